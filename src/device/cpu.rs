@@ -1,0 +1,26 @@
+//! The CPU as a [`Backend`].
+
+use dfdx::tensor::{Cpu, Storage};
+
+use super::{Backend, Buffer, DeviceError};
+
+impl Backend for Cpu {
+    const NAME: &'static str = "cpu";
+    const IS_ASYNCHRONOUS: bool = false;
+
+    fn open(_ordinal: usize) -> Result<Self, DeviceError> {
+        Ok(Self::default())
+    }
+
+    fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {
+        // A zero-length allocation costs nothing; the vector is moved into it, not copied.
+        let mut buffer =
+            <Self as Storage<f32>>::try_alloc_len(self, 0).map_err(DeviceError::from_dfdx::<Self>)?;
+        *buffer = values;
+        Ok(buffer)
+    }
+
+    fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError> {
+        Ok(values.to_vec())
+    }
+}

@@ -1,0 +1,86 @@
+//! The devices that training can run on, as dfdx knows them: opening, synchronising, naming.
+//!
+//! Owns [`DeviceKind`] (what a manifest says) and [`Backend`] (what models are generic over). It knows no operation:
+//! those stand in [`crate::ops`], whose `run_on` is the only place that turns a `DeviceKind` into a `Backend`.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod kind;
+
+pub use kind::{DeviceKind, ParseDeviceError};
+
+use dfdx::tensor::{HasErr, Storage, Synchronize, TensorFromVec, ZerosTensor};
+use dfdx::tensor_ops::Device;
+
+/// Device memory of `f32` values: a `Vec` on the CPU, a device slice on CUDA.
+pub type Buffer<D> = <D as Storage<f32>>::Vec;
+
+/// A device of dfdx that Fieldtrial can train on.
+///
+/// `Cuda` is neither `Send` nor `Sync`: a device lives on the thread that opened it.
+pub trait Backend:
+    Device<f32> + Storage<f32> + Storage<f64> + Synchronize + ZerosTensor<f32> + TensorFromVec<f32> + Clone
+{
+    /// Which kind of device this is, for messages and results.
+    const NAME: &'static str;
+
+    /// Whether work is queued and returns before it is done, so that phases need synchronised steps of their own.
+    const IS_ASYNCHRONOUS: bool;
+
+    /// Opens device number `ordinal`.
+    ///
+    /// # Errors
+    /// [`DeviceError::Absent`] where no such device, driver or library is found.
+    fn open(ordinal: usize) -> Result<Self, DeviceError>;
+
+    /// Moves host values into device memory (on the CPU without a copy).
+    fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError>;
+
+    /// Copies device memory to the host.
+    fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError>;
+
+    /// Allocates `len` zeros.
+    fn zeros_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
+        <Self as Storage<f32>>::try_alloc_len(self, len).map_err(DeviceError::from_dfdx::<Self>)
+    }
+
+    /// Number of values in `buffer`.
+    fn buffer_len(&self, buffer: &Buffer<Self>) -> usize {
+        <Self as Storage<f32>>::len(self, buffer)
+    }
+}
+
+/// What a device can answer with instead of a result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// The device, its driver or its libraries are not on this machine, or not in this build.
+    #[error("{0}")]
+    Absent(String),
+    /// Device memory is exhausted.
+    #[error("out of memory on `{device}`")]
+    OutOfMemory {
+        /// The device's name.
+        device: &'static str,
+    },
+    /// Any other failure of a driver or library, in its own words.
+    #[error("`{device}` failed: {message}")]
+    Failed {
+        /// The device's name.
+        device: &'static str,
+        /// The library's message.
+        message: String,
+    },
+}
+
+impl DeviceError {
+    /// Turns dfdx's error of device `D` into ours.
+    pub fn from_dfdx<D: Backend>(error: <D as HasErr>::Err) -> Self {
+        let message = format!("{error:?}");
+        if message.contains("OutOfMemory") || message.contains("OUT_OF_MEMORY") {
+            Self::OutOfMemory { device: D::NAME }
+        } else {
+            Self::Failed { device: D::NAME, message }
+        }
+    }
+}

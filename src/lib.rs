@@ -1,0 +1,4 @@
+//! Fieldtrial.
+pub mod base;
+pub mod device;
+pub mod ops;

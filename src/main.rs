@@ -1,0 +1,2 @@
+//! The program.
+fn main() { println!("{:?}", pulp::Arch::new()); }

@@ -1,0 +1,94 @@
+//! Differentiable operations that dfdx lacks or does slowly, on dfdx's tape.
+//!
+//! Owns [`Var`] (device memory, shape, key on the tape), [`Parameter`] and the [`Module`] walk, [`Pass`] (one recorded
+//! forward pass) and one folder per operation: `mod.rs` (docs, method, FLOP rule, tests), `cpu.rs`, `cuda.rs`.
+//! It knows no layer and no model. Start at [`Pass`], then read `silu/` as the smallest operation.
+//!
+//! Letters: B batch, C channels in, K channels out, H height, W width, T positions, F features. Images are
+//! `(B, H, W, C)`; PyTorch's `(B, C, H, W)` appears only at the border, in [`Layout`].
+//!
+//! Sums are split by shape, never by the number of threads, and added in a fixed order, so that results do not
+//! depend on how many threads ran.
+
+mod layout;
+mod parameter;
+mod pass;
+mod shape;
+mod var;
+mod work;
+
+pub use layout::Layout;
+pub use parameter::{Module, Parameter, Path, count_parameters};
+pub use pass::{GradSlots, Grads, Pass};
+pub use shape::Shape;
+pub use var::Var;
+pub use work::Work;
+
+use crate::device::{Backend, DeviceError, DeviceKind};
+
+/// What an operation answers with when it cannot be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpError {
+    /// Shapes that do not fit; with both shapes and the operation's name.
+    #[error("{op}: {message}")]
+    Shape {
+        /// The operation.
+        op: &'static str,
+        /// What does not fit.
+        message: String,
+    },
+    /// The device has no kernel for this operation yet.
+    #[error("`{op}` has no kernel for `{device}` in this version")]
+    Unsupported {
+        /// The operation.
+        op: &'static str,
+        /// The device.
+        device: &'static str,
+    },
+    /// A parameter was to be written while a recorded pass still reads it.
+    #[error("a parameter is still held by a recorded pass")]
+    Shared,
+    /// `backward` on a pass that records nothing.
+    #[error("backward was called on a pass without a tape")]
+    NotRecorded,
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl OpError {
+    /// A shape error of operation `op`.
+    pub fn shape(op: &'static str, message: impl Into<String>) -> Self {
+        Self::Shape { op, message: message.into() }
+    }
+}
+
+/// Every kernel that models need, on one device. Each operation's folder adds its trait to this list.
+pub trait Kernels: Backend {}
+
+impl Kernels for dfdx::tensor::Cpu {}
+#[cfg(feature = "cuda")]
+impl Kernels for dfdx::tensor::Cuda {}
+
+/// Work that is generic over the device: what a closure would be, if closures could be generic.
+pub trait DeviceJob {
+    /// What it gives.
+    type Output;
+
+    /// Does it on `device`.
+    fn run<D: Kernels>(self, device: D) -> Self::Output;
+}
+
+/// Opens the device and runs `job` on it. The one match on the device in the program.
+///
+/// # Errors
+/// [`DeviceError::Absent`] when the device is not here or this build has no CUDA.
+pub fn run_on<J: DeviceJob>(kind: DeviceKind, job: J) -> Result<J::Output, DeviceError> {
+    match kind {
+        DeviceKind::Cpu => Ok(job.run(dfdx::tensor::Cpu::open(0)?)),
+        #[cfg(feature = "cuda")]
+        DeviceKind::Cuda(ordinal) => Ok(job.run(dfdx::tensor::Cuda::open(ordinal)?)),
+        #[cfg(not(feature = "cuda"))]
+        DeviceKind::Cuda(_) => Err(DeviceError::Absent("this build has no CUDA (cargo feature `cuda`)".into())),
+    }
+}

@@ -1,0 +1,124 @@
+//! [`Parameter`]: what an optimizer changes; its name, PyTorch shape and layout; and the visitor over all of a model.
+
+use std::sync::Arc;
+
+use super::layout::Layout;
+use super::var::{Token, new_token};
+use super::{OpError, Shape, Var};
+use crate::device::{Backend, Buffer, DeviceError};
+
+/// A trainable tensor. It owns its memory alone whenever no forward pass is recorded.
+#[derive(Debug)]
+pub struct Parameter<D: Backend> {
+    data: Arc<Buffer<D>>,
+    token: Token<D>,
+    layout: Layout,
+    torch_shape: Shape,
+}
+
+impl<D: Backend> Parameter<D> {
+    /// A parameter from values in PyTorch's order.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] when `values` does not fill `torch_shape`.
+    pub fn new(device: &D, values: &[f32], torch_shape: Shape, layout: Layout) -> Result<Self, OpError> {
+        if values.len() != torch_shape.len() {
+            return Err(OpError::shape("parameter", format!("{} values do not fill {torch_shape}", values.len())));
+        }
+        let data = Arc::new(device.upload(layout.from_torch(values, torch_shape))?);
+        Ok(Self { data, token: new_token(device)?, layout, torch_shape })
+    }
+
+    /// The parameter as an operation reads it, in the program's own layout.
+    pub fn var(&self) -> Var<D> {
+        Var::from_parts(Arc::clone(&self.data), self.token.clone(), self.layout.own_shape(self.torch_shape))
+    }
+
+    /// The shape that PyTorch's `state_dict` gives it.
+    pub fn torch_shape(&self) -> Shape {
+        self.torch_shape
+    }
+
+    /// How the values lie in memory compared with PyTorch.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.torch_shape.len()
+    }
+
+    /// Whether it has no values.
+    pub fn is_empty(&self) -> bool {
+        self.torch_shape.is_empty()
+    }
+
+    /// Values in PyTorch's order.
+    pub fn to_torch(&self, device: &D) -> Result<Vec<f32>, DeviceError> {
+        Ok(self.layout.to_torch(&device.download(&self.data)?, self.torch_shape))
+    }
+
+    /// Replaces the values by others in PyTorch's order.
+    pub fn set_from_torch(&mut self, device: &D, values: &[f32]) -> Result<(), OpError> {
+        if values.len() != self.len() {
+            return Err(OpError::shape("parameter", format!("{} values for {}", values.len(), self.torch_shape)));
+        }
+        self.data = Arc::new(device.upload(self.layout.from_torch(values, self.torch_shape))?);
+        Ok(())
+    }
+
+    /// The memory for reading.
+    pub fn data(&self) -> &Buffer<D> {
+        &self.data
+    }
+
+    /// The memory for writing.
+    ///
+    /// # Errors
+    /// [`OpError::Shared`] while a recorded pass still holds the values: a bug, since writing would copy in silence.
+    pub fn data_mut(&mut self) -> Result<&mut Buffer<D>, OpError> {
+        Arc::get_mut(&mut self.data).ok_or(OpError::Shared)
+    }
+
+    pub(super) fn token(&self) -> &Token<D> {
+        &self.token
+    }
+}
+
+/// Something with parameters: a layer, a model. Names follow PyTorch's `state_dict`.
+pub trait Module<D: Backend> {
+    /// Calls `visit` with every parameter and its dotted name, in the order of PyTorch's `state_dict`.
+    ///
+    /// The one walk that counting, saving, loading, averaging and the optimizers share; hence `&mut`.
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>));
+}
+
+/// A dotted name under construction: `down.0.res.1` + `conv1` + `weight`.
+#[derive(Debug, Clone, Default)]
+pub struct Path(String);
+
+impl Path {
+    /// The empty path, where a model's walk begins.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// This path with one more component.
+    #[must_use]
+    pub fn join(&self, name: impl std::fmt::Display) -> Self {
+        if self.0.is_empty() { Self(name.to_string()) } else { Self(format!("{}.{name}", self.0)) }
+    }
+
+    /// The dotted text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Counts the values of all parameters.
+pub fn count_parameters<D: Backend>(module: &mut dyn Module<D>) -> usize {
+    let mut count = 0;
+    module.visit(&Path::root(), &mut |_, parameter| count += parameter.len());
+    count
+}

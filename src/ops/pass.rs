@@ -1,0 +1,192 @@
+//! [`Pass`]: one forward pass, recorded or not, and [`Grads`]: what its backward gives.
+
+use dfdx::shapes::Rank0;
+use dfdx::tensor::{Gradients, OwnedTape, PutTape, SplitTape, Storage, Tape, Tensor, Trace};
+use dfdx::tensor_ops::Backward;
+use rand_chacha::ChaCha8Rng;
+
+use super::var::Token;
+use super::{OpError, Parameter, Shape, Var, Work};
+use crate::device::{Backend, Buffer, DeviceError};
+
+/// Everything a forward pass carries from operation to operation: the device, dfdx's tape if gradients are wanted,
+/// whether dropout is on, and the count of arithmetic done.
+///
+/// One `Pass` is one step: [`Pass::recording`], the model, the loss, then [`Pass::backward`].
+pub struct Pass<D: Backend> {
+    device: D,
+    tape: Option<OwnedTape<f32, D>>,
+    dropout: Option<ChaCha8Rng>,
+    work: Work,
+}
+
+impl<D: Backend> Pass<D> {
+    /// A pass whose operations are recorded for [`Pass::backward`]. Dropout is off until [`Pass::with_dropout`].
+    pub fn recording(device: &D) -> Self {
+        // A fresh leaky tape each step: one kept over steps would accumulate (DFDX.md, A).
+        Self { tape: Some(OwnedTape::default()), ..Self::inference(device) }
+    }
+
+    /// A recording pass that adds to gradients of earlier micro-steps (gradient accumulation).
+    pub fn accumulating(device: &D, grads: Grads<D>) -> Result<Self, OpError> {
+        let root: Tensor<Rank0, f32, D> = device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
+        let (_, tape) = root.traced(grads.inner).split_tape();
+        Ok(Self { tape: Some(tape), ..Self::inference(device) })
+    }
+
+    /// A pass without gradients: memory of activations is freed as soon as nothing reads it.
+    pub fn inference(device: &D) -> Self {
+        Self { device: device.clone(), tape: None, dropout: None, work: Work::default() }
+    }
+
+    /// Switches dropout on, drawing its masks from `rng` (PyTorch's `train()` mode).
+    #[must_use]
+    pub fn with_dropout(mut self, rng: ChaCha8Rng) -> Self {
+        self.dropout = Some(rng);
+        self
+    }
+
+    /// The device that the pass runs on.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// Whether operations are recorded.
+    pub fn is_recording(&self) -> bool {
+        self.tape.is_some()
+    }
+
+    /// The source of dropout masks; `None` when dropout is off.
+    pub fn dropout_rng(&mut self) -> Option<&mut ChaCha8Rng> {
+        self.dropout.as_mut()
+    }
+
+    /// Arithmetic counted so far, by the rule of each operation; backward counts as soon as it is recorded.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// Ends an operation: counts its `work`, wraps `data` as its result and, when recording and `inputs` need it,
+    /// puts `backward` on the tape.
+    ///
+    /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of
+    /// its inputs, one after another: two inputs may be one `Var`.
+    pub fn finish<F>(
+        &mut self,
+        work: Work,
+        data: Buffer<D>,
+        shape: impl Into<Shape>,
+        inputs: &[&Var<D>],
+        backward: F,
+    ) -> Result<Var<D>, OpError>
+    where
+        F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<(), D::Err> + 'static,
+    {
+        let needs_grad = inputs.iter().any(|input| input.needs_grad());
+        let records = needs_grad && self.tape.is_some();
+        let output = Var::from_buffer(&self.device, data, shape.into(), records)?;
+        self.work.forward += work.forward;
+        if let (true, Some(tape)) = (records, &mut self.tape) {
+            self.work.backward += work.backward;
+            let (device, token, len) = (self.device.clone(), output.token().clone(), output.shape().len());
+            tape.add_backward_op(move |gradients| {
+                let grad_output = take(gradients, &device, &token, len)?;
+                backward(&mut GradSlots { device: &device, gradients }, &grad_output)
+            });
+        }
+        Ok(output)
+    }
+
+    /// Runs the tape backwards from `loss`, a single value, whose own gradient is `seed` (1, or 1/n for one of n
+    /// accumulated micro-steps).
+    ///
+    /// # Errors
+    /// [`OpError::NotRecorded`] when the pass does not record.
+    pub fn backward(self, loss: &Var<D>, seed: f32) -> Result<Grads<D>, OpError> {
+        let device = self.device;
+        let mut tape = self.tape.ok_or(OpError::NotRecorded)?;
+        if loss.shape().len() != 1 {
+            return Err(OpError::shape("backward", format!("a loss is one value, not {}", loss.shape())));
+        }
+        let seed = device.upload(vec![seed])?;
+        let (own, token) = (device.clone(), loss.token().clone());
+        // Added last, so it runs first.
+        tape.add_backward_op(move |gradients| {
+            *slot(gradients, &own, &token, 1)? = seed;
+            Ok(())
+        });
+        let root: Tensor<Rank0, f32, D> = device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
+        let inner = root.put_tape(tape).try_backward().map_err(DeviceError::from_dfdx::<D>)?;
+        Ok(Grads { device, inner })
+    }
+}
+
+/// The gradients while the tape runs backwards.
+pub struct GradSlots<'a, D: Backend> {
+    device: &'a D,
+    gradients: &'a mut Gradients<f32, D>,
+}
+
+impl<D: Backend> GradSlots<'_, D> {
+    /// The device.
+    pub fn device(&self) -> &D {
+        self.device
+    }
+
+    /// The gradient of `var`, zeros at first, to add to.
+    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, D::Err> {
+        slot(self.gradients, self.device, var.token(), var.shape().len())
+    }
+}
+
+/// The gradient under `token`, allocated with `len` zeros where it is not there.
+fn slot<'a, D: Backend>(
+    gradients: &'a mut Gradients<f32, D>,
+    device: &D,
+    token: &Token<D>,
+    len: usize,
+) -> Result<&'a mut Buffer<D>, D::Err> {
+    // The key is a tensor without elements, so dfdx allocates nothing under it; the slot gets its length here.
+    let slot = gradients.get_or_alloc_mut(token)?;
+    if <D as Storage<f32>>::len(device, slot) != len {
+        *slot = <D as Storage<f32>>::try_alloc_len(device, len)?;
+    }
+    Ok(slot)
+}
+
+/// Moves the gradient under `token` out, so that its memory is freed with it.
+fn take<D: Backend>(
+    gradients: &mut Gradients<f32, D>,
+    device: &D,
+    token: &Token<D>,
+    len: usize,
+) -> Result<Buffer<D>, D::Err> {
+    // Not `mem::take`: a CUDA slice has no default, and dfdx's cache would leak 8 bytes.
+    let empty = <D as Storage<f32>>::try_alloc_len(device, 0)?;
+    Ok(std::mem::replace(slot(gradients, device, token, len)?, empty))
+}
+
+/// Gradients after a backward pass, of parameters and of [`Var::leaf`]s.
+pub struct Grads<D: Backend> {
+    device: D,
+    inner: Gradients<f32, D>,
+}
+
+impl<D: Backend> Grads<D> {
+    /// The gradient of a parameter in the program's layout; zeros where none flowed.
+    pub fn of_parameter(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>, OpError> {
+        let (token, len) = (parameter.token(), parameter.len());
+        Ok(slot(&mut self.inner, &self.device, token, len).map_err(DeviceError::from_dfdx::<D>)?)
+    }
+
+    /// The gradient of a leaf; zeros where none flowed.
+    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
+        let len = var.shape().len();
+        Ok(slot(&mut self.inner, &self.device, var.token(), len).map_err(DeviceError::from_dfdx::<D>)?)
+    }
+
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+}

@@ -1,0 +1,101 @@
+//! [`Var`]: device memory with a shape, and its key on dfdx's tape.
+
+use std::sync::Arc;
+
+use dfdx::tensor::Tensor;
+
+use super::{OpError, Shape};
+use crate::device::{Backend, Buffer, DeviceError};
+
+/// The key of a value on dfdx's tape: a tensor without elements. Its identity is all that counts.
+pub(super) type Token<D> = Tensor<(usize,), f32, D>;
+
+/// A value in a computation: an activation, an input, or a parameter as an operation reads it.
+///
+/// Cloning shares the memory and the key. Nothing can write to the memory while a `Var` holds it.
+/// The gradient of a `Var` stands in [`super::Grads`] under the same key.
+#[derive(Clone, Debug)]
+pub struct Var<D: Backend> {
+    data: Arc<Buffer<D>>,
+    token: Token<D>,
+    shape: Shape,
+    needs_grad: bool,
+}
+
+impl<D: Backend> Var<D> {
+    /// A value that needs no gradient: an input or a target.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] when `values` does not hold `shape`'s number of values.
+    pub fn constant(device: &D, values: Vec<f32>, shape: impl Into<Shape>) -> Result<Self, OpError> {
+        let shape = shape.into();
+        if values.len() != shape.len() {
+            return Err(OpError::shape("constant", format!("{} values do not fill {shape}", values.len())));
+        }
+        Self::from_buffer(device, device.upload(values)?, shape, false)
+    }
+
+    /// A value over memory that already lies on the device, under a new key.
+    pub fn from_buffer(device: &D, data: Buffer<D>, shape: Shape, needs_grad: bool) -> Result<Self, OpError> {
+        debug_assert_eq!(device.buffer_len(&data), shape.len());
+        let token = new_token(device)?;
+        Ok(Self { data: Arc::new(data), token, shape, needs_grad })
+    }
+
+    /// A value over shared memory under a given key; only parameters need it.
+    pub(super) fn from_parts(data: Arc<Buffer<D>>, token: Token<D>, shape: Shape) -> Self {
+        Self { data, token, shape, needs_grad: true }
+    }
+
+    /// The same memory under a new key: nothing flows back through it (PyTorch's `detach`).
+    pub fn detach(&self, device: &D) -> Result<Self, OpError> {
+        let token = new_token(device)?;
+        Ok(Self { data: Arc::clone(&self.data), token, shape: self.shape, needs_grad: false })
+    }
+
+    /// The same memory under a new key with a gradient of its own: a leaf of a new graph.
+    pub fn leaf(&self, device: &D) -> Result<Self, OpError> {
+        Ok(Self { needs_grad: true, ..self.detach(device)? })
+    }
+
+    /// The same values and the same key seen as another shape (both have the same gradient).
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] when the number of values differs.
+    pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Self, OpError> {
+        let shape = shape.into();
+        if shape.len() != self.shape.len() {
+            return Err(OpError::shape("reshape", format!("{} cannot be seen as {shape}", self.shape)));
+        }
+        Ok(Self { shape, ..self.clone() })
+    }
+
+    /// The dimensions.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The device memory.
+    pub fn data(&self) -> &Buffer<D> {
+        &self.data
+    }
+
+    /// Whether operations have to compute a gradient for this value.
+    pub fn needs_grad(&self) -> bool {
+        self.needs_grad
+    }
+
+    /// Copies the values to the host; forces a device sync.
+    pub fn to_host(&self, device: &D) -> Result<Vec<f32>, DeviceError> {
+        device.download(&self.data)
+    }
+
+    pub(super) fn token(&self) -> &Token<D> {
+        &self.token
+    }
+}
+
+/// A fresh key.
+pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>, OpError> {
+    Ok(device.try_zeros_like(&(0_usize,)).map_err(DeviceError::from_dfdx::<D>)?)
+}

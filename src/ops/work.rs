@@ -1,0 +1,29 @@
+//! [`Work`]: floating-point operations, counted by each operation as it runs on shapes.
+
+use std::ops::AddAssign;
+
+/// Floating-point operations, one multiplication or addition each, by the rule that every operation documents.
+///
+/// Matrix products count 2 per multiply-add; elementwise operations count the arithmetic of their formula, with
+/// one for `exp`, a division or a square root. Copies, comparisons and index arithmetic count nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Forward.
+    pub forward: u64,
+    /// Backward, counted where a gradient is recorded.
+    pub backward: u64,
+}
+
+impl Work {
+    /// `forward` and `backward` operations.
+    pub fn new(forward: usize, backward: usize) -> Self {
+        Self { forward: forward as u64, backward: backward as u64 }
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, other: Self) {
+        self.forward += other.forward;
+        self.backward += other.backward;
+    }
+}
