@@ -14,6 +14,7 @@ mod layout;
 mod parameter;
 mod pass;
 mod shape;
+pub mod simd;
 mod var;
 mod work;
 

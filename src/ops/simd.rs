@@ -1,0 +1,81 @@
+//! Which vector instructions the CPU kernels use, and the one way to run a loop under them.
+//!
+//! Kernels are plain Rust loops over slices in `#[inline(always)]` functions; [`simd`] compiles each once per
+//! [`VectorLevel`] through the crate `pulp`, so no kernel needs `unsafe` or intrinsics. `FIELDTRIAL_VECTOR`
+//! (`portable`, `avx2`, `avx512`) forces a level that the CPU has; tests use it.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use pulp::{Arch, Simd, WithSimd};
+
+/// The vector instructions in use; part of the numeric class of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VectorLevel {
+    /// Whatever the target has without asking the CPU.
+    Portable,
+    /// AVX2 and FMA.
+    Avx2,
+    /// AVX-512 (F, BW, CD, DQ, VL).
+    Avx512,
+}
+
+impl fmt::Display for VectorLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        })
+    }
+}
+
+/// The level in use on this machine.
+pub fn vector_level() -> VectorLevel {
+    level_of(arch())
+}
+
+/// Runs `kernel` compiled for the vector level in use. `kernel` must be (or call only) `#[inline(always)]` code.
+#[inline]
+pub fn simd<R>(kernel: impl FnOnce() -> R) -> R {
+    arch().dispatch(Plain(kernel))
+}
+
+struct Plain<F>(F);
+
+impl<R, F: FnOnce() -> R> WithSimd for Plain<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> R {
+        (self.0)()
+    }
+}
+
+fn arch() -> Arch {
+    static ARCH: OnceLock<Arch> = OnceLock::new();
+    *ARCH.get_or_init(|| forced().unwrap_or_default())
+}
+
+fn forced() -> Option<Arch> {
+    let wanted = std::env::var("FIELDTRIAL_VECTOR").ok()?;
+    let best = Arch::new();
+    let has = |level: VectorLevel| level_of(best) >= level;
+    match wanted.as_str() {
+        "portable" => Some(Arch::Scalar),
+        #[cfg(target_arch = "x86_64")]
+        "avx2" if has(VectorLevel::Avx2) => pulp::x86::V3::try_new().map(Arch::V3),
+        "avx512" if has(VectorLevel::Avx512) => Some(best),
+        _ => None,
+    }
+}
+
+fn level_of(arch: Arch) -> VectorLevel {
+    match arch {
+        #[cfg(target_arch = "x86_64")]
+        Arch::V3(_) => VectorLevel::Avx2,
+        #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
+        Arch::V4(_) => VectorLevel::Avx512,
+        _ => VectorLevel::Portable,
+    }
+}
