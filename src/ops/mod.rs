@@ -60,7 +60,10 @@ pub enum OpError {
 impl OpError {
     /// A shape error of operation `op`.
     pub fn shape(op: &'static str, message: impl Into<String>) -> Self {
-        Self::Shape { op, message: message.into() }
+        Self::Shape {
+            op,
+            message: message.into(),
+        }
     }
 }
 
@@ -90,6 +93,8 @@ pub fn run_on<J: DeviceJob>(kind: DeviceKind, job: J) -> Result<J::Output, Devic
         #[cfg(feature = "cuda")]
         DeviceKind::Cuda(ordinal) => Ok(job.run(dfdx::tensor::Cuda::open(ordinal)?)),
         #[cfg(not(feature = "cuda"))]
-        DeviceKind::Cuda(_) => Err(DeviceError::Absent("this build has no CUDA (cargo feature `cuda`)".into())),
+        DeviceKind::Cuda(_) => Err(DeviceError::Absent(
+            "this build has no CUDA (cargo feature `cuda`)".into(),
+        )),
     }
 }

@@ -24,19 +24,31 @@ impl<D: Backend> Pass<D> {
     /// A pass whose operations are recorded for [`Pass::backward`]. Dropout is off until [`Pass::with_dropout`].
     pub fn recording(device: &D) -> Self {
         // A fresh leaky tape each step: one kept over steps would accumulate (DFDX.md, A).
-        Self { tape: Some(OwnedTape::default()), ..Self::inference(device) }
+        Self {
+            tape: Some(OwnedTape::default()),
+            ..Self::inference(device)
+        }
     }
 
     /// A recording pass that adds to gradients of earlier micro-steps (gradient accumulation).
     pub fn accumulating(device: &D, grads: Grads<D>) -> Result<Self, OpError> {
-        let root: Tensor<Rank0, f32, D> = device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
+        let root: Tensor<Rank0, f32, D> =
+            device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
         let (_, tape) = root.traced(grads.inner).split_tape();
-        Ok(Self { tape: Some(tape), ..Self::inference(device) })
+        Ok(Self {
+            tape: Some(tape),
+            ..Self::inference(device)
+        })
     }
 
     /// A pass without gradients: memory of activations is freed as soon as nothing reads it.
     pub fn inference(device: &D) -> Self {
-        Self { device: device.clone(), tape: None, dropout: None, work: Work::default() }
+        Self {
+            device: device.clone(),
+            tape: None,
+            dropout: None,
+            work: Work::default(),
+        }
     }
 
     /// Switches dropout on, drawing its masks from `rng` (PyTorch's `train()` mode).
@@ -88,10 +100,20 @@ impl<D: Backend> Pass<D> {
         self.work.forward += work.forward;
         if let (true, Some(tape)) = (records, &mut self.tape) {
             self.work.backward += work.backward;
-            let (device, token, len) = (self.device.clone(), output.token().clone(), output.shape().len());
+            let (device, token, len) = (
+                self.device.clone(),
+                output.token().clone(),
+                output.shape().len(),
+            );
             tape.add_backward_op(move |gradients| {
                 let grad_output = take(gradients, &device, &token, len)?;
-                backward(&mut GradSlots { device: &device, gradients }, &grad_output)
+                backward(
+                    &mut GradSlots {
+                        device: &device,
+                        gradients,
+                    },
+                    &grad_output,
+                )
             });
         }
         Ok(output)
@@ -106,7 +128,10 @@ impl<D: Backend> Pass<D> {
         let device = self.device;
         let mut tape = self.tape.ok_or(OpError::NotRecorded)?;
         if loss.shape().len() != 1 {
-            return Err(OpError::shape("backward", format!("a loss is one value, not {}", loss.shape())));
+            return Err(OpError::shape(
+                "backward",
+                format!("a loss is one value, not {}", loss.shape()),
+            ));
         }
         let seed = device.upload(vec![seed])?;
         let (own, token) = (device.clone(), loss.token().clone());
@@ -115,8 +140,12 @@ impl<D: Backend> Pass<D> {
             *slot(gradients, &own, &token, 1)? = seed;
             Ok(())
         });
-        let root: Tensor<Rank0, f32, D> = device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
-        let inner = root.put_tape(tape).try_backward().map_err(DeviceError::from_dfdx::<D>)?;
+        let root: Tensor<Rank0, f32, D> =
+            device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
+        let inner = root
+            .put_tape(tape)
+            .try_backward()
+            .map_err(DeviceError::from_dfdx::<D>)?;
         Ok(Grads { device, inner })
     }
 }
@@ -163,7 +192,10 @@ fn take<D: Backend>(
 ) -> Result<Buffer<D>, D::Err> {
     // Not `mem::take`: a CUDA slice has no default, and dfdx's cache would leak 8 bytes.
     let empty = <D as Storage<f32>>::try_alloc_len(device, 0)?;
-    Ok(std::mem::replace(slot(gradients, device, token, len)?, empty))
+    Ok(std::mem::replace(
+        slot(gradients, device, token, len)?,
+        empty,
+    ))
 }
 
 /// Gradients after a backward pass, of parameters and of [`Var::leaf`]s.
@@ -182,7 +214,8 @@ impl<D: Backend> Grads<D> {
     /// The gradient of a leaf; zeros where none flowed.
     pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
         let len = var.shape().len();
-        Ok(slot(&mut self.inner, &self.device, var.token(), len).map_err(DeviceError::from_dfdx::<D>)?)
+        Ok(slot(&mut self.inner, &self.device, var.token(), len)
+            .map_err(DeviceError::from_dfdx::<D>)?)
     }
 
     /// The device.
