@@ -6,8 +6,8 @@
 mod rows;
 
 pub use rows::{
-    AxisInfo, AxisKind, BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord,
-    Interval, IntervalKind, PlanFile, ResultSet, RunRow, Status, TimingRow,
+    BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord, Interval, IntervalKind,
+    PlanFile, ResultSet, RunRow, Status, TimingRow,
 };
 
 /// Version of the results' format; a folder of another version is refused with a sentence.

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{EpochRow, RunFacts, RunTimes};
+use crate::plan::AxisInfo;
 
 /// Everything that one results folder says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -120,31 +121,6 @@ pub struct PlanFile {
     /// Repeats, seeds, warm-up steps: the `[measure]` section, resolved.
     #[serde(default)]
     pub measure: serde_json::Value,
-}
-
-/// An axis of the matrix.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AxisInfo {
-    /// Name as written (`batch-size`); the CSV column is its snake case.
-    pub name: String,
-    /// Long dotted path (`train.batch-size`).
-    pub path: String,
-    /// Type of its values, which decides how rows sort and plots draw.
-    pub kind: AxisKind,
-    /// Values in manifest order, as keys show them.
-    pub values: Vec<String>,
-}
-
-/// Type of an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AxisKind {
-    /// Whole numbers.
-    Integer,
-    /// Numbers.
-    Float,
-    /// Anything else, in manifest order.
-    Category,
 }
 
 /// A column with its meaning.
