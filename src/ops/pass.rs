@@ -1,5 +1,8 @@
 //! [`Pass`]: one forward pass, recorded or not, and [`Grads`]: what its backward gives.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use dfdx::shapes::Rank0;
 use dfdx::tensor::{Gradients, OwnedTape, PutTape, SplitTape, Storage, Tape, Tensor, Trace};
 use dfdx::tensor_ops::Backward;
@@ -16,6 +19,8 @@ use crate::device::{Backend, Buffer, DeviceError};
 pub struct Pass<D: Backend> {
     device: D,
     tape: Option<OwnedTape<f32, D>>,
+    /// What went wrong in a backward closure: dfdx's tape can only carry the device's own error type.
+    failure: Rc<RefCell<Option<OpError>>>,
     dropout: Option<ChaCha8Rng>,
     work: Work,
 }
@@ -24,19 +29,32 @@ impl<D: Backend> Pass<D> {
     /// A pass whose operations are recorded for [`Pass::backward`]. Dropout is off until [`Pass::with_dropout`].
     pub fn recording(device: &D) -> Self {
         // A fresh leaky tape each step: one kept over steps would accumulate (DFDX.md, A).
-        Self { tape: Some(OwnedTape::default()), ..Self::inference(device) }
+        Self {
+            tape: Some(OwnedTape::default()),
+            ..Self::inference(device)
+        }
     }
 
     /// A recording pass that adds to gradients of earlier micro-steps (gradient accumulation).
     pub fn accumulating(device: &D, grads: Grads<D>) -> Result<Self, OpError> {
-        let root: Tensor<Rank0, f32, D> = device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
+        let root: Tensor<Rank0, f32, D> =
+            device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
         let (_, tape) = root.traced(grads.inner).split_tape();
-        Ok(Self { tape: Some(tape), ..Self::inference(device) })
+        Ok(Self {
+            tape: Some(tape),
+            ..Self::inference(device)
+        })
     }
 
     /// A pass without gradients: memory of activations is freed as soon as nothing reads it.
     pub fn inference(device: &D) -> Self {
-        Self { device: device.clone(), tape: None, dropout: None, work: Work::default() }
+        Self {
+            device: device.clone(),
+            tape: None,
+            failure: Rc::default(),
+            dropout: None,
+            work: Work::default(),
+        }
     }
 
     /// Switches dropout on, drawing its masks from `rng` (PyTorch's `train()` mode).
@@ -70,7 +88,8 @@ impl<D: Backend> Pass<D> {
     /// puts `backward` on the tape.
     ///
     /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of
-    /// its inputs, one after another: two inputs may be one `Var`.
+    /// its inputs, one after another: two inputs may be one `Var`. After an error the rest of the tape is skipped and
+    /// [`Pass::backward`] returns it.
     pub fn finish<F>(
         &mut self,
         work: Work,
@@ -80,7 +99,7 @@ impl<D: Backend> Pass<D> {
         backward: F,
     ) -> Result<Var<D>, OpError>
     where
-        F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<(), D::Err> + 'static,
+        F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<(), OpError> + 'static,
     {
         let needs_grad = inputs.iter().any(|input| input.needs_grad());
         let records = needs_grad && self.tape.is_some();
@@ -88,10 +107,25 @@ impl<D: Backend> Pass<D> {
         self.work.forward += work.forward;
         if let (true, Some(tape)) = (records, &mut self.tape) {
             self.work.backward += work.backward;
-            let (device, token, len) = (self.device.clone(), output.token().clone(), output.shape().len());
+            let (device, token, len) = (
+                self.device.clone(),
+                output.token().clone(),
+                output.shape().len(),
+            );
+            let failure = Rc::clone(&self.failure);
             tape.add_backward_op(move |gradients| {
-                let grad_output = take(gradients, &device, &token, len)?;
-                backward(&mut GradSlots { device: &device, gradients }, &grad_output)
+                if failure.borrow().is_none() {
+                    let grad_output = take(gradients, &device, &token, len)?;
+                    let done = backward(
+                        &mut GradSlots {
+                            device: &device,
+                            gradients,
+                        },
+                        &grad_output,
+                    );
+                    *failure.borrow_mut() = done.err();
+                }
+                Ok(())
             });
         }
         Ok(output)
@@ -101,12 +135,15 @@ impl<D: Backend> Pass<D> {
     /// accumulated micro-steps).
     ///
     /// # Errors
-    /// [`OpError::NotRecorded`] when the pass does not record.
+    /// [`OpError::NotRecorded`] when the pass does not record; else the first error of a backward kernel.
     pub fn backward(self, loss: &Var<D>, seed: f32) -> Result<Grads<D>, OpError> {
         let device = self.device;
         let mut tape = self.tape.ok_or(OpError::NotRecorded)?;
         if loss.shape().len() != 1 {
-            return Err(OpError::shape("backward", format!("a loss is one value, not {}", loss.shape())));
+            return Err(OpError::shape(
+                "backward",
+                format!("a loss is one value, not {}", loss.shape()),
+            ));
         }
         let seed = device.upload(vec![seed])?;
         let (own, token) = (device.clone(), loss.token().clone());
@@ -115,8 +152,15 @@ impl<D: Backend> Pass<D> {
             *slot(gradients, &own, &token, 1)? = seed;
             Ok(())
         });
-        let root: Tensor<Rank0, f32, D> = device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
-        let inner = root.put_tape(tape).try_backward().map_err(DeviceError::from_dfdx::<D>)?;
+        let root: Tensor<Rank0, f32, D> =
+            device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
+        let inner = root
+            .put_tape(tape)
+            .try_backward()
+            .map_err(DeviceError::from_dfdx::<D>)?;
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
         Ok(Grads { device, inner })
     }
 }
@@ -134,8 +178,10 @@ impl<D: Backend> GradSlots<'_, D> {
     }
 
     /// The gradient of `var`, zeros at first, to add to.
-    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, D::Err> {
-        slot(self.gradients, self.device, var.token(), var.shape().len())
+    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
+        let len = var.shape().len();
+        Ok(slot(self.gradients, self.device, var.token(), len)
+            .map_err(DeviceError::from_dfdx::<D>)?)
     }
 }
 
@@ -163,7 +209,10 @@ fn take<D: Backend>(
 ) -> Result<Buffer<D>, D::Err> {
     // Not `mem::take`: a CUDA slice has no default, and dfdx's cache would leak 8 bytes.
     let empty = <D as Storage<f32>>::try_alloc_len(device, 0)?;
-    Ok(std::mem::replace(slot(gradients, device, token, len)?, empty))
+    Ok(std::mem::replace(
+        slot(gradients, device, token, len)?,
+        empty,
+    ))
 }
 
 /// Gradients after a backward pass, of parameters and of [`Var::leaf`]s.
@@ -182,7 +231,8 @@ impl<D: Backend> Grads<D> {
     /// The gradient of a leaf; zeros where none flowed.
     pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
         let len = var.shape().len();
-        Ok(slot(&mut self.inner, &self.device, var.token(), len).map_err(DeviceError::from_dfdx::<D>)?)
+        Ok(slot(&mut self.inner, &self.device, var.token(), len)
+            .map_err(DeviceError::from_dfdx::<D>)?)
     }
 
     /// The device.
