@@ -1,1 +1,7 @@
-//! (room doc)
+//! What every room may use: seeded random streams, and later statistics, units, text, hashes, the operating system.
+//!
+//! Owns no concept of the program; imports nothing of it.
+
+mod seed;
+
+pub use seed::{Purpose, Seed};

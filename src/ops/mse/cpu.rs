@@ -1,4 +1,8 @@
 //! Mean squared error on the CPU: differences in f32 as in PyTorch, their squares summed in f64.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
 
 use dfdx::tensor::Cpu;
 
@@ -11,7 +15,9 @@ use crate::ops::simd::simd;
 
 impl MseKernel for Cpu {
     fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
-        let sum = sum_chunks(x.len(), |range| simd(|| squares(&x[range.clone()], &target[range.clone()])));
+        let sum = sum_chunks(x.len(), |range| {
+            simd(|| squares(&x[range.clone()], &target[range.clone()]))
+        });
         Ok(self.upload(vec![(sum / x.len() as f64) as f32])?)
     }
 
