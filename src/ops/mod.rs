@@ -11,11 +11,18 @@
 //! depend on how many threads ran.
 
 mod activation;
+mod add;
+mod concat;
+mod conv2d;
+pub mod gemm;
+mod group_norm;
 mod layout;
+mod linear;
 pub mod math;
 pub mod parallel;
 mod parameter;
 mod pass;
+mod scratch;
 mod shape;
 mod silu;
 pub mod simd;
@@ -25,7 +32,12 @@ mod var;
 mod work;
 
 pub use activation::Activation;
+pub use add::{AddKernel, add, add_silu};
+pub use concat::{ConcatKernel, concat};
+pub use conv2d::{Conv2dKernel, Conv2dOptions, Conv2dSize, conv2d};
+pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
 pub use layout::Layout;
+pub use linear::{LinearKernel, LinearSize, linear};
 pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
 pub use shape::Shape;
@@ -84,7 +96,10 @@ impl OpError {
 }
 
 /// Every kernel that models need, on one device. Each operation's folder adds its trait to this list.
-pub trait Kernels: Backend + SiluKernel {}
+pub trait Kernels: 
+    Backend + AddKernel + ConcatKernel + Conv2dKernel + GroupNormKernel + LinearKernel + SiluKernel
+{
+}
 
 impl Kernels for dfdx::tensor::Cpu {}
 #[cfg(feature = "cuda")]
