@@ -17,6 +17,7 @@ pub mod device;
 pub mod ops;
 
 pub mod datasets;
+pub mod layers;
 pub mod losses;
 pub mod optim;
 
