@@ -10,18 +10,26 @@
 //! Sums are split by shape, never by the number of threads, and added in a fixed order, so that results do not
 //! depend on how many threads ran.
 
+mod activation;
 mod layout;
+pub mod math;
+pub mod parallel;
 mod parameter;
 mod pass;
 mod shape;
+mod silu;
 pub mod simd;
+#[cfg(test)]
+pub(crate) mod testing;
 mod var;
 mod work;
 
+pub use activation::Activation;
 pub use layout::Layout;
 pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
 pub use shape::Shape;
+pub use silu::{SiluKernel, silu};
 pub use var::Var;
 pub use work::Work;
 
@@ -58,6 +66,14 @@ pub enum OpError {
 }
 
 impl OpError {
+    /// What the default body of a kernel answers: device `D` has none for `op`.
+    pub fn unsupported<D: Backend>(op: &'static str) -> Self {
+        Self::Unsupported {
+            op,
+            device: D::NAME,
+        }
+    }
+
     /// A shape error of operation `op`.
     pub fn shape(op: &'static str, message: impl Into<String>) -> Self {
         Self::Shape {
@@ -68,7 +84,7 @@ impl OpError {
 }
 
 /// Every kernel that models need, on one device. Each operation's folder adds its trait to this list.
-pub trait Kernels: Backend {}
+pub trait Kernels: Backend + SiluKernel {}
 
 impl Kernels for dfdx::tensor::Cpu {}
 #[cfg(feature = "cuda")]
