@@ -11,7 +11,9 @@ use super::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk};
 /// A group is one row or, where rows are short, as many as make about [`CHUNK`] values.
 pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f32]) + Sync) {
     let rows = rows_per_chunk(row_len);
-    for_each_chunk(out, rows * row_len, |start, chunk| kernel(start / row_len, chunk));
+    for_each_chunk(out, rows * row_len, |start, chunk| {
+        kernel(start / row_len, chunk)
+    });
 }
 
 /// Number of rows that [`for_rows`] hands over together.
@@ -22,7 +24,9 @@ pub fn rows_per_chunk(row_len: usize) -> usize {
 /// Adds up `partial` over the chunks of `0..len`, in index order.
 pub fn sum_chunks(len: usize, partial: impl Fn(Range<usize>) -> f64 + Sync + Send) -> f64 {
     // Not `sum`, whose empty sum is -0.
-    map_chunks(len, CHUNK, len, partial).iter().fold(0.0, |sum, part| sum + part)
+    map_chunks(len, CHUNK, len, partial)
+        .iter()
+        .fold(0.0, |sum, part| sum + part)
 }
 
 /// `map` of every range of `chunk` indices of `0..len`, in index order; `values` says how much work there is.
@@ -48,7 +52,10 @@ mod tests {
     #[test]
     fn sums_cover_every_value_once() {
         for len in [0, 1, CHUNK, CHUNK + 1, ELEMENTWISE_LEN + 7] {
-            assert_eq!(sum_chunks(len, |range| range.len() as f64).to_bits(), (len as f64).to_bits());
+            assert_eq!(
+                sum_chunks(len, |range| range.len() as f64).to_bits(),
+                (len as f64).to_bits()
+            );
         }
     }
 
@@ -59,6 +66,9 @@ mod tests {
             assert_eq!(chunk.len(), 40_000);
             chunk.fill(row as f32);
         });
-        assert_eq!([out[0], out[40_000], out[119_999]].map(|value| value as i32), [0, 1, 2]);
+        assert_eq!(
+            [out[0], out[40_000], out[119_999]].map(|value| value as i32),
+            [0, 1, 2]
+        );
     }
 }

@@ -17,13 +17,22 @@ impl CrossEntropyKernel for Cpu {
     ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
         let mut probabilities = self.zeros_buffer(logits.len())?;
         for_rows(&mut probabilities, classes, |first, chunk| {
-            let rows = chunk.chunks_exact_mut(classes).zip(logits[first * classes..].chunks_exact(classes));
+            let rows = chunk
+                .chunks_exact_mut(classes)
+                .zip(logits[first * classes..].chunks_exact(classes));
             rows.for_each(|(probabilities, logits)| softmax(probabilities, logits));
         });
-        let losses = map_chunks(labels.len(), (CHUNK / classes).max(1), logits.len(), |range| {
-            let row = |index: usize| &logits[index * classes..(index + 1) * classes];
-            range.map(|index| f64::from(loss(row(index), labels[index]))).sum::<f64>()
-        });
+        let losses = map_chunks(
+            labels.len(),
+            (CHUNK / classes).max(1),
+            logits.len(),
+            |range| {
+                let row = |index: usize| &logits[index * classes..(index + 1) * classes];
+                range
+                    .map(|index| f64::from(loss(row(index), labels[index])))
+                    .sum::<f64>()
+            },
+        );
         let mean = losses.iter().sum::<f64>() / labels.len() as f64;
         Ok((self.upload(vec![mean as f32])?, probabilities))
     }
@@ -60,7 +69,9 @@ fn softmax(probabilities: &mut [f32], logits: &[f32]) {
         *probability = (logit - highest).exp();
     }
     let sum: f32 = probabilities.iter().sum();
-    probabilities.iter_mut().for_each(|probability| *probability /= sum);
+    probabilities
+        .iter_mut()
+        .for_each(|probability| *probability /= sum);
 }
 
 /// `log Σ exp(logits) - logits[label]`; NaN stays NaN, so that a diverged run is seen.

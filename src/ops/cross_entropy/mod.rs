@@ -42,22 +42,41 @@ pub trait CrossEntropyKernel: Backend {
 /// [`OpError::Shape`] when the number of labels is not B, or a label not below K.
 /// # Source
 /// PyTorch `F.cross_entropy(logits, labels)`; rows in f32, their mean in f64.
-pub fn cross_entropy<D: Kernels>(pass: &mut Pass<D>, logits: &Var<D>, labels: &[usize]) -> Result<Var<D>, OpError> {
+pub fn cross_entropy<D: Kernels>(
+    pass: &mut Pass<D>,
+    logits: &Var<D>,
+    labels: &[usize],
+) -> Result<Var<D>, OpError> {
     let classes = logits.shape().last();
     if logits.shape().dims() != [labels.len(), classes] || labels.is_empty() {
-        let message = format!("logits {} do not fit {} labels", logits.shape(), labels.len());
+        let message = format!(
+            "logits {} do not fit {} labels",
+            logits.shape(),
+            labels.len()
+        );
         return Err(OpError::shape("cross_entropy", message));
     }
     if let Some(label) = labels.iter().find(|&&label| label >= classes) {
-        return Err(OpError::shape("cross_entropy", format!("label {label} is not one of {classes} classes")));
+        return Err(OpError::shape(
+            "cross_entropy",
+            format!("label {label} is not one of {classes} classes"),
+        ));
     }
-    let (loss, probabilities) = pass.device().cross_entropy(logits.data(), classes, labels)?;
+    let (loss, probabilities) = pass
+        .device()
+        .cross_entropy(logits.data(), classes, labels)?;
     let values = logits.shape().len();
     let (input, labels) = (logits.clone(), labels.to_vec());
-    pass.finish(Work::new(5 * values, 3 * values), loss, [1], &[logits], move |grads, dy| {
-        let device = grads.device().clone();
-        device.cross_entropy_backward(&probabilities, classes, &labels, dy, grads.of(&input)?)
-    })
+    pass.finish(
+        Work::new(5 * values, 3 * values),
+        loss,
+        [1],
+        &[logits],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            device.cross_entropy_backward(&probabilities, classes, &labels, dy, grads.of(&input)?)
+        },
+    )
 }
 
 #[cfg(test)]

@@ -16,7 +16,12 @@ impl DropoutKernel for Cpu {
         Ok(y)
     }
 
-    fn dropout_backward(&self, mask: Mask, dy: &Buffer<Self>, dx: &mut Buffer<Self>) -> Result<(), OpError> {
+    fn dropout_backward(
+        &self,
+        mask: Mask,
+        dy: &Buffer<Self>,
+        dx: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
         // Chunks begin at multiples of the block, so that a value's word depends on its index alone.
         for_each_chunk(dx, CHUNK, |start, dx| {
             let dy = &dy[start..start + dx.len()];
@@ -31,7 +36,11 @@ fn add_kept(out: &mut [f32], values: &[f32], first_block: usize, mask: Mask) {
     for (index, (out, values)) in out.chunks_mut(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
         let words = block(mask.key, (first_block + index) as u64);
         for ((out, value), word) in out.iter_mut().zip(values).zip(words) {
-            *out += if word >= mask.threshold { value * mask.scale } else { 0.0 };
+            *out += if word >= mask.threshold {
+                value * mask.scale
+            } else {
+                0.0
+            };
         }
     }
 }

@@ -29,7 +29,12 @@ pub trait DropoutKernel: Backend {
     }
 
     /// Adds the gradient of the input to `dx`.
-    fn dropout_backward(&self, _mask: Mask, _dy: &Buffer<Self>, _dx: &mut Buffer<Self>) -> Result<(), OpError> {
+    fn dropout_backward(
+        &self,
+        _mask: Mask,
+        _dy: &Buffer<Self>,
+        _dx: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("dropout"))
     }
 }
@@ -50,19 +55,32 @@ pub trait DropoutKernel: Backend {
 /// PyTorch `F.dropout`, with other random numbers.
 pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var<D>, OpError> {
     if !(0.0..1.0).contains(&p) {
-        return Err(OpError::shape("dropout", format!("the probability {p} is not in [0, 1)")));
+        return Err(OpError::shape(
+            "dropout",
+            format!("the probability {p} is not in [0, 1)"),
+        ));
     }
     let key = match pass.dropout_rng() {
         Some(rng) if p > 0.0 => rng.next_u64(),
         _ => return Ok(x.clone()),
     };
-    let mask = Mask { key, threshold: (f64::from(p) * 2.0_f64.powi(32)) as u32, scale: 1.0 / (1.0 - p) };
+    let mask = Mask {
+        key,
+        threshold: (f64::from(p) * 2.0_f64.powi(32)) as u32,
+        scale: 1.0 / (1.0 - p),
+    };
     let y = pass.device().dropout(x.data(), mask)?;
     let (values, input) = (x.shape().len(), x.clone());
-    pass.finish(Work::new(values, values), y, x.shape(), &[x], move |grads, dy| {
-        let device = grads.device().clone();
-        device.dropout_backward(mask, dy, grads.of(&input)?)
-    })
+    pass.finish(
+        Work::new(values, values),
+        y,
+        x.shape(),
+        &[x],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            device.dropout_backward(mask, dy, grads.of(&input)?)
+        },
+    )
 }
 
 #[cfg(test)]

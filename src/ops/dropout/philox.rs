@@ -53,14 +53,20 @@ mod tests {
     #[test]
     fn the_published_vector_comes_out() {
         let words = block(0, 0);
-        assert_eq!([words[0], words[16], words[32], words[48]], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
+        assert_eq!(
+            [words[0], words[16], words[32], words[48]],
+            [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]
+        );
     }
 
     #[test]
     fn blocks_differ_and_words_are_spread_evenly() {
         assert_ne!(block(7, 0), block(7, 1));
         assert_ne!(block(7, 0), block(8, 0));
-        let below = (0..4096).flat_map(|index| block(42, index)).filter(|&word| word < u32::MAX / 10).count();
+        let below = (0..4096)
+            .flat_map(|index| block(42, index))
+            .filter(|&word| word < u32::MAX / 10)
+            .count();
         let share = below as f64 / (4096.0 * BLOCK as f64);
         assert!((share - 0.1).abs() < 0.003, "{share}");
     }

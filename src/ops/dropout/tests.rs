@@ -6,7 +6,10 @@ use super::*;
 use crate::ops::testing;
 
 /// `dropout(x, p)` under dropout from `seed`; [`testing`] makes passes without.
-fn dropped(seed: u64, p: f32) -> impl Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError> + Sync {
+fn dropped(
+    seed: u64,
+    p: f32,
+) -> impl Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError> + Sync {
     move |pass, x| {
         switch_on(pass, seed);
         dropout(pass, &x[0], p)
@@ -23,14 +26,23 @@ fn a_share_p_becomes_zero_and_the_rest_is_scaled() {
     let y = testing::forward(&[(&[2.0; 50_000], [50_000].into())], dropped(3, 0.2));
     let zeros = y.iter().filter(|value| **value == 0.0).count();
     assert!((zeros as f64 / 50_000.0 - 0.2).abs() < 0.006, "{zeros}");
-    assert!(y.iter().all(|&value| value == 0.0 || (value - 2.5).abs() < 1e-6));
+    assert!(
+        y.iter()
+            .all(|&value| value == 0.0 || (value - 2.5).abs() < 1e-6)
+    );
 }
 
 #[test]
 fn the_mask_comes_from_the_generator() {
     let x: &[_] = &[(&[1.0_f32; 300][..], [300].into())];
-    assert_eq!(testing::forward(x, dropped(3, 0.5)), testing::forward(x, dropped(3, 0.5)));
-    assert_ne!(testing::forward(x, dropped(3, 0.5)), testing::forward(x, dropped(4, 0.5)));
+    assert_eq!(
+        testing::forward(x, dropped(3, 0.5)),
+        testing::forward(x, dropped(3, 0.5))
+    );
+    assert_ne!(
+        testing::forward(x, dropped(3, 0.5)),
+        testing::forward(x, dropped(4, 0.5))
+    );
 }
 
 #[test]
@@ -51,7 +63,9 @@ fn two_layers_of_one_pass_get_two_masks() {
 
 #[test]
 fn a_pass_without_dropout_changes_nothing() {
-    let y = testing::forward(&[(&[1.0, -2.0], [2].into())], |pass, x| dropout(pass, &x[0], 0.9));
+    let y = testing::forward(&[(&[1.0, -2.0], [2].into())], |pass, x| {
+        dropout(pass, &x[0], 0.9)
+    });
     assert_eq!(y, [1.0, -2.0]);
 }
 

@@ -7,8 +7,15 @@ use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 
 impl EmbeddingKernel for Cpu {
-    fn embedding(&self, table: &Buffer<Self>, features: usize, indices: &[usize]) -> Result<Buffer<Self>, OpError> {
-        let rows = indices.iter().flat_map(|&index| &table[index * features..(index + 1) * features]);
+    fn embedding(
+        &self,
+        table: &Buffer<Self>,
+        features: usize,
+        indices: &[usize],
+    ) -> Result<Buffer<Self>, OpError> {
+        let rows = indices
+            .iter()
+            .flat_map(|&index| &table[index * features..(index + 1) * features]);
         Ok(self.upload(rows.copied().collect())?)
     }
 

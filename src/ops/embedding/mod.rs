@@ -10,7 +10,12 @@ use crate::device::{Backend, Buffer};
 /// Kernels of [`embedding`] on one device.
 pub trait EmbeddingKernel: Backend {
     /// The rows of `table` that `indices` name, each of `features` values.
-    fn embedding(&self, _table: &Buffer<Self>, _features: usize, _indices: &[usize]) -> Result<Buffer<Self>, OpError> {
+    fn embedding(
+        &self,
+        _table: &Buffer<Self>,
+        _features: usize,
+        _indices: &[usize],
+    ) -> Result<Buffer<Self>, OpError> {
         Err(OpError::unsupported::<Self>("embedding"))
     }
 
@@ -36,20 +41,36 @@ pub trait EmbeddingKernel: Backend {
 /// [`OpError::Shape`] when the table is no matrix or an index is not in it.
 /// # Source
 /// PyTorch `F.embedding`.
-pub fn embedding<D: Kernels>(pass: &mut Pass<D>, table: &Var<D>, indices: &[usize]) -> Result<Var<D>, OpError> {
+pub fn embedding<D: Kernels>(
+    pass: &mut Pass<D>,
+    table: &Var<D>,
+    indices: &[usize],
+) -> Result<Var<D>, OpError> {
     let &[rows, features] = table.shape().dims() else {
-        return Err(OpError::shape("embedding", format!("expected a table (N, F), got {}", table.shape())));
+        return Err(OpError::shape(
+            "embedding",
+            format!("expected a table (N, F), got {}", table.shape()),
+        ));
     };
     if let Some(index) = indices.iter().find(|&&index| index >= rows) {
-        return Err(OpError::shape("embedding", format!("index {index} is not in a table of {rows} rows")));
+        return Err(OpError::shape(
+            "embedding",
+            format!("index {index} is not in a table of {rows} rows"),
+        ));
     }
     let y = pass.device().embedding(table.data(), features, indices)?;
     let (input, indices) = (table.clone(), indices.to_vec());
     let values = indices.len() * features;
-    pass.finish(Work::new(0, values), y, [indices.len(), features], &[table], move |grads, dy| {
-        let device = grads.device().clone();
-        device.embedding_backward(features, &indices, dy, grads.of(&input)?)
-    })
+    pass.finish(
+        Work::new(0, values),
+        y,
+        [indices.len(), features],
+        &[table],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            device.embedding_backward(features, &indices, dy, grads.of(&input)?)
+        },
+    )
 }
 
 #[cfg(test)]

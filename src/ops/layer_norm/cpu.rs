@@ -20,18 +20,27 @@ impl LayerNormKernel for Cpu {
         let rows = x.len() / features;
         let moments = map_chunks(rows, rows_per_chunk(features), x.len(), |range| {
             let rows = x[range.start * features..range.end * features].chunks_exact(features);
-            rows.map(|row| simd(|| moments(row, eps))).collect::<Vec<_>>()
+            rows.map(|row| simd(|| moments(row, eps)))
+                .collect::<Vec<_>>()
         })
         .concat();
         let mut y = self.zeros_buffer(x.len())?;
         for_rows(&mut y, features, |first, chunk| {
-            let rows = chunk.chunks_exact_mut(features).zip(x[first * features..].chunks_exact(features));
+            let rows = chunk
+                .chunks_exact_mut(features)
+                .zip(x[first * features..].chunks_exact(features));
             for ((y, x), &(mean, rstd)) in rows.zip(&moments[first..]) {
                 simd(|| normalise(y, x, gamma, beta, mean, rstd));
             }
         });
         let (mean, rstd) = moments.into_iter().unzip();
-        Ok((y, Saved { mean: self.upload(mean)?, rstd: self.upload(rstd)? }))
+        Ok((
+            y,
+            Saved {
+                mean: self.upload(mean)?,
+                rstd: self.upload(rstd)?,
+            },
+        ))
     }
 
     fn layer_norm_backward_x(
@@ -69,8 +78,14 @@ impl LayerNormKernel for Cpu {
         Ok(())
     }
 
-    fn layer_norm_backward_beta(&self, dy: &Buffer<Self>, dbeta: &mut Buffer<Self>) -> Result<(), OpError> {
-        add_row_sums(dbeta, dy, |_, sums, dy| sums.iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy));
+    fn layer_norm_backward_beta(
+        &self,
+        dy: &Buffer<Self>,
+        dbeta: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        add_row_sums(dbeta, dy, |_, sums, dy| {
+            sums.iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy)
+        });
         Ok(())
     }
 }
@@ -78,13 +93,21 @@ impl LayerNormKernel for Cpu {
 /// Adds to `target` the sum over rows of what `add` gives: fixed groups of rows first, then the groups in order.
 fn add_row_sums(target: &mut [f32], dy: &[f32], add: impl Fn(usize, &mut [f32], &[f32]) + Sync) {
     let features = target.len();
-    let partials = map_chunks(dy.len() / features, rows_per_chunk(features), dy.len(), |rows| {
-        let mut sums = vec![0.0; features];
-        rows.for_each(|row| add(row, &mut sums, &dy[row * features..(row + 1) * features]));
-        sums
-    });
+    let partials = map_chunks(
+        dy.len() / features,
+        rows_per_chunk(features),
+        dy.len(),
+        |rows| {
+            let mut sums = vec![0.0; features];
+            rows.for_each(|row| add(row, &mut sums, &dy[row * features..(row + 1) * features]));
+            sums
+        },
+    );
     for partial in partials {
-        target.iter_mut().zip(&partial).for_each(|(target, value)| *target += value);
+        target
+            .iter_mut()
+            .zip(&partial)
+            .for_each(|(target, value)| *target += value);
     }
 }
 
@@ -129,7 +152,10 @@ fn backward_row(dx: &mut [f32], x: &[f32], dy: &[f32], gamma: &[f32], mean: f32,
         }
     }
     let n = dx.len() as f32;
-    let (sum, product) = (sums.iter().sum::<f32>() / n, products.iter().sum::<f32>() / n);
+    let (sum, product) = (
+        sums.iter().sum::<f32>() / n,
+        products.iter().sum::<f32>() / n,
+    );
     for (((dx, x), dy), gamma) in dx.iter_mut().zip(x).zip(dy).zip(gamma) {
         *dx += rstd * (dy * gamma - sum - (x - mean) * rstd * product);
     }

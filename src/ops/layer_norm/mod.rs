@@ -53,7 +53,11 @@ pub trait LayerNormKernel: Backend {
     }
 
     /// Adds the gradient of the offset to `dbeta`.
-    fn layer_norm_backward_beta(&self, _dy: &Buffer<Self>, _dbeta: &mut Buffer<Self>) -> Result<(), OpError> {
+    fn layer_norm_backward_beta(
+        &self,
+        _dy: &Buffer<Self>,
+        _dbeta: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("layer_norm"))
     }
 }
@@ -79,12 +83,26 @@ pub fn layer_norm<D: Kernels>(
     let shape = x.shape();
     for (name, affine) in [("gamma", gamma), ("beta", beta)] {
         if affine.shape().dims() != [shape.last()] {
-            return Err(OpError::shape("layer_norm", format!("{name} {} does not fit x {shape}", affine.shape())));
+            return Err(OpError::shape(
+                "layer_norm",
+                format!("{name} {} does not fit x {shape}", affine.shape()),
+            ));
         }
     }
-    let (y, saved) = pass.device().layer_norm(x.data(), gamma.data(), beta.data(), eps)?;
-    let per_value = |var: &Var<D>, count: usize| if var.needs_grad() { count * shape.len() } else { 0 };
-    let work = Work::new(8 * shape.len(), per_value(x, 10) + per_value(gamma, 4) + per_value(beta, 1));
+    let (y, saved) = pass
+        .device()
+        .layer_norm(x.data(), gamma.data(), beta.data(), eps)?;
+    let per_value = |var: &Var<D>, count: usize| {
+        if var.needs_grad() {
+            count * shape.len()
+        } else {
+            0
+        }
+    };
+    let work = Work::new(
+        8 * shape.len(),
+        per_value(x, 10) + per_value(gamma, 4) + per_value(beta, 1),
+    );
     let inputs = (x.clone(), gamma.clone(), beta.clone());
     pass.finish(work, y, shape, &[x, gamma, beta], move |grads, dy| {
         let (x, gamma, beta) = inputs;

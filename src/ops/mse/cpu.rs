@@ -11,7 +11,9 @@ use crate::ops::simd::simd;
 
 impl MseKernel for Cpu {
     fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
-        let sum = sum_chunks(x.len(), |range| simd(|| squares(&x[range.clone()], &target[range.clone()])));
+        let sum = sum_chunks(x.len(), |range| {
+            simd(|| squares(&x[range.clone()], &target[range.clone()]))
+        });
         Ok(self.upload(vec![(sum / x.len() as f64) as f32])?)
     }
 

@@ -38,21 +38,35 @@ pub trait MseKernel: Backend {
 /// PyTorch `F.mse_loss(x, target)`, summed in f64.
 pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Result<Var<D>, OpError> {
     if x.shape() != target.shape() || x.shape().is_empty() {
-        return Err(OpError::shape("mse", format!("x {} and target {} do not fit", x.shape(), target.shape())));
+        return Err(OpError::shape(
+            "mse",
+            format!("x {} and target {} do not fit", x.shape(), target.shape()),
+        ));
     }
     let loss = pass.device().mse(x.data(), target.data())?;
     let values = x.shape().len();
-    let backward = [x, target].into_iter().filter(|var| var.needs_grad()).count() * 3 * values;
+    let backward = [x, target]
+        .into_iter()
+        .filter(|var| var.needs_grad())
+        .count()
+        * 3
+        * values;
     let (a, b) = (x.clone(), target.clone());
-    pass.finish(Work::new(3 * values, backward), loss, [1], &[x, target], move |grads, dy| {
-        let device = grads.device().clone();
-        for (of, other) in [(&a, &b), (&b, &a)] {
-            if of.needs_grad() {
-                device.mse_backward(of.data(), other.data(), dy, grads.of(of)?)?;
+    pass.finish(
+        Work::new(3 * values, backward),
+        loss,
+        [1],
+        &[x, target],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            for (of, other) in [(&a, &b), (&b, &a)] {
+                if of.needs_grad() {
+                    device.mse_backward(of.data(), other.data(), dy, grads.of(of)?)?;
+                }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
 #[cfg(test)]

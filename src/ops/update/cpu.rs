@@ -16,14 +16,25 @@ impl UpdateKernel for Cpu {
     }
 
     fn scale(&self, x: &mut Buffer<Self>, factor: f32) -> Result<(), OpError> {
-        for_each_chunk(x, CHUNK, |_, x| simd(|| x.iter_mut().for_each(|x| *x *= factor)));
+        for_each_chunk(x, CHUNK, |_, x| {
+            simd(|| x.iter_mut().for_each(|x| *x *= factor))
+        });
         Ok(())
     }
 
-    fn add_scaled(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, factor: f32) -> Result<(), OpError> {
+    fn add_scaled(
+        &self,
+        x: &mut Buffer<Self>,
+        y: &Buffer<Self>,
+        factor: f32,
+    ) -> Result<(), OpError> {
         same_length("add_scaled", x.len(), y.len())?;
         for_each_chunk(x, CHUNK, |start, x| {
-            simd(|| x.iter_mut().zip(&y[start..]).for_each(|(x, y)| *x += factor * y));
+            simd(|| {
+                x.iter_mut()
+                    .zip(&y[start..])
+                    .for_each(|(x, y)| *x += factor * y)
+            });
         });
         Ok(())
     }
@@ -31,7 +42,11 @@ impl UpdateKernel for Cpu {
     fn lerp(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, weight: f32) -> Result<(), OpError> {
         same_length("lerp", x.len(), y.len())?;
         for_each_chunk(x, CHUNK, |start, x| {
-            simd(|| x.iter_mut().zip(&y[start..]).for_each(|(x, y)| *x = between(*x, *y, weight)));
+            simd(|| {
+                x.iter_mut()
+                    .zip(&y[start..])
+                    .for_each(|(x, y)| *x = between(*x, *y, weight))
+            });
         });
         Ok(())
     }
@@ -55,7 +70,11 @@ impl UpdateKernel for Cpu {
             kernel(((parameter, gradient), (mean, square)));
         } else {
             let state = mean.par_chunks_mut(CHUNK).zip(square.par_chunks_mut(CHUNK));
-            parameter.par_chunks_mut(CHUNK).zip(gradient.par_chunks(CHUNK)).zip(state).for_each(kernel);
+            parameter
+                .par_chunks_mut(CHUNK)
+                .zip(gradient.par_chunks(CHUNK))
+                .zip(state)
+                .for_each(kernel);
         }
         Ok(())
     }
@@ -71,7 +90,11 @@ impl UpdateKernel for Cpu {
         let Some(momentum) = momentum else {
             let (lr, decay) = (step.lr as f32, step.weight_decay as f32);
             for_each_chunk(parameter, CHUNK, |start, p| {
-                simd(|| p.iter_mut().zip(&gradient[start..]).for_each(|(p, g)| *p -= lr * (g + decay * *p)));
+                simd(|| {
+                    p.iter_mut()
+                        .zip(&gradient[start..])
+                        .for_each(|(p, g)| *p -= lr * (g + decay * *p))
+                });
             });
             return Ok(());
         };
@@ -80,15 +103,23 @@ impl UpdateKernel for Cpu {
         if parameter.len() < ELEMENTWISE_LEN {
             kernel(((parameter, gradient), momentum));
         } else {
-            let operands = parameter.par_chunks_mut(CHUNK).zip(gradient.par_chunks(CHUNK));
-            operands.zip(momentum.par_chunks_mut(CHUNK)).for_each(kernel);
+            let operands = parameter
+                .par_chunks_mut(CHUNK)
+                .zip(gradient.par_chunks(CHUNK));
+            operands
+                .zip(momentum.par_chunks_mut(CHUNK))
+                .for_each(kernel);
         }
         Ok(())
     }
 }
 
 fn same_length(op: &'static str, expected: usize, found: usize) -> Result<(), OpError> {
-    if expected == found { Ok(()) } else { Err(OpError::shape(op, format!("{found} values for {expected}"))) }
+    if expected == found {
+        Ok(())
+    } else {
+        Err(OpError::shape(op, format!("{found} values for {expected}")))
+    }
 }
 
 #[inline(always)]
@@ -105,7 +136,11 @@ fn squares(x: &[f32]) -> f64 {
 /// PyTorch's `lerp`: from the nearer end, so that `weight = 1` gives `y` exactly.
 #[inline(always)]
 fn between(x: f32, y: f32, weight: f32) -> f32 {
-    if weight < 0.5 { x + weight * (y - x) } else { y - (y - x) * (1.0 - weight) }
+    if weight < 0.5 {
+        x + weight * (y - x)
+    } else {
+        y - (y - x) * (1.0 - weight)
+    }
 }
 
 /// The factors of one Adam step, rounded where PyTorch rounds them.
@@ -146,7 +181,11 @@ fn adam(parameter: &mut [f32], gradient: &[f32], mean: &mut [f32], square: &mut 
 
 #[inline(always)]
 fn sgd(parameter: &mut [f32], gradient: &[f32], momentum: &mut [f32], step: SgdStep) {
-    let (lr, decay, mu) = (step.lr as f32, step.weight_decay as f32, step.momentum as f32);
+    let (lr, decay, mu) = (
+        step.lr as f32,
+        step.weight_decay as f32,
+        step.momentum as f32,
+    );
     for ((p, g), b) in parameter.iter_mut().zip(gradient).zip(momentum) {
         let g = g + decay * *p;
         *b = mu * *b + g;

@@ -31,10 +31,24 @@ pub struct AdamStep {
 
 impl AdamStep {
     /// Step number `step`, counted from 1, with its bias corrections.
-    pub fn new(lr: f64, (beta1, beta2): (f64, f64), eps: f64, weight_decay: f64, step: u64) -> Self {
+    pub fn new(
+        lr: f64,
+        (beta1, beta2): (f64, f64),
+        eps: f64,
+        weight_decay: f64,
+        step: u64,
+    ) -> Self {
         let power = |beta: f64| 1.0 - beta.powf(step as f64);
         let (bias_correction1, bias_correction2) = (power(beta1), power(beta2));
-        Self { lr, beta1, beta2, eps, weight_decay, bias_correction1, bias_correction2 }
+        Self {
+            lr,
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+            bias_correction1,
+            bias_correction2,
+        }
     }
 }
 
@@ -64,7 +78,12 @@ pub trait UpdateKernel: Backend {
     }
 
     /// `x += factor · y`.
-    fn add_scaled(&self, _x: &mut Buffer<Self>, _y: &Buffer<Self>, _factor: f32) -> Result<(), OpError> {
+    fn add_scaled(
+        &self,
+        _x: &mut Buffer<Self>,
+        _y: &Buffer<Self>,
+        _factor: f32,
+    ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("add_scaled"))
     }
 

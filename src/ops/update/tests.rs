@@ -9,11 +9,19 @@ const START: [f32; 4] = [1.0, -2.0, 0.5, 3.0];
 fn gradient(step: usize, w: &[f32]) -> Vec<f32> {
     let constant = [0.1, -0.2, 0.3, 0.0].map(|g: f32| g * (step + 1) as f32);
     let slope = [1.0, 0.5, 0.0, -0.1];
-    constant.iter().zip(slope).zip(w).map(|((constant, slope), w)| constant + w * slope).collect()
+    constant
+        .iter()
+        .zip(slope)
+        .zip(w)
+        .map(|((constant, slope), w)| constant + w * slope)
+        .collect()
 }
 
 /// Three steps from `START`, each held against PyTorch's weights.
-fn check(expected: [[f32; 4]; 3], mut step: impl FnMut(&Cpu, usize, &mut Buffer<Cpu>, &Buffer<Cpu>)) {
+fn check(
+    expected: [[f32; 4]; 3],
+    mut step: impl FnMut(&Cpu, usize, &mut Buffer<Cpu>, &Buffer<Cpu>),
+) {
     let device = Cpu::default();
     let mut w = device.upload(START.to_vec()).unwrap();
     for (index, expected) in expected.iter().enumerate() {
@@ -25,7 +33,10 @@ fn check(expected: [[f32; 4]; 3], mut step: impl FnMut(&Cpu, usize, &mut Buffer<
 
 fn check_adam(weight_decay: f64, expected: [[f32; 4]; 3]) {
     let device = Cpu::default();
-    let (mut m, mut v) = (device.zeros_buffer(4).unwrap(), device.zeros_buffer(4).unwrap());
+    let (mut m, mut v) = (
+        device.zeros_buffer(4).unwrap(),
+        device.zeros_buffer(4).unwrap(),
+    );
     check(expected, |device, index, w, gradient| {
         let step = AdamStep::new(0.1, (0.9, 0.999), 1e-8, weight_decay, index as u64 + 1);
         device.adam_step(w, gradient, &mut m, &mut v, step).unwrap();
@@ -34,8 +45,15 @@ fn check_adam(weight_decay: f64, expected: [[f32; 4]; 3]) {
 
 fn check_sgd(nesterov: bool, weight_decay: f64, expected: [[f32; 4]; 3]) {
     let mut b = Cpu::default().zeros_buffer(4).unwrap();
-    let step = SgdStep { lr: 0.1, momentum: 0.9, nesterov, weight_decay };
-    check(expected, |device, _, w, gradient| device.sgd_step(w, gradient, Some(&mut b), step).unwrap());
+    let step = SgdStep {
+        lr: 0.1,
+        momentum: 0.9,
+        nesterov,
+        weight_decay,
+    };
+    check(expected, |device, _, w, gradient| {
+        device.sgd_step(w, gradient, Some(&mut b), step).unwrap()
+    });
 }
 
 #[test]
@@ -85,7 +103,12 @@ fn three_steps_of_nesterov_are_those_of_pytorch() {
 #[test]
 fn plain_sgd_needs_no_state() {
     let device = Cpu::default();
-    let step = SgdStep { lr: 0.5, momentum: 0.0, nesterov: false, weight_decay: 0.1 };
+    let step = SgdStep {
+        lr: 0.5,
+        momentum: 0.0,
+        nesterov: false,
+        weight_decay: 0.1,
+    };
     let mut w = device.upload(START.to_vec()).unwrap();
     let gradient = device.upload(vec![1.0; 4]).unwrap();
     device.sgd_step(&mut w, &gradient, None, step).unwrap();
@@ -97,7 +120,10 @@ fn elementwise_updates_do_what_they_say() {
     let device = Cpu::default();
     let mut x = device.upload(START.to_vec()).unwrap();
     let y = device.upload(vec![1.0, 2.0, 3.0, 4.0]).unwrap();
-    assert_eq!(device.sum_of_squares(&x).unwrap().to_bits(), 14.25_f64.to_bits());
+    assert_eq!(
+        device.sum_of_squares(&x).unwrap().to_bits(),
+        14.25_f64.to_bits()
+    );
     device.scale(&mut x, 2.0).unwrap();
     device.add_scaled(&mut x, &y, -0.5).unwrap();
     assert_close(&x, &[1.5, -5.0, -0.5, 4.0], 0.0);
@@ -111,14 +137,23 @@ fn elementwise_updates_do_what_they_say() {
 fn large_buffers_give_the_same_bits_with_one_thread_and_two() {
     const LEN: usize = 70_001;
     let run = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
         pool.install(|| {
             let device = Cpu::default();
-            let [mut w, g, mut m, mut v] = [1, 2, 3, 4].map(|seed| device.upload(filled(LEN, seed)).unwrap());
+            let [mut w, g, mut m, mut v] =
+                [1, 2, 3, 4].map(|seed| device.upload(filled(LEN, seed)).unwrap());
             v.iter_mut().for_each(|v| *v = v.abs());
             let adam = AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.1, 7);
             device.adam_step(&mut w, &g, &mut m, &mut v, adam).unwrap();
-            let sgd = SgdStep { lr: 0.1, momentum: 0.9, nesterov: true, weight_decay: 0.1 };
+            let sgd = SgdStep {
+                lr: 0.1,
+                momentum: 0.9,
+                nesterov: true,
+                weight_decay: 0.1,
+            };
             device.sgd_step(&mut w, &g, Some(&mut m), sgd).unwrap();
             let norm = device.sum_of_squares(&w).unwrap().to_bits();
             (norm, w.to_vec(), m.to_vec(), v.to_vec())
@@ -130,6 +165,12 @@ fn large_buffers_give_the_same_bits_with_one_thread_and_two() {
 #[test]
 fn unequal_lengths_are_refused() {
     let device = Cpu::default();
-    let (mut x, y) = (device.zeros_buffer(3).unwrap(), device.zeros_buffer(4).unwrap());
-    assert_eq!(device.lerp(&mut x, &y, 0.5).unwrap_err().to_string(), "lerp: 4 values for 3");
+    let (mut x, y) = (
+        device.zeros_buffer(3).unwrap(),
+        device.zeros_buffer(4).unwrap(),
+    );
+    assert_eq!(
+        device.lerp(&mut x, &y, 0.5).unwrap_err().to_string(),
+        "lerp: 4 values for 3"
+    );
 }

@@ -19,7 +19,10 @@ impl UpsampleKernel for Cpu {
         let (row_in, row_out) = (w * c, 2 * w * c);
         for_rows(&mut y, row_out, |first, rows| {
             for (offset, out) in rows.chunks_exact_mut(row_out).enumerate() {
-                let (image, tap) = ((first + offset) / (2 * h), vertical[(first + offset) % (2 * h)]);
+                let (image, tap) = (
+                    (first + offset) / (2 * h),
+                    vertical[(first + offset) % (2 * h)],
+                );
                 let row = |index: usize| &x[(image * h + index) * row_in..][..row_in];
                 simd(|| blend_row(out, row(tap.low), row(tap.high), tap.weight, &horizontal, c));
             }
@@ -62,7 +65,11 @@ struct Tap {
 impl Tap {
     /// With how much input `index` enters this output.
     fn share_of(self, index: usize) -> f32 {
-        let low = if index == self.low { 1.0 - self.weight } else { 0.0 };
+        let low = if index == self.low {
+            1.0 - self.weight
+        } else {
+            0.0
+        };
         low + if index == self.high { self.weight } else { 0.0 }
     }
 }
@@ -73,13 +80,24 @@ fn taps(size: usize) -> Vec<Tap> {
     let tap = |output: usize| {
         let position = scale * output as f32;
         let low = (position as usize).min(size - 1);
-        Tap { low, high: (low + 1).min(size - 1), weight: position - low as f32 }
+        Tap {
+            low,
+            high: (low + 1).min(size - 1),
+            weight: position - low as f32,
+        }
     };
     (0..2 * size).map(tap).collect()
 }
 
 #[inline(always)]
-fn blend_row(out: &mut [f32], low: &[f32], high: &[f32], weight: f32, horizontal: &[Tap], c: usize) {
+fn blend_row(
+    out: &mut [f32],
+    low: &[f32],
+    high: &[f32],
+    weight: f32,
+    horizontal: &[Tap],
+    c: usize,
+) {
     for (out, tap) in out.chunks_exact_mut(c).zip(horizontal) {
         let (left, right) = (tap.low * c, tap.high * c);
         let (a, b) = (&low[left..left + c], &low[right..right + c]);
@@ -95,7 +113,10 @@ fn blend_row(out: &mut [f32], low: &[f32], high: &[f32], weight: f32, horizontal
 #[inline(always)]
 fn spread_row(dx: &mut [f32], dy: &[f32], share: f32, horizontal: &[Tap], c: usize) {
     for (dy, tap) in dy.chunks_exact(c).zip(horizontal) {
-        for (index, part) in [(tap.low, share * (1.0 - tap.weight)), (tap.high, share * tap.weight)] {
+        for (index, part) in [
+            (tap.low, share * (1.0 - tap.weight)),
+            (tap.high, share * tap.weight),
+        ] {
             for (dx, dy) in dx[index * c..(index + 1) * c].iter_mut().zip(dy) {
                 *dx += part * dy;
             }

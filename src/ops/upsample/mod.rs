@@ -43,15 +43,26 @@ pub trait UpsampleKernel: Backend {
 pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
     let dims @ (b, h, w, c) = match x.shape().image() {
         Some(dims) if !x.shape().is_empty() => dims,
-        _ => return Err(OpError::shape("upsample", format!("expected (B, H, W, C), got {}", x.shape()))),
+        _ => {
+            return Err(OpError::shape(
+                "upsample",
+                format!("expected (B, H, W, C), got {}", x.shape()),
+            ));
+        }
     };
     let y = pass.device().upsample_bilinear(x.data(), dims)?;
     let values = 4 * x.shape().len();
     let input = x.clone();
-    pass.finish(Work::new(9 * values, 8 * values), y, [b, 2 * h, 2 * w, c], &[x], move |grads, dy| {
-        let device = grads.device().clone();
-        device.upsample_bilinear_backward(dims, dy, grads.of(&input)?)
-    })
+    pass.finish(
+        Work::new(9 * values, 8 * values),
+        y,
+        [b, 2 * h, 2 * w, c],
+        &[x],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            device.upsample_bilinear_backward(dims, dy, grads.of(&input)?)
+        },
+    )
 }
 
 #[cfg(test)]
