@@ -69,9 +69,9 @@ fn softmax(probabilities: &mut [f32], logits: &[f32]) {
         *probability = (logit - highest).exp();
     }
     let sum: f32 = probabilities.iter().sum();
-    probabilities
-        .iter_mut()
-        .for_each(|probability| *probability /= sum);
+    for probability in probabilities {
+        *probability /= sum;
+    }
 }
 
 /// `log Σ exp(logits) - logits[label]`; NaN stays NaN, so that a diverged run is seen.

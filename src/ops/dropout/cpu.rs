@@ -1,4 +1,8 @@
 //! Dropout on the CPU: the mask is made anew from its key in both directions.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
 
 use dfdx::tensor::Cpu;
 

@@ -2,6 +2,10 @@
 //! anywhere: by any thread, on any device, and once more in backward instead of being kept.
 //!
 //! Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", §3.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
 
 /// Values that [`block`] makes at once.
 pub(super) const BLOCK: usize = 64;
@@ -12,12 +16,10 @@ const LANES: usize = 16;
 /// The 64 words of block number `index`: word `16 w + l` is output `w` of counter `16 index + l`.
 #[inline(always)]
 pub(super) fn block(key: u64, index: u64) -> [u32; BLOCK] {
-    let mut x = [[0_u32; LANES]; 4];
-    for lane in 0..LANES {
-        let counter = index * LANES as u64 + lane as u64;
-        x[0][lane] = counter as u32;
-        x[1][lane] = (counter >> 32) as u32;
-    }
+    let counter = |lane: usize| index * LANES as u64 + lane as u64;
+    let low = std::array::from_fn(|lane| counter(lane) as u32);
+    let high = std::array::from_fn(|lane| (counter(lane) >> 32) as u32);
+    let mut x = [low, high, [0; LANES], [0; LANES]];
     let (mut k0, mut k1) = (key as u32, (key >> 32) as u32);
     for _ in 0..10 {
         x = round(&x, k0, k1);

@@ -23,7 +23,7 @@ fn switch_on(pass: &mut Pass<Cpu>, seed: u64) {
 
 #[test]
 fn a_share_p_becomes_zero_and_the_rest_is_scaled() {
-    let y = testing::forward(&[(&[2.0; 50_000], [50_000].into())], dropped(3, 0.2));
+    let y = testing::forward(&[(&vec![2.0; 50_000], [50_000].into())], dropped(3, 0.2));
     let zeros = y.iter().filter(|value| **value == 0.0).count();
     assert!((zeros as f64 / 50_000.0 - 0.2).abs() < 0.006, "{zeros}");
     assert!(

@@ -1,4 +1,8 @@
 //! Layer norm on the CPU: rows in parallel; gradients of scale and offset as partial sums of fixed groups of rows.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
 
 use dfdx::tensor::Cpu;
 

@@ -1,4 +1,8 @@
 //! Mean squared error on the CPU: differences in f32 as in PyTorch, their squares summed in f64.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
 
 use dfdx::tensor::Cpu;
 

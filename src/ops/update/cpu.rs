@@ -1,4 +1,8 @@
 //! Updates on the CPU: one vectorised pass over all operands, in parallel for large buffers.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
 
 use dfdx::tensor::Cpu;
 use rayon::prelude::*;
@@ -63,18 +67,16 @@ impl UpdateKernel for Cpu {
             same_length("adam_step", parameter.len(), len)?;
         }
         let factors = Factors::new(step);
-        let kernel = |((p, g), (m, v)): ((&mut [f32], &[f32]), (&mut [f32], &mut [f32]))| {
-            simd(|| adam(p, g, m, v, factors));
-        };
         if parameter.len() < ELEMENTWISE_LEN {
-            kernel(((parameter, gradient), (mean, square)));
+            simd(|| adam(parameter, gradient, mean, square, factors));
         } else {
             let state = mean.par_chunks_mut(CHUNK).zip(square.par_chunks_mut(CHUNK));
-            parameter
+            let operands = parameter
                 .par_chunks_mut(CHUNK)
-                .zip(gradient.par_chunks(CHUNK))
+                .zip(gradient.par_chunks(CHUNK));
+            operands
                 .zip(state)
-                .for_each(kernel);
+                .for_each(|((p, g), (m, v))| simd(|| adam(p, g, m, v, factors)));
         }
         Ok(())
     }
@@ -99,16 +101,14 @@ impl UpdateKernel for Cpu {
             return Ok(());
         };
         same_length("sgd_step", parameter.len(), momentum.len())?;
-        let kernel = |((p, g), b): ((&mut [f32], &[f32]), &mut [f32])| simd(|| sgd(p, g, b, step));
         if parameter.len() < ELEMENTWISE_LEN {
-            kernel(((parameter, gradient), momentum));
+            simd(|| sgd(parameter, gradient, momentum, step));
         } else {
             let operands = parameter
                 .par_chunks_mut(CHUNK)
                 .zip(gradient.par_chunks(CHUNK));
-            operands
-                .zip(momentum.par_chunks_mut(CHUNK))
-                .for_each(kernel);
+            let operands = operands.zip(momentum.par_chunks_mut(CHUNK));
+            operands.for_each(|((p, g), b)| simd(|| sgd(p, g, b, step)));
         }
         Ok(())
     }

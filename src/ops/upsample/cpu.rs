@@ -1,4 +1,8 @@
 //! Bilinear ×2 on the CPU: rows of outputs forward, rows of inputs backward, each written by one task.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
 
 use dfdx::tensor::Cpu;
 

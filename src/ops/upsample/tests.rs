@@ -73,10 +73,9 @@ fn a_batch_is_its_samples() {
 
 #[test]
 fn what_is_no_image_is_refused() {
-    let device = crate::device::Backend::open(0).unwrap();
+    let device = dfdx::tensor::Cpu::default();
     let x = Var::constant(&device, vec![0.0; 6], [2, 3]).unwrap();
-    let error =
-        upsample_bilinear(&mut Pass::<dfdx::tensor::Cpu>::inference(&device), &x).unwrap_err();
+    let error = upsample_bilinear(&mut Pass::inference(&device), &x).unwrap_err();
     assert_eq!(
         error.to_string(),
         "upsample: expected (B, H, W, C), got (2, 3)"
