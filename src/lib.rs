@@ -13,6 +13,7 @@
 pub mod base;
 
 pub mod device;
+pub mod measure;
 
 pub mod ops;
 
