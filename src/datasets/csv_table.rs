@@ -34,3 +34,14 @@ fn default_share() -> f64 {
 fn default_true() -> bool {
     true
 }
+
+use super::{DatasetError, DatasetFacts, FingerprintCache, OpenDataset};
+use crate::base::Seed;
+impl CsvSpec {
+    pub(super) fn facts(&self, _c: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
+        Err(DatasetError::Mismatch("not built yet".to_owned()))
+    }
+    pub(super) fn open(&self, _seed: Seed) -> Result<OpenDataset, DatasetError> {
+        Err(DatasetError::Mismatch("not built yet".to_owned()))
+    }
+}

@@ -10,18 +10,41 @@
 //! Sums are split by shape, never by the number of threads, and added in a fixed order, so that results do not
 //! depend on how many threads ran.
 
+mod activation;
+pub mod chunks;
+mod cross_entropy;
+mod dropout;
+mod embedding;
+mod layer_norm;
 mod layout;
+pub mod math;
+mod mse;
+pub mod parallel;
 mod parameter;
 mod pass;
 mod shape;
+mod silu;
 pub mod simd;
+#[cfg(test)]
+pub(crate) mod testing;
+mod update;
+mod upsample;
 mod var;
 mod work;
 
+pub use activation::Activation;
+pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
+pub use dropout::{DropoutKernel, Mask, dropout};
+pub use embedding::{EmbeddingKernel, embedding};
+pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
+pub use mse::{MseKernel, mse};
 pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
 pub use shape::Shape;
+pub use silu::{SiluKernel, silu};
+pub use update::{AdamStep, SgdStep, UpdateKernel};
+pub use upsample::{UpsampleKernel, upsample_bilinear};
 pub use var::Var;
 pub use work::Work;
 
@@ -58,6 +81,14 @@ pub enum OpError {
 }
 
 impl OpError {
+    /// What the default body of a kernel answers: device `D` has none for `op`.
+    pub fn unsupported<D: Backend>(op: &'static str) -> Self {
+        Self::Unsupported {
+            op,
+            device: D::NAME,
+        }
+    }
+
     /// A shape error of operation `op`.
     pub fn shape(op: &'static str, message: impl Into<String>) -> Self {
         Self::Shape {
@@ -68,7 +99,18 @@ impl OpError {
 }
 
 /// Every kernel that models need, on one device. Each operation's folder adds its trait to this list.
-pub trait Kernels: Backend {}
+pub trait Kernels:
+    Backend
+    + SiluKernel
+    + CrossEntropyKernel
+    + DropoutKernel
+    + EmbeddingKernel
+    + LayerNormKernel
+    + MseKernel
+    + UpdateKernel
+    + UpsampleKernel
+{
+}
 
 impl Kernels for dfdx::tensor::Cpu {}
 #[cfg(feature = "cuda")]
