@@ -27,7 +27,9 @@ fn main() {
     println!("cargo:rerun-if-changed={}", lock.display());
     println!("cargo:rerun-if-changed=build.rs");
     parts.push(("Cargo.lock".into(), digest(&root, &[lock])));
-    parts.push(("rustc".into(), rustc_version()));
+    let rustc = rustc_version();
+    println!("cargo:rustc-env=FIELDTRIAL_RUSTC={rustc}");
+    parts.push(("rustc".into(), rustc));
     let target = PathBuf::from(variable("OUT_DIR")).join("build_info.rs");
     fs::write(target, text(&parts)).expect("cargo gives a folder that can be written");
 }
@@ -107,17 +109,6 @@ fn text(parts: &[(String, String)]) -> String {
         let _ = writeln!(text, "    ({name:?}, {digest:?}),");
     }
     text.push_str("];\n");
-    for (constant, name) in [
-        ("TARGET", "TARGET"),
-        ("PROFILE", "PROFILE"),
-        ("OPT_LEVEL", "OPT_LEVEL"),
-    ] {
-        let _ = writeln!(
-            text,
-            "/// Cargo's `{name}` of this build.\npub(super) const {constant}: &str = {:?};",
-            variable(name)
-        );
-    }
     text
 }
 

@@ -4,6 +4,7 @@
 //! file by file; a change in a report or in this program's commands leaves the code hash alone.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use super::hash::Digest;
 
@@ -22,6 +23,13 @@ pub enum Arithmetic {
 
 /// The digest over everything of this build that can change a fact of a cell.
 pub fn code_hash(arithmetic: Arithmetic) -> String {
+    // A million cells ask.
+    static HASHES: OnceLock<[String; 2]> = OnceLock::new();
+    let hashes = HASHES.get_or_init(|| [digest(Arithmetic::Cpu), digest(Arithmetic::Gpu)]);
+    hashes[arithmetic as usize].clone()
+}
+
+fn digest(arithmetic: Arithmetic) -> String {
     let mut digest = Digest::new();
     for (name, value) in code_parts(arithmetic) {
         digest = digest.with(name).with(value);
@@ -45,16 +53,6 @@ pub fn rustc() -> &'static str {
         .iter()
         .find(|(name, _)| *name == "rustc")
         .map_or("unknown", |(_, version)| version)
-}
-
-/// The target triple.
-pub fn target() -> &'static str {
-    generated::TARGET
-}
-
-/// How the program was compiled, which decides its speed and no fact: `release, opt-level 3`.
-pub fn profile() -> String {
-    format!("{}, opt-level {}", generated::PROFILE, generated::OPT_LEVEL)
 }
 
 /// The features that change the arithmetic, in a fixed order.

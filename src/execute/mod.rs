@@ -1,34 +1,25 @@
-//! A source of runs → worker processes → one stream of [`RunEvent`]s.
+//! A source of runs → worker processes → one stream of [`RunEvent`](crate::event::RunEvent)s.
 //!
 //! Owns which run starts when (`schedule`), the worker process and its limits (`worker`), and what its end means
 //! (`outcome`). It knows no progress bar and no file: whoever calls [`run`] hands in a closure that sees every event.
 //! What has to run at all is `resume`'s answer, from the plan and what the store holds.
-//!
-//! ```text
-//! Start · (RunStarted · Worker* · RunEnded)* · Stopping? · End        runs overlap when there are several slots
-//! ```
-//! [`RunEvent::RunEnded`] comes for every run that started, also after Ctrl-C; `End` comes always, unless the closure
-//! itself failed.
 
-mod job;
 mod order;
 mod outcome;
-mod run_event;
+mod resume;
 mod schedule;
 mod scripted;
 mod worker;
 
-pub use job::{Job, RunId};
 pub use order::in_block_order;
-pub use outcome::RunOutcome;
-pub use run_event::{RunEvent, StopReason};
-pub use schedule::{Options, Summary, run};
+pub use resume::{Decision, Why, Wish, decide};
+pub use schedule::{Options, Sink, Summary, run};
 pub use scripted::Scripted;
 pub use worker::WorkerProgram;
 
 use std::sync::atomic::AtomicBool;
 
-use crate::event::Event;
+use crate::event::{Event, Job, RunOutcome};
 
 /// How one run is done: by a worker process, or by a script in tests.
 pub trait Launch: Sync {

@@ -4,7 +4,7 @@ use rand::seq::SliceRandom;
 
 use crate::base::{Purpose, Seed};
 
-use super::RunId;
+use crate::event::RunId;
 
 /// Sorts runs into blocks, and each block into a seeded random order.
 ///

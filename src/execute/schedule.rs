@@ -1,15 +1,14 @@
 //! [`run`]: which run starts when, in which slot, with how many threads.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
 use crate::device::DeviceKind;
-use crate::event::Event;
+use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, StopReason};
 
-use super::{Job, Launch, RunEvent, RunId, RunOutcome, StopReason};
+use super::Launch;
 
 /// Whoever looks on; its error ends everything.
 pub type Sink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
@@ -48,7 +47,7 @@ pub struct Summary {
 /// # Errors
 /// The sink's; running workers are ended first.
 pub fn run<E>(
-    source: impl IntoIterator<Item = Job>,
+    source: &mut dyn Iterator<Item = Job>,
     launcher: &dyn Launch,
     options: &Options,
     interrupted: &AtomicBool,
@@ -58,7 +57,8 @@ pub fn run<E>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let mut schedule = Schedule {
-            waiting: source.into_iter().collect(),
+            source,
+            held: Vec::new(),
             running: vec![None; options.jobs.max(1)],
             summary: Summary::default(),
             options,
@@ -81,7 +81,9 @@ enum Message {
 }
 
 struct Schedule<'scope, 'env> {
-    waiting: VecDeque<Job>,
+    source: &'env mut dyn Iterator<Item = Job>,
+    /// Runs taken from the source whose GPU is busy.
+    held: Vec<Job>,
     running: Vec<Option<Job>>,
     summary: Summary,
     options: &'env Options,
@@ -95,7 +97,7 @@ struct Schedule<'scope, 'env> {
 impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
     fn drive<E>(&mut self, receiver: &Receiver<Message>, sink: Sink<'_, E>) -> Result<Summary, E> {
         sink(RunEvent::Start {
-            runs: self.waiting.len(),
+            runs: self.source.size_hint().0,
             slots: self.running.len(),
         })?;
         loop {
@@ -112,7 +114,10 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                 }
             }
         }
-        self.summary.left += self.waiting.len();
+        self.summary.left += self.held.len();
+        if self.summary.stopped.is_some() {
+            self.summary.left += self.source.size_hint().0;
+        }
         sink(RunEvent::End {
             left: self.summary.left,
         })?;
@@ -152,19 +157,27 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         Ok(())
     }
 
-    /// The first waiting run whose GPU is free; a GPU has one run at a time.
+    /// The next run whose GPU is free; a GPU has one run at a time.
+    ///
+    /// The source is asked as late as possible: a search proposes from what has ended so far.
     fn next_job(&mut self) -> Option<Job> {
-        let is_free = |job: &Job| {
-            let device = job.spec.train.device;
-            device == DeviceKind::Cpu
-                || !self
-                    .running
-                    .iter()
-                    .flatten()
-                    .any(|other| other.spec.train.device == device)
-        };
-        let place = self.waiting.iter().position(is_free)?;
-        self.waiting.remove(place)
+        if let Some(place) = self.held.iter().position(|job| self.is_free(job)) {
+            return Some(self.held.remove(place));
+        }
+        while self.held.len() < self.running.len() {
+            let job = self.source.next()?;
+            if self.is_free(&job) {
+                return Some(job);
+            }
+            self.held.push(job);
+        }
+        None
+    }
+
+    fn is_free(&self, job: &Job) -> bool {
+        let device = job.spec.train.device;
+        let mut running = self.running.iter().flatten();
+        device == DeviceKind::Cpu || !running.any(|other| other.spec.train.device == device)
     }
 
     fn start(&mut self, job: Job, slot: usize) {

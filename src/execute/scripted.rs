@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::event::Event;
-use crate::results::Status;
+use crate::event::{Event, Job, RunId, RunOutcome, Status};
 
-use super::{Job, Launch, RunId, RunOutcome};
+use super::Launch;
 
 /// A launcher that starts no process.
 #[derive(Debug, Default)]

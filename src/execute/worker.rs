@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 
 use crate::base::os::{self, Ended};
 use crate::device::DeviceKind;
-use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION};
-use crate::results::Status;
+use crate::event::{EpochRow, Event, Job, Order, PROTOCOL_VERSION, RunOutcome, Status};
 
+use super::Launch;
 use super::outcome::{EndedByParent, Evidence, judge};
-use super::{Job, Launch, RunOutcome};
 
 /// How often a silent worker is looked after.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,8 +1,11 @@
-//! [`RunEvent`]: everything that happens while runs are done; the interface to `record` and `progress`.
+//! [`RunEvent`]: everything that happens while runs are done; what `record` and `progress` see.
+//!
+//! ```text
+//! Start · (RunStarted · Worker* · RunEnded)* · Stopping? · End        runs overlap when there are several slots
+//! ```
+//! [`RunEvent::RunEnded`] comes for every run that started, also after Ctrl-C; `End` comes always, unless a sink failed.
 
-use crate::event::Event;
-
-use super::{Job, RunId, RunOutcome};
+use super::{Event, Job, RunId, RunOutcome};
 
 /// Something that happened.
 #[derive(Debug)]
