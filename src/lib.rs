@@ -30,3 +30,4 @@ pub mod event;
 pub mod results;
 
 pub mod execute;
+pub mod record;

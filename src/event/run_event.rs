@@ -37,10 +37,6 @@ pub enum RunEvent<'a> {
         job: &'a Job,
         /// How it ended and what it gave.
         outcome: &'a RunOutcome,
-        /// Whether nothing else ran beside it.
-        is_exclusive: bool,
-        /// Threads that it was given.
-        threads: usize,
     },
     /// No further run will start; those that go on end soon (each with its `RunEnded`).
     Stopping {

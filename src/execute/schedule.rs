@@ -208,11 +208,6 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         } else {
             self.summary.left += 1;
         }
-        sink(RunEvent::RunEnded {
-            job: &job,
-            outcome,
-            is_exclusive: self.running.len() == 1,
-            threads: self.threads(&job),
-        })
+        sink(RunEvent::RunEnded { job: &job, outcome })
     }
 }
