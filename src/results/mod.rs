@@ -4,6 +4,7 @@
 //! read it; neither knows how it came about.
 
 mod rows;
+pub mod store;
 
 pub use rows::{
     BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord, Interval, IntervalKind,
