@@ -161,8 +161,9 @@ fn other_code_or_class<'a>(
 
 /// The fewest parts in which an earlier cell of the same key differs.
 fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRun>) -> Why {
+    let now = cell.named_parts();
     earlier
-        .map(|run| differing(&run.hash_parts, &cell.hash_parts))
+        .map(|run| differing(&run.hash_parts, &now))
         .filter(|parts| !parts.is_empty())
         .min_by_key(Vec::len)
         .map_or(Why::New, Why::Cell)

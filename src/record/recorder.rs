@@ -145,7 +145,7 @@ impl<'a> Recorder<'a> {
         self.store.put(StoredRun {
             key: cell.spec.key.clone(),
             keys,
-            hash_parts: cell.hash_parts.clone(),
+            hash_parts: cell.named_parts(),
             work_signature: cell.work_signature.clone(),
             status: outcome.status,
             reason: outcome.reason.clone(),
