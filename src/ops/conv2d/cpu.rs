@@ -124,7 +124,7 @@ fn convolve_chunk(
         for (r, weight) in weight.chunks_exact(filter_row).enumerate() {
             let into = if r == 0 { Into::Replace } else { Into::Add };
             let weight = Matrix::new(weight, filter_row / k, k);
-            product(MatrixMut::new(results, m, k), into, chunk.filter_row(layout, r), weight);
+            product(&mut MatrixMut::new(results, m, k), into, chunk.filter_row(layout, r), weight);
         }
         let row = chunk.width() * k;
         simd(|| {
@@ -147,7 +147,7 @@ fn by_segments(windows: &Windows, x: &[f32], grad: &[f32], images: usize, k: usi
                 for (r, partial) in partial.chunks_exact_mut(len / windows.kernel.0).enumerate() {
                     let rows = partial.len() / k;
                     let a = chunk.filter_row(layout, r).transposed();
-                    product(MatrixMut::new(partial, rows, k), Into::Replace, a, grad);
+                    product(&mut MatrixMut::new(partial, rows, k), Into::Replace, a, grad);
                 }
             });
         });
@@ -165,7 +165,7 @@ fn by_rows(windows: &Windows, x: &[f32], grad: &[f32], k: usize, grad_weight: &m
             let a = chunk.filter_row(layout, start / filter_row).transposed();
             for_each_chunk_if(true, part, block * k, |start, part| {
                 let rows = part.len() / k;
-                product(MatrixMut::new(part, rows, k), Into::Add, a.row_range(start / k, rows), grad);
+                product(&mut MatrixMut::new(part, rows, k), Into::Add, a.row_range(start / k, rows), grad);
             });
         });
     });
