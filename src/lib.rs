@@ -13,6 +13,7 @@
 pub mod base;
 
 pub mod device;
+pub mod measure;
 
 pub mod ops;
 
@@ -29,3 +30,6 @@ pub mod plan;
 pub mod event;
 
 pub mod results;
+
+pub mod execute;
+pub mod record;

@@ -67,3 +67,24 @@ pub enum GenerateSpec {
         seed: u64,
     },
 }
+
+use super::{DatasetError, DatasetFacts, FingerprintCache, OpenDataset};
+use crate::base::Seed;
+impl ImageFolderSpec {
+    pub(super) fn facts(
+        &self,
+        _f: f64,
+        _c: &mut FingerprintCache,
+    ) -> Result<DatasetFacts, DatasetError> {
+        Err(DatasetError::Mismatch("not built yet".to_owned()))
+    }
+    pub(super) fn open(&self, _seed: Seed, _f: f64) -> Result<OpenDataset, DatasetError> {
+        Err(DatasetError::Mismatch("not built yet".to_owned()))
+    }
+    pub(super) fn prepare(
+        &self,
+        _progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<bool, DatasetError> {
+        Ok(false)
+    }
+}
