@@ -1,7 +1,7 @@
 //! Stand-in until helper plan's branch is merged.
 #![expect(missing_docs, reason = "stand-in")]
 use super::CellSpec;
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 #[derive(Debug, Clone)]
 pub struct PlannedCell {
@@ -10,7 +10,8 @@ pub struct PlannedCell {
     pub cell_hash: String,
     pub task_signature: String,
     pub work_signature: String,
-    pub hash_parts: BTreeMap<String, String>,
+    pub hash_parts: Vec<(&'static str, Arc<str>)>,
+    pub facts: Arc<crate::datasets::DatasetFacts>,
     pub feasibility: Feasibility,
 }
 

@@ -202,6 +202,17 @@ pub enum IntervalKind {
     Single,
 }
 
+impl IntervalKind {
+    /// As `timings.csv` writes it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Bootstrap95 => "bootstrap95",
+            Self::Range => "range",
+            Self::Single => "single",
+        }
+    }
+}
+
 /// A machine and build, as `env.toml` keeps it: fields by class.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Environment {
