@@ -13,10 +13,12 @@
 pub mod base;
 
 pub mod device;
+pub mod measure;
 
 pub mod ops;
 
 pub mod datasets;
+pub mod layers;
 pub mod losses;
 pub mod optim;
 
