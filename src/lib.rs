@@ -34,4 +34,5 @@ pub mod event;
 pub mod results;
 
 pub mod execute;
+pub mod progress;
 pub mod record;

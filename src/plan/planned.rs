@@ -1,6 +1,5 @@
 //! [`PlannedCell`] and the resolver that makes them one after the other.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -43,16 +42,6 @@ pub struct PlannedCell {
     pub facts: Arc<DatasetFacts>,
     /// Whether it can run.
     pub feasibility: Feasibility,
-}
-
-impl PlannedCell {
-    /// The parts of the cell hash by name, to keep and to compare.
-    pub fn named_parts(&self) -> BTreeMap<String, String> {
-        let parts = self.hash_parts.iter();
-        parts
-            .map(|(name, digest)| ((*name).to_owned(), digest.to_string()))
-            .collect()
-    }
 }
 
 /// A dataset of a cell with what is known of it.
