@@ -18,6 +18,7 @@ pub mod measure;
 pub mod ops;
 
 pub mod datasets;
+pub mod layers;
 pub mod losses;
 pub mod optim;
 
