@@ -30,3 +30,6 @@ pub mod plan;
 pub mod event;
 
 pub mod results;
+
+pub mod execute;
+pub mod record;

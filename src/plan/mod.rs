@@ -6,6 +6,8 @@
 mod axis_info;
 mod cell;
 mod settings;
+mod stand_in;
+pub use stand_in::{Feasibility, PlannedCell};
 
 pub use axis_info::{AxisInfo, AxisKind};
 pub use cell::{Algorithm, CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec};
