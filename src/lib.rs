@@ -25,6 +25,8 @@ pub mod optim;
 pub mod loader;
 pub mod models;
 
+pub mod tasks;
+
 pub mod plan;
 
 pub mod event;
@@ -33,3 +35,4 @@ pub mod results;
 
 pub mod execute;
 pub mod record;
+pub mod train;

@@ -17,6 +17,7 @@ const FIXED_INDEX: u64 = u64::MAX;
 
 /// Loaders of the splits that are not trained on.
 pub(super) struct Evaluation {
+    data: Arc<dyn Dataset>,
     fixed: Batch,
     validation: Option<Loader>,
     test: Option<Loader>,
@@ -44,6 +45,7 @@ impl Evaluation {
         });
         let unit = data.dataset.target_scale().map_or(1.0, |(_, std)| std);
         Ok(Self {
+            data: Arc::clone(&data.dataset),
             fixed: fixed_batch(&data.dataset, fixed)?,
             validation: loader(&data.dataset, splits.validation.clone(), validation)?,
             test: loader(&data.dataset, splits.test.clone(), options.clone())?,
@@ -67,9 +69,9 @@ impl Evaluation {
         Ok(score)
     }
 
-    /// The fixed batch itself.
-    pub(super) fn fixed_batch(&self) -> Batch {
-        self.fixed.clone()
+    /// A batch of one sample.
+    pub(super) fn one_sample(&self) -> Result<Batch, TrainError> {
+        fixed_batch(&self.data, &self.fixed.rows[..1])
     }
 
     /// The validation split's loss and metrics, named `val_…`; nothing where there is no such split.

@@ -16,9 +16,12 @@ mod steps;
 mod stopping;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 use std::time::Instant;
 
+use crate::base::build_info::{Arithmetic, code_hash};
+use crate::device::DeviceKind;
 use crate::event::{Event, Order, PROTOCOL_VERSION};
 use crate::ops::{self, DeviceJob, Kernels};
 use crate::plan::CellSpec;
@@ -29,13 +32,21 @@ use session::Outcome;
 /// [`Event::Failed`]. Never panics on bad input.
 ///
 /// The calling thread becomes one of the threads that compute, if it is not already one of a pool's.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the order is the run's own from here on"
+)]
 pub fn run(order: Order<CellSpec>, emit: &mut dyn FnMut(Event)) {
     let start = Instant::now();
+    let arithmetic = match order.cell.train.device {
+        DeviceKind::Cpu => Arithmetic::Cpu,
+        DeviceKind::Cuda(_) => Arithmetic::Gpu,
+    };
     emit(Event::Hello {
         protocol: PROTOCOL_VERSION,
-        code_hash: code_hash(),
+        code_hash: code_hash(arithmetic),
     });
-    emit(match train(order, start, emit) {
+    let end = match train(&order, start, emit) {
         Ok(outcome) => Event::Finished {
             facts: Box::new(outcome.facts),
             times: Box::new(outcome.times),
@@ -44,11 +55,12 @@ pub fn run(order: Order<CellSpec>, emit: &mut dyn FnMut(Event)) {
             status: error.status(),
             reason: error.to_string(),
         },
-    });
+    };
+    emit(end);
 }
 
 fn train(
-    order: Order<CellSpec>,
+    order: &Order<CellSpec>,
     start: Instant,
     emit: &mut dyn FnMut(Event),
 ) -> Result<Outcome, TrainError> {
@@ -61,7 +73,7 @@ fn train(
 }
 
 struct Job<'a> {
-    order: Order<CellSpec>,
+    order: &'a Order<CellSpec>,
     start: Instant,
     emit: &'a mut dyn FnMut(Event),
 }
@@ -70,7 +82,7 @@ impl DeviceJob for Job<'_> {
     type Output = Result<Outcome, TrainError>;
 
     fn run<D: Kernels>(self, device: D) -> Self::Output {
-        setup::set_up(&device, &self.order, self.start)?.train(self.emit)
+        setup::set_up(&device, self.order, self.start)?.train(self.emit)
     }
 }
 
@@ -85,11 +97,4 @@ fn join_pool(threads: Option<usize>) {
         .build();
     // The pool belongs to this thread from now on; the handle would only let others send it work.
     drop(pool);
-}
-
-/// Code hash of this build.
-fn code_hash() -> String {
-    option_env!("FIELDTRIAL_CODE_HASH")
-        .unwrap_or("unknown")
-        .to_owned()
 }

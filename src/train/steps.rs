@@ -117,7 +117,10 @@ mod tests {
         };
         assert_eq!(steps(15, &train), [(0..2, 8), (2..3, 4)]);
         let error = Steps::new(3, &train).unwrap_err().to_string();
-        assert!(error.contains("3 samples, fewer than the batch of 4"), "{error}");
+        assert!(
+            error.contains("3 samples, fewer than the batch of 4"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -40,7 +40,9 @@ impl Stopping {
     /// Better is a loss below the best less `min-delta`. A loss that is no finite number is never better.
     pub(super) fn judge(&mut self, epoch: usize, loss: Option<f64>) -> Verdict {
         let min_delta = self.spec.as_ref().map_or(0.0, |spec| spec.min_delta);
-        let bound = self.best.map_or(f64::INFINITY, |best| best.loss - min_delta);
+        let bound = self
+            .best
+            .map_or(f64::INFINITY, |best| best.loss - min_delta);
         if let Some(loss) = loss.filter(|loss| *loss < bound) {
             self.best = Some(Best { epoch, loss });
             return Verdict::Best;
