@@ -96,7 +96,7 @@ impl OpError {
 }
 
 /// Every kernel that models need, on one device. Each operation's folder adds its trait to this list.
-pub trait Kernels: 
+pub trait Kernels:
     Backend + AddKernel + ConcatKernel + Conv2dKernel + GroupNormKernel + LinearKernel + SiluKernel
 {
 }
