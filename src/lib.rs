@@ -1,4 +1,41 @@
-//! Fieldtrial.
+//! Fieldtrial: declarative training experiments.
+//!
+//! ```text
+//!  experiments/x.toml ──manifest──▶ Manifest ──plan──▶ Plan{cells} ──execute──▶ one worker process per run
+//!       (text)          spans kept   (written)  typed   CellSpec               │ stdin: CellSpec (JSON)
+//!                                                                              │ stdout: one Event per line
+//!  report.md/.html ◀──report── plan.json runs.csv … ◀──record──────────────────┤
+//!                  (files only)                      ◀──progress───────────────┘ (same events, other eyes)
+//!  inside the worker:  train = datasets → loader → tasks(models, losses; layers, ops) → optim, on one device
+//! ```
+//! Modules in the order of the pipeline's layers, lowest first; imports go strictly downward.
+
 pub mod base;
+pub mod diag;
+
 pub mod device;
+pub mod manifest;
+pub mod measure;
+
 pub mod ops;
+
+pub mod datasets;
+pub mod layers;
+pub mod losses;
+pub mod optim;
+
+pub mod loader;
+pub mod models;
+
+pub mod tasks;
+
+pub mod plan;
+
+pub mod event;
+
+pub mod results;
+
+pub mod execute;
+pub mod progress;
+pub mod record;
+pub mod train;

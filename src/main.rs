@@ -1,2 +1,4 @@
 //! The program.
-fn main() { println!("{:?}", pulp::Arch::new()); }
+fn main() {
+    println!("{:?}", pulp::Arch::new());
+}

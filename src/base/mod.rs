@@ -1,1 +1,13 @@
-//! (room doc)
+//! What every room may use: seeded random streams, statistics, units, text, and later hashes and the operating system.
+//!
+//! Owns no concept of the program; imports nothing of it.
+
+pub mod build_info;
+pub mod hash;
+pub mod os;
+mod seed;
+pub mod statistics;
+pub mod text;
+pub mod units;
+
+pub use seed::{Purpose, Seed};

@@ -14,8 +14,8 @@ impl Backend for Cpu {
 
     fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {
         // A zero-length allocation costs nothing; the vector is moved into it, not copied.
-        let mut buffer =
-            <Self as Storage<f32>>::try_alloc_len(self, 0).map_err(DeviceError::from_dfdx::<Self>)?;
+        let mut buffer = <Self as Storage<f32>>::try_alloc_len(self, 0)
+            .map_err(DeviceError::from_dfdx::<Self>)?;
         *buffer = values;
         Ok(buffer)
     }

@@ -20,7 +20,13 @@ pub type Buffer<D> = <D as Storage<f32>>::Vec;
 ///
 /// `Cuda` is neither `Send` nor `Sync`: a device lives on the thread that opened it.
 pub trait Backend:
-    Device<f32> + Storage<f32> + Storage<f64> + Synchronize + ZerosTensor<f32> + TensorFromVec<f32> + Clone
+    Device<f32>
+    + Storage<f32>
+    + Storage<f64>
+    + Synchronize
+    + ZerosTensor<f32>
+    + TensorFromVec<f32>
+    + Clone
 {
     /// Which kind of device this is, for messages and results.
     const NAME: &'static str;
@@ -80,7 +86,10 @@ impl DeviceError {
         if message.contains("OutOfMemory") || message.contains("OUT_OF_MEMORY") {
             Self::OutOfMemory { device: D::NAME }
         } else {
-            Self::Failed { device: D::NAME, message }
+            Self::Failed {
+                device: D::NAME,
+                message,
+            }
         }
     }
 }

@@ -1,1 +1,112 @@
-//! (room doc)
+//! The contract between a worker process and its parent: one [`Event`] a line, as JSON, on the worker's stdout.
+//!
+//! ```text
+//! Hello · Started · (Progress* · Epoch)* · Finished        the run is `done`, or `diverged` where Finished says so
+//! Hello · Started · … · Failed                             the worker could not go on and says why
+//! Hello · … (the stream ends)                              killed, panicked, out of memory: the parent decides
+//! ```
+//! The parent writes one [`Order`] line to the worker's stdin and keeps stdin open: when it closes, the worker ends.
+//!
+//! Beside it [`RunEvent`], what the parent's sinks see: the worker's events between the start and the end of each run.
+
+mod facts;
+mod job;
+mod numeric_class;
+mod outcome;
+mod run_event;
+mod status;
+
+pub use facts::{
+    EpochRow, LoaderTimes, MemoryParts, Metric, PhaseTimes, RunFacts, RunTimes, StepRow,
+};
+
+pub use job::{Job, RunId};
+pub use numeric_class::numeric_class;
+pub use outcome::RunOutcome;
+pub use run_event::{RunEvent, StopReason};
+pub use status::Status;
+
+use serde::{Deserialize, Serialize};
+
+/// Beginning of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
+pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
+
+/// Version of the protocol; both sides must agree.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// What a worker tells its parent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The first line.
+    Hello {
+        /// [`PROTOCOL_VERSION`] of the worker.
+        protocol: u32,
+        /// Code hash of the worker's build.
+        code_hash: String,
+    },
+    /// Data and model are ready; training begins.
+    Started {
+        /// Values of all parameters.
+        parameters: u64,
+        /// Epochs to come.
+        epochs: usize,
+        /// Optimizer steps in one epoch.
+        steps_per_epoch: usize,
+    },
+    /// Where training is; at most ten a second.
+    Progress {
+        /// Current epoch, from 0.
+        epoch: usize,
+        /// Optimizer steps done in it.
+        step: usize,
+        /// Loss of the last step that was read; `None` where reading it would cost a device sync.
+        loss: Option<f64>,
+    },
+    /// An epoch has ended.
+    Epoch(Box<EpochRow>),
+    /// Something the user should know; training goes on.
+    Warning {
+        /// One sentence.
+        message: String,
+    },
+    /// The end of a run that went its way.
+    Finished {
+        /// The facts.
+        facts: Box<RunFacts>,
+        /// The times.
+        times: Box<RunTimes>,
+    },
+    /// The end of a run that could not go on.
+    Failed {
+        /// Status that the row gets.
+        status: FailedStatus,
+        /// One line with its numbers.
+        reason: String,
+    },
+}
+
+/// How a worker itself can end badly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailedStatus {
+    /// Data, device or files failed in a way that the worker can name (the row is `panicked` with this reason).
+    Error,
+    /// Device or host memory ran out and the allocator said so.
+    Oom,
+    /// A cap of the cell on its own behaviour was hit (loss above `limits.max-loss`, NaN).
+    Diverged,
+}
+
+/// What the parent tells a worker: the one line on its stdin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Order<Cell> {
+    /// [`PROTOCOL_VERSION`] of the parent.
+    pub protocol: u32,
+    /// The cell to train.
+    pub cell: Cell,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Block of the run, from 0. Costly evaluation runs in block 0 only.
+    pub block: usize,
+}

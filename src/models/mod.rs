@@ -1,1 +1,48 @@
-//! (room doc)
+//! The models, one file each, with the `Spec` that a manifest writes.
+//!
+//! Owns [`ModelSpec`], the list of all kinds. A model is layers and operations; it never asks which device it is on.
+
+mod mlp;
+mod unet;
+
+pub use mlp::{Mlp, MlpActivation, MlpSpec};
+pub use unet::{DdpmUnetSpec, Unet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A model as a manifest describes it (`[models.NAME]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ModelSpec {
+    /// Multi-layer perceptron.
+    Mlp(MlpSpec),
+    /// Class-conditional U-Net that estimates noise (DDPM).
+    DdpmUnet(DdpmUnetSpec),
+}
+
+impl ModelSpec {
+    /// Every kind, in the order in which `fieldtrial list models` shows them.
+    pub const KINDS: [&'static str; 2] = ["mlp", "ddpm-unet"];
+
+    /// The kind as a manifest writes it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Mlp(_) => "mlp",
+            Self::DdpmUnet(_) => "ddpm-unet",
+        }
+    }
+
+    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    pub fn check(&self) -> Vec<String> {
+        match self {
+            Self::Mlp(spec) => spec.check(),
+            Self::DdpmUnet(spec) => spec.check(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
+mod reference;

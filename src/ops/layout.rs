@@ -25,25 +25,41 @@ impl Layout {
 
     /// Values in PyTorch's order, rearranged for memory.
     pub fn from_torch(self, values: &[f32], torch: Shape) -> Vec<f32> {
-        self.permute(values, torch, |to, from, own, theirs| to[own] = from[theirs])
+        self.permute(values, torch, |to, from, own, theirs| {
+            to[own] = from[theirs]
+        })
     }
 
     /// Values from memory, rearranged into PyTorch's order.
     pub fn to_torch(self, values: &[f32], torch: Shape) -> Vec<f32> {
-        self.permute(values, torch, |to, from, own, theirs| to[theirs] = from[own])
+        self.permute(values, torch, |to, from, own, theirs| {
+            to[theirs] = from[own]
+        })
     }
 
-    fn permute(self, values: &[f32], torch: Shape, copy: impl Fn(&mut [f32], &[f32], usize, usize)) -> Vec<f32> {
+    fn permute(
+        self,
+        values: &[f32],
+        torch: Shape,
+        copy: impl Fn(&mut [f32], &[f32], usize, usize),
+    ) -> Vec<f32> {
         let (outer, inner) = match (self, torch.dims()) {
             (Self::Linear, &[out, inputs]) => (out, inputs),
             // [K, (C, kh·kw)]: the transposition below moves K inside, the loop moves kh·kw outside C
-            (Self::Convolution, &[k, c, kh, kw]) => return convolution(values, (k, c, kh * kw), copy),
+            (Self::Convolution, &[k, c, kh, kw]) => {
+                return convolution(values, (k, c, kh * kw), copy);
+            }
             _ => return values.to_vec(),
         };
         let mut result = vec![0.0; values.len()];
         for row in 0..outer {
             for column in 0..inner {
-                copy(&mut result, values, column * outer + row, row * inner + column);
+                copy(
+                    &mut result,
+                    values,
+                    column * outer + row,
+                    row * inner + column,
+                );
             }
         }
         result
@@ -59,7 +75,12 @@ fn convolution(
     for filter in 0..k {
         for channel in 0..c {
             for tap in 0..taps {
-                copy(&mut result, values, (tap * c + channel) * k + filter, (filter * c + channel) * taps + tap);
+                copy(
+                    &mut result,
+                    values,
+                    (tap * c + channel) * k + filter,
+                    (filter * c + channel) * taps + tap,
+                );
             }
         }
     }
@@ -73,9 +94,11 @@ mod tests {
     #[test]
     fn a_round_trip_gives_the_values_back() {
         let values: Vec<f32> = (0..2 * 3 * 3 * 3).map(|i| i as f32).collect();
-        for (layout, shape) in
-            [(Layout::Plain, [54].into()), (Layout::Linear, [6, 9].into()), (Layout::Convolution, [2, 3, 3, 3].into())]
-        {
+        for (layout, shape) in [
+            (Layout::Plain, [54].into()),
+            (Layout::Linear, [6, 9].into()),
+            (Layout::Convolution, [2, 3, 3, 3].into()),
+        ] {
             let own = layout.from_torch(&values, shape);
             assert_eq!(layout.to_torch(&own, shape), values, "{layout:?}");
             assert_eq!(layout.own_shape(shape).len(), shape.len());

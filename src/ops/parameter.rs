@@ -21,17 +21,34 @@ impl<D: Backend> Parameter<D> {
     ///
     /// # Errors
     /// [`OpError::Shape`] when `values` does not fill `torch_shape`.
-    pub fn new(device: &D, values: &[f32], torch_shape: Shape, layout: Layout) -> Result<Self, OpError> {
+    pub fn new(
+        device: &D,
+        values: &[f32],
+        torch_shape: Shape,
+        layout: Layout,
+    ) -> Result<Self, OpError> {
         if values.len() != torch_shape.len() {
-            return Err(OpError::shape("parameter", format!("{} values do not fill {torch_shape}", values.len())));
+            return Err(OpError::shape(
+                "parameter",
+                format!("{} values do not fill {torch_shape}", values.len()),
+            ));
         }
         let data = Arc::new(device.upload(layout.from_torch(values, torch_shape))?);
-        Ok(Self { data, token: new_token(device)?, layout, torch_shape })
+        Ok(Self {
+            data,
+            token: new_token(device)?,
+            layout,
+            torch_shape,
+        })
     }
 
     /// The parameter as an operation reads it, in the program's own layout.
     pub fn var(&self) -> Var<D> {
-        Var::from_parts(Arc::clone(&self.data), self.token.clone(), self.layout.own_shape(self.torch_shape))
+        Var::from_parts(
+            Arc::clone(&self.data),
+            self.token.clone(),
+            self.layout.own_shape(self.torch_shape),
+        )
     }
 
     /// The shape that PyTorch's `state_dict` gives it.
@@ -56,13 +73,18 @@ impl<D: Backend> Parameter<D> {
 
     /// Values in PyTorch's order.
     pub fn to_torch(&self, device: &D) -> Result<Vec<f32>, DeviceError> {
-        Ok(self.layout.to_torch(&device.download(&self.data)?, self.torch_shape))
+        Ok(self
+            .layout
+            .to_torch(&device.download(&self.data)?, self.torch_shape))
     }
 
     /// Replaces the values by others in PyTorch's order.
     pub fn set_from_torch(&mut self, device: &D, values: &[f32]) -> Result<(), OpError> {
         if values.len() != self.len() {
-            return Err(OpError::shape("parameter", format!("{} values for {}", values.len(), self.torch_shape)));
+            return Err(OpError::shape(
+                "parameter",
+                format!("{} values for {}", values.len(), self.torch_shape),
+            ));
         }
         self.data = Arc::new(device.upload(self.layout.from_torch(values, self.torch_shape))?);
         Ok(())
@@ -107,7 +129,11 @@ impl Path {
     /// This path with one more component.
     #[must_use]
     pub fn join(&self, name: impl std::fmt::Display) -> Self {
-        if self.0.is_empty() { Self(name.to_string()) } else { Self(format!("{}.{name}", self.0)) }
+        if self.0.is_empty() {
+            Self(name.to_string())
+        } else {
+            Self(format!("{}.{name}", self.0))
+        }
     }
 
     /// The dotted text.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Weak;
 
 use dfdx::shapes::Rank0;
 use dfdx::tensor::{Gradients, OwnedTape, PutTape, SplitTape, Storage, Tape, Tensor, Trace};
@@ -23,6 +24,8 @@ pub struct Pass<D: Backend> {
     failure: Rc<RefCell<Option<OpError>>>,
     dropout: Option<ChaCha8Rng>,
     work: Work,
+    /// The memory of every recorded result, to see what is still held.
+    recorded: Vec<(Weak<Buffer<D>>, usize)>,
 }
 
 impl<D: Backend> Pass<D> {
@@ -54,6 +57,7 @@ impl<D: Backend> Pass<D> {
             failure: Rc::default(),
             dropout: None,
             work: Work::default(),
+            recorded: Vec::new(),
         }
     }
 
@@ -84,6 +88,15 @@ impl<D: Backend> Pass<D> {
         self.work
     }
 
+    /// Bytes of the recorded results that are held now: after the forward pass, the activations that backward needs.
+    ///
+    /// Results of operations only: not inputs, and not what an operation keeps beside its result.
+    pub fn held_bytes(&self) -> u64 {
+        let held = self.recorded.iter();
+        let values = held.filter(|(memory, _)| memory.strong_count() > 0);
+        values.map(|(_, len)| (len * size_of::<f32>()) as u64).sum()
+    }
+
     /// Ends an operation: counts its `work`, wraps `data` as its result and, when recording and `inputs` need it,
     /// puts `backward` on the tape.
     ///
@@ -107,6 +120,7 @@ impl<D: Backend> Pass<D> {
         self.work.forward += work.forward;
         if let (true, Some(tape)) = (records, &mut self.tape) {
             self.work.backward += work.backward;
+            self.recorded.push((output.memory(), output.shape().len()));
             let (device, token, len) = (
                 self.device.clone(),
                 output.token().clone(),

@@ -61,7 +61,10 @@ impl<const N: usize> From<[usize; N]> for Shape {
         const { assert!(N >= 1 && N <= 4, "a shape has one to four dimensions") };
         let mut dims = [1; 4];
         dims[..N].copy_from_slice(&values);
-        Self { dims, rank: N as u8 }
+        Self {
+            dims,
+            rank: N as u8,
+        }
     }
 }
 

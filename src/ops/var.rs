@@ -1,6 +1,6 @@
 //! [`Var`]: device memory with a shape, and its key on dfdx's tape.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use dfdx::tensor::Tensor;
 
@@ -27,35 +27,65 @@ impl<D: Backend> Var<D> {
     ///
     /// # Errors
     /// [`OpError::Shape`] when `values` does not hold `shape`'s number of values.
-    pub fn constant(device: &D, values: Vec<f32>, shape: impl Into<Shape>) -> Result<Self, OpError> {
+    pub fn constant(
+        device: &D,
+        values: Vec<f32>,
+        shape: impl Into<Shape>,
+    ) -> Result<Self, OpError> {
         let shape = shape.into();
         if values.len() != shape.len() {
-            return Err(OpError::shape("constant", format!("{} values do not fill {shape}", values.len())));
+            return Err(OpError::shape(
+                "constant",
+                format!("{} values do not fill {shape}", values.len()),
+            ));
         }
         Self::from_buffer(device, device.upload(values)?, shape, false)
     }
 
     /// A value over memory that already lies on the device, under a new key.
-    pub fn from_buffer(device: &D, data: Buffer<D>, shape: Shape, needs_grad: bool) -> Result<Self, OpError> {
+    pub fn from_buffer(
+        device: &D,
+        data: Buffer<D>,
+        shape: Shape,
+        needs_grad: bool,
+    ) -> Result<Self, OpError> {
         debug_assert_eq!(device.buffer_len(&data), shape.len());
         let token = new_token(device)?;
-        Ok(Self { data: Arc::new(data), token, shape, needs_grad })
+        Ok(Self {
+            data: Arc::new(data),
+            token,
+            shape,
+            needs_grad,
+        })
     }
 
     /// A value over shared memory under a given key; only parameters need it.
     pub(super) fn from_parts(data: Arc<Buffer<D>>, token: Token<D>, shape: Shape) -> Self {
-        Self { data, token, shape, needs_grad: true }
+        Self {
+            data,
+            token,
+            shape,
+            needs_grad: true,
+        }
     }
 
     /// The same memory under a new key: nothing flows back through it (PyTorch's `detach`).
     pub fn detach(&self, device: &D) -> Result<Self, OpError> {
         let token = new_token(device)?;
-        Ok(Self { data: Arc::clone(&self.data), token, shape: self.shape, needs_grad: false })
+        Ok(Self {
+            data: Arc::clone(&self.data),
+            token,
+            shape: self.shape,
+            needs_grad: false,
+        })
     }
 
     /// The same memory under a new key with a gradient of its own: a leaf of a new graph.
     pub fn leaf(&self, device: &D) -> Result<Self, OpError> {
-        Ok(Self { needs_grad: true, ..self.detach(device)? })
+        Ok(Self {
+            needs_grad: true,
+            ..self.detach(device)?
+        })
     }
 
     /// The same values and the same key seen as another shape (both have the same gradient).
@@ -65,9 +95,15 @@ impl<D: Backend> Var<D> {
     pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Self, OpError> {
         let shape = shape.into();
         if shape.len() != self.shape.len() {
-            return Err(OpError::shape("reshape", format!("{} cannot be seen as {shape}", self.shape)));
+            return Err(OpError::shape(
+                "reshape",
+                format!("{} cannot be seen as {shape}", self.shape),
+            ));
         }
-        Ok(Self { shape, ..self.clone() })
+        Ok(Self {
+            shape,
+            ..self.clone()
+        })
     }
 
     /// The dimensions.
@@ -90,6 +126,11 @@ impl<D: Backend> Var<D> {
         device.download(&self.data)
     }
 
+    /// A look at the memory that does not keep it.
+    pub(super) fn memory(&self) -> Weak<Buffer<D>> {
+        Arc::downgrade(&self.data)
+    }
+
     pub(super) fn token(&self) -> &Token<D> {
         &self.token
     }
@@ -97,5 +138,7 @@ impl<D: Backend> Var<D> {
 
 /// A fresh key.
 pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>, OpError> {
-    Ok(device.try_zeros_like(&(0_usize,)).map_err(DeviceError::from_dfdx::<D>)?)
+    Ok(device
+        .try_zeros_like(&(0_usize,))
+        .map_err(DeviceError::from_dfdx::<D>)?)
 }

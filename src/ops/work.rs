@@ -17,7 +17,10 @@ pub struct Work {
 impl Work {
     /// `forward` and `backward` operations.
     pub fn new(forward: usize, backward: usize) -> Self {
-        Self { forward: forward as u64, backward: backward as u64 }
+        Self {
+            forward: forward as u64,
+            backward: backward as u64,
+        }
     }
 }
 

@@ -1,1 +1,124 @@
-//! (room doc)
+//! Optimizers, learning-rate schedules, gradient clipping, weight averages: one file each, with the `Spec`s.
+//!
+//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`]. The kernels are in [`crate::ops`];
+//! when they are called is decided in [`crate::train`].
+
+mod adam;
+mod check;
+mod clip;
+mod ema;
+mod schedule;
+mod sgd;
+#[cfg(test)]
+mod testing;
+mod walk;
+
+pub use adam::AdamSpec;
+pub use check::RangeError;
+pub use clip::clip_global_norm;
+pub use ema::{Ema, EmaSpec};
+pub use schedule::{ConstantSpec, CosineSpec, ScheduleSpec, WarmUpSpec};
+pub use sgd::SgdSpec;
+pub use walk::for_each_parameter;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::device::Backend;
+use crate::ops::{Grads, Kernels, Module, OpError};
+
+/// An optimizer as a manifest describes it (`train.optimizer`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum OptimizerSpec {
+    /// Adam; weight decay as an L2 term of the gradient.
+    Adam(AdamSpec),
+    /// Adam with decoupled weight decay.
+    #[serde(rename = "adamw")]
+    AdamW(AdamSpec),
+    /// Stochastic gradient descent with momentum.
+    Sgd(SgdSpec),
+}
+
+impl Default for OptimizerSpec {
+    fn default() -> Self {
+        Self::Adam(AdamSpec::default())
+    }
+}
+
+impl OptimizerSpec {
+    /// Every kind, in the order in which `fieldtrial list optimizers` shows them.
+    pub const KINDS: [&'static str; 3] = ["adam", "adamw", "sgd"];
+
+    /// The kind as a manifest writes it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Adam(_) => "adam",
+            Self::AdamW(_) => "adamw",
+            Self::Sgd(_) => "sgd",
+        }
+    }
+
+    /// The full learning rate, which a schedule lowers.
+    pub fn lr(&self) -> f64 {
+        match self {
+            Self::Adam(spec) | Self::AdamW(spec) => spec.lr,
+            Self::Sgd(spec) => spec.lr,
+        }
+    }
+
+    /// Every value that is out of range.
+    pub fn check(&self) -> Vec<RangeError> {
+        match self {
+            Self::Adam(spec) | Self::AdamW(spec) => spec.check(),
+            Self::Sgd(spec) => spec.check(),
+        }
+    }
+
+    /// The optimizer, its state still empty.
+    pub fn build<D: Kernels>(&self) -> Optimizer<D> {
+        match self {
+            Self::Adam(spec) => Optimizer::Adam(adam::Adam::coupled(spec)),
+            Self::AdamW(spec) => Optimizer::Adam(adam::Adam::decoupled(spec)),
+            Self::Sgd(spec) => Optimizer::Sgd(sgd::Sgd::new(spec)),
+        }
+    }
+}
+
+/// Changes parameters along their gradients, and keeps what it has to remember between steps.
+///
+/// State belongs to the parameters by their order in the walk of [`Module::visit`], which a model never changes.
+#[derive(Debug)]
+pub enum Optimizer<D: Backend> {
+    /// Adam or `AdamW`.
+    Adam(adam::Adam<D>),
+    /// SGD.
+    Sgd(sgd::Sgd<D>),
+}
+
+impl<D: Kernels> Optimizer<D> {
+    /// One step for all parameters of `module`, with learning rate `lr`.
+    ///
+    /// # Errors
+    /// [`OpError::Shared`] while a recorded pass still holds a parameter.
+    pub fn step(
+        &mut self,
+        module: &mut dyn Module<D>,
+        grads: &mut Grads<D>,
+        lr: f64,
+    ) -> Result<(), OpError> {
+        match self {
+            Self::Adam(adam) => adam.step(module, grads, lr),
+            Self::Sgd(sgd) => sgd.step(module, grads, lr),
+        }
+    }
+
+    /// Bytes that the state takes once a step is done, for `parameters` values.
+    pub fn state_bytes(&self, parameters: u64) -> u64 {
+        let values = match self {
+            Self::Adam(_) => 2 * parameters,
+            Self::Sgd(sgd) => u64::from(sgd.has_momentum()) * parameters,
+        };
+        values * size_of::<f32>() as u64
+    }
+}

@@ -1,0 +1,159 @@
+//! What a run gives: facts that are the same on every rerun, and times that are not.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A quality of the trained model, by name; the unit and direction stand in the results' columns.
+pub type Metric = BTreeMap<String, Option<f64>>;
+
+/// One epoch, deterministic values only.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct EpochRow {
+    /// Epoch, from 0.
+    pub epoch: usize,
+    /// Mean training loss over the epoch's samples; `None` when it is not a finite number.
+    pub train_loss: Option<f64>,
+    /// Validation metrics by name (`val_loss`, `val_r2`, `val_accuracy`, …).
+    pub validation: Metric,
+    /// Learning rate of the epoch.
+    pub lr: f64,
+    /// Losses of the epoch's steps, in order; not part of `epochs.csv` (they go to `steps.csv`).
+    #[serde(default)]
+    pub steps: Vec<StepRow>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct StepRow {
+    /// Loss; `None` when it is not a finite number.
+    pub loss: Option<f64>,
+    /// Milliseconds, warm-up included.
+    pub step_ms: f64,
+}
+
+/// Everything of a run that a rerun on the same numeric class repeats to the bit.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// `Some(reason)` when the run diverged.
+    pub diverged: Option<String>,
+    /// Values of all parameters.
+    pub parameters: u64,
+    /// FLOPs of a forward pass, per sample, as the operations counted them.
+    pub flops_forward_per_sample: f64,
+    /// FLOPs of a backward pass, per sample.
+    pub flops_backward_per_sample: f64,
+    /// Optimizer steps done.
+    pub steps: u64,
+    /// Samples trained on.
+    pub samples: u64,
+    /// Epochs done.
+    pub epochs: usize,
+    /// Epoch with the best loss (validation if there is one, else training), from 0.
+    pub best_epoch: Option<usize>,
+    /// Loss of the first step.
+    pub first_loss: Option<f64>,
+    /// Mean training loss of the last epoch.
+    pub final_loss: Option<f64>,
+    /// Best loss over epochs (validation if there is one, else training).
+    pub best_loss: Option<f64>,
+    /// Loss on one fixed evaluation batch (fixed noise, raw weights) before training.
+    pub eval_loss_before: Option<f64>,
+    /// The same after training.
+    pub eval_loss_after: Option<f64>,
+    /// Metrics at the end, by name (`val_mse`, `test_r2`, `fresh_mse`, …).
+    pub metrics: Metric,
+    /// blake3 over names and bytes of the final weights.
+    pub weight_checksum: String,
+}
+
+/// Milliseconds of a step by phase: exclusive, summing to the step with `other`. Medians over the measured steps are
+/// taken by the worker; the per-step values stay in it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PhaseTimes {
+    /// Training waited for its batch.
+    pub data_wait_ms: f64,
+    /// Host to device.
+    pub transfer_ms: f64,
+    /// Forward pass.
+    pub forward_ms: f64,
+    /// Loss.
+    pub loss_ms: f64,
+    /// Backward pass.
+    pub backward_ms: f64,
+    /// Clipping, optimizer, weight average.
+    pub optimizer_ms: f64,
+    /// The step less the phases above.
+    pub other_ms: f64,
+}
+
+/// What the loader took, summed over the run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LoaderTimes {
+    /// Seconds that training waited.
+    pub wait_s: f64,
+    /// Seconds that loading worked (in worker threads, or in the training thread for 0 workers).
+    pub work_s: f64,
+    /// Milliseconds to start the workers, median over starts.
+    pub start_ms: f64,
+    /// Milliseconds to stop and join the workers, median over stops.
+    pub stop_ms: f64,
+}
+
+/// Computed parts of memory, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct MemoryParts {
+    /// Parameters.
+    pub parameter_bytes: u64,
+    /// Gradients.
+    pub gradient_bytes: u64,
+    /// Optimizer state and weight average.
+    pub optimizer_bytes: u64,
+    /// Activations held for backward at the end of a forward pass.
+    pub activation_bytes: u64,
+}
+
+/// Everything of a run that a clock or a counter gave.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunTimes {
+    /// Warm-up steps, dropped from the figures below.
+    pub warmup_steps: u64,
+    /// Steps that the figures below rest on.
+    pub measured_steps: u64,
+    /// Median milliseconds of a step.
+    pub step_ms: f64,
+    /// Means over the measured steps, so that they sum to `step_mean_ms`.
+    pub phases: PhaseTimes,
+    /// Mean milliseconds of a step.
+    pub step_mean_ms: f64,
+    /// Samples per second over the measured steps (wall time, waiting included).
+    pub samples_per_s: f64,
+    /// Ratio of synchronised to ordinary step time; `None` where phases came from ordinary steps.
+    pub observer_ratio: Option<f64>,
+    /// Median seconds of an epoch, validation excluded; `None` for no full epoch.
+    pub epoch_s: Option<f64>,
+    /// Seconds of training, validation excluded.
+    pub train_s: f64,
+    /// Seconds of validation and evaluation.
+    pub validation_s: f64,
+    /// Seconds from the start of training to the end of the best epoch, validation excluded.
+    pub best_epoch_s: Option<f64>,
+    /// Seconds from the worker's first instruction to the first step (data, model, weights).
+    pub startup_s: f64,
+    /// Seconds from the worker's first instruction to the end.
+    pub total_s: f64,
+    /// The loader.
+    pub loader: LoaderTimes,
+    /// The process's high-water mark when training (before the first validation) was measured, in bytes.
+    pub peak_train_bytes: Option<u64>,
+    /// The same after validation.
+    pub peak_validation_bytes: Option<u64>,
+    /// Where the two come from (`VmHWM`, `ru_maxrss`, …).
+    pub memory_source: String,
+    /// Computed parts.
+    pub memory: MemoryParts,
+    /// Rayon threads that computed.
+    pub threads: usize,
+    /// The numeric class: architecture, vector level, device.
+    pub numeric_class: String,
+}

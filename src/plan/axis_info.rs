@@ -1,0 +1,28 @@
+//! [`AxisInfo`]: an axis as results and reports show it.
+
+use serde::{Deserialize, Serialize};
+
+/// An axis of the matrix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AxisInfo {
+    /// Name as written (`batch-size`); the CSV column is its snake case.
+    pub name: String,
+    /// Long dotted path (`train.batch-size`).
+    pub path: String,
+    /// Type of its values, which decides how rows sort and plots draw.
+    pub kind: AxisKind,
+    /// Values in manifest order, as keys show them.
+    pub values: Vec<String>,
+}
+
+/// Type of an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AxisKind {
+    /// Whole numbers.
+    Integer,
+    /// Numbers.
+    Float,
+    /// Anything else, in manifest order.
+    Category,
+}

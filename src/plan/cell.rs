@@ -1,0 +1,175 @@
+//! [`CellSpec`]: one cell, resolved to typed specifications; what a worker trains.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::datasets::DatasetSpec;
+use crate::device::DeviceKind;
+use crate::loader::LoaderSpec;
+use crate::losses::LossSpec;
+use crate::models::ModelSpec;
+use crate::optim::{EmaSpec, OptimizerSpec, ScheduleSpec};
+
+use super::settings::{LimitsSpec, MeasureSpec};
+
+/// One cell of the matrix, resolved: everything that a worker needs, and nothing that it does not.
+///
+/// Sections are shared between cells (`Arc`), so that a large matrix stays small.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellSpec {
+    /// Readable key, `model=unet,device=cpu,batch-size=8`.
+    pub key: String,
+    /// Name of the model in the manifest, and the model.
+    pub model_name: Arc<str>,
+    /// The model.
+    pub model: Arc<ModelSpec>,
+    /// Name of the dataset in the manifest.
+    pub dataset_name: Arc<str>,
+    /// The dataset, its paths absolute.
+    pub dataset: Arc<DatasetSpec>,
+    /// The loss; decided by model and dataset where the manifest names none.
+    pub loss: Arc<LossSpec>,
+    /// How to train.
+    pub train: Arc<TrainSpec>,
+    /// How to load.
+    pub loader: Arc<LoaderSpec>,
+    /// How to validate.
+    pub validation: Arc<ValidationSpec>,
+    /// What to measure.
+    pub measure: Arc<MeasureSpec>,
+    /// When to give up.
+    pub limits: Arc<LimitsSpec>,
+    /// Absolute folder for checkpoints (`reports/<name>/checkpoints/<cell hash>`), given when `train.save-to` asks.
+    pub checkpoint_folder: Option<PathBuf>,
+}
+
+/// How to train (`[train]`, without the names of model, dataset and loss).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct TrainSpec {
+    /// How gradients come about.
+    pub algorithm: Algorithm,
+    /// Passes over the training split.
+    pub epochs: usize,
+    /// Cap on the optimizer steps of an epoch.
+    pub steps_per_epoch: Option<usize>,
+    /// Samples of a micro-step.
+    pub batch_size: usize,
+    /// Micro-steps whose gradients are averaged for one optimizer step.
+    pub accumulate: usize,
+    /// Whether a last batch that is not full is left out.
+    pub drop_last: bool,
+    /// Arithmetic.
+    pub precision: Precision,
+    /// Where to train.
+    pub device: DeviceKind,
+    /// Threads that compute; without it, all cores of the run's share.
+    pub threads: Option<usize>,
+    /// The optimizer.
+    pub optimizer: OptimizerSpec,
+    /// The learning rate over time.
+    pub schedule: ScheduleSpec,
+    /// Largest global L2 norm of the gradients; without it, no clipping.
+    pub clip: Option<f64>,
+    /// Average of the weights; without it, none.
+    pub ema: Option<EmaSpec>,
+    /// Early stopping; without it, none.
+    pub early_stopping: Option<EarlyStoppingSpec>,
+    /// Initial weights: a safetensors file under PyTorch's names, relative to the manifest.
+    pub init_from: Option<PathBuf>,
+    /// Name of the checkpoint file to write after training, in the cell's checkpoint folder.
+    pub save_to: Option<String>,
+}
+
+impl Default for TrainSpec {
+    fn default() -> Self {
+        Self {
+            algorithm: Algorithm::Backprop,
+            epochs: 1,
+            steps_per_epoch: None,
+            batch_size: 32,
+            accumulate: 1,
+            drop_last: false,
+            precision: Precision::F32,
+            device: DeviceKind::Cpu,
+            threads: None,
+            optimizer: OptimizerSpec::default(),
+            schedule: ScheduleSpec::default(),
+            clip: None,
+            ema: None,
+            early_stopping: None,
+            init_from: None,
+            save_to: None,
+        }
+    }
+}
+
+/// How gradients come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Backpropagation.
+    Backprop,
+}
+
+/// Arithmetic of forward and backward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// 32-bit floats throughout.
+    F32,
+    /// 32-bit floats, matrix products in TF32 (NVIDIA GPUs).
+    Tf32,
+    /// Mixed: 16-bit floats with loss scaling, 32-bit weights (NVIDIA GPUs).
+    Amp,
+}
+
+/// When to stop before `train.epochs` (`train.early-stopping`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct EarlyStoppingSpec {
+    /// Epochs without improvement after which training stops.
+    pub patience: usize,
+    /// An improvement is a validation loss below the best less this.
+    pub min_delta: f64,
+    /// Whether the weights of the best epoch are put back.
+    pub restore_best: bool,
+}
+
+impl Default for EarlyStoppingSpec {
+    fn default() -> Self {
+        Self {
+            patience: 15,
+            min_delta: 1e-6,
+            restore_best: true,
+        }
+    }
+}
+
+/// How to validate (`[validation]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ValidationSpec {
+    /// Share of the training rows taken for validation, where the dataset has no validation split of its own.
+    pub fraction: f64,
+    /// Cap on batches; without it, the whole split.
+    pub batches: Option<usize>,
+    /// Samples of a batch.
+    pub batch_size: usize,
+    /// Epochs from one validation to the next.
+    pub every: usize,
+}
+
+impl Default for ValidationSpec {
+    fn default() -> Self {
+        Self {
+            fraction: 0.0,
+            batches: None,
+            batch_size: 1024,
+            every: 1,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The sections whose rooms lie above: what to measure, when to give up, what to report, compare and charge.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What to measure (`[measure]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct MeasureSpec {
+    /// Blocks: passes over all cells and seeds, each in an order of its own.
+    pub repeats: usize,
+    /// Seeds; one row of `runs.csv` each.
+    pub seeds: Vec<u64>,
+    /// Steps dropped before the clock counts.
+    pub warmup_steps: usize,
+    /// Synchronised extra steps, on devices that run asynchronously.
+    pub phase_steps: usize,
+}
+
+impl Default for MeasureSpec {
+    fn default() -> Self {
+        Self {
+            repeats: 1,
+            seeds: vec![42],
+            warmup_steps: 3,
+            phase_steps: 5,
+        }
+    }
+}
+
+/// When to give up on a run (`[limits]`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct LimitsSpec {
+    /// Seconds a run may take.
+    pub time: Option<f64>,
+    /// Bytes of memory a run may take on the CPU (RLIMIT_DATA).
+    pub memory: Option<u64>,
+    /// A training loss above this ends the run as diverged.
+    pub max_loss: Option<f64>,
+}
+
+/// What to report (`[report]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ReportSpec {
+    /// Templates to render.
+    pub templates: Vec<String>,
+    /// Cell that others are compared with: one value per named axis.
+    pub baseline: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl Default for ReportSpec {
+    fn default() -> Self {
+        Self {
+            templates: vec!["summary".into()],
+            baseline: None,
+        }
+    }
+}
+
+/// What a comparison is about (`[compare]`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CompareSpec {
+    /// Axis that is the treatment: its values may differ in work, and their ratio is called a ratio of treatments.
+    pub treatment: Option<String>,
+    /// Value of the treatment that the others are compared with.
+    pub baseline: Option<String>,
+    /// Largest relative difference of a column of `runs.csv` that still counts as equal.
+    pub tolerance: BTreeMap<String, f64>,
+    /// Smallest ratio of times that matters, less 1 (0.02 is 2 %).
+    pub threshold: Option<f64>,
+}
+
+/// What computing costs (`[cost]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CostSpec {
+    /// Price of a core for an hour.
+    pub core_hour: Option<f64>,
+    /// Price of a GPU for an hour.
+    pub gpu_hour: Option<f64>,
+    /// Currency of the prices.
+    pub currency: String,
+}
+
+impl Default for CostSpec {
+    fn default() -> Self {
+        Self {
+            core_hour: None,
+            gpu_hour: None,
+            currency: "EUR".to_owned(),
+        }
+    }
+}
