@@ -11,8 +11,10 @@
 //! Modules in the order of the pipeline's layers, lowest first; imports go strictly downward.
 
 pub mod base;
+pub mod diag;
 
 pub mod device;
+pub mod manifest;
 pub mod measure;
 
 pub mod ops;
@@ -25,6 +27,8 @@ pub mod optim;
 pub mod loader;
 pub mod models;
 
+pub mod tasks;
+
 pub mod plan;
 
 pub mod event;
@@ -32,4 +36,6 @@ pub mod event;
 pub mod results;
 
 pub mod execute;
+pub mod progress;
 pub mod record;
+pub mod train;
