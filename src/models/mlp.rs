@@ -167,11 +167,13 @@ mod tests {
         assert_eq!(spec.check(), ["`hidden` must be at least 1"]);
     }
 
+    /// ```python
     /// m = nn.Sequential(nn.Linear(2, 3), act(), nn.Linear(3, 3), act(), nn.Linear(3, 1))
     /// for k, p in enumerate(m.parameters()):
     ///     p.data = torch.sin(torch.arange(p.numel(), dtype=torch.float64) * .37 + k).float().reshape(p.shape)
     /// y = m(torch.tensor([[.5, -1.], [2., .3]])); loss = (y ** 2).mean(); loss.backward()
     /// print(loss, m[0].weight.grad.norm(), m[2].bias.grad)
+    /// ```
     fn check(activation: MlpActivation, y: [f64; 2], weight_norm: f64, bias: [f32; 3]) {
         let device = Cpu::default();
         let spec = MlpSpec {
