@@ -195,10 +195,7 @@ fn classes_are_folders_by_alphabet_and_foreign_things_are_told() {
     assert!(error.ends_with("c` has no PNG or JPEG file"), "{error}");
 
     let empty = tempfile::tempdir().unwrap();
-    let error = super::tests::spec(empty.path())
-        .open(Seed(1), 0.0)
-        .err()
-        .unwrap();
+    let error = self::spec(empty.path()).open(Seed(1), 0.0).err().unwrap();
     assert!(error.to_string().contains("has no class folders"));
 }
 
@@ -252,7 +249,7 @@ fn generation_writes_once_and_the_stamp_guards_it() {
     let root = tempfile::tempdir().unwrap();
     let mut spec = spec(&root.path().join("deep/surfaces"));
     spec.generate = Some(generate(5, 2, 1));
-    let mut facts = || spec.facts(0.3, &mut FingerprintCache::default());
+    let facts = || spec.facts(0.3, &mut FingerprintCache::default());
     let before = facts().unwrap();
     assert_eq!(before.fingerprint, None);
     assert_eq!(

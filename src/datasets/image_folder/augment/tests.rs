@@ -146,7 +146,7 @@ fn resizing_is_pillows() {
         72, 109, 146, 146, 84, 121, 164, 157, 92, 124, 161, 143, 99, 136, 144, 143, 107, 144, 175,
         135, 139, 150, 147, 127, 121, 158, 118,
     ];
-    let mut features = [0.0; 27];
+    let mut features = vec![0.0; 27];
     image().write(3, &mut features).unwrap();
     assert_eq!(
         features,
