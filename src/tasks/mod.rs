@@ -9,7 +9,9 @@
 
 mod backprop;
 mod classification;
+mod diffusion;
 mod error;
+mod noise_schedule;
 mod regression;
 mod score;
 
@@ -98,6 +100,19 @@ pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Tas
         (ModelSpec::Mlp(model), LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
             let objective =
                 classification::Classification::new(device, model, loss, parts, classes)?;
+            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+        }
+        (ModelSpec::DdpmUnet(model), LossSpec::NoiseMse(loss), Target::Class { classes }) => {
+            let Features::Image {
+                height,
+                width,
+                channels,
+            } = parts.features
+            else {
+                return Err(TaskError::misfit(parts));
+            };
+            let image = (height, width, channels);
+            let objective = diffusion::Diffusion::new(device, model, loss, parts, image, classes)?;
             Ok(Box::new(Backprop::new(device, objective, parts.seed)))
         }
         _ => Err(TaskError::misfit(parts)),
