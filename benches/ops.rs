@@ -38,8 +38,12 @@ const IMAGES: [(usize, usize); 3] = [(64, 40), (128, 20), (256, 10)];
 
 fn leaf(device: &Cpu, shape: impl Into<Shape>) -> Var<Cpu> {
     let shape = shape.into();
-    let values = (0..shape.len()).map(|i| (i * 7919 % 2003) as f32 / 1000.0 - 1.0).collect();
-    Var::constant(device, values, shape).and_then(|var| var.leaf(device)).expect("a leaf")
+    let values = (0..shape.len())
+        .map(|i| (i * 7919 % 2003) as f32 / 1000.0 - 1.0)
+        .collect();
+    Var::constant(device, values, shape)
+        .and_then(|var| var.leaf(device))
+        .expect("a leaf")
 }
 
 type Operation = dyn Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError> + Sync;
@@ -48,27 +52,37 @@ fn forward(bencher: Bencher, shapes: &[Shape], operation: &Operation) {
     let device = Cpu::open(0).expect("the CPU");
     let leaves: Vec<_> = shapes.iter().map(|shape| leaf(&device, *shape)).collect();
     let work = count(&device, &leaves, operation).0;
-    bencher.counter(ItemsCount::new(work)).bench_local(|| operation(&mut Pass::inference(&device), &leaves));
+    bencher
+        .counter(ItemsCount::new(work))
+        .bench_local(|| operation(&mut Pass::inference(&device), &leaves));
 }
 
 fn step(bencher: Bencher, shapes: &[Shape], operation: &Operation) {
     let device = Cpu::open(0).expect("the CPU");
     let leaves: Vec<_> = shapes.iter().map(|shape| leaf(&device, *shape)).collect();
     let (forward, backward) = count(&device, &leaves, operation);
-    bencher.counter(ItemsCount::new(forward + backward)).bench_local(|| {
-        let mut pass = Pass::recording(&device);
-        let output = operation(&mut pass, &leaves).expect("an operation");
-        let len = output.shape().len();
-        let seed = device.upload(vec![0.0]).expect("a loss");
-        // A loss that costs nothing but writing the gradient of the result.
-        let loss = pass
-            .finish(ops::Work::default(), seed, [1], &[&output.clone()], move |slots, _| {
-                *slots.of(&output)? = slots.device().upload(vec![0.5; len])?;
-                Ok(())
-            })
-            .expect("a loss");
-        pass.backward(&loss, 1.0).expect("gradients")
-    });
+    bencher
+        .counter(ItemsCount::new(forward + backward))
+        .bench_local(|| {
+            let mut pass = Pass::recording(&device);
+            let output = operation(&mut pass, &leaves).expect("an operation");
+            let len = output.shape().len();
+            let seed = device.upload(vec![0.0]).expect("a loss");
+            // A loss that costs nothing but writing the gradient of the result.
+            let loss = pass
+                .finish(
+                    ops::Work::default(),
+                    seed,
+                    [1],
+                    &[&output.clone()],
+                    move |slots, _| {
+                        *slots.of(&output)? = slots.device().upload(vec![0.5; len])?;
+                        Ok(())
+                    },
+                )
+                .expect("a loss");
+            pass.backward(&loss, 1.0).expect("gradients")
+        });
 }
 
 fn count(device: &Cpu, leaves: &[Var<Cpu>], operation: &Operation) -> (u64, u64) {
@@ -81,14 +95,25 @@ fn convolution(
     (c, side, k, stride, kernel): (usize, usize, usize, usize, usize),
     run: impl FnOnce(&[Shape], &Operation),
 ) {
-    let options = Conv2dOptions { stride, padding: kernel / 2 };
-    let shapes = [[BATCH, side, side, c].into(), [kernel, kernel, c, k].into(), [k].into()];
-    run(&shapes, &move |pass, v| ops::conv2d(pass, &v[0], &v[1], Some(&v[2]), options));
+    let options = Conv2dOptions {
+        stride,
+        padding: kernel / 2,
+    };
+    let shapes = [
+        [BATCH, side, side, c].into(),
+        [kernel, kernel, c, k].into(),
+        [k].into(),
+    ];
+    run(&shapes, &move |pass, v| {
+        ops::conv2d(pass, &v[0], &v[1], Some(&v[2]), options)
+    });
 }
 
 #[divan::bench(args = CONVOLUTIONS)]
 fn conv2d_forward(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) {
-    convolution(sizes, |shapes, operation| forward(bencher, shapes, operation));
+    convolution(sizes, |shapes, operation| {
+        forward(bencher, shapes, operation)
+    });
 }
 
 #[divan::bench(args = CONVOLUTIONS)]
@@ -97,13 +122,22 @@ fn conv2d_step(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) {
 }
 
 fn norm((c, side): (usize, usize), run: impl FnOnce(&[Shape], &Operation)) {
-    let shapes = [[BATCH, side, side, c].into(), [c].into(), [c].into(), [BATCH, c].into()];
-    run(&shapes, &|pass, v| ops::group_norm(pass, &v[0], &v[1], &v[2], 8, Some(&v[3]), Activation::Silu));
+    let shapes = [
+        [BATCH, side, side, c].into(),
+        [c].into(),
+        [c].into(),
+        [BATCH, c].into(),
+    ];
+    run(&shapes, &|pass, v| {
+        ops::group_norm(pass, &v[0], &v[1], &v[2], 8, Some(&v[3]), Activation::Silu)
+    });
 }
 
 #[divan::bench(args = IMAGES)]
 fn group_norm_forward(bencher: Bencher, sizes: (usize, usize)) {
-    norm(sizes, |shapes, operation| forward(bencher, shapes, operation));
+    norm(sizes, |shapes, operation| {
+        forward(bencher, shapes, operation)
+    });
 }
 
 #[divan::bench(args = IMAGES)]
@@ -114,24 +148,36 @@ fn group_norm_step(bencher: Bencher, sizes: (usize, usize)) {
 #[divan::bench(args = IMAGES)]
 fn add_silu_forward(bencher: Bencher, (c, side): (usize, usize)) {
     let shape = [BATCH, side, side, c].into();
-    forward(bencher, &[shape, shape], &|pass, v| ops::add_silu(pass, &v[0], &v[1]));
+    forward(bencher, &[shape, shape], &|pass, v| {
+        ops::add_silu(pass, &v[0], &v[1])
+    });
 }
 
 #[divan::bench(args = IMAGES)]
 fn add_silu_step(bencher: Bencher, (c, side): (usize, usize)) {
     let shape = [BATCH, side, side, c].into();
-    step(bencher, &[shape, shape], &|pass, v| ops::add_silu(pass, &v[0], &v[1]));
+    step(bencher, &[shape, shape], &|pass, v| {
+        ops::add_silu(pass, &v[0], &v[1])
+    });
 }
 
 #[divan::bench(args = IMAGES)]
 fn concat_step(bencher: Bencher, (c, side): (usize, usize)) {
     let shape = [BATCH, side, side, c].into();
-    step(bencher, &[shape, shape], &|pass, v| ops::concat(pass, &v[0], &v[1]));
+    step(bencher, &[shape, shape], &|pass, v| {
+        ops::concat(pass, &v[0], &v[1])
+    });
 }
 
 /// Rows, features in and out.
 #[divan::bench(args = [(256, 64, 64), (32, 64, 128), (8, 256, 1024)])]
 fn linear_step(bencher: Bencher, (rows, inputs, outputs): (usize, usize, usize)) {
-    let shapes = [[rows, inputs].into(), [inputs, outputs].into(), [outputs].into()];
-    step(bencher, &shapes, &|pass, v| ops::linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Silu));
+    let shapes = [
+        [rows, inputs].into(),
+        [inputs, outputs].into(),
+        [outputs].into(),
+    ];
+    step(bencher, &shapes, &|pass, v| {
+        ops::linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Silu)
+    });
 }

@@ -5,6 +5,8 @@
 //! ```
 //! [`RunEvent::RunEnded`] comes for every run that started, also after Ctrl-C; `End` comes always, unless a sink failed.
 
+use crate::base::text::count;
+
 use super::{Event, Job, RunId, RunOutcome};
 
 /// Something that happened.
@@ -64,4 +66,21 @@ pub enum StopReason {
         /// The limit.
         limit: usize,
     },
+}
+
+impl StopReason {
+    /// What is told to the user, `running` runs being under way.
+    pub fn sentence(self, running: usize) -> String {
+        match self {
+            Self::Interrupted => format!(
+                "interrupted: ending {}; what is finished is kept (Ctrl-C again ends at once)",
+                count(running, "run")
+            ),
+            Self::Failures { limit } => format!(
+                "stopping after {}; {} under way will finish",
+                count(limit, "failed run"),
+                count(running, "run")
+            ),
+        }
+    }
 }

@@ -6,6 +6,7 @@
 
 mod order;
 mod outcome;
+mod pipes;
 mod resume;
 mod schedule;
 mod scripted;
@@ -34,3 +35,6 @@ pub trait Launch: Sync {
         emit: &mut dyn FnMut(Event),
     ) -> RunOutcome;
 }
+
+#[cfg(all(test, unix))]
+mod tests;

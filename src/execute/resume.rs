@@ -39,6 +39,8 @@ pub enum Why {
     Cell(Vec<String>),
     /// Parts of the code that are not as they were (`ops/conv2d`).
     Code(Vec<String>),
+    /// It ended like this under other limits.
+    Limits(Status),
     /// Its facts belong to another numeric class.
     NumericClass(String),
     /// Its facts count, its times were measured otherwise.
@@ -53,6 +55,7 @@ impl fmt::Display for Why {
             Self::Retry(status) => write!(f, "--retry: was {status}"),
             Self::Cell(parts) => write!(f, "{} changed", parts.join(", ")),
             Self::Code(parts) => write!(f, "code: {}", parts.join(", ")),
+            Self::Limits(status) => write!(f, "limits changed: was {status}"),
             Self::NumericClass(was) => write!(f, "numeric class: was {was}"),
             Self::Times(parts) => write!(f, "measured with another {}", parts.join(", ")),
         }
@@ -121,6 +124,8 @@ fn decision(
     if let Some(run) = serving {
         return if wish.retry && run.status.is_failure() {
             Decision::Run(Why::Retry(run.status))
+        } else if !run.holds_under(&cell.spec.limits) {
+            Decision::Run(Why::Limits(run.status))
         } else {
             Decision::Keep(run.status)
         };
@@ -162,7 +167,7 @@ fn other_code_or_class<'a>(
 /// The fewest parts in which an earlier cell of the same key differs.
 fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRun>) -> Why {
     earlier
-        .map(|run| differing(&run.hash_parts, &cell.hash_parts))
+        .map(|run| differing(&run.hash_parts, &StoredRun::parts_of(cell)))
         .filter(|parts| !parts.is_empty())
         .min_by_key(Vec::len)
         .map_or(Why::New, Why::Cell)

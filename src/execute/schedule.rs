@@ -14,7 +14,7 @@ use super::Launch;
 pub type Sink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
 
 /// Longest time without an event; then comes a [`RunEvent::Tick`].
-const TICK: Duration = Duration::from_millis(200);
+const TICK: Duration = Duration::from_millis(50);
 
 /// How runs share the machine, and when to give up.
 #[derive(Debug, Clone)]

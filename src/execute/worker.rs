@@ -1,28 +1,23 @@
 //! [`WorkerProgram`]: spawn, feed, read, limit, kill.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::base::os::{self, Ended};
 use crate::device::DeviceKind;
-use crate::event::{EpochRow, Event, Job, Order, PROTOCOL_VERSION, RunOutcome, Status};
+use crate::event::{EpochRow, Event, Job, PROTOCOL_VERSION, RunOutcome, Status};
 
 use super::Launch;
 use super::outcome::{EndedByParent, Evidence, judge};
+use super::pipes::{drain, feed, read_lines};
 
 /// How often a silent worker is looked after.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// Longest line that a worker may write; an epoch with a million steps has about 50 MiB.
-const LONGEST_LINE: u64 = 256 << 20;
-
-/// Bytes of standard error that are kept, from its end.
-const STDERR_KEPT: usize = 64 << 10;
 
 /// The program that does one run: this one, called as `fieldtrial worker`.
 #[derive(Debug, Clone)]
@@ -108,22 +103,6 @@ impl Launch for WorkerProgram {
         let stderr = stderr.join().unwrap_or_default();
         outcome(watch.heard, ended, stderr, self.memory_bytes(job), began)
     }
-}
-
-/// Writes the order. The handle is kept until the end: a worker whose stdin closes ends itself.
-fn feed(child: &mut Child, job: &Job) -> Option<ChildStdin> {
-    let order = Order {
-        protocol: PROTOCOL_VERSION,
-        cell: job.spec.as_ref(),
-        seed: job.id.seed,
-        block: job.id.block,
-    };
-    let mut stdin = child.stdin.take()?;
-    let mut line = serde_json::to_vec(&order).unwrap_or_default();
-    line.push(b'\n');
-    // A worker that is gone already shows in its exit.
-    let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
-    Some(stdin)
 }
 
 /// What the worker said so far.
@@ -233,46 +212,6 @@ fn understand(line: &[u8], has_greeted: bool) -> Result<Event, String> {
         _ if !has_greeted => Err("the worker did not begin with its version".into()),
         _ => Ok(event),
     }
-}
-
-/// Reads lines on a thread of its own, so that the reader can look at the clock.
-fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::sync_channel(64);
-    if let Some(stdout) = child.stdout.take() {
-        thread::spawn(move || {
-            let mut reader = BufReader::new(stdout);
-            let mut line = Vec::new();
-            while let Ok(1..) = reader
-                .by_ref()
-                .take(LONGEST_LINE)
-                .read_until(b'\n', &mut line)
-            {
-                if sender.send(std::mem::take(&mut line)).is_err() {
-                    break;
-                }
-            }
-        });
-    }
-    receiver
-}
-
-/// Reads standard error to its end and keeps the last [`STDERR_KEPT`] bytes.
-fn drain(stderr: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut kept = Vec::new();
-        let mut piece = [0; 4096];
-        let Some(mut stderr) = stderr else {
-            return String::new();
-        };
-        while let Ok(n @ 1..) = stderr.read(&mut piece) {
-            kept.extend_from_slice(&piece[..n]);
-            if kept.len() > 2 * STDERR_KEPT {
-                kept.drain(..kept.len() - STDERR_KEPT);
-            }
-        }
-        let from = kept.len().saturating_sub(STDERR_KEPT);
-        String::from_utf8_lossy(&kept[from..]).into_owned()
-    })
 }
 
 fn outcome(

@@ -145,8 +145,9 @@ impl<'a> Recorder<'a> {
         self.store.put(StoredRun {
             key: cell.spec.key.clone(),
             keys,
-            hash_parts: cell.hash_parts.clone(),
+            hash_parts: StoredRun::parts_of(cell),
             work_signature: cell.work_signature.clone(),
+            limits: cell.spec.limits.as_ref().clone(),
             status: outcome.status,
             reason: outcome.reason.clone(),
             facts: outcome.facts.clone(),

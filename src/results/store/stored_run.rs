@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{EpochRow, RunFacts, RunTimes, Status};
+use crate::plan::{LimitsSpec, PlannedCell};
 use crate::results::BlockRow;
 
 use super::RunKeys;
@@ -20,6 +21,8 @@ pub struct StoredRun {
     pub hash_parts: BTreeMap<String, String>,
     /// The same arithmetic per sample; for estimates.
     pub work_signature: String,
+    /// The limits that it ran under; a timeout counts no longer when they change.
+    pub limits: LimitsSpec,
     /// How it ended.
     pub status: Status,
     /// One line, for all but `done`.
@@ -39,6 +42,23 @@ pub struct StoredRun {
 }
 
 impl StoredRun {
+    /// The parts of a planned cell's hash by name.
+    pub fn parts_of(cell: &PlannedCell) -> BTreeMap<String, String> {
+        let parts = cell.hash_parts.iter();
+        parts
+            .map(|(name, digest)| ((*name).to_owned(), digest.to_string()))
+            .collect()
+    }
+
+    /// Whether it would have ended in the same way under `limits`.
+    pub fn holds_under(&self, limits: &LimitsSpec) -> bool {
+        match self.status {
+            Status::Timeout => limits.time == self.limits.time,
+            Status::Oom => limits.memory == self.limits.memory,
+            _ => true,
+        }
+    }
+
     /// Its row of `blocks.csv`, under the key that its cell has now.
     pub fn block_row(&self, key: &str) -> BlockRow {
         BlockRow {

@@ -20,6 +20,7 @@ fn run(cell_hash: &str, seed: u64) -> StoredRun {
         },
         hash_parts: BTreeMap::new(),
         work_signature: String::new(),
+        limits: crate::plan::LimitsSpec::default(),
         status: Status::Done,
         reason: String::new(),
         facts: None,
