@@ -6,10 +6,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use super::TaskParts;
 use super::backprop::{Draw, Objective};
 use super::classification::indices;
 use super::noise_schedule::NoiseSchedule;
+use super::{ReferenceInputs, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -139,6 +139,27 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
         Ok(inputs)
     }
 
+    fn reference_inputs(
+        &self,
+        device: &D,
+        inputs: &mut ReferenceInputs,
+    ) -> Result<Noised<D>, OpError> {
+        let (height, width, channels) = self.image;
+        let sample = [channels, height, width];
+        let noised = inputs.floats("x_t", &sample);
+        let noise = inputs.floats("eps", &sample);
+        let times = inputs.indices("t", self.schedule.timesteps());
+        let labels = inputs.indices("label_used", self.classes + 1);
+        inputs.finish()?;
+        let drawn = Drawn {
+            noised: channels_last(&noised, channels, height * width),
+            noise: channels_last(&noise, channels, height * width),
+            times,
+            labels,
+        };
+        self.upload(device, drawn)
+    }
+
     fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {
         self.model
             .forward(pass, &inputs.noised, &inputs.times, &inputs.labels)
@@ -152,6 +173,18 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
     ) -> Result<Var<D>, OpError> {
         self.loss.loss(pass, output, &inputs.noise)
     }
+}
+
+/// `(B, C, positions)` to `(B, positions, C)`.
+fn channels_last(values: &[f32], channels: usize, positions: usize) -> Vec<f32> {
+    let mut result = vec![0.0; values.len()];
+    let image = channels * positions;
+    for (from, to) in values.chunks(image).zip(result.chunks_mut(image)) {
+        for (index, value) in from.iter().enumerate() {
+            to[index % positions * channels + index / positions] = *value;
+        }
+    }
+    result
 }
 
 #[cfg(test)]

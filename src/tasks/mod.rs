@@ -12,10 +12,12 @@ mod classification;
 mod diffusion;
 mod error;
 mod noise_schedule;
+mod reference;
 mod regression;
 mod score;
 
 pub use error::TaskError;
+pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
 pub use score::Score;
 
 use crate::base::Seed;
@@ -49,6 +51,12 @@ pub trait Task<D: Kernels> {
 
     /// Adds the loss and the metrics of a batch to `score`; batch `index` of its split, whose noise is always the same.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
+
+    /// The gradients of a step that another program took on `inputs`; without dropout.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] with everything that does not fit in `inputs`.
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError>;
 }
 
 /// Where in training a micro-step stands: the place of its random streams.
