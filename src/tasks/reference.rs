@@ -72,7 +72,10 @@ impl ReferenceInputs {
         };
         let index = |value: &i64| usize::try_from(*value).ok().filter(|value| *value < limit);
         if let Some(outside) = values.iter().find(|value| index(value).is_none()) {
-            self.mistake(format!("`{name}` holds {outside}, expected 0 to {}", limit - 1));
+            self.mistake(format!(
+                "`{name}` holds {outside}, expected 0 to {}",
+                limit - 1
+            ));
         }
         values.iter().filter_map(index).collect()
     }
@@ -95,10 +98,14 @@ impl ReferenceInputs {
             return None;
         };
         let batch = *self.batch.get_or_insert(tensor.shape.first().copied()?);
-        let expected: Vec<usize> = std::iter::once(batch).chain(sample.iter().copied()).collect();
+        let expected: Vec<usize> = std::iter::once(batch)
+            .chain(sample.iter().copied())
+            .collect();
         if tensor.shape != expected || batch == 0 {
             let found = &tensor.shape;
-            self.mistake(format!("`{name}` has shape {found:?}, expected {expected:?}"));
+            self.mistake(format!(
+                "`{name}` has shape {found:?}, expected {expected:?}"
+            ));
             return None;
         }
         Some(tensor)
@@ -169,9 +176,18 @@ mod tests {
             values,
         };
         let mut inputs = ReferenceInputs::new(BTreeMap::from([
-            ("x".into(), tensor(&[2, 1], ReferenceValues::Floats(vec![1.0, 2.0]))),
-            ("y".into(), tensor(&[3, 1], ReferenceValues::Floats(vec![1.0; 3]))),
-            ("label".into(), tensor(&[2], ReferenceValues::Integers(vec![0, 7]))),
+            (
+                "x".into(),
+                tensor(&[2, 1], ReferenceValues::Floats(vec![1.0, 2.0])),
+            ),
+            (
+                "y".into(),
+                tensor(&[3, 1], ReferenceValues::Floats(vec![1.0; 3])),
+            ),
+            (
+                "label".into(),
+                tensor(&[2], ReferenceValues::Integers(vec![0, 7])),
+            ),
         ]));
         assert_eq!(inputs.floats("x", &[1]), [1.0, 2.0]);
         inputs.floats("y", &[1]);

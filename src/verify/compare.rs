@@ -56,8 +56,18 @@ impl Verification {
         let (gradient, weights) = (&self.gradient_worst, &self.weights_after_worst);
         [
             ("loss", self.loss_relative_error, Self::LOSS_TOLERANCE, ""),
-            ("gradients", self.gradient_relative_error, Self::GRADIENT_TOLERANCE, gradient),
-            ("weights after 3 steps", self.weights_after_relative_error, Self::WEIGHTS_TOLERANCE, weights),
+            (
+                "gradients",
+                self.gradient_relative_error,
+                Self::GRADIENT_TOLERANCE,
+                gradient,
+            ),
+            (
+                "weights after 3 steps",
+                self.weights_after_relative_error,
+                Self::WEIGHTS_TOLERANCE,
+                weights,
+            ),
         ]
     }
 }
@@ -65,7 +75,11 @@ impl Verification {
 /// Compares a step and the weights `after` three of them with the reference, whose names fit.
 pub(super) fn compare(reference: &Reference, own: &Outcome, after: &[Tensor]) -> Verification {
     let grads = by_name(&reference.grads);
-    let global = norm(grads.values().flat_map(|tensor| tensor.values.iter().copied()));
+    let global = norm(
+        grads
+            .values()
+            .flat_map(|tensor| tensor.values.iter().copied()),
+    );
     let floor = NOISE * global;
     let gradient = worst(&own.grads, |tensor| {
         let expected = grads.get(tensor.name.as_str())?;
@@ -95,7 +109,9 @@ pub(super) fn compare(reference: &Reference, own: &Outcome, after: &[Tensor]) ->
     };
     // Not `any(error > tolerance)`: an error that is NaN must not pass.
     let errors = verification.errors();
-    verification.passed = errors.iter().all(|(_, error, tolerance, _)| error <= tolerance);
+    verification.passed = errors
+        .iter()
+        .all(|(_, error, tolerance, _)| error <= tolerance);
     verification
 }
 
