@@ -11,8 +11,10 @@
 //! Modules in the order of the pipeline's layers, lowest first; imports go strictly downward.
 
 pub mod base;
+pub mod diag;
 
 pub mod device;
+pub mod manifest;
 pub mod measure;
 
 pub mod ops;
