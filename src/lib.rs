@@ -27,6 +27,8 @@ pub mod optim;
 pub mod loader;
 pub mod models;
 
+pub mod tasks;
+
 pub mod plan;
 
 pub mod event;
@@ -36,3 +38,4 @@ pub mod results;
 pub mod execute;
 pub mod progress;
 pub mod record;
+pub mod train;

@@ -44,3 +44,5 @@ impl ModelSpec {
 
 #[cfg(test)]
 mod contract;
+#[cfg(test)]
+mod reference;

@@ -12,7 +12,7 @@ use super::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk};
 pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f32]) + Sync) {
     let rows = rows_per_chunk(row_len);
     for_each_chunk(out, rows * row_len, |start, chunk| {
-        kernel(start / row_len, chunk)
+        kernel(start / row_len, chunk);
     });
 }
 

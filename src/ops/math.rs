@@ -11,7 +11,7 @@ pub fn exp(x: f32) -> f32 {
     // 1.5 · 2²³: adding it leaves the nearest integer in the lowest bits of the mantissa.
     const ROUND: f32 = 12_582_912.0;
     // ln 2 in two parts; the first has so few bits that its product with n is exact.
-    const LN2_HIGH: f32 = 0.693_359_375;
+    const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
     let x = x.clamp(-87.3, 88.3);
     let shifted = x * std::f32::consts::LOG2_E + ROUND;
@@ -38,10 +38,10 @@ pub fn sigmoid(x: f32) -> f32 {
 pub fn tanh(x: f32) -> f32 {
     let square = x * x;
     let p = -5.704_988_7e-3;
-    let p = p * square + 2.063_908_9e-2;
+    let p = p * square + 2.063_909e-2;
     let p = p * square - 5.373_971_6e-2;
     let p = p * square + 1.333_144_2e-1;
-    let p = p * square - 3.333_328_2e-1;
+    let p = p * square - 3.333_328e-1;
     let small = x + x * square * p;
     let large = 1.0 - 2.0 / (exp(2.0 * x.abs()) + 1.0);
     if x.abs() < 0.625 {

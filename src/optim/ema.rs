@@ -48,7 +48,7 @@ impl EmaSpec {
 ///
 /// # Source
 /// Polyak & Juditsky 1992; the warm-up is TensorFlow's `ExponentialMovingAverage(num_updates)`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ema<D: Backend> {
     spec: EmaSpec,
     steps: u64,

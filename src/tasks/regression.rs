@@ -69,12 +69,7 @@ impl<D: Kernels> Objective<D> for Regression<D> {
         self.model.forward(pass, &rows.x)
     }
 
-    fn loss(
-        &self,
-        pass: &mut Pass<D>,
-        output: &Var<D>,
-        rows: &Rows<D>,
-    ) -> Result<Var<D>, OpError> {
+    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, rows: &Rows<D>) -> Result<Var<D>, OpError> {
         self.loss.loss(pass, output, &rows.y)
     }
 

@@ -1,6 +1,6 @@
 //! What can be wrong with a checkpoint, all of it at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -108,7 +108,7 @@ pub(super) fn check(
     tensors: &[Tensor],
 ) -> Result<(), CheckpointError> {
     let found: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
-    let known: BTreeMap<&str, ()> = wanted.iter().map(|(name, _)| (name.as_str(), ())).collect();
+    let known: BTreeSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
     let is_missing = |(name, _): &&(String, Vec<usize>)| !found.contains_key(name.as_str());
     let missing: Vec<&str> = wanted
         .iter()
@@ -116,7 +116,7 @@ pub(super) fn check(
         .map(|(name, _)| name.as_str())
         .collect();
     let names = tensors.iter().map(|tensor| tensor.name.as_str());
-    let unexpected: Vec<&str> = names.filter(|name| !known.contains_key(name)).collect();
+    let unexpected: Vec<&str> = names.filter(|name| !known.contains(name)).collect();
     let mut mismatches: Vec<Mismatch> = missing
         .iter()
         .map(|name| Mismatch::Missing {

@@ -42,9 +42,10 @@ impl<D: Kernels> ResBlock<D> {
             class_proj: Linear::new(init, options.embed, outputs)?,
             conv2: Conv2d::same(init, outputs, outputs)?,
             norm2: GroupNorm::new(init, options.groups, outputs)?,
-            shortcut: match inputs == outputs {
-                true => None,
-                false => Some(Conv2d::pointwise(init, inputs, outputs)?),
+            shortcut: if inputs == outputs {
+                None
+            } else {
+                Some(Conv2d::pointwise(init, inputs, outputs)?)
             },
             dropout: options.dropout,
         })

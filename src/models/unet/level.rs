@@ -60,9 +60,10 @@ impl<D: Kernels> Level<D> {
     ) -> Result<Self, OpError> {
         let first = ResBlock::new(init, size.inputs, size.channels, options)?;
         let second = ResBlock::new(init, size.channels, size.channels, options)?;
-        let attn = match size.attention {
-            true => Some(AttentionBlock::new(init, size.channels, options)?),
-            false => None,
+        let attn = if size.attention {
+            Some(AttentionBlock::new(init, size.channels, options)?)
+        } else {
+            None
         };
         Ok(Self {
             res: [first, second],

@@ -149,3 +149,6 @@ impl<D: Backend> Module<D> for Unet<D> {
         self.conv_out.visit(&path.join("conv_out"), visit);
     }
 }
+
+#[cfg(test)]
+mod tests;

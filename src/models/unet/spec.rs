@@ -85,7 +85,7 @@ impl DdpmUnetSpec {
             ));
         }
         let widths = self.widths();
-        let divides = |divisor: usize, width: usize| divisor == 0 || width % divisor == 0;
+        let divides = |divisor: usize, width: usize| divisor == 0 || width.is_multiple_of(divisor);
         if let Some(width) = widths.iter().find(|width| !divides(self.groups, **width)) {
             mistakes.push(format!(
                 "`groups = {}` does not divide the {width} channels of a level",
@@ -109,7 +109,7 @@ impl DdpmUnetSpec {
     /// Why images of this size do not fit; `None` when they do.
     pub fn check_image(&self, height: usize, width: usize) -> Option<String> {
         let divisor = 1_usize << self.channel_multipliers.len().saturating_sub(1).min(16);
-        let fits = |size: usize| size > 0 && size % divisor == 0;
+        let fits = |size: usize| size > 0 && size.is_multiple_of(divisor);
         (!fits(height) || !fits(width)).then(|| {
             format!("images of {height}×{width} cannot be halved to whole pixels: both sizes must be multiples of {divisor}")
         })

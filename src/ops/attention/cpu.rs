@@ -135,12 +135,12 @@ impl<'a> Head<'a> {
 
 fn forward_head(head: Head<'_>, size: AttentionSize, y: &mut [f32], p: &mut [f32]) {
     let (t, d) = (size.positions, size.head_width());
-    let scores = MatrixMut::new(p, t, t);
-    product(scores, Into::Replace, head.q, head.k.transposed());
+    let mut scores = MatrixMut::new(p, t, t);
+    product(&mut scores, Into::Replace, head.q, head.k.transposed());
     simd(|| softmax_rows(p, t, size.scale()));
     let probabilities = Matrix::new(p, t, t);
     product(
-        MatrixMut::new(y, t, d),
+        &mut MatrixMut::new(y, t, d),
         Into::Replace,
         probabilities,
         head.v,
@@ -159,15 +159,24 @@ fn backward_head(
     let (t, d) = (size.positions, size.head_width());
     let (dq, rest) = grads.split_at_mut(t * d);
     let (dk, dv) = rest.split_at_mut(t * d);
-    let to = |values| MatrixMut::new(values, t, d);
     let probabilities = Matrix::new(p, t, t);
-    product(to(dv), Into::Replace, probabilities.transposed(), dy);
-    let dp = MatrixMut::new(scores, t, t);
-    product(dp, Into::Replace, dy, head.v.transposed());
+    product(
+        &mut MatrixMut::new(dv, t, d),
+        Into::Replace,
+        probabilities.transposed(),
+        dy,
+    );
+    let mut dp = MatrixMut::new(scores, t, t);
+    product(&mut dp, Into::Replace, dy, head.v.transposed());
     simd(|| softmax_rows_backward(scores, p, t, size.scale()));
     let ds = Matrix::new(scores, t, t);
-    product(to(dq), Into::Replace, ds, head.k);
-    product(to(dk), Into::Replace, ds.transposed(), head.q);
+    product(&mut MatrixMut::new(dq, t, d), Into::Replace, ds, head.k);
+    product(
+        &mut MatrixMut::new(dk, t, d),
+        Into::Replace,
+        ds.transposed(),
+        head.q,
+    );
 }
 
 /// `softmax(scale · scores)` of every row, in place.

@@ -3,17 +3,16 @@
 
 use dfdx::tensor::Cpu;
 
-use super::windows::Windows;
+use super::windows::{Chunk, Windows};
 use super::{Conv2dKernel, Conv2dSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product};
-use crate::ops::linear::cpu::add_bias;
-use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if};
+use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, add_assign, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
-/// Positions of a chunk of result rows, about: its windows and results stay in the L2 cache.
+/// Positions of a chunk of results, about: its windows and results stay in the L2 cache.
 const POSITIONS: usize = 320;
 /// The largest number of partial weight gradients.
 const SEGMENTS: usize = 8;
@@ -28,13 +27,10 @@ impl Conv2dKernel for Cpu {
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>, OpError> {
-        let k = size.channels.1;
         let mut y = vec![0.0; size.output_shape().len()];
-        convolve(&windows(size), x, weight, k, &mut y, |y, values| {
-            y.copy_from_slice(values);
-            if let Some(bias) = bias {
-                add_bias(y, bias);
-            }
+        convolve(&windows(size), x, weight, size.channels.1, &mut y, |y, values| match bias {
+            Some(bias) => biased(y, values, bias),
+            None => y.copy_from_slice(values),
         });
         Ok(self.upload(y)?)
     }
@@ -61,51 +57,16 @@ impl Conv2dKernel for Cpu {
         grad_weight: &mut Buffer<Self>,
     ) -> Result<(), OpError> {
         let windows = windows(size);
-        let (rows, (c, k)) = (windows.output_rows(), size.channels);
-        let positions = rows * windows.row_pitch();
+        let (c, k) = size.channels;
         let parallel = size.flop() >= PRODUCT_FLOP;
+        let segments = if parallel { size.batch.min(SEGMENTS) } else { 1 };
         // Partial results pay where they are small against the factors that they are made from.
-        if parallel && 2 * SEGMENTS * grad_weight.len() > positions * (c + k) {
-            windowed(&windows, x, grad_output, k, 0..rows, |planes, grad| {
-                let row = size.kernel.1 * c * k;
-                for_each_chunk_if(true, grad_weight, row, |start, grad_weight| {
-                    let a = planes.filter_row(&windows, start / row).transposed();
-                    let block = even_chunk(size.kernel.1 * c, BLOCK);
-                    for_each_chunk_if(true, grad_weight, block * k, |start, part| {
-                        let count = part.len() / k;
-                        product(
-                            MatrixMut::new(part, count, k),
-                            Into::Add,
-                            a.row_range(start / k, count),
-                            grad,
-                        );
-                    });
-                });
-            });
-            return Ok(());
-        }
-        let chunk = if parallel {
-            rows.div_ceil(SEGMENTS)
+        let values = size.batch * size.output.0 * size.output.1 * (c + k);
+        if parallel && (segments == 1 || 2 * segments * grad_weight.len() > values) {
+            by_rows(&windows, x, grad_output, k, grad_weight);
         } else {
-            rows
-        };
-        let len = grad_weight.len();
-        with_scratch(rows.div_ceil(chunk) * len, |partials| {
-            for_each_chunk_if(parallel, partials, len, |start, partial| {
-                let first = start / len * chunk;
-                let range = first..(first + chunk).min(rows);
-                windowed(&windows, x, grad_output, k, range, |planes, grad| {
-                    let row = size.kernel.1 * c;
-                    for (r, partial) in partial.chunks_exact_mut(row * k).enumerate() {
-                        let a = planes.filter_row(&windows, r).transposed();
-                        product(MatrixMut::new(partial, row, k), Into::Replace, a, grad);
-                    }
-                });
-            });
-            partials
-                .chunks_exact(len)
-                .for_each(|partial| add_assign(grad_weight, partial));
-        });
+            by_segments(&windows, x, grad_output, size.batch.div_ceil(segments), k, grad_weight);
+        }
         Ok(())
     }
 }
@@ -131,136 +92,123 @@ fn convolve(
     y: &mut [f32],
     store: impl Fn(&mut [f32], &[f32]) + Sync,
 ) {
-    let rows = windows.output_rows();
-    let chunk = even_chunk(rows, POSITIONS.div_ceil(windows.row_pitch()));
-    let row = windows.output.1 * k;
+    let (height, width) = windows.output;
     let large = 2 * y.len() * (weight.len() / k) >= PRODUCT_FLOP;
-    for_each_chunk_if(large, y, chunk * row, |start, y| {
-        let (first, last) = (start / row, (start + y.len()) / row - 1);
-        let planes_len = Planes::len(windows, first, last);
-        let virtual_rows = windows.virtual_row(last) - windows.virtual_row(first) + 1;
-        let pitch = windows.row_pitch() * k;
-        with_scratch(planes_len + virtual_rows * pitch, |memory| {
-            let (planes, results) = memory.split_at_mut(planes_len);
-            let planes = Planes::fill(windows, x, first, last, planes);
-            let filter_row = weight.len() / windows.kernel.0;
-            for (r, weight) in weight.chunks_exact(filter_row).enumerate() {
-                let into = if r == 0 { Into::Replace } else { Into::Add };
-                let results =
-                    MatrixMut::new(&mut results[..planes.positions * k], planes.positions, k);
-                product(
-                    results,
-                    into,
-                    planes.filter_row(windows, r),
-                    Matrix::new(weight, filter_row / k, k),
-                );
+    // A chunk is several whole images, or a part of one.
+    let images = even_chunk(windows.batch, (POSITIONS / (height * width)).max(1));
+    let rows = if images > 1 { height } else { even_chunk(height, POSITIONS.div_ceil(width)) };
+    for_each_chunk_if(large, y, images * height * width * k, |start, y| {
+        let first = start / (height * width * k);
+        let last = first + y.len() / (height * width * k);
+        let chunk = if images > 1 { y.len() } else { rows * width * k };
+        for_each_chunk_if(large, y, chunk, |start, y| {
+            let rows = if images > 1 { 0..height } else { start / (width * k)..(start + y.len()) / (width * k) };
+            convolve_chunk(&Chunk::new(windows, first..last, rows), x, weight, k, y, &store);
+        });
+    });
+}
+
+fn convolve_chunk(
+    chunk: &Chunk<'_>,
+    x: &[f32],
+    weight: &[f32],
+    k: usize,
+    y: &mut [f32],
+    store: impl Fn(&mut [f32], &[f32]),
+) {
+    let (m, layout_len) = (chunk.positions(), chunk.layout_len());
+    with_scratch(layout_len + m * k, |memory| {
+        let (layout, results) = memory.split_at_mut(layout_len);
+        chunk.lay_out(x, layout, false);
+        let filter_row = weight.len() / chunk.filter_rows();
+        for (r, weight) in weight.chunks_exact(filter_row).enumerate() {
+            let into = if r == 0 { Into::Replace } else { Into::Add };
+            let weight = Matrix::new(weight, filter_row / k, k);
+            product(&mut MatrixMut::new(results, m, k), into, chunk.filter_row(layout, r), weight);
+        }
+        let row = chunk.width() * k;
+        simd(|| {
+            for (y, at) in y.chunks_exact_mut(row).zip(chunk.row_starts()) {
+                store(y, &results[at * k..][..row]);
             }
-            simd(|| {
-                for (i, y) in y.chunks_exact_mut(row).enumerate() {
-                    let at = windows.virtual_row(first + i) - windows.virtual_row(first);
-                    store(y, &results[at * pitch..][..row]);
+        });
+    });
+}
+
+/// The weight gradient as a sum of partial results, each of `images` images.
+fn by_segments(windows: &Windows, x: &[f32], grad: &[f32], images: usize, k: usize, grad_weight: &mut [f32]) {
+    let (len, batch) = (grad_weight.len(), windows.batch);
+    let segments = batch.div_ceil(images);
+    with_scratch(segments * len, |partials| {
+        for_each_chunk_if(segments > 1, partials, len, |start, partial| {
+            let first = start / len * images;
+            let chunk = Chunk::new(windows, first..(first + images).min(batch), 0..windows.output.0);
+            with_factors(&chunk, x, grad, k, false, |layout, grad| {
+                for (r, partial) in partial.chunks_exact_mut(len / windows.kernel.0).enumerate() {
+                    let rows = partial.len() / k;
+                    let a = chunk.filter_row(layout, r).transposed();
+                    product(&mut MatrixMut::new(partial, rows, k), Into::Replace, a, grad);
                 }
+            });
+        });
+        partials.chunks_exact(len).for_each(|partial| add_assign(grad_weight, partial));
+    });
+}
+
+/// The weight gradient in blocks of its rows, each over the whole batch.
+fn by_rows(windows: &Windows, x: &[f32], grad: &[f32], k: usize, grad_weight: &mut [f32]) {
+    let chunk = Chunk::all(windows);
+    with_factors(&chunk, x, grad, k, true, |layout, grad| {
+        let filter_row = grad_weight.len() / windows.kernel.0;
+        let block = even_chunk(filter_row / k, BLOCK);
+        for_each_chunk_if(true, grad_weight, filter_row, |start, part| {
+            let a = chunk.filter_row(layout, start / filter_row).transposed();
+            for_each_chunk_if(true, part, block * k, |start, part| {
+                let rows = part.len() / k;
+                product(&mut MatrixMut::new(part, rows, k), Into::Add, a.row_range(start / k, rows), grad);
             });
         });
     });
 }
 
-/// The input of some result rows in the layout of [`Windows`].
-struct Planes<'a> {
-    values: &'a [f32],
-    plane_len: usize,
-    positions: usize,
-}
-
-impl<'a> Planes<'a> {
-    fn len(windows: &Windows, first: usize, last: usize) -> usize {
-        let rows = windows.virtual_row(last) - windows.virtual_row(first) + 1;
-        windows.stride * windows.plane_len(rows)
-    }
-
-    /// Lays out what result rows `first..=last` need.
-    fn fill(
-        windows: &Windows,
-        x: &[f32],
-        first: usize,
-        last: usize,
-        memory: &'a mut [f32],
-    ) -> Self {
-        let (from, to) = (windows.virtual_row(first), windows.virtual_row(last));
-        let plane_len = windows.plane_len(to - from + 1);
-        for (parity, plane) in memory.chunks_exact_mut(plane_len).enumerate() {
-            windows.fill_plane(x, from, parity, plane);
-        }
-        Self {
-            values: memory,
-            plane_len,
-            positions: windows.positions(from, to),
-        }
-    }
-
-    /// The windows of filter row `r`, one row per position.
-    fn filter_row(&self, windows: &Windows, r: usize) -> Matrix<'_> {
-        let (c, start) = (windows.input.2, windows.filter_row_start(r, self.plane_len));
-        Matrix::strided(
-            &self.values[start..],
-            self.positions,
-            windows.kernel.1 * c,
-            windows.stride * c,
-        )
-    }
-}
-
-/// Calls `work` with the windows of result rows `range` and the gradient of these rows, laid out alike with zeros in
-/// the positions between images.
-fn windowed<R>(
-    windows: &Windows,
+/// Calls `work` with the layout of a chunk's input and its gradient, one row per position.
+fn with_factors<R>(
+    chunk: &Chunk<'_>,
     x: &[f32],
     grad: &[f32],
     k: usize,
-    range: std::ops::Range<usize>,
-    work: impl FnOnce(&Planes<'_>, Matrix<'_>) -> R,
+    parallel: bool,
+    work: impl FnOnce(&[f32], Matrix<'_>) -> R,
 ) -> R {
-    let (first, last) = (range.start, range.end - 1);
-    let planes_len = Planes::len(windows, first, last);
-    let pitch = windows.row_pitch() * k;
-    let from = windows.virtual_row(first);
-    let grads_len = (windows.virtual_row(last) - from + 1) * pitch;
-    with_scratch(planes_len + grads_len, |memory| {
-        let (planes, grads) = memory.split_at_mut(planes_len);
-        let planes = Planes::fill(windows, x, first, last, planes);
-        let row = windows.output.1 * k;
-        let mut next = 0;
-        for (grad, i) in grad[first * row..].chunks_exact(row).zip(range) {
-            let at = (windows.virtual_row(i) - from) * pitch;
-            grads[next..at].fill(0.0);
-            grads[at..at + row].copy_from_slice(grad);
-            next = at + row;
-        }
-        work(
-            &planes,
-            Matrix::new(&grads[..planes.positions * k], planes.positions, k),
-        )
+    let (m, layout_len) = (chunk.positions(), chunk.layout_len());
+    with_scratch(layout_len + m * k, |memory| {
+        let (layout, gradient) = memory.split_at_mut(layout_len);
+        chunk.lay_out(x, layout, parallel);
+        chunk.lay_out_gradient(grad, k, gradient, parallel);
+        work(layout, Matrix::new(gradient, m, k))
     })
+}
+
+/// `y = values + bias`, row by row.
+#[inline(always)]
+fn biased(y: &mut [f32], values: &[f32], bias: &[f32]) {
+    for (y, values) in y.chunks_exact_mut(bias.len()).zip(values.chunks_exact(bias.len())) {
+        for ((y, value), bias) in y.iter_mut().zip(values).zip(bias) {
+            *y = value + bias;
+        }
+    }
 }
 
 /// Adds to `grad_x` what it gets at padded rows and columns ≡ `phase` modulo the stride: a convolution of the
 /// gradient, with stride 1, by the taps of that phase, turned by 180° and with their channels exchanged.
-fn backward_phase(
-    grad: &[f32],
-    weight: &[f32],
-    size: &Conv2dSize,
-    phase: (usize, usize),
-    grad_x: &mut [f32],
-) {
+fn backward_phase(grad: &[f32], weight: &[f32], size: &Conv2dSize, phase: (usize, usize), grad_x: &mut [f32]) {
     let (stride, padding, (c, k)) = (size.options.stride, size.options.padding, size.channels);
     let taps = |kernel: usize, phase: usize| kernel.saturating_sub(phase).div_ceil(stride);
     let kernel = (taps(size.kernel.0, phase.0), taps(size.kernel.1, phase.1));
-    let results =
-        |input: usize, phase: usize| (input + padding).saturating_sub(phase).div_ceil(stride);
-    let output = (
-        results(size.input.0, phase.0),
-        results(size.input.1, phase.1),
-    );
+    // With stride 1 the first `padding` results would be gradients of the padding: they are left out.
+    let skipped = if stride == 1 { padding } else { 0 };
+    let results = |input: usize, phase: usize| (input + padding - skipped).saturating_sub(phase).div_ceil(stride);
+    let output = (results(size.input.0, phase.0), results(size.input.1, phase.1));
     if kernel.0 * kernel.1 * output.0 * output.1 == 0 {
         return;
     }
@@ -270,17 +218,26 @@ fn backward_phase(
         output,
         kernel,
         stride: 1,
-        padding: (kernel.0 - 1, kernel.1 - 1),
+        padding: (kernel.0 - 1 - skipped, kernel.1 - 1 - skipped),
     };
     with_scratch(kernel.0 * kernel.1 * k * c, |turned| {
         turn(weight, size, phase, kernel, turned);
-        with_scratch(size.batch * output.0 * output.1 * c, |values| {
-            convolve(&windows, grad, turned, c, values, |y, values| {
-                y.copy_from_slice(values)
+        if stride == 1 {
+            convolve(&windows, grad, turned, c, grad_x, add_row);
+        } else {
+            with_scratch(size.batch * output.0 * output.1 * c, |values| {
+                convolve(&windows, grad, turned, c, values, |y, values| y.copy_from_slice(values));
+                scatter(values, size, phase, output, grad_x);
             });
-            scatter(values, size, phase, output, grad_x);
-        });
+        }
     });
+}
+
+#[inline(always)]
+fn add_row(target: &mut [f32], values: &[f32]) {
+    for (target, value) in target.iter_mut().zip(values) {
+        *target += value;
+    }
 }
 
 /// Adds `values: (B, output, C)` to every `stride`-th pixel of `grad_x`.
@@ -297,7 +254,7 @@ fn scatter(
         size.input,
         size.channels.0,
     );
-    let large = values.len() >= crate::ops::parallel::ELEMENTWISE_LEN;
+    let large = values.len() >= ELEMENTWISE_LEN;
     for_each_chunk_if(large, grad_x, w * c, |start, row| {
         let (image, y) = (start / (w * c) / h, start / (w * c) % h + padding);
         if y % stride != phase.0 {
@@ -329,7 +286,7 @@ fn turn(
     turned: &mut [f32],
 ) {
     let (stride, (c, k)) = (size.options.stride, size.channels);
-    let large = turned.len() >= crate::ops::parallel::ELEMENTWISE_LEN;
+    let large = turned.len() >= ELEMENTWISE_LEN;
     for_each_chunk_if(large, turned, c * k, |start, turned| {
         let (u, v) = (start / (c * k) / kernel.1, start / (c * k) % kernel.1);
         let (r, s) = (

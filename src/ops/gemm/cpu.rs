@@ -20,7 +20,7 @@ const BLOCK: usize = 64;
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn product(c: MatrixMut<'_>, into: Into, a: Matrix<'_>, b: Matrix<'_>) {
+pub fn product(c: &mut MatrixMut<'_>, into: Into, a: Matrix<'_>, b: Matrix<'_>) {
     assert!(
         a.rows == c.rows && b.columns == c.columns && a.columns == b.rows,
         "a product of matrices that fit"
@@ -72,7 +72,7 @@ pub fn rows_product(
     for_each_chunk_if(large, c, rows * n, |start, c| {
         let (first, count) = (start / n, c.len() / n);
         product(
-            MatrixMut::new(c, count, n),
+            &mut MatrixMut::new(c, count, n),
             into,
             a.row_range(first, count),
             b,
@@ -96,7 +96,7 @@ pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
     );
     let segments = (k / DEPTH).clamp(1, SEGMENTS);
     if 2 * m * n * k < PRODUCT_FLOP {
-        product(MatrixMut::new(c, m, n), Into::Add, a.transposed(), b);
+        product(&mut MatrixMut::new(c, m, n), Into::Add, a.transposed(), b);
     } else if segments > 1 && 2 * segments * m * n <= k * (m + n) {
         let depth = k.div_ceil(segments);
         with_scratch(segments * m * n, |partials| {
@@ -108,7 +108,7 @@ pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
                     b.row_range(first.min(k), count),
                 );
                 product(
-                    MatrixMut::new(partial, m, n),
+                    &mut MatrixMut::new(partial, m, n),
                     Into::Replace,
                     a.transposed(),
                     b,
@@ -123,7 +123,7 @@ pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
         for_each_chunk_if(true, c, rows * n, |start, c| {
             let count = c.len() / n;
             product(
-                MatrixMut::new(c, count, n),
+                &mut MatrixMut::new(c, count, n),
                 Into::Add,
                 a.transposed().row_range(start / n, count),
                 b,

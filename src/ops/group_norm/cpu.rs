@@ -87,7 +87,7 @@ impl GroupNormKernel for Cpu {
                 .enumerate())
             .for_each(|(b, (sums, grad_x))| one(b, sums, Some(grad_x))),
             None => for_each_chunk_if(large, &mut sums, sums_chunk, |start, sums| {
-                one(start / sums_chunk, sums, None)
+                one(start / sums_chunk, sums, None);
             }),
         }
         Ok(self.upload(sums)?)

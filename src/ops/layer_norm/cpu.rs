@@ -88,7 +88,7 @@ impl LayerNormKernel for Cpu {
         dbeta: &mut Buffer<Self>,
     ) -> Result<(), OpError> {
         add_row_sums(dbeta, dy, |_, sums, dy| {
-            sums.iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy)
+            sums.iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy);
         });
         Ok(())
     }

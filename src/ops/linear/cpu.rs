@@ -143,7 +143,7 @@ impl LinearKernel for Cpu {
 
 /// Adds `bias` to every row.
 #[inline(always)]
-pub(in crate::ops) fn add_bias(rows: &mut [f32], bias: &[f32]) {
+fn add_bias(rows: &mut [f32], bias: &[f32]) {
     for row in rows.chunks_exact_mut(bias.len()) {
         for (value, bias) in row.iter_mut().zip(bias) {
             *value += bias;

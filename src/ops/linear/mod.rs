@@ -8,7 +8,7 @@
 //! # Source
 //! PyTorch `torch.nn.functional.linear` with the weight transposed, followed by the activation.
 
-pub(super) mod cpu;
+mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 

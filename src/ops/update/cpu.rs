@@ -21,7 +21,7 @@ impl UpdateKernel for Cpu {
 
     fn scale(&self, x: &mut Buffer<Self>, factor: f32) -> Result<(), OpError> {
         for_each_chunk(x, CHUNK, |_, x| {
-            simd(|| x.iter_mut().for_each(|x| *x *= factor))
+            simd(|| x.iter_mut().for_each(|x| *x *= factor));
         });
         Ok(())
     }
@@ -35,9 +35,9 @@ impl UpdateKernel for Cpu {
         same_length("add_scaled", x.len(), y.len())?;
         for_each_chunk(x, CHUNK, |start, x| {
             simd(|| {
-                x.iter_mut()
-                    .zip(&y[start..])
-                    .for_each(|(x, y)| *x += factor * y)
+                for (x, y) in x.iter_mut().zip(&y[start..]) {
+                    *x += factor * y;
+                }
             });
         });
         Ok(())
@@ -47,9 +47,9 @@ impl UpdateKernel for Cpu {
         same_length("lerp", x.len(), y.len())?;
         for_each_chunk(x, CHUNK, |start, x| {
             simd(|| {
-                x.iter_mut()
-                    .zip(&y[start..])
-                    .for_each(|(x, y)| *x = between(*x, *y, weight))
+                for (x, y) in x.iter_mut().zip(&y[start..]) {
+                    *x = between(*x, *y, weight);
+                }
             });
         });
         Ok(())
@@ -93,9 +93,9 @@ impl UpdateKernel for Cpu {
             let (lr, decay) = (step.lr as f32, step.weight_decay as f32);
             for_each_chunk(parameter, CHUNK, |start, p| {
                 simd(|| {
-                    p.iter_mut()
-                        .zip(&gradient[start..])
-                        .for_each(|(p, g)| *p -= lr * (g + decay * *p))
+                    for (p, g) in p.iter_mut().zip(&gradient[start..]) {
+                        *p -= lr * (g + decay * *p);
+                    }
                 });
             });
             return Ok(());
