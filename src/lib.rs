@@ -39,3 +39,5 @@ pub mod execute;
 pub mod progress;
 pub mod record;
 pub mod train;
+
+pub mod cli;

@@ -75,7 +75,8 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         cells = plan.cells().collect();
     }
     refuse_if_nothing_can_run(&plan, &cells)?;
-    let environment = environment::collect(plan.manifest_path.parent().unwrap_or(Path::new(".")), &[]);
+    let environment =
+        environment::collect(plan.manifest_path.parent().unwrap_or(Path::new(".")), &[]);
     let here = Here {
         env_id: env_id(&environment),
         jobs: arguments.jobs.into(),
@@ -83,7 +84,13 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     };
     if arguments.dry_run {
         let store = Store::read(&plan.results_folder).map_err(mistake)?;
-        announce(&plan, &cells, &decisions(arguments, &plan, &cells, &store, &here), &store, true);
+        announce(
+            &plan,
+            &cells,
+            &decisions(arguments, &plan, &cells, &store, &here),
+            &store,
+            true,
+        );
         return Ok(exit_code::GOOD);
     }
     Session {
@@ -99,7 +106,11 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
 
 fn plan(arguments: &RunArguments) -> Result<Plan, Problem> {
     let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
-    let only = arguments.only.as_deref().map(str::parse::<Only>).transpose()?;
+    let only = arguments
+        .only
+        .as_deref()
+        .map(Only::parse)
+        .transpose()?;
     let options = PlanOptions {
         only,
         results_name: arguments.results_name.clone(),
@@ -108,7 +119,10 @@ fn plan(arguments: &RunArguments) -> Result<Plan, Problem> {
 }
 
 fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> Result<(), Problem> {
-    let mut selected = cells.iter().filter(|cell| plan.is_selected(cell)).peekable();
+    let mut selected = cells
+        .iter()
+        .filter(|cell| plan.is_selected(cell))
+        .peekable();
     if selected.peek().is_none() {
         let help = "`fieldtrial plan` shows the values of every axis";
         return Err(Failure::plain("`--only` selects no cell", Some(help.into())).into());
@@ -133,7 +147,10 @@ fn decisions(
     store: &Store,
     here: &Here,
 ) -> Vec<(RunId, Decision)> {
-    let selected = cells.iter().enumerate().filter(|(_, cell)| plan.is_selected(cell));
+    let selected = cells
+        .iter()
+        .enumerate()
+        .filter(|(_, cell)| plan.is_selected(cell));
     let wish = Wish {
         fresh: arguments.fresh,
         retry: arguments.retry,
@@ -156,17 +173,30 @@ impl Session<'_> {
         let folder = self.plan.results_folder.as_path();
         let store = Store::open(folder).map_err(mistake)?;
         for path in store.damaged() {
-            eprintln!("warning: `{}` is no stored run and counts as not there", path.display());
+            eprintln!(
+                "warning: `{}` is no stored run and counts as not there",
+                path.display()
+            );
         }
         let previous = previous_results(folder)?;
         let decisions = decisions(self.arguments, self.plan, self.cells, &store, self.here);
         announce(self.plan, self.cells, &decisions, &store, false);
         let launcher = WorkerProgram::this(memory_bytes(&self.environment))?;
         let header = header(self.plan);
-        let mut recorder = Recorder::new(folder, store, self.cells, self.here, header, self.environment.clone(), previous);
+        let mut recorder = Recorder::new(
+            folder,
+            store,
+            self.cells,
+            self.here,
+            header,
+            self.environment.clone(),
+            previous,
+        );
         let summary = self.execute(&decisions, &launcher, &mut recorder)?;
         recorder.write().map_err(record_problem)?;
-        let results = recorder.results().map_err(|error| record_problem(error.into()))?;
+        let results = recorder
+            .results()
+            .map_err(|error| record_problem(error.into()))?;
         self.end(&decisions, summary, &results)
     }
 
@@ -193,8 +223,14 @@ impl Session<'_> {
             progress.see(&event);
             kept
         };
-        execute::run(&mut jobs.into_iter(), launcher, &options, &interrupted, &mut sink)
-            .map_err(record_problem)
+        execute::run(
+            &mut jobs.into_iter(),
+            launcher,
+            &options,
+            &interrupted,
+            &mut sink,
+        )
+        .map_err(record_problem)
     }
 
     fn max_failures(&self) -> Option<usize> {
@@ -202,8 +238,15 @@ impl Session<'_> {
         fail_fast.or(self.arguments.max_failures.map(|limit| limit as usize))
     }
 
-    fn end(&self, decisions: &[(RunId, Decision)], summary: Summary, results: &ResultSet) -> Outcome {
-        let kept = decisions.iter().filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
+    fn end(
+        &self,
+        decisions: &[(RunId, Decision)],
+        summary: Summary,
+        results: &ResultSet,
+    ) -> Outcome {
+        let kept = decisions
+            .iter()
+            .filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
         let folder = from_here(&self.plan.results_folder);
         let report = self.report()?;
         let ending = Ending {
@@ -238,7 +281,11 @@ impl Session<'_> {
         let has_failed = |key: &str, status: Status| status.is_failure() && selected.contains(key);
         if summary.stopped == Some(StopReason::Interrupted) {
             exit_code::INTERRUPTED
-        } else if results.blocks.iter().any(|block| has_failed(&block.key, block.status)) {
+        } else if results
+            .blocks
+            .iter()
+            .any(|block| has_failed(&block.key, block.status))
+        {
             exit_code::FAILED
         } else {
             exit_code::GOOD
@@ -248,12 +295,20 @@ impl Session<'_> {
 
 /// The runs to do, in the order in which they are done.
 fn jobs(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> Vec<Job> {
-    let wanted = decisions.iter().filter(|(_, decision)| matches!(decision, Decision::Run(_)));
+    let wanted = decisions
+        .iter()
+        .filter(|(_, decision)| matches!(decision, Decision::Run(_)));
     let wanted: Vec<RunId> = wanted.map(|(id, _)| *id).collect();
-    let mut seeds: Vec<u64> = cells.iter().flat_map(|cell| cell.spec.measure.seeds.clone()).collect();
+    let mut seeds: Vec<u64> = cells
+        .iter()
+        .flat_map(|cell| cell.spec.measure.seeds.clone())
+        .collect();
     seeds.sort_unstable();
     seeds.dedup();
-    let specs: Vec<Arc<_>> = cells.iter().map(|cell| Arc::new(cell.spec.clone())).collect();
+    let specs: Vec<Arc<_>> = cells
+        .iter()
+        .map(|cell| Arc::new(cell.spec.clone()))
+        .collect();
     let order = execute::in_block_order(cells.len(), &seeds, &wanted);
     let job = |id: RunId| Job {
         id,
@@ -287,8 +342,13 @@ fn previous_results(folder: &Path) -> Result<Option<ResultSet>, Problem> {
 
 /// `plan.json` without its cells and columns, which follow from the runs.
 fn header(plan: &Plan) -> PlanFile {
-    let root = plan.results_folder.ancestors().nth(2).unwrap_or(Path::new(""));
-    let manifest = std::path::absolute(&plan.manifest_path).unwrap_or_else(|_| plan.manifest_path.clone());
+    let root = plan
+        .results_folder
+        .ancestors()
+        .nth(2)
+        .unwrap_or(Path::new(""));
+    let manifest =
+        std::path::absolute(&plan.manifest_path).unwrap_or_else(|_| plan.manifest_path.clone());
     let manifest = manifest.strip_prefix(root).unwrap_or(&plan.manifest_path);
     let json = |value: Result<serde_json::Value, _>| value.unwrap_or_default();
     PlanFile {

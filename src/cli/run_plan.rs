@@ -15,14 +15,24 @@ use super::Problem;
 /// Two manifests of one name would write to one folder.
 pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     // `--as NAME` is the way out.
-    if plan.results_folder.file_name().is_none_or(|name| name != plan.name.as_str()) {
+    if plan
+        .results_folder
+        .file_name()
+        .is_none_or(|name| name != plan.name.as_str())
+    {
         return Ok(());
     }
-    let Some(other) = namesakes(&plan.manifest_path, &plan.name).into_iter().next() else {
+    let Some(other) = namesakes(&plan.manifest_path, &plan.name)
+        .into_iter()
+        .next()
+    else {
         return Ok(());
     };
     let (own, other) = (plan.manifest_path.display(), other.display());
-    let title = format!("`name = \"{}\"` stands in `{own}` and in `{other}`", plan.name);
+    let title = format!(
+        "`name = \"{}\"` stands in `{own}` and in `{other}`",
+        plan.name
+    );
     let help = "results go to `reports/<name>/`; choose another name, or `run --as NAME`";
     Err(Failure::plain(title, Some(help.into())).into())
 }
@@ -32,7 +42,10 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
     let mut datasets = BTreeMap::new();
     for cell in cells {
         if plan.is_selected(cell) && cell.feasibility == Feasibility::Runs {
-            datasets.entry(&cell.spec.dataset_name).or_insert_with(Vec::new).push(&cell.spec.dataset);
+            datasets
+                .entry(&cell.spec.dataset_name)
+                .or_insert_with(Vec::new)
+                .push(&cell.spec.dataset);
         }
     }
     let mut has_generated = false;
@@ -59,7 +72,9 @@ pub(super) fn announce(
     store: &Store,
     with_every_run: bool,
 ) {
-    let to_run = decisions.iter().filter(|(_, decision)| matches!(decision, Decision::Run(_)));
+    let to_run = decisions
+        .iter()
+        .filter(|(_, decision)| matches!(decision, Decision::Run(_)));
     let to_run = to_run.count();
     let kept = decisions.len() - to_run;
     let mut parts = vec![format!("{} to do", count(to_run, "run"))];
@@ -67,7 +82,12 @@ pub(super) fn announce(
         parts.push(format!("{kept} kept"));
     }
     parts.extend(other_cells(plan, cells));
-    eprintln!("{}: {}, {}", plan.name, count(cells.len(), "cell"), parts.join(", "));
+    eprintln!(
+        "{}: {}, {}",
+        plan.name,
+        count(cells.len(), "cell"),
+        parts.join(", ")
+    );
     for (why, n) in reasons(decisions) {
         eprintln!("  {why}: {}", count(n, "run"));
     }
@@ -90,11 +110,18 @@ fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> Vec<String> {
     let n = |is: &dyn Fn(&PlannedCell) -> bool| cells.iter().filter(|cell| is(cell)).count();
     let numbers = [
         (n(&|cell| !plan.is_selected(cell)), "not selected"),
-        (n(&|cell| matches!(cell.feasibility, Feasibility::Infeasible(_))), "infeasible"),
-        (n(&|cell| matches!(cell.feasibility, Feasibility::Skipped(_))), "skipped"),
+        (
+            n(&|cell| matches!(cell.feasibility, Feasibility::Infeasible(_))),
+            "infeasible",
+        ),
+        (
+            n(&|cell| matches!(cell.feasibility, Feasibility::Skipped(_))),
+            "skipped",
+        ),
     ];
     let some = numbers.into_iter().filter(|(n, _)| *n > 0);
-    some.map(|(n, what)| format!("{} {what}", count(n, "cell"))).collect()
+    some.map(|(n, what)| format!("{} {what}", count(n, "cell")))
+        .collect()
 }
 
 /// Reasons of runs that something earlier could have spared, most frequent first.
@@ -105,7 +132,10 @@ fn reasons(decisions: &[(RunId, Decision)]) -> Vec<(String, usize)> {
             *by_reason.entry(why.to_string()).or_default() += 1;
         }
     }
-    let mut reasons: Vec<_> = by_reason.into_iter().filter(|(why, _)| why != "new").collect();
+    let mut reasons: Vec<_> = by_reason
+        .into_iter()
+        .filter(|(why, _)| why != "new")
+        .collect();
     reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     reasons
 }

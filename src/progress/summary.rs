@@ -40,7 +40,10 @@ impl Ending<'_> {
         let mut lines = vec![self.first_line(), self.statuses()];
         lines.extend(self.failures());
         lines.push(format!("results  {}", self.folder.display()));
-        lines.extend(self.report.map(|path| format!("report   {}", path.display())));
+        lines.extend(
+            self.report
+                .map(|path| format!("report   {}", path.display())),
+        );
         lines.extend(self.next().map(|next| format!("next     {next}")));
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
@@ -56,7 +59,10 @@ impl Ending<'_> {
         };
         let time = human_seconds(self.wall_s);
         if self.ended == 0 && self.left == 0 {
-            return format!("nothing to run: {} finished before", count(self.kept, "run"));
+            return format!(
+                "nothing to run: {} finished before",
+                count(self.kept, "run")
+            );
         }
         let verb = match self.stopped {
             Some(StopReason::Interrupted) => "interrupted after",
@@ -72,18 +78,30 @@ impl Ending<'_> {
         for row in &self.results.runs {
             *by_status.entry(row.status).or_default() += 1;
         }
-        let parts: Vec<String> = by_status.iter().map(|(status, n)| format!("{n} {status}")).collect();
+        let parts: Vec<String> = by_status
+            .iter()
+            .map(|(status, n)| format!("{n} {status}"))
+            .collect();
         format!("rows     {}", parts.join(", "))
     }
 
     fn failures(&self) -> Vec<String> {
-        let blocks = self.results.blocks.iter().filter(|block| block.status.is_failure());
+        let blocks = self
+            .results
+            .blocks
+            .iter()
+            .filter(|block| block.status.is_failure());
         let failed: Vec<String> = blocks.map(failed_run).collect();
         let reasons = self.results.runs.iter().filter(|row| is_reason_enough(row));
-        let others: Vec<String> = reasons.map(|row| format!("  {}  {}: {}", row.key, row.status, row.reason)).collect();
+        let others: Vec<String> = reasons
+            .map(|row| format!("  {}  {}: {}", row.key, row.status, row.reason))
+            .collect();
         let mut lines = shortened(failed);
         if !lines.is_empty() {
-            lines.push(format!("logs     {}", self.folder.join("failures").display()));
+            lines.push(format!(
+                "logs     {}",
+                self.folder.join("failures").display()
+            ));
         }
         lines.extend(shortened(others));
         lines
@@ -91,11 +109,19 @@ impl Ending<'_> {
 
     fn next(&self) -> Option<String> {
         let manifest = self.manifest.display();
-        let has_failed = self.results.blocks.iter().any(|block| block.status.is_failure());
+        let has_failed = self
+            .results
+            .blocks
+            .iter()
+            .any(|block| block.status.is_failure());
         if self.left > 0 {
-            Some(format!("`fieldtrial run {manifest}` goes on where this stopped"))
+            Some(format!(
+                "`fieldtrial run {manifest}` goes on where this stopped"
+            ))
         } else if has_failed {
-            Some(format!("`fieldtrial run {manifest} --retry` tries what failed again"))
+            Some(format!(
+                "`fieldtrial run {manifest} --retry` tries what failed again"
+            ))
         } else {
             None
         }
