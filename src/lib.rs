@@ -30,3 +30,5 @@ pub mod plan;
 pub mod event;
 
 pub mod results;
+
+pub mod cli;

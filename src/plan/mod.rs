@@ -22,6 +22,7 @@ mod ranges;
 mod resolve;
 mod results_root;
 mod rows;
+mod schema;
 mod settings;
 mod validate;
 mod world;
@@ -32,6 +33,7 @@ pub use check::Feasibility;
 pub use only::Only;
 pub use planned::PlannedCell;
 pub use results_root::{namesakes, results_root};
+pub use schema::manifest_schema;
 pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
 pub use world::{Facts, Unknown, World};
 
