@@ -40,7 +40,7 @@ pub use world::{Facts, Unknown, World};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::diag::{Diagnostic, Failure};
+use crate::diag::Failure;
 use crate::manifest::Manifest;
 
 use matrix::Matrix;
@@ -112,8 +112,10 @@ impl Plan {
         }
         plan.count = plan.matrices.iter().map(Matrix::count).sum();
         if plan.count == 0 {
-            let empty = Diagnostic::error("the matrix has no cells: `exclude` leaves nothing");
-            return Err(Failure::new(vec![empty], manifest.sources.clone()));
+            return Err(Failure::new(
+                vec![validate::nothing_left(&plan)],
+                manifest.sources.clone(),
+            ));
         }
         plan.measure = plan
             .written
