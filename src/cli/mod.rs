@@ -5,8 +5,12 @@
 
 pub mod exit_code;
 
+mod completions;
+mod list;
+mod plan;
 mod run;
 mod run_plan;
+mod schema;
 mod worker;
 
 use std::io;
@@ -18,15 +22,30 @@ use crate::diag::Failure;
 
 /// Declarative training experiments: TOML manifests in, CSV files that diff well and honest reports out.
 #[derive(Debug, Parser)]
-#[command(name = "fieldtrial", version, max_term_width = 100)]
+#[command(name = "fieldtrial", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  fieldtrial run experiments/quickstart.toml
+  fieldtrial plan experiments/ddpm.toml
+  fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
+  fieldtrial list models
+
+Exit codes: 0 good · 1 a cell failed, or a regression · 2 a mistake in the input, or no cell can run ·
+3 not comparable · 4 nothing to compare · 70 a bug of ours · 130 interrupted";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::RunArguments),
+    Plan(plan::PlanArguments),
+    List(list::ListArguments),
+    Schema(schema::SchemaArguments),
+    Completions(completions::CompletionsArguments),
+    /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
 }
@@ -62,6 +81,10 @@ pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Worker => worker::worker(),
+        Command::Plan(arguments) => plan::plan(&arguments),
+        Command::List(arguments) => list::list(&arguments),
+        Command::Schema(arguments) => schema::schema(&arguments),
+        Command::Completions(arguments) => completions::completions(&arguments),
     };
     ExitCode::from(code(outcome))
 }
