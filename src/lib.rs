@@ -40,3 +40,5 @@ pub mod progress;
 pub mod record;
 pub mod train;
 pub mod verify;
+
+pub mod cli;

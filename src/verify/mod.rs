@@ -58,7 +58,7 @@ struct Job<'a> {
 impl DeviceJob for Job<'_> {
     type Output = Result<Verification, VerifyError>;
 
-    fn run<D: Kernels>(mut self, device: D) -> Self::Output {
+    fn run<D: Kernels>(self, device: D) -> Self::Output {
         let mut task = self.build(&device)?;
         checkpoint::restore(&device, task.module(), &self.reference.weights)
             .map_err(|error| misfit("weights.safetensors", error))?;

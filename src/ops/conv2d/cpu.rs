@@ -28,10 +28,17 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>, OpError> {
         let mut y = vec![0.0; size.output_shape().len()];
-        convolve(&windows(size), x, weight, size.channels.1, &mut y, |y, values| match bias {
-            Some(bias) => biased(y, values, bias),
-            None => y.copy_from_slice(values),
-        });
+        convolve(
+            &windows(size),
+            x,
+            weight,
+            size.channels.1,
+            &mut y,
+            |y, values| match bias {
+                Some(bias) => biased(y, values, bias),
+                None => y.copy_from_slice(values),
+            },
+        );
         Ok(self.upload(y)?)
     }
 
@@ -59,13 +66,24 @@ impl Conv2dKernel for Cpu {
         let windows = windows(size);
         let (c, k) = size.channels;
         let parallel = size.flop() >= PRODUCT_FLOP;
-        let segments = if parallel { size.batch.min(SEGMENTS) } else { 1 };
+        let segments = if parallel {
+            size.batch.min(SEGMENTS)
+        } else {
+            1
+        };
         // Partial results pay where they are small against the factors that they are made from.
         let values = size.batch * size.output.0 * size.output.1 * (c + k);
         if parallel && (segments == 1 || 2 * segments * grad_weight.len() > values) {
             by_rows(&windows, x, grad_output, k, grad_weight);
         } else {
-            by_segments(&windows, x, grad_output, size.batch.div_ceil(segments), k, grad_weight);
+            by_segments(
+                &windows,
+                x,
+                grad_output,
+                size.batch.div_ceil(segments),
+                k,
+                grad_weight,
+            );
         }
         Ok(())
     }
@@ -96,14 +114,33 @@ fn convolve(
     let large = 2 * y.len() * (weight.len() / k) >= PRODUCT_FLOP;
     // A chunk is several whole images, or a part of one.
     let images = even_chunk(windows.batch, (POSITIONS / (height * width)).max(1));
-    let rows = if images > 1 { height } else { even_chunk(height, POSITIONS.div_ceil(width)) };
+    let rows = if images > 1 {
+        height
+    } else {
+        even_chunk(height, POSITIONS.div_ceil(width))
+    };
     for_each_chunk_if(large, y, images * height * width * k, |start, y| {
         let first = start / (height * width * k);
         let last = first + y.len() / (height * width * k);
-        let chunk = if images > 1 { y.len() } else { rows * width * k };
+        let chunk = if images > 1 {
+            y.len()
+        } else {
+            rows * width * k
+        };
         for_each_chunk_if(large, y, chunk, |start, y| {
-            let rows = if images > 1 { 0..height } else { start / (width * k)..(start + y.len()) / (width * k) };
-            convolve_chunk(&Chunk::new(windows, first..last, rows), x, weight, k, y, &store);
+            let rows = if images > 1 {
+                0..height
+            } else {
+                start / (width * k)..(start + y.len()) / (width * k)
+            };
+            convolve_chunk(
+                &Chunk::new(windows, first..last, rows),
+                x,
+                weight,
+                k,
+                y,
+                &store,
+            );
         });
     });
 }
@@ -124,7 +161,12 @@ fn convolve_chunk(
         for (r, weight) in weight.chunks_exact(filter_row).enumerate() {
             let into = if r == 0 { Into::Replace } else { Into::Add };
             let weight = Matrix::new(weight, filter_row / k, k);
-            product(&mut MatrixMut::new(results, m, k), into, chunk.filter_row(layout, r), weight);
+            product(
+                &mut MatrixMut::new(results, m, k),
+                into,
+                chunk.filter_row(layout, r),
+                weight,
+            );
         }
         let row = chunk.width() * k;
         simd(|| {
@@ -136,22 +178,40 @@ fn convolve_chunk(
 }
 
 /// The weight gradient as a sum of partial results, each of `images` images.
-fn by_segments(windows: &Windows, x: &[f32], grad: &[f32], images: usize, k: usize, grad_weight: &mut [f32]) {
+fn by_segments(
+    windows: &Windows,
+    x: &[f32],
+    grad: &[f32],
+    images: usize,
+    k: usize,
+    grad_weight: &mut [f32],
+) {
     let (len, batch) = (grad_weight.len(), windows.batch);
     let segments = batch.div_ceil(images);
     with_scratch(segments * len, |partials| {
         for_each_chunk_if(segments > 1, partials, len, |start, partial| {
             let first = start / len * images;
-            let chunk = Chunk::new(windows, first..(first + images).min(batch), 0..windows.output.0);
+            let chunk = Chunk::new(
+                windows,
+                first..(first + images).min(batch),
+                0..windows.output.0,
+            );
             with_factors(&chunk, x, grad, k, false, |layout, grad| {
                 for (r, partial) in partial.chunks_exact_mut(len / windows.kernel.0).enumerate() {
                     let rows = partial.len() / k;
                     let a = chunk.filter_row(layout, r).transposed();
-                    product(&mut MatrixMut::new(partial, rows, k), Into::Replace, a, grad);
+                    product(
+                        &mut MatrixMut::new(partial, rows, k),
+                        Into::Replace,
+                        a,
+                        grad,
+                    );
                 }
             });
         });
-        partials.chunks_exact(len).for_each(|partial| add_assign(grad_weight, partial));
+        partials
+            .chunks_exact(len)
+            .for_each(|partial| add_assign(grad_weight, partial));
     });
 }
 
@@ -165,7 +225,12 @@ fn by_rows(windows: &Windows, x: &[f32], grad: &[f32], k: usize, grad_weight: &m
             let a = chunk.filter_row(layout, start / filter_row).transposed();
             for_each_chunk_if(true, part, block * k, |start, part| {
                 let rows = part.len() / k;
-                product(&mut MatrixMut::new(part, rows, k), Into::Add, a.row_range(start / k, rows), grad);
+                product(
+                    &mut MatrixMut::new(part, rows, k),
+                    Into::Add,
+                    a.row_range(start / k, rows),
+                    grad,
+                );
             });
         });
     });
@@ -192,7 +257,10 @@ fn with_factors<R>(
 /// `y = values + bias`, row by row.
 #[inline(always)]
 fn biased(y: &mut [f32], values: &[f32], bias: &[f32]) {
-    for (y, values) in y.chunks_exact_mut(bias.len()).zip(values.chunks_exact(bias.len())) {
+    for (y, values) in y
+        .chunks_exact_mut(bias.len())
+        .zip(values.chunks_exact(bias.len()))
+    {
         for ((y, value), bias) in y.iter_mut().zip(values).zip(bias) {
             *y = value + bias;
         }
@@ -201,14 +269,27 @@ fn biased(y: &mut [f32], values: &[f32], bias: &[f32]) {
 
 /// Adds to `grad_x` what it gets at padded rows and columns ≡ `phase` modulo the stride: a convolution of the
 /// gradient, with stride 1, by the taps of that phase, turned by 180° and with their channels exchanged.
-fn backward_phase(grad: &[f32], weight: &[f32], size: &Conv2dSize, phase: (usize, usize), grad_x: &mut [f32]) {
+fn backward_phase(
+    grad: &[f32],
+    weight: &[f32],
+    size: &Conv2dSize,
+    phase: (usize, usize),
+    grad_x: &mut [f32],
+) {
     let (stride, padding, (c, k)) = (size.options.stride, size.options.padding, size.channels);
     let taps = |kernel: usize, phase: usize| kernel.saturating_sub(phase).div_ceil(stride);
     let kernel = (taps(size.kernel.0, phase.0), taps(size.kernel.1, phase.1));
     // With stride 1 the first `padding` results would be gradients of the padding: they are left out.
     let skipped = if stride == 1 { padding } else { 0 };
-    let results = |input: usize, phase: usize| (input + padding - skipped).saturating_sub(phase).div_ceil(stride);
-    let output = (results(size.input.0, phase.0), results(size.input.1, phase.1));
+    let results = |input: usize, phase: usize| {
+        (input + padding - skipped)
+            .saturating_sub(phase)
+            .div_ceil(stride)
+    };
+    let output = (
+        results(size.input.0, phase.0),
+        results(size.input.1, phase.1),
+    );
     if kernel.0 * kernel.1 * output.0 * output.1 == 0 {
         return;
     }
@@ -226,7 +307,9 @@ fn backward_phase(grad: &[f32], weight: &[f32], size: &Conv2dSize, phase: (usize
             convolve(&windows, grad, turned, c, grad_x, add_row);
         } else {
             with_scratch(size.batch * output.0 * output.1 * c, |values| {
-                convolve(&windows, grad, turned, c, values, |y, values| y.copy_from_slice(values));
+                convolve(&windows, grad, turned, c, values, |y, values| {
+                    y.copy_from_slice(values)
+                });
                 scatter(values, size, phase, output, grad_x);
             });
         }
