@@ -28,3 +28,5 @@ pub mod plan;
 pub mod event;
 
 pub mod results;
+
+pub mod report;
