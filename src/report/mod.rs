@@ -24,7 +24,7 @@ pub use sections::findings::{Finding, Findings};
 pub use sections::headline::Headline;
 pub use sections::plots::{PlotContext, Plots};
 pub use sections::ranking::Ranking;
-pub use table::{Column, Entry, Row, Table};
+pub use table::{Column, Entry, Row, Source, Table};
 pub use template::TEMPLATES;
 
 use std::fs;

@@ -12,6 +12,8 @@ pub struct Number {
     pub text: String,
     /// Its interval: `13.9–14.3`; `None` where n = 1 or where it has none.
     pub interval: Option<String>,
+    /// What the interval is: `range of the runs`; empty for none.
+    pub interval_name: &'static str,
     /// Its unit: `samples/s`; empty for a plain number.
     pub unit: String,
     /// `measured (n = 3)`, `derived (formula)`, `assumed (where)`.
@@ -51,6 +53,7 @@ impl Number {
         Self {
             text: show(interval.median),
             interval: ends,
+            interval_name: interval_name(interval.kind),
             unit: unit.to_owned(),
             provenance: Provenance::Measured(format!("n = {n}")).to_string(),
             value: interval.median,
@@ -62,6 +65,7 @@ impl Number {
         Self {
             text: format!("{}×", human(value, 3)),
             interval: None,
+            interval_name: "",
             unit: String::new(),
             provenance: Provenance::Derived(formula.to_owned()).to_string(),
             value,

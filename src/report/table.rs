@@ -21,6 +21,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows, each with one field per column.
     pub rows: Vec<Row>,
+    /// Where the numbers come from, each provenance with its columns.
+    pub sources: Vec<Source>,
     /// "The first 200 of 1,000 cells…", where rows are left out.
     pub cut: Option<String>,
 }
@@ -36,6 +38,15 @@ pub struct Column {
     pub provenance: String,
     /// Whether numbers stand in it, so that it is set flush right.
     pub is_number: bool,
+}
+
+/// A provenance with the columns that have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Source {
+    /// `measured (median of n runs)`.
+    pub provenance: String,
+    /// Headings of the columns.
+    pub columns: Vec<String>,
 }
 
 /// A row of a [`Table`].
@@ -127,11 +138,31 @@ impl Table {
             id: id.to_owned(),
             title: title.to_owned(),
             about,
+            sources: sources(&heading),
             columns: heading,
             rows: rows.collect(),
             cut: cut(view.cells.len()),
         }
     }
+}
+
+/// Returns the provenances of columns, each once, in column order.
+pub fn sources(columns: &[Column]) -> Vec<Source> {
+    let mut sources: Vec<Source> = Vec::new();
+    for column in columns.iter().filter(|column| column.is_number) {
+        let known = sources
+            .iter_mut()
+            .find(|source| source.provenance == column.provenance);
+        if let Some(source) = known {
+            source.columns.push(column.heading.clone());
+        } else {
+            sources.push(Source {
+                provenance: column.provenance.clone(),
+                columns: vec![column.heading.clone()],
+            });
+        }
+    }
+    sources
 }
 
 /// The sentence for a table that leaves rows out.

@@ -133,7 +133,7 @@ fn format(
 /// Text as Markdown shows it: nothing in it is markup, a row of a table, or a line of its own.
 pub(crate) fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let letters: Vec<char> = text.trim().chars().collect();
+    let letters: Vec<char> = text.chars().collect();
     for (place, &letter) in letters.iter().enumerate() {
         let beside = |at: Option<usize>| {
             let neighbour = at.and_then(|at| letters.get(at));

@@ -17,6 +17,8 @@ pub struct View<'a> {
     pub cells: Vec<Cell<'a>>,
     /// Places of the axes that have more than one value among the cells.
     pub varying: Vec<usize>,
+    /// The same among the measured cells: what names need to tell them apart.
+    pub telling: Vec<usize>,
 }
 
 /// A cell with its rows.
@@ -62,10 +64,14 @@ impl<'a> View<'a> {
                 reason,
             }
         });
+        let cells: Vec<Cell<'_>> = cells.collect();
+        let measured = cells.iter().filter(|cell| cell.is_measured());
+        let telling = varying(set, &measured.map(|cell| cell.info).collect::<Vec<_>>());
         Self {
             set,
-            cells: cells.collect(),
-            varying: varying(set),
+            varying: varying(set, &set.plan.cells.iter().collect::<Vec<_>>()),
+            telling,
+            cells,
         }
     }
 
@@ -87,9 +93,14 @@ impl<'a> View<'a> {
         places.map(|&place| cell.info.axes[place].clone()).collect()
     }
 
-    /// A cell's values on the axes that vary, in words: `batch-size 8, workers 4`. `without` is left out.
+    /// What tells a cell from the others, in words: `batch-size 8, workers 4`. `without` is left out.
     pub fn name(&self, cell: &Cell<'_>, without: Option<usize>) -> String {
-        let places = self.varying.iter().filter(|&&place| Some(place) != without);
+        let axes = if cell.is_measured() {
+            &self.telling
+        } else {
+            &self.varying
+        };
+        let places = axes.iter().filter(|&&place| Some(place) != without);
         let words: Vec<String> = places
             .map(|&place| self.words(place, &cell.info.axes[place]))
             .collect();
@@ -159,8 +170,7 @@ fn status_of<'a>(runs: &[&'a RunRow]) -> (Status, &'a str) {
         .map_or((Status::NotRun, ""), |row| (row.status, &row.reason))
 }
 
-fn varying(set: &ResultSet) -> Vec<usize> {
-    let cells = &set.plan.cells;
+fn varying(set: &ResultSet, cells: &[&CellInfo]) -> Vec<usize> {
     (0..set.plan.axes.len())
         .filter(|&place| {
             cells

@@ -3,7 +3,7 @@
 use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg, text_width};
 
-const WIDTH: f64 = 640.0;
+const WIDTH: f64 = 560.0;
 const BAR: f64 = 22.0;
 const PITCH: f64 = 30.0;
 const LEGEND_LINE: f64 = 22.0;

@@ -3,8 +3,8 @@
 use super::scale::{Scale, ScaleKind};
 use super::svg::{Anchor, Svg, text_width};
 
-const WIDTH: f64 = 640.0;
-const PLOT_HEIGHT: f64 = 300.0;
+const WIDTH: f64 = 560.0;
+const PLOT_HEIGHT: f64 = 280.0;
 const LEGEND_LINE: f64 = 22.0;
 
 /// Lines over a numeric axis.
@@ -51,7 +51,7 @@ impl LinePlot {
     /// Draws it; the same value gives the same bytes.
     pub(crate) fn draw(&self) -> String {
         let legend = self.legend();
-        let top = 34.0 + legend.len() as f64 * LEGEND_LINE;
+        let top = 42.0 + legend.len() as f64 * LEGEND_LINE;
         let bottom = top + PLOT_HEIGHT;
         let (x, y) = self.scales((64.0, WIDTH - 22.0), (bottom, top));
         let mut svg = Svg::new(WIDTH, bottom + 54.0);

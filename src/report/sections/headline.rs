@@ -117,7 +117,7 @@ fn lowest_loss(view: &View<'_>, cells: &[&Cell<'_>], suffix: &str) -> Option<Hea
         remarks.push("one seed: no dispersion is known".to_owned());
     }
     Some(Headline {
-        title: format!("Lowest {}{suffix}", loss_name(view)),
+        title: format!("Best {}{suffix}", loss_name(view)),
         number,
         cell: view.name(cell, None),
         remarks,

@@ -1,7 +1,7 @@
 //! Memory: the measured high-water mark with its source, and beside it the parts that can be computed.
 
 use crate::base::statistics::median;
-use crate::base::units::human_bytes;
+use crate::base::units::human;
 use crate::event::{MemoryParts, RunTimes};
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Table};
@@ -14,14 +14,14 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let measured = |what: &str| Provenance::Measured(format!("{what}, median of n runs"));
     let computed = |what: &str| Provenance::Derived(what.to_owned());
     let columns = vec![
-        Column::number("peak, training", "", &measured(&sources)),
-        Column::number("peak, validation", "", &measured(&sources)),
-        Column::number("peak, process", "", &measured("wait4")),
-        Column::number("parameters", "", &computed("4 bytes × values")),
-        Column::number("gradients", "", &computed("4 bytes × values")),
-        Column::number("optimizer", "", &computed("state and average")),
-        Column::number("activations", "", &computed("held for backward")),
-        Column::number("parts, sum", "", &computed("sum of the parts")),
+        Column::number("peak, training", "MiB", &measured(&sources)),
+        Column::number("peak, validation", "MiB", &measured(&sources)),
+        Column::number("peak, process", "MiB", &measured("wait4")),
+        Column::number("parameters", "MiB", &computed("4 bytes × values")),
+        Column::number("gradients", "MiB", &computed("4 bytes × values")),
+        Column::number("optimizer", "MiB", &computed("state and average")),
+        Column::number("activations", "MiB", &computed("held for backward")),
+        Column::number("parts, sum", "MiB", &computed("sum of the parts")),
     ];
     let about = "Peaks are of the whole process: program, data and loader too. The computed parts are inside the peak, \
                  not beside it."
@@ -40,13 +40,19 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             peak(cell, |run| run.times.as_ref()?.peak_validation_bytes),
             peak(cell, |run| run.peak_rss_bytes),
         ];
-        fields.extend(each.map(|bytes| Entry::text(human_bytes(bytes))));
+        fields.extend(each.map(|bytes| Entry::text(mebibytes(bytes as f64))));
         let sum = each
             .iter()
             .fold(0u64, |sum, part| sum.saturating_add(*part));
-        fields.push(Entry::text(human_bytes(sum)));
+        fields.push(Entry::text(mebibytes(sum as f64)));
         Some(fields)
     })
+}
+
+/// One unit for all columns, so that they compare at a glance.
+fn mebibytes(bytes: f64) -> String {
+    let value = bytes / f64::from(1 << 20);
+    human(value, if value >= 1000.0 { 4 } else { 3 })
 }
 
 fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
@@ -56,7 +62,7 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
         .filter_map(|run| get(run))
         .map(|bytes| bytes as f64)
         .collect();
-    let text = median(&values).map_or_else(|| "–".to_owned(), |bytes| human_bytes(bytes as u64));
+    let text = median(&values).map_or_else(|| "–".to_owned(), |bytes| mebibytes(bytes));
     Entry::text(text)
 }
 

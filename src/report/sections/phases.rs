@@ -101,7 +101,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         format!(" Below 0.05 % in every cell: {}.", absent.join(", "))
     };
     let about = format!(
-        "Exclusive shares of the mean step; `other` is the step less all named phases.{absent}"
+        "Exclusive shares of the mean step; “other” is the step less all named phases.{absent}"
     );
     Table::of_cells(
         view,

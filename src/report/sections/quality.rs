@@ -91,6 +91,7 @@ fn over_seeds(cell: &Cell<'_>, get: &dyn Fn(&RunFacts) -> Option<f64>) -> Option
     Some(Number {
         text: human(middle, DIGITS),
         interval,
+        interval_name: "range of the seeds",
         unit: String::new(),
         provenance: Provenance::Measured(format!("n = {} seeds", values.len()))
             .to_string()

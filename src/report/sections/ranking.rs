@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, ROWS, Row, Table, cut};
+use crate::report::table::{Column, Entry, ROWS, Row, Table, cut, sources};
 use crate::report::view::{Cell, View};
 
 use super::speed::throughput;
@@ -99,6 +99,7 @@ pub(crate) fn not_comparable(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
 
 fn ranking(view: &View<'_>, cells: &[&Cell<'_>], number: Option<usize>) -> Ranking {
     let base = baseline(view, cells);
+    let base_cell = base;
     let base_name = base.map(|cell| view.name(cell, None));
     let formula = "throughput over that of the baseline";
     let mut columns = vec![Column::number(
@@ -135,13 +136,22 @@ fn ranking(view: &View<'_>, cells: &[&Cell<'_>], number: Option<usize>) -> Ranki
     let title = number.map_or("Ranking".to_owned(), |n| format!("Ranking, task {n}"));
     let about = base_name.as_ref().map_or_else(
         || "No cell of this task was measured.".to_owned(),
-        |base| format!("By median throughput, within one task. Baseline: {base}."),
+        |base| {
+            let declared = base_cell.is_some_and(|cell| is_baseline(view, cell));
+            let which = if declared {
+                "named by the manifest"
+            } else {
+                "the slowest measured cell, as the manifest names none"
+            };
+            format!("By median throughput, within one task. Baseline: {base} ({which}).")
+        },
     );
     Ranking {
         table: Table {
             id: number.map_or("ranking".to_owned(), |n| format!("ranking-{n}")),
             title,
             about,
+            sources: sources(&columns),
             columns,
             rows,
             cut: cut(cells.len()),

@@ -72,9 +72,16 @@ fn plot(
     };
     Some(PlotContext {
         id: kebab_case(name),
-        title: format!("{words} over epochs"),
+        title: format!("{} over epochs", capitalised(&words)),
         caption: format!("Measured, first seed; {how}."),
         svg: drawing.draw(),
+    })
+}
+
+fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
     })
 }
 
@@ -134,7 +141,7 @@ fn shared_name(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         cells.iter().all(|cell| cell.info.axes[**place] == *first)
     };
     let words: Vec<String> = view
-        .varying
+        .telling
         .iter()
         .filter(shared)
         .map(|&place| view.words(place, &cells[0].info.axes[place]))
@@ -162,7 +169,7 @@ fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String
         }
         seen
     };
-    let fitting = view.varying.iter().map(|&place| (place, values(place)));
+    let fitting = view.telling.iter().map(|&place| (place, values(place)));
     let chosen = fitting
         .filter(|(_, values)| (2..=SERIES).contains(&values.len()))
         .max_by_key(|(place, values)| (values.len(), usize::MAX - place));
