@@ -40,4 +40,6 @@ pub mod progress;
 pub mod record;
 pub mod train;
 
+pub mod report;
+
 pub mod cli;
