@@ -41,4 +41,6 @@ pub mod record;
 pub mod train;
 pub mod verify;
 
+pub mod report;
+
 pub mod cli;

@@ -15,11 +15,11 @@ use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
 use crate::record::{RecordError, Recorder};
-use crate::results::environment::{self, env_id};
+use crate::report::{self, ReportOptions};
 use crate::results::store::{Here, Store};
 use crate::results::{self, Environment, FORMAT_VERSION, PlanFile, ResultSet, ResultsError};
 
-use super::run_plan::{announce, prepare_data, refuse_namesakes};
+use super::run_plan::{announce, here, prepare_data, refuse_namesakes};
 use super::{Outcome, Problem, exit_code};
 
 /// Run a manifest: everything that is not finished yet, each run in a process of its own
@@ -75,13 +75,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         cells = plan.cells().collect();
     }
     refuse_if_nothing_can_run(&plan, &cells)?;
-    let environment =
-        environment::collect(plan.manifest_path.parent().unwrap_or(Path::new(".")), &[]);
-    let here = Here {
-        env_id: env_id(&environment),
-        jobs: arguments.jobs.into(),
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
-    };
+    let (environment, here) = here(&plan, arguments.jobs.into());
     if arguments.dry_run {
         let store = Store::read(&plan.results_folder).map_err(mistake)?;
         announce(
@@ -106,11 +100,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
 
 fn plan(arguments: &RunArguments) -> Result<Plan, Problem> {
     let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
-    let only = arguments
-        .only
-        .as_deref()
-        .map(Only::parse)
-        .transpose()?;
+    let only = arguments.only.as_deref().map(Only::parse).transpose()?;
     let options = PlanOptions {
         only,
         results_name: arguments.results_name.clone(),
@@ -268,7 +258,9 @@ impl Session<'_> {
         if self.arguments.no_report {
             return Ok(None);
         }
-        Ok(None)
+        let files = report::render(&self.plan.results_folder, &ReportOptions::default());
+        let files = files.map_err(mistake)?;
+        Ok(files.first().map(|path| from_here(path)))
     }
 
     fn exit_code(&self, summary: Summary, results: &ResultSet) -> u8 {

@@ -1,14 +1,17 @@
 //! What `run` does before the first worker starts: checks, data, and telling what will happen.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::event::RunId;
-use crate::execute::{Decision, Estimate, estimate};
+use crate::execute::{self, Decision, Estimate, Wish, estimate};
 use crate::plan::{Feasibility, Plan, PlannedCell, namesakes};
-use crate::results::store::Store;
+use crate::results::Environment;
+use crate::results::environment::{self, env_id};
+use crate::results::store::{Here, Store};
 
 use super::Problem;
 
@@ -64,6 +67,32 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
     Ok(has_generated)
 }
 
+/// This machine and build, and what runs with `jobs` slots are measured under.
+pub(super) fn here(plan: &Plan, jobs: usize) -> (Environment, Here) {
+    let folder = plan.manifest_path.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    let environment = environment::collect(folder.unwrap_or(Path::new(".")), &[]);
+    let here = Here {
+        env_id: env_id(&environment),
+        jobs,
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    (environment, here)
+}
+
+/// What is kept, what would run and why: resume's answer, for `plan`.
+pub(super) fn resume_text(plan: &Plan, cells: &[PlannedCell]) -> Result<String, Problem> {
+    let (_, here) = here(plan, 1);
+    let store = Store::read(&plan.results_folder);
+    let store = store.map_err(|error| Failure::plain(error.to_string(), None))?;
+    let selected = cells
+        .iter()
+        .enumerate()
+        .filter(|(_, cell)| plan.is_selected(cell));
+    let decisions = execute::decide(selected, &store, &here, Wish::default());
+    Ok(summary(plan, cells, &decisions, &store))
+}
+
 /// Says in a few lines what will run and why, and how long it may take.
 pub(super) fn announce(
     plan: &Plan,
@@ -72,38 +101,43 @@ pub(super) fn announce(
     store: &Store,
     with_every_run: bool,
 ) {
-    let to_run = decisions
-        .iter()
-        .filter(|(_, decision)| matches!(decision, Decision::Run(_)));
-    let to_run = to_run.count();
+    eprint!("{}: {}", plan.name, summary(plan, cells, decisions, store));
+    if !with_every_run {
+        return;
+    }
+    for (id, decision) in decisions {
+        let what = match decision {
+            Decision::Keep(status) => format!("keep ({status})"),
+            Decision::Run(why) => format!("run ({why})"),
+        };
+        let key = &cells[id.cell].spec.key;
+        println!("{key} seed {} block {}: {what}", id.seed, id.block);
+    }
+}
+
+fn summary(
+    plan: &Plan,
+    cells: &[PlannedCell],
+    decisions: &[(RunId, Decision)],
+    store: &Store,
+) -> String {
+    let is_run = |(_, decision): &&(RunId, Decision)| matches!(decision, Decision::Run(_));
+    let to_run = decisions.iter().filter(is_run).count();
     let kept = decisions.len() - to_run;
-    let mut parts = vec![format!("{} to do", count(to_run, "run"))];
+    let mut parts = vec![
+        count(cells.len(), "cell"),
+        format!("{} to do", count(to_run, "run")),
+    ];
     if kept > 0 {
         parts.push(format!("{kept} kept"));
     }
     parts.extend(other_cells(plan, cells));
-    eprintln!(
-        "{}: {}, {}",
-        plan.name,
-        count(cells.len(), "cell"),
-        parts.join(", ")
-    );
+    let mut lines = vec![parts.join(", ")];
     for (why, n) in reasons(decisions) {
-        eprintln!("  {why}: {}", count(n, "run"));
+        lines.push(format!("  {why}: {}", count(n, "run")));
     }
-    if let Some(text) = time_text(&estimate(cells, decisions, store), to_run) {
-        eprintln!("  {text}");
-    }
-    if with_every_run {
-        for (id, decision) in decisions {
-            let what = match decision {
-                Decision::Keep(status) => format!("keep ({status})"),
-                Decision::Run(why) => format!("run ({why})"),
-            };
-            let key = &cells[id.cell].spec.key;
-            println!("{key} seed {} block {}: {what}", id.seed, id.block);
-        }
-    }
+    lines.extend(time_text(&estimate(cells, decisions, store), to_run));
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> Vec<String> {
@@ -150,5 +184,5 @@ fn time_text(estimate: &Estimate, to_run: usize) -> Option<String> {
         0 => String::new(),
         n => format!(", and {} of unknown length", count(n, "run")),
     };
-    Some(format!("estimated from earlier runs: {time}{rest}"))
+    Some(format!("  estimated from earlier runs: {time}{rest}"))
 }

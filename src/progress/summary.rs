@@ -8,6 +8,8 @@ use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
 use crate::results::{BlockRow, ResultSet, RunRow};
 
+use super::line::without_status;
+
 /// Failed runs that are listed one by one.
 const LISTED: usize = 10;
 
@@ -97,11 +99,9 @@ impl Ending<'_> {
             .map(|row| format!("  {}  {}: {}", row.key, row.status, row.reason))
             .collect();
         let mut lines = shortened(failed);
-        if !lines.is_empty() {
-            lines.push(format!(
-                "logs     {}",
-                self.folder.join("failures").display()
-            ));
+        let logs = self.folder.join("failures");
+        if !lines.is_empty() && logs.is_dir() {
+            lines.push(format!("logs     {}", logs.display()));
         }
         lines.extend(shortened(others));
         lines
@@ -137,6 +137,7 @@ fn failed_run(block: &BlockRow) -> String {
         reason,
         ..
     } = block;
+    let reason = without_status(*status, reason);
     format!("  {key} seed {seed} block {block}  {status}: {reason}")
 }
 

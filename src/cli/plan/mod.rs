@@ -14,11 +14,15 @@ use crate::diag::Failure;
 use crate::manifest;
 use crate::plan::{Only, Plan, PlanOptions, PlannedCell, World};
 
+use super::run_plan::resume_text;
 use super::{Outcome, exit_code};
 use summary::Summary;
 
 /// Rows that the table shows of a large plan, at its beginning and at its end.
 const SHOWN: usize = 20;
+
+/// Largest plan for which the store is asked what is done.
+const RESUMED: usize = 100_000;
 
 /// Show every cell of a manifest and whether it can run
 ///
@@ -112,7 +116,17 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
         table::table(plan, &first, last.make_contiguous(), left_out, None)
     )?;
     writeln!(out, "\n{summary}")?;
+    resume(plan, out)?;
     Ok(summary)
+}
+
+/// What is done and what would run, while that fits into memory.
+fn resume(plan: &Plan, out: &mut impl Write) -> Result<(), super::Problem> {
+    if plan.len() <= RESUMED {
+        let cells: Vec<PlannedCell> = plan.cells().collect();
+        write!(out, "{}", resume_text(plan, &cells)?)?;
+    }
+    Ok(())
 }
 
 fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
