@@ -1,0 +1,7 @@
+//! The integration tests: one binary, one module per behaviour.
+
+mod manifest;
+mod plan;
+mod project;
+mod schema;
+mod world;
