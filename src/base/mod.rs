@@ -1,7 +1,13 @@
-//! What every room may use: seeded random streams, and later statistics, units, text, hashes, the operating system.
+//! What every room may use: seeded random streams, statistics, units, text, and later hashes and the operating system.
 //!
 //! Owns no concept of the program; imports nothing of it.
 
+pub mod build_info;
+pub mod hash;
+pub mod os;
 mod seed;
+pub mod statistics;
+pub mod text;
+pub mod units;
 
 pub use seed::{Purpose, Seed};

@@ -3,7 +3,29 @@
 //! Owns [`ResultSet`], everything that one folder under `reports/` says. `record` writes it, `report` and `compare`
 //! read it; neither knows how it came about.
 
+mod columns;
+pub mod environment;
+mod error;
+mod field;
+mod files;
+#[cfg(test)]
+pub(crate) mod golden;
+mod intervals;
+mod plan_file;
+mod read;
 mod rows;
+pub mod store;
+mod table;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use columns::{axis_columns, fixed_column, metric_column};
+pub use error::ResultsError;
+pub use files::{remove_stale, write_if_changed};
+pub use intervals::{BOOTSTRAP_FROM, counted_runs, timing_row, timings, value};
+pub use read::read;
+pub use write::write;
 
 pub use rows::{
     BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord, Interval, IntervalKind,

@@ -1,0 +1,164 @@
+//! Medians, quantiles, seeded bootstrap intervals, geometric means and fits: values in, values out.
+//!
+//! Nothing here knows what the numbers measure. Every function takes finite numbers; empty input gives `None`.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+/// Returns the median.
+///
+/// # Source
+/// `numpy.median`.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// Returns the mean.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Returns the quantile `share` (0 to 1), linear between neighbours: at position `(n − 1) share` of the sorted values.
+///
+/// # Source
+/// `numpy.quantile(values, share, method="linear")`.
+pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, share)
+}
+
+fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let position = last as f64 * share.clamp(0.0, 1.0);
+    let below = position.floor() as usize;
+    let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
+    let part = position - below as f64;
+    // From the nearer end, so that both ends are met exactly.
+    Some(if part < 0.5 {
+        low + (high - low) * part
+    } else {
+        high - (high - low) * (1.0 - part)
+    })
+}
+
+/// Returns smallest and largest value.
+pub fn range(values: &[f64]) -> Option<(f64, f64)> {
+    let low = values.iter().copied().min_by(f64::total_cmp)?;
+    let high = values.iter().copied().max_by(f64::total_cmp)?;
+    Some((low, high))
+}
+
+/// Returns the central `level` interval of the median, by resampling `values` with replacement `resamples` times.
+///
+/// # Source
+/// Efron & Tibshirani 1993, §13.3 (percentile interval).
+pub fn bootstrap_median(
+    values: &[f64],
+    level: f64,
+    resamples: usize,
+    rng: &mut ChaCha8Rng,
+) -> Option<(f64, f64)> {
+    if values.is_empty() || resamples == 0 {
+        return None;
+    }
+    let mut draw = vec![0.0; values.len()];
+    let mut medians: Vec<f64> = (0..resamples)
+        .filter_map(|_| {
+            for place in &mut draw {
+                *place = values[rng.gen_range(0..values.len())];
+            }
+            draw.sort_by(f64::total_cmp);
+            quantile_of_sorted(&draw, 0.5)
+        })
+        .collect();
+    medians.sort_by(f64::total_cmp);
+    let tail = (1.0 - level) / 2.0;
+    Some((
+        quantile_of_sorted(&medians, tail)?,
+        quantile_of_sorted(&medians, 1.0 - tail)?,
+    ))
+}
+
+/// Counts the values that lie more than 1.5 interquartile ranges outside the quartiles; 0 below four values.
+///
+/// # Source
+/// Tukey 1977, fences of a box plot.
+pub fn outliers(values: &[f64]) -> usize {
+    if values.len() < 4 {
+        return 0;
+    }
+    let (Some(lower), Some(upper)) = (quantile(values, 0.25), quantile(values, 0.75)) else {
+        return 0;
+    };
+    let fence = 1.5 * (upper - lower);
+    values
+        .iter()
+        .filter(|&&value| value < lower - fence || value > upper + fence)
+        .count()
+}
+
+/// Returns the geometric mean of positive values; `None` where one is not positive.
+///
+/// `exp(mean(ln x))`.
+pub fn geometric_mean(values: &[f64]) -> Option<f64> {
+    if values.iter().any(|&value| value <= 0.0) {
+        return None;
+    }
+    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    mean(&logarithms).map(f64::exp)
+}
+
+/// A power law `y = factor · x^exponent`, fitted to points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PowerLaw {
+    /// The scaling exponent: 1 is proportional, 0 is constant.
+    pub exponent: f64,
+    /// Standard error of the exponent; `None` for two points, which leave none.
+    pub exponent_error: Option<f64>,
+    /// `y` at `x = 1`.
+    pub factor: f64,
+    /// Standard deviation of `ln y` around the fit; 0 for two points.
+    pub residual: f64,
+}
+
+/// Fits a power law by least squares on logarithms: `ln y = ln factor + exponent · ln x`.
+///
+/// Returns `None` for fewer than two different `x`, or where a value is not positive.
+///
+/// # Source
+/// `numpy.polyfit(ln x, ln y, 1)`; the error is the usual one, with `n − 2` degrees of freedom.
+pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
+    if points.iter().any(|&(x, y)| x <= 0.0 || y <= 0.0) {
+        return None;
+    }
+    let logs: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y.ln())).collect();
+    let n = logs.len() as f64;
+    let mean_x = logs.iter().map(|point| point.0).sum::<f64>() / n;
+    let mean_y = logs.iter().map(|point| point.1).sum::<f64>() / n;
+    let spread: f64 = logs.iter().map(|point| (point.0 - mean_x).powi(2)).sum();
+    if logs.len() < 2 || spread <= f64::EPSILON {
+        return None;
+    }
+    let covariance: f64 = logs
+        .iter()
+        .map(|point| (point.0 - mean_x) * (point.1 - mean_y))
+        .sum();
+    let exponent = covariance / spread;
+    let offset = mean_y - exponent * mean_x;
+    let squares: f64 = logs
+        .iter()
+        .map(|point| (point.1 - offset - exponent * point.0).powi(2))
+        .sum();
+    let freedom = logs.len() - 2;
+    let variance = (freedom > 0).then(|| squares / freedom as f64);
+    Some(PowerLaw {
+        exponent,
+        exponent_error: variance.map(|variance| (variance / spread).sqrt()),
+        factor: offset.exp(),
+        residual: variance.map_or(0.0, f64::sqrt),
+    })
+}
+
+#[cfg(test)]
+mod tests;

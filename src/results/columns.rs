@@ -1,0 +1,201 @@
+//! The columns of the CSV files as data: name, unit, direction, meaning, and which value they hold.
+//!
+//! A fixed column is only ever added at the end of its table. Metrics follow the fixed columns of `runs.csv` and
+//! `epochs.csv` by name; [`metric_column`] describes them.
+
+use crate::base::text::snake_case;
+use crate::event::{EpochRow, RunFacts, RunTimes};
+
+use super::field::{Expected, Field};
+use super::{BlockRow, ColumnInfo, Direction, PlanFile};
+
+/// A fixed column over values of `R`.
+pub(crate) struct Column<R: 'static> {
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) direction: Direction,
+    pub(crate) meaning: &'static str,
+    pub(crate) show: fn(&R) -> String,
+    pub(crate) read: fn(&mut R, &str) -> Result<(), Expected>,
+}
+
+impl<R> Column<R> {
+    fn info(&self) -> ColumnInfo {
+        ColumnInfo {
+            name: self.name.to_owned(),
+            unit: self.unit.to_owned(),
+            direction: self.direction,
+            meaning: self.meaning.to_owned(),
+        }
+    }
+}
+
+/// One line of a table: `name, unit, direction, meaning => field;`.
+macro_rules! columns {
+    ($show:ident; $($name:literal $unit:literal $direction:ident $meaning:literal => $($field:ident).+;)*) => {
+        &[$(Column {
+            name: $name,
+            unit: $unit,
+            direction: Direction::$direction,
+            meaning: $meaning,
+            show: |row| row.$($field).+.$show(),
+            read: |row, text| {
+                row.$($field).+ = Field::read(text)?;
+                Ok(())
+            },
+        }),*]
+    };
+}
+
+/// `runs.csv`, after status and reason.
+pub(crate) const FACTS: &[Column<RunFacts>] = columns![show;
+    "parameters" "1" None "Values of all parameters" => parameters;
+    "flops_forward_per_sample" "FLOP" None "FLOPs of a forward pass, per sample, as the operations counted them" => flops_forward_per_sample;
+    "flops_backward_per_sample" "FLOP" None "FLOPs of a backward pass, per sample" => flops_backward_per_sample;
+    "steps" "1" None "Optimizer steps done" => steps;
+    "samples" "1" None "Samples trained on" => samples;
+    "epochs" "1" None "Epochs done" => epochs;
+    "best_epoch" "1" None "Epoch with the best loss, from 0" => best_epoch;
+    "first_loss" "1" Lower "Loss of the first step" => first_loss;
+    "final_loss" "1" Lower "Mean training loss of the last epoch" => final_loss;
+    "best_loss" "1" Lower "Best loss over epochs: validation if there is one, else training" => best_loss;
+    "eval_loss_before" "1" Lower "Loss on one fixed evaluation batch before training" => eval_loss_before;
+    "eval_loss_after" "1" Lower "Loss on one fixed evaluation batch after training" => eval_loss_after;
+    "weight_checksum" "" None "blake3 over names and bytes of the final weights" => weight_checksum;
+];
+
+/// `epochs.csv`, after key, seed and axes.
+pub(crate) const EPOCHS: &[Column<EpochRow>] = columns![show;
+    "epoch" "1" None "Epoch, from 0" => epoch;
+    "train_loss" "1" Lower "Mean training loss over the epoch's samples" => train_loss;
+    "lr" "1" None "Learning rate of the epoch" => lr;
+];
+
+/// `blocks.csv`, after key, seed and axes: what the parent saw.
+pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![show_measured;
+    "block" "1" None "Block, from 0" => block;
+    "status" "" None "How this run ended" => status;
+    "reason" "" None "Why, in one line, for all but done" => reason;
+    "env_id" "" None "The environment it ran in (env.toml)" => env_id;
+    "exclusive" "" None "Whether it ran alone on the machine" => exclusive;
+    "peak_rss_bytes" "bytes" Lower "The process's high-water mark as its parent saw it" => peak_rss_bytes;
+    "cpu_s" "s" Lower "CPU seconds of the process, user and system" => cpu_s;
+];
+
+/// `blocks.csv`, after that: what the worker measured.
+pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
+    "warmup_steps" "1" None "Steps dropped before the clock counts" => warmup_steps;
+    "measured_steps" "1" None "Steps that the figures rest on" => measured_steps;
+    "step_ms" "ms" Lower "Median of a step" => step_ms;
+    "step_mean_ms" "ms" Lower "Mean of a step; the phases sum to it" => step_mean_ms;
+    "samples_per_s" "samples/s" Higher "Samples per second over the measured steps, waiting included" => samples_per_s;
+    "data_wait_ms" "ms" Lower "Training waited for its batch" => phases.data_wait_ms;
+    "transfer_ms" "ms" Lower "Host to device" => phases.transfer_ms;
+    "forward_ms" "ms" Lower "Forward pass" => phases.forward_ms;
+    "loss_ms" "ms" Lower "Loss" => phases.loss_ms;
+    "backward_ms" "ms" Lower "Backward pass" => phases.backward_ms;
+    "optimizer_ms" "ms" Lower "Clipping, optimizer, weight average" => phases.optimizer_ms;
+    "other_ms" "ms" Lower "The step less all other phases" => phases.other_ms;
+    "observer_ratio" "1" None "Synchronised over ordinary step time" => observer_ratio;
+    "epoch_s" "s" Lower "Median of an epoch, validation excluded" => epoch_s;
+    "train_s" "s" Lower "Training, validation excluded" => train_s;
+    "validation_s" "s" Lower "Validation and evaluation" => validation_s;
+    "best_epoch_s" "s" Lower "Start of training to the end of the best epoch, validation excluded" => best_epoch_s;
+    "startup_s" "s" Lower "First instruction of the worker to the first step" => startup_s;
+    "total_s" "s" Lower "First instruction of the worker to its end" => total_s;
+    "loader_wait_s" "s" Lower "Training waited for batches, summed over the run" => loader.wait_s;
+    "loader_work_s" "s" Lower "Loading worked, summed over the run and its workers" => loader.work_s;
+    "loader_start_ms" "ms" Lower "Starting the loader's workers" => loader.start_ms;
+    "loader_stop_ms" "ms" Lower "Stopping and joining the loader's workers" => loader.stop_ms;
+    "peak_train_bytes" "bytes" Lower "High-water mark of memory before the first validation" => peak_train_bytes;
+    "peak_validation_bytes" "bytes" Lower "High-water mark of memory after validation" => peak_validation_bytes;
+    "memory_source" "" None "Where the high-water marks come from" => memory_source;
+    "parameter_bytes" "bytes" None "Parameters, computed" => memory.parameter_bytes;
+    "gradient_bytes" "bytes" None "Gradients, computed" => memory.gradient_bytes;
+    "optimizer_bytes" "bytes" None "Optimizer state and weight average, computed" => memory.optimizer_bytes;
+    "activation_bytes" "bytes" None "Activations held for the backward pass, computed" => memory.activation_bytes;
+    "threads" "1" None "Threads that computed" => threads;
+    "numeric_class" "" None "Architecture, vector level, device" => numeric_class;
+];
+
+/// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
+pub(crate) const TIMED: [&str; 20] = [
+    "step_ms",
+    "step_mean_ms",
+    "samples_per_s",
+    "data_wait_ms",
+    "transfer_ms",
+    "forward_ms",
+    "loss_ms",
+    "backward_ms",
+    "optimizer_ms",
+    "other_ms",
+    "observer_ratio",
+    "epoch_s",
+    "train_s",
+    "best_epoch_s",
+    "startup_s",
+    "total_s",
+    "loader_wait_s",
+    "loader_work_s",
+    "peak_train_bytes",
+    "peak_rss_bytes",
+];
+
+/// Returns the description of a fixed column of any CSV file.
+pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
+    fn find<R>(table: &[Column<R>], name: &str) -> Option<ColumnInfo> {
+        let found = table.iter().find(|column| column.name == name);
+        found.map(Column::info)
+    }
+    find(FACTS, name)
+        .or_else(|| find(EPOCHS, name))
+        .or_else(|| find(RUN_ENDS, name))
+        .or_else(|| find(TIMES, name))
+}
+
+/// Describes a metric by its name, for `plan.json`: accuracies and R² are better high, errors and losses low.
+pub fn metric_column(name: &str) -> ColumnInfo {
+    let (direction, unit, what) = match name.rsplit('_').next().unwrap_or(name) {
+        "r2" => (Direction::Higher, "1", "R²"),
+        "accuracy" => (Direction::Higher, "1", "share of right classes"),
+        "loss" => (Direction::Lower, "1", "loss"),
+        "mse" => (Direction::Lower, "1", "mean squared error"),
+        "rmse" => (Direction::Lower, "1", "root of the mean squared error"),
+        "mae" => (Direction::Lower, "1", "mean absolute error"),
+        _ => (Direction::None, "1", "metric of the task"),
+    };
+    let split = match name.split_once('_').map_or("", |(split, _)| split) {
+        "train" => " on the training split",
+        "val" => " on the validation split",
+        "test" => " on the test split",
+        "fresh" => " on fresh data that nobody trained on",
+        _ => "",
+    };
+    ColumnInfo {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        direction,
+        meaning: format!("{what}{split}"),
+    }
+}
+
+/// Returns the columns of the axes: the snake case of their names, or of their long paths where a fixed column has
+/// that name already (an axis `epochs` becomes `train_epochs`).
+pub fn axis_columns(plan: &PlanFile) -> Vec<String> {
+    let reserved = |name: &str| {
+        ["key", "seed", "n", "interval", "outliers"].contains(&name) || fixed_column(name).is_some()
+    };
+    let column = |name: &str, path: &str| {
+        let short = snake_case(name);
+        if reserved(&short) {
+            snake_case(path)
+        } else {
+            short
+        }
+    };
+    plan.axes
+        .iter()
+        .map(|axis| column(&axis.name, &axis.path))
+        .collect()
+}

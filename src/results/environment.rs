@@ -1,0 +1,191 @@
+//! The machine and the build that results come from, as `env.toml` keeps them.
+//!
+//! Fields that must match decide [`env_id`]: timings of two `env_id`s are not compared. Whatever cannot be found out,
+//! or is not plausible, is `unknown`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
+
+use crate::ops::simd::vector_level;
+
+use super::Environment;
+
+/// What stands for a value that could not be found out.
+pub const UNKNOWN: &str = "unknown";
+
+/// Collects what describes this machine and this build. `devices` names the devices beside the CPU with their driver
+/// (`NVIDIA L4, driver 550.54`), `folder` is any folder of the working tree whose commit is noted.
+///
+/// The clock is the one that the system names now; record an environment once and keep it.
+pub fn collect(folder: &Path, devices: &[String]) -> Environment {
+    let refresh = RefreshKind::nothing()
+        .with_cpu(CpuRefreshKind::nothing().with_frequency())
+        .with_memory(MemoryRefreshKind::nothing().with_ram());
+    let system = System::new_with_specifics(refresh).ok();
+    Environment {
+        must_match: must_match(system.as_ref(), devices),
+        warn: fields([
+            ("clock_mhz", clock_mhz(system.as_ref())),
+            ("kernel", System::kernel_version().ok()),
+            ("os_version", System::os_version().ok()),
+        ]),
+        info: fields([
+            ("commit", git(folder, &["rev-parse", "HEAD"])),
+            ("dirty", is_dirty(folder).map(|dirty| dirty.to_string())),
+            ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
+        ]),
+    }
+}
+
+fn must_match(system: Option<&System>, devices: &[String]) -> BTreeMap<String, String> {
+    let cpu = system.and_then(|system| system.cpus().first());
+    let logical = std::thread::available_parallelism().ok();
+    let devices = if devices.is_empty() {
+        "none".to_owned()
+    } else {
+        devices.join("; ")
+    };
+    fields([
+        ("architecture", Some(std::env::consts::ARCH.to_owned())),
+        ("build_features", Some(features())),
+        ("build_profile", Some(profile().to_owned())),
+        (
+            "build_rustc",
+            option_env!("FIELDTRIAL_RUSTC").map(str::to_owned),
+        ),
+        ("cpu_model", cpu.map(|cpu| cpu.brand().trim().to_owned())),
+        ("devices", Some(devices)),
+        ("logical_cores", logical.map(|count| count.to_string())),
+        ("memory_gib", memory_gib(system)),
+        ("os", Some(std::env::consts::OS.to_owned())),
+        (
+            "physical_cores",
+            System::physical_core_count()
+                .ok()
+                .map(|count| count.to_string()),
+        ),
+        ("vector_level", Some(vector_level().to_string())),
+    ])
+}
+
+fn fields<const N: usize>(pairs: [(&str, Option<String>); N]) -> BTreeMap<String, String> {
+    pairs
+        .into_iter()
+        .map(|(name, value)| {
+            let value = value.filter(|value| !value.is_empty());
+            (name.to_owned(), value.unwrap_or_else(|| UNKNOWN.to_owned()))
+        })
+        .collect()
+}
+
+/// Returns the identity of an environment: a digest over the fields that must match.
+pub fn env_id(environment: &Environment) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for (name, value) in &environment.must_match {
+        hasher.update(name.as_bytes());
+        hasher.update(b"=");
+        hasher.update(value.as_bytes());
+        hasher.update(b"\n");
+    }
+    hasher.finalize().to_hex()[..8].to_owned()
+}
+
+/// Clocks from 100 MHz to 10 GHz are plausible; virtual machines name others.
+fn clock_mhz(system: Option<&System>) -> Option<String> {
+    let highest = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
+        .ok()
+        .and_then(|text| text.trim().parse::<u64>().ok())
+        .map(|kilohertz| kilohertz / 1000);
+    let current = || system?.cpus().first().map(sysinfo::Cpu::frequency);
+    highest
+        .or_else(current)
+        .filter(|mhz| (100..=10_000).contains(mhz))
+        .map(|mhz| mhz.to_string())
+}
+
+/// In whole GiB: what the system names varies a little from start to start.
+fn memory_gib(system: Option<&System>) -> Option<String> {
+    let bytes = system?.total_memory();
+    let gib = (bytes as f64 / f64::from(1 << 30)).round();
+    (gib >= 1.0).then(|| format!("{gib:.0}"))
+}
+
+fn profile() -> &'static str {
+    if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    }
+}
+
+fn features() -> String {
+    let all = [
+        ("x86-v4", cfg!(feature = "x86-v4")),
+        ("cuda", cfg!(feature = "cuda")),
+        ("f16", cfg!(feature = "f16")),
+    ];
+    let on: Vec<&str> = all.iter().filter(|(_, on)| *on).map(|(f, _)| *f).collect();
+    if on.is_empty() {
+        "none".to_owned()
+    } else {
+        on.join(" ")
+    }
+}
+
+/// Whether tracked or new files outside `reports/` differ from the commit.
+fn is_dirty(folder: &Path) -> Option<bool> {
+    let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
+    let arguments = ["status", "--porcelain"].into_iter().chain(paths);
+    git(folder, &arguments.collect::<Vec<_>>()).map(|text| !text.is_empty())
+}
+
+/// What `git` prints, or `None` where it fails: no git, no repository, no commit.
+fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(arguments)
+        // Looking must not write to the repository's index.
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_has_no_empty_field_and_an_id_of_its_own_machine() {
+        let here = collect(Path::new("."), &[]);
+        for group in [&here.must_match, &here.warn, &here.info] {
+            assert!(group.values().all(|value| !value.is_empty()), "{group:?}");
+        }
+        let mut other = here.clone();
+        other.info.insert("commit".into(), "0".into());
+        assert_eq!(env_id(&here), env_id(&other));
+        other.must_match.insert("cpu_model".into(), "Z80".into());
+        assert_ne!(env_id(&here), env_id(&other));
+        assert_eq!(env_id(&here).len(), 8);
+    }
+
+    #[test]
+    fn only_plausible_clocks_are_told() {
+        if let Some(mhz) = clock_mhz(None) {
+            let mhz: u64 = mhz.parse().expect("a whole number");
+            assert!((100..=10_000).contains(&mhz));
+        }
+    }
+
+    #[test]
+    fn a_folder_without_a_repository_has_no_commit() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        assert_eq!(git(folder.path(), &["rev-parse", "HEAD"]), None);
+        assert_eq!(is_dirty(folder.path()), None);
+    }
+}

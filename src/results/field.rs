@@ -1,0 +1,147 @@
+//! How one value stands in a CSV field, and how it is read back.
+
+use crate::base::units::{round_significant, shortest};
+
+use super::{IntervalKind, Status};
+
+/// What a field should have held, in words that follow "expected".
+pub(crate) type Expected = &'static str;
+
+/// A value that a CSV field can hold. Missing is empty.
+pub(crate) trait Field: Sized {
+    /// The field's text.
+    fn show(&self) -> String;
+
+    /// Reads the text back.
+    fn read(text: &str) -> Result<Self, Expected>;
+
+    /// The field's text for something measured: a number with [`RUN_DIGITS`] digits.
+    fn show_measured(&self) -> String {
+        self.show()
+    }
+}
+
+/// Digits of a time of one run. Intervals, tests and sums of phases are computed from these, so they are finer than
+/// the timings that are shown; a clock's own noise is above them.
+pub(crate) const RUN_DIGITS: usize = 6;
+
+macro_rules! whole_number {
+    ($($type:ty),*) => {$(
+        impl Field for $type {
+            fn show(&self) -> String {
+                self.to_string()
+            }
+
+            fn read(text: &str) -> Result<Self, Expected> {
+                text.parse().map_err(|_| "a whole number")
+            }
+        }
+    )*};
+}
+whole_number!(u64, usize);
+
+impl Field for f64 {
+    fn show(&self) -> String {
+        shortest(*self).unwrap_or_default()
+    }
+
+    fn read(text: &str) -> Result<Self, Expected> {
+        text.parse()
+            .ok()
+            .filter(|value: &f64| value.is_finite())
+            .ok_or("a number")
+    }
+
+    fn show_measured(&self) -> String {
+        round_significant(*self, RUN_DIGITS).show()
+    }
+}
+
+impl Field for bool {
+    fn show(&self) -> String {
+        self.to_string()
+    }
+
+    fn read(text: &str) -> Result<Self, Expected> {
+        text.parse().map_err(|_| "`true` or `false`")
+    }
+}
+
+impl Field for String {
+    fn show(&self) -> String {
+        self.clone()
+    }
+
+    fn read(text: &str) -> Result<Self, Expected> {
+        Ok(text.to_owned())
+    }
+}
+
+impl Field for Status {
+    fn show(&self) -> String {
+        self.to_string()
+    }
+
+    fn read(text: &str) -> Result<Self, Expected> {
+        Self::ALL
+            .iter()
+            .find(|(_, name)| *name == text)
+            .map(|(status, _)| *status)
+            .ok_or(
+                "`done`, `diverged`, `timeout`, `oom`, `panicked`, `killed`, `pruned`, `infeasible`, `skipped` or \
+                 `not-run`",
+            )
+    }
+}
+
+impl Field for IntervalKind {
+    fn show(&self) -> String {
+        self.text().to_owned()
+    }
+
+    fn read(text: &str) -> Result<Self, Expected> {
+        [Self::Bootstrap95, Self::Range, Self::Single]
+            .into_iter()
+            .find(|kind| kind.text() == text)
+            .ok_or("`bootstrap95`, `range` or `single`")
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn show(&self) -> String {
+        self.as_ref().map(Field::show).unwrap_or_default()
+    }
+
+    fn read(text: &str) -> Result<Self, Expected> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        T::read(text).map(Some)
+    }
+
+    fn show_measured(&self) -> String {
+        self.as_ref().map(Field::show_measured).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_is_empty_and_never_nan() {
+        assert_eq!(f64::NAN.show(), "");
+        assert_eq!(None::<f64>.show(), "");
+        assert_eq!(f64::read("NaN"), Err("a number"));
+        assert_eq!(f64::read(""), Err("a number"));
+        assert_eq!(Option::<f64>::read(""), Ok(None));
+        assert_eq!(Option::<u64>::read("x"), Err("a whole number"));
+    }
+
+    #[test]
+    fn every_status_reads_back() {
+        for (status, _) in Status::ALL {
+            assert_eq!(Status::read(&status.show()), Ok(status));
+        }
+    }
+}

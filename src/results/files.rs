@@ -1,0 +1,139 @@
+//! Whole files: written under another name and renamed, and not at all when nothing would change.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::ResultsError;
+
+/// Writes `bytes` to `path` unless they are already there, and returns whether it wrote.
+///
+/// A reader sees the old file or the new one, never a part; an interrupted write leaves the old one. The file gets
+/// mode 0644: results are for everyone who may enter the folder.
+///
+/// # Errors
+/// [`ResultsError::Unwritable`]; the old content is then still there.
+pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, ResultsError> {
+    if fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(false);
+    }
+    replace(path, bytes).map_err(|error| ResultsError::Unwritable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    Ok(true)
+}
+
+/// Start of the names of files that are being written.
+const TEMPORARY: &str = ".writing-";
+
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    // A full disk shows here at the latest, before the old file is given up.
+    file.as_file().sync_all()?;
+    make_readable(file.as_file())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_readable(file: &fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_: &fs::File) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Removes what a killed writer left half-written in `folder`, if it is older than `age`.
+///
+/// Failing to do so harms nobody, so nothing is reported.
+pub fn remove_stale(folder: &Path, age: Duration) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
+        if is_temporary && is_older(&entry, age) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_older(entry: &fs::DirEntry, age: Duration) -> bool {
+    let modified = entry.metadata().and_then(|data| data.modified());
+    modified.is_ok_and(|time| {
+        SystemTime::now()
+            .duration_since(time)
+            .is_ok_and(|passed| passed >= age)
+    })
+}
+
+/// Reads a file as UTF-8 text.
+///
+/// # Errors
+/// [`ResultsError::Missing`], [`ResultsError::Unreadable`], or [`ResultsError::Damaged`] for other bytes than text.
+pub(crate) fn read_text(path: &Path) -> Result<String, ResultsError> {
+    let bytes = fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => ResultsError::Missing {
+            path: path.to_owned(),
+        },
+        _ => ResultsError::Unreadable {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        },
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let lines = error.as_bytes()[..at].iter().filter(|&&b| b == b'\n');
+        ResultsError::Damaged {
+            path: path.to_owned(),
+            place: format!("line {}", lines.count() + 1),
+            reason: "this is not UTF-8 text".to_owned(),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unchanged_file_is_not_touched() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.csv");
+        assert!(write_if_changed(&path, b"x\n").expect("writes"));
+        assert!(!write_if_changed(&path, b"x\n").expect("compares"));
+        assert!(write_if_changed(&path, b"y\n").expect("replaces"));
+        assert_eq!(fs::read(&path).expect("reads"), b"y\n");
+        assert_eq!(fs::read_dir(folder.path()).expect("lists").count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn everyone_may_read_the_results() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.csv");
+        write_if_changed(&path, b"x").expect("writes");
+        let mode = fs::metadata(&path).expect("exists").permissions().mode();
+        assert_eq!(mode & 0o777, 0o644);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_removed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join(".writing-abc"), "half").expect("writes");
+        remove_stale(folder.path(), Duration::from_secs(60));
+        assert_eq!(fs::read_dir(folder.path()).expect("lists").count(), 1);
+        remove_stale(folder.path(), Duration::ZERO);
+        assert_eq!(fs::read_dir(folder.path()).expect("lists").count(), 0);
+    }
+}

@@ -1,0 +1,200 @@
+//! Medians over runs with their intervals: computed once, here, for `timings.csv`; reports and comparisons read them.
+
+use std::collections::BTreeMap;
+
+use crate::base::statistics;
+use crate::base::units::{exponent_of, round_significant, round_to_exponent};
+use crate::base::{Purpose, Seed};
+
+use super::columns::{RUN_ENDS, TIMED, TIMES};
+use super::{BlockRow, Interval, IntervalKind, Status, TimingRow};
+
+/// Runs from which on the interval is a bootstrap interval; below, it is the range of the runs.
+pub const BOOTSTRAP_FROM: usize = 6;
+/// Resamples of a bootstrap interval.
+const RESAMPLES: usize = 2000;
+/// Significant digits of a timing that has no interval.
+const SINGLE_DIGITS: usize = 3;
+
+/// Returns one row per cell that has runs to count, in the order in which the cells first appear in `blocks`.
+pub fn timings(blocks: &[BlockRow]) -> Vec<TimingRow> {
+    let mut cells: Vec<(&str, Vec<&BlockRow>)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for block in blocks {
+        let place = *places.entry(&block.key).or_insert_with(|| {
+            cells.push((&block.key, Vec::new()));
+            cells.len() - 1
+        });
+        cells[place].1.push(block);
+    }
+    cells
+        .iter()
+        .filter_map(|(key, blocks)| timing_row(key, blocks))
+        .collect()
+}
+
+/// Returns the row of one cell over its runs; `None` where no run was measured.
+///
+/// The random stream of the bootstrap hangs on the key alone, so that no cell changes another's interval.
+pub fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
+    let counted = counted_runs(blocks);
+    let first = counted.first()?;
+    let mut values = BTreeMap::new();
+    for (index, name) in TIMED.iter().enumerate() {
+        let column: Option<Vec<f64>> = counted.iter().map(|block| value(block, name)).collect();
+        if let Some(interval) = column.and_then(|column| interval(key, index, &column)) {
+            values.insert((*name).to_owned(), interval);
+        }
+    }
+    let steps: Vec<f64> = counted
+        .iter()
+        .filter_map(|block| value(block, "step_ms"))
+        .collect();
+    Some(TimingRow {
+        key: key.to_owned(),
+        n: counted.len(),
+        env_id: first.env_id.clone(),
+        values,
+        outliers: statistics::outliers(&steps),
+    })
+}
+
+/// Returns the runs of one cell that its timings rest on: finished, measured, of the environment that has most of them,
+/// and those that ran alone where there are such.
+pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
+    let measured = |block: &&&'a BlockRow| {
+        block.status == Status::Done && block.times.as_ref().is_some_and(|t| t.measured_steps > 0)
+    };
+    let mut runs: Vec<&BlockRow> = blocks.iter().filter(measured).copied().collect();
+    if runs.iter().any(|run| run.exclusive) {
+        runs.retain(|run| run.exclusive);
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for run in &runs {
+        *counts.entry(&run.env_id).or_default() += 1;
+    }
+    // Of two environments with as many runs the first name wins, whatever the order of the rows.
+    let most = counts.values().max().copied();
+    let chosen = counts.iter().find(|(_, n)| Some(**n) == most);
+    let chosen = chosen.map(|(id, _)| (*id).to_owned());
+    runs.retain(|run| Some(&run.env_id) == chosen.as_ref());
+    runs
+}
+
+/// Returns a measured value of a run by its column in `blocks.csv`, as that file has it; `None` where it is missing.
+pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
+    if let Some(found) = RUN_ENDS.iter().find(|known| known.name == column) {
+        return (found.show)(block).parse().ok();
+    }
+    let found = TIMES.iter().find(|known| known.name == column)?;
+    (found.show)(block.times.as_ref()?).parse().ok()
+}
+
+fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
+    let median = statistics::median(values)?;
+    let (kind, (low, high)) = match values.len() {
+        1 => (IntervalKind::Single, (median, median)),
+        2..BOOTSTRAP_FROM => (IntervalKind::Range, statistics::range(values)?),
+        _ => {
+            let digest = *blake3::hash(key.as_bytes()).as_bytes();
+            let place = digest.map(u64::from);
+            let seed = Seed(column as u64);
+            let mut rng = seed.stream_at(Purpose::Bootstrap, &place);
+            let ends = statistics::bootstrap_median(values, 0.95, RESAMPLES, &mut rng)?;
+            (IntervalKind::Bootstrap95, ends)
+        }
+    };
+    Some(rounded(&Interval {
+        median,
+        low,
+        high,
+        kind,
+    }))
+}
+
+/// Rounds a timing to two digits of its interval; to three significant digits where there is none.
+fn rounded(interval: &Interval) -> Interval {
+    let width = interval.high - interval.low;
+    let round = |value: f64| {
+        if width > 0.0 {
+            round_to_exponent(value, exponent_of(width) - 1)
+        } else {
+            round_significant(value, SINGLE_DIGITS)
+        }
+    };
+    Interval {
+        median: round(interval.median),
+        low: round(interval.low),
+        high: round(interval.high),
+        kind: interval.kind,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::RunTimes;
+
+    fn run(block: usize, step_ms: f64, env_id: &str) -> BlockRow {
+        BlockRow {
+            key: "a".into(),
+            seed: 1,
+            block,
+            status: Status::Done,
+            reason: String::new(),
+            env_id: env_id.into(),
+            exclusive: true,
+            times: Some(RunTimes {
+                measured_steps: 5,
+                step_ms,
+                ..RunTimes::default()
+            }),
+            peak_rss_bytes: None,
+            cpu_s: None,
+        }
+    }
+
+    fn step(values: &[f64]) -> Interval {
+        let blocks: Vec<BlockRow> = values
+            .iter()
+            .enumerate()
+            .map(|(block, &ms)| run(block, ms, "e"))
+            .collect();
+        timings(&blocks)[0].values["step_ms"]
+    }
+
+    #[test]
+    fn one_run_is_single_and_has_three_digits() {
+        let found = step(&[123.456]);
+        assert_eq!(found.kind, IntervalKind::Single);
+        assert!((found.median - 123.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn few_runs_give_their_range_with_two_digits_of_it() {
+        let found = step(&[100.04, 103.51, 101.22]);
+        assert_eq!(found.kind, IntervalKind::Range);
+        let ends = [found.median, found.low, found.high];
+        assert_eq!(ends, [101.2, 100.0, 103.5]);
+    }
+
+    #[test]
+    fn six_runs_give_a_bootstrap_interval_that_repeats() {
+        let values = [10.0, 10.4, 9.9, 10.1, 10.2, 14.0];
+        let found = step(&values);
+        assert_eq!(found.kind, IntervalKind::Bootstrap95);
+        assert!(found.low >= 9.9 && found.high <= 14.0 && found.low < found.high);
+        assert_eq!(found, step(&values));
+    }
+
+    #[test]
+    fn runs_of_one_environment_count_and_failed_ones_do_not() {
+        let mut blocks = vec![run(0, 1.0, "b"), run(1, 2.0, "b"), run(2, 50.0, "a")];
+        blocks.push(BlockRow {
+            status: Status::Killed,
+            ..run(3, 90.0, "b")
+        });
+        let row = &timings(&blocks)[0];
+        assert_eq!((row.n, row.env_id.as_str()), (2, "b"));
+    }
+}

@@ -1,0 +1,74 @@
+//! `plan.json`: one line per cell, so that a new cell is a new line in a diff.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::files::read_text;
+use super::{FORMAT_VERSION, PlanFile, ResultsError};
+
+/// Returns the file's text.
+pub(crate) fn plan_json(plan: &PlanFile) -> String {
+    let frame = PlanFile {
+        cells: Vec::new(),
+        ..plan.clone()
+    };
+    // Only strings, numbers and maps with text keys: nothing that JSON could refuse.
+    let frame = serde_json::to_string_pretty(&frame).unwrap_or_default();
+    let lines: Vec<String> = plan
+        .cells
+        .iter()
+        .map(|cell| format!("    {}", serde_json::to_string(cell).unwrap_or_default()))
+        .collect();
+    let cells = if lines.is_empty() {
+        "[]".to_owned()
+    } else {
+        format!("[\n{}\n  ]", lines.join(",\n"))
+    };
+    // Two spaces deep there is one key of this name, and strings hold no line breaks.
+    frame.replacen("\n  \"cells\": []", &format!("\n  \"cells\": {cells}"), 1) + "\n"
+}
+
+/// The part that every version has.
+#[derive(Deserialize)]
+struct Version {
+    format_version: u64,
+}
+
+/// Reads `plan.json`, after its version.
+pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
+    let text = read_text(path)?;
+    let damaged = |error: &serde_json::Error| ResultsError::Damaged {
+        path: path.to_owned(),
+        place: format!("line {}, column {}", error.line(), error.column()),
+        reason: in_plain_words(error),
+    };
+    let version: Version = serde_json::from_str(&text).map_err(|error| damaged(&error))?;
+    if version.format_version != u64::from(FORMAT_VERSION) {
+        return Err(ResultsError::Version {
+            path: path.to_owned(),
+            found: version.format_version,
+            expected: FORMAT_VERSION,
+        });
+    }
+    let plan: PlanFile = serde_json::from_str(&text).map_err(|error| damaged(&error))?;
+    check_axes(path, &plan)?;
+    Ok(plan)
+}
+
+fn in_plain_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+}
+
+fn check_axes(path: &Path, plan: &PlanFile) -> Result<(), ResultsError> {
+    let expected = plan.axes.len();
+    let wrong = plan.cells.iter().find(|cell| cell.axes.len() != expected);
+    let Some(cell) = wrong else { return Ok(()) };
+    Err(ResultsError::Damaged {
+        path: path.to_owned(),
+        place: format!("cell `{}`", cell.key),
+        reason: format!("expected {expected} axis values, found {}", cell.axes.len()),
+    })
+}

@@ -1,0 +1,183 @@
+//! The files of a results folder as a [`ResultSet`]: all or an error that says where, never a guess.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::event::Metric;
+
+use super::columns::{EPOCHS, FACTS, RUN_ENDS, TIMED, TIMES};
+use super::files::read_text;
+use super::plan_file::read_plan;
+use super::table::{Cursor, Table};
+use super::write::{blocks_header, epochs_header, runs_header, timings_header};
+use super::{
+    BlockRow, Environment, EpochRecord, Interval, IntervalKind, PlanFile, ResultSet, ResultsError,
+    RunRow, Status, TimingRow,
+};
+
+/// Reads every results file of `folder`.
+///
+/// Per-step losses are in none of them, so [`crate::event::EpochRow::steps`] is empty.
+///
+/// # Errors
+/// [`ResultsError`]: a missing file, another format version, or a damaged place with file, line and column.
+pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
+    let plan = read_plan(&folder.join("plan.json"))?;
+    let runs = read_runs(&folder.join("runs.csv"), &plan)?;
+    let epochs = read_epochs(&folder.join("epochs.csv"), &plan)?;
+    let blocks = read_blocks(&folder.join("blocks.csv"), &plan)?;
+    let timings = read_timings(&folder.join("timings.csv"), &plan)?;
+    let environments = read_environments(&folder.join("env.toml"))?;
+    Ok(ResultSet {
+        plan,
+        runs,
+        epochs,
+        blocks,
+        timings,
+        environments,
+    })
+}
+
+fn read_runs(path: &Path, plan: &PlanFile) -> Result<Vec<RunRow>, ResultsError> {
+    let table = Table::read(path, &runs_header(plan), true)?;
+    let mut seen = BTreeSet::new();
+    let mut rows = Vec::new();
+    for mut cursor in table.rows() {
+        let row = run_row(&mut cursor, &table, plan)?;
+        if !seen.insert((row.key.clone(), row.seed)) {
+            let (key, seed) = (&row.key, row.seed);
+            return Err(cursor.row_error(format!(
+                "key `{key}` with seed {seed} stands here for the second time"
+            )));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn run_row(
+    cursor: &mut Cursor<'_>,
+    table: &Table,
+    plan: &PlanFile,
+) -> Result<RunRow, ResultsError> {
+    let key = cursor.next_text()?;
+    let seed = cursor.next()?;
+    let axes = cursor.next_texts(plan.axes.len())?;
+    let status = cursor.next()?;
+    let reason: String = cursor.next()?;
+    let mut facts = None;
+    if !cursor.is_empty_for(FACTS.len() + table.metrics().len()) {
+        let mut read = cursor.next_group(FACTS)?;
+        read.metrics = metrics(cursor, table)?;
+        read.diverged = (status == Status::Diverged).then(|| reason.clone());
+        facts = Some(read);
+    }
+    Ok(RunRow {
+        key,
+        seed,
+        axes,
+        status,
+        reason,
+        facts,
+    })
+}
+
+fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metric, ResultsError> {
+    let mut metrics = Metric::new();
+    for name in table.metrics() {
+        // A metric that this row does not have and one that is not a number look alike: missing.
+        if let Some(value) = cursor.next()? {
+            metrics.insert(name.clone(), Some(value));
+        }
+    }
+    Ok(metrics)
+}
+
+fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, ResultsError> {
+    let table = Table::read(path, &epochs_header(plan), true)?;
+    let mut rows = Vec::new();
+    for mut cursor in table.rows() {
+        let key = cursor.next_text()?;
+        let seed = cursor.next()?;
+        cursor.skip(plan.axes.len());
+        let mut epoch = cursor.next_group(EPOCHS)?;
+        epoch.validation = metrics(&mut cursor, &table)?;
+        rows.push(EpochRecord { key, seed, epoch });
+    }
+    Ok(rows)
+}
+
+fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsError> {
+    let table = Table::read(path, &blocks_header(plan), false)?;
+    let mut rows = Vec::new();
+    for mut cursor in table.rows() {
+        let key = cursor.next_text()?;
+        let mut row = BlockRow {
+            key,
+            seed: cursor.next()?,
+            block: 0,
+            status: Status::NotRun,
+            reason: String::new(),
+            env_id: String::new(),
+            exclusive: false,
+            times: None,
+            peak_rss_bytes: None,
+            cpu_s: None,
+        };
+        cursor.skip(plan.axes.len());
+        cursor.next_into(RUN_ENDS, &mut row)?;
+        if !cursor.is_empty_for(TIMES.len()) {
+            row.times = Some(cursor.next_group(TIMES)?);
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsError> {
+    let table = Table::read(path, &timings_header(plan), false)?;
+    let mut rows = Vec::new();
+    for mut cursor in table.rows() {
+        let key = cursor.next_text()?;
+        cursor.skip(plan.axes.len());
+        let n = cursor.next()?;
+        let env_id = cursor.next_text()?;
+        let kind: Option<IntervalKind> = cursor.next()?;
+        let outliers = cursor.next()?;
+        let mut values = BTreeMap::new();
+        for name in TIMED {
+            if cursor.is_empty_for(3) {
+                cursor.skip(3);
+                continue;
+            }
+            let interval = Interval {
+                median: cursor.next()?,
+                low: cursor.next()?,
+                high: cursor.next()?,
+                kind: kind.unwrap_or(IntervalKind::Single),
+            };
+            values.insert(name.to_owned(), interval);
+        }
+        rows.push(TimingRow {
+            key,
+            n,
+            env_id,
+            values,
+            outliers,
+        });
+    }
+    Ok(rows)
+}
+
+fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, ResultsError> {
+    let text = read_text(path)?;
+    toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = text[..start.min(text.len())].matches('\n').count() + 1;
+        ResultsError::Damaged {
+            path: path.to_owned(),
+            place: format!("line {line}"),
+            reason: error.message().to_owned(),
+        }
+    })
+}

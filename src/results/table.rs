@@ -1,0 +1,198 @@
+//! A CSV file as records with their lines, and errors that name file, line and column.
+
+use std::path::{Path, PathBuf};
+
+use super::ResultsError;
+use super::columns::Column;
+use super::field::Field;
+use super::files::read_text;
+
+/// A CSV file whose header is known to be right.
+pub(crate) struct Table {
+    path: PathBuf,
+    header: Vec<String>,
+    records: Vec<csv::StringRecord>,
+    fixed: usize,
+}
+
+impl Table {
+    /// Reads `path`, whose header must begin with `expected`; more columns are metrics, where `has_metrics`.
+    pub(crate) fn read(
+        path: &Path,
+        expected: &[String],
+        has_metrics: bool,
+    ) -> Result<Self, ResultsError> {
+        let text = read_text(path)?;
+        let mut reader = csv::ReaderBuilder::new()
+            .flexible(true)
+            .from_reader(text.as_bytes());
+        let damaged = |line: u64, reason: String| ResultsError::Damaged {
+            path: path.to_owned(),
+            place: format!("line {line}"),
+            reason,
+        };
+        if !text.ends_with('\n') {
+            let line = text.lines().count().max(1) as u64;
+            return Err(damaged(line, "the file ends within this line".to_owned()));
+        }
+        let header: Vec<String> = reader
+            .headers()
+            .map_err(|error| damaged(1, error.to_string()))?
+            .iter()
+            .map(str::to_owned)
+            .collect();
+        check_header(&header, expected, has_metrics).map_err(|reason| damaged(1, reason))?;
+        let mut records = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| {
+                let line = error.position().map_or(0, csv::Position::line);
+                damaged(line, error.to_string())
+            })?;
+            if record.len() != header.len() {
+                let (wanted, found) = (header.len(), record.len());
+                let reason = format!("expected {wanted} fields, found {found}");
+                return Err(damaged(line_of(&record), reason));
+            }
+            records.push(record);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            header,
+            records,
+            fixed: expected.len(),
+        })
+    }
+
+    /// The names after the fixed columns.
+    pub(crate) fn metrics(&self) -> &[String] {
+        &self.header[self.fixed..]
+    }
+
+    /// One cursor per row.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Cursor<'_>> {
+        self.records.iter().map(|record| Cursor {
+            table: self,
+            record,
+            column: 0,
+        })
+    }
+}
+
+fn line_of(record: &csv::StringRecord) -> u64 {
+    record.position().map_or(0, csv::Position::line)
+}
+
+fn check_header(found: &[String], expected: &[String], has_metrics: bool) -> Result<(), String> {
+    for (place, name) in expected.iter().enumerate() {
+        match found.get(place) {
+            Some(same) if same == name => {}
+            Some(other) => {
+                let number = place + 1;
+                return Err(format!(
+                    "column {number} of the header is `{other}`, expected `{name}`"
+                ));
+            }
+            None => return Err(format!("the header ends before column `{name}`")),
+        }
+    }
+    let rest = &found[expected.len()..];
+    if let (Some(extra), false) = (rest.first(), has_metrics) {
+        return Err(format!("unknown column `{extra}`"));
+    }
+    for (place, name) in rest.iter().enumerate() {
+        if name.is_empty() || rest[..place].contains(name) {
+            return Err(format!("metric column `{name}` is empty or stands twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads one row from left to right.
+pub(crate) struct Cursor<'a> {
+    table: &'a Table,
+    record: &'a csv::StringRecord,
+    column: usize,
+}
+
+impl Cursor<'_> {
+    /// Reads the next field.
+    pub(crate) fn next<T: Field>(&mut self) -> Result<T, ResultsError> {
+        let text = self.record.get(self.column).unwrap_or_default();
+        let value = T::read(text).map_err(|expected| self.error(expected, text))?;
+        self.column += 1;
+        Ok(value)
+    }
+
+    /// Reads the next field, which may not be empty.
+    pub(crate) fn next_text(&mut self) -> Result<String, ResultsError> {
+        let text: String = self.next()?;
+        if text.is_empty() {
+            self.column -= 1;
+            return Err(self.error("a text", ""));
+        }
+        Ok(text)
+    }
+
+    /// Reads `count` fields.
+    pub(crate) fn next_texts(&mut self, count: usize) -> Result<Vec<String>, ResultsError> {
+        (0..count).map(|_| self.next()).collect()
+    }
+
+    /// Reads the fields of a table of columns into a new value.
+    pub(crate) fn next_group<R: Default>(
+        &mut self,
+        table: &[Column<R>],
+    ) -> Result<R, ResultsError> {
+        let mut row = R::default();
+        self.next_into(table, &mut row)?;
+        Ok(row)
+    }
+
+    /// Reads the fields of a table of columns into `row`.
+    pub(crate) fn next_into<R>(
+        &mut self,
+        table: &[Column<R>],
+        row: &mut R,
+    ) -> Result<(), ResultsError> {
+        for column in table {
+            let text = self.record.get(self.column).unwrap_or_default();
+            (column.read)(row, text).map_err(|expected| self.error(expected, text))?;
+            self.column += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether the next `count` fields are all empty.
+    pub(crate) fn is_empty_for(&self, count: usize) -> bool {
+        (self.column..self.column + count).all(|place| self.record.get(place) == Some(""))
+    }
+
+    /// Leaves out `count` fields.
+    pub(crate) fn skip(&mut self, count: usize) {
+        self.column += count;
+    }
+
+    /// An error about the row as a whole.
+    pub(crate) fn row_error(&self, reason: String) -> ResultsError {
+        ResultsError::Damaged {
+            path: self.table.path.clone(),
+            place: format!("line {}", line_of(self.record)),
+            reason,
+        }
+    }
+
+    fn error(&self, expected: &str, found: &str) -> ResultsError {
+        let line = line_of(self.record);
+        let name = &self.table.header[self.column.min(self.table.header.len() - 1)];
+        let found = if found.is_empty() {
+            "nothing".to_owned()
+        } else {
+            format!("`{found}`")
+        };
+        ResultsError::Damaged {
+            path: self.table.path.clone(),
+            place: format!("line {line}, column `{name}`"),
+            reason: format!("expected {expected}, found {found}"),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Whole folders: the same bytes twice, round trips, damage.
+
+use std::fs;
+use std::path::Path;
+
+use super::golden::ddpm;
+use super::*;
+
+const FILES: [&str; 6] = [
+    "plan.json",
+    "runs.csv",
+    "epochs.csv",
+    "blocks.csv",
+    "timings.csv",
+    "env.toml",
+];
+
+fn written() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path(), &ddpm()).expect("writes");
+    folder
+}
+
+fn text(folder: &Path, name: &str) -> String {
+    fs::read_to_string(folder.join(name)).expect("a results file")
+}
+
+/// The message for a folder in which `from` of `file` became `to`.
+fn message_after(file: &str, from: &str, to: &str) -> String {
+    let folder = written();
+    let old = text(folder.path(), file);
+    assert!(old.contains(from), "{from} is not in {file}:\n{old}");
+    fs::write(folder.path().join(file), old.replacen(from, to, 1)).expect("writes");
+    let error = read(folder.path()).expect_err("the damage is seen");
+    let place = folder.path().display().to_string();
+    error.to_string().replace(&format!("{place}/"), "")
+}
+
+#[test]
+fn files_are_as_they_were() {
+    let folder = written();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ddpm");
+    for name in FILES {
+        if std::env::var_os("FIELDTRIAL_ACCEPT").is_some() {
+            fs::create_dir_all(&golden).expect("creates");
+            fs::copy(folder.path().join(name), golden.join(name)).expect("copies");
+        }
+        assert_eq!(text(folder.path(), name), text(&golden, name), "{name}");
+    }
+}
+
+#[test]
+fn the_same_results_again_change_no_file() {
+    let folder = written();
+    assert_eq!(write(folder.path(), &ddpm()).expect("compares").len(), 0);
+    let names = fs::read_dir(folder.path()).expect("lists").count();
+    assert_eq!(names, FILES.len());
+}
+
+#[test]
+fn what_was_read_is_written_to_the_same_bytes() {
+    let folder = written();
+    let back = read(folder.path()).expect("reads");
+    assert_eq!(write(folder.path(), &back).expect("compares").len(), 0);
+    let mut from_files = back.clone();
+    from_files.timings = timings(&back.blocks);
+    let changed = write(folder.path(), &from_files).expect("compares");
+    assert_eq!(changed.len(), 0, "timings from files are those from memory");
+}
+
+#[test]
+fn facts_and_plan_read_back_as_they_were() {
+    let folder = written();
+    let (set, back) = (ddpm(), read(folder.path()).expect("reads"));
+    assert_eq!(back.plan, set.plan);
+    assert_eq!(back.runs, set.runs);
+    assert_eq!(back.epochs, set.epochs);
+    assert_eq!(back.timings, set.timings);
+    assert_eq!(back.environments, set.environments);
+    assert_eq!(back.blocks.len(), set.blocks.len());
+}
+
+#[test]
+fn rows_stand_in_plan_order_whatever_order_they_come_in() {
+    let folder = written();
+    let mut set = ddpm();
+    set.runs.reverse();
+    set.epochs.reverse();
+    set.blocks.reverse();
+    set.timings.reverse();
+    assert_eq!(write(folder.path(), &set).expect("compares").len(), 0);
+}
+
+#[test]
+fn a_new_cell_adds_lines_and_changes_none() {
+    let folder = written();
+    let before = text(folder.path(), "runs.csv");
+    let mut set = ddpm();
+    let mut cell = set.plan.cells[0].clone();
+    cell.key = "model=unet,device=cpu,batch-size=12,workers=0".into();
+    let mut row = set.runs[0].clone();
+    row.key.clone_from(&cell.key);
+    set.plan.cells.insert(2, cell);
+    set.runs.push(row);
+    write(folder.path(), &set).expect("writes");
+    let after = text(folder.path(), "runs.csv");
+    assert_eq!(after.lines().count(), before.lines().count() + 1);
+    assert!(before.lines().all(|line| after.contains(line)));
+}
+
+#[test]
+fn special_characters_survive() {
+    let folder = written();
+    let mut set = ddpm();
+    set.runs[7].reason = "said \"no\", then\nstopped; größer als 5 µs".into();
+    write(folder.path(), &set).expect("writes");
+    let back = read(folder.path()).expect("reads");
+    assert_eq!(
+        back.runs[7].reason,
+        "said \"no\", then stopped; größer als 5 µs"
+    );
+}
+
+#[test]
+fn an_axis_named_like_a_fixed_column_gets_its_long_name() {
+    let mut plan = ddpm().plan;
+    plan.axes[2].name = "epochs".into();
+    plan.axes[2].path = "train.epochs".into();
+    assert_eq!(
+        axis_columns(&plan),
+        ["model", "device", "train_epochs", "workers"]
+    );
+}
+
+#[test]
+fn damage_is_named_with_its_place() {
+    let cases = [
+        ("runs.csv", ",12817859,", ",,"),
+        ("runs.csv", ",done,", ",dome,"),
+        ("runs.csv", "parameters", "params"),
+        ("runs.csv", ",24,192,", ",24,"),
+        ("epochs.csv", ",0,0.", ",zero,0."),
+        ("blocks.csv", ",true,", ",maybe,"),
+        ("timings.csv", "range", "rage"),
+        (
+            "plan.json",
+            "\"format_version\": 1",
+            "\"format_version\": 7",
+        ),
+        ("plan.json", "\"axes\": [", "\"axes\": ?["),
+        ("env.toml", "os = ", "os = = "),
+    ];
+    let messages: Vec<String> = cases
+        .iter()
+        .map(|(file, from, to)| message_after(file, from, to))
+        .collect();
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn a_missing_file_and_a_half_one_are_errors() {
+    for name in FILES {
+        let folder = written();
+        let old = text(folder.path(), name);
+        // Cut in the last line, where a killed copy would end.
+        fs::write(folder.path().join(name), &old[..old.len() - 9]).expect("writes");
+        assert!(read(folder.path()).is_err(), "{name} is cut");
+        fs::remove_file(folder.path().join(name)).expect("removes");
+        let error = read(folder.path())
+            .expect_err("the file is gone")
+            .to_string();
+        assert!(
+            error.contains(name) && error.contains("is missing"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_error() {
+    let folder = written();
+    let file = folder.path().join("runs.csv/deeper");
+    let error = write(&file, &ddpm()).expect_err("a file is no folder");
+    assert!(error.to_string().starts_with("cannot write `"), "{error}");
+}
