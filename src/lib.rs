@@ -11,22 +11,33 @@
 //! Modules in the order of the pipeline's layers, lowest first; imports go strictly downward.
 
 pub mod base;
+pub mod diag;
 
 pub mod device;
+pub mod manifest;
+pub mod measure;
 
 pub mod ops;
 
 pub mod datasets;
+pub mod layers;
 pub mod losses;
 pub mod optim;
 
 pub mod loader;
 pub mod models;
 
+pub mod tasks;
+
 pub mod plan;
 
 pub mod event;
 
 pub mod results;
+
+pub mod execute;
+pub mod progress;
+pub mod record;
+pub mod train;
 
 pub mod report;

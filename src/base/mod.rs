@@ -2,6 +2,9 @@
 //!
 //! Owns no concept of the program; imports nothing of it.
 
+pub mod build_info;
+pub mod hash;
+pub mod os;
 mod seed;
 pub mod statistics;
 pub mod text;

@@ -2,24 +2,37 @@
 //!
 //! Owns [`DatasetSpec`] (all kinds), [`Dataset`] (random access to samples, shared by loader threads), [`Splits`] and
 //! [`DatasetFacts`] (what the planner may know before any data exists). Batches are made in [`crate::loader`].
+//! In order: [`DatasetSpec::facts`] (plan), [`DatasetSpec::prepare`] (once before the runs), [`DatasetSpec::open`] (run).
 
 mod csv_table;
 mod digits;
+mod error;
+mod fingerprint;
+mod form;
 mod image_folder;
 mod mnist;
 mod regression;
+mod split;
+mod table;
 
 pub use csv_table::CsvSpec;
 pub use digits::DigitsSpec;
+pub use error::DatasetError;
+pub use fingerprint::FingerprintCache;
+pub use form::{DatasetFacts, Features, Target};
 pub use image_folder::{AugmentSpec, GenerateSpec, ImageFolderSpec};
 pub use mnist::MnistSpec;
 pub use regression::{RegressionSpec, RegressionTarget};
+pub use split::Splits;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::base::Seed;
 
 /// A dataset as a manifest describes it (`[datasets.NAME]`). Paths are resolved against the manifest's folder by plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,91 +66,65 @@ impl DatasetSpec {
             Self::Csv(_) => "csv",
         }
     }
-}
 
-/// The form of one sample's features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Features {
-    /// A row of numbers.
-    Vector {
-        /// How many.
-        len: usize,
-    },
-    /// An image, channels last.
-    Image {
-        /// Pixels.
-        height: usize,
-        /// Pixels.
-        width: usize,
-        /// Colours.
-        channels: usize,
-    },
-}
+    /// Makes every path absolute or relative to the current folder; `base` is the manifest's folder.
+    pub fn resolve_paths(&mut self, base: &Path) {
+        let path = match self {
+            Self::ImageFolder(spec) => &mut spec.path,
+            Self::Mnist(spec) => &mut spec.path,
+            Self::Csv(spec) => &mut spec.path,
+            Self::Regression5d(_) | Self::Digits(_) => return,
+        };
+        *path = base.join(&*path);
+    }
 
-impl Features {
-    /// Number of values of one sample.
-    pub fn len(&self) -> usize {
-        match *self {
-            Self::Vector { len } => len,
-            Self::Image {
-                height,
-                width,
-                channels,
-            } => height * width * channels,
+    /// What is known of the dataset; generates nothing and decodes no image.
+    ///
+    /// `validation_fraction` is `validation.fraction`: the share of the training rows taken for validation, where the
+    /// dataset has no validation split of its own.
+    ///
+    /// # Errors
+    /// [`DatasetError`] when a file is missing or its header damaged, or a setting does not fit.
+    pub fn facts(
+        &self,
+        validation_fraction: f64,
+        cache: &mut FingerprintCache,
+    ) -> Result<DatasetFacts, DatasetError> {
+        match self {
+            Self::ImageFolder(spec) => spec.facts(validation_fraction, cache),
+            Self::Regression5d(spec) => spec.facts(),
+            Self::Digits(spec) => spec.facts(validation_fraction),
+            Self::Mnist(spec) => spec.facts(validation_fraction, cache),
+            Self::Csv(spec) => spec.facts(cache),
         }
     }
 
-    /// Whether a sample has no values.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Generates the files of the dataset if they are to be generated and not there; says whether it did.
+    ///
+    /// Calls `progress` with the number of files written and of all files, from any thread.
+    ///
+    /// # Errors
+    /// [`DatasetError::Mismatch`] when the folder was generated from other parameters, and names both.
+    pub fn prepare(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<bool, DatasetError> {
+        match self {
+            Self::ImageFolder(spec) => spec.prepare(progress),
+            Self::Regression5d(_) | Self::Digits(_) | Self::Mnist(_) | Self::Csv(_) => Ok(false),
+        }
     }
-}
 
-/// What one sample is to be mapped to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Target {
-    /// Numbers (regression).
-    Values {
-        /// How many.
-        len: usize,
-    },
-    /// One of some classes.
-    Class {
-        /// How many classes.
-        classes: usize,
-    },
-}
-
-/// What is known of a dataset without reading it whole; the planner checks cells against it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DatasetFacts {
-    /// All samples.
-    pub samples: usize,
-    /// Samples of the training split, after `validation.fraction`.
-    pub train_samples: usize,
-    /// Samples of the validation split.
-    pub validation_samples: usize,
-    /// Samples of the test split.
-    pub test_samples: usize,
-    /// The form of a sample's features.
-    pub features: Features,
-    /// The form of a sample's target.
-    pub target: Target,
-    /// Digest over the content (files: names and bytes; generators: parameters); `None` while data is to be generated.
-    pub fingerprint: Option<String>,
-}
-
-/// Row numbers of each split, in a fixed order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Splits {
-    /// Rows to train on.
-    pub train: Vec<u32>,
-    /// Rows to validate on; may be empty.
-    pub validation: Vec<u32>,
-    /// Rows to test on; may be empty.
-    pub test: Vec<u32>,
+    /// Opens the dataset and splits it by the run's seed.
+    ///
+    /// # Errors
+    /// As [`Self::facts`]; moreover [`DatasetError::Damaged`] names the file and the place in it.
+    pub fn open(&self, seed: Seed, validation_fraction: f64) -> Result<OpenDataset, DatasetError> {
+        match self {
+            Self::ImageFolder(spec) => spec.open(seed, validation_fraction),
+            Self::Regression5d(spec) => spec.open(seed),
+            Self::Digits(spec) => spec.open(seed, validation_fraction),
+            Self::Mnist(spec) => spec.open(seed, validation_fraction),
+            Self::Csv(spec) => spec.open(seed),
+        }
+    }
 }
 
 /// Where a sample's values are to be written: a place in a batch's own memory.
@@ -151,8 +138,33 @@ pub struct SampleMut<'a> {
     pub label: &'a mut u32,
 }
 
+/// Where the values of several samples are to be written, row-major.
+#[derive(Debug)]
+pub struct SamplesMut<'a> {
+    /// Features, `(rows, Features::len())`.
+    pub features: &'a mut [f32],
+    /// Regression targets, `(rows, Target::Values::len)`; empty for classes.
+    pub values: &'a mut [f32],
+    /// Classes, `(rows)`; zeros for regression.
+    pub labels: &'a mut [u32],
+}
+
+impl SamplesMut<'_> {
+    /// The place of sample `index`; `features` and `values` numbers a sample.
+    pub fn sample(&mut self, index: usize, features: usize, values: usize) -> SampleMut<'_> {
+        SampleMut {
+            features: &mut self.features[index * features..][..features],
+            values: &mut self.values[index * values..][..values],
+            label: &mut self.labels[index],
+        }
+    }
+}
+
 /// Random access to samples. Shared by loader threads; reading is pure given the augmentation stream.
 pub trait Dataset: Send + Sync {
+    /// Number of rows, of all splits.
+    fn rows(&self) -> usize;
+
     /// The form of a sample's features.
     fn features(&self) -> Features;
 
@@ -176,8 +188,33 @@ pub trait Dataset: Send + Sync {
         sample: SampleMut<'_>,
     ) -> Result<(), DatasetError>;
 
+    /// Writes `rows` to `samples`, not augmented. Datasets in memory copy them without a call per row.
+    ///
+    /// # Errors
+    /// As [`Self::read`], for the first row that cannot be read.
+    fn read_rows(&self, rows: &[u32], mut samples: SamplesMut<'_>) -> Result<(), DatasetError> {
+        let (features, values) = (self.features().len(), self.target().values_len());
+        for (index, &row) in rows.iter().enumerate() {
+            self.read(row, None, samples.sample(index, features, values))?;
+        }
+        Ok(())
+    }
+
+    /// Whether reading costs a decoder or an augmentation, so that the loader looks out for its end between rows.
+    fn is_decoded(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Self::read`] changes a sample when it is given a stream.
+    fn augments(&self) -> bool {
+        false
+    }
+
+    /// Keeps decoded samples (before augmentation) in memory from now on; for datasets that decode.
+    fn keep_decoded(&self) {}
+
     /// Mean and standard deviation of the target columns before normalisation, where a dataset normalises:
-    /// metrics in original units need them.
+    /// metrics in original units need them (`original = mean + std × normalised`).
     fn target_scale(&self) -> Option<(f64, f64)> {
         None
     }
@@ -190,32 +227,7 @@ pub struct OpenDataset {
     pub dataset: Arc<dyn Dataset>,
     /// The rows of each split.
     pub splits: Splits,
-    /// A fresh set in original units that nobody trained on, where the dataset is a generator.
+    /// A fresh set that nobody trained on, where the dataset is a generator: all of its rows are for testing, and
+    /// features and target are normalised like the training rows ([`Dataset::target_scale`] leads back).
     pub fresh: Option<Arc<dyn Dataset>>,
-}
-
-/// A dataset that cannot be read, in the user's words.
-#[derive(Debug, thiserror::Error)]
-pub enum DatasetError {
-    /// A file or folder that cannot be read.
-    #[error("cannot read `{path}`: {reason}")]
-    Unreadable {
-        /// The file or folder.
-        path: String,
-        /// The system's reason.
-        reason: String,
-    },
-    /// A file whose content is not what its format says; `place` is a position inside it.
-    #[error("`{path}` is damaged {place}: {reason}")]
-    Damaged {
-        /// The file.
-        path: String,
-        /// Where, for example "at byte 16" or "in line 3, column 2".
-        place: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The specification does not fit the data.
-    #[error("{0}")]
-    Mismatch(String),
 }

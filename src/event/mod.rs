@@ -6,14 +6,30 @@
 //! Hello · … (the stream ends)                              killed, panicked, out of memory: the parent decides
 //! ```
 //! The parent writes one [`Order`] line to the worker's stdin and keeps stdin open: when it closes, the worker ends.
+//!
+//! Beside it [`RunEvent`], what the parent's sinks see: the worker's events between the start and the end of each run.
 
 mod facts;
+mod job;
+mod numeric_class;
+mod outcome;
+mod run_event;
+mod status;
 
 pub use facts::{
     EpochRow, LoaderTimes, MemoryParts, Metric, PhaseTimes, RunFacts, RunTimes, StepRow,
 };
 
+pub use job::{Job, RunId};
+pub use numeric_class::numeric_class;
+pub use outcome::RunOutcome;
+pub use run_event::{RunEvent, StopReason};
+pub use status::Status;
+
 use serde::{Deserialize, Serialize};
+
+/// Beginning of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
+pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
 
 /// Version of the protocol; both sides must agree.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -1,1 +1,40 @@
-//! (room doc)
+//! A source of runs → worker processes → one stream of [`RunEvent`](crate::event::RunEvent)s.
+//!
+//! Owns which run starts when (`schedule`), the worker process and its limits (`worker`), and what its end means
+//! (`outcome`). It knows no progress bar and no file: whoever calls [`run`] hands in a closure that sees every event.
+//! What has to run at all is `resume`'s answer, from the plan and what the store holds.
+
+mod order;
+mod outcome;
+mod pipes;
+mod resume;
+mod schedule;
+mod scripted;
+mod worker;
+
+pub use order::in_block_order;
+pub use resume::{Decision, Why, Wish, decide};
+pub use schedule::{Options, Sink, Summary, run};
+pub use scripted::Scripted;
+pub use worker::WorkerProgram;
+
+use std::sync::atomic::AtomicBool;
+
+use crate::event::{Event, Job, RunOutcome};
+
+/// How one run is done: by a worker process, or by a script in tests.
+pub trait Launch: Sync {
+    /// Does `job` with `threads` threads, hands every event of the worker to `emit`, and answers with the end.
+    ///
+    /// Ends early, with [`RunOutcome::interrupted`], once `stop` is set.
+    fn launch(
+        &self,
+        job: &Job,
+        threads: usize,
+        stop: &AtomicBool,
+        emit: &mut dyn FnMut(Event),
+    ) -> RunOutcome;
+}
+
+#[cfg(all(test, unix))]
+mod tests;

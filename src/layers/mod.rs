@@ -1,1 +1,17 @@
-//! (room doc)
+//! Layers: parameters with an operation, PyTorch's initial values, and PyTorch's names.
+//!
+//! Owns [`Init`] (where initial values come from), the layers, and [`checkpoint`] (safetensors files). It knows no
+//! model. Every layer has `new`, `forward` and a [`crate::ops::Module`] walk in the order of PyTorch's `state_dict`.
+
+pub mod checkpoint;
+mod conv2d;
+mod embedding;
+mod init;
+mod linear;
+mod norm;
+
+pub use conv2d::{Conv2d, conv2d_count};
+pub use embedding::Embedding;
+pub use init::Init;
+pub use linear::{Linear, linear_count};
+pub use norm::{GroupNorm, LayerNorm, NORM_EPS};

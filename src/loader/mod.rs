@@ -1,9 +1,28 @@
 //! Batches from datasets: order, worker threads, a bounded queue, waiting and working time.
 //!
-//! Owns [`LoaderSpec`] and [`Batch`]. The same batches with the same bytes come for every number of workers.
+//! Owns [`LoaderSpec`], [`Batch`] and [`Loader`]. The same batches with the same bytes come for every number of
+//! workers. Start from [`Loader::new`] and [`Loader::epoch`]. It holds host memory only.
+
+mod epoch;
+mod order;
+mod queue;
+mod times;
+mod work;
+
+pub use epoch::Epoch;
+pub use times::LoaderTimes;
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::base::Seed;
+use crate::datasets::{Dataset, DatasetError};
+use epoch::Source;
+use queue::Pool;
+use times::Clock;
+use work::Work;
 
 /// How batches are loaded (`[loader]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +52,56 @@ impl Default for LoaderSpec {
     }
 }
 
+impl LoaderSpec {
+    /// Options for training: shuffled (or weighted), augmented.
+    pub fn training(&self, batch_size: usize, drop_last: bool, seed: Seed) -> LoaderOptions {
+        LoaderOptions {
+            spec: self.clone(),
+            batch_size,
+            drop_last,
+            shuffle: true,
+            augment: true,
+            max_batches: None,
+            seed,
+        }
+    }
+
+    /// Options for validation and testing: every row once, in the split's order, unchanged.
+    pub fn evaluation(&self, batch_size: usize) -> LoaderOptions {
+        LoaderOptions {
+            spec: Self {
+                weighted: false,
+                ..self.clone()
+            },
+            batch_size,
+            drop_last: false,
+            shuffle: false,
+            augment: false,
+            max_batches: None,
+            seed: Seed(0),
+        }
+    }
+}
+
+/// Everything that decides the batches of a [`Loader`], and the threads that make them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoaderOptions {
+    /// Workers, prefetch, persistent, weighted, cache.
+    pub spec: LoaderSpec,
+    /// Samples of a batch.
+    pub batch_size: usize,
+    /// Whether a last batch that is not full is left out.
+    pub drop_last: bool,
+    /// Whether rows come in a new random order in each epoch.
+    pub shuffle: bool,
+    /// Whether samples are augmented, where the dataset can.
+    pub augment: bool,
+    /// Cap on the batches of an epoch.
+    pub max_batches: Option<usize>,
+    /// The run's seed: order and augmentation.
+    pub seed: Seed,
+}
+
 /// Samples gathered for one step, in host memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
@@ -47,3 +116,97 @@ pub struct Batch {
     /// Row numbers in the dataset.
     pub rows: Vec<u32>,
 }
+
+/// Makes the batches of a split, epoch by epoch.
+pub struct Loader {
+    work: Arc<Work>,
+    pool: Mutex<Option<Pool>>,
+    clock: Arc<Clock>,
+}
+
+impl Loader {
+    /// A loader over `rows` (a split) of `dataset`. Starts no thread.
+    ///
+    /// # Errors
+    /// [`DatasetError::Mismatch`] for a batch size of 0, and for `weighted` on a dataset without classes.
+    pub fn new(
+        dataset: Arc<dyn Dataset>,
+        rows: Vec<u32>,
+        options: LoaderOptions,
+    ) -> Result<Self, DatasetError> {
+        if options.batch_size == 0 {
+            return Err(DatasetError::Mismatch(
+                "the batch size must be at least 1".to_owned(),
+            ));
+        }
+        if options.spec.weighted && dataset.labels().is_empty() {
+            return Err(DatasetError::Mismatch(
+                "`loader.weighted` needs a dataset with classes".to_owned(),
+            ));
+        }
+        if options.spec.cache {
+            dataset.keep_decoded();
+        }
+        Ok(Self {
+            work: Arc::new(Work::new(dataset, rows, options)),
+            pool: Mutex::new(None),
+            clock: Arc::default(),
+        })
+    }
+
+    /// Batches of an epoch.
+    pub fn steps_per_epoch(&self) -> usize {
+        self.work.batches()
+    }
+
+    /// The batches of epoch `epoch`, in order. Dropping it midway stops the threads (or sets them free, if persistent).
+    pub fn epoch(&self, epoch: u64) -> Epoch<'_> {
+        let plan = Arc::new(self.work.plan(epoch));
+        let workers = self.work.options.spec.workers;
+        if workers == 0 {
+            return Epoch::new(self, plan, Source::Here);
+        }
+        let kept = self.pool().take();
+        let pool = kept.unwrap_or_else(|| {
+            self.clock
+                .start(|| Pool::start(workers, &self.work, &self.clock))
+        });
+        pool.begin(Arc::clone(&plan));
+        Epoch::new(self, plan, Source::Threads(Some(pool)))
+    }
+
+    /// Gives a batch's memory back, to be filled again.
+    pub fn recycle(&self, batch: Batch) {
+        self.work.recycle(batch);
+    }
+
+    /// Waiting, working, start and stop times since the loader was made.
+    pub fn times(&self) -> LoaderTimes {
+        self.clock.read()
+    }
+
+    fn pool(&self) -> std::sync::MutexGuard<'_, Option<Pool>> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the threads for the next epoch, or ends them.
+    fn finish(&self, pool: Pool) {
+        if self.work.options.spec.persistent {
+            pool.abandon();
+            *self.pool() = Some(pool);
+        } else {
+            self.clock.stop(|| drop(pool));
+        }
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool().take() {
+            self.clock.stop(|| drop(pool));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,14 @@
 //! Owns [`LossSpec`], the list of all kinds. The differentiable operations are in [`crate::ops`]; what a batch means
 //! to a loss is in [`crate::tasks`].
 
+mod cross_entropy;
+mod mse;
+mod noise_mse;
+
+pub use cross_entropy::CrossEntropySpec;
+pub use mse::MseSpec;
+pub use noise_mse::NoiseMseSpec;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,35 +24,6 @@ pub enum LossSpec {
     CrossEntropy(CrossEntropySpec),
     /// Mean squared error of the noise that a diffusion model estimates.
     NoiseMse(NoiseMseSpec),
-}
-
-/// Mean squared error of predicted values.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct MseSpec {}
-
-/// Mean cross-entropy of predicted classes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct CrossEntropySpec {}
-
-/// Mean squared error of the estimated noise, with the cosine schedule of Nichol & Dhariwal (2021).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct NoiseMseSpec {
-    /// Diffusion steps T.
-    pub timesteps: usize,
-    /// Probability of training a sample without its class (classifier-free guidance).
-    pub label_dropout: f64,
-}
-
-impl Default for NoiseMseSpec {
-    fn default() -> Self {
-        Self {
-            timesteps: 1000,
-            label_dropout: 0.3,
-        }
-    }
 }
 
 impl LossSpec {

@@ -1,1 +1,129 @@
-//! (room doc)
+//! From text to a tree of values that know where they stand.
+//!
+//! Owns [`Manifest`] (the tree with its texts), [`typed`] (a section as a Rust type, with every mistake in its place)
+//! and [`explain`] (a mistake in the user's words). It knows TOML, the command line's overrides and no model's name:
+//! what sections mean is decided in [`crate::plan`].
+
+mod deserialize;
+mod error;
+mod locate;
+mod node;
+mod overrides;
+mod parse;
+
+pub use deserialize::Complaint;
+pub use error::explain;
+pub use locate::{Mistake, typed};
+pub use node::{Key, Node, Table, Value};
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::diag::{Failure, Source};
+
+/// Largest manifest that is read, in bytes. More is a mistaken file.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// A manifest as written, with the command line's overrides put in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// The file.
+    pub path: PathBuf,
+    /// The text of the file.
+    pub text: String,
+    /// The overrides (`--set`), as written.
+    pub sets: Vec<String>,
+    /// The tree.
+    pub root: Node,
+    /// The texts that places point into: the file, then the overrides.
+    pub sources: Arc<[Source]>,
+}
+
+/// Reads a manifest and puts the overrides `sets` (`path=value`) into it.
+///
+/// # Errors
+/// A file that cannot be read, is no text or no TOML, and overrides that cannot be understood: all of them at once.
+pub fn load(path: &Path, sets: &[String]) -> Result<Manifest, Failure> {
+    let text = read(path).map_err(|(title, help)| Failure::plain(title, Some(help)))?;
+    Manifest::new(path, text, sets)
+}
+
+impl Manifest {
+    /// Makes a manifest of a text.
+    ///
+    /// # Errors
+    /// As [`load`], but for the file.
+    pub fn new(path: &Path, text: String, sets: &[String]) -> Result<Self, Failure> {
+        let sources = sources(path, &text, sets);
+        let mut mistakes = Vec::new();
+        let mut root = match parse::parse(&text, 0) {
+            Ok(root) => root,
+            Err(found) => return Err(Failure::new(found, sources)),
+        };
+        for (number, set) in sets.iter().enumerate() {
+            mistakes.extend(
+                overrides::apply(&mut root, set, number + 1)
+                    .err()
+                    .unwrap_or_default(),
+            );
+        }
+        if !mistakes.is_empty() {
+            return Err(Failure::new(mistakes, sources));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            text,
+            sets: sets.to_vec(),
+            root,
+            sources,
+        })
+    }
+
+    /// The folder of the file; its paths are relative to it.
+    pub fn folder(&self) -> &Path {
+        match self.path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        }
+    }
+}
+
+fn sources(path: &Path, text: &str, sets: &[String]) -> Arc<[Source]> {
+    let file = Source {
+        path: path.display().to_string(),
+        text: text.to_owned(),
+    };
+    let overrides = sets.iter().map(|set| Source {
+        path: overrides::SOURCE.to_owned(),
+        text: set.clone(),
+    });
+    std::iter::once(file).chain(overrides).collect()
+}
+
+fn read(path: &Path) -> Result<String, (String, String)> {
+    let shown = path.display();
+    let cannot = |error: std::io::Error| {
+        let title = match error.kind() {
+            std::io::ErrorKind::NotFound => format!("there is no manifest `{shown}`"),
+            std::io::ErrorKind::IsADirectory => format!("`{shown}` is a folder, not a manifest"),
+            std::io::ErrorKind::InvalidData => format!("`{shown}` is not UTF-8 text"),
+            _ => format!("cannot read `{shown}`: {error}"),
+        };
+        (
+            title,
+            "a manifest is a TOML file, for example `experiments/quickstart.toml`".to_owned(),
+        )
+    };
+    let metadata = std::fs::metadata(path).map_err(cannot)?;
+    if metadata.is_dir() {
+        return Err(cannot(std::io::ErrorKind::IsADirectory.into()));
+    }
+    if metadata.len() > MAX_BYTES {
+        let title = format!(
+            "`{shown}` is too large for a manifest ({} bytes)",
+            metadata.len()
+        );
+        return Err((title, format!("manifests have at most {MAX_BYTES} bytes")));
+    }
+    std::fs::read_to_string(path).map_err(cannot)
+}

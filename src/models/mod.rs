@@ -5,8 +5,8 @@
 mod mlp;
 mod unet;
 
-pub use mlp::MlpSpec;
-pub use unet::DdpmUnetSpec;
+pub use mlp::{Mlp, MlpActivation, MlpSpec};
+pub use unet::{DdpmUnetSpec, Unet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,4 +32,17 @@ impl ModelSpec {
             Self::DdpmUnet(_) => "ddpm-unet",
         }
     }
+
+    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    pub fn check(&self) -> Vec<String> {
+        match self {
+            Self::Mlp(spec) => spec.check(),
+            Self::DdpmUnet(spec) => spec.check(),
+        }
+    }
 }
+
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
+mod reference;

@@ -10,18 +10,55 @@
 //! Sums are split by shape, never by the number of threads, and added in a fixed order, so that results do not
 //! depend on how many threads ran.
 
+mod activation;
+mod add;
+mod attention;
+pub mod chunks;
+mod concat;
+mod conv2d;
+mod cross_entropy;
+mod dropout;
+mod embedding;
+pub mod gemm;
+mod group_norm;
+mod layer_norm;
 mod layout;
+mod linear;
+pub mod math;
+mod mse;
+pub mod parallel;
 mod parameter;
 mod pass;
+mod scratch;
 mod shape;
+mod silu;
 pub mod simd;
+#[cfg(test)]
+pub(crate) mod testing;
+mod update;
+mod upsample;
 mod var;
 mod work;
 
+pub use activation::Activation;
+pub use add::{AddKernel, add, add_silu};
+pub use attention::{AttentionKernel, AttentionSize, attention};
+pub use concat::{ConcatKernel, concat};
+pub use conv2d::{Conv2dKernel, Conv2dOptions, Conv2dSize, conv2d};
+pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
+pub use dropout::{DropoutKernel, Mask, dropout};
+pub use embedding::{EmbeddingKernel, embedding};
+pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
+pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
+pub use linear::{LinearKernel, LinearSize, linear};
+pub use mse::{MseKernel, mse};
 pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
 pub use shape::Shape;
+pub use silu::{SiluKernel, silu};
+pub use update::{AdamStep, SgdStep, UpdateKernel};
+pub use upsample::{UpsampleKernel, upsample_bilinear};
 pub use var::Var;
 pub use work::Work;
 
@@ -58,6 +95,14 @@ pub enum OpError {
 }
 
 impl OpError {
+    /// What the default body of a kernel answers: device `D` has none for `op`.
+    pub fn unsupported<D: Backend>(op: &'static str) -> Self {
+        Self::Unsupported {
+            op,
+            device: D::NAME,
+        }
+    }
+
     /// A shape error of operation `op`.
     pub fn shape(op: &'static str, message: impl Into<String>) -> Self {
         Self::Shape {
@@ -68,7 +113,24 @@ impl OpError {
 }
 
 /// Every kernel that models need, on one device. Each operation's folder adds its trait to this list.
-pub trait Kernels: Backend {}
+pub trait Kernels:
+    Backend
+    + AddKernel
+    + AttentionKernel
+    + ConcatKernel
+    + Conv2dKernel
+    + CrossEntropyKernel
+    + DropoutKernel
+    + EmbeddingKernel
+    + GroupNormKernel
+    + LayerNormKernel
+    + LinearKernel
+    + MseKernel
+    + SiluKernel
+    + UpdateKernel
+    + UpsampleKernel
+{
+}
 
 impl Kernels for dfdx::tensor::Cpu {}
 #[cfg(feature = "cuda")]

@@ -1,5 +1,9 @@
 //! [`Pass`]: one forward pass, recorded or not, and [`Grads`]: what its backward gives.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Weak;
+
 use dfdx::shapes::Rank0;
 use dfdx::tensor::{Gradients, OwnedTape, PutTape, SplitTape, Storage, Tape, Tensor, Trace};
 use dfdx::tensor_ops::Backward;
@@ -16,8 +20,12 @@ use crate::device::{Backend, Buffer, DeviceError};
 pub struct Pass<D: Backend> {
     device: D,
     tape: Option<OwnedTape<f32, D>>,
+    /// What went wrong in a backward closure: dfdx's tape can only carry the device's own error type.
+    failure: Rc<RefCell<Option<OpError>>>,
     dropout: Option<ChaCha8Rng>,
     work: Work,
+    /// The memory of every recorded result, to see what is still held.
+    recorded: Vec<(Weak<Buffer<D>>, usize)>,
 }
 
 impl<D: Backend> Pass<D> {
@@ -46,8 +54,10 @@ impl<D: Backend> Pass<D> {
         Self {
             device: device.clone(),
             tape: None,
+            failure: Rc::default(),
             dropout: None,
             work: Work::default(),
+            recorded: Vec::new(),
         }
     }
 
@@ -78,11 +88,21 @@ impl<D: Backend> Pass<D> {
         self.work
     }
 
+    /// Bytes of the recorded results that are held now: after the forward pass, the activations that backward needs.
+    ///
+    /// Results of operations only: not inputs, and not what an operation keeps beside its result.
+    pub fn held_bytes(&self) -> u64 {
+        let held = self.recorded.iter();
+        let values = held.filter(|(memory, _)| memory.strong_count() > 0);
+        values.map(|(_, len)| (len * size_of::<f32>()) as u64).sum()
+    }
+
     /// Ends an operation: counts its `work`, wraps `data` as its result and, when recording and `inputs` need it,
     /// puts `backward` on the tape.
     ///
     /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of
-    /// its inputs, one after another: two inputs may be one `Var`.
+    /// its inputs, one after another: two inputs may be one `Var`. After an error the rest of the tape is skipped and
+    /// [`Pass::backward`] returns it.
     pub fn finish<F>(
         &mut self,
         work: Work,
@@ -92,7 +112,7 @@ impl<D: Backend> Pass<D> {
         backward: F,
     ) -> Result<Var<D>, OpError>
     where
-        F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<(), D::Err> + 'static,
+        F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<(), OpError> + 'static,
     {
         let needs_grad = inputs.iter().any(|input| input.needs_grad());
         let records = needs_grad && self.tape.is_some();
@@ -100,20 +120,26 @@ impl<D: Backend> Pass<D> {
         self.work.forward += work.forward;
         if let (true, Some(tape)) = (records, &mut self.tape) {
             self.work.backward += work.backward;
+            self.recorded.push((output.memory(), output.shape().len()));
             let (device, token, len) = (
                 self.device.clone(),
                 output.token().clone(),
                 output.shape().len(),
             );
+            let failure = Rc::clone(&self.failure);
             tape.add_backward_op(move |gradients| {
-                let grad_output = take(gradients, &device, &token, len)?;
-                backward(
-                    &mut GradSlots {
-                        device: &device,
-                        gradients,
-                    },
-                    &grad_output,
-                )
+                if failure.borrow().is_none() {
+                    let grad_output = take(gradients, &device, &token, len)?;
+                    let done = backward(
+                        &mut GradSlots {
+                            device: &device,
+                            gradients,
+                        },
+                        &grad_output,
+                    );
+                    *failure.borrow_mut() = done.err();
+                }
+                Ok(())
             });
         }
         Ok(output)
@@ -123,7 +149,7 @@ impl<D: Backend> Pass<D> {
     /// accumulated micro-steps).
     ///
     /// # Errors
-    /// [`OpError::NotRecorded`] when the pass does not record.
+    /// [`OpError::NotRecorded`] when the pass does not record; else the first error of a backward kernel.
     pub fn backward(self, loss: &Var<D>, seed: f32) -> Result<Grads<D>, OpError> {
         let device = self.device;
         let mut tape = self.tape.ok_or(OpError::NotRecorded)?;
@@ -146,6 +172,9 @@ impl<D: Backend> Pass<D> {
             .put_tape(tape)
             .try_backward()
             .map_err(DeviceError::from_dfdx::<D>)?;
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
         Ok(Grads { device, inner })
     }
 }
@@ -163,8 +192,10 @@ impl<D: Backend> GradSlots<'_, D> {
     }
 
     /// The gradient of `var`, zeros at first, to add to.
-    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, D::Err> {
-        slot(self.gradients, self.device, var.token(), var.shape().len())
+    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
+        let len = var.shape().len();
+        Ok(slot(self.gradients, self.device, var.token(), len)
+            .map_err(DeviceError::from_dfdx::<D>)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Var`]: device memory with a shape, and its key on dfdx's tape.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use dfdx::tensor::Tensor;
 
@@ -124,6 +124,11 @@ impl<D: Backend> Var<D> {
     /// Copies the values to the host; forces a device sync.
     pub fn to_host(&self, device: &D) -> Result<Vec<f32>, DeviceError> {
         device.download(&self.data)
+    }
+
+    /// A look at the memory that does not keep it.
+    pub(super) fn memory(&self) -> Weak<Buffer<D>> {
+        Arc::downgrade(&self.data)
     }
 
     pub(super) fn token(&self) -> &Token<D> {

@@ -1,10 +1,31 @@
 //! Optimizers, learning-rate schedules, gradient clipping, weight averages: one file each, with the `Spec`s.
 //!
-//! Owns [`OptimizerSpec`] and [`ScheduleSpec`]. The kernels are in [`crate::ops`]; when they are called is decided in
-//! [`crate::train`].
+//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`]. The kernels are in [`crate::ops`];
+//! when they are called is decided in [`crate::train`].
+
+mod adam;
+mod check;
+mod clip;
+mod ema;
+mod schedule;
+mod sgd;
+#[cfg(test)]
+mod testing;
+mod walk;
+
+pub use adam::AdamSpec;
+pub use check::RangeError;
+pub use clip::clip_global_norm;
+pub use ema::{Ema, EmaSpec};
+pub use schedule::{ConstantSpec, CosineSpec, ScheduleSpec, WarmUpSpec};
+pub use sgd::SgdSpec;
+pub use walk::for_each_parameter;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::device::Backend;
+use crate::ops::{Grads, Kernels, Module, OpError};
 
 /// An optimizer as a manifest describes it (`train.optimizer`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,56 +38,6 @@ pub enum OptimizerSpec {
     AdamW(AdamSpec),
     /// Stochastic gradient descent with momentum.
     Sgd(SgdSpec),
-}
-
-/// Settings of Adam and AdamW.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct AdamSpec {
-    /// Learning rate.
-    pub lr: f64,
-    /// Decay of the mean of gradients and of their squares.
-    pub betas: [f64; 2],
-    /// Added to the root of the mean square.
-    pub eps: f64,
-    /// Weight decay.
-    pub weight_decay: f64,
-}
-
-impl Default for AdamSpec {
-    fn default() -> Self {
-        Self {
-            lr: 1e-3,
-            betas: [0.9, 0.999],
-            eps: 1e-8,
-            weight_decay: 0.0,
-        }
-    }
-}
-
-/// Settings of SGD.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct SgdSpec {
-    /// Learning rate.
-    pub lr: f64,
-    /// Momentum.
-    pub momentum: f64,
-    /// Nesterov's momentum.
-    pub nesterov: bool,
-    /// Weight decay, an L2 term of the gradient.
-    pub weight_decay: f64,
-}
-
-impl Default for SgdSpec {
-    fn default() -> Self {
-        Self {
-            lr: 1e-2,
-            momentum: 0.0,
-            nesterov: false,
-            weight_decay: 0.0,
-        }
-    }
 }
 
 impl Default for OptimizerSpec {
@@ -87,83 +58,67 @@ impl OptimizerSpec {
             Self::Sgd(_) => "sgd",
         }
     }
-}
 
-/// How the learning rate changes (`train.schedule`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum ScheduleSpec {
-    /// The same rate throughout, after the warm-up.
-    Constant(ConstantSpec),
-    /// Down along half a cosine, after the warm-up.
-    Cosine(CosineSpec),
-}
-
-impl Default for ScheduleSpec {
-    fn default() -> Self {
-        Self::Constant(ConstantSpec::default())
+    /// The full learning rate, which a schedule lowers.
+    pub fn lr(&self) -> f64 {
+        match self {
+            Self::Adam(spec) | Self::AdamW(spec) => spec.lr,
+            Self::Sgd(spec) => spec.lr,
+        }
     }
-}
 
-impl ScheduleSpec {
-    /// Every kind.
-    pub const KINDS: [&'static str; 2] = ["constant", "cosine"];
-}
+    /// Every value that is out of range.
+    pub fn check(&self) -> Vec<RangeError> {
+        match self {
+            Self::Adam(spec) | Self::AdamW(spec) => spec.check(),
+            Self::Sgd(spec) => spec.check(),
+        }
+    }
 
-/// A constant learning rate.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct ConstantSpec {
-    /// Linear warm-up before it.
-    pub warm_up: Option<WarmUpSpec>,
-}
-
-/// A learning rate along half a cosine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct CosineSpec {
-    /// The rate at the end.
-    pub min_lr: f64,
-    /// Epochs from the full rate to `min-lr`; without it, all epochs after the warm-up.
-    pub epochs: Option<usize>,
-    /// Linear warm-up before it.
-    pub warm_up: Option<WarmUpSpec>,
-}
-
-/// A linear rise of the learning rate, stepped per epoch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct WarmUpSpec {
-    /// Epochs until the full rate.
-    pub epochs: usize,
-    /// Share of the full rate in the first epoch.
-    pub from: f64,
-}
-
-impl Default for WarmUpSpec {
-    fn default() -> Self {
-        Self {
-            epochs: 10,
-            from: 0.01,
+    /// The optimizer, its state still empty.
+    pub fn build<D: Kernels>(&self) -> Optimizer<D> {
+        match self {
+            Self::Adam(spec) => Optimizer::Adam(adam::Adam::coupled(spec)),
+            Self::AdamW(spec) => Optimizer::Adam(adam::Adam::decoupled(spec)),
+            Self::Sgd(spec) => Optimizer::Sgd(sgd::Sgd::new(spec)),
         }
     }
 }
 
-/// Exponential moving average of the weights (`train.ema`), used for validation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct EmaSpec {
-    /// Decay after each optimizer step.
-    pub decay: f64,
-    /// Whether the decay after n steps is `min(decay, (1+n)/(10+n))`.
-    pub warm_up: bool,
+/// Changes parameters along their gradients, and keeps what it has to remember between steps.
+///
+/// State belongs to the parameters by their order in the walk of [`Module::visit`], which a model never changes.
+#[derive(Debug)]
+pub enum Optimizer<D: Backend> {
+    /// Adam or `AdamW`.
+    Adam(adam::Adam<D>),
+    /// SGD.
+    Sgd(sgd::Sgd<D>),
 }
 
-impl Default for EmaSpec {
-    fn default() -> Self {
-        Self {
-            decay: 0.9999,
-            warm_up: false,
+impl<D: Kernels> Optimizer<D> {
+    /// One step for all parameters of `module`, with learning rate `lr`.
+    ///
+    /// # Errors
+    /// [`OpError::Shared`] while a recorded pass still holds a parameter.
+    pub fn step(
+        &mut self,
+        module: &mut dyn Module<D>,
+        grads: &mut Grads<D>,
+        lr: f64,
+    ) -> Result<(), OpError> {
+        match self {
+            Self::Adam(adam) => adam.step(module, grads, lr),
+            Self::Sgd(sgd) => sgd.step(module, grads, lr),
         }
+    }
+
+    /// Bytes that the state takes once a step is done, for `parameters` values.
+    pub fn state_bytes(&self, parameters: u64) -> u64 {
+        let values = match self {
+            Self::Adam(_) => 2 * parameters,
+            Self::Sgd(sgd) => u64::from(sgd.has_momentum()) * parameters,
+        };
+        values * size_of::<f32>() as u64
     }
 }

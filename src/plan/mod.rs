@@ -1,12 +1,209 @@
 //! From a manifest to all of its cells, and whether they can run.
 //!
-//! Owns [`CellSpec`], the resolved cell that a worker reads back, and the sections that rooms above read. It runs
-//! nothing, generates nothing and draws nothing.
+//! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that rooms above read. It
+//! runs nothing, generates nothing and draws nothing. Start at [`Plan::new`]; the way is
+//! `homes` (paths) → `matrix` (axes) → `rows` (choices) → `resolve` (typed units) → `planned` (cells), with `ranges` and
+//! `check` for what types cannot say and `identity` for hashes.
 
+mod assign;
 mod axis_info;
 mod cell;
+mod check;
+mod facts;
+mod head;
+mod homes;
+mod identity;
+mod key;
+mod matrix;
+mod memo;
+mod only;
+mod planned;
+mod ranges;
+mod resolve;
+mod results_root;
+mod rows;
 mod settings;
+mod validate;
+mod world;
 
 pub use axis_info::{AxisInfo, AxisKind};
 pub use cell::{Algorithm, CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec};
-pub use settings::{LimitsSpec, MeasureSpec, ReportSpec};
+pub use check::Feasibility;
+pub use only::Only;
+pub use planned::PlannedCell;
+pub use results_root::{namesakes, results_root};
+pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
+pub use world::{Facts, Unknown, World};
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::diag::{Diagnostic, Failure};
+use crate::manifest::Manifest;
+
+use matrix::Matrix;
+use only::Selection;
+use planned::Resolver;
+use resolve::Written;
+
+/// How to plan.
+#[derive(Debug, Clone, Default)]
+pub struct PlanOptions {
+    /// Cells to choose; all without it. The others stay in the plan.
+    pub only: Option<Only>,
+    /// Name of the results folder, if not the manifest's (`run --as NAME`).
+    pub results_name: Option<String>,
+}
+
+/// All cells of a manifest. They are resolved when they are asked for, so a million of them cost nothing.
+#[derive(Debug)]
+pub struct Plan {
+    /// `name`.
+    pub name: String,
+    /// `title`; the name where there is none.
+    pub title: String,
+    /// `question`.
+    pub question: Option<String>,
+    /// Name of the manifest whose recommendations this one tests.
+    pub follows: Option<String>,
+    /// The axes, in manifest order; `matrix` first where there are several matrices.
+    pub axes: Vec<AxisInfo>,
+    /// What each variant sets, by long path.
+    pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
+    /// `[measure]` (cells carry their own, which an axis may change).
+    pub measure: MeasureSpec,
+    /// `[report]`.
+    pub report: ReportSpec,
+    /// `[compare]`.
+    pub compare: CompareSpec,
+    /// `[cost]`.
+    pub cost: CostSpec,
+    /// The manifest's text, the command line's overrides above it as comments.
+    pub manifest_text: String,
+    /// The manifest's path, as given.
+    pub manifest_path: PathBuf,
+    /// Folder of the results: `reports/<name>`, absolute.
+    pub results_folder: PathBuf,
+    /// What is worth a look; drawn by [`Failure::render_each`].
+    pub warnings: Failure,
+    written: Written,
+    matrices: Vec<Matrix>,
+    count: usize,
+    selection: Option<Selection>,
+    world: World,
+}
+
+impl Plan {
+    /// Plans a manifest.
+    ///
+    /// # Errors
+    /// Every mistake in the manifest, and in `options.only`.
+    pub fn new(manifest: &Manifest, world: &World, options: PlanOptions) -> Result<Self, Failure> {
+        let mut mistakes = Vec::new();
+        let mut warnings = Vec::new();
+        let mut plan = head::read(manifest, world, &options, &mut mistakes, &mut warnings);
+        validate::sections(&plan, &mut mistakes);
+        validate::cells(&plan, &mut mistakes);
+        validate::references(&plan, &mut mistakes, &mut warnings);
+        if !mistakes.is_empty() {
+            return Err(Failure::new(mistakes, manifest.sources.clone()));
+        }
+        plan.count = plan.matrices.iter().map(Matrix::count).sum();
+        if plan.count == 0 {
+            let empty = Diagnostic::error("the matrix has no cells: `exclude` leaves nothing");
+            return Err(Failure::new(vec![empty], manifest.sources.clone()));
+        }
+        plan.measure = plan
+            .written
+            .plain("measure", std::iter::empty())
+            .unwrap_or_default();
+        plan.selection = options
+            .only
+            .map(|only| only.select(&plan.axes))
+            .transpose()?;
+        plan.warnings = Failure::new(warnings, manifest.sources.clone());
+        Ok(plan)
+    }
+
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are no cells; a plan always has one.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Every cell, in row order: by matrix, then by the axes in their order, numbers by size and anything else as listed.
+    pub fn cells(&self) -> Cells<'_> {
+        Cells {
+            plan: self,
+            next_matrix: 0,
+            current: None,
+            left: self.count,
+        }
+    }
+
+    /// Whether `--only` chose the cell.
+    pub fn is_selected(&self, cell: &PlannedCell) -> bool {
+        self.selection
+            .as_ref()
+            .is_none_or(|selection| selection.holds(&cell.axes))
+    }
+
+    fn checkpoint_folder(&self, cell_hash: &str) -> PathBuf {
+        self.results_folder.join("checkpoints").join(cell_hash)
+    }
+}
+
+/// The cells of a plan, made one after the other.
+pub struct Cells<'a> {
+    plan: &'a Plan,
+    next_matrix: usize,
+    current: Option<(Resolver<'a>, rows::Choices<'a>)>,
+    left: usize,
+}
+
+impl Cells<'_> {
+    /// Leaves out the next `count` cells without resolving them.
+    #[must_use]
+    pub fn after(mut self, count: usize) -> Self {
+        for _ in 0..count {
+            if self.choice().is_none() {
+                break;
+            }
+        }
+        self
+    }
+
+    fn choice(&mut self) -> Option<Vec<u32>> {
+        loop {
+            if let Some((_, choices)) = &mut self.current
+                && let Some(choice) = choices.next()
+            {
+                self.left = self.left.saturating_sub(1);
+                return Some(choice);
+            }
+            let matrix = self.plan.matrices.get(self.next_matrix)?;
+            self.next_matrix += 1;
+            self.current = Some((Resolver::new(self.plan, matrix), matrix.choices()));
+        }
+    }
+}
+
+impl Iterator for Cells<'_> {
+    type Item = PlannedCell;
+
+    fn next(&mut self) -> Option<PlannedCell> {
+        let choice = self.choice()?;
+        let (resolver, _) = self.current.as_mut()?;
+        Some(resolver.cell(&choice))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Cells<'_> {}

@@ -1,4 +1,6 @@
-//! The sections whose rooms lie above: what to measure, when to give up, what to report.
+//! The sections whose rooms lie above: what to measure, when to give up, what to report, compare and charge.
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,6 +57,42 @@ impl Default for ReportSpec {
         Self {
             templates: vec!["summary".into()],
             baseline: None,
+        }
+    }
+}
+
+/// What a comparison is about (`[compare]`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CompareSpec {
+    /// Axis that is the treatment: its values may differ in work, and their ratio is called a ratio of treatments.
+    pub treatment: Option<String>,
+    /// Value of the treatment that the others are compared with.
+    pub baseline: Option<String>,
+    /// Largest relative difference of a column of `runs.csv` that still counts as equal.
+    pub tolerance: BTreeMap<String, f64>,
+    /// Smallest ratio of times that matters, less 1 (0.02 is 2 %).
+    pub threshold: Option<f64>,
+}
+
+/// What computing costs (`[cost]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CostSpec {
+    /// Price of a core for an hour.
+    pub core_hour: Option<f64>,
+    /// Price of a GPU for an hour.
+    pub gpu_hour: Option<f64>,
+    /// Currency of the prices.
+    pub currency: String,
+}
+
+impl Default for CostSpec {
+    fn default() -> Self {
+        Self {
+            core_hour: None,
+            gpu_hour: None,
+            currency: "EUR".to_owned(),
         }
     }
 }

@@ -1,1 +1,15 @@
-//! (room doc)
+//! Run events + plan + store → results files.
+//!
+//! Owns [`Recorder`], the sink that keeps every finished run in the store at once and writes the CSV files, their view,
+//! every ten seconds, on interruption and at the end. It draws nothing and starts nothing.
+
+mod failures;
+mod plan_file;
+mod recorder;
+mod row;
+mod view;
+
+pub use plan_file::spec_difference;
+pub use recorder::{RecordError, Recorder};
+pub use row::Disagreement;
+pub use view::View;

@@ -14,6 +14,7 @@ mod intervals;
 mod plan_file;
 mod read;
 mod rows;
+pub mod store;
 mod table;
 #[cfg(test)]
 mod tests;

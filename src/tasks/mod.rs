@@ -1,1 +1,105 @@
-//! (room doc)
+//! What a step means: from a batch to gradients and a loss, from a split to metrics. One file per meaning.
+//!
+//! Owns [`Task`], what the training loop calls, and [`build`], which finds the task of a model, a loss and a dataset.
+//! Most tasks are an `Objective` under [`backprop`]; an algorithm that makes its gradients in another way, or needs
+//! several forward passes, implements [`Task`] itself. When a step is taken is decided in [`crate::train`].
+//!
+//! All random numbers of a step are drawn on the host from streams at the step's place, so that they depend neither
+//! on the order of batches nor on threads.
+
+mod backprop;
+mod classification;
+mod error;
+mod regression;
+mod score;
+
+pub use error::TaskError;
+pub use score::Score;
+
+use crate::base::Seed;
+use crate::datasets::{Features, Target};
+use crate::loader::Batch;
+use crate::losses::LossSpec;
+use crate::measure::Stopwatch;
+use crate::models::ModelSpec;
+use crate::ops::{Grads, Kernels, Module, OpError, Var, Work};
+use backprop::Backprop;
+
+/// A model with its meaning: what the training loop trains.
+pub trait Task<D: Kernels> {
+    /// The parameters.
+    fn module(&mut self) -> &mut dyn Module<D>;
+
+    /// The gradients of one micro-step, added to `sum` where earlier micro-steps of the same step gave one.
+    ///
+    /// Ends its phases on `watch`. `share` is the batch's part of the step's samples: the weight of its gradients.
+    ///
+    /// # Errors
+    /// Whatever an operation answers; the task can go on being used.
+    fn gradients(
+        &mut self,
+        batch: Batch,
+        place: Place,
+        share: f32,
+        sum: Option<Grads<D>>,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Micro<D>, OpError>;
+
+    /// Adds the loss and the metrics of a batch to `score`; batch `index` of its split, whose noise is always the same.
+    fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
+}
+
+/// Where in training a micro-step stands: the place of its random streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Epoch, from 0.
+    pub epoch: u64,
+    /// Micro-step in the epoch, from 0.
+    pub step: u64,
+}
+
+/// What a micro-step gives.
+pub struct Micro<D: Kernels> {
+    /// Gradients, with those of earlier micro-steps.
+    pub grads: Grads<D>,
+    /// The batch's mean loss, one value.
+    pub loss: Var<D>,
+    /// Arithmetic of the batch.
+    pub work: Work,
+    /// Bytes of activations held at the end of the forward pass.
+    pub activation_bytes: u64,
+}
+
+/// What [`build`] makes a task from.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskParts<'a> {
+    /// The model.
+    pub model: &'a ModelSpec,
+    /// The loss.
+    pub loss: &'a LossSpec,
+    /// The form of a sample's features.
+    pub features: Features,
+    /// The form of a sample's target.
+    pub target: Target,
+    /// Seed of weights, noise and dropout.
+    pub seed: Seed,
+}
+
+/// The task of a model, a loss and a dataset, the model with initial weights.
+///
+/// # Errors
+/// [`TaskError::Misfit`] when they do not fit each other, [`TaskError::Op`] when the device fails.
+pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Task<D>>, TaskError> {
+    match (parts.model, parts.loss, parts.target) {
+        (ModelSpec::Mlp(model), LossSpec::Mse(loss), Target::Values { len }) => {
+            let objective = regression::Regression::new(device, model, loss, parts, len)?;
+            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+        }
+        (ModelSpec::Mlp(model), LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
+            let objective =
+                classification::Classification::new(device, model, loss, parts, classes)?;
+            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+        }
+        _ => Err(TaskError::misfit(parts)),
+    }
+}

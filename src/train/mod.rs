@@ -1,1 +1,100 @@
-//! (room doc)
+//! One run, inside the worker: from an [`Order`] to events. The loop as prose.
+//!
+//! Owns [`run`]. `setup.rs` opens the data and builds what is needed, `session.rs` is the loop, `epoch.rs` one pass
+//! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `stopping.rs` decides when to
+//! stop, `log.rs` keeps facts and times. It writes nothing but the checkpoint that the cell asks for, and draws
+//! nothing: whoever called [`run`] hands the events on.
+
+mod epoch;
+mod error;
+mod evaluation;
+mod learner;
+mod log;
+mod session;
+mod setup;
+mod steps;
+mod stopping;
+#[cfg(test)]
+mod tests;
+mod weights;
+
+use std::time::Instant;
+
+use crate::base::build_info::{Arithmetic, code_hash};
+use crate::device::DeviceKind;
+use crate::event::{Event, Order, PROTOCOL_VERSION};
+use crate::ops::{self, DeviceJob, Kernels};
+use crate::plan::CellSpec;
+use error::TrainError;
+use session::Outcome;
+
+/// Trains the order's cell, telling `emit` everything, from [`Event::Hello`] to [`Event::Finished`] or
+/// [`Event::Failed`]. Never panics on bad input.
+///
+/// The calling thread becomes one of the threads that compute, if it is not already one of a pool's.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the order is the run's own from here on"
+)]
+pub fn run(order: Order<CellSpec>, emit: &mut dyn FnMut(Event)) {
+    let start = Instant::now();
+    let arithmetic = match order.cell.train.device {
+        DeviceKind::Cpu => Arithmetic::Cpu,
+        DeviceKind::Cuda(_) => Arithmetic::Gpu,
+    };
+    emit(Event::Hello {
+        protocol: PROTOCOL_VERSION,
+        code_hash: code_hash(arithmetic),
+    });
+    let end = match train(&order, start, emit) {
+        Ok(outcome) => Event::Finished {
+            facts: Box::new(outcome.facts),
+            times: Box::new(outcome.times),
+        },
+        Err(error) => Event::Failed {
+            status: error.status(),
+            reason: error.to_string(),
+        },
+    };
+    emit(end);
+}
+
+fn train(
+    order: &Order<CellSpec>,
+    start: Instant,
+    emit: &mut dyn FnMut(Event),
+) -> Result<Outcome, TrainError> {
+    if order.protocol != PROTOCOL_VERSION {
+        return Err(TrainError::Protocol(order.protocol));
+    }
+    join_pool(order.cell.train.threads);
+    let device = order.cell.train.device;
+    ops::run_on(device, Job { order, start, emit })?
+}
+
+struct Job<'a> {
+    order: &'a Order<CellSpec>,
+    start: Instant,
+    emit: &'a mut dyn FnMut(Event),
+}
+
+impl DeviceJob for Job<'_> {
+    type Output = Result<Outcome, TrainError>;
+
+    fn run<D: Kernels>(self, device: D) -> Self::Output {
+        setup::set_up(&device, self.order, self.start)?.train(self.emit)
+    }
+}
+
+/// Makes this thread the first of a pool of `threads` (of rayon's default number without one).
+///
+/// Kernels called from outside a pool pay a wake-up of sleeping threads at every call. A thread that is already in a
+/// pool stays there: results do not depend on the number of threads.
+fn join_pool(threads: Option<usize>) {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .use_current_thread()
+        .build();
+    // The pool belongs to this thread from now on; the handle would only let others send it work.
+    drop(pool);
+}

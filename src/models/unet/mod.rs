@@ -1,32 +1,154 @@
-//! DDPM U-Net.
+//! The class-conditional U-Net of the DDPM workload: it estimates the noise in an image.
+//!
+//! [`DdpmUnetSpec`] describes and builds it, [`Unet`] is the model; blocks, levels and embeddings are in files of
+//! their own. Inside, images are `(B, H, W, C)`.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+mod attention_block;
+mod block;
+mod embedding;
+mod level;
+mod spec;
 
-/// The class-conditional U-Net of the DDPM workload: three levels, attention at the lowest resolution.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct DdpmUnetSpec {
-    /// Channels at the highest resolution; the levels have 1, 2 and 4 times as many.
-    pub base_channels: usize,
-    /// Width of the time and class embeddings.
-    pub embed: usize,
-    /// Attention heads.
-    pub heads: usize,
-    /// Groups of each group norm.
-    pub groups: usize,
-    /// Probability of dropout inside residual blocks.
-    pub dropout: f64,
+pub use spec::DdpmUnetSpec;
+
+use self::block::BlockOptions;
+use self::embedding::{Conditioning, TimeMlp};
+use self::level::{Level, Middle};
+use crate::device::Backend;
+use crate::layers::{Conv2d, Embedding, GroupNorm, Init};
+use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+
+/// A U-Net; see [`DdpmUnetSpec`].
+///
+/// Down: levels of two residual blocks and, where wanted, attention; one skip per level, taken before a convolution
+/// halves the resolution. Then the middle, and up: `[h, skip]`, a level, bilinear ×2 and a convolution. Every residual
+/// block gets the time and the class.
+///
+/// # Source
+/// Ho et al. 2020 (DDPM) with the arrangement of founding report 003; names as in the PyTorch model of that report.
+#[derive(Debug)]
+pub struct Unet<D: Backend> {
+    time_mlp: TimeMlp<D>,
+    class_embed: Embedding<D>,
+    conv_in: Conv2d<D>,
+    down: Vec<Level<D>>,
+    mid: Middle<D>,
+    up: Vec<Level<D>>,
+    norm_out: GroupNorm<D>,
+    conv_out: Conv2d<D>,
+    spec: DdpmUnetSpec,
 }
 
-impl Default for DdpmUnetSpec {
-    fn default() -> Self {
-        Self {
-            base_channels: 64,
-            embed: 256,
-            heads: 4,
-            groups: 8,
-            dropout: 0.1,
+impl DdpmUnetSpec {
+    /// The model with initial values from `init`, for images of `image_channels`; label `classes` stands for "no class".
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] with what [`DdpmUnetSpec::check`] finds.
+    pub fn build<D: Kernels>(
+        &self,
+        init: &mut Init<'_, D>,
+        image_channels: usize,
+        classes: usize,
+    ) -> Result<Unet<D>, OpError> {
+        let mistakes = self.check();
+        if !mistakes.is_empty() {
+            return Err(OpError::shape("ddpm-unet", mistakes.join("; ")));
         }
+        let options = BlockOptions {
+            embed: self.embed,
+            groups: self.groups,
+            heads: self.heads,
+            dropout: self.dropout as f32,
+        };
+        let (base, lowest) = (self.base_channels, *self.widths().last().unwrap_or(&0));
+        let (down, up) = (self.levels_down(), self.levels_up());
+        Ok(Unet {
+            time_mlp: TimeMlp::new(init, self.embed)?,
+            class_embed: Embedding::new(init, classes + 1, self.embed)?,
+            conv_in: Conv2d::same(init, image_channels, base)?,
+            down: down
+                .into_iter()
+                .map(|size| Level::down(init, size, options))
+                .collect::<Result<_, _>>()?,
+            mid: Middle::new(init, lowest, options)?,
+            up: up
+                .into_iter()
+                .map(|size| Level::up(init, size, options))
+                .collect::<Result<_, _>>()?,
+            norm_out: GroupNorm::new(init, self.groups, self.widths()[0])?,
+            conv_out: Conv2d::same(init, self.widths()[0], image_channels)?,
+            spec: self.clone(),
+        })
     }
 }
+
+impl<D: Kernels> Unet<D> {
+    /// The estimated noise, as `x: (B, H, W, channels)`, at B times and for B labels.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] when times or labels are not B, a label is above "no class", or H and W cannot be halved.
+    pub fn forward(
+        &self,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        times: &[usize],
+        labels: &[usize],
+    ) -> Result<Var<D>, OpError> {
+        self.check_input(x, times, labels)?;
+        let time = self.time_mlp.forward(pass, times)?;
+        let class = self.class_embed.forward(pass, labels)?;
+        let conditioning = Conditioning {
+            time: ops::silu(pass, &time)?,
+            class: ops::silu(pass, &class)?,
+        };
+        let mut h = self.conv_in.forward(pass, x)?;
+        let mut skips = Vec::with_capacity(self.down.len());
+        for level in &self.down {
+            h = level.forward(pass, &h, &conditioning)?;
+            skips.push(h.clone());
+            h = level.resample(pass, h)?;
+        }
+        h = self.mid.forward(pass, &h, &conditioning)?;
+        for (level, skip) in self.up.iter().zip(skips.iter().rev()) {
+            h = ops::concat(pass, &h, skip)?;
+            h = level.forward(pass, &h, &conditioning)?;
+            h = level.resample(pass, h)?;
+        }
+        let h = self.norm_out.forward(pass, &h, None, Activation::Silu)?;
+        self.conv_out.forward(pass, &h)
+    }
+
+    fn check_input(&self, x: &Var<D>, times: &[usize], labels: &[usize]) -> Result<(), OpError> {
+        let error = |message: String| Err(OpError::shape("ddpm-unet", message));
+        let Some((batch, height, width, _)) = x.shape().image() else {
+            return error(format!("expected images (B, H, W, C), got {}", x.shape()));
+        };
+        if times.len() != batch || labels.len() != batch {
+            let (times, labels) = (times.len(), labels.len());
+            return error(format!(
+                "{times} times and {labels} labels for {batch} images"
+            ));
+        }
+        self.spec.check_image(height, width).map_or(Ok(()), error)
+    }
+}
+
+impl<D: Backend> Module<D> for Unet<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        self.time_mlp.visit(&path.join("time_mlp"), visit);
+        self.class_embed.visit(&path.join("class_embed"), visit);
+        self.conv_in.visit(&path.join("conv_in"), visit);
+        for (index, level) in self.down.iter_mut().enumerate() {
+            level.visit(&path.join("down").join(index), visit);
+        }
+        self.mid.visit(&path.join("mid"), visit);
+        for (index, level) in self.up.iter_mut().enumerate() {
+            level.visit(&path.join("up").join(index), visit);
+        }
+        self.norm_out.visit(&path.join("norm_out"), visit);
+        self.conv_out.visit(&path.join("conv_out"), visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Times of the operations at the shapes of the DDPM U-Net, batch 8: `cargo bench --bench ops`.
+//!
+//! `forward` is inference; `step` records, runs forward and backward, and frees everything, so `step − forward` is what
+//! backward costs. Compare with `benches/peers/ops.py` on the same idle machine.
+
+use dfdx::tensor::Cpu;
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use fieldtrial::device::Backend;
+use fieldtrial::ops::{self, Activation, Conv2dOptions, OpError, Pass, Shape, Var};
+
+fn main() {
+    divan::main();
+}
+
+const BATCH: usize = 8;
+
+/// Channels in, side, channels out, stride, kernel.
+const CONVOLUTIONS: [(usize, usize, usize, usize, usize); 14] = [
+    (64, 40, 64, 1, 3),
+    (128, 20, 128, 1, 3),
+    (256, 10, 256, 1, 3),
+    (512, 10, 256, 1, 3),
+    (3, 40, 64, 1, 3),
+    (64, 40, 3, 1, 3),
+    (192, 40, 64, 1, 3),
+    (384, 20, 128, 1, 3),
+    (256, 20, 256, 1, 3),
+    (128, 40, 128, 1, 3),
+    (64, 40, 64, 2, 3),
+    (128, 20, 128, 2, 3),
+    (192, 40, 64, 1, 1),
+    (256, 10, 768, 1, 1),
+];
+
+/// Channels and side.
+const IMAGES: [(usize, usize); 3] = [(64, 40), (128, 20), (256, 10)];
+
+fn leaf(device: &Cpu, shape: impl Into<Shape>) -> Var<Cpu> {
+    let shape = shape.into();
+    let values = (0..shape.len())
+        .map(|i| (i * 7919 % 2003) as f32 / 1000.0 - 1.0)
+        .collect();
+    Var::constant(device, values, shape)
+        .and_then(|var| var.leaf(device))
+        .expect("a leaf")
+}
+
+type Operation = dyn Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError> + Sync;
+
+fn forward(bencher: Bencher, shapes: &[Shape], operation: &Operation) {
+    let device = Cpu::open(0).expect("the CPU");
+    let leaves: Vec<_> = shapes.iter().map(|shape| leaf(&device, *shape)).collect();
+    let work = count(&device, &leaves, operation).0;
+    bencher
+        .counter(ItemsCount::new(work))
+        .bench_local(|| operation(&mut Pass::inference(&device), &leaves));
+}
+
+fn step(bencher: Bencher, shapes: &[Shape], operation: &Operation) {
+    let device = Cpu::open(0).expect("the CPU");
+    let leaves: Vec<_> = shapes.iter().map(|shape| leaf(&device, *shape)).collect();
+    let (forward, backward) = count(&device, &leaves, operation);
+    bencher
+        .counter(ItemsCount::new(forward + backward))
+        .bench_local(|| {
+            let mut pass = Pass::recording(&device);
+            let output = operation(&mut pass, &leaves).expect("an operation");
+            let len = output.shape().len();
+            let seed = device.upload(vec![0.0]).expect("a loss");
+            // A loss that costs nothing but writing the gradient of the result.
+            let loss = pass
+                .finish(
+                    ops::Work::default(),
+                    seed,
+                    [1],
+                    &[&output.clone()],
+                    move |slots, _| {
+                        *slots.of(&output)? = slots.device().upload(vec![0.5; len])?;
+                        Ok(())
+                    },
+                )
+                .expect("a loss");
+            pass.backward(&loss, 1.0).expect("gradients")
+        });
+}
+
+fn count(device: &Cpu, leaves: &[Var<Cpu>], operation: &Operation) -> (u64, u64) {
+    let mut pass = Pass::recording(device);
+    operation(&mut pass, leaves).expect("an operation");
+    (pass.work().forward, pass.work().backward)
+}
+
+fn convolution(
+    (c, side, k, stride, kernel): (usize, usize, usize, usize, usize),
+    run: impl FnOnce(&[Shape], &Operation),
+) {
+    let options = Conv2dOptions {
+        stride,
+        padding: kernel / 2,
+    };
+    let shapes = [
+        [BATCH, side, side, c].into(),
+        [kernel, kernel, c, k].into(),
+        [k].into(),
+    ];
+    run(&shapes, &move |pass, v| {
+        ops::conv2d(pass, &v[0], &v[1], Some(&v[2]), options)
+    });
+}
+
+#[divan::bench(args = CONVOLUTIONS)]
+fn conv2d_forward(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) {
+    convolution(sizes, |shapes, operation| {
+        forward(bencher, shapes, operation)
+    });
+}
+
+#[divan::bench(args = CONVOLUTIONS)]
+fn conv2d_step(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) {
+    convolution(sizes, |shapes, operation| step(bencher, shapes, operation));
+}
+
+fn norm((c, side): (usize, usize), run: impl FnOnce(&[Shape], &Operation)) {
+    let shapes = [
+        [BATCH, side, side, c].into(),
+        [c].into(),
+        [c].into(),
+        [BATCH, c].into(),
+    ];
+    run(&shapes, &|pass, v| {
+        ops::group_norm(pass, &v[0], &v[1], &v[2], 8, Some(&v[3]), Activation::Silu)
+    });
+}
+
+#[divan::bench(args = IMAGES)]
+fn group_norm_forward(bencher: Bencher, sizes: (usize, usize)) {
+    norm(sizes, |shapes, operation| {
+        forward(bencher, shapes, operation)
+    });
+}
+
+#[divan::bench(args = IMAGES)]
+fn group_norm_step(bencher: Bencher, sizes: (usize, usize)) {
+    norm(sizes, |shapes, operation| step(bencher, shapes, operation));
+}
+
+#[divan::bench(args = IMAGES)]
+fn add_silu_forward(bencher: Bencher, (c, side): (usize, usize)) {
+    let shape = [BATCH, side, side, c].into();
+    forward(bencher, &[shape, shape], &|pass, v| {
+        ops::add_silu(pass, &v[0], &v[1])
+    });
+}
+
+#[divan::bench(args = IMAGES)]
+fn add_silu_step(bencher: Bencher, (c, side): (usize, usize)) {
+    let shape = [BATCH, side, side, c].into();
+    step(bencher, &[shape, shape], &|pass, v| {
+        ops::add_silu(pass, &v[0], &v[1])
+    });
+}
+
+#[divan::bench(args = IMAGES)]
+fn concat_step(bencher: Bencher, (c, side): (usize, usize)) {
+    let shape = [BATCH, side, side, c].into();
+    step(bencher, &[shape, shape], &|pass, v| {
+        ops::concat(pass, &v[0], &v[1])
+    });
+}
+
+/// Rows, features in and out.
+#[divan::bench(args = [(256, 64, 64), (32, 64, 128), (8, 256, 1024)])]
+fn linear_step(bencher: Bencher, (rows, inputs, outputs): (usize, usize, usize)) {
+    let shapes = [
+        [rows, inputs].into(),
+        [inputs, outputs].into(),
+        [outputs].into(),
+    ];
+    step(bencher, &shapes, &|pass, v| {
+        ops::linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Silu)
+    });
+}

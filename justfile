@@ -1,0 +1,74 @@
+# Every recipe is one plain command that works without just too.
+
+[private]
+default:
+    @just --list
+
+# Run a manifest: `just run experiments/ddpm.toml`
+[group('lab')]
+run FILE *ARGS:
+    cargo run --release -- run {{FILE}} {{ARGS}}
+
+# Show what a manifest would run, and why
+[group('lab')]
+plan FILE *ARGS:
+    cargo run --release -- plan {{FILE}} {{ARGS}}
+
+# Render the report of a results folder again
+[group('lab')]
+report FOLDER *ARGS:
+    cargo run --release -- report {{FOLDER}} {{ARGS}}
+
+# Hold a model against weights and gradients exported from PyTorch
+[group('lab')]
+verify FILE *ARGS:
+    cargo run --release -- verify {{FILE}} {{ARGS}}
+
+# All tests
+[group('test')]
+test *ARGS:
+    cargo test {{ARGS}}
+
+# The heavy tests: a rebuild on another branch, a million cells, the paper-size U-Net
+[group('test')]
+test-heavy:
+    cargo test --release -- --ignored --test-threads 1
+
+# Review and accept changed snapshots
+[group('test')]
+accept:
+    INSTA_UPDATE=always cargo test
+
+# What CI runs, in that order
+[group('check')]
+check: fmt-check clippy doc check-cuda test
+
+# Formatting
+[group('check')]
+fmt-check:
+    cargo fmt --check
+
+# Lints, warnings denied
+[group('check')]
+clippy:
+    cargo clippy --all-targets -- -D warnings
+
+# Documentation without warnings
+[group('doc')]
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+
+# Type-check the CUDA path; needs no toolkit and no GPU
+[group('check')]
+check-cuda:
+    cargo clippy --features cuda,f16,dfdx/ci-check -- -D warnings
+
+# Write the manifest's JSON Schema anew
+[group('doc')]
+schema:
+    cargo run --release -- schema > experiments/manifest.schema.json
+
+# Time the operations and the loader
+[group('bench')]
+bench *ARGS:
+    cargo bench {{ARGS}}

@@ -1,0 +1,128 @@
+//! A table of numbers in a CSV file.
+
+mod parse;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::split::{share_of, take_stratified};
+use super::table::{Table, normalise, statistics};
+use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits, Target};
+use crate::base::Seed;
+use parse::Parsed;
+
+/// A table of numbers in a CSV file with a header: one column is the target, the others are features.
+///
+/// Rows are split by the run's seed; each class in proportion where the target is a class. Statistics for
+/// normalisation are those of the training rows alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CsvSpec {
+    /// The file, relative to the manifest.
+    pub path: PathBuf,
+    /// Name of the target column.
+    pub target: String,
+    /// Whether the target is a class (any text) instead of a number.
+    #[serde(default)]
+    pub classes: bool,
+    /// Share of rows to validate on.
+    #[serde(default = "default_share")]
+    pub validation: f64,
+    /// Share of rows to test on.
+    #[serde(default = "default_share")]
+    pub test: f64,
+    /// Whether features (and a number target) are normalised by the training rows' mean and standard deviation.
+    #[serde(default = "default_true")]
+    pub normalise: bool,
+}
+
+fn default_share() -> f64 {
+    0.15
+}
+
+fn default_true() -> bool {
+    true
+}
+
+impl CsvSpec {
+    pub(super) fn facts(&self, cache: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
+        let outline = parse::outline(self)?;
+        let (validation, test) = self.held_out(outline.rows)?;
+        Ok(DatasetFacts {
+            samples: outline.rows,
+            train_samples: outline.rows - validation - test,
+            validation_samples: validation,
+            test_samples: test,
+            features: Features::Vector {
+                len: outline.columns,
+            },
+            target: outline.target,
+            fingerprint: Some(cache.files([("table", self.path.as_path())])?),
+        })
+    }
+
+    pub(super) fn open(&self, seed: Seed) -> Result<OpenDataset, DatasetError> {
+        let parsed = parse::read(self)?;
+        let splits = self.split(&parsed, seed)?;
+        let mut table = parsed.into_table();
+        if self.normalise {
+            normalise_by(&mut table, &splits.train);
+        }
+        Ok(OpenDataset {
+            dataset: Arc::new(table),
+            splits,
+            fresh: None,
+        })
+    }
+
+    fn split(&self, parsed: &Parsed, seed: Seed) -> Result<Splits, DatasetError> {
+        let (validation, test) = self.held_out(parsed.rows)?;
+        if !self.classes {
+            return Ok(Splits::random(parsed.rows, validation, test, seed));
+        }
+        let (labels, classes) = (&parsed.labels, parsed.class_names.len());
+        let mut train: Vec<u32> = (0..parsed.rows as u32).collect();
+        let test = take_stratified(&mut train, labels, classes, test, 0, seed);
+        let validation = take_stratified(&mut train, labels, classes, validation, 1, seed);
+        Ok(Splits {
+            train,
+            validation,
+            test,
+        })
+    }
+
+    /// Numbers of rows to validate and to test on.
+    fn held_out(&self, rows: usize) -> Result<(usize, usize), DatasetError> {
+        let (validation, test) = (self.validation, self.test);
+        if validation >= 0.0 && test >= 0.0 && validation + test < 1.0 {
+            return Ok((share_of(rows, validation), share_of(rows, test)));
+        }
+        Err(DatasetError::Mismatch(format!(
+            "`validation` and `test` must be at least 0 and together less than 1, not {validation} and {test}"
+        )))
+    }
+}
+
+/// Normalises features and number target by the statistics of `rows`; a column that is constant there is centred only.
+fn normalise_by(table: &mut Table, rows: &[u32]) {
+    let scale = |values: &[f32], width, column| {
+        let (mean, std) = statistics(values, width, column, rows);
+        (mean, if std == 0.0 { 1.0 } else { std })
+    };
+    let width = table.form.len();
+    for column in 0..width {
+        let scale = scale(&table.features, width, column);
+        normalise(&mut table.features, width, column, scale);
+    }
+    if let Target::Values { .. } = table.target {
+        let (mean, std) = scale(&table.values, 1, 0);
+        normalise(&mut table.values, 1, 0, (mean, std));
+        table.target_scale = Some((mean, std + 1e-8));
+    }
+}
+
+#[cfg(test)]
+mod tests;

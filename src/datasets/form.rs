@@ -1,0 +1,87 @@
+//! The form of samples, and [`DatasetFacts`]: what is known of a dataset before it is read.
+
+use serde::{Deserialize, Serialize};
+
+/// The form of one sample's features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Features {
+    /// A row of numbers.
+    Vector {
+        /// How many.
+        len: usize,
+    },
+    /// An image, channels last.
+    Image {
+        /// Pixels.
+        height: usize,
+        /// Pixels.
+        width: usize,
+        /// Colours.
+        channels: usize,
+    },
+}
+
+impl Features {
+    /// Number of values of one sample.
+    pub fn len(&self) -> usize {
+        match *self {
+            Self::Vector { len } => len,
+            Self::Image {
+                height,
+                width,
+                channels,
+            } => height * width * channels,
+        }
+    }
+
+    /// Whether a sample has no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What one sample is to be mapped to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// Numbers (regression).
+    Values {
+        /// How many.
+        len: usize,
+    },
+    /// One of some classes.
+    Class {
+        /// How many classes.
+        classes: usize,
+    },
+}
+
+impl Target {
+    /// Numbers that a sample is mapped to; 0 for classes.
+    pub fn values_len(&self) -> usize {
+        match *self {
+            Self::Values { len } => len,
+            Self::Class { .. } => 0,
+        }
+    }
+}
+
+/// What is known of a dataset without reading it whole; the planner checks cells against it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DatasetFacts {
+    /// All samples.
+    pub samples: usize,
+    /// Samples of the training split, after `validation.fraction`.
+    pub train_samples: usize,
+    /// Samples of the validation split.
+    pub validation_samples: usize,
+    /// Samples of the test split.
+    pub test_samples: usize,
+    /// The form of a sample's features.
+    pub features: Features,
+    /// The form of a sample's target.
+    pub target: Target,
+    /// Digest over the content (files: names and bytes; generators: parameters); `None` while data is to be generated.
+    pub fingerprint: Option<String>,
+}

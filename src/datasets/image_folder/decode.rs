@@ -1,0 +1,141 @@
+//! PNG and JPEG files to [`Rgb`]; dimensions are checked before anything is decoded.
+
+use std::fmt::Display;
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+
+use png::{ColorType, Transformations};
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use super::super::DatasetError;
+use super::pixels::Rgb;
+
+/// Images wider or higher than this are not decoded.
+pub(super) const MAX_SIDE: usize = 16_384;
+/// Images of more pixels than this are not decoded.
+const MAX_PIXELS: usize = 64_000_000;
+
+const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
+const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
+
+/// Reads `path` by its content, whatever its suffix.
+///
+/// # Errors
+/// [`DatasetError::Damaged`] with the byte up to which the file was read.
+pub(super) fn decode(path: &Path) -> Result<Rgb, DatasetError> {
+    let bytes = fs::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+    let mut file = Encoded {
+        path,
+        cursor: Cursor::new(&bytes),
+    };
+    if bytes.starts_with(&PNG) {
+        file.png()
+    } else if bytes.starts_with(&JPEG) {
+        file.jpeg()
+    } else if bytes.is_empty() {
+        Err(file.damaged("the file is empty"))
+    } else {
+        Err(file.damaged("neither a PNG nor a JPEG file begins like this"))
+    }
+}
+
+struct Encoded<'a> {
+    path: &'a Path,
+    cursor: Cursor<&'a Vec<u8>>,
+}
+
+impl Encoded<'_> {
+    fn png(&mut self) -> Result<Rgb, DatasetError> {
+        let mut decoder = png::Decoder::new(&mut self.cursor);
+        decoder.set_transformations(Transformations::normalize_to_color8());
+        let header = decoder.read_header_info();
+        let header = header.map(|info| (info.width as usize, info.height as usize));
+        let checked = header.map_err(text).and_then(|(width, height)| {
+            check(width, height)?;
+            let mut reader = decoder.read_info().map_err(text)?;
+            let size = reader.output_buffer_size().ok_or("too large")?;
+            let mut pixels = vec![0; size];
+            let frame = reader.next_frame(&mut pixels).map_err(text)?;
+            reader.finish().map_err(text)?;
+            pixels.truncate(frame.buffer_size());
+            Ok(Rgb {
+                width,
+                height,
+                pixels: to_rgb(pixels, channels(frame.color_type)),
+            })
+        });
+        checked.map_err(|reason| self.damaged(reason))
+    }
+
+    fn jpeg(&mut self) -> Result<Rgb, DatasetError> {
+        let options = DecoderOptions::default()
+            .set_max_width(usize::from(u16::MAX)) // ours are checked below, with a better message
+            .set_max_height(usize::from(u16::MAX))
+            .set_strict_mode(true)
+            .jpeg_set_out_colorspace(ColorSpace::RGB);
+        let mut decoder = JpegDecoder::new_with_options(&mut self.cursor, options);
+        let decoded = decoder.decode_headers().map_err(text).and_then(|()| {
+            let info = decoder.info().ok_or("no header")?;
+            let (width, height) = (usize::from(info.width), usize::from(info.height));
+            check(width, height)?;
+            let pixels = decoder.decode().map_err(text)?;
+            let channels = decoder
+                .output_colorspace()
+                .map_or(3, |c| c.num_components());
+            Ok(Rgb {
+                width,
+                height,
+                pixels: to_rgb(pixels, channels),
+            })
+        });
+        decoded.map_err(|reason| self.damaged(reason))
+    }
+
+    fn damaged(&self, reason: impl Into<String>) -> DatasetError {
+        let place = format!("at byte {}", self.cursor.position());
+        DatasetError::damaged(self.path, place, reason)
+    }
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string().trim_end_matches(['.', '\n']).to_owned()
+}
+
+fn check(width: usize, height: usize) -> Result<(), String> {
+    if width == 0 || height == 0 {
+        return Err(format!("it has {width} × {height} pixels"));
+    }
+    if width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS {
+        return Err(format!(
+            "it has {width} × {height} pixels; at most {MAX_SIDE} a side and {MAX_PIXELS} in all are decoded"
+        ));
+    }
+    Ok(())
+}
+
+fn channels(color: ColorType) -> usize {
+    match color {
+        ColorType::Grayscale => 1,
+        ColorType::GrayscaleAlpha => 2,
+        ColorType::Rgb | ColorType::Indexed => 3, // a palette was expanded
+        ColorType::Rgba => 4,
+    }
+}
+
+/// Repeats grey, drops alpha.
+fn to_rgb(pixels: Vec<u8>, channels: usize) -> Vec<u8> {
+    match channels {
+        3 => pixels,
+        1 | 2 => pixels
+            .chunks_exact(channels)
+            .flat_map(|pixel| [pixel[0]; 3])
+            .collect(),
+        _ => pixels
+            .chunks_exact(channels)
+            .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
+            .collect(),
+    }
+}

@@ -1,0 +1,94 @@
+//! [`Listing`]: classes and files of an image folder, in a fixed order.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::DatasetError;
+
+const IMAGES: [&str; 3] = ["png", "jpg", "jpeg"];
+/// Images that we do not read: better an error than a class that silently lacks them.
+const FOREIGN: [&str; 8] = ["bmp", "gif", "tif", "tiff", "webp", "avif", "heic", "jxl"];
+
+/// The files of an image folder: classes by alphabet, in each class files by alphabet (by bytes, not by locale).
+pub(super) struct Listing {
+    pub(super) class_names: Vec<String>,
+    pub(super) files: Vec<PathBuf>,
+    /// `class/file`, with `/` on every system.
+    names: Vec<String>,
+    pub(super) labels: Vec<u32>,
+}
+
+impl Listing {
+    /// Lists `root`. Hidden entries and files that are no images are passed over; folders in class folders are not
+    /// entered.
+    pub(super) fn of(root: &Path) -> Result<Self, DatasetError> {
+        let mut listing = Self {
+            class_names: Vec::new(),
+            files: Vec::new(),
+            names: Vec::new(),
+            labels: Vec::new(),
+        };
+        for (class, folder) in entries(root)? {
+            if folder.is_dir() {
+                listing.add_class(class, &folder)?;
+            }
+        }
+        if listing.class_names.is_empty() {
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` has no class folders: put the images of every class into a folder of its own",
+                root.display()
+            )));
+        }
+        Ok(listing)
+    }
+
+    fn add_class(&mut self, class: String, folder: &Path) -> Result<(), DatasetError> {
+        let before = self.files.len();
+        for (name, path) in entries(folder)? {
+            let suffix = path.extension().map(|suffix| suffix.to_ascii_lowercase());
+            let is_in = |list: &[&str]| list.iter().any(|known| suffix == Some((*known).into()));
+            if is_in(&FOREIGN) {
+                return Err(DatasetError::Mismatch(format!(
+                    "`{}` is neither PNG nor JPEG; convert it, or move it out of the folder",
+                    path.display()
+                )));
+            }
+            if is_in(&IMAGES) && path.is_file() {
+                self.names.push(format!("{class}/{name}"));
+                self.files.push(path);
+                self.labels.push(self.class_names.len() as u32);
+            }
+        }
+        if self.files.len() == before {
+            return Err(DatasetError::Mismatch(format!(
+                "the class folder `{}` has no PNG or JPEG file",
+                folder.display()
+            )));
+        }
+        self.class_names.push(class);
+        Ok(())
+    }
+
+    /// Names and paths, for a fingerprint.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.names
+            .iter()
+            .map(String::as_str)
+            .zip(self.files.iter().map(PathBuf::as_path))
+    }
+}
+
+/// Names and paths of what is in `folder`, sorted, without what is hidden.
+fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>, DatasetError> {
+    let unreadable = |error| DatasetError::unreadable(folder, &error);
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') {
+            entries.push((name, entry.path()));
+        }
+    }
+    entries.sort();
+    Ok(entries)
+}

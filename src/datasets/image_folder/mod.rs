@@ -1,0 +1,215 @@
+//! Class folders of PNG or JPEG files.
+//!
+//! ```text
+//!  path ─listing─▶ classes, files ─decode─▶ RGB ─augment─▶ RGB ─resize─▶ numbers in [-1, 1]
+//!  generate ─texture─▶ the same folder, written once
+//! ```
+
+mod augment;
+mod decode;
+mod folder;
+mod generate;
+mod listing;
+mod pixels;
+mod texture;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::split::{take_stratified, validation_rows};
+use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits, Target};
+use crate::base::Seed;
+use folder::ImageFolder;
+use generate::Presence;
+use listing::Listing;
+
+/// Class folders of PNG or JPEG files: one folder a class, in alphabetical order; every image resized to `size`.
+///
+/// Images are 8-bit RGB once decoded: grey and palette are expanded, 16 bits lose the lower eight, alpha is dropped
+/// (as Pillow's `convert("RGB")` does), EXIF orientation is ignored. Values are `pixel / 127.5 - 1`. All rows are
+/// trained on but `validation.fraction` of every class; there is no test split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ImageFolderSpec {
+    /// The folder, relative to the manifest.
+    pub path: PathBuf,
+    /// Height and width in pixels that images are resized to (bilinear).
+    #[serde(default = "default_size")]
+    pub size: usize,
+    /// Augmentation of training images.
+    #[serde(default)]
+    pub augment: AugmentSpec,
+    /// Writes the folder when it is not there. A folder that was generated from other parameters is an error; one
+    /// that was not generated is your own, and is used as it is.
+    #[serde(default)]
+    pub generate: Option<GenerateSpec>,
+}
+
+fn default_size() -> usize {
+    40
+}
+
+/// Random changes of a training image, drawn anew for every epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct AugmentSpec {
+    /// Probability of a horizontal flip.
+    pub flip: f64,
+    /// Largest rotation in degrees, either way (nearest pixel, zero fill).
+    pub rotation: f64,
+    /// Brightness factor from `1 - brightness` to `1 + brightness`.
+    pub brightness: f64,
+    /// Contrast factor from `1 - contrast` to `1 + contrast`.
+    pub contrast: f64,
+}
+
+impl AugmentSpec {
+    fn is_nothing(&self) -> bool {
+        [self.flip, self.rotation, self.brightness, self.contrast] == [0.0; 4]
+    }
+
+    fn check(&self) -> Result<(), DatasetError> {
+        let ranges = [
+            ("flip", self.flip, 1.0),
+            ("rotation", self.rotation, 180.0),
+            ("brightness", self.brightness, 1.0),
+            ("contrast", self.contrast, 1.0),
+        ];
+        match ranges
+            .iter()
+            .find(|(_, value, most)| !(0.0..=*most).contains(value))
+        {
+            None => Ok(()),
+            Some((name, value, most)) => Err(DatasetError::Mismatch(format!(
+                "`augment.{name}` must be from 0 to {most}, not {value}"
+            ))),
+        }
+    }
+}
+
+impl Default for AugmentSpec {
+    fn default() -> Self {
+        Self {
+            flip: 0.5,
+            rotation: 15.0,
+            brightness: 0.1,
+            contrast: 0.1,
+        }
+    }
+}
+
+/// A generator of image files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum GenerateSpec {
+    /// Surface textures, some with a defect.
+    SurfaceTextures {
+        /// Images without a defect.
+        normal: usize,
+        /// Images with a defect.
+        abnormal: usize,
+        /// Height and width in pixels.
+        size: usize,
+        /// Seed of the generator.
+        seed: u64,
+    },
+}
+
+impl ImageFolderSpec {
+    pub(super) fn facts(
+        &self,
+        validation_fraction: f64,
+        cache: &mut FingerprintCache,
+    ) -> Result<DatasetFacts, DatasetError> {
+        self.check()?;
+        let (samples, classes, fingerprint) = match self.presence()? {
+            Presence::ToBeGenerated(counts) => (counts.iter().sum(), counts.len(), None),
+            Presence::There => {
+                let listing = Listing::of(&self.path)?;
+                let fingerprint = cache.files(listing.named())?;
+                let samples = listing.files.len();
+                (samples, listing.class_names.len(), Some(fingerprint))
+            }
+        };
+        let validation = validation_rows(samples, validation_fraction)?;
+        Ok(DatasetFacts {
+            samples,
+            train_samples: samples - validation,
+            validation_samples: validation,
+            test_samples: 0,
+            features: self.features(),
+            target: Target::Class { classes },
+            fingerprint,
+        })
+    }
+
+    pub(super) fn prepare(
+        &self,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<bool, DatasetError> {
+        match (&self.generate, self.presence()?) {
+            (Some(spec), Presence::ToBeGenerated(_)) => {
+                generate::write(spec, &self.path, progress)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    pub(super) fn open(
+        &self,
+        seed: Seed,
+        validation_fraction: f64,
+    ) -> Result<OpenDataset, DatasetError> {
+        self.check()?;
+        let listing = Listing::of(&self.path)?;
+        let rows = listing.files.len();
+        let count = validation_rows(rows, validation_fraction)?;
+        let classes = listing.class_names.len();
+        let mut train: Vec<u32> = (0..rows as u32).collect();
+        let validation = take_stratified(&mut train, &listing.labels, classes, count, 0, seed);
+        let dataset = ImageFolder::new(listing, self.size, self.augment.clone());
+        Ok(OpenDataset {
+            dataset: Arc::new(dataset),
+            splits: Splits {
+                train,
+                validation,
+                test: Vec::new(),
+            },
+            fresh: None,
+        })
+    }
+
+    fn features(&self) -> Features {
+        Features::Image {
+            height: self.size,
+            width: self.size,
+            channels: 3,
+        }
+    }
+
+    fn presence(&self) -> Result<Presence, DatasetError> {
+        match &self.generate {
+            Some(spec) => generate::presence(spec, &self.path),
+            None => Ok(Presence::There),
+        }
+    }
+
+    fn check(&self) -> Result<(), DatasetError> {
+        self.augment.check()?;
+        if (1..=decode::MAX_SIDE).contains(&self.size) {
+            return Ok(());
+        }
+        Err(DatasetError::Mismatch(format!(
+            "`size` must be from 1 to {}, not {}",
+            decode::MAX_SIDE,
+            self.size
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests;

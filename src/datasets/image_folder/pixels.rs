@@ -1,0 +1,43 @@
+//! [`Rgb`]: an 8-bit image, and its way to numbers.
+
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+
+/// An RGB image of 8 bits a channel, rows from the top.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rgb {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// `(height, width, 3)`
+    pub(super) pixels: Vec<u8>,
+}
+
+impl Rgb {
+    /// Writes the image, resized to `size × size`, to `features`: `(size, size, 3)`, `pixel / 127.5 - 1`.
+    pub(super) fn write(&self, size: usize, features: &mut [f32]) -> Result<(), String> {
+        if (self.width, self.height) == (size, size) {
+            scale(&self.pixels, features);
+            return Ok(());
+        }
+        scale(&self.resized(size)?, features);
+        Ok(())
+    }
+
+    /// Bilinear; over a wider support where it becomes smaller, as Pillow does (no aliasing).
+    fn resized(&self, size: usize) -> Result<Vec<u8>, String> {
+        let (width, height, size) = (self.width as u32, self.height as u32, size as u32);
+        let from = ImageRef::new(width, height, &self.pixels, PixelType::U8x3);
+        let from = from.map_err(|error| error.to_string())?;
+        let mut to = Image::new(size, size, PixelType::U8x3);
+        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
+        let resized = Resizer::new().resize(&from, &mut to, &options);
+        resized.map_err(|error| error.to_string())?;
+        Ok(to.into_vec())
+    }
+}
+
+fn scale(pixels: &[u8], features: &mut [f32]) {
+    for (feature, &pixel) in features.iter_mut().zip(pixels) {
+        *feature = f32::from(pixel) / 127.5 - 1.0;
+    }
+}

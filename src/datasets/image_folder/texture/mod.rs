@@ -1,0 +1,191 @@
+//! Pictures of surfaces, as a camera over a production line sees them; some have a defect.
+//!
+//! A surface is a height and a colour at every place ([`surface`]); a defect changes both ([`defect`]); light makes a
+//! picture of them (here). Places are measured in units: an image is 40 units wide, whatever its size in pixels.
+//! Sine, cosine and exponential come from the crate `libm`, noise from integer hashes: the same bytes on every machine.
+
+mod defect;
+mod noise;
+mod surface;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::pixels::Rgb;
+use crate::base::{Purpose, Seed};
+use defect::Defect;
+use noise::Noise;
+use surface::{Point, Surface};
+
+/// Width of an image in units.
+const UNITS: f64 = 40.0;
+/// Samples along each side of a pixel.
+const OVERSAMPLING: usize = 3;
+
+/// Whether a surface has a defect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Without.
+    Normal,
+    /// With one.
+    Abnormal,
+}
+
+impl Class {
+    /// Name of the class folder.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Abnormal => "abnormal",
+        }
+    }
+}
+
+/// Renders image `index` of `class`; every image has a stream of its own.
+pub(super) fn render(class: Class, index: u64, size: usize, seed: u64) -> Rgb {
+    let mut rng = Seed(seed).stream_at(Purpose::Data, &[class as u64, index]);
+    let surface = Surface::draw(&mut rng);
+    let light = Light::draw(&mut rng, surface.gloss());
+    let defect = (class == Class::Abnormal).then(|| Defect::draw(&mut rng));
+    let scene = Scene {
+        surface,
+        defect,
+        light,
+        grain: Noise::new(&mut rng),
+    };
+    scene.picture(size)
+}
+
+/// Uniform from `low` to `high`.
+fn between(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
+    low + (high - low) * rng.r#gen::<f64>()
+}
+
+/// 0 below `low`, 1 above `high`, smooth between.
+fn step(low: f64, high: f64, value: f64) -> f64 {
+    let t = ((value - low) / (high - low)).clamp(0.0, 1.0);
+    t * t * (3.0 - 2.0 * t)
+}
+
+/// One lamp from the side, light from everywhere, a lens.
+struct Light {
+    direction: [f64; 3],
+    half: [f64; 3],
+    ambient: f64,
+    diffuse: f64,
+    gloss: f64,
+    /// Change of brightness from one edge to the other, along x and y.
+    gradient: [f64; 2],
+    exposure: f64,
+    warmth: f64,
+}
+
+impl Light {
+    fn draw(rng: &mut ChaCha8Rng, gloss: f64) -> Self {
+        let (sin, cos) = libm::sincos(between(rng, 0.0, std::f64::consts::TAU));
+        let elevation = between(rng, 0.6, 1.0);
+        let (up, across) = libm::sincos(elevation);
+        let direction = [cos * across, sin * across, up];
+        let strength = between(rng, 0.05, 0.28);
+        Self {
+            direction,
+            half: unit([direction[0], direction[1], direction[2] + 1.0]),
+            ambient: 0.42,
+            diffuse: 0.62 / up,
+            gloss,
+            gradient: [cos * strength, sin * strength],
+            exposure: between(rng, 0.82, 1.12),
+            warmth: between(rng, -0.03, 0.03),
+        }
+    }
+
+    /// Colour of a place with this slope.
+    fn shade(&self, point: &Point, slope: [f64; 2], x: f64, y: f64) -> [f64; 3] {
+        let normal = unit([-slope[0], -slope[1], 1.0]);
+        let diffuse = self.diffuse * dot(normal, self.direction).max(0.0);
+        let shine = libm::pow(dot(normal, self.half).max(0.0), 24.0) * self.gloss * point.gloss;
+        let (u, v) = (x / UNITS - 0.5, y / UNITS - 0.5);
+        let falloff = 1.0 + 2.0 * (self.gradient[0] * u + self.gradient[1] * v);
+        let vignette = 1.0 - 0.22 * (u * u + v * v);
+        let lit = (self.ambient + diffuse) * falloff * vignette * self.exposure;
+        let tint = [1.0 + self.warmth, 1.0, 1.0 - self.warmth];
+        std::array::from_fn(|c| point.colour[c] * tint[c] * lit + shine * falloff)
+    }
+}
+
+struct Scene {
+    surface: Surface,
+    defect: Option<Defect>,
+    light: Light,
+    grain: Noise,
+}
+
+impl Scene {
+    fn at(&self, x: f64, y: f64) -> Point {
+        let mut point = self.surface.at(x, y);
+        if let Some(defect) = &self.defect {
+            defect.change(x, y, &mut point);
+        }
+        point
+    }
+
+    /// Shades a grid that is finer than the pixels, and averages.
+    fn picture(&self, size: usize) -> Rgb {
+        let side = size * OVERSAMPLING;
+        let unit = UNITS / side as f64;
+        let points: Vec<Point> = (0..(side + 1) * (side + 1))
+            .map(|i| {
+                self.at(
+                    (i % (side + 1)) as f64 * unit,
+                    (i / (side + 1)) as f64 * unit,
+                )
+            })
+            .collect();
+        let mut sums = vec![[0.0; 3]; size * size];
+        for row in 0..side {
+            for column in 0..side {
+                let here = row * (side + 1) + column;
+                let height = |index: usize| points[index].height;
+                let slope = [
+                    (height(here + 1) - height(here)) / unit,
+                    (height(here + side + 1) - height(here)) / unit,
+                ];
+                let (x, y) = (column as f64 * unit, row as f64 * unit);
+                let colour = self.light.shade(&points[here], slope, x, y);
+                let sum = &mut sums[row / OVERSAMPLING * size + column / OVERSAMPLING];
+                for (sum, colour) in sum.iter_mut().zip(colour) {
+                    *sum += colour;
+                }
+            }
+        }
+        self.expose(&sums, size)
+    }
+
+    /// Sums of samples to bytes, with the sensor's grain.
+    fn expose(&self, sums: &[[f64; 3]], size: usize) -> Rgb {
+        let samples = (OVERSAMPLING * OVERSAMPLING) as f64;
+        let mut pixels = Vec::with_capacity(sums.len() * 3);
+        for (index, sum) in sums.iter().enumerate() {
+            let (x, y) = ((index % size) as f64, (index / size) as f64);
+            for (channel, value) in sum.iter().enumerate() {
+                let grain = self.grain.point(x, y + (channel * size) as f64) * 0.012;
+                let value = (value / samples + grain).clamp(0.0, 1.0);
+                pixels.push((value * 255.0).round() as u8);
+            }
+        }
+        Rgb {
+            width: size,
+            height: size,
+            pixels,
+        }
+    }
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn unit(v: [f64; 3]) -> [f64; 3] {
+    let length = dot(v, v).sqrt();
+    v.map(|x| x / length)
+}

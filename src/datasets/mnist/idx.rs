@@ -1,0 +1,130 @@
+//! The IDX format: a magic number, big-endian dimensions, bytes.
+//!
+//! `00 00 08 d` (unsigned bytes, `d` dimensions), then `d` sizes of 4 bytes, then the product of the sizes in bytes.
+//!
+//! # Source
+//! Y. LeCun, C. Cortes, C. Burges: the MNIST database, "File formats".
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+use super::super::DatasetError;
+
+const UNSIGNED_BYTES: u8 = 8;
+/// Images wider or higher than this are not believed.
+const MAX_SIDE: usize = 16_384;
+
+/// Sizes of the `dimensions` dimensions.
+pub(super) fn header(path: &Path, dimensions: usize) -> Result<Vec<usize>, DatasetError> {
+    Idx::open(path)?.header(dimensions)
+}
+
+/// Sizes of the `dimensions` dimensions, and all bytes.
+pub(super) fn read(path: &Path, dimensions: usize) -> Result<(Vec<usize>, Vec<u8>), DatasetError> {
+    let mut file = Idx::open(path)?;
+    let sizes = file.header(dimensions)?;
+    let bytes = file.bytes(&sizes)?;
+    Ok((sizes, bytes))
+}
+
+struct Idx<'a> {
+    path: &'a Path,
+    reader: Box<dyn Read>,
+    position: usize,
+    is_packed: bool,
+}
+
+impl<'a> Idx<'a> {
+    fn open(path: &'a Path) -> Result<Self, DatasetError> {
+        let unreadable = |error| DatasetError::unreadable(path, &error);
+        let mut file = File::open(path).map_err(unreadable)?;
+        let mut start = Vec::with_capacity(2);
+        (&mut file)
+            .take(2)
+            .read_to_end(&mut start)
+            .map_err(unreadable)?;
+        file.rewind().map_err(unreadable)?;
+        let is_packed = start == [0x1f, 0x8b]; // by content: suffixes lie
+        let file = BufReader::new(file);
+        let reader: Box<dyn Read> = if is_packed {
+            Box::new(MultiGzDecoder::new(file))
+        } else {
+            Box::new(file)
+        };
+        Ok(Self {
+            path,
+            reader,
+            position: 0,
+            is_packed,
+        })
+    }
+
+    fn header(&mut self, dimensions: usize) -> Result<Vec<usize>, DatasetError> {
+        let magic = self.take(4)?;
+        let expected = [0, 0, UNSIGNED_BYTES, dimensions as u8];
+        if magic != expected {
+            let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+            let reason = format!(
+                "the magic number is `{}`, not `{}`",
+                hex(&magic),
+                hex(&expected)
+            );
+            return Err(self.damaged(0, reason));
+        }
+        let mut sizes = Vec::with_capacity(dimensions);
+        for dimension in 0..dimensions {
+            let place = self.position;
+            let size = self.take(4)?;
+            let size = size
+                .iter()
+                .fold(0, |size, &byte| size << 8 | usize::from(byte));
+            if dimension > 0 && !(1..=MAX_SIDE).contains(&size) {
+                let reason = format!("{size} pixels, which is not from 1 to {MAX_SIDE}");
+                return Err(self.damaged(place, reason));
+            }
+            sizes.push(size);
+        }
+        Ok(sizes)
+    }
+
+    fn bytes(&mut self, sizes: &[usize]) -> Result<Vec<u8>, DatasetError> {
+        let expected = sizes
+            .iter()
+            .try_fold(1_usize, |product, &size| product.checked_mul(size));
+        let Some(expected) = expected else {
+            return Err(self.damaged(4, format!("{sizes:?} are more bytes than memory has")));
+        };
+        let bytes = self.take(expected)?;
+        match self.reader.read(&mut [0]) {
+            Ok(0) => Ok(bytes),
+            Ok(_) => Err(self.damaged(self.position, "more bytes than the header states")),
+            Err(error) => Err(self.damaged(self.position, error.to_string())),
+        }
+    }
+
+    /// The next `count` bytes. Memory grows with what is there, not with what a header claims.
+    fn take(&mut self, count: usize) -> Result<Vec<u8>, DatasetError> {
+        let mut bytes = Vec::new();
+        let outcome = (&mut self.reader)
+            .take(count as u64)
+            .read_to_end(&mut bytes);
+        let place = self.position + bytes.len();
+        self.position = place;
+        match outcome {
+            Ok(_) if bytes.len() == count => Ok(bytes),
+            Ok(_) => {
+                let missing = count - bytes.len();
+                Err(self.damaged(place, format!("the file ends, {missing} bytes early")))
+            }
+            Err(error) => Err(self.damaged(place, error.to_string())),
+        }
+    }
+
+    fn damaged(&self, byte: usize, reason: impl Into<String>) -> DatasetError {
+        let unpacked = if self.is_packed { " (unpacked)" } else { "" };
+        DatasetError::damaged(self.path, format!("at byte {byte}{unpacked}"), reason)
+    }
+}

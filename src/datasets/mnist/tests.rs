@@ -1,0 +1,136 @@
+use std::fs;
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tempfile::TempDir;
+
+use super::*;
+
+fn idx(dimensions: &[u32], bytes: &[u8]) -> Vec<u8> {
+    let mut file = vec![0, 0, 8, dimensions.len() as u8];
+    file.extend(dimensions.iter().flat_map(|size| size.to_be_bytes()));
+    file.extend(bytes);
+    file
+}
+
+fn gz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Ten training and four test images of 2 × 3 pixels, two classes; the test pair is packed.
+fn folder() -> (TempDir, MnistSpec) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_owned();
+    let write = |name: &str, bytes: &[u8]| fs::write(path.join(name), bytes).unwrap();
+    let pixels: Vec<u8> = (0..60).collect();
+    write("train-images-idx3-ubyte", &idx(&[10, 2, 3], &pixels));
+    write(
+        "train-labels-idx1-ubyte",
+        &idx(&[10], &[0, 1, 0, 1, 0, 1, 0, 1, 0, 1]),
+    );
+    write(
+        "t10k-images-idx3-ubyte.gz",
+        &gz(&idx(&[4, 2, 3], &[255; 24])),
+    );
+    write("t10k-labels-idx1-ubyte.gz", &gz(&idx(&[4], &[1, 0, 1, 0])));
+    (folder, MnistSpec { path })
+}
+
+fn message(spec: &MnistSpec) -> String {
+    let error = spec.open(Seed(1), 0.0).err().unwrap().to_string();
+    error.replace(&format!("{}/", spec.path.display()), "")
+}
+
+#[test]
+fn the_test_pair_is_the_test_split_and_validation_is_taken_by_class() {
+    let (_folder, spec) = folder();
+    let open = spec.open(Seed(1), 0.2).unwrap();
+    assert_eq!(open.splits.test, [10, 11, 12, 13]);
+    assert_eq!(
+        (open.splits.train.len(), open.splits.validation.len()),
+        (8, 2)
+    );
+    let mut features = vec![0.0; 12];
+    let samples = SamplesMut {
+        features: &mut features,
+        values: &mut [],
+        labels: &mut [7, 7],
+    };
+    open.dataset.read_rows(&[1, 10], samples).unwrap();
+    assert_eq!(features[..2], [6.0 / 255.0, 7.0 / 255.0]);
+    assert_eq!(features[6..], [1.0; 6]);
+
+    let facts = spec.facts(0.2, &mut FingerprintCache::default()).unwrap();
+    assert_eq!(
+        [facts.samples, facts.train_samples, facts.test_samples],
+        [14, 8, 4]
+    );
+    assert_eq!(facts.features, open.dataset.features());
+    assert_eq!(facts.target, open.dataset.target());
+}
+
+#[test]
+fn another_byte_is_another_fingerprint() {
+    let (_folder, spec) = folder();
+    let fingerprint = || {
+        spec.facts(0.0, &mut FingerprintCache::default())
+            .unwrap()
+            .fingerprint
+    };
+    let before = fingerprint();
+    fs::write(
+        spec.path.join("train-labels-idx1-ubyte"),
+        idx(&[10], &[1; 10]),
+    )
+    .unwrap();
+    assert_ne!(before, fingerprint());
+}
+
+#[test]
+fn damaged_files_are_named_with_the_byte() {
+    let (_folder, spec) = folder();
+    let images = spec.path.join("train-images-idx3-ubyte");
+    let written = |bytes: &[u8]| {
+        fs::write(&images, bytes).unwrap();
+        message(&spec)
+    };
+    let name = "`train-images-idx3-ubyte` is damaged";
+    assert_eq!(
+        written(&idx(&[10, 2, 3], &[0; 50])),
+        format!("{name} at byte 66: the file ends, 10 bytes early")
+    );
+    assert_eq!(
+        written(&idx(&[10, 2], &[0; 20])),
+        format!("{name} at byte 0: the magic number is `00000802`, not `00000803`")
+    );
+    assert_eq!(
+        written(&idx(&[10, 2, 3], &[0; 61])),
+        format!("{name} at byte 76: more bytes than the header states")
+    );
+    assert_eq!(
+        written(&idx(&[u32::MAX, 100_000, 3], &[])),
+        format!("{name} at byte 8: 100000 pixels, which is not from 1 to 16384")
+    );
+    assert_eq!(
+        written(&[0, 0]),
+        format!("{name} at byte 2: the file ends, 2 bytes early")
+    );
+    let mut packed = gz(&idx(&[10, 2, 3], &[9; 60]));
+    packed.truncate(packed.len() - 10);
+    assert!(written(&packed).starts_with(name));
+    assert!(written(&idx(&[9, 2, 3], &[0; 54])).contains("10 labels for the 9 images"));
+}
+
+#[test]
+fn a_missing_file_is_named_in_both_forms() {
+    let (_folder, spec) = folder();
+    fs::remove_file(spec.path.join("t10k-labels-idx1-ubyte.gz")).unwrap();
+    let error = message(&spec);
+    assert!(
+        error.ends_with("it has neither `t10k-labels-idx1-ubyte` nor `t10k-labels-idx1-ubyte.gz`"),
+        "{error}"
+    );
+}

@@ -1,0 +1,131 @@
+//! [`Splits`]: which rows are trained, validated and tested on.
+
+use rand::seq::SliceRandom;
+
+use super::DatasetError;
+use crate::base::{Purpose, Seed};
+
+/// Row numbers of each split, in a fixed order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Splits {
+    /// Rows to train on.
+    pub train: Vec<u32>,
+    /// Rows to validate on; may be empty.
+    pub validation: Vec<u32>,
+    /// Rows to test on; may be empty.
+    pub test: Vec<u32>,
+}
+
+impl Splits {
+    /// Cuts a permutation of all rows, drawn from the run's seed: training rows first, then validation, then test.
+    pub(crate) fn random(rows: usize, validation: usize, test: usize, seed: Seed) -> Self {
+        let mut train: Vec<u32> = (0..rows as u32).collect();
+        train.shuffle(&mut seed.stream(Purpose::Split));
+        let test = train.split_off(rows - test);
+        let validation = train.split_off(train.len() - validation);
+        Self {
+            train,
+            validation,
+            test,
+        }
+    }
+}
+
+/// `floor(share × rows)`, where a share such as 0.15 is meant as the decimal number that was written.
+pub(crate) fn share_of(rows: usize, share: f64) -> usize {
+    // 0.15 × 1,000,020 must be 150,003 and not a neighbour of it: the excess is far below one row.
+    (rows as f64 * share + 1e-6).floor() as usize
+}
+
+/// Moves `count` of `rows` out, each class in proportion to its size, drawn from the run's seed; rows stay ascending.
+///
+/// The class counts are the proportional shares rounded down; what is missing goes to the largest remainders, lower
+/// class first. So every split has the exact size, and no class is off by more than one.
+///
+/// # Source
+/// The idea of scikit-learn's `StratifiedShuffleSplit`; there ties between remainders are drawn, here they are fixed.
+pub(crate) fn take_stratified(
+    rows: &mut Vec<u32>,
+    labels: &[u32],
+    classes: usize,
+    count: usize,
+    place: u64,
+    seed: Seed,
+) -> Vec<u32> {
+    if count == 0 {
+        return Vec::new();
+    }
+    let mut members = vec![Vec::new(); classes];
+    for &row in rows.iter() {
+        members[labels[row as usize] as usize].push(row);
+    }
+    let sizes: Vec<usize> = members.iter().map(Vec::len).collect();
+    let mut rng = seed.stream_at(Purpose::Split, &[place]);
+    let mut taken = Vec::with_capacity(count);
+    for (members, quota) in members.iter_mut().zip(quotas(&sizes, count)) {
+        members.shuffle(&mut rng);
+        taken.extend(members.drain(..quota));
+    }
+    taken.sort_unstable();
+    *rows = members.concat();
+    rows.sort_unstable();
+    taken
+}
+
+/// How many of each class to take, so that they sum to `count`.
+fn quotas(sizes: &[usize], count: usize) -> Vec<usize> {
+    let total = sizes.iter().sum::<usize>().max(1);
+    let mut quotas: Vec<usize> = sizes.iter().map(|size| size * count / total).collect();
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&class| std::cmp::Reverse(sizes[class] * count % total)); // stable: lower class first
+    let missing = count - quotas.iter().sum::<usize>();
+    for &class in order.iter().take(missing) {
+        quotas[class] += 1;
+    }
+    quotas
+}
+
+/// `validation.fraction` of `rows` as a number of rows.
+///
+/// # Errors
+/// [`DatasetError::Mismatch`] when the fraction is not in 0 ≤ f < 1.
+pub(crate) fn validation_rows(rows: usize, fraction: f64) -> Result<usize, DatasetError> {
+    if (0.0..1.0).contains(&fraction) {
+        Ok(share_of(rows, fraction))
+    } else {
+        Err(DatasetError::Mismatch(format!(
+            "`validation.fraction` must be at least 0 and less than 1, not {fraction}"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stratified_split_takes_every_class_in_proportion() {
+        let labels: Vec<u32> = (0..100).map(|row| u32::from(row >= 70)).collect();
+        let mut rows: Vec<u32> = (0..100).collect();
+        let taken = take_stratified(&mut rows, &labels, 2, 21, 0, Seed(3));
+        assert_eq!((taken.len(), rows.len()), (21, 79));
+        assert_eq!(taken.iter().filter(|&&row| row >= 70).count(), 6); // 6.3
+        let mut all = [taken, rows].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..100).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn quotas_sum_to_the_count() {
+        assert_eq!(quotas(&[1, 1, 1], 2), [1, 1, 0]);
+        assert_eq!(quotas(&[546, 106], 65), [54, 11]);
+        assert_eq!(quotas(&[0, 5], 5), [0, 5]);
+    }
+
+    #[test]
+    fn shares_are_floors_of_the_written_decimal() {
+        for rows in (0..2_000_000).step_by(17) {
+            assert_eq!(share_of(rows, 0.15), rows * 15 / 100, "{rows}");
+        }
+    }
+}

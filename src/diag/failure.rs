@@ -1,0 +1,87 @@
+//! [`Failure`]: everything that is wrong with one input.
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use super::{Diagnostic, Source, render::render};
+
+/// All mistakes of one input, in file order, each once, with the texts that they point into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The mistakes.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The texts; the first is the input's own.
+    pub sources: Arc<[Source]>,
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    /// Sorts the mistakes into file order and leaves out repetitions.
+    pub fn new(mut diagnostics: Vec<Diagnostic>, sources: Arc<[Source]>) -> Self {
+        diagnostics.sort_by_key(|diagnostic| diagnostic.place().unwrap_or_default());
+        let mut seen: Vec<Diagnostic> = Vec::new();
+        for diagnostic in diagnostics {
+            let is_known = |known: &Diagnostic| {
+                known.place() == diagnostic.place() && known.title == diagnostic.title
+            };
+            if !seen.iter().any(is_known) {
+                seen.push(diagnostic);
+            }
+        }
+        Self {
+            diagnostics: seen,
+            sources,
+        }
+    }
+
+    /// A mistake that has no text to point into.
+    pub fn plain(title: impl Into<String>, help: Option<String>) -> Self {
+        Self {
+            diagnostics: vec![Diagnostic::error(title).maybe_help(help)],
+            sources: Arc::new([]),
+        }
+    }
+
+    /// Draws every mistake and the closing line.
+    pub fn render(&self, is_coloured: bool) -> String {
+        let mut text = self.render_each(is_coloured);
+        if !self.sources.is_empty() {
+            text.push_str(&self.closing());
+        }
+        text
+    }
+
+    /// Draws every mistake, each followed by an empty line.
+    pub fn render_each(&self, is_coloured: bool) -> String {
+        self.diagnostics
+            .iter()
+            .map(|diagnostic| {
+                render(diagnostic, &self.sources, is_coloured)
+                    .trim_end()
+                    .to_owned()
+                    + "\n\n"
+            })
+            .collect()
+    }
+
+    /// Whether drawings on standard error may be coloured.
+    pub fn is_stderr_coloured() -> bool {
+        std::io::stderr().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    }
+
+    fn closing(&self) -> String {
+        let count = self.diagnostics.len();
+        let mistakes = if count == 1 { "mistake" } else { "mistakes" };
+        let path = self.sources.first().map_or("", |source| &source.path);
+        format!("error: {count} {mistakes} in `{path}`; nothing was run\n")
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(false).trim_end())
+    }
+}

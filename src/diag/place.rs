@@ -1,0 +1,52 @@
+//! [`Place`] and [`Source`]: texts and positions in them.
+
+/// A stretch of bytes in one of the sources of an input. Small, because every node of a manifest carries one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Place {
+    /// Number of the source: 0 is the file, then one for each `--set`.
+    pub source: u32,
+    /// First byte.
+    pub start: u32,
+    /// Byte after the last.
+    pub end: u32,
+}
+
+impl Place {
+    /// The bytes `span` of source number `source`.
+    pub fn new(source: usize, span: &std::ops::Range<usize>) -> Self {
+        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            source: narrow(source),
+            start: narrow(span.start),
+            end: narrow(span.end),
+        }
+    }
+
+    /// The bytes.
+    pub fn span(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// Whether `other` lies within this place.
+    pub fn contains(self, other: Self) -> bool {
+        self.source == other.source && self.start <= other.start && other.end <= self.end
+    }
+
+    /// From the beginning of this place to the end of `other`, in the same source.
+    #[must_use]
+    pub fn to(self, other: Self) -> Self {
+        Self {
+            end: other.end.max(self.end),
+            ..self
+        }
+    }
+}
+
+/// A text that diagnostics point into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What to call it: the file's path as the user gave it, or `--set`.
+    pub path: String,
+    /// The whole text.
+    pub text: String,
+}

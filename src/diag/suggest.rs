@@ -1,0 +1,55 @@
+//! The nearest valid name to a mistyped one.
+
+/// Largest number of edits between a mistyped name and the one that was meant.
+const MAX_EDITS: usize = 2;
+
+/// Returns the valid name nearest to `word`: at most two edits (a swap of neighbours is one), and fewer than the
+/// word has letters; the first of several equally near ones.
+pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let letters = word.chars().count();
+    among
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(word, name), name))
+        .filter(|(edits, name)| *edits <= MAX_EDITS && *edits < letters.min(name.chars().count()))
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, name)| name)
+}
+
+/// The advice "did you mean …?", if a valid name is near.
+pub fn did_you_mean<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, among).map(|name| format!("did you mean `{name}`?"))
+}
+
+/// Names in backticks, separated by commas; long lists end with how many more there are.
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut text = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_wins_and_swapped_letters_count_once() {
+        let names = ["mlp", "unet", "map"];
+        assert_eq!(nearest("mpl", names), Some("mlp"));
+        assert_eq!(nearest("unte", names), Some("unet"));
+    }
+
+    #[test]
+    fn nothing_is_suggested_when_nothing_is_near() {
+        assert_eq!(nearest("resnet", ["mlp", "ddpm-unet"]), None);
+        assert_eq!(nearest("a", ["b", "c"]), None);
+    }
+}

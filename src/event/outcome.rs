@@ -1,0 +1,56 @@
+//! [`RunOutcome`]: a run that has ended, as its parent saw it.
+
+use super::{EpochRow, RunFacts, RunTimes, Status};
+
+/// How a run ended and what it gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOutcome {
+    /// How it ended; [`Status::NotRun`] where it was broken off.
+    pub status: Status,
+    /// One line from a closed list, with its numbers; empty for `done`.
+    pub reason: String,
+    /// The facts, where it came to an end of its own.
+    pub facts: Option<RunFacts>,
+    /// The times, likewise.
+    pub times: Option<RunTimes>,
+    /// The epochs that it reached.
+    pub epochs: Vec<EpochRow>,
+    /// What it warned of.
+    pub warnings: Vec<String>,
+    /// The end of its standard error.
+    pub stderr: String,
+    /// Seconds from start to end, as the parent saw it.
+    pub wall_s: f64,
+    /// High-water mark of the process, from `wait4`.
+    pub peak_rss_bytes: Option<u64>,
+    /// CPU seconds of the process, from `wait4`.
+    pub cpu_s: Option<f64>,
+}
+
+impl RunOutcome {
+    /// Whether it came to an end, well or badly, so that the result is to be kept.
+    pub fn is_finished(&self) -> bool {
+        self.status != Status::NotRun
+    }
+
+    /// A run that Ctrl-C broke off.
+    pub fn interrupted() -> Self {
+        Self::empty(Status::NotRun, "interrupted".into())
+    }
+
+    /// An end with nothing to show for it.
+    pub fn empty(status: Status, reason: String) -> Self {
+        Self {
+            status,
+            reason,
+            facts: None,
+            times: None,
+            epochs: Vec::new(),
+            warnings: Vec::new(),
+            stderr: String::new(),
+            wall_s: 0.0,
+            peak_rss_bytes: None,
+            cpu_s: None,
+        }
+    }
+}

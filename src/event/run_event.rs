@@ -1,0 +1,86 @@
+//! [`RunEvent`]: everything that happens while runs are done; what `record` and `progress` see.
+//!
+//! ```text
+//! Start · (RunStarted · Worker* · RunEnded)* · Stopping? · End        runs overlap when there are several slots
+//! ```
+//! [`RunEvent::RunEnded`] comes for every run that started, also after Ctrl-C; `End` comes always, unless a sink failed.
+
+use crate::base::text::count;
+
+use super::{Event, Job, RunId, RunOutcome};
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum RunEvent<'a> {
+    /// Before the first run.
+    Start {
+        /// Runs to do, as far as they are known.
+        runs: usize,
+        /// Runs that may go on at one time.
+        slots: usize,
+    },
+    /// A worker is about to start.
+    RunStarted {
+        /// The run.
+        job: &'a Job,
+        /// Slot that it takes, from 0.
+        slot: usize,
+    },
+    /// A worker said something.
+    Worker {
+        /// The run.
+        id: RunId,
+        /// What it said.
+        event: &'a Event,
+    },
+    /// A run has ended, one way or the other.
+    RunEnded {
+        /// The run.
+        job: &'a Job,
+        /// How it ended and what it gave.
+        outcome: &'a RunOutcome,
+    },
+    /// No further run will start; those that go on end soon (each with its `RunEnded`).
+    Stopping {
+        /// Why.
+        reason: StopReason,
+        /// Runs that go on.
+        running: usize,
+    },
+    /// While runs go on, at least once a second: time to write down what is there.
+    Tick,
+    /// After the last run.
+    End {
+        /// Runs that were not begun.
+        left: usize,
+    },
+}
+
+/// Why no further run starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// Ctrl-C or SIGTERM; running workers are ended.
+    Interrupted,
+    /// `--max-failures` was reached; running workers finish.
+    Failures {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl StopReason {
+    /// What is told to the user, `running` runs being under way.
+    pub fn sentence(self, running: usize) -> String {
+        match self {
+            Self::Interrupted => format!(
+                "interrupted: ending {}; what is finished is kept (Ctrl-C again ends at once)",
+                count(running, "run")
+            ),
+            Self::Failures { limit } => format!(
+                "stopping after {}; {} under way will finish",
+                count(limit, "failed run"),
+                count(running, "run")
+            ),
+        }
+    }
+}

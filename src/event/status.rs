@@ -1,0 +1,65 @@
+//! [`Status`]: how a run ended.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How a run (or a row) ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// It went its way.
+    Done,
+    /// The loss became NaN, infinite or larger than `limits.max-loss`.
+    Diverged,
+    /// It took longer than `limits.time`.
+    Timeout,
+    /// Memory ran out.
+    Oom,
+    /// The worker panicked or named an error.
+    Panicked,
+    /// A signal ended it.
+    Killed,
+    /// A search stopped it early.
+    Pruned,
+    /// It works on no machine.
+    Infeasible,
+    /// It does not work on this machine or build.
+    Skipped,
+    /// It was not reached.
+    NotRun,
+}
+
+impl Status {
+    /// Every status with its text.
+    pub const ALL: [(Self, &'static str); 10] = [
+        (Self::Done, "done"),
+        (Self::Diverged, "diverged"),
+        (Self::Timeout, "timeout"),
+        (Self::Oom, "oom"),
+        (Self::Panicked, "panicked"),
+        (Self::Killed, "killed"),
+        (Self::Pruned, "pruned"),
+        (Self::Infeasible, "infeasible"),
+        (Self::Skipped, "skipped"),
+        (Self::NotRun, "not-run"),
+    ];
+
+    /// Whether it makes `run` exit with 1.
+    pub fn is_failure(self) -> bool {
+        matches!(
+            self,
+            Self::Diverged | Self::Timeout | Self::Oom | Self::Panicked | Self::Killed
+        )
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = Self::ALL
+            .iter()
+            .find(|(status, _)| status == self)
+            .map_or("", |(_, text)| text);
+        f.pad(text)
+    }
+}

@@ -1,0 +1,240 @@
+//! What the end of a worker means, from its events, its exit and its last words.
+
+use std::time::Duration;
+
+use crate::base::os::Ended;
+use crate::event::{FailedStatus, PANIC_MARK, RunFacts, RunTimes, Status};
+
+/// Why the parent ended a worker.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum EndedByParent {
+    /// `limits.time` ran out.
+    Timeout(Duration),
+    /// Ctrl-C.
+    Interrupted,
+    /// It broke the protocol, in these words.
+    Protocol(String),
+}
+
+/// What is known of a worker that has ended.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    pub(super) by_parent: Option<EndedByParent>,
+    pub(super) finished: Option<(RunFacts, RunTimes)>,
+    pub(super) failed: Option<(FailedStatus, String)>,
+    pub(super) ended: Ended,
+    pub(super) stderr: String,
+    /// Bytes that the run could have: `limits.memory`, else the machine's.
+    pub(super) memory_bytes: Option<u64>,
+}
+
+/// A run that ended by SIGKILL above this share of its memory ran out of it.
+const NEAR_LIMIT: f64 = 0.9;
+
+const SIGKILL: i32 = 9;
+
+/// Status and reason. The order of the questions matters: what a worker said itself counts before how its process went.
+pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
+    match &evidence.by_parent {
+        Some(EndedByParent::Protocol(fault)) => {
+            return (Status::Panicked, format!("protocol: {fault}"));
+        }
+        Some(EndedByParent::Interrupted) => return (Status::NotRun, "interrupted".into()),
+        _ => {}
+    }
+    if let Some((facts, _)) = &evidence.finished {
+        return match &facts.diverged {
+            Some(reason) => (Status::Diverged, reason.clone()),
+            None => (Status::Done, String::new()),
+        };
+    }
+    if let Some(EndedByParent::Timeout(limit)) = evidence.by_parent {
+        return (
+            Status::Timeout,
+            format!("timeout: {} s", limit.as_secs_f64()),
+        );
+    }
+    if let Some((status, reason)) = &evidence.failed {
+        return named_by_worker(*status, reason);
+    }
+    by_process(evidence)
+}
+
+fn named_by_worker(status: FailedStatus, reason: &str) -> (Status, String) {
+    let status = match status {
+        FailedStatus::Error => Status::Panicked,
+        FailedStatus::Oom => Status::Oom,
+        FailedStatus::Diverged => Status::Diverged,
+    };
+    (status, one_line(reason))
+}
+
+fn by_process(evidence: &Evidence) -> (Status, String) {
+    let ended = &evidence.ended;
+    if let Some(bytes) = failed_allocation(&evidence.stderr) {
+        let limit = limit_text(evidence.memory_bytes);
+        return (
+            Status::Oom,
+            format!("oom: an allocation of {bytes} bytes failed{limit}"),
+        );
+    }
+    if let Some(message) = panic_message(&evidence.stderr) {
+        return panicked(&message, evidence.memory_bytes);
+    }
+    match (ended.signal, ended.code) {
+        (Some(SIGKILL), _) if is_near_limit(ended, evidence.memory_bytes) => {
+            let peak = ended.peak_rss_bytes.unwrap_or_default();
+            let limit = limit_text(evidence.memory_bytes);
+            (Status::Oom, format!("oom: killed at {peak} bytes{limit}"))
+        }
+        (Some(signal), _) => (Status::Killed, format!("killed: signal {signal}")),
+        (None, Some(0)) => (Status::Panicked, "panicked: ended without a result".into()),
+        (None, Some(code)) => (Status::Panicked, format!("panicked: exit code {code}")),
+        (None, None) => (Status::Killed, "killed: unknown end".into()),
+    }
+}
+
+/// A panic because memory ran out (a thread that could not be made) is `oom` as well.
+fn panicked(message: &str, memory_bytes: Option<u64>) -> (Status, String) {
+    let no_memory = [
+        "Cannot allocate memory",
+        "os error 12",
+        "WouldBlock",
+        "os error 11",
+    ];
+    if no_memory.iter().any(|words| message.contains(words)) {
+        let limit = limit_text(memory_bytes);
+        return (Status::Oom, format!("oom: {message}{limit}"));
+    }
+    (Status::Panicked, format!("panicked: {message}"))
+}
+
+fn limit_text(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |bytes| format!(", limit {bytes} bytes"))
+}
+
+fn is_near_limit(ended: &Ended, limit: Option<u64>) -> bool {
+    match (ended.peak_rss_bytes, limit) {
+        (Some(peak), Some(limit)) => peak as f64 >= NEAR_LIMIT * limit as f64,
+        _ => false,
+    }
+}
+
+/// Bytes of the allocation that Rust's runtime gave up on: `memory allocation of N bytes failed`, then an abort.
+fn failed_allocation(stderr: &str) -> Option<u64> {
+    let (_, rest) = stderr.rsplit_once("memory allocation of ")?;
+    let (bytes, rest) = rest.split_once(' ')?;
+    rest.starts_with("bytes failed")
+        .then(|| bytes.parse().ok())?
+}
+
+/// `MESSAGE at FILE:LINE` of the first panic.
+fn panic_message(stderr: &str) -> Option<String> {
+    let line = stderr
+        .lines()
+        .find_map(|line| line.strip_prefix(PANIC_MARK))?;
+    let (place, message) = line.split_once(": ")?;
+    Some(format!("{} at {}", one_line(message), short_place(place)))
+}
+
+/// A place in a source file without the folders of this machine: results are to be the same everywhere.
+fn short_place(place: &str) -> &str {
+    let after = |mark: &str| place.rsplit_once(mark).map(|(_, rest)| rest);
+    after("/registry/src/")
+        .and_then(|rest| rest.split_once('/'))
+        .map(|(_, rest)| rest)
+        .or_else(|| {
+            after("/rustc/")
+                .and_then(|rest| rest.split_once('/'))
+                .map(|(_, rest)| rest)
+        })
+        .unwrap_or(place)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by_signal(signal: i32) -> Evidence {
+        Evidence {
+            ended: Ended {
+                signal: Some(signal),
+                peak_rss_bytes: Some(80),
+                ..Ended::default()
+            },
+            memory_bytes: Some(100),
+            ..Evidence::default()
+        }
+    }
+
+    fn judged(evidence: &Evidence) -> (Status, &'static str) {
+        let (status, reason) = judge(evidence);
+        (status, reason.leak())
+    }
+
+    #[test]
+    fn a_kill_far_below_the_limit_is_killed_and_near_it_out_of_memory() {
+        let mut evidence = by_signal(9);
+        assert_eq!(judged(&evidence), (Status::Killed, "killed: signal 9"));
+        evidence.ended.peak_rss_bytes = Some(95);
+        let expected = "oom: killed at 95 bytes, limit 100 bytes";
+        assert_eq!(judged(&evidence), (Status::Oom, expected));
+    }
+
+    #[test]
+    fn rusts_allocation_message_is_out_of_memory() {
+        let mut evidence = by_signal(6);
+        evidence.stderr = "note\nmemory allocation of 4096 bytes failed\n".into();
+        let expected = "oom: an allocation of 4096 bytes failed, limit 100 bytes";
+        assert_eq!(judged(&evidence), (Status::Oom, expected));
+    }
+
+    #[test]
+    fn a_panic_is_told_with_its_message_and_no_folder_of_this_machine() {
+        let place = "/home/me/.cargo/registry/src/index.x-1/dfdx-0.13.0/src/lib.rs:7";
+        let evidence = Evidence {
+            ended: Ended {
+                code: Some(101),
+                ..Ended::default()
+            },
+            stderr: format!("{PANIC_MARK}{place}: no shape\nlast"),
+            ..Evidence::default()
+        };
+        let expected = "panicked: no shape at dfdx-0.13.0/src/lib.rs:7";
+        assert_eq!(judged(&evidence), (Status::Panicked, expected));
+    }
+
+    #[test]
+    fn a_worker_that_ends_without_a_word_is_a_clear_result() {
+        let mut evidence = Evidence::default();
+        evidence.ended.code = Some(0);
+        assert_eq!(judged(&evidence).1, "panicked: ended without a result");
+        evidence.ended.code = Some(3);
+        assert_eq!(judged(&evidence).1, "panicked: exit code 3");
+    }
+
+    #[test]
+    fn a_finished_run_counts_also_when_time_ran_out_at_its_end() {
+        let mut evidence = by_signal(9);
+        evidence.by_parent = Some(EndedByParent::Timeout(Duration::from_secs(90)));
+        assert_eq!(judged(&evidence), (Status::Timeout, "timeout: 90 s"));
+        evidence.finished = Some((RunFacts::default(), RunTimes::default()));
+        assert_eq!(judged(&evidence), (Status::Done, ""));
+    }
+
+    #[test]
+    fn a_broken_protocol_and_an_interruption_are_told_apart() {
+        let mut evidence = by_signal(9);
+        evidence.by_parent = Some(EndedByParent::Protocol("wrote `hm`".into()));
+        assert_eq!(
+            judged(&evidence),
+            (Status::Panicked, "protocol: wrote `hm`")
+        );
+        evidence.by_parent = Some(EndedByParent::Interrupted);
+        assert_eq!(judged(&evidence).0, Status::NotRun);
+    }
+}

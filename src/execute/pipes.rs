@@ -1,0 +1,70 @@
+//! The three pipes of a worker: the order in, events out, standard error to be kept.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, JoinHandle};
+
+use crate::event::{Job, Order, PROTOCOL_VERSION};
+
+/// Longest line that a worker may write; an epoch with a million steps has about 50 MiB.
+const LONGEST_LINE: u64 = 256 << 20;
+
+/// Bytes of standard error that are kept, from its end.
+const STDERR_KEPT: usize = 64 << 10;
+
+/// Writes the order. The handle is kept until the end: a worker whose stdin closes ends itself.
+pub(super) fn feed(child: &mut Child, job: &Job) -> Option<ChildStdin> {
+    let order = Order {
+        protocol: PROTOCOL_VERSION,
+        cell: job.spec.as_ref(),
+        seed: job.id.seed,
+        block: job.id.block,
+    };
+    let mut stdin = child.stdin.take()?;
+    let mut line = serde_json::to_vec(&order).unwrap_or_default();
+    line.push(b'\n');
+    // A worker that is gone already shows in its exit.
+    let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
+    Some(stdin)
+}
+
+/// Reads lines on a thread of its own, so that the reader can look at the clock.
+pub(super) fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::sync_channel(64);
+    if let Some(stdout) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut reader = BufReader::new(stdout);
+            let mut line = Vec::new();
+            while let Ok(1..) = reader
+                .by_ref()
+                .take(LONGEST_LINE)
+                .read_until(b'\n', &mut line)
+            {
+                if sender.send(std::mem::take(&mut line)).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    receiver
+}
+
+/// Reads standard error to its end and keeps the last [`STDERR_KEPT`] bytes.
+pub(super) fn drain(stderr: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        let mut piece = [0; 4096];
+        let Some(mut stderr) = stderr else {
+            return String::new();
+        };
+        while let Ok(n @ 1..) = stderr.read(&mut piece) {
+            kept.extend_from_slice(&piece[..n]);
+            if kept.len() > 2 * STDERR_KEPT {
+                kept.drain(..kept.len() - STDERR_KEPT);
+            }
+        }
+        let from = kept.len().saturating_sub(STDERR_KEPT);
+        String::from_utf8_lossy(&kept[from..]).into_owned()
+    })
+}

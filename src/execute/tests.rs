@@ -1,0 +1,281 @@
+//! Workers that are shell scripts: whatever a worker may do, its end is a clear result.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::event::{EpochRow, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason};
+use crate::plan::{CellSpec, LimitsSpec};
+
+const HELLO: &str = r#"{"event":"hello","protocol":1,"code_hash":"c"}"#;
+
+fn job(limits: LimitsSpec) -> Job {
+    job_of(0, limits)
+}
+
+fn job_of(cell: usize, limits: LimitsSpec) -> Job {
+    let spec = CellSpec {
+        key: "model=none".into(),
+        model_name: "none".into(),
+        model: Arc::new(serde_json::from_str(r#"{"kind": "mlp"}"#).unwrap()),
+        dataset_name: "none".into(),
+        dataset: Arc::new(serde_json::from_str(r#"{"kind": "digits"}"#).unwrap()),
+        loss: Arc::new(serde_json::from_str(r#"{"kind": "mse"}"#).unwrap()),
+        train: Arc::default(),
+        loader: Arc::default(),
+        validation: Arc::default(),
+        measure: Arc::default(),
+        limits: Arc::new(limits),
+        checkpoint_folder: None,
+    };
+    let id = RunId {
+        cell,
+        seed: 42,
+        block: 0,
+    };
+    Job {
+        id,
+        spec: Arc::new(spec),
+    }
+}
+
+fn worker(script: &str) -> WorkerProgram {
+    let arguments = vec!["-c".into(), script.into()];
+    WorkerProgram::other(Path::new("/bin/sh").into(), arguments, None)
+}
+
+fn launched(script: &str, limits: LimitsSpec) -> (RunOutcome, Vec<Event>) {
+    let mut events = Vec::new();
+    let stop = AtomicBool::new(false);
+    let outcome = worker(script).launch(&job(limits), 1, &stop, &mut |event| events.push(event));
+    (outcome, events)
+}
+
+fn end_of(script: &str) -> (Status, String) {
+    let (outcome, _) = launched(script, LimitsSpec::default());
+    (outcome.status, outcome.reason)
+}
+
+fn finished() -> String {
+    serde_json::to_string(&Event::Finished {
+        facts: Box::new(RunFacts {
+            parameters: 7,
+            ..RunFacts::default()
+        }),
+        times: Box::new(RunTimes::default()),
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_worker_that_finishes_hands_over_facts_epochs_and_its_own_figures() {
+    let epoch = serde_json::to_string(&Event::Epoch(Box::new(EpochRow::default()))).unwrap();
+    let script = format!(
+        "read order; echo '{HELLO}'; echo '{epoch}'; echo '{}'",
+        finished()
+    );
+    let (outcome, events) = launched(&script, LimitsSpec::default());
+    assert_eq!(
+        (outcome.status, outcome.reason.as_str()),
+        (Status::Done, "")
+    );
+    assert_eq!(outcome.facts.unwrap().parameters, 7);
+    assert_eq!((outcome.epochs.len(), events.len()), (1, 3));
+    assert!(outcome.peak_rss_bytes.unwrap() > 0 && outcome.cpu_s.is_some());
+}
+
+#[test]
+fn nonsense_on_the_protocol_ends_the_worker_and_says_what_it_wrote() {
+    let (status, reason) = end_of(&format!("echo '{HELLO}'; echo half a line; exec sleep 60"));
+    assert_eq!(status, Status::Panicked);
+    assert_eq!(
+        reason,
+        "protocol: the worker wrote `half a line`, which is no event"
+    );
+}
+
+#[test]
+fn half_a_line_at_the_end_is_nonsense_too() {
+    let (status, reason) = end_of(&format!("echo '{HELLO}'; printf '{{\"event\":\"fini'"));
+    assert_eq!(status, Status::Panicked);
+    assert!(reason.contains("`{\"event\":\"fini`"), "{reason}");
+}
+
+#[test]
+fn another_version_of_the_protocol_is_refused() {
+    let script = r#"echo '{"event":"hello","protocol":2,"code_hash":"c"}'; exec sleep 60"#;
+    let expected = "protocol: the worker speaks version 2, this program 1";
+    assert_eq!(end_of(script), (Status::Panicked, expected.into()));
+}
+
+#[test]
+fn a_worker_that_is_killed_says_by_which_signal() {
+    let script = format!("echo '{HELLO}'; kill -9 $$");
+    assert_eq!(end_of(&script), (Status::Killed, "killed: signal 9".into()));
+}
+
+#[test]
+fn a_worker_that_does_not_start_is_a_result() {
+    let program = WorkerProgram::other(Path::new("/no/such/program").into(), Vec::new(), None);
+    let stop = AtomicBool::new(false);
+    let outcome = program.launch(&job(LimitsSpec::default()), 1, &stop, &mut |_| {});
+    assert_eq!(outcome.status, Status::Panicked);
+    assert!(
+        outcome
+            .reason
+            .starts_with("panicked: cannot start a worker"),
+        "{}",
+        outcome.reason
+    );
+}
+
+#[test]
+fn a_worker_that_takes_too_long_is_ended_and_its_last_words_are_kept() {
+    let limits = LimitsSpec {
+        time: Some(0.3),
+        ..LimitsSpec::default()
+    };
+    let began = Instant::now();
+    let (outcome, _) = launched(&format!("echo '{HELLO}'; echo busy >&2; sleep 60"), limits);
+    assert_eq!(
+        (outcome.status, outcome.reason.as_str()),
+        (Status::Timeout, "timeout: 0.3 s")
+    );
+    assert_eq!(outcome.stderr, "busy\n");
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_flood_on_standard_error_keeps_its_end_only() {
+    let (outcome, _) = launched(
+        "yes noise | head -c 3000000 >&2; echo end >&2",
+        LimitsSpec::default(),
+    );
+    assert!(outcome.stderr.len() <= 64 << 10 && outcome.stderr.ends_with("end\n"));
+}
+
+/// Events of a whole schedule as short words.
+fn seen(
+    source: Vec<Job>,
+    launcher: &dyn Launch,
+    options: &Options,
+    interrupted: &AtomicBool,
+) -> (Summary, Vec<String>) {
+    let mut words = Vec::new();
+    let summary = run(
+        &mut source.into_iter(),
+        launcher,
+        options,
+        interrupted,
+        &mut |event| {
+            words.push(match event {
+                RunEvent::Start { runs, slots } => format!("start {runs}/{slots}"),
+                RunEvent::RunStarted { job, slot } => {
+                    if job.id.cell == 1 {
+                        interrupted.store(options.max_failures.is_none(), Ordering::SeqCst);
+                    }
+                    format!("run {} in {slot}", job.id.cell)
+                }
+                RunEvent::RunEnded { job, outcome } => {
+                    format!("end {} {}", job.id.cell, outcome.status)
+                }
+                RunEvent::Stopping { reason, running } => format!("stop {reason:?} {running}"),
+                RunEvent::End { left } => format!("end, {left} left"),
+                RunEvent::Worker { .. } | RunEvent::Tick => return Ok(()),
+            });
+            Ok::<(), ()>(())
+        },
+    );
+    (summary.unwrap(), words)
+}
+
+fn jobs(n: usize) -> Vec<Job> {
+    (0..n)
+        .map(|cell| job_of(cell, LimitsSpec::default()))
+        .collect()
+}
+
+#[test]
+fn an_interruption_ends_what_runs_and_begins_nothing_more() {
+    let options = Options {
+        jobs: 1,
+        cores: 2,
+        max_failures: None,
+    };
+    let launcher = Scripted::new().taking(Duration::from_millis(300));
+    let (summary, words) = seen(jobs(4), &launcher, &options, &AtomicBool::new(false));
+    let expected = [
+        "start 4/1",
+        "run 0 in 0",
+        "end 0 done",
+        "run 1 in 0",
+        "stop Interrupted 1",
+        "end 1 not-run",
+        "end, 3 left",
+    ];
+    assert_eq!(words, expected);
+    assert_eq!((summary.ended, summary.left), (1, 3));
+    assert_eq!(summary.stopped, Some(StopReason::Interrupted));
+}
+
+#[test]
+fn no_run_begins_after_as_many_failures_as_allowed() {
+    let options = Options {
+        jobs: 1,
+        cores: 2,
+        max_failures: Some(1),
+    };
+    let failure = RunOutcome::empty(Status::Killed, "killed: signal 9".into());
+    let launcher = Scripted::new().with(jobs(1)[0].id, Vec::new(), failure);
+    let (summary, words) = seen(jobs(3), &launcher, &options, &AtomicBool::new(false));
+    assert_eq!(
+        words[2..],
+        [
+            "end 0 killed",
+            "stop Failures { limit: 1 } 0",
+            "end, 2 left"
+        ]
+    );
+    assert_eq!((summary.failed, summary.left), (1, 2));
+}
+
+#[test]
+fn several_slots_do_every_run_once() {
+    let options = Options {
+        jobs: 3,
+        cores: 2,
+        max_failures: Some(9),
+    };
+    let launcher = Scripted::new().taking(Duration::from_millis(5));
+    let (summary, words) = seen(jobs(10), &launcher, &options, &AtomicBool::new(false));
+    assert_eq!((summary.ended, summary.left), (10, 0));
+    for cell in 0..10 {
+        assert!(words.contains(&format!("end {cell} done")));
+    }
+}
+
+#[test]
+fn a_sink_that_fails_ends_the_workers_at_once() {
+    let began = Instant::now();
+    let options = Options {
+        jobs: 1,
+        cores: 1,
+        max_failures: None,
+    };
+    let worker = worker(&format!("echo '{HELLO}'; exec sleep 60"));
+    let never = AtomicBool::new(false);
+    let ended = run(
+        &mut jobs(2).into_iter(),
+        &worker,
+        &options,
+        &never,
+        &mut |event| match event {
+            RunEvent::Worker { .. } => Err("disk full"),
+            _ => Ok(()),
+        },
+    );
+    assert_eq!(ended, Err("disk full"));
+    assert!(began.elapsed() < Duration::from_secs(10));
+}

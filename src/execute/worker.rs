@@ -1,0 +1,249 @@
+//! [`WorkerProgram`]: spawn, feed, read, limit, kill.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::base::os::{self, Ended};
+use crate::device::DeviceKind;
+use crate::event::{EpochRow, Event, Job, PROTOCOL_VERSION, RunOutcome, Status};
+
+use super::Launch;
+use super::outcome::{EndedByParent, Evidence, judge};
+use super::pipes::{drain, feed, read_lines};
+
+/// How often a silent worker is looked after.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The program that does one run: this one, called as `fieldtrial worker`.
+#[derive(Debug, Clone)]
+pub struct WorkerProgram {
+    program: PathBuf,
+    arguments: Vec<String>,
+    /// Memory of the machine in bytes, where it is known: SIGKILL near it is `oom`.
+    machine_bytes: Option<u64>,
+}
+
+impl WorkerProgram {
+    /// This program itself.
+    ///
+    /// # Errors
+    /// Where the system does not know the path of the program.
+    pub fn this(machine_bytes: Option<u64>) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        Ok(Self::other(program, vec!["worker".into()], machine_bytes))
+    }
+
+    /// Another program that speaks the protocol (another build of this one; a test's).
+    pub fn other(program: PathBuf, arguments: Vec<String>, machine_bytes: Option<u64>) -> Self {
+        Self {
+            program,
+            arguments,
+            machine_bytes,
+        }
+    }
+
+    fn spawn(&self, threads: usize) -> io::Result<Child> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .env("RAYON_NUM_THREADS", threads.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        os::in_own_group(&mut command);
+        command.spawn()
+    }
+
+    fn memory_bytes(&self, job: &Job) -> Option<u64> {
+        let limit = job.spec.limits.memory;
+        limit
+            .filter(|_| job.spec.train.device == DeviceKind::Cpu)
+            .or(self.machine_bytes)
+    }
+}
+
+impl Launch for WorkerProgram {
+    fn launch(
+        &self,
+        job: &Job,
+        threads: usize,
+        stop: &AtomicBool,
+        emit: &mut dyn FnMut(Event),
+    ) -> RunOutcome {
+        let began = Instant::now();
+        let mut child = match self.spawn(threads) {
+            Ok(child) => child,
+            Err(error) => {
+                let reason = format!("panicked: cannot start a worker: {error}");
+                return RunOutcome::empty(Status::Panicked, reason);
+            }
+        };
+        let deadline = job
+            .spec
+            .limits
+            .time
+            .and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let stdin = feed(&mut child, job);
+        let stderr = drain(child.stderr.take());
+        let mut watch = Watch {
+            lines: read_lines(&mut child),
+            child,
+            began,
+            deadline,
+            stop,
+            heard: Heard::default(),
+        };
+        let ended = watch.until_the_end(emit);
+        drop(stdin);
+        let stderr = stderr.join().unwrap_or_default();
+        outcome(watch.heard, ended, stderr, self.memory_bytes(job), began)
+    }
+}
+
+/// What the worker said so far.
+#[derive(Default)]
+struct Heard {
+    by_parent: Option<EndedByParent>,
+    last: Option<Event>,
+    has_greeted: bool,
+    epochs: Vec<EpochRow>,
+    warnings: Vec<String>,
+}
+
+struct Watch<'a> {
+    child: Child,
+    lines: Receiver<Vec<u8>>,
+    began: Instant,
+    deadline: Option<Duration>,
+    stop: &'a AtomicBool,
+    heard: Heard,
+}
+
+impl Watch<'_> {
+    /// Reads until the process is gone; ends it where time, Ctrl-C or the protocol ask for it.
+    fn until_the_end(&mut self, emit: &mut dyn FnMut(Event)) -> Ended {
+        loop {
+            match self.lines.recv_timeout(LOOK) {
+                Ok(line) => self.hear(&line, emit),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(Duration::from_millis(1)),
+            }
+            match os::wait_without_blocking(&mut self.child) {
+                Ok(Some(ended)) => {
+                    self.hear_the_rest(emit);
+                    return ended;
+                }
+                Ok(None) => self.end_if_asked(),
+                Err(_) => return Ended::default(),
+            }
+        }
+    }
+
+    /// Lines that were written before the end and not read yet.
+    fn hear_the_rest(&mut self, emit: &mut dyn FnMut(Event)) {
+        while let Ok(line) = self.lines.recv_timeout(LOOK) {
+            self.hear(&line, emit);
+        }
+    }
+
+    fn end_if_asked(&mut self) {
+        if self.heard.by_parent.is_some() {
+            return;
+        }
+        let is_late = self.deadline.filter(|&limit| self.began.elapsed() >= limit);
+        if self.stop.load(Ordering::SeqCst) {
+            self.end(EndedByParent::Interrupted);
+        } else if let Some(limit) = is_late {
+            self.end(EndedByParent::Timeout(limit));
+        }
+    }
+
+    fn end(&mut self, why: EndedByParent) {
+        self.heard.by_parent = Some(why);
+        os::kill_group(&mut self.child);
+    }
+
+    fn hear(&mut self, line: &[u8], emit: &mut dyn FnMut(Event)) {
+        if self.heard.by_parent.is_some() {
+            return;
+        }
+        match understand(line, self.heard.has_greeted) {
+            Ok(event) => {
+                self.heard.note(&event);
+                emit(event);
+            }
+            Err(fault) => self.end(EndedByParent::Protocol(fault)),
+        }
+    }
+}
+
+impl Heard {
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Hello { .. } => self.has_greeted = true,
+            Event::Epoch(row) => self.epochs.push(row.as_ref().clone()),
+            Event::Warning { message } => self.warnings.push(message.clone()),
+            Event::Finished { .. } | Event::Failed { .. } => self.last = Some(event.clone()),
+            Event::Started { .. } | Event::Progress { .. } => {}
+        }
+    }
+}
+
+/// An event, or what is wrong with the line in one sentence.
+fn understand(line: &[u8], has_greeted: bool) -> Result<Event, String> {
+    let event: Event = serde_json::from_slice(line).map_err(|_| {
+        let text: String = String::from_utf8_lossy(line)
+            .trim()
+            .chars()
+            .take(60)
+            .collect();
+        format!("the worker wrote `{text}`, which is no event")
+    })?;
+    match event {
+        Event::Hello { protocol, .. } if protocol != PROTOCOL_VERSION => Err(format!(
+            "the worker speaks version {protocol}, this program {PROTOCOL_VERSION}"
+        )),
+        Event::Hello { .. } => Ok(event),
+        _ if !has_greeted => Err("the worker did not begin with its version".into()),
+        _ => Ok(event),
+    }
+}
+
+fn outcome(
+    heard: Heard,
+    ended: Ended,
+    stderr: String,
+    memory_bytes: Option<u64>,
+    began: Instant,
+) -> RunOutcome {
+    let mut evidence = Evidence {
+        by_parent: heard.by_parent,
+        ended,
+        stderr,
+        memory_bytes,
+        ..Evidence::default()
+    };
+    match heard.last {
+        Some(Event::Finished { facts, times }) => evidence.finished = Some((*facts, *times)),
+        Some(Event::Failed { status, reason }) => evidence.failed = Some((status, reason)),
+        _ => {}
+    }
+    let (status, reason) = judge(&evidence);
+    let (facts, times) = evidence.finished.unzip();
+    RunOutcome {
+        facts,
+        times,
+        epochs: heard.epochs,
+        warnings: heard.warnings,
+        stderr: evidence.stderr,
+        wall_s: began.elapsed().as_secs_f64(),
+        peak_rss_bytes: ended.peak_rss_bytes,
+        cpu_s: ended.cpu_s,
+        ..RunOutcome::empty(status, reason)
+    }
+}

@@ -1,0 +1,89 @@
+//! Tensors in safetensors files.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::Path;
+
+use safetensors::{Dtype, SafeTensors, View};
+
+use super::{CheckpointError, Mismatch, Tensor};
+
+/// Writes tensors to a safetensors file: under a temporary name in the same folder first, so that a file of that name
+/// is either the old one or the new one.
+///
+/// # Errors
+/// [`CheckpointError::Io`] when the folder is not there or not writable.
+pub fn write(path: &Path, tensors: &[Tensor]) -> Result<(), CheckpointError> {
+    let named = tensors.iter().map(|tensor| (tensor.name.as_str(), tensor));
+    let bytes = safetensors::serialize(named, None)
+        .map_err(|error| CheckpointError::format(path, &error))?;
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let io = |source| CheckpointError::io(path, source);
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io)?;
+    file.write_all(&bytes).map_err(io)?;
+    file.as_file().sync_all().map_err(io)?;
+    file.persist(path).map_err(|error| io(error.error))?;
+    Ok(())
+}
+
+/// Reads all tensors of a safetensors file, in the order of their names.
+///
+/// # Errors
+/// [`CheckpointError::Io`] when it cannot be read, [`CheckpointError::Format`] when it is no safetensors file,
+/// [`CheckpointError::Mismatch`] with every tensor that is not `f32`.
+pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
+    let bytes = std::fs::read(path).map_err(|source| CheckpointError::io(path, source))?;
+    let file =
+        SafeTensors::deserialize(&bytes).map_err(|error| CheckpointError::format(path, &error))?;
+    let (mut tensors, mut wrong) = (Vec::new(), Vec::new());
+    for (name, view) in file.iter() {
+        let name = name.to_owned();
+        if view.dtype() != Dtype::F32 {
+            let found = view.dtype().to_string();
+            wrong.push(Mismatch::Type { name, found });
+            continue;
+        }
+        let words = view.data().as_chunks::<4>().0;
+        let values = words.iter().map(|word| f32::from_le_bytes(*word)).collect();
+        let shape = view.shape().to_vec();
+        tensors.push(Tensor {
+            name,
+            shape,
+            values,
+        });
+    }
+    if !wrong.is_empty() {
+        return Err(CheckpointError::mismatch(wrong).in_file(path));
+    }
+    tensors.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(tensors)
+}
+
+/// The values as a file holds them: little-endian.
+pub(super) fn bytes(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+impl View for &Tensor {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Owned(bytes(&self.values))
+    }
+
+    fn data_len(&self) -> usize {
+        4 * self.values.len()
+    }
+}

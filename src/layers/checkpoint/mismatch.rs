@@ -1,0 +1,194 @@
+//! What can be wrong with a checkpoint, all of it at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::Tensor;
+use crate::ops::OpError;
+
+/// Why weights could not be read, written or put into a model.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The file cannot be read or written.
+    #[error("cannot access `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("`{}` is no valid safetensors file: {message}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The library's reason.
+        message: String,
+    },
+    /// Weights that do not fit the model.
+    #[error("{}", describe(path.as_deref(), mismatches))]
+    Mismatch {
+        /// The file, when they come from one.
+        path: Option<PathBuf>,
+        /// Everything that does not fit.
+        mismatches: Vec<Mismatch>,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] OpError),
+}
+
+/// One tensor that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mismatch {
+    /// The model has it, the weights do not.
+    Missing {
+        /// The model's name for it.
+        name: String,
+        /// The most similar name among those that the model does not know.
+        nearest: Option<String>,
+    },
+    /// The weights have it, the model does not.
+    Unexpected {
+        /// Its name.
+        name: String,
+        /// The most similar name among those that the weights lack.
+        nearest: Option<String>,
+    },
+    /// Both have it, in different shapes.
+    Shape {
+        /// Its name.
+        name: String,
+        /// The model's shape.
+        expected: Vec<usize>,
+        /// The weights' shape.
+        found: Vec<usize>,
+    },
+    /// Values of another type than `f32`.
+    Type {
+        /// Its name.
+        name: String,
+        /// Its type.
+        found: String,
+    },
+}
+
+impl CheckpointError {
+    pub(super) fn io(path: &Path, source: std::io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Io { path, source }
+    }
+
+    pub(super) fn format(path: &Path, error: &dyn fmt::Display) -> Self {
+        let (path, message) = (path.to_owned(), error.to_string());
+        Self::Format { path, message }
+    }
+
+    pub(super) fn mismatch(mismatches: Vec<Mismatch>) -> Self {
+        let path = None;
+        Self::Mismatch { path, mismatches }
+    }
+
+    /// The same error with the name of the file that the weights come from.
+    pub(super) fn in_file(self, file: &Path) -> Self {
+        match self {
+            Self::Mismatch { mismatches, .. } => Self::Mismatch {
+                path: Some(file.to_owned()),
+                mismatches,
+            },
+            other => other,
+        }
+    }
+}
+
+/// Compares what a model wants, names and shapes, with the tensors at hand.
+pub(super) fn check(
+    wanted: &[(String, Vec<usize>)],
+    tensors: &[Tensor],
+) -> Result<(), CheckpointError> {
+    let found: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
+    let known: BTreeSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
+    let is_missing = |(name, _): &&(String, Vec<usize>)| !found.contains_key(name.as_str());
+    let missing: Vec<&str> = wanted
+        .iter()
+        .filter(is_missing)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let names = tensors.iter().map(|tensor| tensor.name.as_str());
+    let unexpected: Vec<&str> = names.filter(|name| !known.contains(name)).collect();
+    let mut mismatches: Vec<Mismatch> = missing
+        .iter()
+        .map(|name| Mismatch::Missing {
+            name: (*name).to_owned(),
+            nearest: nearest(name, &unexpected),
+        })
+        .collect();
+    mismatches.extend(unexpected.iter().map(|name| Mismatch::Unexpected {
+        name: (*name).to_owned(),
+        nearest: nearest(name, &missing),
+    }));
+    for (name, expected) in wanted {
+        match found.get(name.as_str()) {
+            Some(tensor) if tensor.shape != *expected => mismatches.push(Mismatch::Shape {
+                name: name.clone(),
+                expected: expected.clone(),
+                found: tensor.shape.clone(),
+            }),
+            _ => {}
+        }
+    }
+    if mismatches.is_empty() {
+        Ok(())
+    } else {
+        Err(CheckpointError::mismatch(mismatches))
+    }
+}
+
+/// The most similar of `names`, if it is similar at all.
+fn nearest(name: &str, names: &[&str]) -> Option<String> {
+    let scored = names
+        .iter()
+        .map(|other| (strsim::normalized_levenshtein(name, other), *other));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 >= 0.6).then(|| best.1.to_owned())
+}
+
+fn describe(path: Option<&Path>, mismatches: &[Mismatch]) -> String {
+    use std::fmt::Write as _;
+    let source = path.map_or("the weights do".to_owned(), |path| {
+        format!("`{}` does", path.display())
+    });
+    let mut text = format!(
+        "{source} not fit the model, {} of its tensors:",
+        mismatches.len()
+    );
+    for mismatch in mismatches {
+        let _ = write!(text, "\n  {mismatch}");
+    }
+    text
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hint = |nearest: &Option<String>| match nearest {
+            Some(name) => format!(" (perhaps `{name}`)"),
+            None => String::new(),
+        };
+        match self {
+            Self::Missing { name, nearest } => write!(f, "`{name}` is missing{}", hint(nearest)),
+            Self::Unexpected { name, nearest } => {
+                write!(f, "`{name}` is not in the model{}", hint(nearest))
+            }
+            Self::Shape {
+                name,
+                expected,
+                found,
+            } => write!(
+                f,
+                "`{name}` has shape {found:?}, the model's is {expected:?}"
+            ),
+            Self::Type { name, found } => write!(f, "`{name}` has type {found}, not F32"),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Weights outside a model: safetensors files under PyTorch's names, shapes and layouts, copies in memory, checksums.
+//!
+//! Owns [`Tensor`] and the ways between a model and tensors ([`snapshot`], [`restore`]) and between tensors and a file
+//! ([`read`], [`write`]); [`save`] and [`load`] go the whole way. All values are `f32`.
+
+mod file;
+mod mismatch;
+
+pub use file::{read, write};
+pub use mismatch::{CheckpointError, Mismatch};
+
+use std::collections::BTreeMap;
+use std::path::Path as FilePath;
+
+use crate::device::{Backend, DeviceError};
+use crate::ops::{Module, OpError, Path};
+
+/// A parameter's name, its shape in PyTorch, and its values in that order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tensor {
+    /// Dotted name.
+    pub name: String,
+    /// Dimensions, outermost first.
+    pub shape: Vec<usize>,
+    /// Values, the last dimension fastest.
+    pub values: Vec<f32>,
+}
+
+/// Copies all parameters to the host, in the order of the model's walk. Forces a device sync.
+pub fn snapshot<D: Backend>(
+    device: &D,
+    module: &mut dyn Module<D>,
+) -> Result<Vec<Tensor>, DeviceError> {
+    let mut tensors = Vec::new();
+    module.visit(&Path::root(), &mut |name, parameter| {
+        let values = parameter.to_torch(device);
+        tensors.push(values.map(|values| Tensor {
+            name: name.to_owned(),
+            shape: parameter.torch_shape().dims().to_vec(),
+            values,
+        }));
+    });
+    tensors.into_iter().collect()
+}
+
+/// Replaces all parameters by tensors of the same names and shapes, in any order.
+///
+/// # Errors
+/// [`CheckpointError::Mismatch`] with everything that does not fit; the model is then unchanged.
+pub fn restore<D: Backend>(
+    device: &D,
+    module: &mut dyn Module<D>,
+    tensors: &[Tensor],
+) -> Result<(), CheckpointError> {
+    let mut wanted = Vec::new();
+    module.visit(&Path::root(), &mut |name, parameter| {
+        wanted.push((name.to_owned(), parameter.torch_shape().dims().to_vec()));
+    });
+    mismatch::check(&wanted, tensors)?;
+    let by_name: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
+    let mut result: Result<(), OpError> = Ok(());
+    module.visit(&Path::root(), &mut |name, parameter| {
+        if let (Ok(()), Some(tensor)) = (&result, by_name.get(name)) {
+            result = parameter.set_from_torch(device, &tensor.values);
+        }
+    });
+    Ok(result?)
+}
+
+/// Writes all parameters to a safetensors file, atomically.
+pub fn save<D: Backend>(
+    path: &FilePath,
+    device: &D,
+    module: &mut dyn Module<D>,
+) -> Result<(), CheckpointError> {
+    let tensors = snapshot(device, module).map_err(OpError::from)?;
+    write(path, &tensors)
+}
+
+/// Reads all parameters from a safetensors file.
+///
+/// # Errors
+/// As [`read`] and [`restore`], with the file's name in front; the model is then unchanged.
+pub fn load<D: Backend>(
+    path: &FilePath,
+    device: &D,
+    module: &mut dyn Module<D>,
+) -> Result<(), CheckpointError> {
+    restore(device, module, &read(path)?).map_err(|error| error.in_file(path))
+}
+
+/// A digest over names, shapes and bytes, in the order of the names: 64 hexadecimal digits (BLAKE3).
+pub fn checksum(tensors: &[Tensor]) -> String {
+    let mut sorted: Vec<&Tensor> = tensors.iter().collect();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut hasher = blake3::Hasher::new();
+    for tensor in sorted {
+        // Lengths first, so that no two lists give the same bytes.
+        hasher.update(&(tensor.name.len() as u64).to_le_bytes());
+        hasher.update(tensor.name.as_bytes());
+        hasher.update(&(tensor.shape.len() as u64).to_le_bytes());
+        for dimension in &tensor.shape {
+            hasher.update(&(*dimension as u64).to_le_bytes());
+        }
+        hasher.update(&file::bytes(&tensor.values));
+    }
+    hasher.finalize().to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! [`Conv2d`].
+
+use super::Init;
+use crate::device::Backend;
+use crate::ops::{
+    self, Conv2dOptions, Kernels, Layout, Module, OpError, Parameter, Pass, Path, Var,
+};
+
+/// A convolution with a square kernel and a bias, on images `(B, H, W, C)`.
+///
+/// # Source
+/// PyTorch `nn.Conv2d`, with its initial values: weight and bias uniform in `±1 / √(C · size²)`.
+#[derive(Debug)]
+pub struct Conv2d<D: Backend> {
+    weight: Parameter<D>,
+    bias: Parameter<D>,
+    options: Conv2dOptions,
+}
+
+impl<D: Kernels> Conv2d<D> {
+    /// A convolution from `inputs` to `outputs` channels with a kernel of `size × size`.
+    pub fn new(
+        init: &mut Init<'_, D>,
+        inputs: usize,
+        outputs: usize,
+        size: usize,
+        options: Conv2dOptions,
+    ) -> Result<Self, OpError> {
+        let (shape, fan_in) = ([outputs, inputs, size, size].into(), inputs * size * size);
+        let (weight, bias) = init.weight_and_bias(shape, Layout::Convolution, fan_in)?;
+        Ok(Self {
+            weight,
+            bias,
+            options,
+        })
+    }
+
+    /// A 3×3 convolution that keeps height and width.
+    pub fn same(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
+        let (stride, padding) = (1, 1);
+        Self::new(init, inputs, outputs, 3, Conv2dOptions { stride, padding })
+    }
+
+    /// A 1×1 convolution: the same linear layer at every pixel.
+    pub fn pointwise(
+        init: &mut Init<'_, D>,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Self, OpError> {
+        let (stride, padding) = (1, 0);
+        Self::new(init, inputs, outputs, 1, Conv2dOptions { stride, padding })
+    }
+
+    /// `(B, H', W', outputs)` from `x: (B, H, W, inputs)`.
+    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+        let bias = self.bias.var();
+        ops::conv2d(pass, x, &self.weight.var(), Some(&bias), self.options)
+    }
+}
+
+/// Number of values of a [`Conv2d`] with a kernel of `size × size`.
+pub fn conv2d_count(inputs: usize, outputs: usize, size: usize) -> usize {
+    (inputs * size * size + 1) * outputs
+}
+
+impl<D: Backend> Module<D> for Conv2d<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        visit(path.join("weight").as_str(), &mut self.weight);
+        visit(path.join("bias").as_str(), &mut self.bias);
+    }
+}

@@ -1,0 +1,33 @@
+//! [`Embedding`].
+
+use super::Init;
+use crate::device::Backend;
+use crate::ops::{self, Kernels, Layout, Module, OpError, Parameter, Pass, Path, Var};
+
+/// A table of vectors, looked up by index.
+///
+/// # Source
+/// PyTorch `nn.Embedding`, with its initial values: standard normal.
+#[derive(Debug)]
+pub struct Embedding<D: Backend> {
+    weight: Parameter<D>,
+}
+
+impl<D: Kernels> Embedding<D> {
+    /// `rows` vectors of `features` values.
+    pub fn new(init: &mut Init<'_, D>, rows: usize, features: usize) -> Result<Self, OpError> {
+        let weight = init.normal([rows, features].into(), Layout::Plain)?;
+        Ok(Self { weight })
+    }
+
+    /// `(B, features)` from B indices.
+    pub fn forward(&self, pass: &mut Pass<D>, indices: &[usize]) -> Result<Var<D>, OpError> {
+        ops::embedding(pass, &self.weight.var(), indices)
+    }
+}
+
+impl<D: Backend> Module<D> for Embedding<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        visit(path.join("weight").as_str(), &mut self.weight);
+    }
+}

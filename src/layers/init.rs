@@ -1,0 +1,115 @@
+//! [`Init`]: where the values of new parameters come from.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+
+use crate::device::Backend;
+use crate::ops::{Layout, OpError, Parameter, Shape};
+
+/// Makes parameters: the device they live on, and the stream their initial values are drawn from.
+///
+/// Values are drawn on one thread, parameter after parameter and in PyTorch's order within each, so that they depend
+/// on the stream alone. Distributions are PyTorch's, the numbers are not.
+#[derive(Debug)]
+pub struct Init<'a, D: Backend> {
+    device: &'a D,
+    rng: ChaCha8Rng,
+}
+
+impl<'a, D: Backend> Init<'a, D> {
+    /// Parameters on `device`, drawn from `rng`.
+    pub fn new(device: &'a D, rng: ChaCha8Rng) -> Self {
+        Self { device, rng }
+    }
+
+    /// Weight and bias of a linear layer or convolution with `fan_in` values behind each output: both uniform in
+    /// `±1 / √fan_in`, the weight first.
+    pub fn weight_and_bias(
+        &mut self,
+        weight: Shape,
+        layout: Layout,
+        fan_in: usize,
+    ) -> Result<(Parameter<D>, Parameter<D>), OpError> {
+        let bound = 1.0 / (fan_in as f32).sqrt();
+        let bias = [weight.dims()[0]].into();
+        let weight = self.uniform(weight, layout, bound)?;
+        Ok((weight, self.uniform(bias, Layout::Plain, bound)?))
+    }
+
+    /// Values uniform in `[-bound, bound)`.
+    pub fn uniform(
+        &mut self,
+        torch_shape: Shape,
+        layout: Layout,
+        bound: f32,
+    ) -> Result<Parameter<D>, OpError> {
+        // One word for each value; the interval is scaled, so that a bound of any size works.
+        let values = self.draw(torch_shape, |rng| bound * (2.0 * rng.r#gen::<f32>() - 1.0));
+        Parameter::new(self.device, &values, torch_shape, layout)
+    }
+
+    /// Values from the standard normal distribution.
+    pub fn normal(&mut self, torch_shape: Shape, layout: Layout) -> Result<Parameter<D>, OpError> {
+        let values = self.draw(torch_shape, |rng| rng.sample(StandardNormal));
+        Parameter::new(self.device, &values, torch_shape, layout)
+    }
+
+    /// The same value throughout; draws nothing.
+    pub fn constant(&mut self, torch_shape: Shape, value: f32) -> Result<Parameter<D>, OpError> {
+        let values = vec![value; torch_shape.len()];
+        Parameter::new(self.device, &values, torch_shape, Layout::Plain)
+    }
+
+    fn draw(&mut self, shape: Shape, mut one: impl FnMut(&mut ChaCha8Rng) -> f32) -> Vec<f32> {
+        (0..shape.len()).map(|_| one(&mut self.rng)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dfdx::tensor::Cpu;
+    use rand::SeedableRng;
+
+    use super::*;
+
+    fn values(draw: impl FnOnce(&mut Init<'_, Cpu>) -> Parameter<Cpu>) -> Vec<f32> {
+        let device = Cpu::default();
+        let mut init = Init::new(&device, ChaCha8Rng::seed_from_u64(1));
+        draw(&mut init).to_torch(&device).unwrap()
+    }
+
+    fn moments(values: &[f32]) -> (f32, f32) {
+        let mean = values.iter().sum::<f32>() / values.len() as f32;
+        let square = values.iter().map(|v| v * v).sum::<f32>() / values.len() as f32;
+        (mean, square)
+    }
+
+    #[test]
+    fn uniform_values_fill_their_interval() {
+        let values = values(|init| init.uniform([100, 100].into(), Layout::Plain, 0.5).unwrap());
+        let (mean, square) = moments(&values);
+        assert!(values.iter().all(|value| value.abs() <= 0.5));
+        assert!(
+            mean.abs() < 0.01 && (square - 1.0 / 12.0).abs() < 0.003,
+            "{mean} {square}"
+        );
+    }
+
+    #[test]
+    fn normal_values_have_unit_variance() {
+        let values = values(|init| init.normal([100, 100].into(), Layout::Plain).unwrap());
+        let (mean, square) = moments(&values);
+        assert!(
+            mean.abs() < 0.03 && (square - 1.0).abs() < 0.05,
+            "{mean} {square}"
+        );
+    }
+
+    #[test]
+    fn the_layout_in_memory_does_not_change_the_values() {
+        let [plain, linear] = [Layout::Plain, Layout::Linear]
+            .map(|layout| values(|init| init.uniform([3, 5].into(), layout, 1.0).unwrap()));
+        assert_eq!(plain, linear);
+    }
+}

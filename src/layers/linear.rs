@@ -1,0 +1,47 @@
+//! [`Linear`].
+
+use super::Init;
+use crate::device::Backend;
+use crate::ops::{self, Activation, Kernels, Layout, Module, OpError, Parameter, Pass, Path, Var};
+
+/// A linear layer `y = act(x Wᵀ + b)`.
+///
+/// # Source
+/// PyTorch `nn.Linear`, with its initial values: weight and bias uniform in `±1 / √inputs`.
+#[derive(Debug)]
+pub struct Linear<D: Backend> {
+    weight: Parameter<D>,
+    bias: Parameter<D>,
+}
+
+impl<D: Kernels> Linear<D> {
+    /// A layer from `inputs` to `outputs` features.
+    pub fn new(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
+        let shape = [outputs, inputs].into();
+        let (weight, bias) = init.weight_and_bias(shape, Layout::Linear, inputs)?;
+        Ok(Self { weight, bias })
+    }
+
+    /// `(…, outputs)` from `x: (…, inputs)`.
+    pub fn forward(
+        &self,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        activation: Activation,
+    ) -> Result<Var<D>, OpError> {
+        let bias = self.bias.var();
+        ops::linear(pass, x, &self.weight.var(), Some(&bias), activation)
+    }
+}
+
+/// Number of values of a [`Linear`].
+pub fn linear_count(inputs: usize, outputs: usize) -> usize {
+    (inputs + 1) * outputs
+}
+
+impl<D: Backend> Module<D> for Linear<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        visit(path.join("weight").as_str(), &mut self.weight);
+        visit(path.join("bias").as_str(), &mut self.bias);
+    }
+}

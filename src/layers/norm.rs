@@ -1,0 +1,82 @@
+//! [`GroupNorm`] and [`LayerNorm`].
+
+use super::Init;
+use crate::device::Backend;
+use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+
+/// What is added to variances, PyTorch's default.
+pub const NORM_EPS: f32 = 1e-5;
+
+/// Group norm with a scale (1 at first) and an offset (0) for every channel, and what often follows it.
+///
+/// # Source
+/// PyTorch `nn.GroupNorm`.
+#[derive(Debug)]
+pub struct GroupNorm<D: Backend> {
+    weight: Parameter<D>,
+    bias: Parameter<D>,
+    groups: usize,
+}
+
+impl<D: Kernels> GroupNorm<D> {
+    /// A norm over `groups` groups of `channels`.
+    pub fn new(init: &mut Init<'_, D>, groups: usize, channels: usize) -> Result<Self, OpError> {
+        let weight = init.constant([channels].into(), 1.0)?;
+        let bias = init.constant([channels].into(), 0.0)?;
+        Ok(Self {
+            weight,
+            bias,
+            groups,
+        })
+    }
+
+    /// `act(norm(x) + shift)`, as `x: (B, H, W, C)`, with `shift: (B, C)` added at every pixel.
+    pub fn forward(
+        &self,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        shift: Option<&Var<D>>,
+        activation: Activation,
+    ) -> Result<Var<D>, OpError> {
+        let (gamma, beta) = (self.weight.var(), self.bias.var());
+        ops::group_norm(pass, x, &gamma, &beta, self.groups, shift, activation)
+    }
+}
+
+impl<D: Backend> Module<D> for GroupNorm<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        visit(path.join("weight").as_str(), &mut self.weight);
+        visit(path.join("bias").as_str(), &mut self.bias);
+    }
+}
+
+/// Layer norm over the innermost dimension with a scale (1 at first) and an offset (0) for every feature.
+///
+/// # Source
+/// PyTorch `nn.LayerNorm`.
+#[derive(Debug)]
+pub struct LayerNorm<D: Backend> {
+    weight: Parameter<D>,
+    bias: Parameter<D>,
+}
+
+impl<D: Kernels> LayerNorm<D> {
+    /// A norm over `features`.
+    pub fn new(init: &mut Init<'_, D>, features: usize) -> Result<Self, OpError> {
+        let weight = init.constant([features].into(), 1.0)?;
+        let bias = init.constant([features].into(), 0.0)?;
+        Ok(Self { weight, bias })
+    }
+
+    /// As `x: (…, F)`.
+    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+        ops::layer_norm(pass, x, &self.weight.var(), &self.bias.var(), NORM_EPS)
+    }
+}
+
+impl<D: Backend> Module<D> for LayerNorm<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        visit(path.join("weight").as_str(), &mut self.weight);
+        visit(path.join("bias").as_str(), &mut self.bias);
+    }
+}

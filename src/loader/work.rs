@@ -1,0 +1,145 @@
+//! [`Work`]: what makes a batch, in whichever thread.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Batch, LoaderOptions, order};
+use crate::base::Purpose;
+use crate::datasets::{Dataset, DatasetError, SamplesMut};
+
+/// What all epochs of a loader share.
+pub(super) struct Work {
+    pub(super) dataset: Arc<dyn Dataset>,
+    pub(super) options: LoaderOptions,
+    rows: Vec<u32>,
+    spare: Mutex<Vec<Batch>>,
+}
+
+/// The rows of one epoch.
+pub(super) struct Plan {
+    epoch: u64,
+    order: Vec<u32>,
+    pub(super) batches: usize,
+}
+
+impl Work {
+    pub(super) fn new(dataset: Arc<dyn Dataset>, rows: Vec<u32>, options: LoaderOptions) -> Self {
+        Self {
+            dataset,
+            options,
+            rows,
+            spare: Mutex::default(),
+        }
+    }
+
+    pub(super) fn batches(&self) -> usize {
+        let (rows, size) = (self.rows.len(), self.options.batch_size);
+        let all = if self.options.drop_last {
+            rows / size
+        } else {
+            rows.div_ceil(size)
+        };
+        self.options.max_batches.map_or(all, |cap| all.min(cap))
+    }
+
+    pub(super) fn plan(&self, epoch: u64) -> Plan {
+        let options = &self.options;
+        let stream = || options.seed.stream_at(Purpose::Order, &[epoch]);
+        let order = if options.spec.weighted {
+            order::weighted(&self.rows, self.dataset.labels(), &mut stream())
+        } else if options.shuffle {
+            order::shuffled(&self.rows, &mut stream())
+        } else {
+            self.rows.clone()
+        };
+        Plan {
+            epoch,
+            order,
+            batches: self.batches(),
+        }
+    }
+
+    /// Batch `index` of `plan`; `None` when `is_abandoned` said so midway.
+    pub(super) fn make(
+        &self,
+        plan: &Plan,
+        index: usize,
+        is_abandoned: impl Fn() -> bool,
+    ) -> Option<Result<Batch, DatasetError>> {
+        let start = index * self.options.batch_size;
+        let end = plan.order.len().min(start + self.options.batch_size);
+        let mut batch = self.buffer(&plan.order[start..end]);
+        let is_augmented = self.options.augment && self.dataset.augments();
+        let result = if is_augmented || self.dataset.is_decoded() {
+            self.read_each(plan.epoch, start, is_augmented, &mut batch, is_abandoned)?
+        } else {
+            let (rows, samples) = parts(&mut batch);
+            self.dataset.read_rows(rows, samples)
+        };
+        Some(result.map(|()| batch))
+    }
+
+    /// Reads row by row; a sample's stream follows its position in the epoch, so that a row that weighted sampling
+    /// draws twice is augmented twice, and that the batch size changes nothing.
+    fn read_each(
+        &self,
+        epoch: u64,
+        start: usize,
+        is_augmented: bool,
+        batch: &mut Batch,
+        is_abandoned: impl Fn() -> bool,
+    ) -> Option<Result<(), DatasetError>> {
+        let features = self.dataset.features().len();
+        let values = self.dataset.target().values_len();
+        let (rows, mut samples) = parts(batch);
+        for (index, &row) in rows.iter().enumerate() {
+            if is_abandoned() {
+                return None;
+            }
+            let sample = samples.sample(index, features, values);
+            let position = (start + index) as u64;
+            let mut stream = is_augmented.then(|| {
+                self.options
+                    .seed
+                    .stream_at(Purpose::Augmentation, &[epoch, position])
+            });
+            if let Err(error) = self.dataset.read(row, stream.as_mut(), sample) {
+                return Some(Err(error));
+            }
+        }
+        Some(Ok(()))
+    }
+
+    pub(super) fn recycle(&self, batch: Batch) {
+        let spec = &self.options.spec;
+        let mut spare = self.spare();
+        if spare.len() < 2 + spec.workers * spec.prefetch.max(1) {
+            spare.push(batch);
+        }
+    }
+
+    fn spare(&self) -> std::sync::MutexGuard<'_, Vec<Batch>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A batch of the right shape for `rows`, with old memory where there is some; its values are to be overwritten.
+    fn buffer(&self, rows: &[u32]) -> Batch {
+        let mut batch = self.spare().pop().unwrap_or_default();
+        batch.size = rows.len();
+        batch.rows.clear();
+        batch.rows.extend_from_slice(rows);
+        batch.labels.resize(rows.len(), 0);
+        let (features, values) = (self.dataset.features(), self.dataset.target());
+        batch.features.resize(rows.len() * features.len(), 0.0);
+        batch.values.resize(rows.len() * values.values_len(), 0.0);
+        batch
+    }
+}
+
+fn parts(batch: &mut Batch) -> (&[u32], SamplesMut<'_>) {
+    let samples = SamplesMut {
+        features: &mut batch.features,
+        values: &mut batch.values,
+        labels: &mut batch.labels,
+    };
+    (&batch.rows, samples)
+}

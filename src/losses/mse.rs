@@ -1,0 +1,27 @@
+//! Mean squared error of predicted values.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ops::{Kernels, OpError, Pass, Var, mse};
+
+/// Mean squared error of predicted values.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct MseSpec {}
+
+impl MseSpec {
+    /// The mean over all values of `(output - target)²`.
+    ///
+    /// # Shapes
+    /// `(1)` from `output` and `target` of one shape.
+    #[expect(clippy::unused_self, reason = "every loss is called through its spec")]
+    pub fn loss<D: Kernels>(
+        &self,
+        pass: &mut Pass<D>,
+        output: &Var<D>,
+        target: &Var<D>,
+    ) -> Result<Var<D>, OpError> {
+        mse(pass, output, target)
+    }
+}

@@ -1,0 +1,41 @@
+//! Mean squared error of the noise that a diffusion model estimates.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ops::{Kernels, OpError, Pass, Var, mse};
+
+/// Mean squared error of the estimated noise, with the cosine schedule of Nichol & Dhariwal (2021).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct NoiseMseSpec {
+    /// Diffusion steps T.
+    pub timesteps: usize,
+    /// Probability of training a sample without its class (classifier-free guidance).
+    pub label_dropout: f64,
+}
+
+impl Default for NoiseMseSpec {
+    fn default() -> Self {
+        Self {
+            timesteps: 1000,
+            label_dropout: 0.3,
+        }
+    }
+}
+
+impl NoiseMseSpec {
+    /// The mean over all values of `(estimate - noise)²`.
+    ///
+    /// # Shapes
+    /// `(1)` from `estimate` and `noise` of one shape.
+    #[expect(clippy::unused_self, reason = "every loss is called through its spec")]
+    pub fn loss<D: Kernels>(
+        &self,
+        pass: &mut Pass<D>,
+        estimate: &Var<D>,
+        noise: &Var<D>,
+    ) -> Result<Var<D>, OpError> {
+        mse(pass, estimate, noise)
+    }
+}

@@ -1,0 +1,129 @@
+//! serde's complaints in the user's words. The one table of translations.
+
+use crate::diag::{Diagnostic, did_you_mean, list};
+
+use super::deserialize::Complaint;
+use super::locate::Mistake;
+
+/// serde's expectations, and what they are called here. A name of a Rust type never reaches the user.
+const EXPECTATIONS: [(&str, &str); 22] = [
+    ("usize", "a whole number of at least 0"),
+    ("u64", "a whole number of at least 0"),
+    ("u32", "a whole number of at least 0"),
+    ("u8", "a whole number from 0 to 255"),
+    ("i64", "a whole number"),
+    ("f64", "a number"),
+    ("f32", "a number"),
+    ("a boolean", "`true` or `false`"),
+    ("a bool", "`true` or `false`"),
+    ("a string", "a string"),
+    ("a borrowed string", "a string"),
+    ("path string", "a path in quotes"),
+    ("a sequence", "a list"),
+    ("a map", "a table"),
+    ("struct ", "a table"),
+    ("internally tagged enum ", "a table with `kind`"),
+    ("adjacently tagged enum ", "a table with `kind`"),
+    ("enum ", "one word"),
+    ("variant identifier", "one word"),
+    ("field identifier", "a key"),
+    ("an array of length ", "a list"),
+    ("tuple ", "a list"),
+];
+
+/// Turns a mistake in a section into a message.
+///
+/// `section` is what the user calls the section (`train`, `models.unet`), `also` names the keys that it has beside
+/// those of its type.
+pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
+    let mut place = vec![section];
+    place.extend(mistake.path.iter().map(String::as_str));
+    let path = place.join(".");
+    match &mistake.complaint {
+        Complaint::UnknownKey { name, accepted } => {
+            let also = also.iter().filter(|_| mistake.path.is_empty());
+            let accepted: Vec<&str> = also.chain(accepted).copied().collect();
+            unknown_key(mistake, name, &path, &accepted)
+        }
+        Complaint::UnknownWord { word, accepted } => {
+            Diagnostic::error(format!("`{path}` cannot be `{word}`"))
+                .at(mistake.place, "not one of the accepted words")
+                .maybe_help(did_you_mean(word, accepted.iter().copied()))
+                .help(format!(
+                    "`{path}` is one of {}",
+                    list(accepted.iter().copied())
+                ))
+        }
+        Complaint::Missing { name } => Diagnostic::error(format!("`[{path}]` needs `{name}`"))
+            .at(mistake.place, format!("`{name}` is missing here")),
+        Complaint::WrongType { found, expected } => {
+            let (expected, found) = (translate(expected), found_text(found));
+            Diagnostic::error(format!("`{path}`: expected {expected}, found {found}"))
+                .at(mistake.place, format!("expected {expected}"))
+        }
+        Complaint::WrongLength { found, expected } => {
+            let wanted = expected.rsplit(' ').next().unwrap_or_default();
+            Diagnostic::error(format!("`{path}`: expected {wanted} values, found {found}"))
+                .at(mistake.place, format!("expected a list of {wanted}"))
+        }
+        Complaint::Other(message) => {
+            Diagnostic::error(format!("`{path}`: {message}")).at(mistake.place, "")
+        }
+    }
+}
+
+fn unknown_key(mistake: &Mistake, name: &str, path: &str, accepted: &[&str]) -> Diagnostic {
+    let accepts = if accepted.is_empty() {
+        format!("`[{path}]` has no settings of its own")
+    } else {
+        format!("`[{path}]` accepts {}", list(accepted.iter().copied()))
+    };
+    Diagnostic::error(format!("unknown key `{name}` in `[{path}]`"))
+        .at(mistake.place, "not a key of this section")
+        .maybe_help(did_you_mean(name, accepted.iter().copied()))
+        .help(accepts)
+}
+
+fn translate(expected: &str) -> &str {
+    EXPECTATIONS
+        .iter()
+        .find(|(words, _)| {
+            expected == *words || (words.ends_with(' ') && expected.starts_with(words))
+        })
+        .map_or(expected, |(_, ours)| ours)
+}
+
+/// What was found: serde's "integer `3`" without the word, "string "x"" with it.
+fn found_text(found: &str) -> String {
+    let (word, rest) = found.split_once(' ').unwrap_or((found, ""));
+    match word {
+        "integer" | "boolean" => rest.to_owned(),
+        "floating" => rest.trim_start_matches("point ").to_owned(),
+        "string" => format!("the string {rest}"),
+        "sequence" => "a list".to_owned(),
+        "map" => "a table".to_owned(),
+        _ => found.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_rust_are_translated() {
+        assert_eq!(translate("usize"), "a whole number of at least 0");
+        assert_eq!(translate("struct MlpSpec"), "a table");
+        assert_eq!(
+            translate("one of the known words"),
+            "one of the known words"
+        );
+    }
+
+    #[test]
+    fn found_values_are_shown_as_written() {
+        assert_eq!(found_text("integer `-1`"), "`-1`");
+        assert_eq!(found_text("floating point `1.5`"), "`1.5`");
+        assert_eq!(found_text("string \"fast\""), "the string \"fast\"");
+    }
+}

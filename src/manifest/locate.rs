@@ -1,0 +1,197 @@
+//! Where in a section serde's complaint belongs, for any type that derives `Deserialize`.
+//!
+//! Enums tagged by `kind` are buffered by serde, which forgets positions. But serde reads entries in order and stops
+//! at the first it cannot take, so the entry at fault is the last of the shortest beginning of the table that draws
+//! the same complaint. That costs a few more tries, and only when there is a mistake.
+
+use serde::de::DeserializeOwned;
+
+use crate::diag::Place;
+
+use super::deserialize::Complaint;
+use super::node::{Node, Table, Value};
+
+/// A complaint with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// What is wrong.
+    pub complaint: Complaint,
+    /// Where: the value, or the key of an unknown key, or the header of a table that misses something.
+    pub place: Place,
+    /// Keys from the section down to the value (without the unknown or missing key itself).
+    pub path: Vec<String>,
+}
+
+/// Reads a section as `T`.
+///
+/// # Errors
+/// Every mistake in it: after each, the key at fault is left out and the rest is read again.
+pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
+    let first = match T::deserialize(section) {
+        Ok(value) => return Ok(value),
+        Err(complaint) => complaint,
+    };
+    let mut mistakes = Vec::new();
+    let mut rest = section.clone();
+    let mut next = Some(first);
+    while let Some(complaint) = next.take() {
+        let found = locate::<T>(&rest, complaint);
+        let is_last = matches!(found.mistake.complaint, Complaint::Missing { .. });
+        mistakes.push(found.mistake);
+        if is_last || !remove(&mut rest, &found.entry) {
+            break;
+        }
+        next = T::deserialize(&rest).err();
+    }
+    // A required key that was left out because its value is wrong is not missing.
+    let is_real = |mistake: &Mistake| match mistake.complaint {
+        Complaint::Missing { name } => !has(section, &mistake.path, name),
+        _ => true,
+    };
+    mistakes.retain(is_real);
+    Err(mistakes)
+}
+
+struct Found {
+    mistake: Mistake,
+    /// Path of the table entry to leave out in the next try.
+    entry: Vec<String>,
+}
+
+fn locate<T: DeserializeOwned>(root: &Node, complaint: Complaint) -> Found {
+    let mut probe = root.clone();
+    let mut path: Vec<Step> = Vec::new();
+    while let Some(step) = narrow::<T>(&mut probe, &path, &complaint) {
+        path.push(step);
+    }
+    let entry: Vec<String> = path
+        .iter()
+        .map_while(|step| match step {
+            Step::Key(name) => Some(name.clone()),
+            Step::Index(_) => None,
+        })
+        .collect();
+    let (place, key) = at(root, &path).unwrap_or((root.place, None));
+    let is_unknown_key = matches!(complaint, Complaint::UnknownKey { .. });
+    let mut names = entry.clone();
+    if is_unknown_key {
+        names.pop();
+    }
+    Found {
+        mistake: Mistake {
+            place: key.filter(|_| is_unknown_key).unwrap_or(place),
+            complaint,
+            path: names,
+        },
+        entry,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Cuts the table or list at `path` to its shortest beginning that draws the complaint, and returns the step to its
+/// last entry; `None` when the value itself is at fault.
+fn narrow<T: DeserializeOwned>(
+    probe: &mut Node,
+    path: &[Step],
+    complaint: &Complaint,
+) -> Option<Step> {
+    let whole = descend(probe, path)?.clone();
+    let length = match &whole.value {
+        Value::Table(table) => table.entries.len(),
+        Value::Array(_) if matches!(complaint, Complaint::WrongLength { .. }) => return None,
+        Value::Array(nodes) => nodes.len(),
+        _ => return None,
+    };
+    for kept in 0..=length {
+        *descend(probe, path)? = beginning(&whole, kept);
+        if T::deserialize(&*probe).err().as_ref() != Some(complaint) {
+            continue;
+        }
+        return match &whole.value {
+            _ if kept == 0 => {
+                *descend(probe, path)? = whole;
+                None
+            }
+            // `kind` comes first in every beginning; its own mistakes show there.
+            Value::Table(table) => table
+                .entries
+                .get(order(table, kept - 1))
+                .map(|(key, _)| Step::Key(key.name.clone())),
+            _ => Some(Step::Index(kept - 1)),
+        };
+    }
+    *descend(probe, path)? = whole;
+    None
+}
+
+/// Position of the entry that is read `nth`: `kind` before all others.
+fn order(table: &Table, nth: usize) -> usize {
+    match table.entries.iter().position(|(key, _)| key.name == "kind") {
+        Some(kind) if nth == 0 => kind,
+        Some(kind) if nth <= kind => nth - 1,
+        _ => nth,
+    }
+}
+
+fn beginning(whole: &Node, kept: usize) -> Node {
+    let value = match &whole.value {
+        Value::Table(table) => Value::Table(Table {
+            entries: (0..kept)
+                .filter_map(|nth| table.entries.get(order(table, nth)).cloned())
+                .collect(),
+        }),
+        Value::Array(nodes) => Value::Array(nodes.iter().take(kept).cloned().collect()),
+        other => other.clone(),
+    };
+    Node {
+        value,
+        place: whole.place,
+    }
+}
+
+fn descend<'a>(node: &'a mut Node, path: &[Step]) -> Option<&'a mut Node> {
+    path.iter()
+        .try_fold(node, |node, step| match (step, &mut node.value) {
+            (Step::Key(name), Value::Table(table)) => table.get_mut(name),
+            (Step::Index(index), Value::Array(nodes)) => nodes.get_mut(*index),
+            _ => None,
+        })
+}
+
+/// Place of the value at `path`, and of its key.
+fn at(root: &Node, path: &[Step]) -> Option<(Place, Option<Place>)> {
+    let mut found = (root, None);
+    for step in path {
+        found = match (step, &found.0.value) {
+            (Step::Key(name), Value::Table(table)) => {
+                let (key, node) = table.entry(name)?;
+                (node, Some(key.place))
+            }
+            (Step::Index(index), Value::Array(nodes)) => (nodes.get(*index)?, None),
+            _ => return None,
+        };
+    }
+    Some((found.0.place, found.1))
+}
+
+fn remove(root: &mut Node, path: &[String]) -> bool {
+    let Some((last, above)) = path.split_last() else {
+        return false;
+    };
+    let steps: Vec<Step> = above.iter().cloned().map(Step::Key).collect();
+    descend(root, &steps)
+        .and_then(Node::as_table_mut)
+        .is_some_and(|table| table.take(last).is_some())
+}
+
+fn has(section: &Node, path: &[String], name: &str) -> bool {
+    path.iter()
+        .try_fold(section, |node, key| node.as_table()?.get(key))
+        .and_then(Node::as_table)
+        .is_some_and(|table| table.get(name).is_some())
+}

@@ -1,0 +1,168 @@
+//! [`Node`]: a TOML value that knows where it stands.
+
+use crate::diag::Place;
+
+/// A value of a manifest with its place.
+///
+/// toml's own spanned tree sorts keys and knows one text only; a manifest's axes have an order, and a `--set` is a
+/// text of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The value.
+    pub value: Value,
+    /// Where it stands; for a table with a header, the header.
+    pub place: Place,
+}
+
+/// What TOML can say.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Text.
+    String(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a point or an exponent, `inf` or `nan`.
+    Float(f64),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A date or time, as written.
+    Datetime(String),
+    /// A list.
+    Array(Vec<Node>),
+    /// A table.
+    Table(Table),
+}
+
+/// A key with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// The name.
+    pub name: String,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// Keys with values, in the order in which they are written.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// The entries.
+    pub entries: Vec<(Key, Node)>,
+}
+
+impl Node {
+    /// The table, if it is one.
+    pub fn as_table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The table, to change it.
+    pub fn as_table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The list, if it is one.
+    pub fn as_array(&self) -> Option<&[Node]> {
+        match &self.value {
+            Value::Array(nodes) => Some(nodes),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What kind of value it is, in the user's words.
+    pub fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::String(_) => "a string",
+            Value::Integer(_) => "a whole number",
+            Value::Float(_) => "a number",
+            Value::Boolean(_) => "`true` or `false`",
+            Value::Datetime(_) => "a date",
+            Value::Array(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+
+    /// Puts `node` at `path` below this node, making tables on the way; what stood there is replaced.
+    ///
+    /// A value on the way that is no table stays, and `false` comes back.
+    pub fn put(&mut self, path: &[Key], node: Node) -> bool {
+        let Some((key, rest)) = path.split_first() else {
+            *self = node;
+            return true;
+        };
+        let Some(table) = self.as_table_mut() else {
+            return false;
+        };
+        if rest.is_empty() {
+            table.set(key.clone(), node);
+            return true;
+        }
+        if table.get(&key.name).is_none() {
+            let empty = Node {
+                value: Value::Table(Table::default()),
+                place: key.place,
+            };
+            table.set(key.clone(), empty);
+        }
+        table
+            .get_mut(&key.name)
+            .is_some_and(|child| child.put(rest, node))
+    }
+}
+
+impl Table {
+    /// The value under `name`.
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        self.entry(name).map(|(_, node)| node)
+    }
+
+    /// The key and value under `name`.
+    pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
+        self.entries.iter().find(|(key, _)| key.name == name)
+    }
+
+    /// The value under `name`, to change it.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        self.entries
+            .iter_mut()
+            .find(|(key, _)| key.name == name)
+            .map(|(_, node)| node)
+    }
+
+    /// Takes the entry under `name` out.
+    pub fn take(&mut self, name: &str) -> Option<(Key, Node)> {
+        let index = self.entries.iter().position(|(key, _)| key.name == name)?;
+        Some(self.entries.remove(index))
+    }
+
+    /// Puts `node` under `key`, in the place of an older entry of that name (whose key is replaced too, so that a
+    /// message points at the text that counts).
+    pub fn set(&mut self, key: Key, node: Node) {
+        match self
+            .entries
+            .iter_mut()
+            .find(|(old, _)| old.name == key.name)
+        {
+            Some(entry) => *entry = (key, node),
+            None => self.entries.push((key, node)),
+        }
+    }
+
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(key, _)| key.name.as_str())
+    }
+}

@@ -1,0 +1,148 @@
+//! `--set path=value`: changes of the command line, each a text of its own.
+
+use crate::diag::{Diagnostic, Place};
+
+use super::node::{Key, Node, Value};
+use super::parse::parse;
+
+/// What an override is called in messages.
+pub(super) const SOURCE: &str = "--set";
+
+/// Puts the override `text`, source number `source`, into the manifest.
+///
+/// The text is TOML (`train.epochs=3`, `matrix.batch-size=[8, 16]`, `matrix."train.optimizer.lr"=[1e-4]`); a value
+/// that is a bare word is a string (`train.device=cuda`).
+///
+/// # Errors
+/// A text that is no `path=value`, or a path that leads through something that is no table.
+pub(super) fn apply(root: &mut Node, text: &str, source: usize) -> Result<(), Vec<Diagnostic>> {
+    let whole = Place::new(source, &(0..text.len()));
+    let Some(equals) = equals_sign(text) else {
+        return Err(vec![
+            Diagnostic::error("an override is `path=value`")
+                .at(whole, "there is no `=`")
+                .help("for example `--set train.epochs=3` or `--set 'matrix.batch-size=[8, 16]'`"),
+        ]);
+    };
+    let path = keys(text, equals, source)?;
+    let node = value(text, equals, source)?;
+    if root.put(&path, node) {
+        Ok(())
+    } else {
+        let written = text.get(..equals).unwrap_or_default().trim();
+        Err(vec![
+            Diagnostic::error(format!(
+                "`{written}` leads through a value that is no table"
+            ))
+            .at(Place::new(source, &(0..equals)), "")
+            .help("an axis is written with quotes: `--set 'matrix.\"train.optimizer.lr\"=[1e-3]'`"),
+        ])
+    }
+}
+
+/// The first `=` outside quotes.
+fn equals_sign(text: &str) -> Option<usize> {
+    let mut quote = None;
+    for (position, letter) in text.char_indices() {
+        match (quote, letter) {
+            (None, '=') => return Some(position),
+            (None, '"' | '\'') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The keys before the `=`, as toml reads them.
+fn keys(text: &str, equals: usize, source: usize) -> Result<Vec<Key>, Vec<Diagnostic>> {
+    let written = text.get(..equals).unwrap_or_default();
+    let document = parse(&format!("{written}=0"), source)?;
+    let mut keys = Vec::new();
+    let mut node = &document;
+    while let Some((key, child)) = node.as_table().and_then(|table| table.entries.first()) {
+        keys.push(key.clone());
+        node = child;
+    }
+    Ok(keys)
+}
+
+/// The value after the `=`, at its place in the override.
+fn value(text: &str, equals: usize, source: usize) -> Result<Node, Vec<Diagnostic>> {
+    let written = text.get(equals + 1..).unwrap_or_default();
+    let start = equals + 1 + (written.len() - written.trim_start().len());
+    if is_bare_word(written.trim()) {
+        return Ok(Node {
+            value: Value::String(written.trim().to_owned()),
+            place: Place::new(source, &(start..start + written.trim().len())),
+        });
+    }
+    // The key in front becomes one letter and spaces, so that positions stay.
+    let padded = format!("{:<equals$}={written}", "x");
+    let mut document = parse(&padded, source)?;
+    let taken = document.as_table_mut().and_then(|table| table.take("x"));
+    taken.map(|(_, node)| node).ok_or_else(Vec::new)
+}
+
+fn is_bare_word(text: &str) -> bool {
+    let is_literal = matches!(text, "true" | "false" | "inf" | "nan");
+    let starts_well = text.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    let is_inside = |letter: char| letter.is_ascii_alphanumeric() || "-_.:/".contains(letter);
+    starts_well && !is_literal && text.chars().all(is_inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> Node {
+        let mut root = parse("[train]\nepochs = 1\n", 0).expect("a document");
+        apply(&mut root, text, 1).expect("an override");
+        root
+    }
+
+    #[test]
+    fn an_override_replaces_a_value_and_stands_in_a_text_of_its_own() {
+        let root = set("train.epochs=30");
+        let node = root
+            .as_table()
+            .unwrap()
+            .get("train")
+            .unwrap()
+            .as_table()
+            .unwrap()
+            .get("epochs")
+            .unwrap();
+        assert_eq!(node.value, Value::Integer(30));
+        assert_eq!(
+            node.place,
+            Place {
+                source: 1,
+                start: 13,
+                end: 15
+            }
+        );
+    }
+
+    #[test]
+    fn a_bare_word_is_a_string_and_a_quoted_key_stays_whole() {
+        let root = set("train.device=cuda:1");
+        let train = root
+            .as_table()
+            .unwrap()
+            .get("train")
+            .unwrap()
+            .as_table()
+            .unwrap();
+        assert_eq!(train.get("device").unwrap().as_str(), Some("cuda:1"));
+        let root = set("matrix.\"train.optimizer.lr\" = [1e-3]");
+        let matrix = root
+            .as_table()
+            .unwrap()
+            .get("matrix")
+            .unwrap()
+            .as_table()
+            .unwrap();
+        assert_eq!(matrix.names().collect::<Vec<_>>(), ["train.optimizer.lr"]);
+    }
+}

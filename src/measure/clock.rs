@@ -1,0 +1,144 @@
+//! [`Stopwatch`]: one step, cut into phases that exclude each other and sum to the step.
+
+use std::time::Instant;
+
+/// A part of a training step. What belongs to none of them is the residual, `other`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Training waits for its batch.
+    DataWait,
+    /// Host to device.
+    Transfer,
+    /// Forward pass.
+    Forward,
+    /// Loss.
+    Loss,
+    /// Backward pass.
+    Backward,
+    /// Clipping, optimizer, weight average.
+    Optimizer,
+}
+
+impl Phase {
+    /// Number of phases without the residual.
+    pub const COUNT: usize = 6;
+}
+
+/// Seconds of one step: the whole, and its phases.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StepTimes {
+    /// From start to stop.
+    pub total_s: f64,
+    /// By [`Phase`], in its order; their sum is at most `total_s`.
+    pub phases_s: [f64; Phase::COUNT],
+}
+
+impl StepTimes {
+    /// Seconds of `phase`.
+    pub fn phase_s(&self, phase: Phase) -> f64 {
+        self.phases_s[phase as usize]
+    }
+
+    /// The step less its phases.
+    pub fn other_s(&self) -> f64 {
+        self.total_s - self.phases_s.iter().sum::<f64>()
+    }
+}
+
+/// Times one step. Every mark ends a phase that began with the mark before it.
+///
+/// A phase may be marked several times in a step (accumulation): its times add up.
+pub struct Stopwatch<'a> {
+    start: Instant,
+    last: Instant,
+    phases_s: [f64; Phase::COUNT],
+    synchronise: Option<&'a dyn Fn()>,
+}
+
+impl<'a> Stopwatch<'a> {
+    /// Starts now. The device, if it is asynchronous, is not waited for: marks then tell the time of queueing.
+    pub fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    /// Starts now; every mark first calls `synchronise`, which waits for the device.
+    pub fn start_synchronised(synchronise: &'a dyn Fn()) -> Self {
+        synchronise();
+        Self::start_with(Some(synchronise))
+    }
+
+    fn start_with(synchronise: Option<&'a dyn Fn()>) -> Self {
+        let now = Instant::now();
+        Self {
+            start: now,
+            last: now,
+            phases_s: [0.0; Phase::COUNT],
+            synchronise,
+        }
+    }
+
+    /// Gives the time since the last mark to `phase`.
+    pub fn mark(&mut self, phase: Phase) {
+        self.phases_s[phase as usize] += self.lap();
+    }
+
+    /// Gives the time since the last mark to no phase; it stays in the residual.
+    pub fn skip(&mut self) {
+        self.lap();
+    }
+
+    /// Ends the step; the time since the last mark stays in the residual.
+    pub fn stop(mut self) -> StepTimes {
+        self.skip();
+        StepTimes {
+            total_s: (self.last - self.start).as_secs_f64(),
+            phases_s: self.phases_s,
+        }
+    }
+
+    fn lap(&mut self) -> f64 {
+        if let Some(synchronise) = self.synchronise {
+            synchronise();
+        }
+        let now = Instant::now();
+        let lap = now - self.last;
+        self.last = now;
+        lap.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    #[test]
+    fn phases_and_residual_sum_to_the_step() {
+        let mut watch = Stopwatch::start();
+        std::thread::sleep(Duration::from_millis(2));
+        watch.mark(Phase::Forward);
+        watch.skip();
+        std::thread::sleep(Duration::from_millis(1));
+        watch.mark(Phase::Backward);
+        std::thread::sleep(Duration::from_millis(1));
+        watch.mark(Phase::Forward);
+        let times = watch.stop();
+        assert!(times.phase_s(Phase::Forward) >= 0.003);
+        assert!(times.phase_s(Phase::Backward) >= 0.001);
+        let sum = times.phases_s.iter().sum::<f64>() + times.other_s();
+        assert!((sum - times.total_s).abs() < 1e-12);
+        assert!(times.other_s() >= 0.0);
+    }
+
+    #[test]
+    fn every_mark_of_a_synchronised_step_waits_for_the_device() {
+        let calls = Cell::new(0);
+        let synchronise = || calls.set(calls.get() + 1);
+        let mut watch = Stopwatch::start_synchronised(&synchronise);
+        watch.mark(Phase::Forward);
+        watch.mark(Phase::Backward);
+        watch.stop();
+        assert_eq!(calls.get(), 4);
+    }
+}

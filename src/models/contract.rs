@@ -1,0 +1,275 @@
+//! What every model promises, tested for each: a model joins by one line at the end of this file.
+
+use std::ops::Range;
+
+use dfdx::tensor::Cpu;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{DdpmUnetSpec, MlpSpec};
+use crate::layers::Init;
+use crate::ops::{
+    AdamStep, Module, OpError, Pass, Path, Shape, UpdateKernel, Var, count_parameters, mse,
+};
+
+/// Rows of the fixed batch.
+const ROWS: usize = 32;
+
+/// A model at a small width, with data to read and to learn.
+trait Subject {
+    type Model: Module<Cpu>;
+    /// Shape of one row's input and output, without the batch.
+    const INPUT: &'static [usize];
+    const OUTPUT: &'static [usize];
+    /// Steps of Adam that are enough to learn 32 rows.
+    const STEPS: u64;
+
+    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError>;
+    fn count() -> usize;
+    /// The output for `rows` of the fixed batch, whose inputs are `x`.
+    fn forward(
+        model: &Self::Model,
+        pass: &mut Pass<Cpu>,
+        x: &Var<Cpu>,
+        rows: Range<usize>,
+    ) -> Result<Var<Cpu>, OpError>;
+    /// What row `row` of inputs `x` is to become.
+    fn target(x: &[f32], row: usize) -> Vec<f32>;
+}
+
+struct MlpSubject;
+
+impl MlpSubject {
+    fn spec() -> MlpSpec {
+        MlpSpec {
+            hidden: 16,
+            ..MlpSpec::default()
+        }
+    }
+}
+
+impl Subject for MlpSubject {
+    type Model = super::Mlp<Cpu>;
+    const INPUT: &'static [usize] = &[5];
+    const OUTPUT: &'static [usize] = &[2];
+    const STEPS: u64 = 300;
+
+    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+        Self::spec().build(init, 5, 2)
+    }
+
+    fn count() -> usize {
+        Self::spec().parameter_count(5, 2)
+    }
+
+    fn forward(
+        model: &Self::Model,
+        pass: &mut Pass<Cpu>,
+        x: &Var<Cpu>,
+        _: Range<usize>,
+    ) -> Result<Var<Cpu>, OpError> {
+        model.forward(pass, x)
+    }
+
+    fn target(x: &[f32], row: usize) -> Vec<f32> {
+        vec![(3.0 * x[0]).sin() + x[1] * x[2], (row % 2) as f32]
+    }
+}
+
+struct UnetSubject;
+
+impl UnetSubject {
+    /// Two channels to a group: with one, the bias before a group norm has no gradient.
+    fn spec() -> DdpmUnetSpec {
+        DdpmUnetSpec {
+            base_channels: 8,
+            embed: 8,
+            heads: 2,
+            groups: 4,
+            ..DdpmUnetSpec::default()
+        }
+    }
+}
+
+impl Subject for UnetSubject {
+    type Model = super::Unet<Cpu>;
+    const INPUT: &'static [usize] = &[4, 8, 3];
+    const OUTPUT: &'static [usize] = &[4, 8, 3];
+    const STEPS: u64 = 150;
+
+    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+        Self::spec().build(init, 3, 2)
+    }
+
+    fn count() -> usize {
+        Self::spec().parameter_count(3, 2)
+    }
+
+    fn forward(
+        model: &Self::Model,
+        pass: &mut Pass<Cpu>,
+        x: &Var<Cpu>,
+        rows: Range<usize>,
+    ) -> Result<Var<Cpu>, OpError> {
+        let times: Vec<usize> = rows.clone().map(|row| row * 31).collect();
+        let labels: Vec<usize> = rows.map(|row| row % 3).collect();
+        model.forward(pass, x, &times, &labels)
+    }
+
+    /// The sign depends on the label, so that a model without it cannot learn it.
+    fn target(x: &[f32], row: usize) -> Vec<f32> {
+        let factor = [1.0, -1.0, 0.0][row % 3];
+        x.iter().map(|x| factor * x).collect()
+    }
+}
+
+/// The fixed batch and a model.
+struct Bench<S: Subject> {
+    device: Cpu,
+    model: S::Model,
+    inputs: Vec<f32>,
+    targets: Vec<f32>,
+}
+
+impl<S: Subject> Bench<S> {
+    fn new() -> Self {
+        let device = Cpu::default();
+        let model = S::build(&mut Init::new(&device, ChaCha8Rng::seed_from_u64(1))).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let row: usize = S::INPUT.iter().product();
+        let inputs: Vec<f32> = (0..ROWS * row).map(|_| rng.gen_range(-1.0..1.0)).collect();
+        let targets = inputs
+            .chunks(row)
+            .enumerate()
+            .flat_map(|(index, x)| S::target(x, index));
+        Self {
+            targets: targets.collect(),
+            device,
+            model,
+            inputs,
+        }
+    }
+
+    fn input(&self, rows: Range<usize>) -> Var<Cpu> {
+        let row = self.inputs.len() / ROWS;
+        let values = self.inputs[rows.start * row..rows.end * row].to_vec();
+        Var::constant(&self.device, values, shape(rows.len(), S::INPUT)).unwrap()
+    }
+
+    fn output(&self, pass: &mut Pass<Cpu>, rows: Range<usize>) -> Var<Cpu> {
+        S::forward(&self.model, pass, &self.input(rows.clone()), rows).unwrap()
+    }
+
+    /// One step of Adam on the whole batch; the loss before it.
+    fn step(&mut self, state: &mut Vec<[crate::device::Buffer<Cpu>; 2]>, number: u64) -> f32 {
+        let mut pass = Pass::recording(&self.device);
+        let output = self.output(&mut pass, 0..ROWS);
+        let targets =
+            Var::constant(&self.device, self.targets.clone(), shape(ROWS, S::OUTPUT)).unwrap();
+        let loss = mse(&mut pass, &output, &targets).unwrap();
+        let mut grads = pass.backward(&loss, 1.0).unwrap();
+        let (device, adam) = (
+            &self.device,
+            AdamStep::new(1e-2, (0.9, 0.99), 1e-8, 0.0, number),
+        );
+        let mut index = 0;
+        self.model.visit(&Path::root(), &mut |_, parameter| {
+            if index == state.len() {
+                let zeros = || crate::device::Backend::zeros_buffer(device, parameter.len());
+                state.push([zeros().unwrap(), zeros().unwrap()]);
+            }
+            let [mean, square] = &mut state[index];
+            let gradient = grads.of_parameter(parameter).unwrap();
+            let data = parameter.data_mut().unwrap();
+            device
+                .adam_step(data, gradient, mean, square, adam)
+                .unwrap();
+            index += 1;
+        });
+        loss.to_host(&self.device).unwrap()[0]
+    }
+}
+
+fn shape(rows: usize, rest: &[usize]) -> Shape {
+    match *rest {
+        [f] => [rows, f].into(),
+        [h, w, c] => [rows, h, w, c].into(),
+        _ => unreachable!("rows of a test are vectors or images"),
+    }
+}
+
+fn has_the_promised_shape_and_count<S: Subject>() {
+    let mut bench = Bench::<S>::new();
+    let output = bench.output(&mut Pass::inference(&bench.device), 3..8);
+    assert_eq!(output.shape(), shape(5, S::OUTPUT));
+    assert_eq!(count_parameters(&mut bench.model), S::count());
+}
+
+fn treats_the_rows_of_a_batch_apart<S: Subject>() {
+    let bench = Bench::<S>::new();
+    let output = |rows| {
+        let output = bench.output(&mut Pass::inference(&bench.device), rows);
+        output.to_host(&bench.device).unwrap()
+    };
+    let alone: Vec<f32> = (0..4).flat_map(|row| output(row..row + 1)).collect();
+    for (together, alone) in output(0..4).iter().zip(&alone) {
+        assert!(
+            (together - alone).abs() < 1e-5 * alone.abs().max(1.0),
+            "{together} {alone}"
+        );
+    }
+}
+
+fn gives_every_parameter_a_gradient<S: Subject>() {
+    let mut bench = Bench::<S>::new();
+    let mut pass = Pass::recording(&bench.device);
+    let output = bench.output(&mut pass, 0..ROWS);
+    let targets = vec![0.0; output.shape().len()];
+    let targets = Var::constant(&bench.device, targets, output.shape()).unwrap();
+    let loss = mse(&mut pass, &output, &targets).unwrap();
+    let mut grads = pass.backward(&loss, 1.0).unwrap();
+    let mut without = Vec::new();
+    bench.model.visit(&Path::root(), &mut |name, parameter| {
+        let gradient = grads.of_parameter(parameter).unwrap();
+        let largest = gradient
+            .iter()
+            .fold(0.0_f32, |largest, g| largest.max(g.abs()));
+        if largest.is_nan() || largest < 1e-7 {
+            without.push(format!("{name}: {largest}"));
+        }
+    });
+    assert!(without.is_empty(), "{without:#?}");
+}
+
+fn learns_32_rows<S: Subject>() {
+    let (mut bench, mut state) = (Bench::<S>::new(), Vec::new());
+    let losses: Vec<f32> = (1..=S::STEPS)
+        .map(|step| bench.step(&mut state, step))
+        .collect();
+    let (first, last) = (losses[0], losses[losses.len() - 1]);
+    assert!(last < 0.1 * first, "from {first} to {last}");
+}
+
+macro_rules! contract {
+    ($model:ident, $subject:ident, [$($promise:ident),*]) => {
+        mod $model {
+            $(
+                #[test]
+                fn $promise() {
+                    super::$promise::<super::$subject>();
+                }
+            )*
+        }
+    };
+    ($model:ident, $subject:ident) => {
+        contract!($model, $subject, [
+            has_the_promised_shape_and_count,
+            treats_the_rows_of_a_batch_apart,
+            gives_every_parameter_a_gradient,
+            learns_32_rows
+        ]);
+    };
+}
+
+contract!(mlp, MlpSubject);
+contract!(unet, UnetSubject);

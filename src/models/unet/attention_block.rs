@@ -1,0 +1,61 @@
+//! [`AttentionBlock`]: every pixel attends to every other.
+
+use super::block::BlockOptions;
+use crate::device::Backend;
+use crate::layers::{Conv2d, GroupNorm, Init};
+use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+
+/// `x + proj(attention(qkv(norm(x))))` over all pixels of an image.
+#[derive(Debug)]
+pub(super) struct AttentionBlock<D: Backend> {
+    norm: GroupNorm<D>,
+    qkv: Conv2d<D>,
+    proj: Conv2d<D>,
+    heads: usize,
+}
+
+impl<D: Kernels> AttentionBlock<D> {
+    pub(super) fn new(
+        init: &mut Init<'_, D>,
+        channels: usize,
+        options: BlockOptions,
+    ) -> Result<Self, OpError> {
+        Ok(Self {
+            norm: GroupNorm::new(init, options.groups, channels)?,
+            qkv: Conv2d::pointwise(init, channels, 3 * channels)?,
+            proj: Conv2d::pointwise(init, channels, channels)?,
+            heads: options.heads,
+        })
+    }
+
+    /// As `x: (B, H, W, C)`.
+    pub(super) fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+        let h = self.norm.forward(pass, x, None, Activation::Identity)?;
+        let qkv = self.qkv.forward(pass, &h)?; // (B, H, W, 3C)
+        let (batch, channels) = (x.shape().dims()[0], x.shape().last());
+        let positions = x.shape().rows() / batch.max(1);
+        let qkv = qkv.reshape([batch, positions, 3 * channels])?;
+        let h = ops::attention(pass, &qkv, self.heads)?; // (B, H W, C)
+        let h = self.proj.forward(pass, &reshaped(&h, x)?)?;
+        ops::add(pass, x, &h)
+    }
+}
+
+/// `var` in the shape of `like`, an image.
+fn reshaped<D: Backend>(var: &Var<D>, like: &Var<D>) -> Result<Var<D>, OpError> {
+    match *like.shape().dims() {
+        [b, h, w, c] => var.reshape([b, h, w, c]),
+        _ => Err(OpError::shape(
+            "attention",
+            format!("{} is no image", like.shape()),
+        )),
+    }
+}
+
+impl<D: Backend> Module<D> for AttentionBlock<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        self.norm.visit(&path.join("norm"), visit);
+        self.qkv.visit(&path.join("qkv"), visit);
+        self.proj.visit(&path.join("proj"), visit);
+    }
+}

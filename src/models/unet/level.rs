@@ -1,0 +1,163 @@
+//! [`Level`]: two residual blocks and attention at one resolution; [`Middle`]: the lowest point.
+
+use super::attention_block::AttentionBlock;
+use super::block::{BlockOptions, ResBlock};
+use super::embedding::Conditioning;
+use super::spec::LevelSize;
+use crate::device::Backend;
+use crate::layers::{Conv2d, Init};
+use crate::ops::{self, Conv2dOptions, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+
+/// One level of the way down or up. The change of resolution after it is apart, since the skip is taken between.
+#[derive(Debug)]
+pub(super) struct Level<D: Backend> {
+    res: [ResBlock<D>; 2],
+    attn: Option<AttentionBlock<D>>,
+    resample: Resample<D>,
+}
+
+#[derive(Debug)]
+enum Resample<D: Backend> {
+    None,
+    /// 3×3 convolution with stride 2.
+    Down(Conv2d<D>),
+    /// Bilinear ×2, then a 3×3 convolution.
+    Up(Conv2d<D>),
+}
+
+impl<D: Kernels> Level<D> {
+    pub(super) fn down(
+        init: &mut Init<'_, D>,
+        size: LevelSize,
+        options: BlockOptions,
+    ) -> Result<Self, OpError> {
+        let mut level = Self::blocks(init, size, options)?;
+        if size.resamples {
+            let (stride, padding) = (2, 1);
+            let halving = Conv2dOptions { stride, padding };
+            let convolution = Conv2d::new(init, size.channels, size.channels, 3, halving)?;
+            level.resample = Resample::Down(convolution);
+        }
+        Ok(level)
+    }
+
+    pub(super) fn up(
+        init: &mut Init<'_, D>,
+        size: LevelSize,
+        options: BlockOptions,
+    ) -> Result<Self, OpError> {
+        let mut level = Self::blocks(init, size, options)?;
+        if size.resamples {
+            level.resample = Resample::Up(Conv2d::same(init, size.channels, size.channels)?);
+        }
+        Ok(level)
+    }
+
+    fn blocks(
+        init: &mut Init<'_, D>,
+        size: LevelSize,
+        options: BlockOptions,
+    ) -> Result<Self, OpError> {
+        let first = ResBlock::new(init, size.inputs, size.channels, options)?;
+        let second = ResBlock::new(init, size.channels, size.channels, options)?;
+        let attn = if size.attention {
+            Some(AttentionBlock::new(init, size.channels, options)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            res: [first, second],
+            attn,
+            resample: Resample::None,
+        })
+    }
+
+    /// The blocks and attention: `(B, H, W, channels)` from `x: (B, H, W, inputs)`.
+    pub(super) fn forward(
+        &self,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        conditioning: &Conditioning<D>,
+    ) -> Result<Var<D>, OpError> {
+        let mut h = x.clone();
+        for block in &self.res {
+            h = block.forward(pass, &h, conditioning)?;
+        }
+        match &self.attn {
+            Some(attn) => attn.forward(pass, &h),
+            None => Ok(h),
+        }
+    }
+
+    /// The change of resolution, or nothing where there is none.
+    pub(super) fn resample(&self, pass: &mut Pass<D>, x: Var<D>) -> Result<Var<D>, OpError> {
+        match &self.resample {
+            Resample::None => Ok(x),
+            Resample::Down(convolution) => convolution.forward(pass, &x),
+            Resample::Up(convolution) => {
+                let x = ops::upsample_bilinear(pass, &x)?;
+                convolution.forward(pass, &x)
+            }
+        }
+    }
+}
+
+impl<D: Backend> Module<D> for Level<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        for (index, block) in self.res.iter_mut().enumerate() {
+            block.visit(&path.join("res").join(index), visit);
+        }
+        if let Some(attn) = &mut self.attn {
+            attn.visit(&path.join("attn"), visit);
+        }
+        match &mut self.resample {
+            Resample::None => {}
+            Resample::Down(convolution) => convolution.visit(&path.join("downsample"), visit),
+            Resample::Up(convolution) => convolution.visit(&path.join("upsample"), visit),
+        }
+    }
+}
+
+/// Residual block, attention, residual block at the lowest resolution.
+#[derive(Debug)]
+pub(super) struct Middle<D: Backend> {
+    res: [ResBlock<D>; 2],
+    attn: AttentionBlock<D>,
+}
+
+impl<D: Kernels> Middle<D> {
+    pub(super) fn new(
+        init: &mut Init<'_, D>,
+        channels: usize,
+        options: BlockOptions,
+    ) -> Result<Self, OpError> {
+        let first = ResBlock::new(init, channels, channels, options)?;
+        let second = ResBlock::new(init, channels, channels, options)?;
+        let attn = AttentionBlock::new(init, channels, options)?;
+        Ok(Self {
+            res: [first, second],
+            attn,
+        })
+    }
+
+    /// As `x: (B, H, W, C)`.
+    pub(super) fn forward(
+        &self,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        conditioning: &Conditioning<D>,
+    ) -> Result<Var<D>, OpError> {
+        let h = self.res[0].forward(pass, x, conditioning)?;
+        let h = self.attn.forward(pass, &h)?;
+        self.res[1].forward(pass, &h, conditioning)
+    }
+}
+
+impl<D: Backend> Module<D> for Middle<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        for (index, block) in self.res.iter_mut().enumerate() {
+            block.visit(&path.join("res").join(index), visit);
+        }
+        self.attn.visit(&path.join("attn"), visit);
+    }
+}

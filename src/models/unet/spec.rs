@@ -1,0 +1,229 @@
+//! [`DdpmUnetSpec`]: what a manifest says about the U-Net, and what follows from it without building one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::layers::{conv2d_count, linear_count};
+
+/// The class-conditional U-Net of the DDPM workload. As it stands here it has three levels and attention at the lowest
+/// resolution only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct DdpmUnetSpec {
+    /// Channels at the highest resolution.
+    pub base_channels: usize,
+    /// Channels of each level as a multiple of `base-channels`, highest resolution first; each level after the first
+    /// has half the height and width of the one before.
+    pub channel_multipliers: Vec<usize>,
+    /// Whether each level ends with attention. The middle always has it.
+    pub attention: Vec<bool>,
+    /// Width of the time and class embeddings.
+    pub embed: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Groups of each group norm.
+    pub groups: usize,
+    /// Probability of dropout inside residual blocks.
+    pub dropout: f64,
+}
+
+impl Default for DdpmUnetSpec {
+    fn default() -> Self {
+        Self {
+            base_channels: 64,
+            channel_multipliers: vec![1, 2, 4],
+            attention: vec![false, false, true],
+            embed: 256,
+            heads: 4,
+            groups: 8,
+            dropout: 0.1,
+        }
+    }
+}
+
+/// One level of the way up or down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LevelSize {
+    pub(super) inputs: usize,
+    pub(super) channels: usize,
+    pub(super) attention: bool,
+    /// Whether a change of resolution follows.
+    pub(super) resamples: bool,
+}
+
+impl DdpmUnetSpec {
+    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    pub fn check(&self) -> Vec<String> {
+        let positive = [
+            ("base-channels", self.base_channels),
+            ("heads", self.heads),
+            ("groups", self.groups),
+        ];
+        let mut mistakes: Vec<String> = positive
+            .iter()
+            .filter(|(_, value)| *value == 0)
+            .map(|(key, _)| format!("`{key}` must be at least 1"))
+            .collect();
+        if self.embed < 4 || self.embed % 2 == 1 {
+            mistakes.push("`embed` must be even and at least 4".to_owned());
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            mistakes.push("`dropout` must be at least 0 and below 1".to_owned());
+        }
+        self.check_levels(&mut mistakes);
+        mistakes
+    }
+
+    fn check_levels(&self, mistakes: &mut Vec<String>) {
+        let (levels, flags) = (self.channel_multipliers.len(), self.attention.len());
+        if levels == 0 || self.channel_multipliers.contains(&0) {
+            mistakes.push("`channel-multipliers` needs numbers of at least 1".to_owned());
+        }
+        if levels != flags {
+            mistakes.push(format!(
+                "`attention` has {flags} values for the {levels} levels of `channel-multipliers`"
+            ));
+        }
+        let widths = self.widths();
+        let divides = |divisor: usize, width: usize| divisor == 0 || width.is_multiple_of(divisor);
+        if let Some(width) = widths.iter().find(|width| !divides(self.groups, **width)) {
+            mistakes.push(format!(
+                "`groups = {}` does not divide the {width} channels of a level",
+                self.groups
+            ));
+        }
+        let attended = widths
+            .iter()
+            .zip(&self.attention)
+            .filter(|(_, attention)| **attention)
+            .map(|(width, _)| width);
+        let mut attended = attended.chain(widths.last());
+        if let Some(width) = attended.find(|width| !divides(self.heads, **width)) {
+            mistakes.push(format!(
+                "`heads = {}` does not divide the {width} channels of a level with attention",
+                self.heads
+            ));
+        }
+    }
+
+    /// Why images of this size do not fit; `None` when they do.
+    pub fn check_image(&self, height: usize, width: usize) -> Option<String> {
+        let divisor = 1_usize << self.channel_multipliers.len().saturating_sub(1).min(16);
+        let fits = |size: usize| size > 0 && size.is_multiple_of(divisor);
+        (!fits(height) || !fits(width)).then(|| {
+            format!("images of {height}×{width} cannot be halved to whole pixels: both sizes must be multiples of {divisor}")
+        })
+    }
+
+    /// Number of values of all parameters, for images of `image_channels` and `classes` classes.
+    pub fn parameter_count(&self, image_channels: usize, classes: usize) -> usize {
+        let (base, embed) = (self.base_channels, self.embed);
+        let time = linear_count(embed, 4 * embed) + linear_count(4 * embed, embed);
+        let class = (classes + 1) * embed;
+        let widths = self.widths();
+        let (first, lowest) = (widths.first(), widths.last());
+        let [first, lowest] = [first, lowest].map(|width| width.copied().unwrap_or(base));
+        let ends = conv2d_count(image_channels, base, 3)
+            + 2 * first
+            + conv2d_count(first, image_channels, 3);
+        let middle = 2 * self.block_count(lowest, lowest) + attention_count(lowest);
+        let levels: usize = self
+            .levels_down()
+            .into_iter()
+            .chain(self.levels_up())
+            .map(|level| self.level_count(level))
+            .sum();
+        time + class + ends + middle + levels
+    }
+
+    fn level_count(&self, level: LevelSize) -> usize {
+        let (inputs, channels) = (level.inputs, level.channels);
+        let blocks = self.block_count(inputs, channels) + self.block_count(channels, channels);
+        let attention = usize::from(level.attention) * attention_count(channels);
+        let resampling = usize::from(level.resamples) * conv2d_count(channels, channels, 3);
+        blocks + attention + resampling
+    }
+
+    fn block_count(&self, inputs: usize, outputs: usize) -> usize {
+        let shortcut = usize::from(inputs != outputs) * conv2d_count(inputs, outputs, 1);
+        let convolutions = conv2d_count(inputs, outputs, 3) + conv2d_count(outputs, outputs, 3);
+        2 * linear_count(self.embed, outputs) + convolutions + 4 * outputs + shortcut
+    }
+
+    /// Channels of each level, highest resolution first.
+    pub(super) fn widths(&self) -> Vec<usize> {
+        let widths = self.channel_multipliers.iter();
+        widths
+            .map(|multiplier| multiplier * self.base_channels)
+            .collect()
+    }
+
+    /// The levels on the way down, highest resolution first.
+    pub(super) fn levels_down(&self) -> Vec<LevelSize> {
+        let widths = self.widths();
+        let level = |(index, &channels): (usize, &usize)| LevelSize {
+            inputs: if index == 0 {
+                self.base_channels
+            } else {
+                widths[index - 1]
+            },
+            channels,
+            attention: self.attention.get(index).copied().unwrap_or(false),
+            resamples: index + 1 < widths.len(),
+        };
+        widths.iter().enumerate().map(level).collect()
+    }
+
+    /// The levels on the way up, lowest resolution first; each reads what comes from below beside its skip.
+    pub(super) fn levels_up(&self) -> Vec<LevelSize> {
+        let down = self.levels_down();
+        let level = |(index, level): (usize, &LevelSize)| LevelSize {
+            inputs: down[(index + 1).min(down.len() - 1)].channels + level.channels,
+            resamples: index > 0,
+            ..*level
+        };
+        down.iter().enumerate().map(level).rev().collect()
+    }
+}
+
+fn attention_count(channels: usize) -> usize {
+    2 * channels + conv2d_count(channels, 3 * channels, 1) + conv2d_count(channels, channels, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paper_size_has_the_paper_count() {
+        assert_eq!(DdpmUnetSpec::default().parameter_count(3, 2), 12_817_859);
+    }
+
+    #[test]
+    fn the_default_is_sound_and_every_mistake_is_found() {
+        assert_eq!(DdpmUnetSpec::default().check(), [""; 0]);
+        let spec = DdpmUnetSpec {
+            base_channels: 20,
+            attention: vec![true, false],
+            embed: 5,
+            heads: 3,
+            dropout: 1.0,
+            ..DdpmUnetSpec::default()
+        };
+        let expected = [
+            "`embed` must be even and at least 4",
+            "`dropout` must be at least 0 and below 1",
+            "`attention` has 2 values for the 3 levels of `channel-multipliers`",
+            "`groups = 8` does not divide the 20 channels of a level",
+            "`heads = 3` does not divide the 20 channels of a level with attention",
+        ];
+        assert_eq!(spec.check(), expected);
+    }
+
+    #[test]
+    fn images_must_halve_to_whole_pixels() {
+        let spec = DdpmUnetSpec::default();
+        assert_eq!(spec.check_image(40, 24), None);
+        assert!(spec.check_image(40, 30).unwrap().contains("multiples of 4"));
+    }
+}

@@ -1,0 +1,74 @@
+//! Rows and sums in fixed chunks, beside the elementwise loops of [`super::parallel`].
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk};
+
+/// Calls `kernel` with groups of whole rows of `out`, each with the index of its first row.
+///
+/// A group is one row or, where rows are short, as many as make about [`CHUNK`] values.
+pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f32]) + Sync) {
+    let rows = rows_per_chunk(row_len);
+    for_each_chunk(out, rows * row_len, |start, chunk| {
+        kernel(start / row_len, chunk);
+    });
+}
+
+/// Number of rows that [`for_rows`] hands over together.
+pub fn rows_per_chunk(row_len: usize) -> usize {
+    (CHUNK / row_len.max(1)).max(1)
+}
+
+/// Adds up `partial` over the chunks of `0..len`, in index order.
+pub fn sum_chunks(len: usize, partial: impl Fn(Range<usize>) -> f64 + Sync + Send) -> f64 {
+    // Not `sum`, whose empty sum is -0.
+    map_chunks(len, CHUNK, len, partial)
+        .iter()
+        .fold(0.0, |sum, part| sum + part)
+}
+
+/// `map` of every range of `chunk` indices of `0..len`, in index order; `values` says how much work there is.
+pub fn map_chunks<T: Send>(
+    len: usize,
+    chunk: usize,
+    values: usize,
+    map: impl Fn(Range<usize>) -> T + Sync + Send,
+) -> Vec<T> {
+    let call = |index: usize| map(index * chunk..len.min((index + 1) * chunk));
+    let chunks = len.div_ceil(chunk);
+    if values < ELEMENTWISE_LEN {
+        (0..chunks).map(call).collect()
+    } else {
+        (0..chunks).into_par_iter().map(call).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_cover_every_value_once() {
+        for len in [0, 1, CHUNK, CHUNK + 1, ELEMENTWISE_LEN + 7] {
+            assert_eq!(
+                sum_chunks(len, |range| range.len() as f64).to_bits(),
+                (len as f64).to_bits()
+            );
+        }
+    }
+
+    #[test]
+    fn rows_stay_whole() {
+        let mut out = vec![-1.0; 3 * 40_000];
+        for_rows(&mut out, 40_000, |row, chunk| {
+            assert_eq!(chunk.len(), 40_000);
+            chunk.fill(row as f32);
+        });
+        assert_eq!(
+            [out[0], out[40_000], out[119_999]].map(|value| value as i32),
+            [0, 1, 2]
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! Concatenation on the CPU: copies of rows.
+
+use dfdx::tensor::Cpu;
+
+use super::ConcatKernel;
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+use crate::ops::parallel::{CHUNK, for_each_chunk};
+use crate::ops::simd::simd;
+
+impl ConcatKernel for Cpu {
+    fn concat(
+        &self,
+        a: &Buffer<Self>,
+        b: &Buffer<Self>,
+        (wa, wb): (usize, usize),
+    ) -> Result<Buffer<Self>, OpError> {
+        let total = wa + wb;
+        let mut y = vec![0.0; a.len() + b.len()];
+        for_each_chunk(&mut y, rows_of(total) * total, |start, y| {
+            let first = start / total;
+            let rows = a[first * wa..]
+                .chunks_exact(wa)
+                .zip(b[first * wb..].chunks_exact(wb));
+            for (y, (a, b)) in y.chunks_exact_mut(total).zip(rows) {
+                y[..wa].copy_from_slice(a);
+                y[wa..].copy_from_slice(b);
+            }
+        });
+        Ok(self.upload(y)?)
+    }
+
+    fn concat_backward(
+        &self,
+        grad_output: &Buffer<Self>,
+        total: usize,
+        offset: usize,
+        width: usize,
+        grad: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        for_each_chunk(grad, rows_of(total) * width, |start, grad| {
+            let first = start / width;
+            let rows = grad_output[first * total..].chunks_exact(total);
+            simd(|| {
+                for (grad, row) in grad.chunks_exact_mut(width).zip(rows) {
+                    for (g, v) in grad.iter_mut().zip(&row[offset..offset + width]) {
+                        *g += v;
+                    }
+                }
+            });
+        });
+        Ok(())
+    }
+}
+
+/// Rows of `width` values that fill a chunk.
+fn rows_of(width: usize) -> usize {
+    (CHUNK / width.max(1)).max(1)
+}

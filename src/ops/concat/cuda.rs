@@ -1,0 +1,7 @@
+//! Concatenation on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::ConcatKernel;
+
+impl ConcatKernel for Cuda {}

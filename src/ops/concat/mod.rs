@@ -1,0 +1,120 @@
+//! Concatenation along the last dimension: channels of two images, features of two rows.
+//!
+//! # Shapes
+//! `a: (rows…, F_a)`, `b: (rows…, F_b)`, result `(rows…, F_a + F_b)`.
+//! # Work
+//! None forward; one addition per value backward.
+//! # Source
+//! PyTorch `torch.cat([a, b], dim=-1)`; for images, which are channels-last here, `dim=1`.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::{Kernels, OpError, Pass, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// Concatenation on one device.
+pub trait ConcatKernel: Backend {
+    /// Rows of `a` and `b` side by side; `widths` are their features.
+    fn concat(
+        &self,
+        _a: &Buffer<Self>,
+        _b: &Buffer<Self>,
+        _widths: (usize, usize),
+    ) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("concat"))
+    }
+
+    /// Adds columns `offset..offset + width` of `grad_output`, which has `total` columns, to `grad`.
+    fn concat_backward(
+        &self,
+        _grad_output: &Buffer<Self>,
+        _total: usize,
+        _offset: usize,
+        _width: usize,
+        _grad: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("concat"))
+    }
+}
+
+/// `a` and `b` side by side along the last dimension.
+///
+/// # Errors
+/// [`OpError::Shape`] when another dimension differs.
+pub fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>, OpError> {
+    let (wa, wb) = (a.shape().last(), b.shape().last());
+    if a.shape().with_last(1) != b.shape().with_last(1) {
+        return Err(OpError::shape(
+            "concat",
+            format!("{} and {} differ in rows", a.shape(), b.shape()),
+        ));
+    }
+    let data = pass.device().concat(a.data(), b.data(), (wa, wb))?;
+    let shape = a.shape().with_last(wa + wb);
+    let (saved_a, saved_b) = (a.clone(), b.clone());
+    pass.finish(
+        Work::new(0, shape.len()),
+        data,
+        shape,
+        &[a, b],
+        move |slots, grad_output| {
+            let device = slots.device().clone();
+            for (input, offset, width) in [(&saved_a, 0, wa), (&saved_b, wa, wb)] {
+                if input.needs_grad() {
+                    device.concat_backward(
+                        grad_output,
+                        wa + wb,
+                        offset,
+                        width,
+                        slots.of(input)?,
+                    )?;
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing;
+
+    #[test]
+    fn values_and_gradients_are_those_of_pytorch() {
+        // a = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True); b = torch.tensor([[5.], [6.]], requires_grad=True)
+        // y = torch.cat([a, b], -1); y.backward(torch.tensor([[1., 2., 3.], [4., 5., 6.]]))
+        let leaves: [(&[f32], _); 2] = [
+            (&[1.0, 2.0, 3.0, 4.0], [2, 2].into()),
+            (&[5.0, 6.0], [2, 1].into()),
+        ];
+        let (y, grads) = testing::backward(&leaves, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], |pass, v| {
+            concat(pass, &v[0], &v[1])
+        });
+        assert_eq!(y, [1.0, 2.0, 5.0, 3.0, 4.0, 6.0]);
+        assert_eq!(grads, [vec![1.0, 2.0, 4.0, 5.0], vec![3.0, 6.0]]);
+    }
+
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        testing::check_gradients(&[[1, 3, 2, 5].into(), [1, 3, 2, 17].into()], |pass, v| {
+            concat(pass, &v[0], &v[1])
+        });
+    }
+
+    #[test]
+    fn one_and_two_threads_give_the_same_bits() {
+        testing::check_threads(&[[5001, 17].into(), [5001, 3].into()], |pass, v| {
+            concat(pass, &v[0], &v[1])
+        });
+    }
+
+    #[test]
+    fn a_batch_is_its_samples() {
+        testing::check_batch(3, &[[3, 2, 5].into(), [3, 2, 1].into()], |pass, v| {
+            concat(pass, &v[0], &v[1])
+        });
+    }
+}

@@ -1,0 +1,83 @@
+//! Softmax cross-entropy against class labels.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::{Kernels, OpError, Pass, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// Kernels of [`cross_entropy`] on one device.
+pub trait CrossEntropyKernel: Backend {
+    /// The mean loss (one value), and the probabilities, which backward needs.
+    fn cross_entropy(
+        &self,
+        _logits: &Buffer<Self>,
+        _classes: usize,
+        _labels: &[usize],
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+        Err(OpError::unsupported::<Self>("cross_entropy"))
+    }
+
+    /// Adds `dy (probability - [class = label]) / B` to `dlogits`.
+    fn cross_entropy_backward(
+        &self,
+        _probabilities: &Buffer<Self>,
+        _classes: usize,
+        _labels: &[usize],
+        _dy: &Buffer<Self>,
+        _dlogits: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("cross_entropy"))
+    }
+}
+
+/// The mean over rows of `log Σ exp(logits) - logits[label]`.
+///
+/// Work: 5 per logit forward (maximum shift, exp, sum, division, and the loss's share), 3 backward.
+///
+/// # Shapes
+/// `(1)` from `logits: (B, K)` and B labels below K.
+/// # Errors
+/// [`OpError::Shape`] when the number of labels is not B, or a label not below K.
+/// # Source
+/// PyTorch `F.cross_entropy(logits, labels)`; rows in f32, their mean in f64.
+pub fn cross_entropy<D: Kernels>(
+    pass: &mut Pass<D>,
+    logits: &Var<D>,
+    labels: &[usize],
+) -> Result<Var<D>, OpError> {
+    let classes = logits.shape().last();
+    if logits.shape().dims() != [labels.len(), classes] || labels.is_empty() {
+        let message = format!(
+            "logits {} do not fit {} labels",
+            logits.shape(),
+            labels.len()
+        );
+        return Err(OpError::shape("cross_entropy", message));
+    }
+    if let Some(label) = labels.iter().find(|&&label| label >= classes) {
+        return Err(OpError::shape(
+            "cross_entropy",
+            format!("label {label} is not one of {classes} classes"),
+        ));
+    }
+    let (loss, probabilities) = pass
+        .device()
+        .cross_entropy(logits.data(), classes, labels)?;
+    let values = logits.shape().len();
+    let (input, labels) = (logits.clone(), labels.to_vec());
+    pass.finish(
+        Work::new(5 * values, 3 * values),
+        loss,
+        [1],
+        &[logits],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            device.cross_entropy_backward(&probabilities, classes, &labels, dy, grads.of(&input)?)
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+use super::*;
+use crate::ops::testing::{self, assert_close};
+
+#[test]
+fn value_and_gradient_are_those_of_pytorch() {
+    // x = torch.tensor([[1., 2., -1.], [100., 0., 3.]]); F.cross_entropy(x, torch.tensor([0, 2])).backward()
+    let (loss, grads) = testing::backward(
+        &[(&[1.0, 2.0, -1.0, 100.0, 0.0, 3.0], [2, 3].into())],
+        &[1.0],
+        |pass, x| cross_entropy(pass, &x[0], &[0, 2]),
+    );
+    assert_close(&loss, &[49.174_507], 1e-6);
+    assert_close(
+        &grads[0],
+        &[-0.370_251_77, 0.352_692_28, 0.017_559_515, 0.5, 0.0, -0.5],
+        1e-6,
+    );
+}
+
+#[test]
+fn the_gradient_is_that_of_finite_differences() {
+    testing::check_gradients(&[[3, 7].into()], |pass, x| {
+        cross_entropy(pass, &x[0], &[6, 0, 3])
+    });
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    let labels: Vec<usize> = (0..7001).map(|row| row % 10).collect();
+    testing::check_threads(&[[7001, 10].into()], |pass, x| {
+        cross_entropy(pass, &x[0], &labels)
+    });
+}
+
+#[test]
+fn a_batch_is_the_mean_of_its_samples() {
+    let logits = testing::filled(12, 1);
+    let loss = |logits: &[f32], labels: &[usize]| {
+        testing::forward(&[(logits, [labels.len(), 4].into())], |pass, x| {
+            cross_entropy(pass, &x[0], labels)
+        })[0]
+    };
+    let samples: f32 = logits
+        .chunks(4)
+        .zip([3, 1, 0])
+        .map(|(row, label)| loss(row, &[label]))
+        .sum();
+    assert_close(&[loss(&logits, &[3, 1, 0])], &[samples / 3.0], 1e-6);
+}
+
+#[test]
+fn not_a_number_stays_one() {
+    let loss = testing::forward(&[(&[f32::NAN, 0.0], [1, 2].into())], |pass, x| {
+        cross_entropy(pass, &x[0], &[1])
+    });
+    assert!(loss[0].is_nan());
+}

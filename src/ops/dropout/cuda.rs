@@ -1,0 +1,7 @@
+//! Dropout on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::DropoutKernel;
+
+impl DropoutKernel for Cuda {}

@@ -1,0 +1,87 @@
+//! Dropout: zeroes values at random in training, and does nothing otherwise.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod philox;
+
+use rand::RngCore;
+
+use super::{Kernels, OpError, Pass, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// A mask as a function of a value's index: value i is kept where word i of the stream of `key` is at least `threshold`.
+#[derive(Debug, Clone, Copy)]
+pub struct Mask {
+    /// The stream.
+    pub key: u64,
+    /// `p · 2³²`.
+    pub threshold: u32,
+    /// `1 / (1 - p)`, for values that are kept.
+    pub scale: f32,
+}
+
+/// Kernels of [`dropout`] on one device.
+pub trait DropoutKernel: Backend {
+    /// Kept values times the mask's scale, zeros elsewhere.
+    fn dropout(&self, _x: &Buffer<Self>, _mask: Mask) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("dropout"))
+    }
+
+    /// Adds the gradient of the input to `dx`.
+    fn dropout_backward(
+        &self,
+        _mask: Mask,
+        _dy: &Buffer<Self>,
+        _dx: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("dropout"))
+    }
+}
+
+/// Zeroes each value with probability `p` and multiplies the others by `1 / (1 - p)`; the identity in a pass without
+/// dropout and for `p = 0`.
+///
+/// The mask takes one number of the pass's generator and is then a function of the index alone (Philox), so that it
+/// depends on no thread, and backward makes it again instead of keeping it.
+///
+/// Work: 1 per value forward and backward; random numbers count nothing.
+///
+/// # Shapes
+/// As `x`.
+/// # Errors
+/// [`OpError::Shape`] when `p` is not in `[0, 1)`.
+/// # Source
+/// PyTorch `F.dropout`, with other random numbers.
+pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var<D>, OpError> {
+    if !(0.0..1.0).contains(&p) {
+        return Err(OpError::shape(
+            "dropout",
+            format!("the probability {p} is not in [0, 1)"),
+        ));
+    }
+    let key = match pass.dropout_rng() {
+        Some(rng) if p > 0.0 => rng.next_u64(),
+        _ => return Ok(x.clone()),
+    };
+    let mask = Mask {
+        key,
+        threshold: (f64::from(p) * 2.0_f64.powi(32)) as u32,
+        scale: 1.0 / (1.0 - p),
+    };
+    let y = pass.device().dropout(x.data(), mask)?;
+    let (values, input) = (x.shape().len(), x.clone());
+    pass.finish(
+        Work::new(values, values),
+        y,
+        x.shape(),
+        &[x],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            device.dropout_backward(mask, dy, grads.of(&input)?)
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests;

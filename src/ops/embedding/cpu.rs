@@ -1,0 +1,35 @@
+//! Embedding on the CPU: rows copied out; gradients added in index order by one thread.
+
+use dfdx::tensor::Cpu;
+
+use super::EmbeddingKernel;
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+
+impl EmbeddingKernel for Cpu {
+    fn embedding(
+        &self,
+        table: &Buffer<Self>,
+        features: usize,
+        indices: &[usize],
+    ) -> Result<Buffer<Self>, OpError> {
+        let rows = indices
+            .iter()
+            .flat_map(|&index| &table[index * features..(index + 1) * features]);
+        Ok(self.upload(rows.copied().collect())?)
+    }
+
+    fn embedding_backward(
+        &self,
+        features: usize,
+        indices: &[usize],
+        dy: &Buffer<Self>,
+        dtable: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        for (&index, dy) in indices.iter().zip(dy.chunks_exact(features)) {
+            let row = &mut dtable[index * features..(index + 1) * features];
+            row.iter_mut().zip(dy).for_each(|(row, dy)| *row += dy);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! Embedding on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::EmbeddingKernel;
+
+impl EmbeddingKernel for Cuda {}

@@ -1,0 +1,77 @@
+//! Embedding: rows of a table, chosen by index.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::{Kernels, OpError, Pass, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// Kernels of [`embedding`] on one device.
+pub trait EmbeddingKernel: Backend {
+    /// The rows of `table` that `indices` name, each of `features` values.
+    fn embedding(
+        &self,
+        _table: &Buffer<Self>,
+        _features: usize,
+        _indices: &[usize],
+    ) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("embedding"))
+    }
+
+    /// Adds every row of `dy` to the row of `dtable` that it came from, in index order.
+    fn embedding_backward(
+        &self,
+        _features: usize,
+        _indices: &[usize],
+        _dy: &Buffer<Self>,
+        _dtable: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("embedding"))
+    }
+}
+
+/// Looks rows of a table up.
+///
+/// Work: none forward (copies), 1 per value backward.
+///
+/// # Shapes
+/// `(B, F)` from `table: (N, F)` and B indices below N.
+/// # Errors
+/// [`OpError::Shape`] when the table is no matrix or an index is not in it.
+/// # Source
+/// PyTorch `F.embedding`.
+pub fn embedding<D: Kernels>(
+    pass: &mut Pass<D>,
+    table: &Var<D>,
+    indices: &[usize],
+) -> Result<Var<D>, OpError> {
+    let &[rows, features] = table.shape().dims() else {
+        return Err(OpError::shape(
+            "embedding",
+            format!("expected a table (N, F), got {}", table.shape()),
+        ));
+    };
+    if let Some(index) = indices.iter().find(|&&index| index >= rows) {
+        return Err(OpError::shape(
+            "embedding",
+            format!("index {index} is not in a table of {rows} rows"),
+        ));
+    }
+    let y = pass.device().embedding(table.data(), features, indices)?;
+    let (input, indices) = (table.clone(), indices.to_vec());
+    let values = indices.len() * features;
+    pass.finish(
+        Work::new(0, values),
+        y,
+        [indices.len(), features],
+        &[table],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            device.embedding_backward(features, &indices, dy, grads.of(&input)?)
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests;

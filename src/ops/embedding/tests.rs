@@ -1,0 +1,46 @@
+use super::*;
+use crate::ops::testing;
+
+const TABLE: [f32; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+
+#[test]
+fn rows_are_looked_up_and_gradients_added_where_they_came_from() {
+    // table = torch.arange(1., 7.).reshape(3, 2); y = F.embedding(torch.tensor([2, 0, 2]), table)
+    // y.backward(torch.tensor([[1., 2.], [3., 4.], [5., 6.]]))
+    let (y, grads) = testing::backward(&[(&TABLE, [3, 2].into())], &TABLE, |pass, x| {
+        embedding(pass, &x[0], &[2, 0, 2])
+    });
+    assert_eq!(y, [5.0, 6.0, 1.0, 2.0, 5.0, 6.0]);
+    assert_eq!(grads[0], [3.0, 4.0, 0.0, 0.0, 6.0, 8.0]);
+}
+
+#[test]
+fn the_gradient_is_that_of_finite_differences() {
+    testing::check_gradients(&[[4, 3].into()], |pass, x| {
+        embedding(pass, &x[0], &[1, 3, 1, 0])
+    });
+}
+
+#[test]
+fn a_batch_is_its_samples() {
+    let whole = testing::forward(&[(&TABLE, [3, 2].into())], |pass, x| {
+        embedding(pass, &x[0], &[2, 0, 2])
+    });
+    let rows = [2, 0, 2].map(|index| {
+        testing::forward(&[(&TABLE, [3, 2].into())], move |pass, x| {
+            embedding(pass, &x[0], &[index])
+        })
+    });
+    assert_eq!(whole, rows.concat());
+}
+
+#[test]
+fn an_index_outside_the_table_is_refused() {
+    let device = dfdx::tensor::Cpu::default();
+    let table = Var::constant(&device, TABLE.to_vec(), [3, 2]).unwrap();
+    let error = embedding(&mut Pass::inference(&device), &table, &[0, 3]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "embedding: index 3 is not in a table of 3 rows"
+    );
+}

@@ -1,0 +1,209 @@
+//! Matrix products `C = A · B` on the CPU, over slices with strides.
+//!
+//! Owns [`Matrix`] (a checked view), [`product`] (one thread) and the two ways in which operations use several:
+//! [`rows_product`] cuts the rows of C, [`transposed_product`] the rows or the depth of `Aᵀ · B`. The cuts depend on
+//! shapes alone: the crate `gemm` blocks by shape too, so the same product gives the same bits on any number of threads.
+//!
+//! # Work
+//! `2 m n k` for `(m × k) · (k × n)`.
+
+mod cpu;
+
+pub(super) use cpu::even_chunk;
+pub use cpu::{product, rows_product, transposed_product};
+
+/// A read-only matrix in a slice: element `(i, j)` stands at `i · row_stride + j · column_stride`.
+///
+/// Rows may overlap, as the windows of a convolution do.
+#[derive(Debug, Clone, Copy)]
+pub struct Matrix<'a> {
+    values: &'a [f32],
+    rows: usize,
+    columns: usize,
+    row_stride: usize,
+    column_stride: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// A matrix whose rows are contiguous and begin `row_stride` values apart.
+    ///
+    /// # Panics
+    /// When `values` is too short for it.
+    pub fn strided(values: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
+        assert!(
+            needed(rows, columns, row_stride) <= values.len(),
+            "a matrix within its slice"
+        );
+        Self {
+            values,
+            rows,
+            columns,
+            row_stride,
+            column_stride: 1,
+        }
+    }
+
+    /// A matrix whose rows follow each other without gaps.
+    ///
+    /// # Panics
+    /// When `values` is too short for it.
+    pub fn new(values: &'a [f32], rows: usize, columns: usize) -> Self {
+        Self::strided(values, rows, columns, columns)
+    }
+
+    /// The transposed matrix; nothing is copied.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Self {
+            rows: self.columns,
+            columns: self.rows,
+            row_stride: self.column_stride,
+            column_stride: self.row_stride,
+            ..self
+        }
+    }
+
+    /// Rows `start..start + count`.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    #[must_use]
+    pub fn row_range(self, start: usize, count: usize) -> Self {
+        assert!(start + count <= self.rows, "rows within the matrix");
+        let from = (start * self.row_stride).min(self.values.len());
+        Self {
+            values: &self.values[from..],
+            rows: count,
+            ..self
+        }
+    }
+}
+
+/// A matrix to write, whose rows are contiguous and begin `row_stride ≥ columns` values apart.
+#[derive(Debug)]
+pub struct MatrixMut<'a> {
+    values: &'a mut [f32],
+    rows: usize,
+    columns: usize,
+    row_stride: usize,
+}
+
+impl<'a> MatrixMut<'a> {
+    /// As [`Matrix::strided`].
+    ///
+    /// # Panics
+    /// When `values` is too short, or rows would overlap.
+    pub fn strided(values: &'a mut [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
+        assert!(
+            needed(rows, columns, row_stride) <= values.len(),
+            "a matrix within its slice"
+        );
+        assert!(row_stride >= columns, "rows that do not overlap");
+        Self {
+            values,
+            rows,
+            columns,
+            row_stride,
+        }
+    }
+
+    /// As [`Matrix::new`].
+    ///
+    /// # Panics
+    /// When `values` is too short for it.
+    pub fn new(values: &'a mut [f32], rows: usize, columns: usize) -> Self {
+        Self::strided(values, rows, columns, columns)
+    }
+}
+
+/// Number of values from the first element to the last.
+fn needed(rows: usize, columns: usize, row_stride: usize) -> usize {
+    if rows == 0 || columns == 0 {
+        0
+    } else {
+        (rows - 1) * row_stride + columns
+    }
+}
+
+/// Whether a product is added to what stands in the result, or replaces it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Into {
+    /// `C = A · B`; nothing is read from C.
+    Replace,
+    /// `C += A · B`.
+    Add,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_close, filled};
+
+    fn naive(a: &Matrix, b: &Matrix) -> Vec<f32> {
+        let at = |m: &Matrix, i: usize, j: usize| {
+            f64::from(m.values[i * m.row_stride + j * m.column_stride])
+        };
+        let element = |i, j| {
+            (0..a.columns)
+                .map(|p| at(a, i, p) * at(b, p, j))
+                .sum::<f64>() as f32
+        };
+        (0..a.rows)
+            .flat_map(|i| (0..b.columns).map(move |j| element(i, j)))
+            .collect()
+    }
+
+    #[test]
+    fn products_of_all_layouts_are_those_of_the_definition() {
+        for (m, n, k) in [(1, 1, 1), (3, 5, 17), (17, 1, 3), (1, 17, 5), (40, 33, 70)] {
+            let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+            let pairs = [
+                (Matrix::new(&a, m, k), Matrix::new(&b, k, n)),
+                (Matrix::new(&a, k, m).transposed(), Matrix::new(&b, k, n)),
+                (Matrix::new(&a, m, k), Matrix::new(&b, n, k).transposed()),
+            ];
+            for (a, b) in pairs {
+                let wanted = naive(&a, &b);
+                let mut c = vec![f32::NAN; m * n];
+                product(&mut MatrixMut::new(&mut c, m, n), Into::Replace, a, b);
+                assert_close(&c, &wanted, 1e-5);
+                let twice: Vec<f32> = wanted.iter().map(|v| 2.0 * v).collect();
+                rows_product(&mut c, Into::Add, a, b, |_, _| ());
+                assert_close(&c, &twice, 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn overlapping_rows_are_read_as_windows() {
+        let signal = [1.0, 2.0, 3.0, 4.0];
+        let mut sums = [0.0; 3];
+        let ones = [1.0, 1.0];
+        product(
+            &mut MatrixMut::new(&mut sums, 3, 1),
+            Into::Replace,
+            Matrix::strided(&signal, 3, 2, 1),
+            Matrix::new(&ones, 2, 1),
+        );
+        assert_close(&sums, &[3.0, 5.0, 7.0], 0.0);
+    }
+
+    #[test]
+    fn a_transposed_product_is_the_same_however_it_is_cut() {
+        // The shapes take the three ways: serial, cut depth, cut rows.
+        for (m, n, k) in [(3, 5, 17), (8, 16, 9000), (130, 70, 600)] {
+            let (a, b) = (filled(k * m, 1), filled(k * n, 2));
+            let (a, b) = (Matrix::new(&a, k, m), Matrix::new(&b, k, n));
+            let mut c = vec![1.0; m * n];
+            transposed_product(&mut c, a, b);
+            let wanted: Vec<f32> = naive(&a.transposed(), &b).iter().map(|v| v + 1.0).collect();
+            assert_close(&c, &wanted, 1e-4);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a matrix within its slice")]
+    fn a_matrix_larger_than_its_slice_is_refused() {
+        let _ = Matrix::new(&[0.0; 5], 2, 3);
+    }
+}

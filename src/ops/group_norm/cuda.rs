@@ -1,0 +1,7 @@
+//! Group norm on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::GroupNormKernel;
+
+impl GroupNormKernel for Cuda {}

@@ -1,0 +1,58 @@
+use super::*;
+use crate::ops::testing::{self, assert_close};
+
+#[test]
+fn values_and_gradients_are_those_of_pytorch() {
+    // x = torch.tensor([[1., 2., 4.], [-1., .5, 3.]]); g = torch.tensor([1., .5, -2.]); b = torch.tensor([0., 1., .1])
+    // y = F.layer_norm(x, (3,), g, b, 1e-5); y.backward(torch.tensor([[1., -2., 3.], [.5, 1., -1.]]))
+    let (y, grads) = testing::backward(
+        &[
+            (&[1.0, 2.0, 4.0, -1.0, 0.5, 3.0], [2, 3].into()),
+            (&[1.0, 0.5, -2.0], [3].into()),
+            (&[0.0, 1.0, 0.1], [3].into()),
+        ],
+        &[1.0, -2.0, 3.0, 0.5, 1.0, -1.0],
+        |pass, x| layer_norm(pass, &x[0], &x[1], &x[2], 1e-5),
+    );
+    let expected = [
+        -1.069_041_4,
+        0.866_369_84,
+        -2.572_603_7,
+        -1.111_165_8,
+        0.898_984_9,
+        -2.526_391_7,
+    ];
+    assert_close(&y, &expected, 1e-6);
+    let dx = [
+        -0.114_523_41,
+        0.171_814_44,
+        -0.057_290_554,
+        0.139_151_81,
+        -0.222_645_74,
+        0.083_493_92,
+    ];
+    assert_close(&grads[0], &dx, 1e-6);
+    assert_close(&grads[1], &[-1.624_624_3, 0.332_490_44, 2.695_709_5], 1e-6);
+    assert_close(&grads[2], &[1.5, -1.0, 2.0], 1e-6);
+}
+
+#[test]
+fn the_gradients_are_those_of_finite_differences() {
+    testing::check_gradients(&[[3, 2, 21].into(), [21].into(), [21].into()], |pass, x| {
+        layer_norm(pass, &x[0], &x[1], &x[2], 1e-5)
+    });
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    testing::check_threads(&[[2100, 33].into(), [33].into(), [33].into()], |pass, x| {
+        layer_norm(pass, &x[0], &x[1], &x[2], 1e-5)
+    });
+}
+
+#[test]
+fn a_batch_is_its_samples() {
+    testing::check_batch(4, &[[4, 17].into(), [17].into(), [17].into()], |pass, x| {
+        layer_norm(pass, &x[0], &x[1], &x[2], 1e-5)
+    });
+}

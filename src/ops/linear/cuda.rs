@@ -1,0 +1,7 @@
+//! Linear layers on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::LinearKernel;
+
+impl LinearKernel for Cuda {}

@@ -1,0 +1,112 @@
+//! Scalar functions that loops can be vectorised over: no branch, no table, no call.
+//!
+//! They use multiplications and additions only, never a fused multiply-add, so that a loop over them gives the same
+//! bits at every vector level. Call them from inside [`super::simd::simd`].
+
+/// `eˣ`, at most 2 units in the last place off. Saturates below −87.3 and above 88.3; NaN stays NaN.
+///
+/// `x = n ln 2 + r` with `|r| ≤ ½ ln 2`; a polynomial of degree 6 for `eʳ`; `2ⁿ` is written into the exponent's bits.
+#[inline(always)]
+pub fn exp(x: f32) -> f32 {
+    // 1.5 · 2²³: adding it leaves the nearest integer in the lowest bits of the mantissa.
+    const ROUND: f32 = 12_582_912.0;
+    // ln 2 in two parts; the first has so few bits that its product with n is exact.
+    const LN2_HIGH: f32 = 0.693_359_4;
+    const LN2_LOW: f32 = -2.121_944_4e-4;
+    let x = x.clamp(-87.3, 88.3);
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let r = (x - n * LN2_HIGH) - n * LN2_LOW;
+    let p = 1.987_569_1e-4;
+    let p = p * r + 1.398_2e-3;
+    let p = p * r + 8.333_452e-3;
+    let p = p * r + 4.166_579_6e-2;
+    let p = p * r + 1.666_666_5e-1;
+    let p = p * r + 0.5;
+    let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000));
+    ((p * (r * r) + r) + 1.0) * power
+}
+
+/// The logistic function `1 / (1 + e⁻ˣ)`.
+#[inline(always)]
+pub fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// The hyperbolic tangent: an odd polynomial below 0.625, from `exp` above.
+#[inline(always)]
+pub fn tanh(x: f32) -> f32 {
+    let square = x * x;
+    let p = -5.704_988_7e-3;
+    let p = p * square + 2.063_909e-2;
+    let p = p * square - 5.373_971_6e-2;
+    let p = p * square + 1.333_144_2e-1;
+    let p = p * square - 3.333_328e-1;
+    let small = x + x * square * p;
+    let large = 1.0 - 2.0 / (exp(2.0 * x.abs()) + 1.0);
+    if x.abs() < 0.625 {
+        small
+    } else {
+        large.copysign(x)
+    }
+}
+
+/// The distribution function of the standard normal, `½ (1 + erf(x / √2))`. Not vectorised: `libm`'s `erff`.
+#[inline(always)]
+pub fn normal_cdf(x: f32) -> f32 {
+    0.5 * (1.0 + libm::erff(x * std::f32::consts::FRAC_1_SQRT_2))
+}
+
+/// The density of the standard normal, `e^(−x²/2) / √(2π)`.
+#[inline(always)]
+pub fn normal_density(x: f32) -> f32 {
+    const INVERSE_SQRT_TAU: f32 = 0.398_942_3;
+    INVERSE_SQRT_TAU * exp(-0.5 * x * x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::simd::simd;
+
+    #[inline(always)]
+    fn map(values: &mut [f32], f: impl Fn(f32) -> f32) {
+        for value in values {
+            *value = f(*value);
+        }
+    }
+
+    fn grid() -> Vec<f32> {
+        (-8700..=8800).map(|i| i as f32 * 0.01).collect()
+    }
+
+    fn worst(f: impl Fn(f32) -> f32, exact: impl Fn(f64) -> f64) -> f64 {
+        let error = |x: f32| {
+            let wanted = exact(f64::from(x));
+            ((f64::from(f(x)) - wanted) / wanted.abs().max(f64::from(f32::MIN_POSITIVE))).abs()
+        };
+        grid().into_iter().map(error).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn functions_are_exact_to_single_precision() {
+        assert!(worst(exp, f64::exp) < 2.5e-7);
+        assert!(worst(tanh, f64::tanh) < 2.5e-7);
+        assert!(worst(sigmoid, |x| 1.0 / (1.0 + (-x).exp())) < 3e-7);
+    }
+
+    #[test]
+    fn a_vectorised_loop_gives_the_bits_of_a_scalar_one() {
+        for f in [exp, tanh, sigmoid] {
+            let (mut plain, mut vector) = (grid(), grid());
+            map(&mut plain, f);
+            simd(|| map(&mut vector, f));
+            assert_eq!(plain, vector);
+        }
+    }
+
+    #[test]
+    fn not_a_number_stays_one() {
+        assert!(exp(f32::NAN).is_nan() && sigmoid(f32::NAN).is_nan() && tanh(f32::NAN).is_nan());
+    }
+}

@@ -1,0 +1,57 @@
+//! Mean squared error on the CPU: differences in f32 as in PyTorch, their squares summed in f64.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
+
+use dfdx::tensor::Cpu;
+
+use super::MseKernel;
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+use crate::ops::chunks::sum_chunks;
+use crate::ops::parallel::{CHUNK, for_each_chunk};
+use crate::ops::simd::simd;
+
+impl MseKernel for Cpu {
+    fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
+        let sum = sum_chunks(x.len(), |range| {
+            simd(|| squares(&x[range.clone()], &target[range.clone()]))
+        });
+        Ok(self.upload(vec![(sum / x.len() as f64) as f32])?)
+    }
+
+    fn mse_backward(
+        &self,
+        x: &Buffer<Self>,
+        target: &Buffer<Self>,
+        dy: &Buffer<Self>,
+        dx: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        let scale = 2.0 * dy[0] / x.len() as f32;
+        for_each_chunk(dx, CHUNK, |start, dx| {
+            let range = start..start + dx.len();
+            simd(|| add_difference(dx, &x[range.clone()], &target[range], scale));
+        });
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn squares(x: &[f32], target: &[f32]) -> f64 {
+    let mut sums = [0.0_f64; 8];
+    for (x, target) in x.chunks(8).zip(target.chunks(8)) {
+        for ((sum, x), target) in sums.iter_mut().zip(x).zip(target) {
+            let difference = f64::from(x - target);
+            *sum += difference * difference;
+        }
+    }
+    sums.iter().sum()
+}
+
+#[inline(always)]
+fn add_difference(dx: &mut [f32], x: &[f32], target: &[f32], scale: f32) {
+    for ((dx, x), target) in dx.iter_mut().zip(x).zip(target) {
+        *dx += scale * (x - target);
+    }
+}

@@ -1,0 +1,73 @@
+//! Mean squared error.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::{Kernels, OpError, Pass, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// Kernels of [`mse`] on one device.
+pub trait MseKernel: Backend {
+    /// One value: the mean of `(x - target)²`, summed in f64 over fixed chunks.
+    fn mse(&self, _x: &Buffer<Self>, _target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("mse"))
+    }
+
+    /// Adds `2 dy (x - target) / n` to `dx`; with the arguments exchanged it is the target's gradient.
+    fn mse_backward(
+        &self,
+        _x: &Buffer<Self>,
+        _target: &Buffer<Self>,
+        _dy: &Buffer<Self>,
+        _dx: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("mse"))
+    }
+}
+
+/// The mean over all values of `(x - target)²`.
+///
+/// Work: 3 per value forward; 3 backward for each of the two that needs a gradient.
+///
+/// # Shapes
+/// `(1)` from `x` and `target` of one shape.
+/// # Errors
+/// [`OpError::Shape`] when the shapes differ or hold nothing.
+/// # Source
+/// PyTorch `F.mse_loss(x, target)`, summed in f64.
+pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Result<Var<D>, OpError> {
+    if x.shape() != target.shape() || x.shape().is_empty() {
+        return Err(OpError::shape(
+            "mse",
+            format!("x {} and target {} do not fit", x.shape(), target.shape()),
+        ));
+    }
+    let loss = pass.device().mse(x.data(), target.data())?;
+    let values = x.shape().len();
+    let backward = [x, target]
+        .into_iter()
+        .filter(|var| var.needs_grad())
+        .count()
+        * 3
+        * values;
+    let (a, b) = (x.clone(), target.clone());
+    pass.finish(
+        Work::new(3 * values, backward),
+        loss,
+        [1],
+        &[x, target],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            for (of, other) in [(&a, &b), (&b, &a)] {
+                if of.needs_grad() {
+                    device.mse_backward(of.data(), other.data(), dy, grads.of(of)?)?;
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests;

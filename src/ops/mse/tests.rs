@@ -1,0 +1,55 @@
+use super::*;
+use crate::ops::testing::{self, assert_close};
+
+#[test]
+fn value_and_gradients_are_those_of_pytorch() {
+    // x = torch.tensor([[1., 2.], [4., -1.]]); t = torch.tensor([[0., 2.5], [1., 1.]])
+    // (3 * F.mse_loss(x, t)).backward()
+    let (loss, grads) = testing::backward(
+        &[
+            (&[1.0, 2.0, 4.0, -1.0], [2, 2].into()),
+            (&[0.0, 2.5, 1.0, 1.0], [2, 2].into()),
+        ],
+        &[3.0],
+        |pass, x| mse(pass, &x[0], &x[1]),
+    );
+    assert_close(&loss, &[3.5625], 1e-7);
+    assert_close(&grads[0], &[1.5, -0.75, 4.5, -3.0], 1e-7);
+    assert_close(&grads[1], &[-1.5, 0.75, -4.5, 3.0], 1e-7);
+}
+
+#[test]
+fn the_gradients_are_those_of_finite_differences() {
+    testing::check_gradients(&[[2, 5].into(), [2, 5].into()], |pass, x| {
+        mse(pass, &x[0], &x[1])
+    });
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    testing::check_threads(&[[70_001].into(), [70_001].into()], |pass, x| {
+        mse(pass, &x[0], &x[1])
+    });
+}
+
+#[test]
+fn a_batch_is_the_mean_of_its_samples() {
+    let (x, t) = (testing::filled(12, 1), testing::filled(12, 2));
+    let loss = |x: &[f32], t: &[f32]| {
+        let shape = [x.len() / 4, 4].into();
+        testing::forward(&[(x, shape), (t, shape)], |pass, x| mse(pass, &x[0], &x[1]))[0]
+    };
+    let samples: f32 = x.chunks(4).zip(t.chunks(4)).map(|(x, t)| loss(x, t)).sum();
+    assert_close(&[loss(&x, &t)], &[samples / 3.0], 1e-6);
+}
+
+#[test]
+fn unequal_shapes_are_refused() {
+    let device = dfdx::tensor::Cpu::default();
+    let [x, t] = [[2, 3], [3, 2]].map(|shape| Var::constant(&device, vec![0.0; 6], shape).unwrap());
+    let error = mse(&mut Pass::inference(&device), &x, &t).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "mse: x (2, 3) and target (3, 2) do not fit"
+    );
+}

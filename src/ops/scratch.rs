@@ -1,0 +1,49 @@
+//! Working memory of CPU kernels, kept by each thread and used again.
+
+use std::cell::RefCell;
+
+thread_local! {
+    static KEPT: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `work` with `len` values of arbitrary content.
+///
+/// Calls may be nested, also through rayon, which can start another task on a thread that waits: each call gets
+/// memory of its own.
+pub(super) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
+    let mut memory = KEPT.with_borrow_mut(|kept| take_best(kept, len));
+    if memory.len() < len {
+        // Not `resize`, which would copy the old content.
+        memory = vec![0.0; len];
+    }
+    let result = work(&mut memory[..len]);
+    KEPT.with_borrow_mut(|kept| kept.push(memory));
+    result
+}
+
+/// The smallest kept vector that is large enough, else the largest, so that few are ever kept.
+fn take_best(kept: &mut Vec<Vec<f32>>, len: usize) -> Vec<f32> {
+    let enough = kept
+        .iter()
+        .enumerate()
+        .filter(|(_, v)| v.len() >= len)
+        .min_by_key(|(_, v)| v.len());
+    let best = enough
+        .or_else(|| kept.iter().enumerate().max_by_key(|(_, v)| v.len()))
+        .map(|(i, _)| i);
+    best.map(|i| kept.swap_remove(i)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nested_calls_get_memory_of_their_own() {
+        with_scratch(10, |outer| {
+            outer.fill(1.0);
+            with_scratch(10, |inner| inner.fill(2.0));
+            assert_eq!(outer, [1.0; 10]);
+        });
+    }
+}

@@ -1,0 +1,7 @@
+//! SiLU on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::SiluKernel;
+
+impl SiluKernel for Cuda {}

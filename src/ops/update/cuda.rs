@@ -1,0 +1,7 @@
+//! Updates on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::UpdateKernel;
+
+impl UpdateKernel for Cuda {}

@@ -1,0 +1,124 @@
+//! What optimizers do to parameters and gradients: not differentiable, in place, one pass over the memory.
+//!
+//! Arithmetic is in the order of PyTorch's single-tensor optimizers, so that results agree to rounding. Elementwise
+//! loops do not depend on how they are split; [`UpdateKernel::sum_of_squares`] adds fixed chunks in order.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::OpError;
+use crate::device::{Backend, Buffer};
+
+/// One step of Adam or, with `weight_decay`, of `AdamW`, for all parameters alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdamStep {
+    /// Learning rate.
+    pub lr: f64,
+    /// Decay of the mean of gradients.
+    pub beta1: f64,
+    /// Decay of the mean of squared gradients.
+    pub beta2: f64,
+    /// Added to the root of the second mean.
+    pub eps: f64,
+    /// Decoupled: `p -= lr · weight_decay · p` before the step.
+    pub weight_decay: f64,
+    /// `1 - beta1ⁿ` in step n = 1, 2, ….
+    pub bias_correction1: f64,
+    /// `1 - beta2ⁿ`.
+    pub bias_correction2: f64,
+}
+
+impl AdamStep {
+    /// Step number `step`, counted from 1, with its bias corrections.
+    pub fn new(
+        lr: f64,
+        (beta1, beta2): (f64, f64),
+        eps: f64,
+        weight_decay: f64,
+        step: u64,
+    ) -> Self {
+        let power = |beta: f64| 1.0 - beta.powf(step as f64);
+        let (bias_correction1, bias_correction2) = (power(beta1), power(beta2));
+        Self {
+            lr,
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+            bias_correction1,
+            bias_correction2,
+        }
+    }
+}
+
+/// One step of SGD with momentum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SgdStep {
+    /// Learning rate.
+    pub lr: f64,
+    /// Decay of the sum of gradients; 0 for plain SGD.
+    pub momentum: f64,
+    /// Whether to look ahead: `g + momentum · buffer` instead of the buffer.
+    pub nesterov: bool,
+    /// Added to the gradient: `g + weight_decay · p`.
+    pub weight_decay: f64,
+}
+
+/// Updates in place on one device. All buffers of one call have the same length.
+pub trait UpdateKernel: Backend {
+    /// `Σ x²` in f64.
+    fn sum_of_squares(&self, _x: &Buffer<Self>) -> Result<f64, OpError> {
+        Err(OpError::unsupported::<Self>("sum_of_squares"))
+    }
+
+    /// `x *= factor`.
+    fn scale(&self, _x: &mut Buffer<Self>, _factor: f32) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("scale"))
+    }
+
+    /// `x += factor · y`.
+    fn add_scaled(
+        &self,
+        _x: &mut Buffer<Self>,
+        _y: &Buffer<Self>,
+        _factor: f32,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("add_scaled"))
+    }
+
+    /// `x += weight · (y - x)`: an exponential average with decay `1 - weight`, PyTorch `lerp_`.
+    fn lerp(&self, _x: &mut Buffer<Self>, _y: &Buffer<Self>, _weight: f32) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("lerp"))
+    }
+
+    /// One step of Adam; `mean` and `square` are its state, zeros before the first step.
+    ///
+    /// `p -= lr wd p; m += (1-β₁)(g-m); v = β₂v + (1-β₂)g²; p -= (lr/c₁) m / (√v/√c₂ + ε)`.
+    fn adam_step(
+        &self,
+        _parameter: &mut Buffer<Self>,
+        _gradient: &Buffer<Self>,
+        _mean: &mut Buffer<Self>,
+        _square: &mut Buffer<Self>,
+        _step: AdamStep,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("adam_step"))
+    }
+
+    /// One step of SGD; `momentum` is its state, zeros before the first step (`None` for plain SGD).
+    ///
+    /// `g += wd p; b = μb + g; p -= lr b`, with Nesterov `p -= lr (g + μb)`.
+    fn sgd_step(
+        &self,
+        _parameter: &mut Buffer<Self>,
+        _gradient: &Buffer<Self>,
+        _momentum: Option<&mut Buffer<Self>>,
+        _step: SgdStep,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("sgd_step"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+use dfdx::tensor::Cpu;
+
+use super::*;
+use crate::ops::testing::{assert_close, filled};
+
+const START: [f32; 4] = [1.0, -2.0, 0.5, 3.0];
+
+/// The gradient of step `step` (from 0): torch.tensor([.1, -.2, .3, 0.]) * (step + 1) + w * torch.tensor([1., .5, 0., -.1])
+fn gradient(step: usize, w: &[f32]) -> Vec<f32> {
+    let constant = [0.1, -0.2, 0.3, 0.0].map(|g: f32| g * (step + 1) as f32);
+    let slope = [1.0, 0.5, 0.0, -0.1];
+    constant
+        .iter()
+        .zip(slope)
+        .zip(w)
+        .map(|((constant, slope), w)| constant + w * slope)
+        .collect()
+}
+
+/// Three steps from `START`, each held against PyTorch's weights.
+fn check(
+    expected: [[f32; 4]; 3],
+    mut step: impl FnMut(&Cpu, usize, &mut Buffer<Cpu>, &Buffer<Cpu>),
+) {
+    let device = Cpu::default();
+    let mut w = device.upload(START.to_vec()).unwrap();
+    for (index, expected) in expected.iter().enumerate() {
+        let gradient = device.upload(gradient(index, &w)).unwrap();
+        step(&device, index, &mut w, &gradient);
+        assert_close(&w, expected, 1.5e-7);
+    }
+}
+
+fn check_adam(weight_decay: f64, expected: [[f32; 4]; 3]) {
+    let device = Cpu::default();
+    let (mut m, mut v) = (
+        device.zeros_buffer(4).unwrap(),
+        device.zeros_buffer(4).unwrap(),
+    );
+    check(expected, |device, index, w, gradient| {
+        let step = AdamStep::new(0.1, (0.9, 0.999), 1e-8, weight_decay, index as u64 + 1);
+        device.adam_step(w, gradient, &mut m, &mut v, step).unwrap();
+    });
+}
+
+fn check_sgd(nesterov: bool, weight_decay: f64, expected: [[f32; 4]; 3]) {
+    let mut b = Cpu::default().zeros_buffer(4).unwrap();
+    let step = SgdStep {
+        lr: 0.1,
+        momentum: 0.9,
+        nesterov,
+        weight_decay,
+    };
+    check(expected, |device, _, w, gradient| {
+        device.sgd_step(w, gradient, Some(&mut b), step).unwrap();
+    });
+}
+
+#[test]
+fn three_steps_of_adam_are_those_of_pytorch() {
+    // torch.optim.Adam([w], lr=.1)
+    let expected = [
+        [0.9, -1.9, 0.4, 3.1],
+        [0.8, -1.799_866_4, 0.303_481_8, 3.200_071_8],
+        [0.699_999_9, -1.699_507, 0.207_681_66, 3.300_261],
+    ];
+    check_adam(0.0, expected);
+}
+
+#[test]
+fn three_steps_of_adamw_are_those_of_pytorch() {
+    // torch.optim.AdamW([w], lr=.1, weight_decay=.2)
+    let expected = [
+        [0.88, -1.86, 0.390_000_02, 3.04],
+        [0.762_452, -1.722_664_2, 0.285_681_8, 3.079_232_5],
+        [0.647_333_56, -1.587_851, 0.184_168_04, 3.117_732_8],
+    ];
+    check_adam(0.2, expected);
+}
+
+#[test]
+fn three_steps_of_sgd_are_those_of_pytorch() {
+    // torch.optim.SGD([w], lr=.1, momentum=.9, weight_decay=.2)
+    let expected = [
+        [0.87, -1.84, 0.46, 2.97],
+        [0.6286, -1.5272, 0.354_8, 2.9133],
+        [0.305_908, -1.078_776, 0.163_024_01, 2.833_137],
+    ];
+    check_sgd(false, 0.2, expected);
+}
+
+#[test]
+fn three_steps_of_nesterov_are_those_of_pytorch() {
+    // torch.optim.SGD([w], lr=.1, momentum=.9, nesterov=True)
+    let expected = [
+        [0.791, -1.772, 0.443, 3.057],
+        [0.513_61, -1.430_46, 0.304_7, 3.139_382_8],
+        [0.198_563_11, -0.988_920_3, 0.063_229_98, 3.245_663],
+    ];
+    check_sgd(true, 0.0, expected);
+}
+
+#[test]
+fn plain_sgd_needs_no_state() {
+    let device = Cpu::default();
+    let step = SgdStep {
+        lr: 0.5,
+        momentum: 0.0,
+        nesterov: false,
+        weight_decay: 0.1,
+    };
+    let mut w = device.upload(START.to_vec()).unwrap();
+    let gradient = device.upload(vec![1.0; 4]).unwrap();
+    device.sgd_step(&mut w, &gradient, None, step).unwrap();
+    assert_close(&w, &[0.45, -2.4, -0.025, 2.35], 1e-7);
+}
+
+#[test]
+fn elementwise_updates_do_what_they_say() {
+    let device = Cpu::default();
+    let mut x = device.upload(START.to_vec()).unwrap();
+    let y = device.upload(vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+    assert_eq!(
+        device.sum_of_squares(&x).unwrap().to_bits(),
+        14.25_f64.to_bits()
+    );
+    device.scale(&mut x, 2.0).unwrap();
+    device.add_scaled(&mut x, &y, -0.5).unwrap();
+    assert_close(&x, &[1.5, -5.0, -0.5, 4.0], 0.0);
+    device.lerp(&mut x, &y, 0.25).unwrap();
+    assert_close(&x, &[1.375, -3.25, 0.375, 4.0], 0.0);
+    device.lerp(&mut x, &y, 1.0).unwrap();
+    assert_close(&x, &y, 0.0);
+}
+
+#[test]
+fn large_buffers_give_the_same_bits_with_one_thread_and_two() {
+    const LEN: usize = 70_001;
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            let device = Cpu::default();
+            let [mut w, g, mut m, mut v] =
+                [1, 2, 3, 4].map(|seed| device.upload(filled(LEN, seed)).unwrap());
+            v.iter_mut().for_each(|v| *v = v.abs());
+            let adam = AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.1, 7);
+            device.adam_step(&mut w, &g, &mut m, &mut v, adam).unwrap();
+            let sgd = SgdStep {
+                lr: 0.1,
+                momentum: 0.9,
+                nesterov: true,
+                weight_decay: 0.1,
+            };
+            device.sgd_step(&mut w, &g, Some(&mut m), sgd).unwrap();
+            let norm = device.sum_of_squares(&w).unwrap().to_bits();
+            (norm, w.to_vec(), m.to_vec(), v.to_vec())
+        })
+    };
+    assert!(run(1) == run(2));
+}
+
+#[test]
+fn unequal_lengths_are_refused() {
+    let device = Cpu::default();
+    let (mut x, y) = (
+        device.zeros_buffer(3).unwrap(),
+        device.zeros_buffer(4).unwrap(),
+    );
+    assert_eq!(
+        device.lerp(&mut x, &y, 0.5).unwrap_err().to_string(),
+        "lerp: 4 values for 3"
+    );
+}

@@ -1,0 +1,7 @@
+//! Upsample on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::UpsampleKernel;
+
+impl UpsampleKernel for Cuda {}

@@ -1,0 +1,83 @@
+use super::*;
+use crate::ops::testing::{self, assert_close};
+
+#[test]
+fn values_and_gradient_are_those_of_pytorch() {
+    // x = torch.tensor([[[[1., -2., 3.], [.5, 4., -1.]]]], requires_grad=True)
+    // y = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+    // y.backward(torch.arange(24.).reshape(1, 1, 4, 6))
+    let seed: Vec<f32> = (0..24).map(|index| index as f32).collect();
+    let (y, grads) = testing::backward(
+        &[(&[1.0, -2.0, 3.0, 0.5, 4.0, -1.0], [1, 2, 3, 1].into())],
+        &seed,
+        |pass, x| upsample_bilinear(pass, &x[0]),
+    );
+    let expected = [
+        1.0,
+        -0.2,
+        -1.4,
+        -1.0,
+        1.0,
+        3.0,
+        0.833_333_3,
+        0.5,
+        0.166_666_7,
+        0.333_333_3,
+        1.0,
+        1.666_666_7,
+        0.666_666_6,
+        1.2,
+        1.733_333_5,
+        1.666_666_6,
+        1.0,
+        0.333_333_3,
+        0.5,
+        1.9,
+        3.3,
+        3.0,
+        1.0,
+        -1.0,
+    ];
+    assert_close(&y, &expected, 1e-6);
+    assert_close(&grads[0], &[16.4, 31.2, 30.4, 52.4, 79.2, 66.4], 1e-6);
+}
+
+#[test]
+fn a_single_pixel_is_repeated() {
+    let y = testing::forward(&[(&[3.0, -1.0], [1, 1, 1, 2].into())], |pass, x| {
+        upsample_bilinear(pass, &x[0])
+    });
+    assert_eq!(y, [3.0, -1.0].repeat(4));
+}
+
+#[test]
+fn the_gradient_is_that_of_finite_differences() {
+    testing::check_gradients(&[[2, 3, 5, 3].into()], |pass, x| {
+        upsample_bilinear(pass, &x[0])
+    });
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    testing::check_threads(&[[2, 32, 33, 19].into()], |pass, x| {
+        upsample_bilinear(pass, &x[0])
+    });
+}
+
+#[test]
+fn a_batch_is_its_samples() {
+    testing::check_batch(3, &[[3, 4, 2, 5].into()], |pass, x| {
+        upsample_bilinear(pass, &x[0])
+    });
+}
+
+#[test]
+fn what_is_no_image_is_refused() {
+    let device = dfdx::tensor::Cpu::default();
+    let x = Var::constant(&device, vec![0.0; 6], [2, 3]).unwrap();
+    let error = upsample_bilinear(&mut Pass::inference(&device), &x).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "upsample: expected (B, H, W, C), got (2, 3)"
+    );
+}

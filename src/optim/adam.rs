@@ -1,0 +1,230 @@
+//! Adam and `AdamW`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::{RangeError, Ranges};
+use super::for_each_parameter;
+use crate::device::{Backend, Buffer};
+use crate::ops::{AdamStep, Grads, Kernels, Module, OpError};
+
+/// Settings of Adam and `AdamW`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct AdamSpec {
+    /// Learning rate.
+    pub lr: f64,
+    /// Decay of the mean of gradients and of their squares.
+    pub betas: [f64; 2],
+    /// Added to the root of the mean square.
+    pub eps: f64,
+    /// Weight decay.
+    pub weight_decay: f64,
+}
+
+impl Default for AdamSpec {
+    fn default() -> Self {
+        Self {
+            lr: 1e-3,
+            betas: [0.9, 0.999],
+            eps: 1e-8,
+            weight_decay: 0.0,
+        }
+    }
+}
+
+impl AdamSpec {
+    pub(super) fn check(&self) -> Vec<RangeError> {
+        Ranges::default()
+            .positive("lr", self.lr)
+            .below_one("betas", self.betas[0])
+            .below_one("betas", self.betas[1])
+            .positive("eps", self.eps)
+            .not_negative("weight-decay", self.weight_decay)
+            .done()
+    }
+}
+
+/// Adam: steps along the mean of gradients over the root of the mean of their squares.
+///
+/// `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr (m / (1-β₁ⁿ)) / (√(v / (1-β₂ⁿ)) + ε)` in step n.
+/// Weight decay is an L2 term of the gradient, `g += wd p` (Adam), or decoupled, `p -= lr wd p` before the step (`AdamW`).
+///
+/// # Source
+/// Kingma & Ba 2015; Loshchilov & Hutter 2019; PyTorch `Adam` and `AdamW`.
+#[derive(Debug)]
+pub struct Adam<D: Backend> {
+    spec: AdamSpec,
+    is_decoupled: bool,
+    steps: u64,
+    state: Vec<Moments<D>>,
+}
+
+#[derive(Debug)]
+struct Moments<D: Backend> {
+    mean: Buffer<D>,
+    square: Buffer<D>,
+}
+
+impl<D: Kernels> Adam<D> {
+    /// Adam.
+    pub(super) fn coupled(spec: &AdamSpec) -> Self {
+        Self::new(spec, false)
+    }
+
+    /// `AdamW`.
+    pub(super) fn decoupled(spec: &AdamSpec) -> Self {
+        Self::new(spec, true)
+    }
+
+    fn new(spec: &AdamSpec, is_decoupled: bool) -> Self {
+        Self {
+            spec: spec.clone(),
+            is_decoupled,
+            steps: 0,
+            state: Vec::new(),
+        }
+    }
+
+    pub(super) fn step(
+        &mut self,
+        module: &mut dyn Module<D>,
+        grads: &mut Grads<D>,
+        lr: f64,
+    ) -> Result<(), OpError> {
+        self.steps += 1;
+        let decoupled = if self.is_decoupled {
+            self.spec.weight_decay
+        } else {
+            0.0
+        };
+        let coupled = (self.spec.weight_decay - decoupled) as f32;
+        let [beta1, beta2] = self.spec.betas;
+        let step = AdamStep::new(lr, (beta1, beta2), self.spec.eps, decoupled, self.steps);
+        let device = grads.device().clone();
+        for_each_parameter(module, |index, parameter| {
+            let gradient = grads.of_parameter(parameter)?;
+            if coupled > 0.0 {
+                device.add_scaled(gradient, parameter.data(), coupled)?;
+            }
+            let state = self.moments(&device, index, parameter.len())?;
+            let (mean, square) = (&mut state.mean, &mut state.square);
+            device.adam_step(parameter.data_mut()?, gradient, mean, square, step)
+        })
+    }
+
+    fn moments(
+        &mut self,
+        device: &D,
+        index: usize,
+        len: usize,
+    ) -> Result<&mut Moments<D>, OpError> {
+        if self.state.len() == index {
+            self.state.push(Moments {
+                mean: device.zeros_buffer(len)?,
+                square: device.zeros_buffer(len)?,
+            });
+        }
+        Ok(&mut self.state[index])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::optim::OptimizerSpec;
+    use crate::optim::testing::{assert_reaches_the_minimum, assert_steps};
+
+    const SPEC: AdamSpec = AdamSpec {
+        lr: 0.1,
+        betas: [0.9, 0.999],
+        eps: 1e-8,
+        weight_decay: 0.01,
+    };
+
+    #[test]
+    fn adam_steps_like_pytorch() {
+        // a = torch.tensor([1., -2., .5], requires_grad=True); b = torch.tensor([[.25, -.75]], requires_grad=True)
+        // opt = torch.optim.Adam([a, b], .1, weight_decay=.01)
+        // three times: opt.zero_grad()
+        //   ((a**2 * torch.tensor([1., 2., 3.])).sum() + (b**3).sum()).backward(); opt.step()
+        assert_steps(
+            &OptimizerSpec::Adam(SPEC),
+            &[
+                [
+                    0.899_999_98,
+                    -1.9,
+                    0.400_000_006,
+                    0.150_000_02,
+                    -0.850_000_02,
+                ],
+                [
+                    0.800_412_2,
+                    -1.800_166_5,
+                    0.301_187_43,
+                    0.061_610_363,
+                    -0.949_876_13,
+                ],
+                [
+                    0.701_586_25,
+                    -1.700_623_4,
+                    0.204_871_24,
+                    -0.010_385_044,
+                    -1.049_699_9,
+                ],
+            ],
+        );
+    }
+
+    #[test]
+    fn adamw_steps_like_pytorch() {
+        // as above with torch.optim.AdamW
+        assert_steps(
+            &OptimizerSpec::AdamW(SPEC),
+            &[
+                [
+                    0.899_000_05,
+                    -1.898,
+                    0.399_500_01,
+                    0.149_750_02,
+                    -0.849_249_96,
+                ],
+                [
+                    0.798_519_1,
+                    -1.796_272_6,
+                    0.300_297_86,
+                    0.061_392_74,
+                    -0.948_284_75,
+                ],
+                [
+                    0.698_911_25,
+                    -1.694_944_6,
+                    0.203_712_4,
+                    -0.010_367_163,
+                    -1.047_177_1,
+                ],
+            ],
+        );
+    }
+
+    #[test]
+    fn adam_finds_the_minimum_of_a_quadratic() {
+        assert_reaches_the_minimum(&OptimizerSpec::Adam(AdamSpec {
+            lr: 0.05,
+            ..AdamSpec::default()
+        }));
+    }
+
+    #[test]
+    fn values_out_of_range_are_all_named() {
+        let spec = AdamSpec {
+            lr: -1.0,
+            betas: [0.9, 1.0],
+            eps: 0.0,
+            weight_decay: f64::NAN,
+        };
+        let keys: Vec<&str> = spec.check().iter().map(|error| error.key).collect();
+        assert_eq!(keys, ["lr", "betas", "eps", "weight-decay"]);
+        assert!(AdamSpec::default().check().is_empty());
+    }
+}

@@ -1,0 +1,159 @@
+//! Exponential moving average of the weights.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::{RangeError, Ranges};
+use super::for_each_parameter;
+use crate::device::{Backend, Buffer};
+use crate::ops::{Kernels, Module, OpError};
+
+/// Exponential moving average of the weights (`train.ema`), used for validation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct EmaSpec {
+    /// Decay after each optimizer step.
+    pub decay: f64,
+    /// Whether the decay after n steps is `min(decay, (1+n)/(10+n))`.
+    pub warm_up: bool,
+}
+
+impl Default for EmaSpec {
+    fn default() -> Self {
+        Self {
+            decay: 0.9999,
+            warm_up: false,
+        }
+    }
+}
+
+impl EmaSpec {
+    /// Every value that is out of range.
+    pub fn check(&self) -> Vec<RangeError> {
+        Ranges::default().below_one("decay", self.decay).done()
+    }
+
+    /// Decay after step number `step`, counted from 1.
+    fn decay_after(&self, step: u64) -> f64 {
+        let n = step as f64;
+        if self.warm_up {
+            self.decay.min((1.0 + n) / (10.0 + n))
+        } else {
+            self.decay
+        }
+    }
+}
+
+/// The average beside the weights, from their initial values on: `e += (1 - decay) (w - e)` after every step.
+///
+/// # Source
+/// Polyak & Juditsky 1992; the warm-up is TensorFlow's `ExponentialMovingAverage(num_updates)`.
+#[derive(Debug, Clone)]
+pub struct Ema<D: Backend> {
+    spec: EmaSpec,
+    steps: u64,
+    shadow: Vec<Buffer<D>>,
+}
+
+impl<D: Kernels> Ema<D> {
+    /// An average that begins at the present weights of `module`.
+    pub fn start(spec: &EmaSpec, module: &mut dyn Module<D>) -> Result<Self, OpError> {
+        let mut shadow = Vec::new();
+        for_each_parameter(module, |_, parameter| {
+            shadow.push(parameter.data().clone());
+            Ok(())
+        })?;
+        Ok(Self {
+            spec: spec.clone(),
+            steps: 0,
+            shadow,
+        })
+    }
+
+    /// Moves the average towards the weights after an optimizer step.
+    pub fn update(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<(), OpError> {
+        self.steps += 1;
+        let weight = (1.0 - self.spec.decay_after(self.steps)) as f32;
+        for_each_parameter(module, |index, parameter| {
+            device.lerp(&mut self.shadow[index], parameter.data(), weight)
+        })
+    }
+
+    /// Exchanges weights and average; a second call puts both back.
+    pub fn swap(&mut self, module: &mut dyn Module<D>) -> Result<(), OpError> {
+        for_each_parameter(module, |index, parameter| {
+            std::mem::swap(parameter.data_mut()?, &mut self.shadow[index]);
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Backend;
+    use crate::ops::testing::assert_close;
+    use crate::optim::testing::Bowl;
+    use crate::optim::{OptimizerSpec, SgdSpec};
+    use dfdx::tensor::Cpu;
+
+    fn average_after_three_steps(spec: &EmaSpec) -> (Vec<f32>, Vec<f32>) {
+        let device = Cpu::open(0).unwrap();
+        let mut bowl = Bowl::new();
+        let mut optimizer = OptimizerSpec::Sgd(SgdSpec::default()).build();
+        let mut ema = Ema::start(spec, &mut bowl).unwrap();
+        for _ in 0..3 {
+            let mut grads = bowl.gradients();
+            optimizer.step(&mut bowl, &mut grads, 0.1).unwrap();
+            ema.update(&device, &mut bowl).unwrap();
+        }
+        ema.swap(&mut bowl).unwrap();
+        let average = bowl.values();
+        ema.swap(&mut bowl).unwrap();
+        (average, bowl.values())
+    }
+
+    #[test]
+    fn the_average_of_three_steps_is_that_of_pytorch() {
+        // shadow.lerp_(p.detach(), 1 - .9) after each step of torch.optim.SGD([a, b], .1)
+        let spec = EmaSpec {
+            decay: 0.9,
+            warm_up: false,
+        };
+        let (average, weights) = average_after_three_steps(&spec);
+        let expected = [
+            0.902_600_05,
+            -1.663_199_9,
+            0.391_1,
+            0.240_481_17,
+            -0.885_051_2,
+        ];
+        assert_close(&average, &expected, 1e-6);
+        let expected = [
+            0.511_999_97,
+            -0.432,
+            0.031_999_994,
+            0.201_312_83,
+            -1.584_042,
+        ];
+        assert_close(&weights, &expected, 1e-6);
+    }
+
+    #[test]
+    fn with_warm_up_short_runs_follow_the_weights() {
+        // shadow.lerp_(p.detach(), 1 - min(.9999, (1 + n) / (10 + n))) after step n
+        let spec = EmaSpec {
+            decay: 0.9999,
+            warm_up: true,
+        };
+        let (average, _) = average_after_three_steps(&spec);
+        let expected = [
+            0.566_489_46,
+            -0.568_727_26,
+            0.060_195_796,
+            0.207_084_28,
+            -1.435_413_4,
+        ];
+        assert_close(&average, &expected, 1e-6);
+    }
+}

@@ -1,0 +1,235 @@
+//! The learning rate over epochs.
+
+use std::f64::consts::PI;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::{RangeError, Ranges};
+
+/// How the learning rate changes (`train.schedule`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ScheduleSpec {
+    /// The same rate throughout, after the warm-up.
+    Constant(ConstantSpec),
+    /// Down along half a cosine, after the warm-up.
+    Cosine(CosineSpec),
+}
+
+/// A constant learning rate.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ConstantSpec {
+    /// Linear warm-up before it.
+    pub warm_up: Option<WarmUpSpec>,
+}
+
+/// A learning rate along half a cosine.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CosineSpec {
+    /// The rate at the end.
+    pub min_lr: f64,
+    /// Epochs from the full rate to `min-lr`; without it, all epochs after the warm-up.
+    pub epochs: Option<usize>,
+    /// Linear warm-up before it.
+    pub warm_up: Option<WarmUpSpec>,
+}
+
+/// A linear rise of the learning rate, stepped per epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct WarmUpSpec {
+    /// Epochs until the full rate.
+    pub epochs: usize,
+    /// Share of the full rate in the first epoch.
+    pub from: f64,
+}
+
+impl Default for ScheduleSpec {
+    fn default() -> Self {
+        Self::Constant(ConstantSpec::default())
+    }
+}
+
+impl Default for WarmUpSpec {
+    fn default() -> Self {
+        Self {
+            epochs: 10,
+            from: 0.01,
+        }
+    }
+}
+
+impl ScheduleSpec {
+    /// Every kind.
+    pub const KINDS: [&'static str; 2] = ["constant", "cosine"];
+
+    /// The kind as a manifest writes it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Constant(_) => "constant",
+            Self::Cosine(_) => "cosine",
+        }
+    }
+
+    /// The learning rate of `epoch`, counted from 0, out of `epochs`, where `lr` is the full rate.
+    ///
+    /// In the warm-up of w epochs from the share f: `lr (f + (1-f) e/w)`. Then, with `s = e - w` and S the epochs of
+    /// the cosine: `min + ½ (lr - min) (1 + cos(π s/S))` for `s < S`, constant `min` afterwards.
+    ///
+    /// # Source
+    /// Loshchilov & Hutter 2017 (SGDR), §3, without restarts; agrees with PyTorch `CosineAnnealingLR` for `s ≤ S` and
+    /// with `SequentialLR` of `LinearLR` and it.
+    pub fn lr(&self, lr: f64, epoch: usize, epochs: usize) -> f64 {
+        let (warm_up_epochs, from) = self
+            .warm_up()
+            .map_or((0, 1.0), |warm_up| (warm_up.epochs, warm_up.from));
+        if epoch < warm_up_epochs {
+            return lr * (from + (1.0 - from) * epoch as f64 / warm_up_epochs as f64);
+        }
+        match self {
+            Self::Constant(_) => lr,
+            Self::Cosine(spec) => {
+                let rest = epochs.saturating_sub(warm_up_epochs).max(1);
+                let length = spec.epochs.unwrap_or(rest) as f64;
+                let progress = ((epoch - warm_up_epochs) as f64 / length).min(1.0);
+                spec.min_lr + (lr - spec.min_lr) * 0.5 * (1.0 + (PI * progress).cos())
+            }
+        }
+    }
+
+    /// Every value that does not work for a full rate of `lr` and a training of `epochs`.
+    pub fn check(&self, lr: f64, epochs: usize) -> Vec<RangeError> {
+        let mut ranges = Ranges::default();
+        if let Some(warm_up) = self.warm_up() {
+            let share_holds = (0.0..=1.0).contains(&warm_up.from);
+            ranges = ranges.require(share_holds, "warm-up.from", || {
+                format!("must be from 0 to 1, not {}", warm_up.from)
+            });
+        }
+        if let Self::Cosine(spec) = self {
+            let warm_up_epochs = spec.warm_up.as_ref().map_or(0, |warm_up| warm_up.epochs);
+            ranges = ranges
+                .not_negative("min-lr", spec.min_lr)
+                .require(spec.min_lr <= lr, "min-lr", || {
+                    format!(
+                        "must be at most the learning rate {lr}, not {}",
+                        spec.min_lr
+                    )
+                })
+                .require(spec.epochs != Some(0), "epochs", || {
+                    "must be 1 or more, not 0".into()
+                })
+                .require(
+                    epochs == 0 || warm_up_epochs < epochs,
+                    "warm-up.epochs",
+                    || format!("must be below `train.epochs` = {epochs}, not {warm_up_epochs}"),
+                );
+        }
+        ranges.done()
+    }
+
+    fn warm_up(&self) -> Option<&WarmUpSpec> {
+        match self {
+            Self::Constant(spec) => spec.warm_up.as_ref(),
+            Self::Cosine(spec) => spec.warm_up.as_ref(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_rates(spec: &ScheduleSpec, lr: f64, epochs: usize, expected: &[(usize, f64)]) {
+        for &(epoch, rate) in expected {
+            let own = spec.lr(lr, epoch, epochs);
+            assert!(
+                (own - rate).abs() < 1e-12 * lr.max(1e-3),
+                "epoch {epoch}: {own} instead of {rate}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_cosine_is_that_of_pytorch() {
+        // torch.optim.lr_scheduler.CosineAnnealingLR(SGD([p], 1e-3), 200), one step an epoch
+        assert_rates(
+            &ScheduleSpec::Cosine(CosineSpec::default()),
+            1e-3,
+            200,
+            &[
+                (0, 1e-3),
+                (1, 9.999_383_162_408_303e-4),
+                (50, 8.535_533_905_932_731e-4),
+                (100, 5e-4),
+                (199, 6.168_375_916_970_607e-8),
+            ],
+        );
+    }
+
+    #[test]
+    fn warm_up_and_cosine_are_those_of_pytorch() {
+        // SequentialLR(o, [LinearLR(o, .01, 1., 10), CosineAnnealingLR(o, 90, 1e-6)], [10]), lr 5e-5, 100 epochs
+        let spec = ScheduleSpec::Cosine(CosineSpec {
+            min_lr: 1e-6,
+            epochs: None,
+            warm_up: Some(WarmUpSpec::default()),
+        });
+        assert_rates(
+            &spec,
+            5e-5,
+            100,
+            &[
+                (0, 5e-7),
+                (1, 5.45e-6),
+                (9, 4.505e-5),
+                (10, 5e-5),
+                (11, 4.998_507_526_196_785e-5),
+                (55, 2.55e-5),
+                (99, 1.014_924_738_032_153_8e-6),
+            ],
+        );
+    }
+
+    #[test]
+    fn after_the_cosine_the_rate_stays_at_its_minimum() {
+        let spec = ScheduleSpec::Cosine(CosineSpec {
+            min_lr: 1e-6,
+            epochs: Some(4),
+            warm_up: None,
+        });
+        assert_rates(&spec, 1e-3, 10, &[(2, 5.005e-4), (4, 1e-6), (9, 1e-6)]);
+    }
+
+    #[test]
+    fn a_constant_rate_may_warm_up() {
+        let constant = ScheduleSpec::default();
+        assert_rates(&constant, 0.1, 3, &[(0, 0.1), (2, 0.1)]);
+        let warm = ScheduleSpec::Constant(ConstantSpec {
+            warm_up: Some(WarmUpSpec {
+                epochs: 2,
+                from: 0.5,
+            }),
+        });
+        assert_rates(&warm, 0.1, 4, &[(0, 0.05), (1, 0.075), (2, 0.1)]);
+    }
+
+    #[test]
+    fn a_warm_up_longer_than_the_training_is_a_mistake() {
+        let spec = ScheduleSpec::Cosine(CosineSpec {
+            min_lr: 1.0,
+            epochs: Some(0),
+            warm_up: Some(WarmUpSpec {
+                epochs: 10,
+                from: 2.0,
+            }),
+        });
+        let keys: Vec<&str> = spec.check(0.1, 5).iter().map(|error| error.key).collect();
+        assert_eq!(keys, ["warm-up.from", "min-lr", "epochs", "warm-up.epochs"]);
+        assert!(spec.lr(0.1, 4, 5).is_finite());
+    }
+}

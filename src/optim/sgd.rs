@@ -1,0 +1,203 @@
+//! Stochastic gradient descent.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::{RangeError, Ranges};
+use super::for_each_parameter;
+use crate::device::{Backend, Buffer};
+use crate::ops::{Grads, Kernels, Module, OpError, SgdStep};
+
+/// Settings of SGD.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SgdSpec {
+    /// Learning rate.
+    pub lr: f64,
+    /// Momentum.
+    pub momentum: f64,
+    /// Nesterov's momentum.
+    pub nesterov: bool,
+    /// Weight decay, an L2 term of the gradient.
+    pub weight_decay: f64,
+}
+
+impl Default for SgdSpec {
+    fn default() -> Self {
+        Self {
+            lr: 1e-2,
+            momentum: 0.0,
+            nesterov: false,
+            weight_decay: 0.0,
+        }
+    }
+}
+
+impl SgdSpec {
+    pub(super) fn check(&self) -> Vec<RangeError> {
+        let has_what_nesterov_needs = !self.nesterov || self.momentum > 0.0;
+        Ranges::default()
+            .positive("lr", self.lr)
+            .below_one("momentum", self.momentum)
+            .require(has_what_nesterov_needs, "nesterov", || {
+                "needs a momentum above 0".into()
+            })
+            .not_negative("weight-decay", self.weight_decay)
+            .done()
+    }
+}
+
+/// SGD: steps against the gradient, or against a decaying sum of gradients.
+///
+/// `g += wd p`, `b = μ b + g`, `p -= lr b`; with Nesterov `p -= lr (g + μ b)`; without momentum `p -= lr g`.
+///
+/// # Source
+/// Sutskever et al. 2013; PyTorch `SGD` with dampening 0.
+#[derive(Debug)]
+pub struct Sgd<D: Backend> {
+    spec: SgdSpec,
+    momentum: Vec<Buffer<D>>,
+}
+
+impl<D: Kernels> Sgd<D> {
+    pub(super) fn new(spec: &SgdSpec) -> Self {
+        Self {
+            spec: spec.clone(),
+            momentum: Vec::new(),
+        }
+    }
+
+    pub(super) fn has_momentum(&self) -> bool {
+        self.spec.momentum > 0.0
+    }
+
+    pub(super) fn step(
+        &mut self,
+        module: &mut dyn Module<D>,
+        grads: &mut Grads<D>,
+        lr: f64,
+    ) -> Result<(), OpError> {
+        let step = SgdStep {
+            lr,
+            momentum: self.spec.momentum,
+            nesterov: self.spec.nesterov,
+            weight_decay: self.spec.weight_decay,
+        };
+        let device = grads.device().clone();
+        for_each_parameter(module, |index, parameter| {
+            if self.has_momentum() && self.momentum.len() == index {
+                self.momentum.push(device.zeros_buffer(parameter.len())?);
+            }
+            let momentum = self.momentum.get_mut(index);
+            let gradient = grads.of_parameter(parameter)?;
+            device.sgd_step(parameter.data_mut()?, gradient, momentum, step)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::optim::OptimizerSpec;
+    use crate::optim::testing::{assert_reaches_the_minimum, assert_steps};
+
+    #[test]
+    fn plain_sgd_steps_like_pytorch() {
+        // the loss of `adam_steps_like_pytorch` with torch.optim.SGD([a, b], .1)
+        assert_steps(
+            &OptimizerSpec::Sgd(SgdSpec {
+                lr: 0.1,
+                ..SgdSpec::default()
+            }),
+            &[
+                [0.8, -1.2, 0.2, 0.231_25, -0.918_75],
+                [0.64, -0.72, 0.08, 0.215_207_04, -1.171_980_5],
+                [
+                    0.511_999_97,
+                    -0.432,
+                    0.031_999_994,
+                    0.201_312_83,
+                    -1.584_042,
+                ],
+            ],
+        );
+    }
+
+    #[test]
+    fn momentum_and_weight_decay_step_like_pytorch() {
+        // torch.optim.SGD([a, b], .05, momentum=.9, weight_decay=.01)
+        assert_steps(
+            &OptimizerSpec::Sgd(SgdSpec {
+                lr: 0.05,
+                momentum: 0.9,
+                nesterov: false,
+                weight_decay: 0.01,
+            }),
+            &[
+                [0.899_5, -1.599, 0.349_75, 0.240_5, -0.834],
+                [
+                    0.718_650_3,
+                    -0.917_500_5,
+                    0.109_425_1,
+                    0.223_153_71,
+                    -1.013_516_4,
+                ],
+                [
+                    0.483_661_15,
+                    -0.120_192_09,
+                    -0.139_749_53,
+                    0.199_960_84,
+                    -1.328_656_8,
+                ],
+            ],
+        );
+    }
+
+    #[test]
+    fn nesterov_steps_like_pytorch() {
+        // torch.optim.SGD([a, b], .05, momentum=.9, nesterov=True)
+        assert_steps(
+            &OptimizerSpec::Sgd(SgdSpec {
+                lr: 0.05,
+                momentum: 0.9,
+                nesterov: true,
+                weight_decay: 0.0,
+            }),
+            &[
+                [0.81, -1.24, 0.215, 0.232_187_5, -0.910_312_47],
+                [
+                    0.575_1,
+                    -0.444_800_02,
+                    -0.029_049_978,
+                    0.209_229_1,
+                    -1.214_826_8,
+                ],
+                [
+                    0.327_321_02,
+                    0.216_703_97,
+                    -0.174_086_47,
+                    0.183_368_15,
+                    -1.797_623_6,
+                ],
+            ],
+        );
+    }
+
+    #[test]
+    fn sgd_finds_the_minimum_of_a_quadratic() {
+        assert_reaches_the_minimum(&OptimizerSpec::Sgd(SgdSpec {
+            lr: 0.05,
+            momentum: 0.5,
+            ..SgdSpec::default()
+        }));
+    }
+
+    #[test]
+    fn nesterov_without_momentum_is_a_mistake() {
+        let spec = SgdSpec {
+            nesterov: true,
+            ..SgdSpec::default()
+        };
+        assert_eq!(spec.check()[0].key, "nesterov");
+    }
+}

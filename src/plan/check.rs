@@ -1,0 +1,99 @@
+//! What types cannot say: whether model, data, loss, batch and device fit together.
+
+use crate::datasets::{DatasetFacts, Features, Target};
+use crate::device::DeviceKind;
+use crate::losses::LossSpec;
+use crate::models::ModelSpec;
+
+use super::cell::{Precision, TrainSpec};
+
+/// Whether a cell can run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Feasibility {
+    /// It can.
+    Runs,
+    /// It works on no machine, and why.
+    Infeasible(String),
+    /// It does not work on this machine or build, and why.
+    Skipped(String),
+}
+
+/// Why this model cannot learn this data with this loss; `None` if it can.
+pub(super) fn misfit(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+    match model {
+        ModelSpec::Mlp(_) => mlp(facts, loss),
+        ModelSpec::DdpmUnet(spec) => unet(spec, facts, loss),
+    }
+}
+
+fn mlp(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+    match (facts.target, loss) {
+        (Target::Values { .. }, LossSpec::Mse(_))
+        | (Target::Class { .. }, LossSpec::CrossEntropy(_)) => None,
+        (Target::Values { .. }, loss) => Some(format!(
+            "the dataset's targets are numbers, `{}` does not fit them; use `mse`",
+            loss.kind()
+        )),
+        (Target::Class { .. }, LossSpec::NoiseMse(_)) => {
+            Some("`noise-mse` trains diffusion models; use `cross-entropy`".to_owned())
+        }
+        (Target::Class { .. }, loss) => Some(format!(
+            "the dataset's targets are classes, `{}` does not fit them; use `cross-entropy`",
+            loss.kind()
+        )),
+    }
+}
+
+fn unet(
+    spec: &crate::models::DdpmUnetSpec,
+    facts: &DatasetFacts,
+    loss: &LossSpec,
+) -> Option<String> {
+    let Features::Image { height, width, .. } = facts.features else {
+        return Some("`ddpm-unet` needs images, the dataset has rows of numbers".to_owned());
+    };
+    if !matches!(facts.target, Target::Class { .. }) {
+        return Some("`ddpm-unet` needs classes, the dataset's targets are numbers".to_owned());
+    }
+    if !matches!(loss, LossSpec::NoiseMse(_)) {
+        return Some(format!(
+            "`ddpm-unet` estimates noise, `{}` does not fit; use `noise-mse`",
+            loss.kind()
+        ));
+    }
+    if height % 4 != 0 || width % 4 != 0 {
+        return Some(format!(
+            "`ddpm-unet` halves images twice, {height}×{width} pixels are not divisible by 4"
+        ));
+    }
+    if spec.base_channels % spec.groups.max(1) != 0 {
+        return Some(format!(
+            "{} groups do not divide {} channels",
+            spec.groups, spec.base_channels
+        ));
+    }
+    let deepest = spec.base_channels * 4;
+    (deepest % spec.heads.max(1) != 0)
+        .then(|| format!("{} heads do not divide {deepest} channels", spec.heads))
+}
+
+/// Why this batch cannot be drawn; `None` if it can.
+pub(super) fn oversized(train: &TrainSpec, facts: &DatasetFacts) -> Option<String> {
+    (train.batch_size > facts.train_samples).then(|| {
+        format!(
+            "a batch of {} is larger than the training split of {} samples",
+            train.batch_size, facts.train_samples
+        )
+    })
+}
+
+/// Why this arithmetic works on no such device; `None` if it does.
+pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
+    let name = match train.precision {
+        Precision::F32 => return None,
+        Precision::Tf32 => "tf32",
+        Precision::Amp => "amp",
+    };
+    (train.device == DeviceKind::Cpu)
+        .then(|| format!("`{name}` needs an NVIDIA GPU, the CPU computes in `f32`"))
+}

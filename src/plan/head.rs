@@ -1,0 +1,441 @@
+//! Reads a manifest's head, its variants and its matrices into an unfinished [`Plan`].
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
+use crate::manifest::{Key, Manifest, Node, Table, Value};
+
+use super::assign;
+use super::axis_info::{AxisInfo, AxisKind};
+use super::matrix::{self, Matrix};
+use super::resolve::{Written, absolute, read as read_section};
+use super::results_root::{namesakes, results_root};
+use super::world::World;
+use super::{CompareSpec, CostSpec, MeasureSpec, Plan, PlanOptions, ReportSpec};
+
+/// Every key of a manifest's top level.
+pub(super) const SECTIONS: [&str; 17] = [
+    "name",
+    "title",
+    "question",
+    "follows",
+    "models",
+    "datasets",
+    "losses",
+    "variants",
+    "matrix",
+    "matrices",
+    "train",
+    "loader",
+    "validation",
+    "measure",
+    "limits",
+    "report",
+    "compare",
+];
+
+/// The rest of them: `cost`, and what later versions will have.
+const MORE: [&str; 3] = ["cost", "search", "slurm"];
+
+/// Names that a results folder cannot have.
+const RESERVED: [&str; 2] = ["templates", "bench"];
+
+/// Reads what stands outside the cells.
+pub(super) fn read(
+    manifest: &Manifest,
+    world: &World,
+    options: &PlanOptions,
+    mistakes: &mut Vec<Diagnostic>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Plan {
+    let root = manifest.root.as_table().cloned().unwrap_or_default();
+    unknown_sections(&root, mistakes);
+    let name = name(&root, mistakes);
+    let variants = variants(&root, mistakes);
+    let (mut matrices, places) = matrices(&root, mistakes, warnings);
+    let axes = union(&mut matrices);
+    unknown_variants(&matrices, &variants, mistakes);
+    names_twice(&matrices, &places, mistakes);
+    same_name(manifest, &root, &name, warnings);
+    let folder = absolute(Path::new("."), manifest.folder());
+    let results_name = options.results_name.as_deref().unwrap_or(&name);
+    Plan {
+        title: text(&root, "title", mistakes).unwrap_or_else(|| name.clone()),
+        question: text(&root, "question", mistakes),
+        follows: text(&root, "follows", mistakes),
+        axes,
+        variants: variants
+            .iter()
+            .map(|(name, set)| (name.clone(), listed(set)))
+            .collect(),
+        measure: MeasureSpec::default(),
+        report: section::<ReportSpec>(&root, "report", mistakes),
+        compare: section::<CompareSpec>(&root, "compare", mistakes),
+        cost: section::<CostSpec>(&root, "cost", mistakes),
+        manifest_text: with_overrides(manifest),
+        manifest_path: manifest.path.clone(),
+        results_folder: results_root(&manifest.path).join(results_name),
+        warnings: Failure::new(Vec::new(), manifest.sources.clone()),
+        name,
+        written: Written {
+            root,
+            variants,
+            folder,
+        },
+        matrices,
+        count: 0,
+        selection: None,
+        world: world.clone(),
+    }
+}
+
+fn section<T: serde::de::DeserializeOwned + Default>(
+    root: &Table,
+    name: &str,
+    mistakes: &mut Vec<Diagnostic>,
+) -> T {
+    let Some(node) = root.get(name) else {
+        return T::default();
+    };
+    read_section(node, name, name, &[]).unwrap_or_else(|found| {
+        mistakes.extend(found);
+        T::default()
+    })
+}
+
+fn unknown_sections(root: &Table, mistakes: &mut Vec<Diagnostic>) {
+    for (key, node) in &root.entries {
+        let name = key.name.as_str();
+        match name {
+            "search" | "slurm" => mistakes.push(
+                Diagnostic::error(format!("`[{name}]` is not in this version"))
+                    .at(key.place, "not supported yet")
+                    .help("remove the section; `[matrix]` lists what to try"),
+            ),
+            _ if SECTIONS.contains(&name) || MORE.contains(&name) => {
+                expect_table(key, node, mistakes)
+            }
+            _ => mistakes.push(unknown_section(key, node)),
+        }
+    }
+}
+
+fn unknown_section(key: &Key, node: &Node) -> Diagnostic {
+    let what = if node.as_table().is_some() {
+        "section"
+    } else {
+        "key"
+    };
+    let shown = if what == "section" {
+        format!("[{}]", key.name)
+    } else {
+        key.name.clone()
+    };
+    let known = || SECTIONS.into_iter().chain(["cost"]);
+    let home = super::homes::long_path(&key.name, key.place)
+        .ok()
+        .filter(|path| path.len() == 2);
+    let meant = home.and_then(|path| {
+        path.first()
+            .map(|home| format!("`{}` belongs into `[{}]`", key.name, home.name))
+    });
+    Diagnostic::error(format!("unknown {what} `{shown}`"))
+        .at(key.place, format!("not a {what} of a manifest"))
+        .maybe_help(did_you_mean(&key.name, known()).or(meant))
+        .help(format!("a manifest has {}", list(known())))
+}
+
+fn expect_table(key: &Key, node: &Node, mistakes: &mut Vec<Diagnostic>) {
+    let is_text = matches!(
+        key.name.as_str(),
+        "name" | "title" | "question" | "follows" | "matrices"
+    );
+    if !is_text && node.as_table().is_none() {
+        mistakes.push(
+            Diagnostic::error(format!(
+                "`{}` is a section, found {}",
+                key.name,
+                node.kind()
+            ))
+            .at(node.place, "expected a table")
+            .help(format!("write `[{}]` on a line of its own", key.name)),
+        );
+    }
+}
+
+fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Option<String> {
+    let node = root.get(name)?;
+    if node.as_str().is_none() {
+        mistakes.push(
+            Diagnostic::error(format!(
+                "`{name}`: expected a string, found {}",
+                node.kind()
+            ))
+            .at(node.place, "expected a string"),
+        );
+    }
+    node.as_str().map(str::to_owned)
+}
+
+fn name(root: &Table, mistakes: &mut Vec<Diagnostic>) -> String {
+    let help = "for example `name = \"ddpm\"`: results go to `reports/ddpm/`";
+    let Some(node) = root.get("name") else {
+        mistakes.push(
+            Diagnostic::error("the manifest needs a `name`")
+                .at(Place::default(), "`name` is missing")
+                .help(help),
+        );
+        return String::new();
+    };
+    let Some(name) = text(root, "name", mistakes) else {
+        return String::new();
+    };
+    let starts_well =
+        name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit());
+    let is_inside =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    if !starts_well || !name.chars().all(is_inside) {
+        mistakes.push(
+            Diagnostic::error(format!("`name` cannot be `{name}`"))
+                .at(node.place, "it is also the name of a folder")
+                .help("a name has lower-case letters, digits and `-`, and does not begin with `-`"),
+        );
+    } else if RESERVED.contains(&name.as_str()) {
+        mistakes.push(Diagnostic::error(format!("`name` cannot be `{name}`")).at(
+            node.place,
+            format!("`reports/{name}/` is used for something else"),
+        ));
+    }
+    name
+}
+
+type Variants = BTreeMap<String, Vec<assign::Assignment>>;
+
+fn variants(root: &Table, mistakes: &mut Vec<Diagnostic>) -> Variants {
+    let Some(table) = root.get("variants").and_then(Node::as_table) else {
+        return BTreeMap::new();
+    };
+    let mut variants = BTreeMap::new();
+    for (key, node) in &table.entries {
+        let Some(set) = node.as_table() else {
+            mistakes.push(
+                Diagnostic::error(format!(
+                    "variant `{}` is a table, found {}",
+                    key.name,
+                    node.kind()
+                ))
+                .at(node.place, "expected a table of overrides")
+                .help(format!(
+                    "write `[variants.{}]` and under it `batch-size = 8`",
+                    key.name
+                )),
+            );
+            continue;
+        };
+        variants.insert(key.name.clone(), assign::read(set, mistakes));
+    }
+    variants
+}
+
+fn listed(set: &[assign::Assignment]) -> BTreeMap<String, serde_json::Value> {
+    set.iter()
+        .map(|assignment| {
+            let names: Vec<&str> = assignment
+                .path
+                .iter()
+                .map(|key| key.name.as_str())
+                .collect();
+            (names.join("."), json(&assignment.node))
+        })
+        .collect()
+}
+
+/// A value as JSON.
+pub(super) fn json(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::String(text) | Value::Datetime(text) => text.as_str().into(),
+        Value::Integer(number) => (*number).into(),
+        Value::Float(number) => (*number).into(),
+        Value::Boolean(truth) => (*truth).into(),
+        Value::Array(nodes) => nodes.iter().map(json).collect(),
+        Value::Table(table) => {
+            let entries = table
+                .entries
+                .iter()
+                .map(|(key, node)| (key.name.clone(), json(node)));
+            serde_json::Value::Object(entries.collect())
+        }
+    }
+}
+
+fn matrices(
+    root: &Table,
+    mistakes: &mut Vec<Diagnostic>,
+    warnings: &mut Vec<Diagnostic>,
+) -> (Vec<Matrix>, Vec<Place>) {
+    let (Some((key, several)), one) = (root.entry("matrices"), root.entry("matrix")) else {
+        let matrix = root.get("matrix").filter(|node| node.as_table().is_some());
+        let matrix = matrix
+            .map(|node| matrix::read(node, mistakes, warnings))
+            .unwrap_or_default();
+        return (vec![matrix], vec![Place::default()]);
+    };
+    if let Some((one, _)) = one {
+        mistakes.push(
+            Diagnostic::error("a manifest has `[matrix]` or `[[matrices]]`, not both")
+                .at(key.place, "several matrices")
+                .context(one.place, "one matrix")
+                .help("give the one a `name` and make it one of `[[matrices]]`"),
+        );
+    }
+    let nodes = several.as_array().unwrap_or_default();
+    if nodes.is_empty() {
+        mistakes.push(
+            Diagnostic::error("`matrices` is a list of tables")
+                .at(key.place, "")
+                .help("write `[[matrices]]` with two brackets, once per matrix"),
+        );
+    }
+    let mut read = Vec::new();
+    let mut places = Vec::new();
+    for node in nodes {
+        let mut matrix = matrix::read(node, mistakes, warnings);
+        let named = node.as_table().and_then(|table| table.get("name"));
+        let name = named.and_then(Node::as_str).filter(|name| !name.is_empty());
+        if name.is_none() {
+            mistakes.push(
+                Diagnostic::error("one of several matrices needs a `name`")
+                    .at(
+                        named.map_or(node.place, |named| named.place),
+                        "a name in quotes is missing here",
+                    )
+                    .help("it is the first part of the cells' keys"),
+            );
+        }
+        matrix.name = Some(name.unwrap_or_default().to_owned());
+        places.push(named.map_or(node.place, |named| named.place));
+        read.push(matrix);
+    }
+    (read, places)
+}
+
+fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut Vec<Diagnostic>) {
+    let named = || {
+        matrices
+            .iter()
+            .zip(places)
+            .filter_map(|(matrix, place)| Some((matrix.name.as_ref()?, *place)))
+    };
+    for (index, (name, place)) in named().enumerate() {
+        let earlier = named()
+            .take(index)
+            .find(|(other, _)| *other == name && !name.is_empty());
+        if let Some((_, first)) = earlier {
+            mistakes.push(
+                Diagnostic::error(format!("two matrices are called `{name}`"))
+                    .at(place, "again")
+                    .context(first, "first here"),
+            );
+        }
+    }
+}
+
+fn unknown_variants(matrices: &[Matrix], variants: &Variants, mistakes: &mut Vec<Diagnostic>) {
+    let axes = matrices
+        .iter()
+        .flat_map(|matrix| &matrix.axes)
+        .filter(|axis| axis.path.len() == 1);
+    for value in axes.flat_map(|axis| &axis.values) {
+        let node = &value.assignment.node;
+        let names = || variants.keys().map(String::as_str);
+        if node
+            .as_str()
+            .is_some_and(|name| variants.contains_key(name))
+        {
+            continue;
+        }
+        let known = if variants.is_empty() {
+            "this manifest has no `[variants.…]`".to_owned()
+        } else {
+            format!("this manifest has {}", list(names()))
+        };
+        mistakes.push(
+            Diagnostic::error(format!("unknown variant `{}`", value.text))
+                .at(node.place, "no variant of this name")
+                .maybe_help(did_you_mean(&value.text, names()))
+                .help(known),
+        );
+    }
+}
+
+/// The axes of all matrices, and for each matrix where its own stand among them.
+fn union(matrices: &mut [Matrix]) -> Vec<AxisInfo> {
+    let mut axes: Vec<AxisInfo> = Vec::new();
+    for axis in matrices.iter().flat_map(|matrix| &matrix.axes) {
+        let texts = axis.values.iter().map(|value| value.text.clone());
+        match axes.iter_mut().find(|known| known.path == axis.long()) {
+            Some(known) => {
+                let new: Vec<String> = texts.filter(|text| !known.values.contains(text)).collect();
+                known.values.extend(new);
+                known.kind = wider(known.kind, axis.kind);
+            }
+            None => axes.push(AxisInfo {
+                name: axis.name.clone(),
+                path: axis.long(),
+                kind: axis.kind,
+                values: texts.collect(),
+            }),
+        }
+    }
+    for matrix in matrices.iter_mut() {
+        let number = |info: &AxisInfo| matrix.axes.iter().position(|axis| axis.long() == info.path);
+        matrix.columns = axes.iter().map(number).collect();
+    }
+    let names: Vec<String> = matrices
+        .iter()
+        .filter_map(|matrix| matrix.name.clone())
+        .collect();
+    if !names.is_empty() {
+        axes.insert(
+            0,
+            AxisInfo {
+                name: "matrix".to_owned(),
+                path: "matrix".to_owned(),
+                kind: AxisKind::Category,
+                values: names,
+            },
+        );
+    }
+    axes
+}
+
+fn wider(one: AxisKind, other: AxisKind) -> AxisKind {
+    match (one, other) {
+        _ if one == other => one,
+        (AxisKind::Category, _) | (_, AxisKind::Category) => AxisKind::Category,
+        _ => AxisKind::Float,
+    }
+}
+
+fn same_name(manifest: &Manifest, root: &Table, name: &str, warnings: &mut Vec<Diagnostic>) {
+    for other in namesakes(&manifest.path, name) {
+        let place = root
+            .get("name")
+            .map_or_else(Place::default, |node| node.place);
+        warnings.push(
+            Diagnostic::warning(format!("`name = \"{name}\"` is taken"))
+                .at(place, format!("also the name of {}", other.display()))
+                .help("results go to `reports/<name>/`; choose another name, or `run --as NAME`"),
+        );
+    }
+}
+
+fn with_overrides(manifest: &Manifest) -> String {
+    let lines: String = manifest
+        .sets
+        .iter()
+        .map(|set| format!("# --set {}\n", set.replace('\n', " ")))
+        .collect();
+    lines + &manifest.text
+}

@@ -1,0 +1,289 @@
+//! Where a path of the manifest leads: the long form of bare names, and which unit of a cell a path changes.
+
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+
+use crate::diag::{Diagnostic, Place, did_you_mean, list, nearest};
+use crate::loader::LoaderSpec;
+use crate::manifest::Key;
+
+use super::cell::{TrainSpec, ValidationSpec};
+use super::settings::{LimitsSpec, MeasureSpec};
+
+/// Sections with one table each whose keys can be axes, in the order in which a bare name looks for its home.
+const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
+
+/// Sections of named tables whose keys can be axes.
+pub(super) const NAMED: [&str; 3] = ["models", "datasets", "losses"];
+
+/// Sections that describe the experiment and are the same for every cell.
+const FIXED: [&str; 14] = [
+    "name", "title", "question", "follows", "variants", "matrix", "matrices", "report", "compare",
+    "cost", "search", "slurm", "kind", "set",
+];
+
+/// Keys of `[train]` that name a section instead of setting something.
+pub(super) const CHOICES: [&str; 3] = ["model", "dataset", "loss"];
+
+/// A part of a cell that is resolved, checked and hashed on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Model,
+    Dataset,
+    Loss,
+    Train,
+    Optimizer,
+    Schedule,
+    Loader,
+    Validation,
+    Measure,
+    Limits,
+}
+
+impl Unit {
+    /// Every unit.
+    pub(super) const ALL: [Self; 10] = [
+        Self::Model,
+        Self::Dataset,
+        Self::Loss,
+        Self::Train,
+        Self::Optimizer,
+        Self::Schedule,
+        Self::Loader,
+        Self::Validation,
+        Self::Measure,
+        Self::Limits,
+    ];
+
+    /// The unit that the long path `path` changes; `None` for `variant`.
+    pub(super) fn of(path: &[Key]) -> Option<Self> {
+        let second = path.get(1).map(|key| key.name.as_str());
+        let unit = match (path.first()?.name.as_str(), second) {
+            ("models", _) | ("train", Some("model")) => Self::Model,
+            ("datasets", _) | ("train", Some("dataset")) => Self::Dataset,
+            ("losses", _) | ("train", Some("loss")) => Self::Loss,
+            ("train", Some("optimizer")) => Self::Optimizer,
+            ("train", Some("schedule")) => Self::Schedule,
+            ("train", _) => Self::Train,
+            ("loader", _) => Self::Loader,
+            ("validation", _) => Self::Validation,
+            ("measure", _) => Self::Measure,
+            ("limits", _) => Self::Limits,
+            _ => return None,
+        };
+        Some(unit)
+    }
+}
+
+/// Every key of the plain sections, `(section, key)`.
+static KEYS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
+    let mut keys: Vec<(&str, String)> = CHOICES.map(|name| ("train", name.to_owned())).into();
+    let mut add = |section, names: Vec<String>| {
+        keys.extend(names.into_iter().map(|name| (section, name)));
+    };
+    add("train", properties::<TrainSpec>());
+    add("loader", properties::<LoaderSpec>());
+    add("validation", properties::<ValidationSpec>());
+    add("measure", properties::<MeasureSpec>());
+    add("limits", properties::<LimitsSpec>());
+    keys
+});
+
+/// Keys of optimizers and schedules, for advice only.
+static DEEP: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut paths = Vec::new();
+    let schema = schemars::schema_for!(TrainSpec).to_value();
+    let definitions = [
+        ("OptimizerSpec", "train.optimizer"),
+        ("ScheduleSpec", "train.schedule"),
+    ];
+    for (name, path) in definitions {
+        collect(&schema["$defs"][name], &schema["$defs"], path, &mut paths);
+    }
+    for (name, path) in [
+        ("EmaSpec", "train.ema"),
+        ("EarlyStoppingSpec", "train.early-stopping"),
+    ] {
+        collect(&schema["$defs"][name], &schema["$defs"], path, &mut paths);
+    }
+    paths
+});
+
+fn collect(
+    schema: &serde_json::Value,
+    definitions: &serde_json::Value,
+    path: &str,
+    paths: &mut Vec<String>,
+) {
+    for key in schema["properties"]
+        .as_object()
+        .into_iter()
+        .flat_map(|map| map.keys())
+    {
+        let path = format!("{path}.{key}");
+        if key != "kind" && !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    let reference = schema["$ref"]
+        .as_str()
+        .and_then(|text| text.rsplit('/').next());
+    if let Some(name) = reference {
+        collect(&definitions[name], definitions, path, paths);
+    }
+    for one in schema["oneOf"].as_array().into_iter().flatten() {
+        collect(one, definitions, path, paths);
+    }
+}
+
+/// Names of a section's keys, from its type.
+pub(super) fn properties<T: JsonSchema>() -> Vec<String> {
+    let schema = schemars::schema_for!(T);
+    let properties = schema
+        .get("properties")
+        .and_then(serde_json::Value::as_object);
+    properties
+        .map(|map| map.keys().cloned().collect())
+        .unwrap_or_default()
+}
+
+/// The long form of the path `written` at `place`: a bare name gets its one home, a dotted path stays.
+///
+/// `batch-size` is also a key of `[validation]`; a bare name is at home in `[train]` before any other section.
+///
+/// # Errors
+/// A name without a home or with several, and a path into a section that is the same for every cell.
+pub(super) fn long_path(written: &str, place: Place) -> Result<Vec<Key>, Diagnostic> {
+    let segments: Vec<&str> = written.split('.').collect();
+    let keys = |names: &[&str]| {
+        let key = |name: &&str| Key {
+            name: (*name).to_owned(),
+            place,
+        };
+        names.iter().map(key).collect()
+    };
+    match segments.as_slice() {
+        ["variant"] => Ok(keys(&["variant"])),
+        [name] => home(name, place).map(|section| keys(&[section, name])),
+        [section, ..] if PLAIN.contains(section) || NAMED.contains(section) => Ok(keys(&segments)),
+        [section, ..] => Err(no_section(written, section, place)),
+        [] => Err(no_section(written, "", place)),
+    }
+}
+
+fn home(name: &str, place: Place) -> Result<&'static str, Diagnostic> {
+    let homes: Vec<&'static str> = KEYS
+        .iter()
+        .filter(|(_, key)| key == name)
+        .map(|(section, _)| *section)
+        .collect();
+    match homes.as_slice() {
+        [home] | ["train", home, ..] if *home == "train" || homes.len() == 1 => Ok(home),
+        ["train", ..] => Ok("train"),
+        [] => Err(homeless(name, place)),
+        several => {
+            let paths: Vec<String> = several
+                .iter()
+                .map(|section| format!("{section}.{name}"))
+                .collect();
+            Err(
+                Diagnostic::error(format!("`{name}` stands for more than one setting"))
+                    .at(place, "a bare name needs one home")
+                    .help(format!(
+                        "write one of {}",
+                        list(paths.iter().map(String::as_str))
+                    )),
+            )
+        }
+    }
+}
+
+fn homeless(name: &str, place: Place) -> Diagnostic {
+    let diagnostic = Diagnostic::error(format!("no setting is called `{name}`"));
+    if PLAIN.contains(&name) || NAMED.contains(&name) {
+        return diagnostic
+            .at(place, "this is a section")
+            .help(format!("name a key of it, for example `\"{name}.…\"`"));
+    }
+    if FIXED.contains(&name) {
+        return fixed(name, place);
+    }
+    let deep = DEEP
+        .iter()
+        .filter(|path| path.rsplit('.').next() == Some(name));
+    let advice: Vec<&str> = deep.map(String::as_str).collect();
+    let near = nearest(
+        name,
+        KEYS.iter().map(|(_, key)| key.as_str()).chain(["variant"]),
+    );
+    let diagnostic = diagnostic.at(place, "not a setting");
+    match (advice.as_slice(), near) {
+        ([], Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
+        ([], None) => {
+            diagnostic.help("write the setting's path, for example `\"train.optimizer.lr\"`")
+        }
+        (paths, _) => diagnostic.help(format!(
+            "write its whole path: {}",
+            list(paths.iter().copied())
+        )),
+    }
+}
+
+fn no_section(written: &str, section: &str, place: Place) -> Diagnostic {
+    if FIXED.contains(&section) {
+        return fixed(section, place);
+    }
+    let sections = || PLAIN.into_iter().chain(NAMED);
+    let short = KEYS.iter().find(|(_, key)| key == section);
+    let meant = short.map(|(home, _)| format!("did you mean `{home}.{written}`?"));
+    Diagnostic::error(format!("`{written}` leads nowhere"))
+        .at(place, format!("there is no section `{section}`"))
+        .maybe_help(meant.or_else(|| did_you_mean(section, sections())))
+        .help(format!("paths begin with {}", list(sections())))
+}
+
+fn fixed(section: &str, place: Place) -> Diagnostic {
+    Diagnostic::error(format!("`{section}` is the same for every cell"))
+        .at(place, "this cannot differ between cells")
+        .help("axes and variants change models, datasets, losses, training, loading, validation, measuring and limits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn long(written: &str) -> String {
+        match long_path(written, Place::default()) {
+            Ok(path) => path
+                .iter()
+                .map(|key| key.name.as_str())
+                .collect::<Vec<_>>()
+                .join("."),
+            Err(diagnostic) => format!("{}; {}", diagnostic.title, diagnostic.help.join("; ")),
+        }
+    }
+
+    #[test]
+    fn a_bare_name_is_short_for_its_home() {
+        assert_eq!(long("batch-size"), "train.batch-size");
+        assert_eq!(long("workers"), "loader.workers");
+        assert_eq!(long("model"), "train.model");
+        assert_eq!(long("fraction"), "validation.fraction");
+        assert_eq!(long("variant"), "variant");
+    }
+
+    #[test]
+    fn a_deep_setting_is_named_by_its_whole_path() {
+        assert_eq!(
+            long("lr"),
+            "no setting is called `lr`; write its whole path: `train.optimizer.lr`"
+        );
+    }
+
+    #[test]
+    fn a_mistyped_section_gets_the_nearest_name() {
+        assert!(long("trian.epochs").contains("did you mean `train`?"));
+        assert!(long("optimizer.lr").contains("did you mean `train.optimizer.lr`?"));
+    }
+}

@@ -1,0 +1,64 @@
+//! Digests that say when two cells are the same, and signatures that say when they may be compared.
+//!
+//! The **cell hash** is over one digest per unit of the resolved cell: model, dataset (settings and content), loss,
+//! train, optimizer, schedule, loader, validation, limits. Each is over the canonical JSON (keys sorted, typed
+//! values), so how a value was written does not matter. Not in it: names, key, title, measure, report, cost, and of
+//! `limits` everything but `max-loss`: a limit of time or memory decides whether a run ends, not what it computes.
+//! Paths do not enter, the content behind them does: a clone elsewhere keeps its results.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Hexadecimal digits of a digest: 128 bits.
+const DIGITS: usize = 32;
+
+/// Digest over the canonical JSON of a value.
+pub(super) fn digest(value: &impl Serialize) -> String {
+    digest_without(value, &[])
+}
+
+/// The same without some keys of the top level.
+pub(super) fn digest_without(value: &impl Serialize, left_out: &[&str]) -> String {
+    // `serde_json::Map` is sorted by key, so the text is canonical.
+    let mut json = serde_json::to_value(value).unwrap_or(Value::Null);
+    if let Value::Object(map) = &mut json {
+        map.retain(|key, _| !left_out.contains(&key.as_str()));
+    }
+    short(blake3::hash(json.to_string().as_bytes()))
+}
+
+/// Digest over named parts, in their order.
+pub(super) fn combine<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for (name, part) in parts {
+        for text in [name, "=", part, "\n"] {
+            hasher.update(text.as_bytes());
+        }
+    }
+    short(hasher.finalize())
+}
+
+fn short(hash: blake3::Hash) -> String {
+    let hex = hash.to_hex();
+    hex.get(..DIGITS).unwrap_or(&hex).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_keys_does_not_matter_and_values_do() {
+        let one = serde_json::json!({"a": 1, "b": 0.5});
+        let other = serde_json::json!({"b": 0.5, "a": 1});
+        assert_eq!(digest(&one), digest(&other));
+        assert_ne!(
+            digest(&one),
+            digest(&serde_json::json!({"a": 1, "b": 0.25}))
+        );
+        assert_eq!(
+            digest_without(&one, &["b"]),
+            digest(&serde_json::json!({"a": 1}))
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! Readable keys: how axis values are written in `model=unet,batch-size=8`.
+
+use crate::manifest::{Node, Value};
+
+/// Key of the only cell of a plan without axes.
+pub(super) const LONELY: &str = "cell";
+
+/// The text of an axis value in keys and columns.
+///
+/// Numbers are in the shortest form that reads back; texts stand bare where nothing in them could be misread, else as
+/// JSON strings; lists are `[a;b]`, tables `{kind:adam;lr:1e-4}`, so that a comma always parts axes and an equals sign
+/// always parts an axis from its value.
+pub(super) fn value_text(node: &Node) -> String {
+    match &node.value {
+        Value::String(text) | Value::Datetime(text) => string(text),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => float(*number),
+        Value::Boolean(truth) => truth.to_string(),
+        Value::Array(nodes) => {
+            let texts: Vec<String> = nodes.iter().map(value_text).collect();
+            format!("[{}]", texts.join(";"))
+        }
+        Value::Table(table) => {
+            let entry = |(key, node): &(crate::manifest::Key, Node)| {
+                format!("{}:{}", string(&key.name), value_text(node))
+            };
+            let texts: Vec<String> = table.entries.iter().map(entry).collect();
+            format!("{{{}}}", texts.join(";"))
+        }
+    }
+}
+
+/// The shorter of the plain and the exponential form; both read back to the same number.
+fn float(number: f64) -> String {
+    let plain = format!("{number}");
+    let exponential = format!("{number:e}");
+    if exponential.len() < plain.len() {
+        exponential
+    } else {
+        plain
+    }
+}
+
+fn string(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-.:/+".contains(letter);
+    let is_literal = text.parse::<f64>().is_ok() || text == "true" || text == "false";
+    if !text.is_empty() && text.chars().all(is_plain) && !is_literal {
+        text.to_owned()
+    } else {
+        serde_json::Value::from(text).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_in_the_shortest_form_that_reads_back() {
+        let texts: Vec<String> = [5e-5, 0.1, 1.0, 0.001, 1e6, 0.015]
+            .into_iter()
+            .map(float)
+            .collect();
+        assert_eq!(texts, ["5e-5", "0.1", "1", "1e-3", "1e6", "0.015"]);
+    }
+
+    #[test]
+    fn texts_that_could_be_misread_are_quoted() {
+        let texts: Vec<String> = ["cuda:1", "a,b", "x=1", "8", ""]
+            .into_iter()
+            .map(string)
+            .collect();
+        assert_eq!(texts, ["cuda:1", "\"a,b\"", "\"x=1\"", "\"8\"", "\"\""]);
+    }
+}

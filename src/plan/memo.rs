@@ -1,0 +1,92 @@
+//! [`Memo`]: units resolved once per combination of the axis values that touch them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::matrix::Matrix;
+
+/// Entries that a memo holds; past it, all are forgotten, so that a large matrix stays small.
+const CAPACITY: usize = 1 << 16;
+
+/// A unit of a cell, resolved.
+#[derive(Debug)]
+pub(super) struct Part<T> {
+    /// Name in the manifest, for models, datasets and losses.
+    pub(super) name: Arc<str>,
+    /// The typed section.
+    pub(super) value: Arc<T>,
+    /// Digest over its canonical form.
+    pub(super) digest: Arc<str>,
+    /// Why there is none; `value` is then a stand-in.
+    pub(super) problem: Option<Arc<str>>,
+}
+
+impl<T> Clone for Part<T> {
+    fn clone(&self) -> Self {
+        Self {
+            name: Arc::clone(&self.name),
+            value: Arc::clone(&self.value),
+            digest: Arc::clone(&self.digest),
+            problem: self.problem.clone(),
+        }
+    }
+}
+
+/// Resolved values by the combination that they depend on.
+#[derive(Debug)]
+pub(super) struct Memo<T> {
+    /// The axes that touch it, with the number of their values.
+    axes: Vec<(usize, u64)>,
+    known: HashMap<u64, T>,
+    last: Option<(u64, T)>,
+}
+
+impl<T: Clone> Memo<T> {
+    /// A memo of something that `axes` of `matrix` change.
+    pub(super) fn new(matrix: &Matrix, axes: &[usize]) -> Self {
+        let count = |axis: usize| {
+            matrix
+                .axes
+                .get(axis)
+                .map_or(1, |axis| axis.values.len() as u64)
+        };
+        Self {
+            axes: axes.iter().map(|axis| (*axis, count(*axis))).collect(),
+            known: HashMap::new(),
+            last: None,
+        }
+    }
+
+    /// Number of the combination that `choice` belongs to.
+    pub(super) fn combination(&self, choice: &[u32]) -> u64 {
+        self.axes.iter().fold(0, |number, (axis, count)| {
+            let value = choice.get(*axis).copied().unwrap_or(0);
+            number.wrapping_mul(*count).wrapping_add(u64::from(value))
+        })
+    }
+
+    /// The value for `choice`, if it was made before.
+    pub(super) fn known(&mut self, choice: &[u32]) -> Option<T> {
+        let combination = self.combination(choice);
+        match &self.last {
+            Some((last, value)) if *last == combination => Some(value.clone()),
+            _ => self.known.get(&combination).cloned(),
+        }
+    }
+
+    /// The value for `choice`, made when it is asked for first. Also says which combination it is.
+    pub(super) fn get(&mut self, choice: &[u32], make: impl FnOnce() -> T) -> (u64, T) {
+        let combination = self.combination(choice);
+        if let Some((last, value)) = &self.last
+            && *last == combination
+        {
+            return (combination, value.clone());
+        }
+        if self.known.len() >= CAPACITY {
+            self.known.clear();
+        }
+        let value = self.known.entry(combination).or_insert_with(make).clone();
+        self.last = Some((combination, value.clone()));
+        (combination, value)
+    }
+}

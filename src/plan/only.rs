@@ -1,0 +1,133 @@
+//! `--only 'device=cpu,batch-size=8|16'`: a selection of cells.
+
+use crate::diag::{Failure, did_you_mean, list};
+
+use super::axis_info::AxisInfo;
+use super::homes::long_path;
+
+/// A selection of cells by axis values: a cell is selected when every term names its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Only {
+    terms: Vec<(String, Vec<String>)>,
+}
+
+/// A selection held against the axes of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Selection {
+    terms: Vec<(usize, Vec<String>)>,
+}
+
+impl Only {
+    /// Reads `axis=value|value,axis=value`; commas and bars in double quotes stand for themselves.
+    ///
+    /// # Errors
+    /// A term without `=`, an axis or value without text.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let terms = split(text, ',')
+            .into_iter()
+            .map(|term| {
+                let (axis, values) = term.split_once('=').unwrap_or((term, ""));
+                let values: Vec<String> = split(values, '|')
+                    .into_iter()
+                    .map(|value| value.trim().to_owned())
+                    .collect();
+                if axis.trim().is_empty() || values.iter().any(String::is_empty) {
+                    let title = format!("`--only`: `{term}` is not `axis=value`");
+                    let help = "for example `--only 'device=cpu,batch-size=8|16'`".to_owned();
+                    return Err(Failure::plain(title, Some(help)));
+                }
+                Ok((axis.trim().to_owned(), values))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { terms })
+    }
+
+    /// Finds the axes and values among those of a plan.
+    pub(super) fn select(&self, axes: &[AxisInfo]) -> Result<Selection, Failure> {
+        let terms = self.terms.iter().map(|(name, values)| {
+            let index = index_of(name, axes)?;
+            let known = axes
+                .get(index)
+                .map_or(&[][..], |axis| axis.values.as_slice());
+            let values = values
+                .iter()
+                .map(|value| value_of(name, value, known))
+                .collect::<Result<_, _>>()?;
+            Ok((index, values))
+        });
+        Ok(Selection {
+            terms: terms.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Selection {
+    /// Whether a cell with these axis values is selected.
+    pub(super) fn holds(&self, texts: &[String]) -> bool {
+        let fits = |(index, values): &(usize, Vec<String>)| {
+            texts.get(*index).is_some_and(|text| values.contains(text))
+        };
+        self.terms.iter().all(fits)
+    }
+}
+
+fn index_of(name: &str, axes: &[AxisInfo]) -> Result<usize, Failure> {
+    let long = long_path(name, crate::diag::Place::default()).ok();
+    let long = long.map(|path| {
+        path.iter()
+            .map(|key| key.name.as_str())
+            .collect::<Vec<_>>()
+            .join(".")
+    });
+    let found = axes
+        .iter()
+        .position(|axis| axis.name == name || Some(&axis.path) == long.as_ref());
+    found.ok_or_else(|| {
+        let names = || axes.iter().map(|axis| axis.name.as_str());
+        let advice = did_you_mean(name, names()).unwrap_or_else(|| {
+            if axes.is_empty() {
+                "this plan has no axes".to_owned()
+            } else {
+                format!("the axes are {}", list(names()))
+            }
+        });
+        Failure::plain(format!("`--only`: there is no axis `{name}`"), Some(advice))
+    })
+}
+
+/// The value as keys show it; a number may be written in any form.
+fn value_of(axis: &str, value: &str, known: &[String]) -> Result<String, Failure> {
+    let number = value.parse::<f64>().ok();
+    let is_same =
+        |text: &&String| *text == value || number.is_some() && text.parse::<f64>().ok() == number;
+    let bare = value.trim_matches('"');
+    let found = known
+        .iter()
+        .find(is_same)
+        .or_else(|| known.iter().find(|text| text.trim_matches('"') == bare));
+    found.cloned().ok_or_else(|| {
+        let texts = || known.iter().map(String::as_str);
+        let advice = did_you_mean(value, texts())
+            .unwrap_or_else(|| format!("its values are {}", list(texts())));
+        Failure::plain(
+            format!("`--only`: axis `{axis}` has no value `{value}`"),
+            Some(advice),
+        )
+    })
+}
+
+/// Splits at `separator` outside double quotes, brackets and braces.
+fn split(text: &str, separator: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut is_quoted) = (0, false);
+    for (position, letter) in text.char_indices() {
+        if letter == '"' {
+            is_quoted = !is_quoted;
+        } else if letter == separator && !is_quoted {
+            parts.push(text.get(start..position).unwrap_or_default());
+            start = position + letter.len_utf8();
+        }
+    }
+    parts.push(text.get(start..).unwrap_or_default());
+    parts
+}

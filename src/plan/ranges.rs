@@ -1,0 +1,127 @@
+//! Values that have the right type and make no sense: one table of ranges.
+
+use crate::diag::Diagnostic;
+use crate::manifest::{Node, Value};
+
+/// What a number must be.
+#[derive(Debug, Clone, Copy)]
+enum Range {
+    /// A whole number from 1.
+    AtLeastOne,
+    /// Larger than 0.
+    Positive,
+    /// 0 or more.
+    NotNegative,
+    /// `0 ≤ x < 1`.
+    Fraction,
+    /// `0 ≤ x ≤ 1`.
+    Share,
+}
+
+impl Range {
+    fn holds(self, number: f64) -> bool {
+        match self {
+            Self::AtLeastOne => number >= 1.0,
+            Self::Positive => number > 0.0 && number.is_finite(),
+            Self::NotNegative => number >= 0.0 && number.is_finite(),
+            Self::Fraction => (0.0..1.0).contains(&number),
+            Self::Share => (0.0..=1.0).contains(&number),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::AtLeastOne => "at least 1",
+            Self::Positive => "larger than 0",
+            Self::NotNegative => "0 or more",
+            Self::Fraction => "at least 0 and less than 1",
+            Self::Share => "from 0 to 1",
+        }
+    }
+}
+
+/// Section (named ones without the name), key below it, range. Types already refuse negative counts.
+const RANGES: &[(&str, &str, Range)] = &[
+    ("train", "epochs", Range::AtLeastOne),
+    ("train", "steps-per-epoch", Range::AtLeastOne),
+    ("train", "batch-size", Range::AtLeastOne),
+    ("train", "accumulate", Range::AtLeastOne),
+    ("train", "threads", Range::AtLeastOne),
+    ("train", "clip", Range::Positive),
+    ("train", "ema.decay", Range::Fraction),
+    ("train", "early-stopping.patience", Range::AtLeastOne),
+    ("train", "early-stopping.min-delta", Range::NotNegative),
+    ("train.optimizer", "lr", Range::Positive),
+    ("train.optimizer", "betas", Range::Fraction),
+    ("train.optimizer", "eps", Range::Positive),
+    ("train.optimizer", "momentum", Range::Fraction),
+    ("train.optimizer", "weight-decay", Range::NotNegative),
+    ("train.schedule", "min-lr", Range::NotNegative),
+    ("train.schedule", "epochs", Range::AtLeastOne),
+    ("train.schedule", "warm-up.epochs", Range::AtLeastOne),
+    ("train.schedule", "warm-up.from", Range::Share),
+    ("loader", "prefetch", Range::AtLeastOne),
+    ("validation", "fraction", Range::Fraction),
+    ("validation", "batches", Range::AtLeastOne),
+    ("validation", "batch-size", Range::AtLeastOne),
+    ("validation", "every", Range::AtLeastOne),
+    ("measure", "repeats", Range::AtLeastOne),
+    ("limits", "time", Range::Positive),
+    ("limits", "memory", Range::AtLeastOne),
+    ("limits", "max-loss", Range::Positive),
+    ("cost", "core-hour", Range::NotNegative),
+    ("cost", "gpu-hour", Range::NotNegative),
+    ("models", "hidden", Range::AtLeastOne),
+    ("models", "base-channels", Range::AtLeastOne),
+    ("models", "embed", Range::AtLeastOne),
+    ("models", "heads", Range::AtLeastOne),
+    ("models", "groups", Range::AtLeastOne),
+    ("models", "dropout", Range::Fraction),
+    ("datasets", "samples", Range::AtLeastOne),
+    ("datasets", "size", Range::AtLeastOne),
+    ("datasets", "validation", Range::Fraction),
+    ("datasets", "test", Range::Fraction),
+    ("datasets", "augment.flip", Range::Share),
+    ("datasets", "augment.brightness", Range::Share),
+    ("datasets", "augment.contrast", Range::Share),
+    ("datasets", "augment.rotation", Range::NotNegative),
+    ("datasets", "generate.size", Range::AtLeastOne),
+    ("losses", "timesteps", Range::AtLeastOne),
+    ("losses", "label-dropout", Range::Share),
+];
+
+/// Every number of the section that is out of its range.
+pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> {
+    RANGES
+        .iter()
+        .filter(|(name, ..)| *name == section)
+        .flat_map(|(_, path, range)| {
+            let found = path
+                .split('.')
+                .try_fold(node, |node, key| node.as_table()?.get(key));
+            found
+                .into_iter()
+                .flat_map(numbers)
+                .filter_map(move |(node, number)| {
+                    (!range.holds(number)).then(|| outside(shown, path, *range, node, number))
+                })
+        })
+        .collect()
+}
+
+fn numbers(node: &Node) -> Vec<(&Node, f64)> {
+    match &node.value {
+        Value::Integer(number) => vec![(node, *number as f64)],
+        Value::Float(number) => vec![(node, *number)],
+        Value::Array(nodes) => nodes.iter().flat_map(numbers).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn outside(shown: &str, path: &str, range: Range, node: &Node, number: f64) -> Diagnostic {
+    Diagnostic::error(format!(
+        "`{shown}.{path}` must be {}, found `{number}`",
+        range.words()
+    ))
+    .at(node.place, range.words())
+}

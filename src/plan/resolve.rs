@@ -1,0 +1,297 @@
+//! From written sections and assignments to typed units.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use crate::datasets::DatasetSpec;
+use crate::diag::{Diagnostic, Place, did_you_mean, list};
+use crate::losses::LossSpec;
+use crate::manifest::{Key, Node, Table, Value, explain, typed};
+use crate::models::ModelSpec;
+
+use super::assign::{Assignment, empty_section, overlay};
+use super::homes::CHOICES;
+use super::matrix::Matrix;
+use super::ranges;
+
+/// The manifest's sections with what their resolution needs.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// The tree.
+    pub(super) root: Table,
+    /// What each variant sets.
+    pub(super) variants: BTreeMap<String, Vec<Assignment>>,
+    /// Folder that paths are relative to, absolute.
+    pub(super) folder: PathBuf,
+}
+
+/// A named thing as chosen for a cell.
+#[derive(Debug, Clone)]
+pub(super) struct Chosen {
+    /// Its name.
+    pub(super) name: String,
+    /// Where the choice is written.
+    pub(super) place: Place,
+}
+
+impl Written {
+    /// Everything that `matrix` and `choice` set: `set` first, then the variant, then the axes.
+    pub(super) fn assignments<'a>(
+        &'a self,
+        matrix: &'a Matrix,
+        choice: &'a [u32],
+    ) -> impl Iterator<Item = &'a Assignment> + Clone {
+        let chosen = matrix
+            .axes
+            .iter()
+            .zip(choice)
+            .filter_map(|(axis, value)| axis.values.get(*value as usize))
+            .map(|value| &value.assignment);
+        let variant = chosen
+            .clone()
+            .filter(|assignment| assignment.path.len() == 1)
+            .filter_map(|assignment| self.variants.get(assignment.node.as_str()?))
+            .flatten();
+        let axes = chosen.filter(|assignment| assignment.path.len() > 1);
+        matrix.set.iter().chain(variant).chain(axes)
+    }
+
+    /// The section `[name]` as written, or an empty one.
+    pub(super) fn section(&self, name: &str) -> Node {
+        let written = self.root.get(name).filter(|node| node.as_table().is_some());
+        written
+            .cloned()
+            .unwrap_or_else(|| empty_section(Place::default()))
+    }
+
+    /// Reads a plain section (`loader`, `validation`, …) of a cell.
+    pub(super) fn plain<'a, T: DeserializeOwned>(
+        &self,
+        name: &str,
+        assignments: impl Iterator<Item = &'a Assignment>,
+    ) -> Result<T, Vec<Diagnostic>> {
+        let node = overlay(self.section(name), &[name], assignments);
+        read(&node, name, name, &[])
+    }
+
+    /// Reads `[train]` of a cell without the parts that are units of their own.
+    pub(super) fn train<'a, T: DeserializeOwned>(
+        &self,
+        assignments: impl Iterator<Item = &'a Assignment>,
+    ) -> Result<T, Vec<Diagnostic>> {
+        let mut node = overlay(self.section("train"), &["train"], assignments);
+        if let Some(table) = node.as_table_mut() {
+            for name in CHOICES.into_iter().chain(["optimizer", "schedule"]) {
+                table.take(name);
+            }
+        }
+        read(&node, "train", "train", &CHOICES)
+    }
+
+    /// Reads `train.optimizer` or `train.schedule` of a cell; without `kind` it is of the default kind.
+    pub(super) fn train_part<'a, T: DeserializeOwned>(
+        &self,
+        name: &str,
+        default_kind: &str,
+        assignments: impl Iterator<Item = &'a Assignment>,
+    ) -> Result<T, Vec<Diagnostic>> {
+        let train = self.section("train");
+        let written = train.as_table().and_then(|table| table.get(name));
+        let base = written
+            .cloned()
+            .unwrap_or_else(|| empty_section(train.place));
+        let mut node = overlay(base, &["train", name], assignments);
+        let place = node.place;
+        if let Some(table) = node.as_table_mut()
+            && table.get("kind").is_none()
+        {
+            let key = Key {
+                name: "kind".to_owned(),
+                place,
+            };
+            let value = Value::String(default_kind.to_owned());
+            table.set(key, Node { value, place });
+        }
+        let path = format!("train.{name}");
+        read(&node, &path, &path, &[])
+    }
+
+    /// The name that a cell chooses for `what` (`model`, `dataset`, `loss`): said by an assignment or by `[train]`, or
+    /// the only one there is.
+    pub(super) fn chosen<'a>(
+        &self,
+        what: &str,
+        assignments: impl Iterator<Item = &'a Assignment>,
+    ) -> Option<Result<Chosen, Diagnostic>> {
+        let is_choice = |path: &[Key]| matches!(path, [train, key] if train.name == "train" && key.name == what);
+        let assigned = assignments
+            .filter(|assignment| is_choice(&assignment.path))
+            .last();
+        let train = self.root.get("train").and_then(Node::as_table);
+        let node = assigned
+            .map(|assignment| &assignment.node)
+            .or_else(|| train.and_then(|table| table.get(what)));
+        if let Some(node) = node {
+            return Some(match node.as_str() {
+                Some(name) => Ok(Chosen {
+                    name: name.to_owned(),
+                    place: node.place,
+                }),
+                None => Err(Diagnostic::error(format!(
+                    "`train.{what}` is a name, found {}",
+                    node.kind()
+                ))
+                .at(node.place, "expected a name in quotes")),
+            });
+        }
+        let section = self.root.get(&plural(what)).and_then(Node::as_table);
+        match section.map_or(&[][..], |table| table.entries.as_slice()) {
+            [(key, _)] if what != "loss" => Some(Ok(Chosen {
+                name: key.name.clone(),
+                place: key.place,
+            })),
+            _ => None,
+        }
+    }
+
+    /// Reads the named thing `chosen` of a cell.
+    pub(super) fn named<'a, T: DeserializeOwned>(
+        &self,
+        what: &str,
+        chosen: &Chosen,
+        kinds: &[&str],
+        assignments: impl Iterator<Item = &'a Assignment>,
+    ) -> Result<T, Vec<Diagnostic>> {
+        let section = plural(what);
+        let table = self.root.get(&section).and_then(Node::as_table);
+        let base = match table.and_then(|table| table.get(&chosen.name)) {
+            Some(node) => node.clone(),
+            // A loss has little to set: its kind will do for a name.
+            None if what == "loss" && kinds.contains(&chosen.name.as_str()) => of_kind(chosen),
+            None => return Err(vec![unknown_name(what, chosen, table, kinds)]),
+        };
+        let node = overlay(base, &[&section, &chosen.name], assignments);
+        read(&node, &section, &format!("{section}.{}", chosen.name), &[])
+    }
+}
+
+/// `model` → `models`, `loss` → `losses`.
+pub(super) fn plural(what: &str) -> String {
+    if what == "loss" {
+        "losses".to_owned()
+    } else {
+        format!("{what}s")
+    }
+}
+
+fn of_kind(chosen: &Chosen) -> Node {
+    let mut node = empty_section(chosen.place);
+    if let Some(table) = node.as_table_mut() {
+        let key = Key {
+            name: "kind".to_owned(),
+            place: chosen.place,
+        };
+        let value = Value::String(chosen.name.clone());
+        table.set(
+            key,
+            Node {
+                value,
+                place: chosen.place,
+            },
+        );
+    }
+    node
+}
+
+fn unknown_name(what: &str, chosen: &Chosen, table: Option<&Table>, kinds: &[&str]) -> Diagnostic {
+    let section = plural(what);
+    let names: Vec<&str> = table.into_iter().flat_map(Table::names).collect();
+    let known = if names.is_empty() {
+        format!("this manifest has no `[{section}.…]`")
+    } else {
+        format!("this manifest has {}", list(names.iter().copied()))
+    };
+    let name = &chosen.name;
+    let diagnostic = Diagnostic::error(format!("unknown {what} `{name}`"))
+        .at(
+            chosen.place,
+            format!("no `[{section}.{name}]` in this manifest"),
+        )
+        .maybe_help(did_you_mean(name, names.iter().copied()));
+    if kinds.contains(&name.as_str()) {
+        return diagnostic.help(format!(
+            "`{name}` is a kind: add `[{section}.{name}]` with `kind = \"{name}\"`"
+        ));
+    }
+    diagnostic.help(known)
+}
+
+/// Reads a section as `T` and checks its ranges.
+pub(super) fn read<T: DeserializeOwned>(
+    node: &Node,
+    ranges_of: &str,
+    shown: &str,
+    also: &[&str],
+) -> Result<T, Vec<Diagnostic>> {
+    let outside = ranges::check(ranges_of, shown, node);
+    match typed::<T>(node) {
+        Ok(value) if outside.is_empty() => Ok(value),
+        Ok(_) => Err(outside),
+        Err(mistakes) => {
+            let mut all: Vec<Diagnostic> = mistakes
+                .iter()
+                .map(|mistake| explain(mistake, shown, also))
+                .collect();
+            // A value of a wrong type is out of range too (`-1` samples); one message is enough.
+            let is_new = |diagnostic: &Diagnostic| {
+                all.iter().all(|known| known.place() != diagnostic.place())
+            };
+            let new: Vec<Diagnostic> = outside.into_iter().filter(is_new).collect();
+            all.extend(new);
+            Err(all)
+        }
+    }
+}
+
+/// Makes the dataset's paths absolute.
+pub(super) fn locate_dataset(mut dataset: DatasetSpec, folder: &Path) -> DatasetSpec {
+    match &mut dataset {
+        DatasetSpec::ImageFolder(spec) => spec.path = absolute(folder, &spec.path),
+        DatasetSpec::Mnist(spec) => spec.path = absolute(folder, &spec.path),
+        DatasetSpec::Csv(spec) => spec.path = absolute(folder, &spec.path),
+        DatasetSpec::Regression5d(_) | DatasetSpec::Digits(_) => {}
+    }
+    dataset
+}
+
+/// `path` seen from `folder`, absolute, without `.` and `..`.
+pub(super) fn absolute(folder: &Path, path: &Path) -> PathBuf {
+    let joined = folder.join(path);
+    let whole = std::path::absolute(&joined).unwrap_or(joined);
+    whole
+        .components()
+        .fold(PathBuf::new(), |mut clean, component| {
+            match component {
+                Component::ParentDir => {
+                    clean.pop();
+                }
+                Component::CurDir => {}
+                other => clean.push(other),
+            }
+            clean
+        })
+}
+
+/// The loss of a cell that names none.
+pub(super) fn default_loss(model: &ModelSpec, dataset: &DatasetSpec) -> LossSpec {
+    match (model, dataset) {
+        (ModelSpec::DdpmUnet(_), _) => LossSpec::NoiseMse(crate::losses::NoiseMseSpec::default()),
+        (_, DatasetSpec::Regression5d(_)) => LossSpec::Mse(crate::losses::MseSpec::default()),
+        (_, DatasetSpec::Csv(spec)) if !spec.classes => {
+            LossSpec::Mse(crate::losses::MseSpec::default())
+        }
+        _ => LossSpec::CrossEntropy(crate::losses::CrossEntropySpec::default()),
+    }
+}

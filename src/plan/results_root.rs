@@ -1,0 +1,46 @@
+//! Where results of a manifest go.
+
+use std::path::{Path, PathBuf};
+
+/// The folder `reports/` for a manifest: in its nearest ancestor folder that contains `experiments/` or `reports/`,
+/// else in the current directory. Absolute.
+pub fn results_root(manifest: &Path) -> PathBuf {
+    let absolute = std::path::absolute(manifest).unwrap_or_else(|_| manifest.to_owned());
+    let has = |folder: &Path, name: &str| folder.join(name).is_dir();
+    let root = absolute
+        .ancestors()
+        .skip(1)
+        .find(|folder| has(folder, "experiments") || has(folder, "reports"));
+    let here = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    root.map_or_else(here, Path::to_owned).join("reports")
+}
+
+/// Manifests in the folder of `manifest` that have the same `name`, without itself, in alphabetical order.
+///
+/// `run` refuses when there is one (two experiments would write the same results), `plan` warns.
+pub fn namesakes(manifest: &Path, name: &str) -> Vec<PathBuf> {
+    let folder = match manifest.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let same_file = |path: &Path| path.file_name() == manifest.file_name();
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+                && !same_file(path)
+        })
+        .filter(|path| name_of(path).as_deref() == Some(name))
+        .collect();
+    found.sort();
+    found
+}
+
+fn name_of(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let table: toml::Table = text.parse().ok()?;
+    table.get("name")?.as_str().map(str::to_owned)
+}

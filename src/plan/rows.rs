@@ -1,0 +1,94 @@
+//! The cells of a matrix in row order, one after the other, without ever listing them.
+
+use super::matrix::{Matrix, ranks};
+
+/// Choices of a matrix, one value per axis, in row order: the product without what is excluded, merged with what is
+/// included.
+pub(super) struct Choices<'a> {
+    matrix: &'a Matrix,
+    position: u64,
+    size: u64,
+    include: usize,
+    next_product: Option<Vec<u32>>,
+}
+
+impl Matrix {
+    /// Number of combinations before excluding and including.
+    pub(super) fn product_size(&self) -> u64 {
+        self.dimensions
+            .iter()
+            .map(|dimension| dimension.rows.len() as u64)
+            .fold(1, u64::saturating_mul)
+    }
+
+    /// All choices.
+    pub(super) fn choices(&self) -> Choices<'_> {
+        let mut choices = Choices {
+            matrix: self,
+            position: 0,
+            size: self.product_size(),
+            include: 0,
+            next_product: None,
+        };
+        choices.next_product = choices.advance();
+        choices
+    }
+
+    /// Number of choices.
+    pub(super) fn count(&self) -> usize {
+        if self.excludes.is_empty() {
+            usize::try_from(self.product_size()).unwrap_or(usize::MAX) + self.includes.len()
+        } else {
+            self.choices().count()
+        }
+    }
+
+    fn combination(&self, mut position: u64) -> Vec<u32> {
+        let mut choice = vec![0; self.axes.len()];
+        for dimension in self.dimensions.iter().rev() {
+            let length = dimension.rows.len() as u64;
+            let row = dimension.rows.get((position % length) as usize);
+            position /= length;
+            for (axis, value) in dimension.axes.iter().zip(row.into_iter().flatten()) {
+                if let Some(slot) = choice.get_mut(*axis) {
+                    *slot = *value;
+                }
+            }
+        }
+        choice
+    }
+}
+
+impl Choices<'_> {
+    fn advance(&mut self) -> Option<Vec<u32>> {
+        while self.position < self.size {
+            let choice = self.matrix.combination(self.position);
+            self.position += 1;
+            if self.matrix.excludes.is_empty() || !self.matrix.is_excluded(&choice) {
+                return Some(choice);
+            }
+        }
+        None
+    }
+}
+
+impl Iterator for Choices<'_> {
+    type Item = Vec<u32>;
+
+    fn next(&mut self) -> Option<Vec<u32>> {
+        let included = self.matrix.includes.get(self.include);
+        let order = |choice: &[u32]| ranks(&self.matrix.axes, choice);
+        let is_include_first = match (&self.next_product, included) {
+            (Some(product), Some(included)) => order(included) < order(product),
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        if is_include_first {
+            self.include += 1;
+            return included.cloned();
+        }
+        let product = self.next_product.take()?;
+        self.next_product = self.advance();
+        Some(product)
+    }
+}

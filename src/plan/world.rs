@@ -1,0 +1,105 @@
+//! [`World`]: what the planner may ask about this machine, its files and this build.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec};
+use crate::device::DeviceKind;
+
+type FactsOf = dyn Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync;
+type PresenceOf = dyn Fn(DeviceKind) -> Result<(), String> + Send + Sync;
+
+/// Answers of the world outside the manifest. Planning asks and never changes anything.
+#[derive(Clone)]
+pub struct World {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    facts: Box<FactsOf>,
+    presence: Box<PresenceOf>,
+    /// Facts by dataset and validation share: a fingerprint of a folder reads every file.
+    known: Mutex<HashMap<String, Facts>>,
+}
+
+/// Facts of a dataset, or why there are none.
+pub type Facts = Result<Arc<DatasetFacts>, Unknown>;
+
+/// Why a dataset's facts are not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// It is not on this machine.
+    Absent(String),
+    /// It is here and wrong.
+    Wrong(String),
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("World")
+    }
+}
+
+impl World {
+    /// A world that answers as the two functions do.
+    pub fn new(
+        facts: impl Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync + 'static,
+        presence: impl Fn(DeviceKind) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                facts: Box::new(facts),
+                presence: Box::new(presence),
+                known: Mutex::default(),
+            }),
+        }
+    }
+
+    /// This machine and this build.
+    pub fn here() -> Self {
+        Self::new(super::facts::facts, presence_here)
+    }
+
+    /// Facts of `dataset` with `validation_fraction` of its training rows kept for validation.
+    pub(super) fn facts(&self, dataset: &DatasetSpec, validation_fraction: f64) -> Facts {
+        let json = serde_json::to_string(dataset).unwrap_or_default();
+        let name = format!("{validation_fraction} {json}");
+        let mut known = self
+            .inner
+            .known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let ask = || match (self.inner.facts)(dataset, validation_fraction) {
+            Ok(facts) => Ok(Arc::new(facts)),
+            Err(error @ DatasetError::Unreadable { .. }) => Err(Unknown::Absent(error.to_string())),
+            Err(error) => Err(Unknown::Wrong(error.to_string())),
+        };
+        known.entry(name).or_insert_with(ask).clone()
+    }
+
+    /// Whether `device` is here, or why not.
+    pub(super) fn presence(&self, device: DeviceKind) -> Result<(), String> {
+        (self.inner.presence)(device)
+    }
+
+    /// Digest over the bytes of a file; `None` where it cannot be read.
+    pub(super) fn file_digest(path: &Path) -> Option<String> {
+        let mut hasher = blake3::Hasher::new();
+        let mut file = std::fs::File::open(path).ok()?;
+        std::io::copy(&mut file, &mut hasher).ok()?;
+        Some(hasher.finalize().to_hex().to_string())
+    }
+}
+
+fn presence_here(device: DeviceKind) -> Result<(), String> {
+    match device {
+        DeviceKind::Cpu => Ok(()),
+        #[cfg(not(feature = "cuda"))]
+        DeviceKind::Cuda(_) => Err("this build has no CUDA".to_owned()),
+        #[cfg(feature = "cuda")]
+        DeviceKind::Cuda(ordinal) => <dfdx::tensor::Cuda as crate::device::Backend>::open(ordinal)
+            .map(|_| ())
+            .map_err(|error| error.to_string()),
+    }
+}

@@ -1,0 +1,93 @@
+//! One line about a run that has ended, the same on a terminal and elsewhere.
+
+use std::collections::BTreeSet;
+
+use crate::base::units::{human, human_seconds};
+use crate::event::{Job, RunOutcome, Status};
+
+/// How runs are called: what all cells have in common is left out.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    common: BTreeSet<String>,
+}
+
+impl Names {
+    pub(super) fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
+        let parts = |key: &str| key.split(',').map(str::to_owned).collect::<BTreeSet<_>>();
+        let mut keys = keys.into_iter();
+        let Some(first) = keys.next() else {
+            return Self::default();
+        };
+        let mut common = parts(first);
+        let mut is_single = true;
+        for key in keys {
+            let own = parts(key);
+            common.retain(|part| own.contains(part));
+            is_single = is_single && key == first;
+        }
+        // A single cell would have no name left.
+        if is_single {
+            common.clear();
+        }
+        Self { common }
+    }
+
+    /// `batch-size=8 workers=4`, with the seed and the block where there are several.
+    pub(super) fn name(&self, job: &Job) -> String {
+        let own = job
+            .spec
+            .key
+            .split(',')
+            .filter(|part| !self.common.contains(*part));
+        let mut name = own.collect::<Vec<_>>().join(" ");
+        let measure = &job.spec.measure;
+        if measure.seeds.len() > 1 {
+            name.push_str(&format!(" seed {}", job.id.seed));
+        }
+        if measure.repeats > 1 {
+            name.push_str(&format!(" block {}/{}", job.id.block + 1, measure.repeats));
+        }
+        name
+    }
+}
+
+/// What a run gave, in a few words: `65.2 ms/step  loss 0.118  in 4.1 s`, or its reason.
+pub(super) fn gave(outcome: &RunOutcome) -> String {
+    let mut words = Vec::new();
+    if outcome.status != Status::Done {
+        words.push(outcome.reason.clone());
+    }
+    if let Some(times) = &outcome.times {
+        words.push(format!("{} ms/step", human(times.step_ms, 3)));
+    }
+    let loss = outcome.facts.as_ref().and_then(|facts| facts.final_loss);
+    words.extend(loss.map(|loss| format!("loss {}", human(loss, 3))));
+    words.push(format!("in {}", human_seconds(outcome.wall_s)));
+    words.join("  ")
+}
+
+/// The last lines of what a failed run wrote to its standard error.
+pub(super) fn last_words(outcome: &RunOutcome) -> Vec<&str> {
+    const SHOWN: usize = 6;
+    if !outcome.status.is_failure() {
+        return Vec::new();
+    }
+    let lines: Vec<&str> = outcome
+        .stderr
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(SHOWN)..].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_cells_share_is_left_out() {
+        let names = Names::new(["model=mlp,batch-size=8", "model=mlp,batch-size=16"]);
+        assert_eq!(names.common.into_iter().collect::<Vec<_>>(), ["model=mlp"]);
+        assert!(Names::new(["model=mlp", "model=mlp"]).common.is_empty());
+    }
+}

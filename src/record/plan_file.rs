@@ -1,0 +1,71 @@
+//! The cells of `plan.json`: each specification as its difference from the first.
+
+use serde_json::{Map, Value};
+
+use crate::plan::PlannedCell;
+use crate::results::CellInfo;
+
+/// A cell for `plan.json`, under which code and numeric class it was measured.
+pub(super) fn cell_info(
+    cell: &PlannedCell,
+    first: &Value,
+    is_first: bool,
+    measured: Option<(String, String)>,
+) -> CellInfo {
+    let spec = portable(serde_json::to_value(&cell.spec).unwrap_or_default());
+    let (code_hash, numeric_class) = measured.unzip();
+    CellInfo {
+        key: cell.spec.key.clone(),
+        axes: cell.axes.clone(),
+        cell_hash: cell.cell_hash.clone(),
+        task_signature: cell.task_signature.clone(),
+        work_signature: cell.work_signature.clone(),
+        code_hash,
+        numeric_class,
+        spec: if is_first {
+            spec
+        } else {
+            spec_difference(first, &spec)
+        },
+    }
+}
+
+/// A specification as results keep it: the key stands beside it, and folders of this machine are left out.
+pub(super) fn portable(mut spec: Value) -> Value {
+    if let Some(sections) = spec.as_object_mut() {
+        sections.remove("key");
+        sections.remove("checkpoint_folder");
+    }
+    spec
+}
+
+/// The top-level sections of `spec` that differ from `first`.
+pub fn spec_difference(first: &Value, spec: &Value) -> Value {
+    let (Some(first), Some(sections)) = (first.as_object(), spec.as_object()) else {
+        return spec.clone();
+    };
+    let differing = sections
+        .iter()
+        .filter(|(name, value)| first.get(*name) != Some(value));
+    Value::Object(
+        differing
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Map<_, _>>(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_sections_that_differ_are_written() {
+        let first = json!({"train": {"batch-size": 8}, "loader": {"workers": 0}});
+        let other = json!({"train": {"batch-size": 16}, "loader": {"workers": 0}});
+        assert_eq!(
+            spec_difference(&first, &other),
+            json!({"train": {"batch-size": 16}})
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! [`Recorder`]: the sink of run events that keeps and writes.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::event::{Job, RunEvent, RunOutcome, Status};
+use crate::plan::PlannedCell;
+use crate::results::store::{Here, Store, StoreError, StoredRun, arithmetic};
+use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError};
+use crate::{base::build_info, results::environment::env_id};
+
+use super::failures::keep_log;
+use super::{Disagreement, View};
+
+/// Longest time that the CSV files are behind the store.
+const WRITE_EVERY: Duration = Duration::from_secs(10);
+
+/// Results that cannot be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The files.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// A log in `failures/`.
+    #[error("cannot write to `{}`: {source}", folder.display())]
+    Log {
+        /// The folder.
+        folder: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Our bug.
+    #[error(transparent)]
+    Disagreement(#[from] Disagreement),
+}
+
+/// Keeps every finished run at once, and writes the files now and then.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    folder: &'a Path,
+    store: Store,
+    cells: &'a [PlannedCell],
+    here: &'a Here,
+    header: PlanFile,
+    environment: Environment,
+    previous: Option<ResultSet>,
+    last_write: Instant,
+    is_behind: bool,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder of `cells` (all of the manifest's) into `folder`, whose files so far say `previous`.
+    pub fn new(
+        folder: &'a Path,
+        store: Store,
+        cells: &'a [PlannedCell],
+        here: &'a Here,
+        header: PlanFile,
+        environment: Environment,
+        previous: Option<ResultSet>,
+    ) -> Self {
+        Self {
+            folder,
+            store,
+            cells,
+            here,
+            header,
+            environment,
+            previous,
+            last_write: Instant::now(),
+            is_behind: false,
+        }
+    }
+
+    /// Takes note of an event.
+    ///
+    /// # Errors
+    /// [`RecordError`]; what was kept before stays.
+    pub fn see(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
+        match event {
+            RunEvent::RunEnded { job, outcome } if outcome.is_finished() => {
+                self.keep(job, outcome)?;
+                self.write_if_due()
+            }
+            RunEvent::Tick => self.write_if_due(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the files; one that would not change is not touched. Answers with those that were written.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn write(&mut self) -> Result<Vec<PathBuf>, RecordError> {
+        let results = self.results()?;
+        let written = results::write(self.folder, &results)?;
+        self.last_write = Instant::now();
+        self.is_behind = false;
+        Ok(written)
+    }
+
+    /// What the files say, or will say when they are written.
+    ///
+    /// # Errors
+    /// [`Disagreement`].
+    pub fn results(&self) -> Result<ResultSet, Disagreement> {
+        let view = View {
+            cells: self.cells,
+            store: &self.store,
+            here: self.here,
+            header: &self.header,
+            previous: self.previous.as_ref(),
+        };
+        view.results()
+    }
+
+    fn write_if_due(&mut self) -> Result<(), RecordError> {
+        if self.is_behind && self.last_write.elapsed() >= WRITE_EVERY {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, job: &Job, outcome: &RunOutcome) -> Result<(), RecordError> {
+        let cell = &self.cells[job.id.cell];
+        let keys = self.here.keys(cell, job.id.seed, job.id.block);
+        let log = keep_log(self.folder, &keys, outcome);
+        log.map_err(|source| RecordError::Log {
+            folder: self.folder.join("failures"),
+            source,
+        })?;
+        let is_measured = |run: &StoredRun| run.keys == keys && run.facts.is_some();
+        let stored = self.store.runs_of(&keys.cell_hash);
+        if outcome.status == Status::Timeout && stored.iter().any(is_measured) {
+            return Ok(());
+        }
+        let parts = build_info::code_parts(arithmetic(&cell.spec));
+        self.store.put_code(&keys.code_hash, parts)?;
+        let environment = self.environment.clone();
+        self.store
+            .put_environment(&env_id(&self.environment), environment)?;
+        self.store.put(StoredRun {
+            key: cell.spec.key.clone(),
+            keys,
+            hash_parts: StoredRun::parts_of(cell),
+            work_signature: cell.work_signature.clone(),
+            limits: cell.spec.limits.as_ref().clone(),
+            status: outcome.status,
+            reason: outcome.reason.clone(),
+            facts: outcome.facts.clone(),
+            times: outcome.times.clone(),
+            epochs: outcome.epochs.clone(),
+            wall_s: outcome.wall_s,
+            peak_rss_bytes: outcome.peak_rss_bytes,
+            cpu_s: outcome.cpu_s,
+        })?;
+        self.is_behind = true;
+        Ok(())
+    }
+}

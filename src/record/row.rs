@@ -1,0 +1,125 @@
+//! One row of `runs.csv` from the runs of its blocks.
+
+use crate::event::{EpochRow, RunFacts, Status};
+use crate::plan::PlannedCell;
+use crate::results::store::StoredRun;
+use crate::results::{EpochRecord, RunRow};
+
+/// Two runs of one cell, seed, code and numeric class that disagree in a fact: our bug.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("`{key}` seed {seed}: blocks {blocks:?} disagree in `{fact}`: {values:?}")]
+pub struct Disagreement {
+    /// Readable key of the cell.
+    pub key: String,
+    /// Seed.
+    pub seed: u64,
+    /// The two blocks.
+    pub blocks: [usize; 2],
+    /// Name of the fact.
+    pub fact: String,
+    /// The two values.
+    pub values: [String; 2],
+}
+
+/// The run that gives a row its facts: the first that is done, else the first that has any, else the first.
+pub(super) fn leading<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
+    let done = blocks.iter().find(|run| run.status == Status::Done);
+    let measured = || blocks.iter().find(|run| run.facts.is_some());
+    done.or_else(measured).or(blocks.first()).copied()
+}
+
+/// A row of `runs.csv`.
+pub(super) fn run_row(cell: &PlannedCell, run: &StoredRun) -> RunRow {
+    RunRow {
+        key: cell.spec.key.clone(),
+        seed: run.keys.seed,
+        axes: cell.axes.clone(),
+        status: run.status,
+        reason: run.reason.clone(),
+        facts: run.facts.clone(),
+    }
+}
+
+/// A row for a seed of which nothing was run.
+pub(super) fn empty_row(cell: &PlannedCell, seed: u64, status: Status, reason: &str) -> RunRow {
+    RunRow {
+        key: cell.spec.key.clone(),
+        seed,
+        axes: cell.axes.clone(),
+        status,
+        reason: reason.to_owned(),
+        facts: None,
+    }
+}
+
+/// The rows of `epochs.csv`; none where the run was cut off, because how far it came is no fact.
+pub(super) fn epoch_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<EpochRecord> {
+    if run.facts.is_none() {
+        return Vec::new();
+    }
+    let without_steps = |row: &EpochRow| EpochRow {
+        steps: Vec::new(),
+        ..row.clone()
+    };
+    let record = |row| EpochRecord {
+        key: cell.spec.key.clone(),
+        seed: run.keys.seed,
+        epoch: without_steps(row),
+    };
+    run.epochs.iter().map(record).collect()
+}
+
+/// Holds all finished blocks of a row against the first.
+pub(super) fn check_agreement(
+    cell: &PlannedCell,
+    blocks: &[&StoredRun],
+) -> Result<(), Disagreement> {
+    let mut finished = blocks
+        .iter()
+        .filter_map(|run| Some((run, run.facts.as_ref()?)));
+    let Some((first, facts)) = finished.next() else {
+        return Ok(());
+    };
+    for (run, others) in finished {
+        if let Some((fact, a, b)) = first_difference(facts, others) {
+            return Err(Disagreement {
+                key: cell.spec.key.clone(),
+                seed: run.keys.seed,
+                blocks: [first.keys.block, run.keys.block],
+                fact,
+                values: [a, b],
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Facts by name. Values that only one side has are left out: costly evaluation runs in the first block only.
+fn first_difference(a: &RunFacts, b: &RunFacts) -> Option<(String, String, String)> {
+    let (a, b) = (fact_values(a), fact_values(b));
+    a.into_iter().find_map(|(name, a)| {
+        let b = b.iter().find(|(other, _)| *other == name)?.1.clone();
+        (a != b).then_some((name, a, b))
+    })
+}
+
+fn fact_values(facts: &RunFacts) -> Vec<(String, String)> {
+    let Ok(serde_json::Value::Object(values)) = serde_json::to_value(facts) else {
+        return Vec::new();
+    };
+    let mut list = Vec::new();
+    for (name, value) in values {
+        match value {
+            serde_json::Value::Null => {}
+            serde_json::Value::Object(metrics) => {
+                list.extend(
+                    metrics
+                        .into_iter()
+                        .map(|(name, value)| (name, value.to_string())),
+                );
+            }
+            value => list.push((name, value.to_string())),
+        }
+    }
+    list
+}

@@ -1,0 +1,275 @@
+//! [`View`]: the results files as a view of the store, of the plan, and of what the files said before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::device::DeviceKind;
+use crate::event::Status;
+use crate::plan::{Feasibility, PlannedCell};
+use crate::results::store::{Here, RunKeys, Store, StoredRun};
+use crate::results::{
+    BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, metric_column, timings,
+};
+
+use super::plan_file::{cell_info, portable};
+use super::row::{Disagreement, check_agreement, empty_row, epoch_rows, leading, run_row};
+
+/// Everything that the files are made from.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// All cells of the manifest, selected or not, in row order.
+    pub cells: &'a [PlannedCell],
+    /// The store.
+    pub store: &'a Store,
+    /// This machine, build and way of running.
+    pub here: &'a Here,
+    /// `plan.json` without cells and columns.
+    pub header: &'a PlanFile,
+    /// What the files say so far.
+    pub previous: Option<&'a ResultSet>,
+}
+
+/// The rows of one cell.
+#[derive(Default)]
+struct CellRows {
+    runs: Vec<RunRow>,
+    epochs: Vec<EpochRecord>,
+    blocks: Vec<BlockRow>,
+    /// Code hash and numeric class.
+    measured: Option<(String, String)>,
+}
+
+impl View<'_> {
+    /// All results, in plan order.
+    ///
+    /// # Errors
+    /// [`Disagreement`], where two CPU runs that must be equal are not.
+    pub fn results(&self) -> Result<ResultSet, Disagreement> {
+        let mut all = ResultSet {
+            plan: self.header.clone(),
+            ..ResultSet::default()
+        };
+        let first = self.cells.first().map(|cell| &cell.spec);
+        let first = portable(serde_json::to_value(first).unwrap_or(Value::Null));
+        let previous = Previous::of(self.previous);
+        for (row, cell) in self.cells.iter().enumerate() {
+            let rows = self.rows(cell, &previous)?;
+            all.plan
+                .cells
+                .push(cell_info(cell, &first, row == 0, rows.measured));
+            all.runs.extend(rows.runs);
+            all.epochs.extend(rows.epochs);
+            all.blocks.extend(rows.blocks);
+        }
+        all.plan.columns = metric_names(&all)
+            .iter()
+            .map(|name| metric_column(name))
+            .collect();
+        all.timings = timings(&all.blocks);
+        self.add_environments(&mut all);
+        Ok(all)
+    }
+
+    fn rows(&self, cell: &PlannedCell, previous: &Previous<'_>) -> Result<CellRows, Disagreement> {
+        let now = self.rows_from_store(cell)?;
+        let keys = self.here.keys(cell, 0, 0);
+        let Some(before) = previous.rows(cell) else {
+            return Ok(self.completed(cell, now));
+        };
+        let current = Some((keys.code_hash, keys.numeric_class));
+        let merged = if before.measured == current {
+            merge(now, before)
+        } else if covers(&now, &before) {
+            now
+        } else {
+            before
+        };
+        Ok(self.completed(cell, merged))
+    }
+
+    /// What the store holds under today's code and numeric class.
+    fn rows_from_store(&self, cell: &PlannedCell) -> Result<CellRows, Disagreement> {
+        let mut rows = CellRows::default();
+        for &seed in &cell.spec.measure.seeds {
+            let blocks: Vec<&StoredRun> = (0..cell.spec.measure.repeats)
+                .filter_map(|block| best(self.store, &self.here.keys(cell, seed, block)))
+                .collect();
+            if cell.spec.train.device == DeviceKind::Cpu {
+                check_agreement(cell, &blocks)?;
+            }
+            let Some(run) = leading(&blocks) else {
+                continue;
+            };
+            rows.runs.push(run_row(cell, run));
+            rows.epochs.extend(epoch_rows(cell, run));
+            rows.blocks
+                .extend(blocks.iter().map(|run| run.block_row(&cell.spec.key)));
+            rows.measured = Some((run.keys.code_hash.clone(), run.keys.numeric_class.clone()));
+        }
+        Ok(rows)
+    }
+
+    /// One row for every seed: what was not run says why. Rows in the order of seeds and blocks.
+    fn completed(&self, cell: &PlannedCell, mut rows: CellRows) -> CellRows {
+        let seeds = &cell.spec.measure.seeds;
+        for &seed in seeds {
+            if rows.runs.iter().all(|row| row.seed != seed) {
+                let (status, reason) = match &cell.feasibility {
+                    Feasibility::Infeasible(reason) => (Status::Infeasible, reason.as_str()),
+                    Feasibility::Skipped(reason) => (Status::Skipped, reason.as_str()),
+                    Feasibility::Runs => (Status::NotRun, "not run yet"),
+                };
+                rows.runs.push(empty_row(cell, seed, status, reason));
+            }
+        }
+        let place = |seed: u64| seeds.iter().position(|&other| other == seed);
+        rows.runs.sort_by_key(|row| place(row.seed));
+        rows.epochs
+            .sort_by_key(|row| (place(row.seed), row.epoch.epoch));
+        rows.blocks.sort_by_key(|row| (place(row.seed), row.block));
+        rows
+    }
+
+    fn add_environments(&self, all: &mut ResultSet) {
+        let used: BTreeSet<&String> = all.blocks.iter().map(|block| &block.env_id).collect();
+        let before = self.previous.map(|previous| &previous.environments);
+        for id in used {
+            let found = self.store.environments().get(id);
+            if let Some(environment) = found.or_else(|| before?.get(id)) {
+                all.environments.insert(id.clone(), environment.clone());
+            }
+        }
+    }
+}
+
+/// The stored run of these facts whose times suit best.
+fn best<'a>(store: &'a Store, keys: &RunKeys) -> Option<&'a StoredRun> {
+    store
+        .runs_of(&keys.cell_hash)
+        .iter()
+        .filter(|run| run.keys.share_facts(keys))
+        .min_by_key(|run| {
+            let conditions = &run.keys.conditions;
+            let differences = conditions.differences(&keys.conditions).len();
+            // Among equals the one measured alone, then any fixed order.
+            (differences, !conditions.is_exclusive, conditions.threads)
+        })
+}
+
+/// What the files said before, by key.
+struct Previous<'a> {
+    cells: BTreeMap<&'a str, &'a CellInfo>,
+    runs: BTreeMap<&'a str, Vec<&'a RunRow>>,
+    epochs: BTreeMap<&'a str, Vec<&'a EpochRecord>>,
+    blocks: BTreeMap<&'a str, Vec<&'a BlockRow>>,
+}
+
+impl<'a> Previous<'a> {
+    fn of(results: Option<&'a ResultSet>) -> Self {
+        let mut previous = Self {
+            cells: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            epochs: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+        };
+        let Some(results) = results else {
+            return previous;
+        };
+        for cell in &results.plan.cells {
+            previous.cells.insert(&cell.key, cell);
+        }
+        for row in &results.runs {
+            previous.runs.entry(&row.key).or_default().push(row);
+        }
+        for row in &results.epochs {
+            previous.epochs.entry(&row.key).or_default().push(row);
+        }
+        for row in &results.blocks {
+            previous.blocks.entry(&row.key).or_default().push(row);
+        }
+        previous
+    }
+
+    /// Rows that were measured for this very cell, for seeds and blocks that the plan still has.
+    fn rows(&self, cell: &PlannedCell) -> Option<CellRows> {
+        let key = cell.spec.key.as_str();
+        let info = self.cells.get(key)?;
+        if info.cell_hash != cell.cell_hash {
+            return None;
+        }
+        let measure = &cell.spec.measure;
+        let has = |seed: u64| measure.seeds.contains(&seed);
+        let runs = self.runs.get(key)?.iter();
+        let runs = runs.filter(|row| has(row.seed) && was_run(row.status));
+        let epochs = self.epochs.get(key).into_iter().flatten();
+        let blocks = self.blocks.get(key).into_iter().flatten();
+        Some(CellRows {
+            runs: runs.map(|row| (*row).clone()).collect(),
+            epochs: epochs
+                .filter(|row| has(row.seed))
+                .map(|row| (*row).clone())
+                .collect(),
+            blocks: blocks
+                .filter(|row| has(row.seed) && row.block < measure.repeats)
+                .map(|row| (*row).clone())
+                .collect(),
+            measured: info.code_hash.clone().zip(info.numeric_class.clone()),
+        })
+        .filter(|rows| !rows.runs.is_empty())
+    }
+}
+
+fn was_run(status: Status) -> bool {
+    !matches!(
+        status,
+        Status::Infeasible | Status::Skipped | Status::NotRun
+    )
+}
+
+/// Rows of today under the same code and numeric class as those before: seed by seed, block by block.
+fn merge(now: CellRows, before: CellRows) -> CellRows {
+    let mut merged = now;
+    for row in before.runs {
+        let place = merged.runs.iter().position(|other| other.seed == row.seed);
+        match place {
+            Some(place) if !is_kept(&row, &merged.runs[place]) => continue,
+            Some(place) => merged.runs[place] = row.clone(),
+            None => merged.runs.push(row.clone()),
+        }
+        merged.epochs.retain(|other| other.seed != row.seed);
+        let epochs = before.epochs.iter().filter(|other| other.seed == row.seed);
+        merged.epochs.extend(epochs.cloned());
+    }
+    for block in before.blocks {
+        let same = |other: &BlockRow| (other.seed, other.block) == (block.seed, block.block);
+        if !merged.blocks.iter().any(same) {
+            merged.blocks.push(block);
+        }
+    }
+    merged.measured = merged.measured.or(before.measured);
+    merged
+}
+
+/// Whether rows under new code may take the place of rows under other code: not before every measured seed is there.
+fn covers(now: &CellRows, before: &CellRows) -> bool {
+    before.runs.iter().all(|old| {
+        let new = now.runs.iter().find(|row| row.seed == old.seed);
+        new.is_some_and(|new| !is_kept(old, new))
+    })
+}
+
+/// A measured row is not overwritten by a timeout.
+fn is_kept(old: &RunRow, new: &RunRow) -> bool {
+    old.facts.is_some() && new.status == Status::Timeout
+}
+
+fn metric_names(results: &ResultSet) -> BTreeSet<String> {
+    let facts = results.runs.iter().filter_map(|row| row.facts.as_ref());
+    let ends = facts.flat_map(|facts| facts.metrics.keys());
+    let epochs = results
+        .epochs
+        .iter()
+        .flat_map(|row| row.epoch.validation.keys());
+    ends.chain(epochs).cloned().collect()
+}

@@ -1,0 +1,48 @@
+//! [`Lock`]: one program at a time writes to a results folder.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use super::StoreError;
+
+/// A locked file; the system unlocks it when the program ends, however it ends.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "holds the lock for as long as it lives")] File);
+
+impl Lock {
+    pub(super) fn take(results: &Path, path: &Path) -> Result<Self, StoreError> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(StoreError::system("write", path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let folder = results.to_owned();
+                let holder = holder(&mut file);
+                return Err(StoreError::Locked { folder, holder });
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(StoreError::system("lock", path)(source));
+            }
+        }
+        // Only a help for whoever finds it locked: a failure to write it is no reason to stop.
+        let note = format!("process {}", std::process::id());
+        let _ = file
+            .set_len(0)
+            .and_then(|()| file.write_all(note.as_bytes()));
+        Ok(Self(file))
+    }
+}
+
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    match file.read_to_string(&mut text) {
+        Ok(1..) => text.trim().to_owned(),
+        _ => "another process".into(),
+    }
+}

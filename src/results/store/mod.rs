@@ -1,0 +1,300 @@
+//! The store (`reports/<name>/.store/`): every finished run, under its keys. The truth of which the CSV files are a view.
+//!
+//! ```text
+//! .store/format                                 version of this layout
+//! .store/lock                                   locked by the program that writes; says who that is
+//! .store/runs/<cell hash>/<seed>-<block>-<digest over the other keys>.json
+//! .store/codes/<code hash>.json                 the parts of a code hash: what `plan --explain` names
+//! .store/environments/<env id>.json
+//! .store/tmp/                                   files that are being written; emptied at every start
+//! ```
+//! A run is written to `tmp/` and renamed, so that a file is whole or not there, whatever ends the program.
+
+mod here;
+mod keys;
+mod lock;
+mod stored_run;
+
+pub use here::{Here, arithmetic};
+pub use keys::{Conditions, RunKeys};
+pub use lock::Lock;
+pub use stored_run::StoredRun;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Environment;
+
+/// Version of the store's layout and of its files.
+const STORE_VERSION: u32 = 1;
+
+/// Everything that was ever finished for one results folder.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    runs: HashMap<String, Vec<StoredRun>>,
+    codes: BTreeMap<String, BTreeMap<String, String>>,
+    environments: BTreeMap<String, Environment>,
+    damaged: Vec<PathBuf>,
+    lock: Option<Lock>,
+}
+
+/// A store that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another program writes to it.
+    #[error("`{}` is in use by {holder}", folder.display())]
+    Locked {
+        /// The results folder.
+        folder: PathBuf,
+        /// What the lock file says.
+        holder: String,
+    },
+    /// Another version of the program has written it.
+    #[error("`{}` has format {found}, this program reads and writes format {STORE_VERSION}", folder.display())]
+    OtherVersion {
+        /// The store.
+        folder: PathBuf,
+        /// What it says.
+        found: String,
+    },
+    /// The system refuses; `doing` is "write", "create", "read".
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    System {
+        /// What was tried.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    fn system(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::System {
+            doing,
+            path,
+            source,
+        }
+    }
+}
+
+impl Store {
+    /// Opens the store of `results` for writing: makes it where it is not there, locks it, clears what an earlier program
+    /// left half-written, and reads every run.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing has been changed then, but folders that were missing.
+    pub fn open(results: &Path) -> Result<Self, StoreError> {
+        let folder = results.join(".store");
+        for part in ["runs", "codes", "environments", "tmp"] {
+            let part = folder.join(part);
+            fs::create_dir_all(&part).map_err(StoreError::system("create", &part))?;
+        }
+        let lock = Lock::take(results, &folder.join("lock"))?;
+        check_version(&folder)?;
+        remove_temporaries(results);
+        let mut store = Self::load(folder)?;
+        store.write_atomically("format", format!("{STORE_VERSION}\n").as_bytes())?;
+        store.lock = Some(lock);
+        Ok(store)
+    }
+
+    /// Reads the store of `results` without locking or changing anything; empty where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::OtherVersion`], or a folder that cannot be read.
+    pub fn read(results: &Path) -> Result<Self, StoreError> {
+        let folder = results.join(".store");
+        check_version(&folder)?;
+        Self::load(folder)
+    }
+
+    /// Runs of a cell under any code, on any machine.
+    pub fn runs_of(&self, cell_hash: &str) -> &[StoredRun] {
+        self.runs.get(cell_hash).map_or(&[], Vec::as_slice)
+    }
+
+    /// All runs, in no order.
+    pub fn runs(&self) -> impl Iterator<Item = &StoredRun> {
+        self.runs.values().flatten()
+    }
+
+    /// Parts of a code hash that once was current.
+    pub fn code_parts(&self, code_hash: &str) -> Option<&BTreeMap<String, String>> {
+        self.codes.get(code_hash)
+    }
+
+    /// Environments of stored runs by `env_id`.
+    pub fn environments(&self) -> &BTreeMap<String, Environment> {
+        &self.environments
+    }
+
+    /// Files that are no runs; they count as not there.
+    pub fn damaged(&self) -> &[PathBuf] {
+        &self.damaged
+    }
+
+    /// Keeps a finished run; one under the same keys is replaced.
+    ///
+    /// # Errors
+    /// [`StoreError::System`], for example on a full disk; what was there before is unharmed.
+    pub fn put(&mut self, run: StoredRun) -> Result<(), StoreError> {
+        let cell = Path::new("runs").join(&run.keys.cell_hash);
+        let folder = self.folder.join(&cell);
+        fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
+        self.write_json(&cell.join(run.keys.file_name()), &run)?;
+        let runs = self.runs.entry(run.keys.cell_hash.clone()).or_default();
+        runs.retain(|other| other.keys != run.keys);
+        runs.push(run);
+        Ok(())
+    }
+
+    /// Keeps the parts of the current code hash.
+    ///
+    /// # Errors
+    /// [`StoreError::System`].
+    pub fn put_code(
+        &mut self,
+        hash: &str,
+        parts: BTreeMap<String, String>,
+    ) -> Result<(), StoreError> {
+        if !self.codes.contains_key(hash) {
+            self.write_json(&Path::new("codes").join(format!("{hash}.json")), &parts)?;
+            self.codes.insert(hash.to_owned(), parts);
+        }
+        Ok(())
+    }
+
+    /// Keeps the current environment.
+    ///
+    /// # Errors
+    /// [`StoreError::System`].
+    pub fn put_environment(
+        &mut self,
+        id: &str,
+        environment: Environment,
+    ) -> Result<(), StoreError> {
+        if self.environments.get(id) != Some(&environment) {
+            let name = Path::new("environments").join(format!("{id}.json"));
+            self.write_json(&name, &environment)?;
+            self.environments.insert(id.to_owned(), environment);
+        }
+        Ok(())
+    }
+
+    fn load(folder: PathBuf) -> Result<Self, StoreError> {
+        let mut store = Self {
+            runs: HashMap::new(),
+            codes: BTreeMap::new(),
+            environments: BTreeMap::new(),
+            damaged: Vec::new(),
+            lock: None,
+            folder,
+        };
+        store.codes = store.read_all("codes")?.into_iter().collect();
+        store.environments = store.read_all("environments")?.into_iter().collect();
+        for cell in entries(&store.folder.join("runs"))? {
+            let name = Path::new("runs").join(cell.file_name().unwrap_or_default());
+            for (_, run) in store.read_all::<StoredRun>(&name)? {
+                store
+                    .runs
+                    .entry(run.keys.cell_hash.clone())
+                    .or_default()
+                    .push(run);
+            }
+        }
+        Ok(store)
+    }
+
+    /// Every JSON file of a folder with its stem.
+    fn read_all<T: DeserializeOwned>(
+        &mut self,
+        name: impl AsRef<Path>,
+    ) -> Result<Vec<(String, T)>, StoreError> {
+        let mut all = Vec::new();
+        for path in entries(&self.folder.join(name))? {
+            let bytes = fs::read(&path).map_err(StoreError::system("read", &path))?;
+            match serde_json::from_slice(&bytes) {
+                Ok(value) => {
+                    let stem = path.file_stem().unwrap_or_default();
+                    all.push((stem.to_string_lossy().into_owned(), value));
+                }
+                Err(_) => self.damaged.push(path),
+            }
+        }
+        Ok(all)
+    }
+
+    fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+        let path = self.folder.join(name);
+        let bytes = serde_json::to_vec(value)
+            .map_err(|error| StoreError::system("write", &path)(io::Error::other(error)))?;
+        self.write_atomically(name, &bytes)
+    }
+
+    fn write_atomically(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.folder.join(name);
+        let write = || {
+            let mut file = tempfile::Builder::new();
+            // Others on a shared folder may read results; a temporary file alone would be private.
+            #[cfg(unix)]
+            file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+            let mut file = file.tempfile_in(self.folder.join("tmp"))?;
+            file.write_all(bytes)?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        write().map_err(StoreError::system("write", &path))
+    }
+}
+
+fn check_version(folder: &Path) -> Result<(), StoreError> {
+    let found = match fs::read_to_string(folder.join("format")) {
+        Ok(text) => text.trim().to_owned(),
+        Err(_) => return Ok(()),
+    };
+    if found == STORE_VERSION.to_string() {
+        return Ok(());
+    }
+    let folder = folder.to_owned();
+    Err(StoreError::OtherVersion { folder, found })
+}
+
+/// Entries of a folder by name; none where it does not exist.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let list = match fs::read_dir(folder) {
+        Ok(list) => list,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::system("read", folder)(error)),
+    };
+    let mut paths: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// Removes what a program that was killed left half-written. Only the holder of the lock may do so.
+fn remove_temporaries(results: &Path) {
+    let unfinished = entries(&results.join(".store/tmp")).unwrap_or_default();
+    let beside = entries(results)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(".tmp") && path.is_file()
+        });
+    for path in unfinished.into_iter().chain(beside) {
+        // One that stays is no harm: the next start tries again.
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests;

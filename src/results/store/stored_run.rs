@@ -1,0 +1,77 @@
+//! [`StoredRun`]: one finished run as the store keeps it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{EpochRow, RunFacts, RunTimes, Status};
+use crate::plan::{LimitsSpec, PlannedCell};
+use crate::results::BlockRow;
+
+use super::RunKeys;
+
+/// One finished run: under which keys, how it ended, what it gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredRun {
+    /// Readable key of the cell when it ran.
+    pub key: String,
+    /// What must agree for it to count.
+    pub keys: RunKeys,
+    /// The parts of the cell hash by name: what `plan --explain` names.
+    pub hash_parts: BTreeMap<String, String>,
+    /// The same arithmetic per sample; for estimates.
+    pub work_signature: String,
+    /// The limits that it ran under; a timeout counts no longer when they change.
+    pub limits: LimitsSpec,
+    /// How it ended.
+    pub status: Status,
+    /// One line, for all but `done`.
+    pub reason: String,
+    /// The facts.
+    pub facts: Option<RunFacts>,
+    /// The times.
+    pub times: Option<RunTimes>,
+    /// The epochs, each with its steps.
+    pub epochs: Vec<EpochRow>,
+    /// Seconds from start to end, as the parent saw it.
+    pub wall_s: f64,
+    /// High-water mark of the process, from `wait4`.
+    pub peak_rss_bytes: Option<u64>,
+    /// CPU seconds of the process, from `wait4`.
+    pub cpu_s: Option<f64>,
+}
+
+impl StoredRun {
+    /// The parts of a planned cell's hash by name.
+    pub fn parts_of(cell: &PlannedCell) -> BTreeMap<String, String> {
+        let parts = cell.hash_parts.iter();
+        parts
+            .map(|(name, digest)| ((*name).to_owned(), digest.to_string()))
+            .collect()
+    }
+
+    /// Whether it would have ended in the same way under `limits`.
+    pub fn holds_under(&self, limits: &LimitsSpec) -> bool {
+        match self.status {
+            Status::Timeout => limits.time == self.limits.time,
+            Status::Oom => limits.memory == self.limits.memory,
+            _ => true,
+        }
+    }
+
+    /// Its row of `blocks.csv`, under the key that its cell has now.
+    pub fn block_row(&self, key: &str) -> BlockRow {
+        BlockRow {
+            key: key.to_owned(),
+            seed: self.keys.seed,
+            block: self.keys.block,
+            status: self.status,
+            reason: self.reason.clone(),
+            env_id: self.keys.conditions.env_id.clone(),
+            exclusive: self.keys.conditions.is_exclusive,
+            times: self.times.clone(),
+            peak_rss_bytes: self.peak_rss_bytes,
+            cpu_s: self.cpu_s,
+        }
+    }
+}

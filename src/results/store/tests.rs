@@ -1,0 +1,95 @@
+use super::*;
+use crate::results::Status;
+
+fn run(cell_hash: &str, seed: u64) -> StoredRun {
+    StoredRun {
+        key: "model=mlp".into(),
+        keys: RunKeys {
+            cell_hash: cell_hash.into(),
+            code_hash: "code".into(),
+            numeric_class: "class".into(),
+            conditions: Conditions {
+                env_id: "e".into(),
+                threads: 2,
+                is_exclusive: true,
+                warmup_steps: 3,
+                phase_steps: 5,
+            },
+            seed,
+            block: 0,
+        },
+        hash_parts: BTreeMap::new(),
+        work_signature: String::new(),
+        limits: crate::plan::LimitsSpec::default(),
+        status: Status::Done,
+        reason: String::new(),
+        facts: None,
+        times: None,
+        epochs: Vec::new(),
+        wall_s: 1.0,
+        peak_rss_bytes: None,
+        cpu_s: None,
+    }
+}
+
+#[test]
+fn what_was_put_is_there_after_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    store.put(run("a", 1)).unwrap();
+    store.put(run("a", 2)).unwrap();
+    store.put(run("a", 2)).unwrap();
+    drop(store);
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.runs_of("a"), [run("a", 1), run("a", 2)]);
+    assert!(store.runs_of("b").is_empty());
+}
+
+#[test]
+fn a_second_program_is_refused_and_told_by_whom() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = Store::open(folder.path()).unwrap();
+    let error = Store::open(folder.path()).unwrap_err().to_string();
+    let holder = format!("is in use by process {}", std::process::id());
+    assert!(error.ends_with(&holder), "{error}");
+    assert!(Store::read(folder.path()).is_ok());
+}
+
+#[test]
+fn another_version_is_refused_with_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Store::open(folder.path()).unwrap());
+    fs::write(folder.path().join(".store/format"), "7\n").unwrap();
+    let error = Store::open(folder.path()).unwrap_err().to_string();
+    assert!(
+        error.ends_with("has format 7, this program reads and writes format 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_a_killed_program_left_half_written_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Store::open(folder.path()).unwrap());
+    let left = [".store/tmp/.tmpAbc", ".tmpXyz"].map(|name| folder.path().join(name));
+    for path in &left {
+        fs::write(path, "half").unwrap();
+    }
+    drop(Store::open(folder.path()).unwrap());
+    assert!(left.iter().all(|path| !path.exists()));
+}
+
+#[test]
+fn a_damaged_file_counts_as_not_there_and_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    store.put(run("a", 1)).unwrap();
+    drop(store);
+    let file = entries(&folder.path().join(".store/runs/a"))
+        .unwrap()
+        .remove(0);
+    fs::write(&file, "{").unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert!(store.runs_of("a").is_empty());
+    assert_eq!(store.damaged(), [file]);
+}

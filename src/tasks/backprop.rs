@@ -1,0 +1,124 @@
+//! [`Backprop`]: the task of every objective that is one forward pass, one loss and backpropagation.
+
+use super::{Micro, Place, Score, Task};
+use crate::base::{Purpose, Seed};
+use crate::loader::Batch;
+use crate::measure::{Phase, Stopwatch};
+use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var};
+
+/// One forward pass and its loss. Gradients, phases and metrics follow from it.
+pub(super) trait Objective<D: Kernels> {
+    /// A batch on the device, with everything drawn for it.
+    type Inputs;
+
+    /// The parameters.
+    fn module(&mut self) -> &mut dyn Module<D>;
+
+    /// Draws what the step needs and moves the batch to the device; the move ends as [`Phase::Transfer`].
+    fn inputs(
+        &self,
+        device: &D,
+        batch: Batch,
+        draw: Draw,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Self::Inputs, OpError>;
+
+    /// The model.
+    fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError>;
+
+    /// The mean loss of the batch, one value.
+    fn loss(
+        &self,
+        pass: &mut Pass<D>,
+        output: &Var<D>,
+        inputs: &Self::Inputs,
+    ) -> Result<Var<D>, OpError>;
+
+    /// Adds metrics other than the loss to `score`.
+    fn score(
+        &self,
+        _device: &D,
+        _output: &Var<D>,
+        _inputs: &Self::Inputs,
+        _score: &mut Score,
+    ) -> Result<(), OpError> {
+        Ok(())
+    }
+}
+
+/// Whose random numbers a batch gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Draw {
+    /// Those of a micro-step of training.
+    Training(Place),
+    /// Those of a batch of a split, at every evaluation the same.
+    Evaluation(u64),
+}
+
+/// An objective trained by backpropagation.
+pub(super) struct Backprop<D, O> {
+    device: D,
+    objective: O,
+    seed: Seed,
+}
+
+impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
+    pub(super) fn new(device: &D, objective: O, seed: Seed) -> Self {
+        Self {
+            device: device.clone(),
+            objective,
+            seed,
+        }
+    }
+}
+
+impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
+    fn module(&mut self) -> &mut dyn Module<D> {
+        self.objective.module()
+    }
+
+    fn gradients(
+        &mut self,
+        batch: Batch,
+        place: Place,
+        share: f32,
+        sum: Option<Grads<D>>,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Micro<D>, OpError> {
+        let inputs = self
+            .objective
+            .inputs(&self.device, batch, Draw::Training(place), watch)?;
+        let pass = match sum {
+            None => Pass::recording(&self.device),
+            Some(grads) => Pass::accumulating(&self.device, grads)?,
+        };
+        let at = [place.epoch, place.step];
+        let mut pass = pass.with_dropout(self.seed.stream_at(Purpose::Dropout, &at));
+        let output = self.objective.forward(&mut pass, &inputs)?;
+        watch.mark(Phase::Forward);
+        let loss = self.objective.loss(&mut pass, &output, &inputs)?;
+        watch.mark(Phase::Loss);
+        let (work, activation_bytes) = (pass.work(), pass.held_bytes());
+        let grads = pass.backward(&loss, share)?;
+        watch.mark(Phase::Backward);
+        Ok(Micro {
+            grads,
+            loss,
+            work,
+            activation_bytes,
+        })
+    }
+
+    fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError> {
+        let (samples, draw) = (batch.size, Draw::Evaluation(index));
+        let inputs = self
+            .objective
+            .inputs(&self.device, batch, draw, &mut Stopwatch::start())?;
+        let mut pass = Pass::inference(&self.device);
+        let output = self.objective.forward(&mut pass, &inputs)?;
+        let loss = self.objective.loss(&mut pass, &output, &inputs)?;
+        score.add_loss(loss.to_host(&self.device)?[0], samples);
+        score.add_work(pass.work());
+        self.objective.score(&self.device, &output, &inputs, score)
+    }
+}

@@ -1,0 +1,39 @@
+//! [`TaskError`]: a model, a loss and a dataset that do not fit each other.
+
+use super::TaskParts;
+use crate::datasets::{Features, Target};
+use crate::ops::OpError;
+
+/// Why there is no such task.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TaskError {
+    /// Model, loss and dataset do not fit each other.
+    #[error("{0}")]
+    Misfit(String),
+    /// The device failed.
+    #[error(transparent)]
+    Op(#[from] OpError),
+}
+
+impl TaskError {
+    pub(super) fn misfit(parts: TaskParts<'_>) -> Self {
+        let features = match parts.features {
+            Features::Vector { len } => format!("rows of {len} numbers"),
+            Features::Image {
+                height,
+                width,
+                channels,
+            } => format!("images of {width}×{height} pixels in {channels} colours"),
+        };
+        let target = match parts.target {
+            Target::Values { len: 1 } => "one number".to_owned(),
+            Target::Values { len } => format!("{len} numbers"),
+            Target::Class { classes } => format!("one of {classes} classes"),
+        };
+        Self::Misfit(format!(
+            "model `{}` with loss `{}` cannot be trained on {features} with {target} as target",
+            parts.model.kind(),
+            parts.loss.kind(),
+        ))
+    }
+}

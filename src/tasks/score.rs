@@ -1,0 +1,160 @@
+//! [`Score`]: the loss and the metrics of a split, gathered batch by batch.
+
+use crate::ops::Work;
+
+/// Sums over the rows of a split, in f64 and in the split's order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Score {
+    samples: u64,
+    loss_sum: f64,
+    work: Work,
+    correct: Option<u64>,
+    errors: Option<Errors>,
+}
+
+/// Sums behind the mean squared error and the coefficient of determination.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Errors {
+    rows: u64,
+    squared_error: f64,
+    /// By target column: the sum of targets and of their squares.
+    columns: Vec<(f64, f64)>,
+}
+
+impl Score {
+    /// Mean loss over the samples; `None` of no sample, and when it is not a finite number.
+    pub fn loss(&self) -> Option<f64> {
+        finite(self.loss_sum / self.samples as f64)
+    }
+
+    /// Number of samples.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Arithmetic of all batches.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// Every metric that was gathered, by name: `loss`; `mse` and `r2`; `accuracy`.
+    pub fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
+        let mut metrics = vec![("loss", self.loss())];
+        metrics.extend(self.in_units(1.0));
+        if let Some(correct) = self.correct {
+            metrics.push(("accuracy", finite(correct as f64 / self.samples as f64)));
+        }
+        metrics
+    }
+
+    /// `mse` and `r2` in units of which one of the normalised target is `unit`; `r2` has no unit.
+    ///
+    /// `mse = Σ (p - y)² / n`, `r2 = 1 - Σ (p - y)² / Σ (y - ȳ)²` with each column's own mean ȳ.
+    pub fn in_units(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
+        let Some(errors) = &self.errors else {
+            return Vec::new();
+        };
+        let rows = errors.rows as f64;
+        let values = rows * errors.columns.len() as f64;
+        let spread: f64 = errors
+            .columns
+            .iter()
+            .map(|(sum, squares)| squares - sum * sum / rows)
+            .sum();
+        vec![
+            ("mse", finite(errors.squared_error / values * unit * unit)),
+            ("r2", finite(1.0 - errors.squared_error / spread)),
+        ]
+    }
+
+    /// Adds a batch's mean loss.
+    pub(super) fn add_loss(&mut self, mean: f32, samples: usize) {
+        self.samples += samples as u64;
+        self.loss_sum += f64::from(mean) * samples as f64;
+    }
+
+    pub(super) fn add_work(&mut self, work: Work) {
+        self.work += work;
+    }
+
+    /// Adds predicted values and their targets, both `(rows, columns)`.
+    pub(super) fn add_values(&mut self, predicted: &[f32], targets: &[f32], columns: usize) {
+        let errors = self.errors.get_or_insert_with(Errors::default);
+        errors.columns.resize(columns, (0.0, 0.0));
+        errors.rows += (targets.len() / columns) as u64;
+        for (row, target) in predicted.chunks(columns).zip(targets.chunks(columns)) {
+            for ((p, y), (sum, squares)) in row.iter().zip(target).zip(&mut errors.columns) {
+                let (p, y) = (f64::from(*p), f64::from(*y));
+                errors.squared_error += (p - y) * (p - y);
+                *sum += y;
+                *squares += y * y;
+            }
+        }
+    }
+
+    /// Adds logits `(rows, classes)` and their labels; a row is right when its first largest logit is the label's.
+    pub(super) fn add_classes(&mut self, logits: &[f32], classes: usize, labels: &[usize]) {
+        let right = logits
+            .chunks(classes)
+            .zip(labels)
+            .filter(|(row, label)| first_largest(row) == **label)
+            .count();
+        *self.correct.get_or_insert(0) += right as u64;
+    }
+}
+
+fn first_largest(row: &[f32]) -> usize {
+    let mut best = 0;
+    for (index, value) in row.iter().enumerate() {
+        if *value > row[best] {
+            best = index;
+        }
+    }
+    best
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(metrics: &[(&'static str, Option<f64>)], name: &str) -> f64 {
+        let found = metrics.iter().find(|(own, _)| *own == name);
+        found.and_then(|(_, value)| *value).unwrap()
+    }
+
+    #[test]
+    fn errors_do_not_depend_on_how_rows_are_batched() {
+        // sklearn.metrics.r2_score([1, 2, 4], [1.5, 2, 3]) = 0.732142857142857
+        let (predicted, targets) = ([1.5, 2.0, 3.0], [1.0, 2.0, 4.0]);
+        let mut whole = Score::default();
+        whole.add_values(&predicted, &targets, 1);
+        let mut parts = Score::default();
+        parts.add_values(&predicted[..1], &targets[..1], 1);
+        parts.add_values(&predicted[1..], &targets[1..], 1);
+        assert_eq!(whole, parts);
+        let metrics = whole.metrics();
+        assert!((value(&metrics, "mse") - 1.25 / 3.0).abs() < 1e-12);
+        assert!((value(&metrics, "r2") - 0.732_142_857_142_857).abs() < 1e-12);
+        assert!((value(&whole.in_units(2.0), "mse") - 5.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_tie_between_logits_goes_to_the_first_class() {
+        let mut score = Score::default();
+        score.add_loss(1.0, 3);
+        score.add_classes(&[1.0, 1.0, 0.0, 2.0, 3.0, 1.0], 2, &[0, 1, 0]);
+        assert!((value(&score.metrics(), "accuracy") - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_loss_that_is_no_number_is_missing() {
+        let mut score = Score::default();
+        assert_eq!(score.loss(), None);
+        score.add_loss(f32::NAN, 1);
+        assert_eq!(score.metrics(), [("loss", None)]);
+    }
+}

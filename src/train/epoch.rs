@@ -1,0 +1,153 @@
+//! One pass over the training split.
+
+use std::time::{Duration, Instant};
+
+use super::error::TrainError;
+use super::learner::{Learner, StepLoss, divergence};
+use super::steps::Steps;
+use crate::event::{Event, StepRow};
+use crate::loader::Loader;
+use crate::measure::{Pace, Stopwatch};
+use crate::ops::Kernels;
+
+/// Time between two progress events.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// What an epoch gave.
+#[derive(Debug, Default)]
+pub(super) struct EpochOutcome {
+    /// Its steps in order.
+    pub(super) steps: Vec<StepRow>,
+    /// Samples trained on.
+    pub(super) samples: u64,
+    /// Mean loss over the samples; `None` when it is no finite number.
+    pub(super) train_loss: Option<f64>,
+    /// Seconds, from the start of the loader to the end of its threads.
+    pub(super) seconds: f64,
+    /// Why training cannot go on.
+    pub(super) diverged: Option<String>,
+}
+
+/// The order in which an epoch is trained.
+pub(super) struct EpochPlan {
+    /// Epoch, from 0.
+    pub(super) epoch: usize,
+    /// Learning rate.
+    pub(super) lr: f64,
+    /// Its steps.
+    pub(super) steps: Steps,
+}
+
+/// Trains one epoch: for every step its batches, gradients and update; ends early when the loss diverges.
+pub(super) fn train_epoch<D: Kernels>(
+    learner: &mut Learner<D>,
+    loader: &Loader,
+    plan: &EpochPlan,
+    pace: &mut Pace,
+    emit: &mut dyn FnMut(Event),
+) -> Result<EpochOutcome, TrainError> {
+    let start = Instant::now();
+    let before = learner.steps;
+    let mut told = start;
+    let mut losses = Losses::new(plan.steps.count());
+    let mut batches = loader.epoch(plan.epoch as u64);
+    for step in plan.steps.iter() {
+        let samples = step.samples;
+        let mut watch = Stopwatch::start();
+        let loss = learner.step(step, plan.epoch, plan.lr, &mut batches, &mut watch)?;
+        let loss = losses.add(learner, loss, samples)?;
+        let times = watch.stop();
+        pace.add(times, samples);
+        losses.times_ms.push(1e3 * times.total_s);
+        if losses.has_diverged(learner.max_loss) {
+            break;
+        }
+        if told.elapsed() >= PROGRESS {
+            told = Instant::now();
+            emit(Event::Progress {
+                epoch: plan.epoch,
+                step: losses.times_ms.len(),
+                loss,
+            });
+        }
+    }
+    drop(batches);
+    losses.read_pending(&learner.device)?;
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(losses.outcome(learner.max_loss, before, seconds))
+}
+
+/// The losses of an epoch's steps. On a device that runs asynchronously they are read at the end of the epoch.
+struct Losses<D: Kernels> {
+    pending: Vec<StepLoss<D>>,
+    read: Vec<f64>,
+    samples: Vec<usize>,
+    times_ms: Vec<f64>,
+}
+
+impl<D: Kernels> Losses<D> {
+    fn new(steps: usize) -> Self {
+        Self {
+            pending: Vec::new(),
+            read: Vec::with_capacity(steps),
+            samples: Vec::with_capacity(steps),
+            times_ms: Vec::with_capacity(steps),
+        }
+    }
+
+    /// Notes the loss of a step; its value where reading it costs nothing.
+    fn add(
+        &mut self,
+        learner: &Learner<D>,
+        loss: StepLoss<D>,
+        samples: usize,
+    ) -> Result<Option<f64>, TrainError> {
+        self.samples.push(samples);
+        if D::IS_ASYNCHRONOUS {
+            self.pending.push(loss);
+            return Ok(None);
+        }
+        let loss = loss.read(&learner.device)?;
+        self.read.push(loss);
+        Ok(finite(loss))
+    }
+
+    fn has_diverged(&self, max_loss: Option<f64>) -> bool {
+        let last = self.read.last();
+        last.is_some_and(|loss| divergence(*loss, max_loss).is_some())
+    }
+
+    fn read_pending(&mut self, device: &D) -> Result<(), TrainError> {
+        for loss in self.pending.drain(..) {
+            self.read.push(loss.read(device)?);
+        }
+        Ok(())
+    }
+
+    fn outcome(self, max_loss: Option<f64>, before: u64, seconds: f64) -> EpochOutcome {
+        let weighted = self.read.iter().zip(&self.samples);
+        let sum: f64 = weighted.map(|(loss, n)| loss * *n as f64).sum();
+        let samples: usize = self.samples.iter().sum();
+        let diverged = self.read.iter().enumerate().find_map(|(index, loss)| {
+            let what = divergence(*loss, max_loss)?;
+            Some(format!("loss {what} at step {}", before + index as u64 + 1))
+        });
+        let steps = self.read.iter().zip(&self.times_ms);
+        EpochOutcome {
+            steps: steps
+                .map(|(loss, step_ms)| StepRow {
+                    loss: finite(*loss),
+                    step_ms: *step_ms,
+                })
+                .collect(),
+            samples: samples as u64,
+            train_loss: finite(sum / samples as f64),
+            seconds,
+            diverged,
+        }
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}

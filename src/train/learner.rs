@@ -1,0 +1,121 @@
+//! [`Learner`]: the model under training, and one optimizer step.
+
+use super::error::TrainError;
+use super::steps::Step;
+use crate::loader::Epoch;
+use crate::measure::{Phase, Stopwatch};
+use crate::ops::{Grads, Kernels, OpError, Var, Work};
+use crate::optim::{Ema, Optimizer, clip_global_norm};
+use crate::tasks::{Micro, Place, Task};
+
+/// Everything that a step changes.
+pub(super) struct Learner<D: Kernels> {
+    pub(super) device: D,
+    pub(super) task: Box<dyn Task<D>>,
+    pub(super) optimizer: Optimizer<D>,
+    pub(super) ema: Option<Ema<D>>,
+    /// Largest global norm of the gradients.
+    pub(super) clip: Option<f64>,
+    /// A loss above it is a divergence.
+    pub(super) max_loss: Option<f64>,
+    /// Optimizer steps done.
+    pub(super) steps: u64,
+    /// What the first micro-step cost.
+    pub(super) cost: Option<Cost>,
+}
+
+/// What one micro-step costs, apart from time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// Samples of the micro-step.
+    pub(super) samples: usize,
+    /// Its arithmetic.
+    pub(super) work: Work,
+    /// Activations held at the end of its forward pass.
+    pub(super) activation_bytes: u64,
+}
+
+/// The loss of a step, still on its device: the losses of its micro-steps with their shares.
+pub(super) struct StepLoss<D: Kernels>(Vec<(Var<D>, f64)>);
+
+impl<D: Kernels> StepLoss<D> {
+    /// The mean over the step's samples. Forces a device sync.
+    pub(super) fn read(&self, device: &D) -> Result<f64, TrainError> {
+        let mut mean = 0.0;
+        for (loss, share) in &self.0 {
+            mean += f64::from(loss.to_host(device)?[0]) * share;
+        }
+        Ok(mean)
+    }
+}
+
+impl<D: Kernels> Learner<D> {
+    /// One optimizer step: micro-steps, then clip, step, average.
+    ///
+    /// Where reading the loss costs nothing, a loss that is no number leaves the weights as they are.
+    pub(super) fn step(
+        &mut self,
+        step: Step,
+        epoch: usize,
+        lr: f64,
+        batches: &mut Epoch<'_>,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<StepLoss<D>, TrainError> {
+        let mut sum = None;
+        let mut losses = Vec::with_capacity(step.micro_steps.len());
+        for index in step.micro_steps {
+            let batch = batches.next().ok_or(TrainError::Short(index))??;
+            watch.mark(Phase::DataWait);
+            let (size, share) = (batch.size, batch.size as f64 / step.samples as f64);
+            let place = Place {
+                epoch: epoch as u64,
+                step: index as u64,
+            };
+            let micro = self
+                .task
+                .gradients(batch, place, share as f32, sum.take(), watch)?;
+            self.note_cost(size, &micro);
+            losses.push((micro.loss, share));
+            sum = Some(micro.grads);
+        }
+        let loss = StepLoss(losses);
+        if let Some(grads) = sum
+            && (D::IS_ASYNCHRONOUS || divergence(loss.read(&self.device)?, self.max_loss).is_none())
+        {
+            self.update(grads, lr)?;
+        }
+        watch.mark(Phase::Optimizer);
+        Ok(loss)
+    }
+
+    fn update(&mut self, mut grads: Grads<D>, lr: f64) -> Result<(), OpError> {
+        let module = self.task.module();
+        if let Some(max_norm) = self.clip {
+            clip_global_norm(module, &mut grads, max_norm)?;
+        }
+        self.optimizer.step(module, &mut grads, lr)?;
+        if let Some(ema) = &mut self.ema {
+            ema.update(&self.device, module)?;
+        }
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn note_cost(&mut self, samples: usize, micro: &Micro<D>) {
+        self.cost.get_or_insert(Cost {
+            samples,
+            work: micro.work,
+            activation_bytes: micro.activation_bytes,
+        });
+    }
+}
+
+/// What is wrong with a loss: "became NaN", or `None`.
+pub(super) fn divergence(loss: f64, max_loss: Option<f64>) -> Option<String> {
+    match max_loss {
+        _ if loss.is_nan() => Some("became NaN".into()),
+        _ if loss.is_infinite() => Some("became infinite".into()),
+        Some(max) if loss > max => Some(format!("rose to {loss:.4}, above {max},")),
+        _ => None,
+    }
+}

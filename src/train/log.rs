@@ -1,0 +1,148 @@
+//! [`Log`]: facts and times of a run, gathered as it goes.
+
+use std::time::Instant;
+
+use super::epoch::EpochOutcome;
+use super::learner::Cost;
+use super::stopping::Best;
+use crate::event::{LoaderTimes, MemoryParts, PhaseTimes, RunFacts, RunTimes};
+use crate::loader;
+use crate::measure::{Pace, PeakMemory, Phase, StepTimes, median};
+
+/// Facts and times of a run.
+pub(super) struct Log {
+    start: Instant,
+    pub(super) facts: RunFacts,
+    pub(super) pace: Pace,
+    pub(super) memory: PeakMemory,
+    parts: MemoryParts,
+    startup_s: f64,
+    train_s: f64,
+    validation_s: f64,
+    full_epochs_s: Vec<f64>,
+    /// Seconds of training at the end of each epoch.
+    ends_s: Vec<f64>,
+}
+
+impl Log {
+    /// A log of a run that began at `start`, whose first `warmup` steps are not measured.
+    pub(super) fn new(start: Instant, warmup: usize) -> Self {
+        Self {
+            start,
+            facts: RunFacts::default(),
+            pace: Pace::new(warmup),
+            memory: PeakMemory::start(),
+            parts: MemoryParts::default(),
+            startup_s: 0.0,
+            train_s: 0.0,
+            validation_s: 0.0,
+            full_epochs_s: Vec::new(),
+            ends_s: Vec::new(),
+        }
+    }
+
+    /// Data, model and weights are ready.
+    pub(super) fn ready(&mut self, parts: MemoryParts) {
+        self.parts = parts;
+        self.startup_s = self.start.elapsed().as_secs_f64();
+    }
+
+    /// Evaluation before training is over: memory counts from here on.
+    pub(super) fn begin_training(&mut self) {
+        self.memory = PeakMemory::start();
+    }
+
+    /// An epoch of training is over, the validation not begun.
+    pub(super) fn add_epoch(&mut self, outcome: &EpochOutcome, is_full: bool) {
+        let facts = &mut self.facts;
+        facts.epochs += 1;
+        facts.samples += outcome.samples;
+        facts.first_loss = match outcome.steps.first() {
+            Some(step) if facts.epochs == 1 => step.loss,
+            _ => facts.first_loss,
+        };
+        facts.final_loss = outcome.train_loss;
+        self.train_s += outcome.seconds;
+        self.ends_s.push(self.train_s);
+        if is_full && outcome.diverged.is_none() {
+            self.full_epochs_s.push(outcome.seconds);
+        }
+    }
+
+    /// Runs `evaluate`, and counts its seconds and memory as validation's.
+    pub(super) fn validation<T>(&mut self, evaluate: impl FnOnce() -> T) -> T {
+        self.memory.end_training();
+        let start = Instant::now();
+        let result = evaluate();
+        self.validation_s += start.elapsed().as_secs_f64();
+        self.memory.end_validation();
+        result
+    }
+
+    /// Per-sample arithmetic and held activations from what the first micro-step cost.
+    pub(super) fn add_cost(&mut self, cost: Cost) {
+        let per_sample = |work: u64| work as f64 / cost.samples.max(1) as f64;
+        self.facts.flops_forward_per_sample = per_sample(cost.work.forward);
+        self.facts.flops_backward_per_sample = per_sample(cost.work.backward);
+        self.parts.activation_bytes = cost.activation_bytes;
+    }
+
+    /// Facts and times at the end of the run.
+    pub(super) fn finish(
+        mut self,
+        best: Option<Best>,
+        loader: &loader::Loader,
+        numeric_class: String,
+    ) -> (RunFacts, RunTimes) {
+        self.facts.best_epoch = best.map(|best| best.epoch);
+        self.facts.best_loss = best.map(|best| best.loss);
+        self.memory.end_training();
+        let peaks = self.memory.peaks();
+        let pace = self.pace.summary();
+        let times = RunTimes {
+            warmup_steps: pace.warmup_steps as u64,
+            measured_steps: pace.measured_steps as u64,
+            step_ms: 1e3 * pace.median_s,
+            phases: phases(&pace.mean),
+            step_mean_ms: 1e3 * pace.mean.total_s,
+            samples_per_s: pace.samples_per_s,
+            observer_ratio: None,
+            epoch_s: median(&self.full_epochs_s),
+            train_s: self.train_s,
+            validation_s: self.validation_s,
+            best_epoch_s: best.and_then(|best| self.ends_s.get(best.epoch).copied()),
+            startup_s: self.startup_s,
+            total_s: self.start.elapsed().as_secs_f64(),
+            loader: loader_times(loader.times()),
+            peak_train_bytes: peaks.train_bytes,
+            peak_validation_bytes: peaks.validation_bytes,
+            memory_source: self.memory.source().to_owned(),
+            memory: self.parts,
+            threads: rayon::current_num_threads(),
+            numeric_class,
+        };
+        (self.facts, times)
+    }
+}
+
+fn phases(mean: &StepTimes) -> PhaseTimes {
+    let ms = |phase| 1e3 * mean.phase_s(phase);
+    PhaseTimes {
+        data_wait_ms: ms(Phase::DataWait),
+        transfer_ms: ms(Phase::Transfer),
+        forward_ms: ms(Phase::Forward),
+        loss_ms: ms(Phase::Loss),
+        backward_ms: ms(Phase::Backward),
+        optimizer_ms: ms(Phase::Optimizer),
+        other_ms: 1e3 * mean.other_s(),
+    }
+}
+
+fn loader_times(times: loader::LoaderTimes) -> LoaderTimes {
+    LoaderTimes {
+        wait_s: 1e-3 * times.wait_ms,
+        work_s: 1e-3 * times.work_ms,
+        start_ms: times.start_ms / times.starts.max(1) as f64,
+        stop_ms: times.stop_ms / times.stops.max(1) as f64,
+    }
+}

@@ -1,0 +1,266 @@
+//! [`Session`]: a run from its first evaluation to its last. The loop.
+
+use std::path::Path;
+
+use super::epoch::{EpochOutcome, EpochPlan, train_epoch};
+use super::error::TrainError;
+use super::evaluation::Evaluation;
+use super::learner::{Cost, Learner};
+use super::log::Log;
+use super::steps::Steps;
+use super::stopping::{Stopping, Verdict};
+use super::weights::Weights;
+use crate::event::{EpochRow, Event, Metric, RunFacts, RunTimes, numeric_class};
+use crate::layers::checkpoint;
+use crate::loader::Loader;
+use crate::measure::Stopwatch;
+use crate::ops::{Kernels, OpError};
+use crate::plan::CellSpec;
+use crate::tasks::Place;
+
+/// A run that is set up.
+pub(super) struct Session<'a, D: Kernels> {
+    pub(super) cell: &'a CellSpec,
+    pub(super) learner: Learner<D>,
+    pub(super) loader: Loader,
+    pub(super) steps: Steps,
+    pub(super) evaluation: Evaluation,
+    pub(super) stopping: Stopping,
+    /// The best epoch's weights and validation metrics, where they are to be put back.
+    pub(super) best: Option<(Weights<D>, Metric)>,
+    /// The last validation, if the weights have not changed since.
+    pub(super) validated: Option<Metric>,
+    pub(super) log: Log,
+}
+
+/// What a run gives.
+pub(super) struct Outcome {
+    pub(super) facts: RunFacts,
+    pub(super) times: RunTimes,
+}
+
+/// Metrics of an epoch, and the loss by which it is judged.
+#[derive(Default)]
+struct Judgement {
+    validation: Metric,
+    loss: Option<f64>,
+    is_due: bool,
+}
+
+impl<D: Kernels> Session<'_, D> {
+    /// Trains to the end.
+    pub(super) fn train(mut self, emit: &mut dyn FnMut(Event)) -> Result<Outcome, TrainError> {
+        let epochs = self.cell.train.epochs;
+        emit(Event::Started {
+            parameters: self.log.facts.parameters,
+            epochs,
+            steps_per_epoch: self.steps.count(),
+        });
+        self.log.facts.eval_loss_before = self.evaluate_fixed()?;
+        self.log.begin_training();
+        for epoch in 0..epochs {
+            let outcome = self.train_epoch(epoch, emit)?;
+            let judgement = self.validate(epoch, outcome.diverged.is_some())?;
+            let verdict = self.judge(epoch, &outcome, &judgement)?;
+            emit(self.epoch_event(epoch, outcome, judgement.validation));
+            if verdict == Verdict::Stop || self.log.facts.diverged.is_some() {
+                break;
+            }
+        }
+        self.restore_best()?;
+        self.evaluate_at_end()?;
+        self.save()?;
+        self.finish()
+    }
+
+    fn train_epoch(
+        &mut self,
+        epoch: usize,
+        emit: &mut dyn FnMut(Event),
+    ) -> Result<EpochOutcome, TrainError> {
+        let plan = EpochPlan {
+            epoch,
+            lr: self.lr(epoch),
+            steps: self.steps,
+        };
+        let pace = &mut self.log.pace;
+        let outcome = train_epoch(&mut self.learner, &self.loader, &plan, pace, emit)?;
+        self.validated = None;
+        self.log.add_epoch(&outcome, !self.steps.is_capped());
+        self.log.facts.diverged.clone_from(&outcome.diverged);
+        Ok(outcome)
+    }
+
+    fn lr(&self, epoch: usize) -> f64 {
+        let train = &self.cell.train;
+        let full = train.optimizer.lr();
+        train.schedule.lr(full, epoch, train.epochs)
+    }
+
+    /// Validates every `validation.every` epochs and after the last one, with the averaged weights if there are any.
+    fn validate(&mut self, epoch: usize, has_diverged: bool) -> Result<Judgement, TrainError> {
+        let every = self.cell.validation.every.max(1);
+        let is_last = epoch + 1 == self.cell.train.epochs;
+        let is_due = (epoch + 1).is_multiple_of(every) || is_last;
+        if !self.evaluation.validates() || !is_due || has_diverged {
+            return Ok(Judgement::default());
+        }
+        let (loss, validation) = self.validate_now()?;
+        if loss.is_none() {
+            let reason = format!("validation loss was no finite number after epoch {epoch}");
+            self.log.facts.diverged = Some(reason);
+        }
+        Ok(Judgement {
+            validation,
+            loss,
+            is_due,
+        })
+    }
+
+    fn validate_now(&mut self) -> Result<(Option<f64>, Metric), TrainError> {
+        let (learner, evaluation) = (&mut self.learner, &self.evaluation);
+        let (loss, metrics) = self.log.validation(|| {
+            with_average(learner, |learner| evaluation.validate(&mut *learner.task))
+        })?;
+        self.validated = Some(metrics.clone());
+        Ok((loss, metrics))
+    }
+
+    /// Lets the epoch's loss decide, and keeps the weights of the best epoch if they are to be put back.
+    fn judge(
+        &mut self,
+        epoch: usize,
+        outcome: &EpochOutcome,
+        judgement: &Judgement,
+    ) -> Result<Verdict, TrainError> {
+        let loss = if self.evaluation.validates() {
+            if !judgement.is_due {
+                return Ok(Verdict::GoOn);
+            }
+            judgement.loss
+        } else {
+            outcome.train_loss
+        };
+        let verdict = self.stopping.judge(epoch, loss);
+        if verdict == Verdict::Best && self.stopping.restores_best() {
+            let learner = &mut self.learner;
+            let weights = Weights::copy(learner.task.module(), learner.ema.as_ref())?;
+            self.best = Some((weights, judgement.validation.clone()));
+        }
+        Ok(verdict)
+    }
+
+    fn epoch_event(&self, epoch: usize, outcome: EpochOutcome, validation: Metric) -> Event {
+        Event::Epoch(Box::new(EpochRow {
+            epoch,
+            train_loss: outcome.train_loss,
+            validation,
+            lr: self.lr(epoch),
+            steps: outcome.steps,
+        }))
+    }
+
+    fn restore_best(&mut self) -> Result<(), OpError> {
+        if let Some((weights, validation)) = self.best.take() {
+            self.learner.ema = weights.restore(self.learner.task.module())?;
+            self.validated = Some(validation);
+        }
+        Ok(())
+    }
+
+    /// The metrics of the final weights, and what a step costs if none was taken.
+    fn evaluate_at_end(&mut self) -> Result<(), TrainError> {
+        let cost = match self.learner.cost {
+            Some(cost) => cost,
+            None => self.probe_cost()?,
+        };
+        self.log.add_cost(cost);
+        if self.log.facts.diverged.is_some() {
+            return Ok(());
+        }
+        self.log.facts.eval_loss_after = self.evaluate_fixed()?;
+        if self.validated.is_none() {
+            self.validate_now()?;
+        }
+        let (learner, evaluation) = (&mut self.learner, &self.evaluation);
+        let tested = self
+            .log
+            .validation(|| with_average(learner, |learner| evaluation.test(&mut *learner.task)))?;
+        self.log.facts.metrics = self.validated.take().unwrap_or_default();
+        self.log.facts.metrics.extend(tested);
+        Ok(())
+    }
+
+    /// The loss of the fixed batch with the raw weights.
+    fn evaluate_fixed(&mut self) -> Result<Option<f64>, TrainError> {
+        let (task, evaluation) = (&mut self.learner.task, &self.evaluation);
+        let score = self.log.validation(|| evaluation.fixed(&mut **task))?;
+        Ok(score.loss())
+    }
+
+    /// What one sample costs, from a step that changes nothing.
+    fn probe_cost(&mut self) -> Result<Cost, TrainError> {
+        let (batch, place) = (self.evaluation.one_sample()?, Place { epoch: 0, step: 0 });
+        let mut watch = Stopwatch::start();
+        let task = &mut self.learner.task;
+        let micro = task.gradients(batch, place, 1.0, None, &mut watch)?;
+        Ok(Cost {
+            samples: 1,
+            work: micro.work,
+            activation_bytes: micro.activation_bytes,
+        })
+    }
+
+    /// Writes the checkpoint that `train.save-to` asks for; averaged weights beside it as `NAME.ema.safetensors`.
+    fn save(&mut self) -> Result<(), TrainError> {
+        let cell = self.cell;
+        let (Some(name), Some(folder)) = (&cell.train.save_to, &cell.checkpoint_folder) else {
+            return Ok(());
+        };
+        std::fs::create_dir_all(folder).map_err(|reason| TrainError::Unwritable {
+            path: folder.display().to_string(),
+            reason,
+        })?;
+        let name = name.strip_suffix(".safetensors").unwrap_or(name);
+        write(
+            &mut self.learner,
+            &folder.join(format!("{name}.safetensors")),
+        )?;
+        if self.learner.ema.is_some() {
+            let path = folder.join(format!("{name}.ema.safetensors"));
+            with_average(&mut self.learner, |learner| write(learner, &path))?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Outcome, TrainError> {
+        let learner = &mut self.learner;
+        let weights = checkpoint::snapshot(&learner.device, learner.task.module())?;
+        self.log.facts.weight_checksum = checkpoint::checksum(&weights);
+        self.log.facts.steps = learner.steps;
+        let class = numeric_class(self.cell.train.device);
+        let best = self.stopping.best();
+        let (facts, times) = self.log.finish(best, &self.loader, class);
+        Ok(Outcome { facts, times })
+    }
+}
+
+/// Does `work` with the averaged weights in place of the raw ones, if there are any.
+fn with_average<D: Kernels, T>(
+    learner: &mut Learner<D>,
+    work: impl FnOnce(&mut Learner<D>) -> Result<T, TrainError>,
+) -> Result<T, TrainError> {
+    let Some(mut ema) = learner.ema.take() else {
+        return work(learner);
+    };
+    ema.swap(learner.task.module())?;
+    let result = work(learner);
+    ema.swap(learner.task.module())?;
+    learner.ema = Some(ema);
+    result
+}
+
+fn write<D: Kernels>(learner: &mut Learner<D>, path: &Path) -> Result<(), TrainError> {
+    checkpoint::save(path, &learner.device, learner.task.module())?;
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! From an order to a session: data, model, optimizer, loaders.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::error::TrainError;
+use super::evaluation::Evaluation;
+use super::learner::Learner;
+use super::log::Log;
+use super::session::Session;
+use super::steps::Steps;
+use super::stopping::Stopping;
+use crate::base::Seed;
+use crate::datasets::OpenDataset;
+use crate::event::{MemoryParts, Order};
+use crate::layers::checkpoint;
+use crate::loader::{Loader, LoaderOptions};
+use crate::ops::{Kernels, count_parameters};
+use crate::optim::Ema;
+use crate::plan::{CellSpec, Precision};
+use crate::tasks::{self, TaskParts};
+
+/// Bytes of a value.
+const BYTES: u64 = size_of::<f32>() as u64;
+
+/// Opens the data, builds model, optimizer and loaders: everything before the first step.
+pub(super) fn set_up<'a, D: Kernels>(
+    device: &D,
+    order: &'a Order<CellSpec>,
+    start: Instant,
+) -> Result<Session<'a, D>, TrainError> {
+    let (cell, seed) = (&order.cell, Seed(order.seed));
+    check_precision::<D>(cell)?;
+    let mut log = Log::new(start, cell.measure.warmup_steps);
+    let data = cell.dataset.open(seed, cell.validation.fraction)?;
+    let mut learner = learner(device, cell, &data, seed)?;
+    let steps = Steps::new(data.splits.train.len(), &cell.train)?;
+    let loader = training_loader(&data, cell, &steps, seed)?;
+    let evaluation = Evaluation::new(&data, cell)?;
+    let parts = memory_parts(&mut learner);
+    log.facts.parameters = parts.parameter_bytes / BYTES;
+    log.ready(parts);
+    Ok(Session {
+        cell,
+        learner,
+        loader,
+        steps,
+        evaluation,
+        stopping: Stopping::new(cell.train.early_stopping.clone()),
+        best: None,
+        validated: None,
+        log,
+    })
+}
+
+fn check_precision<D: Kernels>(cell: &CellSpec) -> Result<(), TrainError> {
+    let name = match cell.train.precision {
+        Precision::F32 => return Ok(()),
+        Precision::Tf32 => "tf32",
+        Precision::Amp => "amp",
+    };
+    Err(TrainError::Unsupported(format!(
+        "precision `{name}` is not available on `{}` in this version; use `f32`",
+        D::NAME
+    )))
+}
+
+fn learner<D: Kernels>(
+    device: &D,
+    cell: &CellSpec,
+    data: &OpenDataset,
+    seed: Seed,
+) -> Result<Learner<D>, TrainError> {
+    let parts = TaskParts {
+        model: &cell.model,
+        loss: &cell.loss,
+        features: data.dataset.features(),
+        target: data.dataset.target(),
+        seed,
+    };
+    let mut task = tasks::build(device, parts)?;
+    if let Some(path) = &cell.train.init_from {
+        checkpoint::load(path, device, task.module())?;
+    }
+    let ema = match &cell.train.ema {
+        Some(spec) => Some(Ema::start(spec, task.module())?),
+        None => None,
+    };
+    Ok(Learner {
+        device: device.clone(),
+        task,
+        optimizer: cell.train.optimizer.build(),
+        ema,
+        clip: cell.train.clip,
+        max_loss: cell.limits.max_loss,
+        steps: 0,
+        cost: None,
+    })
+}
+
+fn training_loader(
+    data: &OpenDataset,
+    cell: &CellSpec,
+    steps: &Steps,
+    seed: Seed,
+) -> Result<Loader, TrainError> {
+    let train = &cell.train;
+    let options = LoaderOptions {
+        max_batches: Some(steps.micro_steps()),
+        ..cell
+            .loader
+            .training(train.batch_size, train.drop_last, seed)
+    };
+    let rows = data.splits.train.clone();
+    Ok(Loader::new(Arc::clone(&data.dataset), rows, options)?)
+}
+
+fn memory_parts<D: Kernels>(learner: &mut Learner<D>) -> MemoryParts {
+    let parameters = count_parameters(learner.task.module()) as u64;
+    let average = if learner.ema.is_some() { parameters } else { 0 };
+    MemoryParts {
+        parameter_bytes: BYTES * parameters,
+        gradient_bytes: BYTES * parameters,
+        optimizer_bytes: learner.optimizer.state_bytes(parameters) + BYTES * average,
+        activation_bytes: 0,
+    }
+}

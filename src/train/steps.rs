@@ -1,0 +1,139 @@
+//! [`Steps`]: how the rows of an epoch fall into micro-steps, and micro-steps into optimizer steps.
+
+use std::ops::Range;
+
+use super::error::TrainError;
+use crate::plan::TrainSpec;
+
+/// The optimizer steps of an epoch.
+///
+/// `accumulate` micro-steps make one optimizer step; the last one of an epoch may have fewer, and its last micro-step
+/// fewer samples. Gradients are weighted by samples, so that a step is that of one batch of all its samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Steps {
+    rows: usize,
+    batch_size: usize,
+    accumulate: usize,
+    micro_steps: usize,
+    count: usize,
+    is_capped: bool,
+}
+
+/// One optimizer step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    /// Its micro-steps, counted in the epoch.
+    pub(super) micro_steps: Range<usize>,
+    /// Its samples.
+    pub(super) samples: usize,
+}
+
+impl Steps {
+    /// The steps of `rows` rows.
+    ///
+    /// # Errors
+    /// [`TrainError::NoBatch`] when there is none.
+    pub(super) fn new(rows: usize, train: &TrainSpec) -> Result<Self, TrainError> {
+        let batch_size = train.batch_size.max(1);
+        let micro_steps = if train.drop_last {
+            rows / batch_size
+        } else {
+            rows.div_ceil(batch_size)
+        };
+        if micro_steps == 0 {
+            return Err(TrainError::NoBatch { rows, batch_size });
+        }
+        let accumulate = train.accumulate.max(1);
+        let all = micro_steps.div_ceil(accumulate);
+        let count = train.steps_per_epoch.map_or(all, |cap| all.min(cap));
+        Ok(Self {
+            rows,
+            batch_size,
+            accumulate,
+            micro_steps: micro_steps.min(count * accumulate),
+            count,
+            is_capped: count < all,
+        })
+    }
+
+    /// Optimizer steps of an epoch.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Batches of an epoch.
+    pub(super) fn micro_steps(&self) -> usize {
+        self.micro_steps
+    }
+
+    /// Whether `steps-per-epoch` cuts the epoch short.
+    pub(super) fn is_capped(&self) -> bool {
+        self.is_capped
+    }
+
+    /// The steps in order.
+    pub(super) fn iter(self) -> impl Iterator<Item = Step> {
+        (0..self.count).map(move |step| {
+            let first = step * self.accumulate;
+            let end = (first + self.accumulate).min(self.micro_steps);
+            Step {
+                micro_steps: first..end,
+                samples: (end * self.batch_size).min(self.rows) - first * self.batch_size,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(rows: usize, train: &TrainSpec) -> Vec<(Range<usize>, usize)> {
+        let steps = Steps::new(rows, train).unwrap();
+        steps
+            .iter()
+            .map(|step| (step.micro_steps, step.samples))
+            .collect()
+    }
+
+    #[test]
+    fn the_last_group_and_the_last_batch_may_be_partial() {
+        let train = TrainSpec {
+            batch_size: 4,
+            accumulate: 2,
+            ..TrainSpec::default()
+        };
+        assert_eq!(steps(18, &train), [(0..2, 8), (2..4, 8), (4..5, 2)]);
+        assert_eq!(steps(15, &train), [(0..2, 8), (2..4, 7)]);
+    }
+
+    #[test]
+    fn drop_last_leaves_the_partial_batch_out() {
+        let train = TrainSpec {
+            batch_size: 4,
+            accumulate: 2,
+            drop_last: true,
+            ..TrainSpec::default()
+        };
+        assert_eq!(steps(15, &train), [(0..2, 8), (2..3, 4)]);
+        let error = Steps::new(3, &train).unwrap_err().to_string();
+        assert!(
+            error.contains("3 samples, fewer than the batch of 4"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_cap_counts_optimizer_steps() {
+        let train = TrainSpec {
+            batch_size: 4,
+            accumulate: 2,
+            steps_per_epoch: Some(2),
+            ..TrainSpec::default()
+        };
+        let capped = Steps::new(100, &train).unwrap();
+        assert_eq!((capped.count(), capped.micro_steps()), (2, 4));
+        assert!(capped.is_capped());
+        assert!(!Steps::new(16, &train).unwrap().is_capped());
+    }
+}

@@ -1,0 +1,135 @@
+//! [`Stopping`]: which epoch is the best, and when to stop. It decides and does nothing.
+
+use crate::plan::EarlyStoppingSpec;
+
+/// Follows the loss over epochs.
+#[derive(Debug)]
+pub(super) struct Stopping {
+    spec: Option<EarlyStoppingSpec>,
+    best: Option<Best>,
+}
+
+/// The best epoch so far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Best {
+    /// Epoch, from 0.
+    pub(super) epoch: usize,
+    /// Its loss.
+    pub(super) loss: f64,
+}
+
+/// What to do after an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The best epoch so far: keep its weights, go on.
+    Best,
+    /// Go on.
+    GoOn,
+    /// No improvement for `patience` epochs: stop.
+    Stop,
+}
+
+impl Stopping {
+    /// Without a specification it names the best epoch and never stops.
+    pub(super) fn new(spec: Option<EarlyStoppingSpec>) -> Self {
+        Self { spec, best: None }
+    }
+
+    /// Judges `epoch` by its loss: validation if there is one, else training.
+    ///
+    /// Better is a loss below the best less `min-delta`. A loss that is no finite number is never better.
+    pub(super) fn judge(&mut self, epoch: usize, loss: Option<f64>) -> Verdict {
+        let min_delta = self.spec.as_ref().map_or(0.0, |spec| spec.min_delta);
+        let bound = self
+            .best
+            .map_or(f64::INFINITY, |best| best.loss - min_delta);
+        if let Some(loss) = loss.filter(|loss| *loss < bound) {
+            self.best = Some(Best { epoch, loss });
+            return Verdict::Best;
+        }
+        let waited = self.best.map_or(epoch + 1, |best| epoch - best.epoch);
+        match &self.spec {
+            Some(spec) if waited >= spec.patience => Verdict::Stop,
+            _ => Verdict::GoOn,
+        }
+    }
+
+    /// The best epoch so far.
+    pub(super) fn best(&self) -> Option<Best> {
+        self.best
+    }
+
+    /// Whether the weights of the best epoch are to be kept, and put back at the end.
+    pub(super) fn restores_best(&self) -> bool {
+        self.spec.as_ref().is_some_and(|spec| spec.restore_best)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stopping(patience: usize, min_delta: f64) -> Stopping {
+        Stopping::new(Some(EarlyStoppingSpec {
+            patience,
+            min_delta,
+            restore_best: true,
+        }))
+    }
+
+    fn verdicts(stopping: &mut Stopping, losses: &[f64]) -> Vec<Verdict> {
+        let judged = losses.iter().enumerate();
+        judged
+            .map(|(epoch, loss)| stopping.judge(epoch, Some(*loss)))
+            .collect()
+    }
+
+    #[test]
+    fn training_stops_after_patience_epochs_without_improvement() {
+        let mut stopping = stopping(2, 0.0);
+        assert_eq!(
+            verdicts(&mut stopping, &[3.0, 2.0, 2.0, 2.5]),
+            [Verdict::Best, Verdict::Best, Verdict::GoOn, Verdict::Stop]
+        );
+        assert_eq!(
+            stopping.best(),
+            Some(Best {
+                epoch: 1,
+                loss: 2.0
+            })
+        );
+    }
+
+    #[test]
+    fn a_gain_below_min_delta_is_no_improvement() {
+        let mut stopping = stopping(1, 0.1);
+        assert_eq!(
+            verdicts(&mut stopping, &[1.0, 0.95]),
+            [Verdict::Best, Verdict::Stop]
+        );
+    }
+
+    #[test]
+    fn patience_counts_epochs_also_when_validation_is_rarer() {
+        let mut stopping = stopping(4, 0.0);
+        assert_eq!(stopping.judge(1, Some(1.0)), Verdict::Best);
+        assert_eq!(stopping.judge(3, Some(1.0)), Verdict::GoOn);
+        assert_eq!(stopping.judge(5, Some(1.0)), Verdict::Stop);
+    }
+
+    #[test]
+    fn a_loss_that_is_no_number_is_never_better() {
+        let mut stopping = stopping(2, 0.0);
+        assert_eq!(stopping.judge(0, None), Verdict::GoOn);
+        assert_eq!(stopping.judge(1, None), Verdict::Stop);
+        assert_eq!(stopping.best(), None);
+    }
+
+    #[test]
+    fn without_early_stopping_the_best_epoch_is_still_known() {
+        let mut stopping = Stopping::new(None);
+        verdicts(&mut stopping, &[1.0, 0.5, 2.0, 3.0, 4.0]);
+        assert_eq!(stopping.best().map(|best| best.epoch), Some(1));
+        assert!(!stopping.restores_best());
+    }
+}

@@ -1,0 +1,316 @@
+use std::sync::Arc;
+
+use super::run;
+use crate::datasets::{DatasetSpec, RegressionSpec};
+use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION, RunFacts, RunTimes};
+use crate::loader::LoaderSpec;
+use crate::losses::{LossSpec, MseSpec};
+use crate::models::{MlpSpec, ModelSpec};
+use crate::optim::{AdamSpec, EmaSpec, OptimizerSpec, SgdSpec};
+use crate::plan::{
+    CellSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, TrainSpec, ValidationSpec,
+};
+
+/// Everything that a run told.
+struct Told {
+    events: Vec<Event>,
+}
+
+impl Told {
+    fn facts(&self) -> &RunFacts {
+        self.finished().0
+    }
+
+    fn finished(&self) -> (&RunFacts, &RunTimes) {
+        match self.events.last() {
+            Some(Event::Finished { facts, times }) => (facts, times),
+            other => panic!("the run ended with {other:?}"),
+        }
+    }
+
+    fn epochs(&self) -> Vec<&EpochRow> {
+        let rows = self.events.iter().filter_map(|event| match event {
+            Event::Epoch(row) => Some(&**row),
+            _ => None,
+        });
+        rows.collect()
+    }
+
+    /// Epoch rows without the times of steps.
+    fn curves(&self) -> Vec<EpochRow> {
+        let mut rows: Vec<EpochRow> = self.epochs().into_iter().cloned().collect();
+        for step in rows.iter_mut().flat_map(|row| &mut row.steps) {
+            step.step_ms = 0.0;
+        }
+        rows
+    }
+}
+
+/// 44 rows (32 to train on) for an MLP of 16 units.
+fn cell() -> CellSpec {
+    CellSpec {
+        key: "model=mlp".into(),
+        model_name: "mlp".into(),
+        model: Arc::new(ModelSpec::Mlp(MlpSpec {
+            hidden: 16,
+            depth: 1,
+            ..MlpSpec::default()
+        })),
+        dataset_name: "linear".into(),
+        dataset: Arc::new(DatasetSpec::Regression5d(RegressionSpec {
+            samples: 44,
+            ..RegressionSpec::default()
+        })),
+        loss: Arc::new(LossSpec::Mse(MseSpec::default())),
+        train: Arc::new(TrainSpec {
+            epochs: 3,
+            batch_size: 8,
+            optimizer: OptimizerSpec::Adam(AdamSpec {
+                lr: 0.01,
+                ..AdamSpec::default()
+            }),
+            ..TrainSpec::default()
+        }),
+        loader: Arc::new(LoaderSpec::default()),
+        validation: Arc::new(ValidationSpec::default()),
+        measure: Arc::new(MeasureSpec::default()),
+        limits: Arc::new(LimitsSpec::default()),
+        checkpoint_folder: None,
+    }
+}
+
+fn with(change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
+    let mut cell = cell();
+    change(Arc::make_mut(&mut cell.train));
+    cell
+}
+
+/// Runs in a thread of its own, since a run makes its thread part of a pool.
+fn told(cell: CellSpec) -> Told {
+    let order = Order {
+        protocol: PROTOCOL_VERSION,
+        cell,
+        seed: 42,
+        block: 0,
+    };
+    let run = || {
+        let mut events = Vec::new();
+        run(order, &mut |event| events.push(event));
+        Told { events }
+    };
+    std::thread::scope(|scope| scope.spawn(run).join().unwrap())
+}
+
+#[test]
+fn events_come_in_their_legal_order() {
+    let told = told(cell());
+    assert!(matches!(
+        told.events[0],
+        Event::Hello {
+            protocol: PROTOCOL_VERSION,
+            ..
+        }
+    ));
+    let started = Event::Started {
+        parameters: 6 * 16 + 17,
+        epochs: 3,
+        steps_per_epoch: 4,
+    };
+    assert_eq!(told.events[1], started);
+    assert_eq!(told.epochs().len(), 3);
+    let facts = told.facts();
+    assert_eq!((facts.steps, facts.samples, facts.epochs), (12, 96, 3));
+    assert_eq!(facts.parameters, 113);
+}
+
+#[test]
+fn training_lowers_the_loss() {
+    let told = told(with(|train| train.epochs = 60));
+    let facts = told.facts();
+    assert!(facts.eval_loss_after.unwrap() < 0.2 * facts.eval_loss_before.unwrap());
+    assert!(facts.final_loss.unwrap() < 0.2 * facts.first_loss.unwrap());
+    for name in [
+        "val_loss",
+        "val_mse",
+        "val_r2",
+        "test_loss",
+        "test_mse",
+        "test_r2",
+        "fresh_mse",
+        "fresh_r2",
+    ] {
+        assert!(facts.metrics[name].is_some(), "{name}");
+    }
+    assert!(facts.metrics["val_r2"].unwrap() > 0.8);
+}
+
+#[test]
+fn the_same_cell_gives_the_same_facts_with_any_threads_and_workers() {
+    let base = told(cell());
+    for threads in [1, 2] {
+        for workers in [0, 4] {
+            let mut cell = with(|train| train.threads = Some(threads));
+            Arc::make_mut(&mut cell.loader).workers = workers;
+            let told = told(cell);
+            assert_eq!(
+                told.facts(),
+                base.facts(),
+                "{threads} threads, {workers} workers"
+            );
+            assert_eq!(told.curves(), base.curves());
+            assert_eq!(told.finished().1.threads, threads);
+        }
+    }
+}
+
+#[test]
+fn accumulated_micro_steps_are_one_big_batch() {
+    let sgd = OptimizerSpec::Sgd(SgdSpec::default());
+    let big = told(with(|train| {
+        (train.batch_size, train.optimizer) = (24, sgd.clone());
+    }));
+    let small = told(with(|train| {
+        (train.batch_size, train.accumulate, train.optimizer) = (5, 5, sgd.clone());
+    }));
+    // 32 rows: a step of 24 and one of 8 against one of 25 and one of 7: only the first sums are over other rows.
+    assert_eq!((big.facts().steps, small.facts().steps), (6, 6));
+    let exact = told(with(|train| {
+        (train.batch_size, train.accumulate, train.optimizer) = (6, 4, sgd);
+    }));
+    for (a, b) in big.epochs().iter().zip(exact.epochs()) {
+        let (a, b) = (a.train_loss.unwrap(), b.train_loss.unwrap());
+        assert!((a - b).abs() < 1e-6 * a, "{a} {b}");
+    }
+}
+
+#[test]
+fn phases_and_the_residual_sum_to_the_step() {
+    let told = told(cell());
+    let (_, times) = told.finished();
+    let phases = &times.phases;
+    let sum = phases.data_wait_ms
+        + phases.transfer_ms
+        + phases.forward_ms
+        + phases.loss_ms
+        + phases.backward_ms
+        + phases.optimizer_ms
+        + phases.other_ms;
+    assert!((sum - times.step_mean_ms).abs() < 1e-9 * times.step_mean_ms);
+    assert!(phases.other_ms >= 0.0 && phases.backward_ms > 0.0);
+    assert_eq!((times.warmup_steps, times.measured_steps), (3, 9));
+    assert!(times.memory.activation_bytes > 0);
+    assert_eq!(times.memory.optimizer_bytes, 2 * 4 * 113);
+}
+
+#[test]
+fn early_stopping_puts_the_best_weights_back() {
+    let told = told(with(|train| {
+        train.epochs = 400;
+        train.optimizer = OptimizerSpec::Adam(AdamSpec {
+            lr: 0.03,
+            ..AdamSpec::default()
+        });
+        train.early_stopping = Some(EarlyStoppingSpec {
+            patience: 5,
+            ..EarlyStoppingSpec::default()
+        });
+    }));
+    let facts = told.facts();
+    let best = facts.best_epoch.unwrap();
+    assert_eq!(facts.epochs, best + 5 + 1);
+    assert_eq!(facts.metrics["val_loss"], facts.best_loss);
+    assert_eq!(told.epochs()[best].validation["val_loss"], facts.best_loss);
+}
+
+#[test]
+fn a_diverged_run_says_where() {
+    let told = told(with(|train| {
+        train.optimizer = OptimizerSpec::Sgd(SgdSpec {
+            lr: 1e30,
+            ..SgdSpec::default()
+        });
+    }));
+    let facts = told.facts();
+    let reason = facts.diverged.as_ref().unwrap();
+    assert!(
+        reason.starts_with("loss became ") && reason.contains(" at step "),
+        "{reason}"
+    );
+    assert_eq!(facts.eval_loss_after, None);
+    assert_eq!(told.epochs().len(), facts.epochs);
+}
+
+#[test]
+fn a_loss_above_the_limit_is_a_divergence() {
+    let mut cell = cell();
+    Arc::make_mut(&mut cell.limits).max_loss = Some(1e-6);
+    let told = told(cell);
+    let reason = told.facts().diverged.clone().unwrap();
+    assert!(reason.ends_with("above 0.000001, at step 1"), "{reason}");
+    assert_eq!(told.facts().steps, 0);
+}
+
+#[test]
+fn no_epochs_still_give_facts() {
+    let told = told(with(|train| train.epochs = 0));
+    let (facts, times) = told.finished();
+    assert_eq!((facts.steps, facts.epochs, times.measured_steps), (0, 0, 0));
+    assert_eq!(facts.eval_loss_before, facts.eval_loss_after);
+    assert!(facts.metrics["val_loss"].is_some());
+    assert!(facts.flops_backward_per_sample > facts.flops_forward_per_sample);
+}
+
+#[test]
+fn weights_are_saved_under_pytorchs_names_and_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = with(|train| {
+        train.save_to = Some("last".into());
+        train.ema = Some(EmaSpec {
+            decay: 0.9,
+            warm_up: false,
+        });
+    });
+    first.checkpoint_folder = Some(folder.path().join("cell"));
+    let trained = told(first);
+    let file = folder.path().join("cell/last.safetensors");
+    let resumed = told(with(|train| {
+        (train.epochs, train.init_from) = (0, Some(file.clone()));
+    }));
+    assert_eq!(
+        resumed.facts().weight_checksum,
+        trained.facts().weight_checksum
+    );
+    assert_eq!(
+        resumed.facts().eval_loss_before,
+        trained.facts().eval_loss_after
+    );
+    let mut names: Vec<String> = std::fs::read_dir(folder.path().join("cell"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["last.ema.safetensors", "last.safetensors"]);
+    let averaged = told(with(|train| {
+        (train.epochs, train.init_from) =
+            (0, Some(folder.path().join("cell/last.ema.safetensors")));
+    }));
+    assert_eq!(averaged.facts().metrics, trained.facts().metrics);
+}
+
+#[test]
+fn a_cell_that_cannot_be_trained_fails_with_a_sentence() {
+    let ends = [
+        with(|train| (train.batch_size, train.drop_last) = (64, true)),
+        with(|train| train.init_from = Some("/nowhere/weights.safetensors".into())),
+    ]
+    .map(|cell| told(cell).events.pop());
+    for (end, part) in ends
+        .iter()
+        .zip(["fewer than the batch of 64", "/nowhere/weights"])
+    {
+        match end {
+            Some(Event::Failed { reason, .. }) => assert!(reason.contains(part), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
