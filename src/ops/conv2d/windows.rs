@@ -34,7 +34,8 @@ impl Windows {
     fn pitch(&self) -> usize {
         let data = (self.padding.1 + self.input.1).div_ceil(self.stride);
         // The last window may reach into the zeros before the next row, not further.
-        let reach = (self.stride * (self.output.1 - 1) + self.kernel.1).saturating_sub(self.padding.1);
+        let reach =
+            (self.stride * (self.output.1 - 1) + self.kernel.1).saturating_sub(self.padding.1);
         data.max(self.output.1).max(reach.div_ceil(self.stride))
     }
 }
@@ -49,7 +50,11 @@ pub(super) struct Chunk<'a> {
 
 impl<'a> Chunk<'a> {
     pub(super) fn new(windows: &'a Windows, images: Range<usize>, rows: Range<usize>) -> Self {
-        Self { windows, images, rows }
+        Self {
+            windows,
+            images,
+            rows,
+        }
     }
 
     /// All of the batch.
@@ -100,7 +105,11 @@ impl<'a> Chunk<'a> {
         for (parity, plane) in layout.chunks_exact_mut(self.plane_len()).enumerate() {
             for_each_chunk_if(parallel, plane, row_len, |start, target| {
                 if target.len() == row_len {
-                    self.fill_row(x, (start / row_len + self.rows.start) * self.windows.stride + parity, target);
+                    self.fill_row(
+                        x,
+                        (start / row_len + self.rows.start) * self.windows.stride + parity,
+                        target,
+                    );
                 } else {
                     target.fill(0.0);
                 }
@@ -111,7 +120,10 @@ impl<'a> Chunk<'a> {
     /// Writes padded row `padded` of every image: zeros, input, zeros.
     fn fill_row(&self, x: &[f32], padded: usize, target: &mut [f32]) {
         let (h, w, c) = self.windows.input;
-        let Some(y) = padded.checked_sub(self.windows.padding.0).filter(|y| *y < h) else {
+        let Some(y) = padded
+            .checked_sub(self.windows.padding.0)
+            .filter(|y| *y < h)
+        else {
             target.fill(0.0);
             return;
         };
@@ -129,20 +141,39 @@ impl<'a> Chunk<'a> {
     pub(super) fn filter_row<'l>(&self, layout: &'l [f32], r: usize) -> Matrix<'l> {
         let (stride, c) = (self.windows.stride, self.windows.input.2);
         let start = r % stride * self.plane_len() + r / stride * self.row_len();
-        Matrix::strided(&layout[start..], self.positions(), self.windows.kernel.1 * c, stride * c)
+        Matrix::strided(
+            &layout[start..],
+            self.positions(),
+            self.windows.kernel.1 * c,
+            stride * c,
+        )
     }
 
     /// Lays out the gradient of the results (`width` channels) by position, with zeros between rows.
-    pub(super) fn lay_out_gradient(&self, gradient: &[f32], width: usize, layout: &mut [f32], parallel: bool) {
+    pub(super) fn lay_out_gradient(
+        &self,
+        gradient: &[f32],
+        width: usize,
+        layout: &mut [f32],
+        parallel: bool,
+    ) {
         let (height, row) = (self.windows.output.0, self.windows.output.1 * width);
         let images = self.images.len();
-        for_each_chunk_if(parallel, layout, self.windows.pitch() * width, |start, target| {
-            let index = start / (self.windows.pitch() * width);
-            let (image, y) = (self.images.start + index % images, self.rows.start + index / images);
-            // The last row ends with its last result.
-            let (values, rest) = target.split_at_mut(row);
-            values.copy_from_slice(&gradient[(image * height + y) * row..][..row]);
-            rest.fill(0.0);
-        });
+        for_each_chunk_if(
+            parallel,
+            layout,
+            self.windows.pitch() * width,
+            |start, target| {
+                let index = start / (self.windows.pitch() * width);
+                let (image, y) = (
+                    self.images.start + index % images,
+                    self.rows.start + index / images,
+                );
+                // The last row ends with its last result.
+                let (values, rest) = target.split_at_mut(row);
+                values.copy_from_slice(&gradient[(image * height + y) * row..][..row]);
+                rest.fill(0.0);
+            },
+        );
     }
 }
