@@ -8,6 +8,7 @@ pub mod exit_code;
 mod completions;
 mod list;
 mod plan;
+mod report;
 mod run;
 mod run_plan;
 mod schema;
@@ -43,6 +44,7 @@ Exit codes: 0 good · 1 a cell failed, or a regression · 2 a mistake in the inp
 enum Command {
     Run(run::RunArguments),
     Plan(plan::PlanArguments),
+    Report(report::ReportArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
     Verify(verify::VerifyArguments),
@@ -84,6 +86,7 @@ pub fn run() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Worker => worker::worker(),
         Command::Plan(arguments) => plan::plan(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),

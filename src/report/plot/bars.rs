@@ -52,7 +52,7 @@ impl BarPlot {
         let left = 16.0 + widest(&mut self.bars.iter().map(|bar| &bar.label)).clamp(20.0, 250.0);
         let right = WIDTH - 18.0 - widest(&mut self.bars.iter().map(|bar| &bar.end));
         let legend = self.legend();
-        let top = 10.0 + legend.len() as f64 * LEGEND_LINE;
+        let top = 16.0 + legend.len() as f64 * LEGEND_LINE;
         let bottom = top + self.bars.len() as f64 * PITCH;
         let ends: Vec<f64> = self.bars.iter().map(Bar::reach).chain([0.0]).collect();
         let scale = Scale::magnitude(ScaleKind::Linear, &ends, (left, right));
@@ -144,7 +144,7 @@ fn shortened(label: &str) -> String {
 
 fn draw_legend(svg: &mut Svg, rows: &[Vec<(usize, f64, String)>]) {
     for (line, row) in rows.iter().enumerate() {
-        let above = 2.0 + line as f64 * LEGEND_LINE;
+        let above = 8.0 + line as f64 * LEGEND_LINE;
         for (index, left, name) in row {
             svg.rectangle(
                 &format!("segment f{index}"),

@@ -53,7 +53,7 @@ fn steps(view: &View<'_>) -> Option<String> {
     let warmup = distinct(view, |times| times.warmup_steps.to_string())?;
     let measured = distinct(view, |times| times.measured_steps.to_string())?;
     Some(format!(
-        "Per run, {warmup} warm-up steps were dropped and {measured} steps were measured."
+        "Steps of a run: {warmup} dropped as warm-up, then {measured} measured."
     ))
 }
 
