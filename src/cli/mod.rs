@@ -35,6 +35,7 @@ Examples:
   fieldtrial run experiments/quickstart.toml
   fieldtrial plan experiments/ddpm.toml
   fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
+  fieldtrial verify experiments/ddpm.toml --model unet --reference ref/unet
   fieldtrial list models
 
 Exit codes: 0 good · 1 a cell failed, or a regression · 2 a mistake in the input, or no cell can run ·

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use crate::diag::{Diagnostic, Failure, Place};
+use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
 use crate::manifest::{self, Key, Manifest, Node, Table, Value};
 use crate::plan::{CellSpec, Plan, PlanOptions, World};
 use crate::verify::{self, Verification, VerifyError};
@@ -73,9 +73,12 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Outcome {
 fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
     let mut manifest = manifest::load(&arguments.manifest, &arguments.set)?;
     if let Some(root) = manifest.root.as_table_mut() {
-        root.take("matrix");
-        root.take("matrices");
+        // Sections about cells and their results, which may name axes.
+        for section in ["matrix", "matrices", "report", "compare", "search"] {
+            root.take(section);
+        }
     }
+    check_model(&manifest, &arguments.model)?;
     choose(&mut manifest, "model", &arguments.model);
     if let Some(loss) = &arguments.loss {
         choose(&mut manifest, "loss", loss);
@@ -94,6 +97,22 @@ fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
     Ok(cell)
 }
 
+/// The name comes from the command line: no place in the manifest could be shown for it.
+fn check_model(manifest: &Manifest, name: &str) -> Result<(), Failure> {
+    let models = section(manifest, "models").map_or(&[][..], |models| models.entries.as_slice());
+    let names: Vec<&str> = models.iter().map(|(key, _)| key.name.as_str()).collect();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let title = format!(
+        "there is no `[models.{name}]` in `{}`",
+        manifest.path.display()
+    );
+    let known = format!("`--model` takes one of {}", list(names.iter().copied()));
+    let help = did_you_mean(name, names.iter().copied()).unwrap_or(known);
+    Err(Failure::plain(title, Some(help)))
+}
+
 /// Sets `train.WHAT = NAME`.
 fn choose(manifest: &mut Manifest, what: &str, name: &str) {
     let key = |name: &str| Key {
@@ -109,15 +128,15 @@ fn choose(manifest: &mut Manifest, what: &str, name: &str) {
 
 /// The first dataset, where `[train]` names none.
 fn first_dataset(manifest: &Manifest) -> Option<String> {
-    let section = |name: &str| -> Option<&Table> {
-        let root = manifest.root.as_table()?;
-        root.get(name)?.as_table()
-    };
-    if section("train").is_some_and(|train| train.get("dataset").is_some()) {
+    if section(manifest, "train").is_some_and(|train| train.get("dataset").is_some()) {
         return None;
     }
-    let (key, _) = section("datasets")?.entries.first()?;
+    let (key, _) = section(manifest, "datasets")?.entries.first()?;
     Some(key.name.clone())
+}
+
+fn section<'a>(manifest: &'a Manifest, name: &str) -> Option<&'a Table> {
+    manifest.root.as_table()?.get(name)?.as_table()
 }
 
 /// Every mistake as a message of its own.

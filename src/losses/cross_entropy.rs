@@ -15,7 +15,6 @@ impl CrossEntropySpec {
     ///
     /// # Shapes
     /// `(1)` from `logits: (B, classes)` and B labels.
-    #[expect(clippy::unused_self, reason = "every loss is called through its spec")]
     pub fn loss<D: Kernels>(
         &self,
         pass: &mut Pass<D>,

@@ -15,7 +15,6 @@ impl MseSpec {
     ///
     /// # Shapes
     /// `(1)` from `output` and `target` of one shape.
-    #[expect(clippy::unused_self, reason = "every loss is called through its spec")]
     pub fn loss<D: Kernels>(
         &self,
         pass: &mut Pass<D>,

@@ -29,7 +29,6 @@ impl NoiseMseSpec {
     ///
     /// # Shapes
     /// `(1)` from `estimate` and `noise` of one shape.
-    #[expect(clippy::unused_self, reason = "every loss is called through its spec")]
     pub fn loss<D: Kernels>(
         &self,
         pass: &mut Pass<D>,

@@ -42,9 +42,9 @@ mod tests {
         // torch.optim.SGD([a, b], .1) with torch.nn.utils.clip_grad_norm_([a, b], 1.) before each of three steps
         let expected = [
             [
-                0.977_622_93,
+                0.977_622_9,
                 -1.910_491_7,
-                0.466_434_39,
+                0.466_434_4,
                 0.247_902_16,
                 -0.768_880_67,
             ],

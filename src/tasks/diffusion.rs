@@ -28,9 +28,9 @@ pub(super) struct Diffusion<D: Kernels> {
     seed: Seed,
 }
 
-/// `noised`, `noise: (B, H, W, C)`; B times and labels.
+/// `x` (noised), `noise: (B, H, W, C)`; B times and labels.
 pub(super) struct Noised<D: Kernels> {
-    noised: Var<D>,
+    x: Var<D>,
     noise: Var<D>,
     times: Vec<usize>,
     labels: Vec<usize>,
@@ -110,7 +110,7 @@ impl<D: Kernels> Diffusion<D> {
         let (height, width, channels) = self.image;
         let shape = [drawn.times.len(), height, width, channels];
         Ok(Noised {
-            noised: Var::constant(device, drawn.noised, shape)?,
+            x: Var::constant(device, drawn.noised, shape)?,
             noise: Var::constant(device, drawn.noise, shape)?,
             times: drawn.times,
             labels: drawn.labels,
@@ -162,7 +162,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {
         self.model
-            .forward(pass, &inputs.noised, &inputs.times, &inputs.labels)
+            .forward(pass, &inputs.x, &inputs.times, &inputs.labels)
     }
 
     fn loss(

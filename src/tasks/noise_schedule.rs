@@ -65,7 +65,7 @@ mod tests {
         let picked = [0, 1, 250, 500, 998, 999].map(|t| schedule.alpha_bars[t]);
         let expected = [
             0.9999,
-            0.999_800_01,
+            0.999_8,
             0.845_562_9,
             0.492_096,
             2.427_833_5e-6,

@@ -106,7 +106,7 @@ fn training_loader(
 ) -> Result<Loader, TrainError> {
     let train = &cell.train;
     let options = LoaderOptions {
-        max_batches: Some(steps.micro_steps()),
+        max_batches: Some(steps.batches()),
         ..cell
             .loader
             .training(train.batch_size, train.drop_last, seed)

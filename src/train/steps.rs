@@ -14,7 +14,7 @@ pub(super) struct Steps {
     rows: usize,
     batch_size: usize,
     accumulate: usize,
-    micro_steps: usize,
+    batches: usize,
     count: usize,
     is_capped: bool,
 }
@@ -35,22 +35,22 @@ impl Steps {
     /// [`TrainError::NoBatch`] when there is none.
     pub(super) fn new(rows: usize, train: &TrainSpec) -> Result<Self, TrainError> {
         let batch_size = train.batch_size.max(1);
-        let micro_steps = if train.drop_last {
+        let batches = if train.drop_last {
             rows / batch_size
         } else {
             rows.div_ceil(batch_size)
         };
-        if micro_steps == 0 {
+        if batches == 0 {
             return Err(TrainError::NoBatch { rows, batch_size });
         }
         let accumulate = train.accumulate.max(1);
-        let all = micro_steps.div_ceil(accumulate);
+        let all = batches.div_ceil(accumulate);
         let count = train.steps_per_epoch.map_or(all, |cap| all.min(cap));
         Ok(Self {
             rows,
             batch_size,
             accumulate,
-            micro_steps: micro_steps.min(count * accumulate),
+            batches: batches.min(count * accumulate),
             count,
             is_capped: count < all,
         })
@@ -62,8 +62,8 @@ impl Steps {
     }
 
     /// Batches of an epoch.
-    pub(super) fn micro_steps(&self) -> usize {
-        self.micro_steps
+    pub(super) fn batches(&self) -> usize {
+        self.batches
     }
 
     /// Whether `steps-per-epoch` cuts the epoch short.
@@ -75,7 +75,7 @@ impl Steps {
     pub(super) fn iter(self) -> impl Iterator<Item = Step> {
         (0..self.count).map(move |step| {
             let first = step * self.accumulate;
-            let end = (first + self.accumulate).min(self.micro_steps);
+            let end = (first + self.accumulate).min(self.batches);
             Step {
                 micro_steps: first..end,
                 samples: (end * self.batch_size).min(self.rows) - first * self.batch_size,
@@ -132,7 +132,7 @@ mod tests {
             ..TrainSpec::default()
         };
         let capped = Steps::new(100, &train).unwrap();
-        assert_eq!((capped.count(), capped.micro_steps()), (2, 4));
+        assert_eq!((capped.count(), capped.batches()), (2, 4));
         assert!(capped.is_capped());
         assert!(!Steps::new(16, &train).unwrap().is_capped());
     }

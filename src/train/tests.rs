@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use super::run;
-use crate::datasets::{DatasetSpec, RegressionSpec};
+use crate::datasets::{DatasetSpec, DigitsSpec, RegressionSpec};
 use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION, RunFacts, RunTimes};
 use crate::loader::LoaderSpec;
-use crate::losses::{LossSpec, MseSpec};
+use crate::losses::{CrossEntropySpec, LossSpec, MseSpec};
 use crate::models::{MlpSpec, ModelSpec};
 use crate::optim::{AdamSpec, EmaSpec, OptimizerSpec, SgdSpec};
 use crate::plan::{
@@ -220,6 +220,17 @@ fn early_stopping_puts_the_best_weights_back() {
     assert_eq!(facts.epochs, best + 5 + 1);
     assert_eq!(facts.metrics["val_loss"], facts.best_loss);
     assert_eq!(told.epochs()[best].validation["val_loss"], facts.best_loss);
+}
+
+#[test]
+fn classes_are_learnt_from_digits() {
+    let mut cell = with(|train| (train.epochs, train.batch_size) = (4, 32));
+    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
+    Arc::make_mut(&mut cell.validation).fraction = 0.1;
+    let told = told(cell);
+    assert!(told.facts().metrics["val_accuracy"].unwrap() > 0.85);
+    assert!(told.facts().metrics["test_accuracy"].unwrap() > 0.85);
 }
 
 #[test]

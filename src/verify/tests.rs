@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use super::{Verification, VerifyError, verify};
 use crate::datasets::{DatasetSpec, RegressionSpec};
-use crate::losses::{LossSpec, MseSpec, NoiseMseSpec};
-use crate::models::{DdpmUnetSpec, MlpSpec, ModelSpec};
+use crate::losses::{LossSpec, MseSpec};
+use crate::models::{MlpSpec, ModelSpec};
 use crate::optim::{AdamSpec, OptimizerSpec};
 use crate::plan::{CellSpec, LimitsSpec, MeasureSpec, TrainSpec, ValidationSpec};
 
@@ -119,43 +119,4 @@ fn tensors_that_a_file_lacks_are_named() {
     .unwrap();
     let found = mistakes(verify(&mlp(4, 1), copy.path()));
     assert_eq!(found, ["`inputs.safetensors` has no `x`"]);
-}
-
-/// The references that `FIELDTRIAL_REFERENCES` holds: `mlp` (paper size), `mlp-s`, `mlp-l`, `unet40`, `unet8`, …
-#[test]
-#[ignore = "needs reference files made by `peers.py reference`"]
-fn larger_references_hold() {
-    let Some(root) = std::env::var_os("FIELDTRIAL_REFERENCES") else {
-        return;
-    };
-    let unet = |base_channels| {
-        let model = DdpmUnetSpec {
-            base_channels,
-            ..DdpmUnetSpec::default()
-        };
-        let train = TrainSpec {
-            optimizer: OptimizerSpec::Adam(AdamSpec {
-                lr: 5e-5,
-                ..AdamSpec::default()
-            }),
-            clip: Some(1.0),
-            ..TrainSpec::default()
-        };
-        cell(
-            ModelSpec::DdpmUnet(model),
-            LossSpec::NoiseMse(NoiseMseSpec::default()),
-            train,
-        )
-    };
-    for (name, cell) in [
-        ("mlp", mlp(64, 3)),
-        ("mlp-s", mlp(16, 1)),
-        ("mlp-l", mlp(128, 4)),
-        ("unet", unet(64)),
-        ("unet32", unet(32)),
-        ("unet16", unet(16)),
-    ] {
-        let result = verify(&cell, &Path::new(&root).join(name));
-        println!("{name}: {result:#?}");
-    }
 }
