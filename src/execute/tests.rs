@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::event::{EpochRow, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason};
+use crate::event::{EpochRow, RunEvent, RunFacts, RunId, Status, StopReason};
 use crate::plan::{CellSpec, LimitsSpec};
 
 const HELLO: &str = r#"{"event":"hello","protocol":1,"code_hash":"c"}"#;
@@ -64,7 +64,7 @@ fn finished() -> String {
             parameters: 7,
             ..RunFacts::default()
         }),
-        times: Box::new(RunTimes::default()),
+        times: Box::default(),
     })
     .unwrap()
 }
