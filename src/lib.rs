@@ -39,6 +39,7 @@ pub mod execute;
 pub mod progress;
 pub mod record;
 pub mod train;
+pub mod verify;
 
 pub mod report;
 

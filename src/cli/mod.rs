@@ -11,6 +11,7 @@ mod plan;
 mod run;
 mod run_plan;
 mod schema;
+mod verify;
 mod worker;
 
 use std::io;
@@ -44,6 +45,7 @@ enum Command {
     Plan(plan::PlanArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
+    Verify(verify::VerifyArguments),
     Completions(completions::CompletionsArguments),
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
@@ -84,6 +86,7 @@ pub fn run() -> ExitCode {
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
+        Command::Verify(arguments) => verify::verify(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
     };
     ExitCode::from(code(outcome))

@@ -21,6 +21,30 @@ pub fn for_each_chunk(output: &mut [f32], chunk: usize, kernel: impl Fn(usize, &
     for_each_chunk_if(large, output, chunk, kernel);
 }
 
+/// As [`for_each_chunk`] for two outputs of one length.
+pub fn for_each_chunk_pair(
+    first: &mut [f32],
+    second: &mut [f32],
+    chunk: usize,
+    kernel: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
+) {
+    assert_eq!(first.len(), second.len(), "two outputs of one length");
+    let chunk = chunk.max(1);
+    if first.len() >= ELEMENTWISE_LEN {
+        let pairs = first
+            .par_chunks_mut(chunk)
+            .zip(second.par_chunks_mut(chunk));
+        pairs
+            .enumerate()
+            .for_each(|(i, (a, b))| kernel(i * chunk, a, b));
+    } else {
+        let pairs = first.chunks_mut(chunk).zip(second.chunks_mut(chunk));
+        pairs
+            .enumerate()
+            .for_each(|(i, (a, b))| kernel(i * chunk, a, b));
+    }
+}
+
 /// As [`for_each_chunk`], where the caller knows whether the work is worth several threads.
 pub fn for_each_chunk_if(
     parallel: bool,
@@ -56,10 +80,13 @@ pub fn for_each_index(parallel: bool, count: usize, kernel: impl Fn(usize) + Syn
 pub fn add_assign(target: &mut [f32], values: &[f32]) {
     for_each_chunk(target, CHUNK, |start, target| {
         let values = &values[start..start + target.len()];
-        super::simd::simd(|| {
-            for (t, v) in target.iter_mut().zip(values) {
-                *t += v;
-            }
-        });
+        super::simd::simd(
+            #[inline(always)]
+            || {
+                for (t, v) in target.iter_mut().zip(values) {
+                    *t += v;
+                }
+            },
+        );
     });
 }

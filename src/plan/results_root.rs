@@ -36,7 +36,8 @@ pub fn namesakes(manifest: &Path, name: &str) -> Vec<PathBuf> {
         .filter(|path| name_of(path).as_deref() == Some(name))
         .collect();
     found.sort();
-    found
+    let plain = |path: PathBuf| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
+    found.into_iter().map(plain).collect()
 }
 
 fn name_of(path: &Path) -> Option<String> {

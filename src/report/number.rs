@@ -74,7 +74,7 @@ impl Number {
 }
 
 /// What an interval is called; below six runs it is not a confidence interval and does not say so.
-pub fn interval_name(kind: IntervalKind) -> &'static str {
+pub(super) fn interval_name(kind: IntervalKind) -> &'static str {
     match kind {
         IntervalKind::Bootstrap95 => "95 % bootstrap interval of the median",
         IntervalKind::Range => "range of the runs",
@@ -100,7 +100,7 @@ fn decimals_of(interval: &Interval) -> usize {
 }
 
 /// A number with exactly `decimals` decimals, thousands separated, and zero without a sign.
-pub fn fixed(value: f64, decimals: usize) -> String {
+pub(super) fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let is_zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
     let text = if is_zero {

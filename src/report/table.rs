@@ -6,7 +6,7 @@ use super::number::{Number, Provenance};
 use super::view::{Cell, View};
 
 /// Rows that a table shows at most; all of them are in the CSV files.
-pub const ROWS: usize = 200;
+pub(super) const ROWS: usize = 200;
 
 /// A table, ready to draw.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -147,7 +147,7 @@ impl Table {
 }
 
 /// Returns the provenances of columns, each once, in column order.
-pub fn sources(columns: &[Column]) -> Vec<Source> {
+pub(super) fn sources(columns: &[Column]) -> Vec<Source> {
     let mut sources: Vec<Source> = Vec::new();
     for column in columns.iter().filter(|column| column.is_number) {
         let known = sources
@@ -166,7 +166,7 @@ pub fn sources(columns: &[Column]) -> Vec<Source> {
 }
 
 /// The sentence for a table that leaves rows out.
-pub fn cut(cells: usize) -> Option<String> {
+pub(super) fn cut(cells: usize) -> Option<String> {
     use crate::base::units::human_integer;
     (cells > ROWS).then(|| {
         format!(

@@ -190,7 +190,7 @@ fn r6_the_headline_is_the_cell_of_the_table() {
 fn r9_one_run_is_said_to_be_one() {
     let mut set = ddpm();
     set.blocks.retain(|run| run.block == 0);
-    set.timings = crate::results::timings(&set.blocks);
+    set.timings = results::timings(&set.blocks);
     let report = Report::of(&set);
     assert_eq!(report.headlines[0].number.provenance, "measured (n = 1)");
     assert!(
@@ -346,7 +346,7 @@ fn ten_thousand_cells_are_cut_and_say_so() {
         set.blocks.push(block);
         set.epochs.push(epoch);
     }
-    set.timings = crate::results::timings(&set.blocks);
+    set.timings = results::timings(&set.blocks);
     write(&folder, &set).expect("writes");
     render(&folder, &ReportOptions::default()).expect("renders");
     let page = text(&folder.join("report.html"));

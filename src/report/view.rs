@@ -156,7 +156,7 @@ impl Cell<'_> {
     }
 }
 
-fn by_key<'a, T>(rows: &'a [T], key: fn(&T) -> &String) -> BTreeMap<&'a str, Vec<&'a T>> {
+fn by_key<T>(rows: &[T], key: fn(&T) -> &String) -> BTreeMap<&str, Vec<&T>> {
     let mut map: BTreeMap<&str, Vec<&T>> = BTreeMap::new();
     for row in rows {
         map.entry(key(row)).or_default().push(row);

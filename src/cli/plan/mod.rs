@@ -15,7 +15,7 @@ use crate::manifest;
 use crate::plan::{Only, Plan, PlanOptions, PlannedCell, World};
 
 use super::run_plan::resume_text;
-use super::{Outcome, exit_code};
+use super::{Outcome, Problem, exit_code};
 use summary::Summary;
 
 /// Rows that the table shows of a large plan, at its beginning and at its end.
@@ -91,7 +91,7 @@ fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
     plan.cells().filter(|cell| plan.is_selected(cell))
 }
 
-fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
+fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
     let (mut first, mut last) = (Vec::new(), VecDeque::new());
     for cell in chosen(plan) {
@@ -121,7 +121,7 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
 }
 
 /// What is done and what would run, while that fits into memory.
-fn resume(plan: &Plan, out: &mut impl Write) -> Result<(), super::Problem> {
+fn resume(plan: &Plan, out: &mut impl Write) -> Result<(), Problem> {
     if plan.len() <= RESUMED {
         let cells: Vec<PlannedCell> = plan.cells().collect();
         write!(out, "{}", resume_text(plan, &cells)?)?;
@@ -129,9 +129,8 @@ fn resume(plan: &Plan, out: &mut impl Write) -> Result<(), super::Problem> {
     Ok(())
 }
 
-fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
+fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
-    let mut writer = csv::Writer::from_writer(out);
     let names = plan
         .axes
         .iter()
@@ -140,25 +139,38 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
         .chain(names)
         .chain(["status", "reason", "seeds", "repeats", "cell_hash"].map(str::to_owned))
         .collect();
-    writer.write_record(&header).map_err(io::Error::from)?;
+    record(out, header.iter().map(String::as_str))?;
     for cell in chosen(plan) {
         summary.add(&cell);
         let (status, reason) = summary::status(&cell.feasibility);
-        let (seeds, repeats) = (
-            cell.spec.measure.seeds.len().to_string(),
-            cell.spec.measure.repeats.to_string(),
-        );
-        let fields = std::iter::once(cell.spec.key.as_str())
-            .chain(cell.axes.iter().map(String::as_str))
-            .chain([status, reason, &seeds, &repeats, &cell.cell_hash]);
-        writer.write_record(fields).map_err(io::Error::from)?;
+        let measure = &cell.spec.measure;
+        let (seeds, repeats) = (measure.seeds.len().to_string(), measure.repeats.to_string());
+        let axes = cell.axes.iter().map(String::as_str);
+        let rest = [status, reason, &seeds, &repeats, &cell.cell_hash];
+        record(
+            out,
+            std::iter::once(cell.spec.key.as_str())
+                .chain(axes)
+                .chain(rest),
+        )?;
     }
-    writer.flush()?;
     Ok(summary)
 }
 
+/// One line of RFC 4180.
+fn record<'a>(out: &mut impl Write, fields: impl Iterator<Item = &'a str>) -> io::Result<()> {
+    let quoted = |field: &str| {
+        if field.contains(['"', ',', '\n', '\r']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field.to_owned()
+        }
+    };
+    writeln!(out, "{}", fields.map(quoted).collect::<Vec<_>>().join(","))
+}
+
 /// One object; the cells are written one after the other, so that a large plan needs no memory.
-fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
+fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
     let head = serde_json::json!({
         "name": plan.name, "title": plan.title, "question": plan.question, "axes": plan.axes, "variants": plan.variants,
@@ -180,7 +192,7 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
     Ok(summary)
 }
 
-fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
+fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
     let mut hasher = blake3::Hasher::new();
     let (mut first, mut last) = (None, None);

@@ -137,7 +137,10 @@ fn forward_head(head: Head<'_>, size: AttentionSize, y: &mut [f32], p: &mut [f32
     let (t, d) = (size.positions, size.head_width());
     let mut scores = MatrixMut::new(p, t, t);
     product(&mut scores, Into::Replace, head.q, head.k.transposed());
-    simd(|| softmax_rows(p, t, size.scale()));
+    simd(
+        #[inline(always)]
+        || softmax_rows(p, t, size.scale()),
+    );
     let probabilities = Matrix::new(p, t, t);
     product(
         &mut MatrixMut::new(y, t, d),
@@ -168,7 +171,10 @@ fn backward_head(
     );
     let mut dp = MatrixMut::new(scores, t, t);
     product(&mut dp, Into::Replace, dy, head.v.transposed());
-    simd(|| softmax_rows_backward(scores, p, t, size.scale()));
+    simd(
+        #[inline(always)]
+        || softmax_rows_backward(scores, p, t, size.scale()),
+    );
     let ds = Matrix::new(scores, t, t);
     product(&mut MatrixMut::new(dq, t, d), Into::Replace, ds, head.k);
     product(

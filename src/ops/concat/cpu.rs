@@ -41,13 +41,16 @@ impl ConcatKernel for Cpu {
         for_each_chunk(grad, rows_of(total) * width, |start, grad| {
             let first = start / width;
             let rows = grad_output[first * total..].chunks_exact(total);
-            simd(|| {
-                for (grad, row) in grad.chunks_exact_mut(width).zip(rows) {
-                    for (g, v) in grad.iter_mut().zip(&row[offset..offset + width]) {
-                        *g += v;
+            simd(
+                #[inline(always)]
+                || {
+                    for (grad, row) in grad.chunks_exact_mut(width).zip(rows) {
+                        for (g, v) in grad.iter_mut().zip(&row[offset..offset + width]) {
+                            *g += v;
+                        }
                     }
-                }
-            });
+                },
+            );
         });
         Ok(())
     }

@@ -4,11 +4,11 @@
 use dfdx::tensor::Cpu;
 
 use super::windows::{Chunk, Windows};
-use super::{Conv2dKernel, Conv2dSize};
+use super::{Conv2dKernel, Conv2dSize, backward};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product};
-use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, add_assign, for_each_chunk_if};
+use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
@@ -17,7 +17,7 @@ const POSITIONS: usize = 320;
 /// The largest number of partial weight gradients.
 const SEGMENTS: usize = 8;
 /// Rows of a block of the weight gradient, about.
-const BLOCK: usize = 96;
+const BLOCK: usize = 192;
 
 impl Conv2dKernel for Cpu {
     fn conv2d(
@@ -51,7 +51,7 @@ impl Conv2dKernel for Cpu {
     ) -> Result<(), OpError> {
         let stride = size.options.stride;
         for phase in (0..stride * stride).map(|i| (i / stride, i % stride)) {
-            backward_phase(grad_output, weight, size, phase, grad_x);
+            backward::backward_phase(grad_output, weight, size, phase, grad_x);
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ fn windows(size: &Conv2dSize) -> Windows {
 }
 
 /// Convolves x and hands every row of results, `(W', K)`, to `store` together with its place in `y`.
-fn convolve(
+pub(super) fn convolve(
     windows: &Windows,
     x: &[f32],
     weight: &[f32],
@@ -169,11 +169,14 @@ fn convolve_chunk(
             );
         }
         let row = chunk.width() * k;
-        simd(|| {
-            for (y, at) in y.chunks_exact_mut(row).zip(chunk.row_starts()) {
-                store(y, &results[at * k..][..row]);
-            }
-        });
+        simd(
+            #[inline(always)]
+            || {
+                for (y, at) in y.chunks_exact_mut(row).zip(chunk.row_starts()) {
+                    store(y, &results[at * k..][..row]);
+                }
+            },
+        );
     });
 }
 
@@ -263,138 +266,6 @@ fn biased(y: &mut [f32], values: &[f32], bias: &[f32]) {
     {
         for ((y, value), bias) in y.iter_mut().zip(values).zip(bias) {
             *y = value + bias;
-        }
-    }
-}
-
-/// Adds to `grad_x` what it gets at padded rows and columns ≡ `phase` modulo the stride: a convolution of the
-/// gradient, with stride 1, by the taps of that phase, turned by 180° and with their channels exchanged.
-fn backward_phase(
-    grad: &[f32],
-    weight: &[f32],
-    size: &Conv2dSize,
-    phase: (usize, usize),
-    grad_x: &mut [f32],
-) {
-    let (stride, padding, (c, k)) = (size.options.stride, size.options.padding, size.channels);
-    let taps = |kernel: usize, phase: usize| kernel.saturating_sub(phase).div_ceil(stride);
-    let kernel = (taps(size.kernel.0, phase.0), taps(size.kernel.1, phase.1));
-    // With stride 1 the first `padding` results would be gradients of the padding: they are left out.
-    let skipped = if stride == 1 { padding } else { 0 };
-    let results = |input: usize, phase: usize| {
-        (input + padding - skipped)
-            .saturating_sub(phase)
-            .div_ceil(stride)
-    };
-    let output = (
-        results(size.input.0, phase.0),
-        results(size.input.1, phase.1),
-    );
-    if kernel.0 * kernel.1 * output.0 * output.1 == 0 {
-        return;
-    }
-    let windows = Windows {
-        batch: size.batch,
-        input: (size.output.0, size.output.1, k),
-        output,
-        kernel,
-        stride: 1,
-        padding: (kernel.0 - 1 - skipped, kernel.1 - 1 - skipped),
-    };
-    with_scratch(kernel.0 * kernel.1 * k * c, |turned| {
-        turn(weight, size, phase, kernel, turned);
-        if stride == 1 {
-            convolve(&windows, grad, turned, c, grad_x, add_row);
-        } else {
-            with_scratch(size.batch * output.0 * output.1 * c, |values| {
-                convolve(&windows, grad, turned, c, values, |y, values| {
-                    y.copy_from_slice(values)
-                });
-                scatter(values, size, phase, output, grad_x);
-            });
-        }
-    });
-}
-
-#[inline(always)]
-fn add_row(target: &mut [f32], values: &[f32]) {
-    for (target, value) in target.iter_mut().zip(values) {
-        *target += value;
-    }
-}
-
-/// Adds `values: (B, output, C)` to every `stride`-th pixel of `grad_x`.
-fn scatter(
-    values: &[f32],
-    size: &Conv2dSize,
-    phase: (usize, usize),
-    output: (usize, usize),
-    grad_x: &mut [f32],
-) {
-    let (stride, padding, (h, w), c) = (
-        size.options.stride,
-        size.options.padding,
-        size.input,
-        size.channels.0,
-    );
-    let large = values.len() >= ELEMENTWISE_LEN;
-    for_each_chunk_if(large, grad_x, w * c, |start, row| {
-        let (image, y) = (start / (w * c) / h, start / (w * c) % h + padding);
-        if y % stride != phase.0 {
-            return;
-        }
-        let values = &values[(image * output.0 + y / stride) * output.1 * c..][..output.1 * c];
-        simd(|| {
-            for (x, target) in row
-                .chunks_exact_mut(c)
-                .enumerate()
-                .skip((phase.1 + stride - padding % stride) % stride)
-                .step_by(stride)
-            {
-                let from = (x + padding) / stride * c;
-                for (target, value) in target.iter_mut().zip(&values[from..from + c]) {
-                    *target += value;
-                }
-            }
-        });
-    });
-}
-
-/// `turned[u, v, k, c] = weight[phase + stride · (kernel − 1 − (u, v)), c, k]`.
-fn turn(
-    weight: &[f32],
-    size: &Conv2dSize,
-    phase: (usize, usize),
-    kernel: (usize, usize),
-    turned: &mut [f32],
-) {
-    let (stride, (c, k)) = (size.options.stride, size.channels);
-    let large = turned.len() >= ELEMENTWISE_LEN;
-    for_each_chunk_if(large, turned, c * k, |start, turned| {
-        let (u, v) = (start / (c * k) / kernel.1, start / (c * k) % kernel.1);
-        let (r, s) = (
-            phase.0 + stride * (kernel.0 - 1 - u),
-            phase.1 + stride * (kernel.1 - 1 - v),
-        );
-        transpose(
-            &weight[(r * size.kernel.1 + s) * c * k..][..c * k],
-            k,
-            turned,
-            c,
-        );
-    });
-}
-
-/// `to[j, i] = from[i, j]`, in blocks that stay in the L1 cache.
-fn transpose(from: &[f32], columns: usize, to: &mut [f32], rows: usize) {
-    const SIDE: usize = 16;
-    for i in (0..rows).step_by(SIDE) {
-        for j in (0..columns).step_by(SIDE) {
-            for jj in j..(j + SIDE).min(columns) {
-                for ii in i..(i + SIDE).min(rows) {
-                    to[jj * rows + ii] = from[ii * columns + jj];
-                }
-            }
         }
     }
 }

@@ -12,6 +12,7 @@
 //! # Source
 //! PyTorch `torch.nn.functional.conv2d`, channels last.
 
+mod backward;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;

@@ -29,7 +29,10 @@ impl DropoutKernel for Cpu {
         // Chunks begin at multiples of the block, so that a value's word depends on its index alone.
         for_each_chunk(dx, CHUNK, |start, dx| {
             let dy = &dy[start..start + dx.len()];
-            simd(|| add_kept(dx, dy, start / BLOCK, mask));
+            simd(
+                #[inline(always)]
+                || add_kept(dx, dy, start / BLOCK, mask),
+            );
         });
         Ok(())
     }

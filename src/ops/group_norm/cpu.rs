@@ -28,9 +28,15 @@ impl GroupNormKernel for Cpu {
             let x = &input.x[b * sample..(b + 1) * sample];
             with_scratch(2 * size.channels, |memory| {
                 let (scale, offset) = memory.split_at_mut(size.channels);
-                simd(|| measure(x, size, scale, statistics));
+                simd(
+                    #[inline(always)]
+                    || measure(x, size, scale, statistics),
+                );
                 affine(input, b, size, statistics, scale, offset);
-                activated!(activation, |act| simd(|| apply(x, y, scale, offset, act)));
+                activated!(activation, |act| simd(
+                    #[inline(always)]
+                    || apply(x, y, scale, offset, act)
+                ));
             });
         };
         if input.x.len() >= ELEMENTWISE_LEN {
@@ -237,10 +243,16 @@ impl Sample<'_> {
                 means,
                 rstds,
             };
-            simd(|| rows.sum(act, dz, sums));
+            simd(
+                #[inline(always)]
+                || rows.sum(act, dz, sums),
+            );
             if let Some(grad_x) = grad_x {
                 self.factors(sums, scale, offset, means);
-                simd(|| combine(x, dz, [scale, offset, means], grad_x));
+                simd(
+                    #[inline(always)]
+                    || combine(x, dz, [scale, offset, means], grad_x),
+                );
             }
         });
     }

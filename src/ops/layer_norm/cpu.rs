@@ -24,8 +24,13 @@ impl LayerNormKernel for Cpu {
         let rows = x.len() / features;
         let moments = map_chunks(rows, rows_per_chunk(features), x.len(), |range| {
             let rows = x[range.start * features..range.end * features].chunks_exact(features);
-            rows.map(|row| simd(|| moments(row, eps)))
-                .collect::<Vec<_>>()
+            rows.map(|row| {
+                simd(
+                    #[inline(always)]
+                    || moments(row, eps),
+                )
+            })
+            .collect::<Vec<_>>()
         })
         .concat();
         let mut y = self.zeros_buffer(x.len())?;
@@ -34,7 +39,10 @@ impl LayerNormKernel for Cpu {
                 .chunks_exact_mut(features)
                 .zip(x[first * features..].chunks_exact(features));
             for ((y, x), &(mean, rstd)) in rows.zip(&moments[first..]) {
-                simd(|| normalise(y, x, gamma, beta, mean, rstd));
+                simd(
+                    #[inline(always)]
+                    || normalise(y, x, gamma, beta, mean, rstd),
+                );
             }
         });
         let (mean, rstd) = moments.into_iter().unzip();
@@ -61,7 +69,10 @@ impl LayerNormKernel for Cpu {
                 let row = first + offset;
                 let range = row * features..(row + 1) * features;
                 let (x, dy) = (&x[range.clone()], &dy[range]);
-                simd(|| backward_row(dx, x, dy, gamma, saved.mean[row], saved.rstd[row]));
+                simd(
+                    #[inline(always)]
+                    || backward_row(dx, x, dy, gamma, saved.mean[row], saved.rstd[row]),
+                );
             }
         });
         Ok(())
@@ -77,7 +88,10 @@ impl LayerNormKernel for Cpu {
         let features = dgamma.len();
         add_row_sums(dgamma, dy, |row, sums, dy| {
             let x = &x[row * features..(row + 1) * features];
-            simd(|| add_scaled_row(sums, x, dy, saved.mean[row], saved.rstd[row]));
+            simd(
+                #[inline(always)]
+                || add_scaled_row(sums, x, dy, saved.mean[row], saved.rstd[row]),
+            );
         });
         Ok(())
     }

@@ -30,34 +30,37 @@ impl LinearKernel for Cpu {
             inputs,
             outputs,
         } = size;
-        let mut y = vec![0.0; rows * outputs];
+        let mut before = vec![0.0; rows * outputs];
         let (x, weight) = (
             Matrix::new(x, rows, inputs),
             Matrix::new(weight, inputs, outputs),
         );
-        rows_product(&mut y, Into::Replace, x, weight, |_, y| {
+        rows_product(&mut before, Into::Replace, x, weight, |_, values| {
             if let Some(bias) = bias {
-                simd(|| add_bias(y, bias));
+                simd(
+                    #[inline(always)]
+                    || add_bias(values, bias),
+                );
             }
             if !keep {
-                activated!(activation, |act| simd(|| y
-                    .iter_mut()
-                    .for_each(|y| *y = act.value(*y))));
+                activated!(activation, |act| simd(
+                    #[inline(always)]
+                    || activate(values, act)
+                ));
             }
         });
         if !keep {
-            return Ok((self.upload(y)?, None));
+            return Ok((self.upload(before)?, None));
         }
-        let mut after = vec![0.0; y.len()];
-        for_each_chunk(&mut after, CHUNK, |start, after| {
-            let before = &y[start..start + after.len()];
-            activated!(activation, |act| simd(|| {
-                for (after, before) in after.iter_mut().zip(before) {
-                    *after = act.value(*before);
-                }
-            }));
+        let mut y = vec![0.0; before.len()];
+        for_each_chunk(&mut y, CHUNK, |start, y| {
+            y.copy_from_slice(&before[start..start + y.len()]);
+            activated!(activation, |act| simd(
+                #[inline(always)]
+                || activate(y, act)
+            ));
         });
-        Ok((self.upload(after)?, Some(self.upload(y)?)))
+        Ok((self.upload(y)?, Some(self.upload(before)?)))
     }
 
     fn activation_backward(
@@ -70,11 +73,16 @@ impl LinearKernel for Cpu {
         for_each_chunk(&mut grad, CHUNK, |start, grad| {
             let range = start..start + grad.len();
             let (before, grad_output) = (&before[range.clone()], &grad_output[range]);
-            activated!(activation, |act| simd(|| {
-                for ((grad, before), grad_output) in grad.iter_mut().zip(before).zip(grad_output) {
-                    *grad = grad_output * act.slope(*before);
+            activated!(activation, |act| simd(
+                #[inline(always)]
+                || {
+                    for ((grad, before), grad_output) in
+                        grad.iter_mut().zip(before).zip(grad_output)
+                    {
+                        *grad = grad_output * act.slope(*before);
+                    }
                 }
-            }));
+            ));
         });
         Ok(self.upload(grad)?)
     }
@@ -131,13 +139,23 @@ impl LinearKernel for Cpu {
             crate::ops::parallel::for_each_chunk_if(large, partials, columns, |start, sums| {
                 let first = start * SUM_ROWS;
                 let grad = &grad[first..(first + chunk).min(grad.len())];
-                simd(|| column_sums(grad, sums));
+                simd(
+                    #[inline(always)]
+                    || column_sums(grad, sums),
+                );
             });
             partials
                 .chunks_exact(columns.max(1))
                 .for_each(|partial| add_assign(grad_bias, partial));
         });
         Ok(())
+    }
+}
+
+#[inline(always)]
+fn activate(values: &mut [f32], act: impl Activate) {
+    for value in values {
+        *value = act.value(*value);
     }
 }
 

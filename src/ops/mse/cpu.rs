@@ -16,7 +16,10 @@ use crate::ops::simd::simd;
 impl MseKernel for Cpu {
     fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
         let sum = sum_chunks(x.len(), |range| {
-            simd(|| squares(&x[range.clone()], &target[range.clone()]))
+            simd(
+                #[inline(always)]
+                || squares(&x[range.clone()], &target[range.clone()]),
+            )
         });
         Ok(self.upload(vec![(sum / x.len() as f64) as f32])?)
     }
@@ -31,7 +34,10 @@ impl MseKernel for Cpu {
         let scale = 2.0 * dy[0] / x.len() as f32;
         for_each_chunk(dx, CHUNK, |start, dx| {
             let range = start..start + dx.len();
-            simd(|| add_difference(dx, &x[range.clone()], &target[range], scale));
+            simd(
+                #[inline(always)]
+                || add_difference(dx, &x[range.clone()], &target[range], scale),
+            );
         });
         Ok(())
     }

@@ -14,11 +14,14 @@ impl SiluKernel for Cpu {
         let mut y = vec![0.0; x.len()];
         for_each_chunk(&mut y, CHUNK, |start, y| {
             let x = &x[start..start + y.len()];
-            simd(|| {
-                for (y, x) in y.iter_mut().zip(x) {
-                    *y = Silu.value(*x);
-                }
-            });
+            simd(
+                #[inline(always)]
+                || {
+                    for (y, x) in y.iter_mut().zip(x) {
+                        *y = Silu.value(*x);
+                    }
+                },
+            );
         });
         Ok(self.upload(y)?)
     }
@@ -32,11 +35,14 @@ impl SiluKernel for Cpu {
         for_each_chunk(grad_x, CHUNK, |start, grad_x| {
             let range = start..start + grad_x.len();
             let (x, grad_output) = (&x[range.clone()], &grad_output[range]);
-            simd(|| {
-                for ((gx, x), gy) in grad_x.iter_mut().zip(x).zip(grad_output) {
-                    *gx += gy * Silu.slope(*x);
-                }
-            });
+            simd(
+                #[inline(always)]
+                || {
+                    for ((gx, x), gy) in grad_x.iter_mut().zip(x).zip(grad_output) {
+                        *gx += gy * Silu.slope(*x);
+                    }
+                },
+            );
         });
         Ok(())
     }

@@ -16,12 +16,20 @@ use crate::ops::simd::simd;
 
 impl UpdateKernel for Cpu {
     fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64, OpError> {
-        Ok(sum_chunks(x.len(), |range| simd(|| squares(&x[range]))))
+        Ok(sum_chunks(x.len(), |range| {
+            simd(
+                #[inline(always)]
+                || squares(&x[range]),
+            )
+        }))
     }
 
     fn scale(&self, x: &mut Buffer<Self>, factor: f32) -> Result<(), OpError> {
         for_each_chunk(x, CHUNK, |_, x| {
-            simd(|| x.iter_mut().for_each(|x| *x *= factor));
+            simd(
+                #[inline(always)]
+                || x.iter_mut().for_each(|x| *x *= factor),
+            );
         });
         Ok(())
     }
@@ -34,11 +42,14 @@ impl UpdateKernel for Cpu {
     ) -> Result<(), OpError> {
         same_length("add_scaled", x.len(), y.len())?;
         for_each_chunk(x, CHUNK, |start, x| {
-            simd(|| {
-                for (x, y) in x.iter_mut().zip(&y[start..]) {
-                    *x += factor * y;
-                }
-            });
+            simd(
+                #[inline(always)]
+                || {
+                    for (x, y) in x.iter_mut().zip(&y[start..]) {
+                        *x += factor * y;
+                    }
+                },
+            );
         });
         Ok(())
     }
@@ -46,11 +57,14 @@ impl UpdateKernel for Cpu {
     fn lerp(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, weight: f32) -> Result<(), OpError> {
         same_length("lerp", x.len(), y.len())?;
         for_each_chunk(x, CHUNK, |start, x| {
-            simd(|| {
-                for (x, y) in x.iter_mut().zip(&y[start..]) {
-                    *x = between(*x, *y, weight);
-                }
-            });
+            simd(
+                #[inline(always)]
+                || {
+                    for (x, y) in x.iter_mut().zip(&y[start..]) {
+                        *x = between(*x, *y, weight);
+                    }
+                },
+            );
         });
         Ok(())
     }
@@ -68,15 +82,21 @@ impl UpdateKernel for Cpu {
         }
         let factors = Factors::new(step);
         if parameter.len() < ELEMENTWISE_LEN {
-            simd(|| adam(parameter, gradient, mean, square, factors));
+            simd(
+                #[inline(always)]
+                || adam(parameter, gradient, mean, square, factors),
+            );
         } else {
             let state = mean.par_chunks_mut(CHUNK).zip(square.par_chunks_mut(CHUNK));
             let operands = parameter
                 .par_chunks_mut(CHUNK)
                 .zip(gradient.par_chunks(CHUNK));
-            operands
-                .zip(state)
-                .for_each(|((p, g), (m, v))| simd(|| adam(p, g, m, v, factors)));
+            operands.zip(state).for_each(|((p, g), (m, v))| {
+                simd(
+                    #[inline(always)]
+                    || adam(p, g, m, v, factors),
+                );
+            });
         }
         Ok(())
     }
@@ -92,23 +112,34 @@ impl UpdateKernel for Cpu {
         let Some(momentum) = momentum else {
             let (lr, decay) = (step.lr as f32, step.weight_decay as f32);
             for_each_chunk(parameter, CHUNK, |start, p| {
-                simd(|| {
-                    for (p, g) in p.iter_mut().zip(&gradient[start..]) {
-                        *p -= lr * (g + decay * *p);
-                    }
-                });
+                simd(
+                    #[inline(always)]
+                    || {
+                        for (p, g) in p.iter_mut().zip(&gradient[start..]) {
+                            *p -= lr * (g + decay * *p);
+                        }
+                    },
+                );
             });
             return Ok(());
         };
         same_length("sgd_step", parameter.len(), momentum.len())?;
         if parameter.len() < ELEMENTWISE_LEN {
-            simd(|| sgd(parameter, gradient, momentum, step));
+            simd(
+                #[inline(always)]
+                || sgd(parameter, gradient, momentum, step),
+            );
         } else {
             let operands = parameter
                 .par_chunks_mut(CHUNK)
                 .zip(gradient.par_chunks(CHUNK));
             let operands = operands.zip(momentum.par_chunks_mut(CHUNK));
-            operands.for_each(|((p, g), b)| simd(|| sgd(p, g, b, step)));
+            operands.for_each(|((p, g), b)| {
+                simd(
+                    #[inline(always)]
+                    || sgd(p, g, b, step),
+                );
+            });
         }
         Ok(())
     }

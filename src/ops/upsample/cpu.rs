@@ -28,7 +28,10 @@ impl UpsampleKernel for Cpu {
                     vertical[(first + offset) % (2 * h)],
                 );
                 let row = |index: usize| &x[(image * h + index) * row_in..][..row_in];
-                simd(|| blend_row(out, row(tap.low), row(tap.high), tap.weight, &horizontal, c));
+                simd(
+                    #[inline(always)]
+                    || blend_row(out, row(tap.low), row(tap.high), tap.weight, &horizontal, c),
+                );
             }
         });
         Ok(y)
@@ -49,7 +52,10 @@ impl UpsampleKernel for Cpu {
                     let share = tap.share_of(row);
                     if share != 0.0 {
                         let dy = &dy[(image * 2 * h + y) * row_out..][..row_out];
-                        simd(|| spread_row(dx, dy, share, &horizontal, c));
+                        simd(
+                            #[inline(always)]
+                            || spread_row(dx, dy, share, &horizontal, c),
+                        );
                     }
                 }
             }

@@ -47,12 +47,11 @@ fn fastest(view: &View<'_>, cells: &[&Cell<'_>], suffix: &str) -> Option<Headlin
     if let Some(base) = baseline(view, cells).filter(|base| base.info.key != cell.info.key) {
         let base_speed = super::speed::throughput(base)?;
         let name = view.name(base, None);
-        remarks.push(match not_comparable(cell, base) {
-            Some(reason) => format!("not comparable with {name}: {reason}"),
-            None => {
-                let ratio = Number::ratio(number.value / base_speed.value, "");
-                format!("{} the throughput of {name}", ratio.text)
-            }
+        remarks.push(if let Some(reason) = not_comparable(cell, base) {
+            format!("not comparable with {name}: {reason}")
+        } else {
+            let ratio = Number::ratio(number.value / base_speed.value, "");
+            format!("{} the throughput of {name}", ratio.text)
         });
     }
     let overlapping: Vec<String> = order[1..]

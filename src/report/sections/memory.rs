@@ -62,7 +62,7 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
         .filter_map(|run| get(run))
         .map(|bytes| bytes as f64)
         .collect();
-    let text = median(&values).map_or_else(|| "–".to_owned(), |bytes| mebibytes(bytes));
+    let text = median(&values).map_or_else(|| "–".to_owned(), mebibytes);
     Entry::text(text)
 }
 

@@ -6,8 +6,11 @@ use crate::report::number::{Provenance, fixed};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 
+/// The name of a phase, and its milliseconds.
+type Phase = (&'static str, fn(&PhaseTimes) -> f64);
+
 /// The phases but the residual, in the order of a step.
-pub(crate) const PHASES: [(&str, fn(&PhaseTimes) -> f64); 6] = [
+pub(crate) const PHASES: [Phase; 6] = [
     ("data wait", |phases| phases.data_wait_ms),
     ("transfer", |phases| phases.transfer_ms),
     ("forward", |phases| phases.forward_ms),

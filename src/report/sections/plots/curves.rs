@@ -166,6 +166,10 @@ fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String
             if !seen.contains(&&*cell.info.axes[place]) {
                 seen.push(&cell.info.axes[place]);
             }
+            // More than the legend holds: how many more does not matter.
+            if seen.len() > SERIES {
+                break;
+            }
         }
         seen
     };

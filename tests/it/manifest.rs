@@ -1,0 +1,151 @@
+//! Mistakes in manifests: every one a file in `tests/manifests/invalid/`, its message a snapshot.
+
+use std::path::Path;
+
+use fieldtrial::manifest::{self, Manifest};
+use fieldtrial::plan::{Plan, PlanOptions};
+
+use crate::project::Project;
+use crate::world::world;
+
+const GOOD: &str = "name = \"good\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n\
+                    [matrix]\nbatch-size = [8, 16]\n";
+
+/// What a user reads about a manifest's mistakes.
+fn message(name: &str, text: &str, sets: &[&str]) -> String {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    let planned = Manifest::new(Path::new(name), text.to_owned(), &sets)
+        .and_then(|manifest| Plan::new(&manifest, &world(), PlanOptions::default()));
+    match planned {
+        Ok(plan) => format!(
+            "no mistake was found; {} cells\n{}",
+            plan.len(),
+            plan.warnings.render_each(false)
+        ),
+        Err(failure) => failure.render(false),
+    }
+}
+
+#[test]
+fn every_mistake_is_shown_where_it_stands() {
+    insta::glob!("../manifests/invalid", "*.toml", |path| {
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name");
+        let text = std::fs::read_to_string(path).expect("a manifest");
+        let message = message(name, &text, &[]);
+        assert!(message.contains("nothing was run"), "{name}: {message}");
+        insta::assert_snapshot!(message);
+    });
+}
+
+#[test]
+fn a_manifest_with_five_mistakes_shows_all_five() {
+    let text = include_str!("../manifests/invalid/five-mistakes.toml");
+    let message = message("five-mistakes.toml", text, &[]);
+    assert!(
+        message.ends_with("error: 5 mistakes in `five-mistakes.toml`; nothing was run\n"),
+        "{message}"
+    );
+    assert_eq!(message.matches("\nerror: ").count() + 1, 6, "{message}");
+}
+
+#[test]
+fn no_message_names_a_type_of_rust() {
+    for entry in std::fs::read_dir("tests/manifests/invalid").expect("the folder") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a manifest");
+        let message = message("x.toml", &text, &[]);
+        let titles = message.lines().filter(|line| !line.contains(" | "));
+        for word in [
+            "usize",
+            "f64",
+            "u64",
+            "Spec",
+            "struct",
+            "enum",
+            "variant identifier",
+        ] {
+            assert!(
+                titles.clone().all(|line| !line.contains(word)),
+                "{}: {message}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn mistakes_in_overrides_are_drawn_in_their_own_text() {
+    let all = [
+        "train.epochs=many",
+        "matrix.batch-size=[8, 0]",
+        "train.batch-sise=3",
+        "matrix.train.optimizer.lr=[0.1, 'fast']",
+    ];
+    insta::assert_snapshot!(message("good.toml", GOOD, &all));
+}
+
+#[test]
+fn overrides_that_are_none_are_refused() {
+    for (name, set) in [
+        ("no-equals", "train.epochs"),
+        ("no-value", "train.epochs="),
+        ("broken", "train.epochs=[1"),
+    ] {
+        insta::assert_snapshot!(name, message("good.toml", GOOD, &[set]));
+    }
+}
+
+#[test]
+fn a_missing_manifest_is_named() {
+    let project = Project::new().file("folder/x.toml", "");
+    for path in ["experiments/none.toml", "folder"] {
+        let ended = project.run(&["plan", path]);
+        assert_eq!(ended.code, 2);
+        assert!(ended.stderr.contains(path), "{}", ended.stderr);
+        assert!(ended.stdout.is_empty());
+    }
+}
+
+#[test]
+fn text_that_is_not_utf_8_is_refused() {
+    let project = Project::new();
+    std::fs::write(project.path("x.toml"), [b'n', 0xff, 0xfe]).expect("a file");
+    let ended = project.run(&["plan", "x.toml"]);
+    assert_eq!(
+        (
+            ended.code,
+            ended.stderr.contains("`x.toml` is not UTF-8 text")
+        ),
+        (2, true),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn an_override_changes_what_the_file_says() {
+    let sets = [
+        "matrix.batch-size=[4, 5, 6]".to_owned(),
+        "train.epochs=7".to_owned(),
+    ];
+    let manifest =
+        Manifest::new(Path::new("good.toml"), GOOD.to_owned(), &sets).expect("a manifest");
+    let plan = Plan::new(&manifest, &world(), PlanOptions::default()).expect("a plan");
+    let keys: Vec<String> = plan.cells().map(|cell| cell.spec.key).collect();
+    assert_eq!(keys, ["batch-size=4", "batch-size=5", "batch-size=6"]);
+    assert!(plan.cells().all(|cell| cell.spec.train.epochs == 7));
+    assert!(
+        plan.manifest_text
+            .starts_with("# --set matrix.batch-size=[4, 5, 6]\n# --set train.epochs=7\nname")
+    );
+}
+
+#[test]
+fn a_manifest_is_read_from_its_file() {
+    let project = Project::new().file("a/good.toml", GOOD);
+    let manifest = manifest::load(&project.path("a/good.toml"), &[]).expect("a manifest");
+    assert_eq!(manifest.text, GOOD);
+}

@@ -1,0 +1,314 @@
+//! What a manifest is planned to.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::path::Path;
+
+use fieldtrial::manifest::Manifest;
+use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
+
+use crate::project::Project;
+use crate::world::world;
+
+const HEAD: &str =
+    "name = \"x\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n";
+
+fn plan(text: &str) -> Plan {
+    let manifest = Manifest::new(Path::new("x.toml"), text.to_owned(), &[])
+        .unwrap_or_else(|failure| panic!("{failure}"));
+    Plan::new(&manifest, &world(), PlanOptions::default())
+        .unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+fn with_head(rest: &str) -> Plan {
+    plan(&format!("{HEAD}{rest}"))
+}
+
+fn keys(plan: &Plan) -> Vec<String> {
+    plan.cells().map(|cell| cell.spec.key).collect()
+}
+
+fn only_cell(rest: &str) -> PlannedCell {
+    let plan = with_head(rest);
+    assert_eq!(plan.len(), 1);
+    plan.cells().next().expect("a cell")
+}
+
+#[test]
+fn every_valid_manifest_plans() {
+    insta::glob!("../manifests/valid", "*.toml", |path| {
+        let plan = plan(&std::fs::read_to_string(path).expect("a manifest"));
+        let mut text = plan.warnings.render_each(false);
+        for axis in &plan.axes {
+            writeln!(
+                text,
+                "axis {} = {} ({:?}): {}",
+                axis.name,
+                axis.path,
+                axis.kind,
+                axis.values.join(" ")
+            )
+            .expect("text");
+        }
+        for (name, set) in &plan.variants {
+            writeln!(text, "variant {name}: {set:?}").expect("text");
+        }
+        for cell in plan.cells() {
+            writeln!(text, "{} {:?}", cell.spec.key, cell.feasibility).expect("text");
+        }
+        insta::assert_snapshot!(text);
+    });
+}
+
+#[test]
+fn a_plan_has_as_many_cells_as_it_says_and_no_key_or_hash_twice() {
+    for entry in std::fs::read_dir("tests/manifests/valid").expect("the folder") {
+        let plan =
+            plan(&std::fs::read_to_string(entry.expect("an entry").path()).expect("a manifest"));
+        let cells: Vec<PlannedCell> = plan.cells().collect();
+        assert_eq!(cells.len(), plan.len(), "{}", plan.name);
+        let keys: HashSet<&str> = cells.iter().map(|cell| cell.spec.key.as_str()).collect();
+        assert_eq!(keys.len(), cells.len(), "{}", plan.name);
+        assert!(
+            cells.iter().all(|cell| cell.axes.len() == plan.axes.len()),
+            "{}",
+            plan.name
+        );
+    }
+}
+
+#[test]
+fn adding_a_value_adds_rows_and_changes_none() {
+    let before = keys(&with_head(
+        "[matrix]\nbatch-size = [8, 32]\nworkers = [0, 4]\n",
+    ));
+    let after = keys(&with_head(
+        "[matrix]\nbatch-size = [8, 32, 16]\nworkers = [2, 0, 4]\n",
+    ));
+    let kept: Vec<String> = after
+        .iter()
+        .filter(|key| before.contains(key))
+        .cloned()
+        .collect();
+    assert_eq!(kept, before);
+    assert_eq!(after.len(), 9);
+}
+
+#[test]
+fn a_hash_does_not_depend_on_how_a_value_is_written() {
+    let one = only_cell("[train]\nclip = 1\n[train.optimizer]\nkind = \"adam\"\nlr = 1e-3\n");
+    let other =
+        only_cell("[train]\noptimizer = { lr = 0.001 }\n[matrix]\n\"train.clip\" = [1.0]\n");
+    assert_eq!(one.cell_hash, other.cell_hash);
+}
+
+#[test]
+fn what_cannot_change_a_fact_is_not_in_the_hash() {
+    let one = only_cell("");
+    let other = only_cell(
+        "[measure]\nrepeats = 5\nseeds = [1, 2]\n[limits]\ntime = 90.0\n[cost]\ncore-hour = 0.1\n",
+    );
+    assert_eq!(one.cell_hash, other.cell_hash);
+    let capped = only_cell("[limits]\nmax-loss = 10.0\n");
+    assert_ne!(one.cell_hash, capped.cell_hash);
+}
+
+#[test]
+fn the_parts_of_a_hash_name_what_changed() {
+    let one = only_cell("");
+    let other = only_cell("[train.optimizer]\nkind = \"sgd\"\n");
+    let differing: Vec<&str> = one
+        .hash_parts
+        .iter()
+        .zip(&other.hash_parts)
+        .filter(|(one, other)| one != other)
+        .map(|(part, _)| part.0)
+        .collect();
+    assert_eq!(differing, ["train.optimizer"]);
+}
+
+#[test]
+fn signatures_say_what_may_be_compared() {
+    let one = only_cell("");
+    let larger = only_cell("[matrix]\n\"models.mlp.hidden\" = [128]\n");
+    assert_eq!(one.task_signature, larger.task_signature);
+    assert_ne!(one.work_signature, larger.work_signature);
+    let batch = only_cell("[train]\nbatch-size = 64\n");
+    assert_eq!(one.work_signature, batch.work_signature);
+    let samples = only_cell("[matrix]\n\"datasets.linear.samples\" = [500]\n");
+    assert_ne!(one.task_signature, samples.task_signature);
+}
+
+#[test]
+fn the_default_loss_follows_model_and_data() {
+    assert_eq!(only_cell("").spec.loss.kind(), "mse");
+    let digits =
+        plan("name = \"x\"\n[models.m]\nkind = \"mlp\"\n[datasets.d]\nkind = \"digits\"\n");
+    assert_eq!(
+        digits.cells().next().expect("a cell").spec.loss.kind(),
+        "cross-entropy"
+    );
+    let unet =
+        plan("name = \"x\"\n[models.m]\nkind = \"ddpm-unet\"\n[datasets.d]\nkind = \"digits\"\n");
+    assert_eq!(
+        unet.cells().next().expect("a cell").spec.loss.kind(),
+        "noise-mse"
+    );
+}
+
+#[test]
+fn a_loss_can_be_named_by_its_kind() {
+    assert_eq!(
+        only_cell("[train]\nloss = \"mse\"\n").feasibility,
+        Feasibility::Runs
+    );
+    let reason = match only_cell("[train]\nloss = \"cross-entropy\"\n").feasibility {
+        Feasibility::Infeasible(reason) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        reason,
+        "the dataset's targets are numbers, `cross-entropy` does not fit them; use `mse`"
+    );
+}
+
+#[test]
+fn only_chooses_cells_by_value() {
+    let text = format!(
+        "{HEAD}[matrix]\nbatch-size = [8, 16, 32]\n\"train.optimizer.lr\" = [1e-3, 1e-4]\n"
+    );
+    let manifest = Manifest::new(Path::new("x.toml"), text, &[]).expect("a manifest");
+    let choose = |only: &str| {
+        let only = Some(Only::parse(only)?);
+        let options = PlanOptions {
+            only,
+            ..PlanOptions::default()
+        };
+        let plan = Plan::new(&manifest, &world(), options)?;
+        Ok::<usize, fieldtrial::diag::Failure>(
+            plan.cells().filter(|cell| plan.is_selected(cell)).count(),
+        )
+    };
+    assert_eq!(choose("batch-size=8|16").ok(), Some(4));
+    assert_eq!(
+        choose("train.batch-size=8, train.optimizer.lr=0.001").ok(),
+        Some(1)
+    );
+    for (name, wrong) in [
+        ("axis", "batchsize=8"),
+        ("value", "batch-size=9"),
+        ("form", "batch-size"),
+        ("empty", "batch-size=8||9"),
+    ] {
+        insta::assert_snapshot!(
+            format!("only-{name}"),
+            choose(wrong).expect_err("a mistake")
+        );
+    }
+}
+
+#[test]
+fn a_large_plan_shows_its_beginning_and_its_end() {
+    let sizes: Vec<String> = (1..=100).map(|size| size.to_string()).collect();
+    let text = format!("{HEAD}[matrix]\nbatch-size = [{}]\n", sizes.join(", "));
+    let ended = Project::new()
+        .file("x.toml", &text)
+        .run(&["plan", "x.toml"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("\n20          runs\n… 60 more")
+            || ended.stdout.contains("… 60 more"),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended
+            .stdout
+            .contains("100 cells: 100 can run\n100 runs: 100 cells × 1 seed × 1 repeat"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn a_plan_is_printed_as_a_table_as_csv_and_as_json() {
+    let text = format!("{HEAD}[matrix]\ndevice = [\"cpu\", \"cuda\"]\nbatch-size = [8, 5000]\n");
+    let project = Project::new().file("x.toml", &text);
+    insta::assert_snapshot!("table", project.run(&["plan", "x.toml"]).stdout);
+    let csv = project.run(&["plan", "x.toml", "--format", "csv"]).stdout;
+    assert!(
+        csv.starts_with("key,device,batch_size,status,reason,seeds,repeats,cell_hash\n"),
+        "{csv}"
+    );
+    assert_eq!(csv.lines().count(), 5);
+    let json: serde_json::Value =
+        serde_json::from_str(&project.run(&["plan", "x.toml", "--format", "json"]).stdout)
+            .expect("JSON");
+    assert_eq!(json["cells"].as_array().map(Vec::len), Some(4));
+    assert_eq!(json["cells"][0]["spec"]["train"]["batch-size"], 8);
+}
+
+#[test]
+fn a_manifest_none_of_whose_cells_is_feasible_is_a_mistake() {
+    let text = format!("{HEAD}[train]\nbatch-size = 5000\n");
+    let ended = Project::new()
+        .file("x.toml", &text)
+        .run(&["plan", "x.toml"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("no cell can run on any machine"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_closed_pipe_is_no_mistake() {
+    let project = Project::new().file("x.toml", include_str!("../manifests/million.toml"));
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+        .args(["plan", "x.toml", "--format", "csv"])
+        .current_dir(project.path(""))
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("an end");
+    assert_eq!(
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned()
+        ),
+        (Some(0), String::new())
+    );
+}
+
+#[test]
+fn two_manifests_of_one_name_are_named() {
+    let project = Project::new().file("a.toml", HEAD).file("b.toml", HEAD);
+    let ended = project.run(&["plan", "a.toml"]);
+    assert_eq!(ended.code, 0);
+    assert!(
+        ended.stderr.contains("also the name of b.toml"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+#[ignore = "a million cells take seconds in a debug build; run with `--release --ignored`"]
+fn a_million_cells_plan_in_seconds() {
+    let start = std::time::Instant::now();
+    let plan = plan(include_str!("../manifests/million.toml"));
+    assert_eq!(plan.len(), 1_000_000);
+    let mut digest = blake3::Hasher::new();
+    let mut count = 0_usize;
+    for cell in plan.cells() {
+        digest.update(cell.cell_hash.as_bytes());
+        count += 1;
+    }
+    assert_eq!(count, 1_000_000);
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{seconds:.2} s, digest {}", digest.finalize());
+    assert!(cfg!(debug_assertions) || seconds < 5.0, "{seconds} s");
+}

@@ -1,0 +1,54 @@
+//! A world without files, so that planning is tested on text alone.
+
+use fieldtrial::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, Target};
+use fieldtrial::device::DeviceKind;
+use fieldtrial::plan::World;
+
+/// Data as the specifications say, `nowhere` is not there, and only a CPU.
+pub(crate) fn world() -> World {
+    World::new(facts, |device| match device {
+        DeviceKind::Cpu => Ok(()),
+        DeviceKind::Cuda(_) => Err("this build has no CUDA".to_owned()),
+    })
+}
+
+fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {
+    let image = |size| Features::Image {
+        height: size,
+        width: size,
+        channels: 3,
+    };
+    let (samples, features, target, fingerprint) = match dataset {
+        DatasetSpec::Regression5d(spec) => (
+            spec.samples,
+            Features::Vector { len: 5 },
+            Target::Values { len: 1 },
+            Some(format!("{spec:?}")),
+        ),
+        DatasetSpec::ImageFolder(spec) => {
+            (652, image(spec.size), Target::Class { classes: 2 }, None)
+        }
+        DatasetSpec::Digits(_) => (
+            1797,
+            image(8),
+            Target::Class { classes: 10 },
+            Some("digits".to_owned()),
+        ),
+        DatasetSpec::Mnist(_) | DatasetSpec::Csv(_) => {
+            return Err(DatasetError::Unreadable {
+                path: "nowhere".to_owned(),
+                reason: "there is no such file".to_owned(),
+            });
+        }
+    };
+    let validation_samples = (samples as f64 * validation_fraction) as usize;
+    Ok(DatasetFacts {
+        samples,
+        train_samples: samples - validation_samples,
+        validation_samples,
+        test_samples: 0,
+        features,
+        target,
+        fingerprint,
+    })
+}
