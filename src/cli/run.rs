@@ -28,6 +28,10 @@ use super::{Outcome, Problem, exit_code};
 ///
 /// Example: `fieldtrial run experiments/quickstart.toml`
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub(super) struct RunArguments {
     /// The manifest
     pub(super) manifest: PathBuf,

@@ -137,7 +137,7 @@ fn summary(
         lines.push(format!("  {why}: {}", count(n, "run")));
     }
     lines.extend(time_text(&estimate(cells, decisions, store), to_run));
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.join("\n") + "\n"
 }
 
 fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> Vec<String> {

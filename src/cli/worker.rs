@@ -162,6 +162,6 @@ mod tests {
                 loss: None,
             });
         }
-        assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), 1);
+        assert_eq!(String::from_utf8(out).unwrap().lines().count(), 1);
     }
 }

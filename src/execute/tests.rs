@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::event::{EpochRow, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason};
+use crate::event::{RunEvent, RunFacts, RunId, Status, StopReason};
 use crate::plan::{CellSpec, LimitsSpec};
 
 const HELLO: &str = r#"{"event":"hello","protocol":1,"code_hash":"c"}"#;
@@ -64,14 +64,14 @@ fn finished() -> String {
             parameters: 7,
             ..RunFacts::default()
         }),
-        times: Box::new(RunTimes::default()),
+        times: Box::default(),
     })
     .unwrap()
 }
 
 #[test]
 fn a_worker_that_finishes_hands_over_facts_epochs_and_its_own_figures() {
-    let epoch = serde_json::to_string(&Event::Epoch(Box::new(EpochRow::default()))).unwrap();
+    let epoch = serde_json::to_string(&Event::Epoch(Box::default())).unwrap();
     let script = format!(
         "read order; echo '{HELLO}'; echo '{epoch}'; echo '{}'",
         finished()

@@ -1,6 +1,7 @@
 //! [`Bars`]: one bar over all runs, and one line for every run that goes on.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -145,13 +146,10 @@ impl Bars {
     fn show_time_left(&self) {
         let mut text = String::new();
         if let Some(left) = self.eta.left().filter(|_| self.ended < self.runs) {
-            text.push_str(&format!(
-                ", about {} left",
-                human_seconds(left.as_secs_f64())
-            ));
+            let _ = write!(text, ", about {} left", roughly(left));
         }
         if self.failed > 0 {
-            text.push_str(&format!(", {} failed", self.failed));
+            let _ = write!(text, ", {} failed", self.failed);
         }
         self.overall.set_message(text);
     }
@@ -168,10 +166,10 @@ impl Running {
         let epoch = (epoch + 1).min(self.epochs.max(1));
         let mut text = format!("epoch {epoch}/{}", self.epochs);
         if self.steps_per_epoch > 0 && step > 0 {
-            text.push_str(&format!("  step {step}/{}", self.steps_per_epoch));
+            let _ = write!(text, "  step {step}/{}", self.steps_per_epoch);
         }
         if let Some(loss) = self.loss {
-            text.push_str(&format!("  loss {}", human(loss, 3)));
+            let _ = write!(text, "  loss {}", human(loss, 3));
         }
         self.bar.set_message(text);
     }
@@ -181,6 +179,15 @@ impl Running {
         let all = per_epoch * self.epochs.max(1);
         (epoch * per_epoch + step) as f64 / all as f64
     }
+}
+
+/// Whole seconds below a minute: more digits would claim to know.
+fn roughly(left: Duration) -> String {
+    let seconds = left.as_secs_f64().ceil();
+    if seconds < 60.0 {
+        return format!("{seconds} s");
+    }
+    human_seconds(seconds)
 }
 
 fn style(template: &str) -> ProgressStyle {

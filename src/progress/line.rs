@@ -1,6 +1,7 @@
 //! One line about a run that has ended, the same on a terminal and elsewhere.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use crate::base::units::{human, human_seconds};
 use crate::event::{Job, RunOutcome, Status};
@@ -32,20 +33,21 @@ impl Names {
         Self { common }
     }
 
-    /// `batch-size=8 workers=4`, with the seed and the block where there are several.
+    /// `batch-size=8 workers=4`.
+    pub(super) fn short(&self, key: &str) -> String {
+        let own = key.split(',').filter(|part| !self.common.contains(*part));
+        own.collect::<Vec<_>>().join(" ")
+    }
+
+    /// [`Self::short`], with the seed and the block where there are several.
     pub(super) fn name(&self, job: &Job) -> String {
-        let own = job
-            .spec
-            .key
-            .split(',')
-            .filter(|part| !self.common.contains(*part));
-        let mut name = own.collect::<Vec<_>>().join(" ");
+        let mut name = self.short(&job.spec.key);
         let measure = &job.spec.measure;
         if measure.seeds.len() > 1 {
-            name.push_str(&format!(" seed {}", job.id.seed));
+            let _ = write!(name, " seed {}", job.id.seed);
         }
         if measure.repeats > 1 {
-            name.push_str(&format!(" block {}/{}", job.id.block + 1, measure.repeats));
+            let _ = write!(name, " block {}/{}", job.id.block + 1, measure.repeats);
         }
         name
     }

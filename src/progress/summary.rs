@@ -8,7 +8,7 @@ use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
 use crate::results::{BlockRow, ResultSet, RunRow};
 
-use super::line::without_status;
+use super::line::{Names, without_status};
 
 /// Failed runs that are listed one by one.
 const LISTED: usize = 10;
@@ -47,7 +47,7 @@ impl Ending<'_> {
                 .map(|path| format!("report   {}", path.display())),
         );
         lines.extend(self.next().map(|next| format!("next     {next}")));
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        lines.join("\n") + "\n"
     }
 
     fn first_line(&self) -> String {
@@ -88,22 +88,18 @@ impl Ending<'_> {
     }
 
     fn failures(&self) -> Vec<String> {
-        let blocks = self
-            .results
-            .blocks
-            .iter()
-            .filter(|block| block.status.is_failure());
-        let failed: Vec<String> = blocks.map(failed_run).collect();
-        let reasons = self.results.runs.iter().filter(|row| is_reason_enough(row));
-        let others: Vec<String> = reasons
-            .map(|row| format!("  {}  {}: {}", row.key, row.status, row.reason))
-            .collect();
-        let mut lines = shortened(failed);
+        let results = self.results;
+        let names = Names::new(results.plan.cells.iter().map(|cell| cell.key.as_str()));
+        let failed = results.blocks.iter().filter(|run| run.status.is_failure());
+        let mut lines = shortened(failed.map(|run| failed_run(&names, run)).collect());
         let logs = self.folder.join("failures");
         if !lines.is_empty() && logs.is_dir() {
             lines.push(format!("logs     {}", logs.display()));
         }
-        lines.extend(shortened(others));
+        let cannot_run = results.runs.iter().filter(|row| is_reason_enough(row));
+        lines.extend(shortened(
+            cannot_run.map(|row| row_without_run(&names, row)).collect(),
+        ));
         lines
     }
 
@@ -128,17 +124,27 @@ impl Ending<'_> {
     }
 }
 
-fn failed_run(block: &BlockRow) -> String {
+fn failed_run(names: &Names, run: &BlockRow) -> String {
+    let (name, reason) = (
+        names.short(&run.key),
+        without_status(run.status, &run.reason),
+    );
     let BlockRow {
-        key,
         seed,
         block,
         status,
-        reason,
         ..
-    } = block;
-    let reason = without_status(*status, reason);
-    format!("  {key} seed {seed} block {block}  {status}: {reason}")
+    } = run;
+    format!("  {name} seed {seed} block {block}  {status}: {reason}")
+}
+
+fn row_without_run(names: &Names, row: &RunRow) -> String {
+    format!(
+        "  {}  {}: {}",
+        names.short(&row.key),
+        row.status,
+        row.reason
+    )
 }
 
 fn is_reason_enough(row: &RunRow) -> bool {

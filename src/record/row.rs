@@ -57,14 +57,10 @@ pub(super) fn epoch_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<EpochRecord
     if run.facts.is_none() {
         return Vec::new();
     }
-    let without_steps = |row: &EpochRow| EpochRow {
-        steps: Vec::new(),
-        ..row.clone()
-    };
-    let record = |row| EpochRecord {
+    let record = |row: &EpochRow| EpochRecord {
         key: cell.spec.key.clone(),
         seed: run.keys.seed,
-        epoch: without_steps(row),
+        epoch: row.clone(),
     };
     run.epochs.iter().map(record).collect()
 }

@@ -75,7 +75,7 @@ impl View<'_> {
         let now = self.rows_from_store(cell)?;
         let keys = self.here.keys(cell, 0, 0);
         let Some(before) = previous.rows(cell) else {
-            return Ok(self.completed(cell, now));
+            return Ok(completed(cell, now));
         };
         let current = Some((keys.code_hash, keys.numeric_class));
         let merged = if before.measured == current {
@@ -85,7 +85,7 @@ impl View<'_> {
         } else {
             before
         };
-        Ok(self.completed(cell, merged))
+        Ok(completed(cell, merged))
     }
 
     /// What the store holds under today's code and numeric class.
@@ -110,27 +110,6 @@ impl View<'_> {
         Ok(rows)
     }
 
-    /// One row for every seed: what was not run says why. Rows in the order of seeds and blocks.
-    fn completed(&self, cell: &PlannedCell, mut rows: CellRows) -> CellRows {
-        let seeds = &cell.spec.measure.seeds;
-        for &seed in seeds {
-            if rows.runs.iter().all(|row| row.seed != seed) {
-                let (status, reason) = match &cell.feasibility {
-                    Feasibility::Infeasible(reason) => (Status::Infeasible, reason.as_str()),
-                    Feasibility::Skipped(reason) => (Status::Skipped, reason.as_str()),
-                    Feasibility::Runs => (Status::NotRun, "not run yet"),
-                };
-                rows.runs.push(empty_row(cell, seed, status, reason));
-            }
-        }
-        let place = |seed: u64| seeds.iter().position(|&other| other == seed);
-        rows.runs.sort_by_key(|row| place(row.seed));
-        rows.epochs
-            .sort_by_key(|row| (place(row.seed), row.epoch.epoch));
-        rows.blocks.sort_by_key(|row| (place(row.seed), row.block));
-        rows
-    }
-
     fn add_environments(&self, all: &mut ResultSet) {
         let used: BTreeSet<&String> = all.blocks.iter().map(|block| &block.env_id).collect();
         let before = self.previous.map(|previous| &previous.environments);
@@ -141,6 +120,27 @@ impl View<'_> {
             }
         }
     }
+}
+
+/// One row for every seed: what was not run says why. Rows in the order of seeds and blocks.
+fn completed(cell: &PlannedCell, mut rows: CellRows) -> CellRows {
+    let seeds = &cell.spec.measure.seeds;
+    for &seed in seeds {
+        if rows.runs.iter().all(|row| row.seed != seed) {
+            let (status, reason) = match &cell.feasibility {
+                Feasibility::Infeasible(reason) => (Status::Infeasible, reason.as_str()),
+                Feasibility::Skipped(reason) => (Status::Skipped, reason.as_str()),
+                Feasibility::Runs => (Status::NotRun, "not run yet"),
+            };
+            rows.runs.push(empty_row(cell, seed, status, reason));
+        }
+    }
+    let place = |seed: u64| seeds.iter().position(|&other| other == seed);
+    rows.runs.sort_by_key(|row| place(row.seed));
+    rows.epochs
+        .sort_by_key(|row| (place(row.seed), row.epoch.epoch));
+    rows.blocks.sort_by_key(|row| (place(row.seed), row.block));
+    rows
 }
 
 /// The stored run of these facts whose times suit best.

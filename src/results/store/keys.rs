@@ -1,5 +1,7 @@
 //! [`RunKeys`]: what must agree for a stored run to count.
 
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 
 use crate::base::hash::Digest;
@@ -78,8 +80,12 @@ impl RunKeys {
             && self.block == other.block
     }
 
-    /// Name of the run's file in its cell's folder.
-    pub(super) fn file_name(&self) -> String {
+    /// The run's file below `part` of the store.
+    pub(super) fn path(&self, part: &str) -> PathBuf {
+        Path::new(part).join(&self.cell_hash).join(self.file_name())
+    }
+
+    fn file_name(&self) -> String {
         let conditions = serde_json::to_vec(&self.conditions).unwrap_or_default();
         let digest = Digest::new()
             .with(&self.code_hash)

@@ -4,6 +4,7 @@
 //! .store/format                                 version of this layout
 //! .store/lock                                   locked by the program that writes; says who that is
 //! .store/runs/<cell hash>/<seed>-<block>-<digest over the other keys>.json
+//! .store/steps/<cell hash>/<the same name>      losses and times of its steps, which no resume needs
 //! .store/codes/<code hash>.json                 the parts of a code hash: what `plan --explain` names
 //! .store/environments/<env id>.json
 //! .store/tmp/                                   files that are being written; emptied at every start
@@ -27,6 +28,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::event::StepRow;
 
 use super::Environment;
 
@@ -94,7 +97,7 @@ impl Store {
     /// [`StoreError`]; nothing has been changed then, but folders that were missing.
     pub fn open(results: &Path) -> Result<Self, StoreError> {
         let folder = results.join(".store");
-        for part in ["runs", "codes", "environments", "tmp"] {
+        for part in ["runs", "steps", "codes", "environments", "tmp"] {
             let part = folder.join(part);
             fs::create_dir_all(&part).map_err(StoreError::system("create", &part))?;
         }
@@ -148,15 +151,28 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::System`], for example on a full disk; what was there before is unharmed.
-    pub fn put(&mut self, run: StoredRun) -> Result<(), StoreError> {
-        let cell = Path::new("runs").join(&run.keys.cell_hash);
-        let folder = self.folder.join(&cell);
-        fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
-        self.write_json(&cell.join(run.keys.file_name()), &run)?;
+    pub fn put(&mut self, mut run: StoredRun) -> Result<(), StoreError> {
+        // Apart, so that a start does not read them: a long run has a million.
+        let steps = run.take_steps();
+        for part in ["runs", "steps"] {
+            let folder = self.folder.join(part).join(&run.keys.cell_hash);
+            fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
+        }
+        self.write_json(&run.keys.path("steps"), &steps)?;
+        self.write_json(&run.keys.path("runs"), &run)?;
         let runs = self.runs.entry(run.keys.cell_hash.clone()).or_default();
         runs.retain(|other| other.keys != run.keys);
         runs.push(run);
         Ok(())
+    }
+
+    /// The steps of a stored run, by epoch; none where they were never kept or cannot be read.
+    pub fn steps_of(&self, keys: &RunKeys) -> Vec<Vec<StepRow>> {
+        let bytes = fs::read(self.folder.join(keys.path("steps")));
+        bytes
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
     }
 
     /// Keeps the parts of the current code hash.

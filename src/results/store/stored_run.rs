@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{EpochRow, RunFacts, RunTimes, Status};
+use crate::event::{EpochRow, RunFacts, RunTimes, Status, StepRow};
 use crate::plan::{LimitsSpec, PlannedCell};
 use crate::results::BlockRow;
 
@@ -31,7 +31,7 @@ pub struct StoredRun {
     pub facts: Option<RunFacts>,
     /// The times.
     pub times: Option<RunTimes>,
-    /// The epochs, each with its steps.
+    /// The epochs; their steps are kept apart.
     pub epochs: Vec<EpochRow>,
     /// Seconds from start to end, as the parent saw it.
     pub wall_s: f64,
@@ -47,6 +47,14 @@ impl StoredRun {
         let parts = cell.hash_parts.iter();
         parts
             .map(|(name, digest)| ((*name).to_owned(), digest.to_string()))
+            .collect()
+    }
+
+    /// Takes the steps out of the epochs.
+    pub(super) fn take_steps(&mut self) -> Vec<Vec<StepRow>> {
+        let epochs = self.epochs.iter_mut();
+        epochs
+            .map(|epoch| std::mem::take(&mut epoch.steps))
             .collect()
     }
 

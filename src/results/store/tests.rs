@@ -46,6 +46,25 @@ fn what_was_put_is_there_after_the_next_start() {
 }
 
 #[test]
+fn steps_are_kept_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    let steps = vec![StepRow {
+        loss: Some(0.5),
+        step_ms: 2.0,
+    }];
+    let mut with_steps = run("a", 1);
+    with_steps.epochs.push(crate::event::EpochRow {
+        steps: steps.clone(),
+        ..crate::event::EpochRow::default()
+    });
+    store.put(with_steps).unwrap();
+    assert!(store.runs_of("a")[0].epochs[0].steps.is_empty());
+    assert_eq!(store.steps_of(&run("a", 1).keys), [steps]);
+    assert!(store.steps_of(&run("a", 2).keys).is_empty());
+}
+
+#[test]
 fn a_second_program_is_refused_and_told_by_whom() {
     let folder = tempfile::tempdir().unwrap();
     let _first = Store::open(folder.path()).unwrap();
