@@ -42,7 +42,7 @@ enum Format {
 /// A kind of model, dataset, loss or optimizer.
 #[derive(Debug, serde::Serialize)]
 struct Kind {
-    kind: String,
+    name: String,
     description: String,
     settings: Vec<Setting>,
 }
@@ -72,7 +72,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
 }
 
 fn text(kind: &Kind) -> String {
-    let mut text = format!("{}\n  {}\n", kind.kind, kind.description);
+    let mut text = format!("{}\n  {}\n", kind.name, kind.description);
     let left = |setting: &Setting| match &setting.default {
         Some(default) => format!("{} = {default}", setting.name),
         None => format!("{} (needed)", setting.name),
@@ -118,7 +118,7 @@ fn kind(variant: &Value, definitions: &Value) -> Kind {
         name: name.clone(),
     };
     Kind {
-        kind: variant["properties"]["kind"]["const"]
+        name: variant["properties"]["kind"]["const"]
             .as_str()
             .unwrap_or_default()
             .to_owned(),
@@ -161,11 +161,11 @@ fn sentence(property: &Value, definitions: &Value) -> String {
                 .filter_map(Value::as_str),
         )
         .collect();
-    let mut text = one_line(described);
-    if !words.is_empty() {
-        text.push_str(&format!(" One of {}.", crate::diag::list(words)));
+    let text = one_line(described);
+    if words.is_empty() {
+        return text;
     }
-    text
+    format!("{text} One of {}.", crate::diag::list(words))
 }
 
 fn one_line(text: Option<&str>) -> String {

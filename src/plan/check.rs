@@ -20,10 +20,11 @@ pub enum Feasibility {
 
 /// Why this model cannot learn this data with this loss; `None` if it can.
 pub(super) fn misfit(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-    match model {
+    let own = model.check().into_iter().next();
+    own.or_else(|| match model {
         ModelSpec::Mlp(_) => mlp(facts, loss),
         ModelSpec::DdpmUnet(spec) => unet(spec, facts, loss),
-    }
+    })
 }
 
 fn mlp(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
@@ -61,20 +62,7 @@ fn unet(
             loss.kind()
         ));
     }
-    if height % 4 != 0 || width % 4 != 0 {
-        return Some(format!(
-            "`ddpm-unet` halves images twice, {height}×{width} pixels are not divisible by 4"
-        ));
-    }
-    if spec.base_channels % spec.groups.max(1) != 0 {
-        return Some(format!(
-            "{} groups do not divide {} channels",
-            spec.groups, spec.base_channels
-        ));
-    }
-    let deepest = spec.base_channels * 4;
-    (deepest % spec.heads.max(1) != 0)
-        .then(|| format!("{} heads do not divide {deepest} channels", spec.heads))
+    spec.check_image(height, width)
 }
 
 /// Why this batch cannot be drawn; `None` if it can.

@@ -7,8 +7,8 @@ use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
 use crate::manifest::{Key, Manifest, Node, Table, Value};
 
 use super::assign;
-use super::axis_info::{AxisInfo, AxisKind};
-use super::matrix::{self, Matrix};
+use super::matrices;
+use super::matrix::Matrix;
 use super::resolve::{Written, absolute, read as read_section};
 use super::results_root::{namesakes, results_root};
 use super::world::World;
@@ -53,10 +53,10 @@ pub(super) fn read(
     unknown_sections(&root, mistakes);
     let name = name(&root, mistakes);
     let variants = variants(&root, mistakes);
-    let (mut matrices, places) = matrices(&root, mistakes, warnings);
-    let axes = union(&mut matrices);
-    unknown_variants(&matrices, &variants, mistakes);
-    names_twice(&matrices, &places, mistakes);
+    let (mut found, places) = matrices::read(&root, mistakes, warnings);
+    let axes = matrices::union(&mut found);
+    unknown_variants(&found, &variants, mistakes);
+    matrices::names_twice(&found, &places, mistakes);
     same_name(manifest, &root, &name, warnings);
     let folder = absolute(Path::new("."), manifest.folder());
     let results_name = options.results_name.as_deref().unwrap_or(&name);
@@ -83,7 +83,7 @@ pub(super) fn read(
             variants,
             folder,
         },
-        matrices,
+        matrices: found,
         count: 0,
         selection: None,
         world: world.clone(),
@@ -114,7 +114,7 @@ fn unknown_sections(root: &Table, mistakes: &mut Vec<Diagnostic>) {
                     .help("remove the section; `[matrix]` lists what to try"),
             ),
             _ if SECTIONS.contains(&name) || MORE.contains(&name) => {
-                expect_table(key, node, mistakes)
+                expect_table(key, node, mistakes);
             }
             _ => mistakes.push(unknown_section(key, node)),
         }
@@ -269,78 +269,6 @@ pub(super) fn json(node: &Node) -> serde_json::Value {
     }
 }
 
-fn matrices(
-    root: &Table,
-    mistakes: &mut Vec<Diagnostic>,
-    warnings: &mut Vec<Diagnostic>,
-) -> (Vec<Matrix>, Vec<Place>) {
-    let (Some((key, several)), one) = (root.entry("matrices"), root.entry("matrix")) else {
-        let matrix = root.get("matrix").filter(|node| node.as_table().is_some());
-        let matrix = matrix
-            .map(|node| matrix::read(node, mistakes, warnings))
-            .unwrap_or_default();
-        return (vec![matrix], vec![Place::default()]);
-    };
-    if let Some((one, _)) = one {
-        mistakes.push(
-            Diagnostic::error("a manifest has `[matrix]` or `[[matrices]]`, not both")
-                .at(key.place, "several matrices")
-                .context(one.place, "one matrix")
-                .help("give the one a `name` and make it one of `[[matrices]]`"),
-        );
-    }
-    let nodes = several.as_array().unwrap_or_default();
-    if nodes.is_empty() {
-        mistakes.push(
-            Diagnostic::error("`matrices` is a list of tables")
-                .at(key.place, "")
-                .help("write `[[matrices]]` with two brackets, once per matrix"),
-        );
-    }
-    let mut read = Vec::new();
-    let mut places = Vec::new();
-    for node in nodes {
-        let mut matrix = matrix::read(node, mistakes, warnings);
-        let named = node.as_table().and_then(|table| table.get("name"));
-        let name = named.and_then(Node::as_str).filter(|name| !name.is_empty());
-        if name.is_none() {
-            mistakes.push(
-                Diagnostic::error("one of several matrices needs a `name`")
-                    .at(
-                        named.map_or(node.place, |named| named.place),
-                        "a name in quotes is missing here",
-                    )
-                    .help("it is the first part of the cells' keys"),
-            );
-        }
-        matrix.name = Some(name.unwrap_or_default().to_owned());
-        places.push(named.map_or(node.place, |named| named.place));
-        read.push(matrix);
-    }
-    (read, places)
-}
-
-fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut Vec<Diagnostic>) {
-    let named = || {
-        matrices
-            .iter()
-            .zip(places)
-            .filter_map(|(matrix, place)| Some((matrix.name.as_ref()?, *place)))
-    };
-    for (index, (name, place)) in named().enumerate() {
-        let earlier = named()
-            .take(index)
-            .find(|(other, _)| *other == name && !name.is_empty());
-        if let Some((_, first)) = earlier {
-            mistakes.push(
-                Diagnostic::error(format!("two matrices are called `{name}`"))
-                    .at(place, "again")
-                    .context(first, "first here"),
-            );
-        }
-    }
-}
-
 fn unknown_variants(matrices: &[Matrix], variants: &Variants, mistakes: &mut Vec<Diagnostic>) {
     let axes = matrices
         .iter()
@@ -369,55 +297,6 @@ fn unknown_variants(matrices: &[Matrix], variants: &Variants, mistakes: &mut Vec
     }
 }
 
-/// The axes of all matrices, and for each matrix where its own stand among them.
-fn union(matrices: &mut [Matrix]) -> Vec<AxisInfo> {
-    let mut axes: Vec<AxisInfo> = Vec::new();
-    for axis in matrices.iter().flat_map(|matrix| &matrix.axes) {
-        let texts = axis.values.iter().map(|value| value.text.clone());
-        match axes.iter_mut().find(|known| known.path == axis.long()) {
-            Some(known) => {
-                let new: Vec<String> = texts.filter(|text| !known.values.contains(text)).collect();
-                known.values.extend(new);
-                known.kind = wider(known.kind, axis.kind);
-            }
-            None => axes.push(AxisInfo {
-                name: axis.name.clone(),
-                path: axis.long(),
-                kind: axis.kind,
-                values: texts.collect(),
-            }),
-        }
-    }
-    for matrix in matrices.iter_mut() {
-        let number = |info: &AxisInfo| matrix.axes.iter().position(|axis| axis.long() == info.path);
-        matrix.columns = axes.iter().map(number).collect();
-    }
-    let names: Vec<String> = matrices
-        .iter()
-        .filter_map(|matrix| matrix.name.clone())
-        .collect();
-    if !names.is_empty() {
-        axes.insert(
-            0,
-            AxisInfo {
-                name: "matrix".to_owned(),
-                path: "matrix".to_owned(),
-                kind: AxisKind::Category,
-                values: names,
-            },
-        );
-    }
-    axes
-}
-
-fn wider(one: AxisKind, other: AxisKind) -> AxisKind {
-    match (one, other) {
-        _ if one == other => one,
-        (AxisKind::Category, _) | (_, AxisKind::Category) => AxisKind::Category,
-        _ => AxisKind::Float,
-    }
-}
-
 fn same_name(manifest: &Manifest, root: &Table, name: &str, warnings: &mut Vec<Diagnostic>) {
     for other in namesakes(&manifest.path, name) {
         let place = root
@@ -432,10 +311,7 @@ fn same_name(manifest: &Manifest, root: &Table, name: &str, warnings: &mut Vec<D
 }
 
 fn with_overrides(manifest: &Manifest) -> String {
-    let lines: String = manifest
-        .sets
-        .iter()
-        .map(|set| format!("# --set {}\n", set.replace('\n', " ")))
-        .collect();
-    lines + &manifest.text
+    let one_line = |set: &String| format!("# --set {}\n", set.replace('\n', " "));
+    let comments: Vec<String> = manifest.sets.iter().map(one_line).collect();
+    comments.concat() + &manifest.text
 }

@@ -58,20 +58,16 @@ impl<T: Clone> Memo<T> {
     }
 
     /// Number of the combination that `choice` belongs to.
-    pub(super) fn combination(&self, choice: &[u32]) -> u64 {
+    fn combination(&self, choice: &[u32]) -> u64 {
         self.axes.iter().fold(0, |number, (axis, count)| {
             let value = choice.get(*axis).copied().unwrap_or(0);
             number.wrapping_mul(*count).wrapping_add(u64::from(value))
         })
     }
 
-    /// The value for `choice`, if it was made before.
-    pub(super) fn known(&mut self, choice: &[u32]) -> Option<T> {
-        let combination = self.combination(choice);
-        match &self.last {
-            Some((last, value)) if *last == combination => Some(value.clone()),
-            _ => self.known.get(&combination).cloned(),
-        }
+    /// As [`Self::get`], without the combination.
+    pub(super) fn value(&mut self, choice: &[u32], make: impl FnOnce() -> T) -> T {
+        self.get(choice, make).1
     }
 
     /// The value for `choice`, made when it is asked for first. Also says which combination it is.

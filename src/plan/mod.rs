@@ -6,24 +6,30 @@
 //! `check` for what types cannot say and `identity` for hashes.
 
 mod assign;
+mod axes;
 mod axis_info;
 mod cell;
 mod check;
-mod facts;
+mod filters;
 mod head;
 mod homes;
 mod identity;
 mod key;
+mod matrices;
 mod matrix;
 mod memo;
 mod only;
+mod pairing;
 mod planned;
 mod ranges;
+mod reader;
+mod references;
 mod resolve;
 mod results_root;
 mod rows;
 mod schema;
 mod settings;
+mod units;
 mod validate;
 mod world;
 
@@ -47,6 +53,9 @@ use matrix::Matrix;
 use only::Selection;
 use planned::Resolver;
 use resolve::Written;
+
+/// Combinations that a plan may have. More would take longer to list than anyone would wait.
+const LARGEST_PLAN: u64 = 100_000_000;
 
 /// How to plan.
 #[derive(Debug, Clone, Default)]
@@ -106,14 +115,20 @@ impl Plan {
         let mut plan = head::read(manifest, world, &options, &mut mistakes, &mut warnings);
         validate::sections(&plan, &mut mistakes);
         validate::cells(&plan, &mut mistakes);
-        validate::references(&plan, &mut mistakes, &mut warnings);
+        references::check(&plan, &mut mistakes, &mut warnings);
         if !mistakes.is_empty() {
             return Err(Failure::new(mistakes, manifest.sources.clone()));
+        }
+        let size = plan.matrices.iter().map(Matrix::product_size);
+        let size = size.fold(0, u64::saturating_add);
+        if size > LARGEST_PLAN {
+            let mistake = references::too_large(&plan, size);
+            return Err(Failure::new(vec![mistake], manifest.sources.clone()));
         }
         plan.count = plan.matrices.iter().map(Matrix::count).sum();
         if plan.count == 0 {
             return Err(Failure::new(
-                vec![validate::nothing_left(&plan)],
+                vec![references::nothing_left(&plan)],
                 manifest.sources.clone(),
             ));
         }

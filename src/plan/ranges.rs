@@ -3,11 +3,18 @@
 use crate::diag::Diagnostic;
 use crate::manifest::{Node, Value};
 
+/// Largest width of a layer or an image: products of a few of them still fit 64 bits.
+const LARGEST_SIZE: f64 = 1e6;
+
 /// What a number must be.
 #[derive(Debug, Clone, Copy)]
 enum Range {
     /// A whole number from 1.
     AtLeastOne,
+    /// A whole number from 1 that a machine can hold so many values of.
+    Size,
+    /// A whole number that a machine can hold so many values of.
+    Count,
     /// Larger than 0.
     Positive,
     /// 0 or more.
@@ -22,6 +29,8 @@ impl Range {
     fn holds(self, number: f64) -> bool {
         match self {
             Self::AtLeastOne => number >= 1.0,
+            Self::Size => (1.0..=LARGEST_SIZE).contains(&number),
+            Self::Count => (0.0..=LARGEST_SIZE).contains(&number),
             Self::Positive => number > 0.0 && number.is_finite(),
             Self::NotNegative => number >= 0.0 && number.is_finite(),
             Self::Fraction => (0.0..1.0).contains(&number),
@@ -32,6 +41,8 @@ impl Range {
     fn words(self) -> &'static str {
         match self {
             Self::AtLeastOne => "at least 1",
+            Self::Size => "from 1 to 1000000",
+            Self::Count => "from 0 to 1000000",
             Self::Positive => "larger than 0",
             Self::NotNegative => "0 or more",
             Self::Fraction => "at least 0 and less than 1",
@@ -71,21 +82,23 @@ const RANGES: &[(&str, &str, Range)] = &[
     ("limits", "max-loss", Range::Positive),
     ("cost", "core-hour", Range::NotNegative),
     ("cost", "gpu-hour", Range::NotNegative),
-    ("models", "hidden", Range::AtLeastOne),
-    ("models", "base-channels", Range::AtLeastOne),
-    ("models", "embed", Range::AtLeastOne),
-    ("models", "heads", Range::AtLeastOne),
-    ("models", "groups", Range::AtLeastOne),
+    ("models", "hidden", Range::Size),
+    ("models", "base-channels", Range::Size),
+    ("models", "embed", Range::Size),
+    ("models", "heads", Range::Size),
+    ("models", "groups", Range::Size),
+    ("models", "channel-multipliers", Range::Size),
+    ("models", "depth", Range::Count),
     ("models", "dropout", Range::Fraction),
     ("datasets", "samples", Range::AtLeastOne),
-    ("datasets", "size", Range::AtLeastOne),
+    ("datasets", "size", Range::Size),
     ("datasets", "validation", Range::Fraction),
     ("datasets", "test", Range::Fraction),
     ("datasets", "augment.flip", Range::Share),
     ("datasets", "augment.brightness", Range::Share),
     ("datasets", "augment.contrast", Range::Share),
     ("datasets", "augment.rotation", Range::NotNegative),
-    ("datasets", "generate.size", Range::AtLeastOne),
+    ("datasets", "generate.size", Range::Size),
     ("losses", "timesteps", Range::AtLeastOne),
     ("losses", "label-dropout", Range::Share),
 ];

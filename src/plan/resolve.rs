@@ -278,17 +278,6 @@ pub(super) fn read_where<T: DeserializeOwned>(
     Err(all)
 }
 
-/// Makes the dataset's paths absolute.
-pub(super) fn locate_dataset(mut dataset: DatasetSpec, folder: &Path) -> DatasetSpec {
-    match &mut dataset {
-        DatasetSpec::ImageFolder(spec) => spec.path = absolute(folder, &spec.path),
-        DatasetSpec::Mnist(spec) => spec.path = absolute(folder, &spec.path),
-        DatasetSpec::Csv(spec) => spec.path = absolute(folder, &spec.path),
-        DatasetSpec::Regression5d(_) | DatasetSpec::Digits(_) => {}
-    }
-    dataset
-}
-
 /// `path` seen from `folder`, absolute, without `.` and `..`.
 pub(super) fn absolute(folder: &Path, path: &Path) -> PathBuf {
     let joined = folder.join(path);

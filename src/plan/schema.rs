@@ -15,61 +15,7 @@ use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec
 /// The JSON Schema of a manifest (draft 7, which taplo reads), as indented text.
 pub fn manifest_schema() -> String {
     let mut generator = SchemaSettings::draft07().into_generator();
-    let mut properties = head();
-    add(
-        &mut properties,
-        "models",
-        named::<ModelSpec>(&mut generator, "Models by name."),
-    );
-    add(
-        &mut properties,
-        "datasets",
-        named::<DatasetSpec>(&mut generator, "Datasets by name."),
-    );
-    add(
-        &mut properties,
-        "losses",
-        named::<LossSpec>(
-            &mut generator,
-            "Losses by name; model and dataset decide where none is chosen.",
-        ),
-    );
-    add(
-        &mut properties,
-        "train",
-        section::<TrainSpec>(&mut generator),
-    );
-    add(
-        &mut properties,
-        "loader",
-        section::<LoaderSpec>(&mut generator),
-    );
-    add(
-        &mut properties,
-        "validation",
-        section::<ValidationSpec>(&mut generator),
-    );
-    add(
-        &mut properties,
-        "measure",
-        section::<MeasureSpec>(&mut generator),
-    );
-    add(
-        &mut properties,
-        "limits",
-        section::<LimitsSpec>(&mut generator),
-    );
-    add(
-        &mut properties,
-        "report",
-        section::<ReportSpec>(&mut generator),
-    );
-    add(
-        &mut properties,
-        "compare",
-        section::<CompareSpec>(&mut generator),
-    );
-    add(&mut properties, "cost", section::<CostSpec>(&mut generator));
+    let properties = properties(&mut generator);
     let mut definitions = Value::Object(generator.take_definitions(true));
     choose_in_train(&mut definitions);
     for part in ["OptimizerSpec", "ScheduleSpec"] {
@@ -87,6 +33,26 @@ pub fn manifest_schema() -> String {
         "definitions": definitions,
     });
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+/// Every key of the top level.
+fn properties(generator: &mut SchemaGenerator) -> Value {
+    let mut properties = head();
+    properties["models"] = named::<ModelSpec>(generator, "Models by name.");
+    properties["datasets"] = named::<DatasetSpec>(generator, "Datasets by name.");
+    properties["losses"] = named::<LossSpec>(
+        generator,
+        "Losses by name; model and dataset decide where none is chosen.",
+    );
+    properties["train"] = section::<TrainSpec>(generator);
+    properties["loader"] = section::<LoaderSpec>(generator);
+    properties["validation"] = section::<ValidationSpec>(generator);
+    properties["measure"] = section::<MeasureSpec>(generator);
+    properties["limits"] = section::<LimitsSpec>(generator);
+    properties["report"] = section::<ReportSpec>(generator);
+    properties["compare"] = section::<CompareSpec>(generator);
+    properties["cost"] = section::<CostSpec>(generator);
+    properties
 }
 
 fn head() -> Value {
@@ -133,10 +99,6 @@ fn matrix() -> Value {
         },
         "additionalProperties": { "type": ["array", "object"], "minItems": 1 }
     })
-}
-
-fn add(properties: &mut Value, name: &str, schema: Value) {
-    properties[name] = schema;
 }
 
 fn section<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {

@@ -36,7 +36,7 @@ impl Default for MeasureSpec {
 pub struct LimitsSpec {
     /// Seconds a run may take.
     pub time: Option<f64>,
-    /// Bytes of memory a run may take on the CPU (RLIMIT_DATA).
+    /// Bytes of memory a run may take on the CPU (`RLIMIT_DATA`).
     pub memory: Option<u64>,
     /// A training loss above this ends the run as diverged.
     pub max_loss: Option<f64>,

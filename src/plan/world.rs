@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec};
+use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, FingerprintCache};
 use crate::device::DeviceKind;
 
 type FactsOf = dyn Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync;
@@ -58,7 +58,16 @@ impl World {
 
     /// This machine and this build.
     pub fn here() -> Self {
-        Self::new(super::facts::facts, presence_here)
+        Self::remembering(Arc::default())
+    }
+
+    /// This machine and this build, with digests of files from earlier; new ones are added to them.
+    pub fn remembering(fingerprints: Arc<Mutex<FingerprintCache>>) -> Self {
+        let facts = move |dataset: &DatasetSpec, fraction: f64| {
+            let mut known = fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
+            dataset.facts(fraction, &mut known)
+        };
+        Self::new(facts, presence_here)
     }
 
     /// Facts of `dataset` with `validation_fraction` of its training rows kept for validation.

@@ -1,0 +1,208 @@
+//! Reads `[matrix]`: its axes and what is zipped.
+
+use std::collections::HashMap;
+
+use crate::diag::{Diagnostic, Place};
+use crate::manifest::{Key, Node, Table, Value};
+
+use super::axis_info::AxisKind;
+use super::homes::long_path;
+use super::key::value_text;
+use super::matrix::{Axis, Dimension, Matrix};
+use super::{assign, filters};
+
+/// Keys of a matrix that are not axes.
+const WORDS: [&str; 5] = ["name", "set", "zip", "include", "exclude"];
+
+/// Reads one matrix.
+pub(super) fn read(
+    node: &Node,
+    mistakes: &mut Vec<Diagnostic>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Matrix {
+    let Some(table) = node.as_table() else {
+        mistakes.push(
+            Diagnostic::error(format!("a matrix is a table, found {}", node.kind()))
+                .at(node.place, "")
+                .help("write `[matrix]` and under it one line per axis: `batch-size = [8, 16]`"),
+        );
+        return Matrix::default();
+    };
+    let mut matrix = Matrix {
+        set: table
+            .get("set")
+            .and_then(|set| expect_table(set, "set", mistakes))
+            .map(|set| assign::read(set, mistakes))
+            .unwrap_or_default(),
+        ..Matrix::default()
+    };
+    read_axes(&mut matrix, table, mistakes);
+    filters::read_includes(&mut matrix, table, mistakes);
+    for axis in &mut matrix.axes {
+        axis.sort();
+    }
+    matrix.sort_rows();
+    filters::read_excludes(&mut matrix, table, mistakes, warnings);
+    matrix.settle_includes();
+    matrix
+}
+
+fn expect_table<'a>(
+    node: &'a Node,
+    what: &str,
+    mistakes: &mut Vec<Diagnostic>,
+) -> Option<&'a Table> {
+    let table = node.as_table();
+    if table.is_none() {
+        mistakes.push(
+            Diagnostic::error(format!("`{what}` is a table, found {}", node.kind()))
+                .at(node.place, "expected a table"),
+        );
+    }
+    table
+}
+
+fn read_axes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>) {
+    for (key, node) in &table.entries {
+        match key.name.as_str() {
+            "zip" => read_zip(matrix, node, mistakes),
+            "name" if node.as_str().is_none() => mistakes.push(
+                Diagnostic::error(format!(
+                    "`name` of a matrix is a string, found {}",
+                    node.kind()
+                ))
+                .at(node.place, "expected a name in quotes")
+                .help("the experiment's `name` cannot be an axis"),
+            ),
+            word if WORDS.contains(&word) => {}
+            _ => flatten(key, node, &mut |name, place, node| {
+                let before = matrix.axes.len();
+                add_axis(matrix, name, place, node, mistakes);
+                if let Some(axis) = matrix.axes.get(before) {
+                    let rows = (0..axis.listed as u32).map(|value| vec![value]).collect();
+                    matrix.dimensions.push(Dimension {
+                        axes: vec![before],
+                        rows,
+                    });
+                }
+            }),
+        }
+    }
+}
+
+/// An axis written without quotes (`train.optimizer.lr = [...]`) is a table in a table; its path is the same.
+pub(super) fn flatten(key: &Key, node: &Node, visit: &mut impl FnMut(&str, Place, &Node)) {
+    match &node.value {
+        Value::Table(table) if !table.entries.is_empty() => {
+            for (below, child) in &table.entries {
+                let joined = Key {
+                    name: format!("{}.{}", key.name, below.name),
+                    place: if key.place.start <= below.place.start {
+                        key.place.to(below.place)
+                    } else {
+                        below.place
+                    },
+                };
+                flatten(&joined, child, visit);
+            }
+        }
+        _ => visit(&key.name, key.place, node),
+    }
+}
+
+fn read_zip(matrix: &mut Matrix, node: &Node, mistakes: &mut Vec<Diagnostic>) {
+    let Some(table) = expect_table(node, "matrix.zip", mistakes) else {
+        return;
+    };
+    let first = matrix.axes.len();
+    for (key, node) in &table.entries {
+        flatten(key, node, &mut |name, place, node| {
+            add_axis(matrix, name, place, node, mistakes);
+        });
+    }
+    let axes: Vec<usize> = (first..matrix.axes.len()).collect();
+    let zipped = matrix.axes.get(first..).unwrap_or_default();
+    let Some(length) = zipped.first().map(|axis| axis.listed) else {
+        return;
+    };
+    for axis in zipped.iter().filter(|axis| axis.listed != length) {
+        let count = |count| format!("{count} value{}", if count == 1 { "" } else { "s" });
+        mistakes.push(
+            Diagnostic::error("zipped axes must have the same number of values")
+                .at(axis.place, count(axis.listed))
+                .context(zipped.first().map_or(axis.place, |first| first.place), count(length))
+                .help("to combine every value with every other, move one axis out of `[matrix.zip]` into `[matrix]`"),
+        );
+    }
+    let rows = (0..length as u32)
+        .map(|value| vec![value; axes.len()])
+        .collect();
+    matrix.dimensions.push(Dimension { axes, rows });
+}
+
+fn add_axis(
+    matrix: &mut Matrix,
+    name: &str,
+    place: Place,
+    node: &Node,
+    mistakes: &mut Vec<Diagnostic>,
+) {
+    let path = match long_path(name, place) {
+        Ok(path) => path,
+        Err(mistake) => return mistakes.push(mistake),
+    };
+    let Some(nodes) = node.as_array() else {
+        mistakes.push(
+            Diagnostic::error(format!(
+                "axis `{name}` needs a list of values, found {}",
+                node.kind()
+            ))
+            .at(node.place, "expected a list")
+            .help(format!(
+                "for a single value write `{name} = [{}]`",
+                value_text(node)
+            )),
+        );
+        return;
+    };
+    if nodes.is_empty() {
+        mistakes.push(
+            Diagnostic::error(format!("axis `{name}` has no values"))
+                .at(node.place, "the list is empty")
+                .help("an axis without values leaves no cell; give it one value or remove it"),
+        );
+        return;
+    }
+    let mut axis = Axis {
+        name: name.to_owned(),
+        place,
+        path,
+        values: Vec::new(),
+        listed: 0,
+        ranks: Vec::new(),
+        kind: AxisKind::Category,
+    };
+    if let Some(other) = matrix.axes.iter().find(|other| other.long() == axis.long()) {
+        mistakes.push(
+            Diagnostic::error(format!("`{}` is an axis twice", axis.long()))
+                .at(place, "the same setting again")
+                .context(other.place, "first here"),
+        );
+        return;
+    }
+    let mut seen: HashMap<String, Place> = HashMap::new();
+    for node in nodes {
+        let text = value_text(node);
+        if let Some(first) = seen.insert(text.clone(), node.place) {
+            mistakes.push(
+                Diagnostic::error(format!("axis `{name}` has the value `{text}` twice"))
+                    .at(node.place, "again")
+                    .context(first, "first here"),
+            );
+            continue;
+        }
+        axis.push(node.clone(), text);
+    }
+    axis.listed = axis.values.len();
+    matrix.axes.push(axis);
+}

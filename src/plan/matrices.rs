@@ -1,0 +1,131 @@
+//! `[matrix]` or `[[matrices]]`, and the axes of all of them together.
+
+use crate::diag::{Diagnostic, Place};
+use crate::manifest::{Node, Table};
+
+use super::axes;
+use super::axis_info::{AxisInfo, AxisKind};
+use super::matrix::Matrix;
+
+/// Reads every matrix; a manifest without one has one without axes. With each, where its name stands.
+pub(super) fn read(
+    root: &Table,
+    mistakes: &mut Vec<Diagnostic>,
+    warnings: &mut Vec<Diagnostic>,
+) -> (Vec<Matrix>, Vec<Place>) {
+    let (Some((key, several)), one) = (root.entry("matrices"), root.entry("matrix")) else {
+        let matrix = root.get("matrix").filter(|node| node.as_table().is_some());
+        let matrix = matrix
+            .map(|node| axes::read(node, mistakes, warnings))
+            .unwrap_or_default();
+        return (vec![matrix], vec![Place::default()]);
+    };
+    if let Some((one, _)) = one {
+        mistakes.push(
+            Diagnostic::error("a manifest has `[matrix]` or `[[matrices]]`, not both")
+                .at(key.place, "several matrices")
+                .context(one.place, "one matrix")
+                .help("give the one a `name` and make it one of `[[matrices]]`"),
+        );
+    }
+    let nodes = several.as_array().unwrap_or_default();
+    if nodes.is_empty() {
+        mistakes.push(
+            Diagnostic::error("`matrices` is a list of tables")
+                .at(key.place, "")
+                .help("write `[[matrices]]` with two brackets, once per matrix"),
+        );
+    }
+    let mut read = Vec::new();
+    let mut places = Vec::new();
+    for node in nodes {
+        let mut matrix = axes::read(node, mistakes, warnings);
+        let named = node.as_table().and_then(|table| table.get("name"));
+        let name = named.and_then(Node::as_str).filter(|name| !name.is_empty());
+        if name.is_none() {
+            mistakes.push(
+                Diagnostic::error("one of several matrices needs a `name`")
+                    .at(
+                        named.map_or(node.place, |named| named.place),
+                        "a name in quotes is missing here",
+                    )
+                    .help("it is the first part of the cells' keys"),
+            );
+        }
+        matrix.name = Some(name.unwrap_or_default().to_owned());
+        places.push(named.map_or(node.place, |named| named.place));
+        read.push(matrix);
+    }
+    (read, places)
+}
+
+/// Finds names that two matrices have.
+pub(super) fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut Vec<Diagnostic>) {
+    let named = || {
+        matrices
+            .iter()
+            .zip(places)
+            .filter_map(|(matrix, place)| Some((matrix.name.as_ref()?, *place)))
+    };
+    for (index, (name, place)) in named().enumerate() {
+        let earlier = named()
+            .take(index)
+            .find(|(other, _)| *other == name && !name.is_empty());
+        if let Some((_, first)) = earlier {
+            mistakes.push(
+                Diagnostic::error(format!("two matrices are called `{name}`"))
+                    .at(place, "again")
+                    .context(first, "first here"),
+            );
+        }
+    }
+}
+
+/// The axes of all matrices, and for each matrix where its own stand among them.
+pub(super) fn union(matrices: &mut [Matrix]) -> Vec<AxisInfo> {
+    let mut axes: Vec<AxisInfo> = Vec::new();
+    for axis in matrices.iter().flat_map(|matrix| &matrix.axes) {
+        let texts = axis.values.iter().map(|value| value.text.clone());
+        match axes.iter_mut().find(|known| known.path == axis.long()) {
+            Some(known) => {
+                let new: Vec<String> = texts.filter(|text| !known.values.contains(text)).collect();
+                known.values.extend(new);
+                known.kind = wider(known.kind, axis.kind);
+            }
+            None => axes.push(AxisInfo {
+                name: axis.name.clone(),
+                path: axis.long(),
+                kind: axis.kind,
+                values: texts.collect(),
+            }),
+        }
+    }
+    for matrix in matrices.iter_mut() {
+        let number = |info: &AxisInfo| matrix.axes.iter().position(|axis| axis.long() == info.path);
+        matrix.columns = axes.iter().map(number).collect();
+    }
+    let names: Vec<String> = matrices
+        .iter()
+        .filter_map(|matrix| matrix.name.clone())
+        .collect();
+    if !names.is_empty() {
+        axes.insert(
+            0,
+            AxisInfo {
+                name: "matrix".to_owned(),
+                path: "matrix".to_owned(),
+                kind: AxisKind::Category,
+                values: names,
+            },
+        );
+    }
+    axes
+}
+
+fn wider(one: AxisKind, other: AxisKind) -> AxisKind {
+    match (one, other) {
+        _ if one == other => one,
+        (AxisKind::Category, _) | (_, AxisKind::Category) => AxisKind::Category,
+        _ => AxisKind::Float,
+    }
+}

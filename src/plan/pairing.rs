@@ -1,0 +1,115 @@
+//! What a cell's data are, and what goes with them: facts, signatures, misfits.
+
+use std::sync::Arc;
+
+use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
+use crate::losses::LossSpec;
+use crate::models::ModelSpec;
+
+use super::cell::ValidationSpec;
+use super::check;
+use super::identity::{combine, digest, digest_without};
+use super::memo::Part;
+use super::world::{Unknown, World};
+
+/// A dataset of a cell with what is known of it.
+#[derive(Debug, Clone)]
+pub(super) struct Data {
+    /// The facts; all zero where they are unknown.
+    pub(super) facts: Arc<DatasetFacts>,
+    /// Digest over settings and content.
+    pub(super) digest: Arc<str>,
+    /// Why the facts are not known.
+    pub(super) unknown: Option<Unknown>,
+}
+
+/// What depends on model, dataset, loss and validation together.
+#[derive(Debug, Clone)]
+pub(super) struct Pairing {
+    /// Why they do not fit.
+    pub(super) misfit: Option<Arc<str>>,
+    /// Task signature.
+    pub(super) task: Arc<str>,
+    /// Work signature.
+    pub(super) work: Arc<str>,
+}
+
+impl Data {
+    /// Asks the world about a dataset.
+    pub(super) fn of(world: &World, dataset: &DatasetSpec, validation: &ValidationSpec) -> Self {
+        let (facts, unknown) = match world.facts(dataset, validation.fraction) {
+            Ok(facts) => (facts, None),
+            Err(unknown) => (Arc::new(no_facts()), Some(unknown)),
+        };
+        // Where the content is known, how to generate it adds nothing.
+        let digest = match &facts.fingerprint {
+            Some(content) => {
+                let settings = digest_without(dataset, &["path", "generate"]);
+                combine([
+                    ("settings", settings.as_str()),
+                    ("content", content.as_str()),
+                ])
+            }
+            None => digest_without(dataset, &["path"]),
+        };
+        Self {
+            facts,
+            digest: digest.into(),
+            unknown,
+        }
+    }
+}
+
+fn no_facts() -> DatasetFacts {
+    DatasetFacts {
+        samples: 0,
+        train_samples: 0,
+        validation_samples: 0,
+        test_samples: 0,
+        features: Features::Vector { len: 0 },
+        target: Target::Values { len: 0 },
+        fingerprint: None,
+    }
+}
+
+impl Pairing {
+    /// Signs the work of a model on data with a loss.
+    pub(super) fn of(model: &Part<ModelSpec>, loss: &Part<LossSpec>, data: &Data) -> Self {
+        let facts = &data.facts;
+        let target = digest(&facts.target);
+        let (train, validation, test) = (
+            facts.train_samples,
+            facts.validation_samples,
+            facts.test_samples,
+        );
+        let samples = format!("{train}/{validation}/{test}");
+        let task = combine([
+            (
+                "content",
+                facts.fingerprint.as_deref().unwrap_or(&data.digest),
+            ),
+            ("samples", samples.as_str()),
+            ("target", target.as_str()),
+            ("quality", quality(&loss.value)),
+        ]);
+        let work = combine([
+            ("task", task.as_str()),
+            ("loss", &*loss.digest),
+            ("model", &*model.digest),
+        ]);
+        Self {
+            misfit: check::misfit(&model.value, facts, &loss.value).map(Into::into),
+            task: task.into(),
+            work: work.into(),
+        }
+    }
+}
+
+/// The metric that ranks cells of one task.
+fn quality(loss: &LossSpec) -> &'static str {
+    match loss {
+        LossSpec::Mse(_) => "mse",
+        LossSpec::CrossEntropy(_) => "accuracy",
+        LossSpec::NoiseMse(_) => "noise-mse",
+    }
+}

@@ -1,0 +1,167 @@
+//! [`Reader`]: one unit of one cell, from the manifest's text to its type.
+
+use serde::de::DeserializeOwned;
+
+use crate::datasets::DatasetSpec;
+use crate::diag::{Diagnostic, list};
+use crate::loader::LoaderSpec;
+use crate::losses::LossSpec;
+use crate::manifest::{Key, Node, Table};
+use crate::models::ModelSpec;
+use crate::optim::{OptimizerSpec, ScheduleSpec};
+
+use super::Plan;
+use super::assign::Assignment;
+use super::cell::{TrainSpec, ValidationSpec};
+use super::homes::Unit;
+use super::matrix::{Axis, Matrix};
+use super::resolve::{absolute, plural};
+use super::settings::{LimitsSpec, MeasureSpec};
+
+/// A typed section, or what is wrong with it.
+pub(super) type Read<T> = Result<T, Vec<Diagnostic>>;
+
+/// Reads units of the cells of one matrix.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) matrix: &'a Matrix,
+}
+
+impl<'a> Reader<'a> {
+    /// Axes of the matrix that change one of `units`.
+    pub(super) fn axes_of(self, units: &[Unit]) -> Vec<usize> {
+        let is_touched = |path: &[Key]| Unit::of(path).is_some_and(|unit| units.contains(&unit));
+        let mut overrides = self.plan.written.variants.values().flatten();
+        let by_variant = overrides.any(|assignment| is_touched(&assignment.path));
+        let touches = |axis: &Axis| {
+            if axis.path.len() == 1 {
+                by_variant
+            } else {
+                is_touched(&axis.path)
+            }
+        };
+        let axes = self.matrix.axes.iter().enumerate();
+        axes.filter(|(_, axis)| touches(axis))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// What is wrong with one unit of a cell.
+    pub(super) fn mistakes(self, unit: Unit, choice: &[u32]) -> Vec<Diagnostic> {
+        let errors = match unit {
+            Unit::Model => self.model(choice).err(),
+            Unit::Dataset => self.dataset(choice).err(),
+            Unit::Loss => self.loss(choice).and_then(Result::err),
+            Unit::Train => self.train(choice).err(),
+            Unit::Optimizer => self.optimizer(choice).err(),
+            Unit::Schedule => self.schedule(choice).err(),
+            Unit::Loader => self.plain::<LoaderSpec>("loader", choice).err(),
+            Unit::Validation => self.plain::<ValidationSpec>("validation", choice).err(),
+            Unit::Measure => self.plain::<MeasureSpec>("measure", choice).err(),
+            Unit::Limits => self.plain::<LimitsSpec>("limits", choice).err(),
+        };
+        errors.unwrap_or_default()
+    }
+
+    /// The model and its name.
+    pub(super) fn model(self, choice: &[u32]) -> Read<(String, ModelSpec)> {
+        self.named("model", &ModelSpec::KINDS, choice)
+    }
+
+    /// The dataset and its name, its paths absolute.
+    pub(super) fn dataset(self, choice: &[u32]) -> Read<(String, DatasetSpec)> {
+        let folder = &self.plan.written.folder;
+        let read = self.named("dataset", &DatasetSpec::KINDS, choice);
+        read.map(|(name, mut dataset): (String, DatasetSpec)| {
+            dataset.resolve_paths(folder);
+            (name, dataset)
+        })
+    }
+
+    /// The loss that the cell names and its name, if it names one.
+    pub(super) fn loss(self, choice: &[u32]) -> Option<Read<(String, LossSpec)>> {
+        let written = &self.plan.written;
+        let chosen = match written.chosen("loss", self.assignments(choice))? {
+            Ok(chosen) => chosen,
+            Err(mistake) => return Some(Err(vec![mistake])),
+        };
+        let read = written.named("loss", &chosen, &LossSpec::KINDS, self.assignments(choice));
+        Some(read.map(|value| (chosen.name, value)))
+    }
+
+    /// `[train]` without the units that stand in it, its path absolute.
+    pub(super) fn train(self, choice: &[u32]) -> Read<TrainSpec> {
+        let written = &self.plan.written;
+        let mut train: TrainSpec = written.train(self.assignments(choice))?;
+        train.init_from = train.init_from.map(|path| absolute(&written.folder, &path));
+        Ok(train)
+    }
+
+    pub(super) fn optimizer(self, choice: &[u32]) -> Read<OptimizerSpec> {
+        let assignments = self.assignments(choice);
+        self.plan
+            .written
+            .train_part("optimizer", "adam", assignments)
+    }
+
+    pub(super) fn schedule(self, choice: &[u32]) -> Read<ScheduleSpec> {
+        let assignments = self.assignments(choice);
+        self.plan
+            .written
+            .train_part("schedule", "constant", assignments)
+    }
+
+    /// A section that is one table.
+    pub(super) fn plain<T: DeserializeOwned>(self, name: &str, choice: &[u32]) -> Read<T> {
+        self.plan.written.plain(name, self.assignments(choice))
+    }
+
+    fn assignments<'b>(self, choice: &'b [u32]) -> impl Iterator<Item = &'b Assignment> + Clone
+    where
+        'a: 'b,
+    {
+        self.plan.written.assignments(self.matrix, choice)
+    }
+
+    fn named<T: DeserializeOwned>(
+        self,
+        what: &str,
+        kinds: &[&str],
+        choice: &[u32],
+    ) -> Read<(String, T)> {
+        let written = &self.plan.written;
+        let chosen = match written.chosen(what, self.assignments(choice)) {
+            Some(chosen) => chosen.map_err(|mistake| vec![mistake])?,
+            None => return Err(vec![self.nothing_chosen(what, kinds)]),
+        };
+        let value = written.named(what, &chosen, kinds, self.assignments(choice))?;
+        Ok((chosen.name, value))
+    }
+
+    fn nothing_chosen(self, what: &str, kinds: &[&str]) -> Diagnostic {
+        let section = plural(what);
+        let table = self
+            .plan
+            .written
+            .root
+            .get(&section)
+            .and_then(Node::as_table);
+        let names: Vec<&str> = table.into_iter().flat_map(Table::names).collect();
+        if names.is_empty() {
+            let kind = kinds.first().copied().unwrap_or_default();
+            return Diagnostic::error(format!("the manifest has no {what}"))
+                .help(format!(
+                    "add one: `[{section}.NAME]` with `kind = \"{kind}\"`"
+                ))
+                .help(format!("`fieldtrial list {section}` shows every kind"));
+        }
+        let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+        let (shown, quoted) = (list(names.iter().copied()), quoted.join(", "));
+        Diagnostic::error(format!("no {what} is chosen"))
+            .help(format!(
+                "there are {shown}: add `{what} = [{quoted}]` to `[matrix]`"
+            ))
+            .help(format!("or set `{what}` in `[train]`"))
+    }
+}

@@ -1,0 +1,243 @@
+//! Names that sections use of each other, and sections that nobody uses.
+
+use std::collections::BTreeSet;
+
+use crate::diag::{Diagnostic, did_you_mean, list};
+use crate::manifest::{Key, Node, Table};
+
+use super::Plan;
+use super::key::value_text;
+use super::matrix::Matrix;
+use super::validate::tries;
+
+/// Checks names that other sections use, and finds sections that nobody uses.
+pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut Vec<Diagnostic>) {
+    for (section, what) in [
+        ("models", "model"),
+        ("datasets", "dataset"),
+        ("losses", "loss"),
+    ] {
+        unused(plan, section, what, warnings);
+    }
+    unused_variants(plan, warnings);
+    baseline(plan, mistakes);
+    treatment(plan, mistakes);
+    matrix_paths(plan, mistakes);
+    set_twice(plan, mistakes);
+}
+
+fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>) {
+    let table = plan.written.root.get(section).and_then(Node::as_table);
+    let mut used: BTreeSet<String> = BTreeSet::new();
+    for matrix in &plan.matrices {
+        let axes = axes_choosing(plan, matrix, what);
+        for choice in tries(matrix, &axes) {
+            let assignments = plan.written.assignments(matrix, &choice);
+            if let Some(Ok(chosen)) = plan.written.chosen(what, assignments) {
+                used.insert(chosen.name);
+            }
+        }
+    }
+    for (key, _) in table.into_iter().flat_map(|table| &table.entries) {
+        if !used.contains(&key.name) {
+            warnings.push(
+                Diagnostic::warning(format!("{what} `{}` is never used", key.name))
+                    .at(key.place, format!("no cell has this {what}"))
+                    .help(format!(
+                        "add it to the axis `{what}` of `[matrix]`, or set `{what}` in `[train]`"
+                    )),
+            );
+        }
+    }
+}
+
+fn axes_choosing(plan: &Plan, matrix: &Matrix, what: &str) -> Vec<usize> {
+    let is_choice =
+        |path: &[Key]| matches!(path, [train, key] if train.name == "train" && key.name == what);
+    let by_variant = plan
+        .written
+        .variants
+        .values()
+        .flatten()
+        .any(|one| is_choice(&one.path));
+    let axes = matrix.axes.iter().enumerate();
+    axes.filter(|(_, axis)| is_choice(&axis.path) || axis.path.len() == 1 && by_variant)
+        .map(|(index, _)| index)
+        .collect()
+}
+
+fn unused_variants(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
+    let axes = plan
+        .matrices
+        .iter()
+        .flat_map(|matrix| &matrix.axes)
+        .filter(|axis| axis.path.len() == 1);
+    let used: BTreeSet<&str> = axes
+        .flat_map(|axis| &axis.values)
+        .map(|value| value.text.as_str())
+        .collect();
+    let table = plan.written.root.get("variants").and_then(Node::as_table);
+    for (key, _) in table.into_iter().flat_map(|table| &table.entries) {
+        if !used.contains(key.name.as_str()) {
+            warnings.push(
+                Diagnostic::warning(format!("variant `{}` is never used", key.name))
+                    .at(key.place, "no cell has this variant")
+                    .help(format!("add `variant = [\"{}\"]` to `[matrix]`", key.name)),
+            );
+        }
+    }
+}
+
+fn baseline(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    let report = plan.written.root.get("report").and_then(Node::as_table);
+    let table = report
+        .and_then(|report| report.get("baseline"))
+        .and_then(Node::as_table);
+    for (key, node) in table.into_iter().flat_map(|table| &table.entries) {
+        let Some(axis) = plan
+            .axes
+            .iter()
+            .find(|axis| axis.name == key.name || axis.path == key.name)
+        else {
+            let names = || plan.axes.iter().map(|axis| axis.name.as_str());
+            mistakes.push(
+                Diagnostic::error(format!(
+                    "`report.baseline` names `{}`, which is no axis",
+                    key.name
+                ))
+                .at(key.place, "not an axis")
+                .maybe_help(did_you_mean(&key.name, names()))
+                .help(format!("the axes are {}", list(names()))),
+            );
+            continue;
+        };
+        let text = value_text(node);
+        if !axis.values.contains(&text) {
+            let values = || axis.values.iter().map(String::as_str);
+            mistakes.push(
+                Diagnostic::error(format!(
+                    "`report.baseline`: axis `{}` has no value `{text}`",
+                    axis.name
+                ))
+                .at(node.place, "not a value of the axis")
+                .maybe_help(did_you_mean(&text, values()))
+                .help(format!("its values are {}", list(values()))),
+            );
+        }
+    }
+}
+
+fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    let compare = plan.written.root.get("compare").and_then(Node::as_table);
+    let Some(node) = compare.and_then(|compare| compare.get("treatment")) else {
+        return;
+    };
+    let names = || plan.axes.iter().map(|axis| axis.name.as_str());
+    if let Some(name) = node.as_str()
+        && !plan
+            .axes
+            .iter()
+            .any(|axis| axis.name == name || axis.path == name)
+    {
+        mistakes.push(
+            Diagnostic::error(format!(
+                "`compare.treatment` names `{name}`, which is no axis"
+            ))
+            .at(node.place, "not an axis")
+            .maybe_help(did_you_mean(name, names()))
+            .help(format!("the axes are {}", list(names()))),
+        );
+    }
+}
+
+/// What to say when a matrix has more combinations than anyone can run.
+pub(super) fn too_large(plan: &Plan, size: u64) -> Diagnostic {
+    let entry = plan
+        .written
+        .root
+        .entry("matrix")
+        .or(plan.written.root.entry("matrices"));
+    let place = entry.map(|(key, _)| key.place).unwrap_or_default();
+    Diagnostic::error("the matrix has too many cells")
+        .at(place, format!("{size} combinations"))
+        .help(format!("a plan has at most {}", super::LARGEST_PLAN))
+}
+
+/// What to say when `exclude` takes every cell out.
+pub(super) fn nothing_left(plan: &Plan) -> Diagnostic {
+    let matrix = plan.written.root.get("matrix").and_then(Node::as_table);
+    let exclude = matrix.and_then(|matrix| matrix.get("exclude"));
+    let place = exclude.and_then(|node| Some(node.as_array()?.first()?.place));
+    Diagnostic::error("`exclude` leaves no cell")
+        .at(place.unwrap_or_default(), "this takes out all that is left")
+        .help("every combination of axis values is excluded")
+}
+
+/// A variant and an axis of one matrix that set the same: which one counts is nothing to guess.
+fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    let names = |path: &[Key]| path.iter().map(|key| key.name.clone()).collect::<Vec<_>>();
+    for matrix in &plan.matrices {
+        let chosen = matrix
+            .axes
+            .iter()
+            .filter(|axis| axis.path.len() == 1)
+            .flat_map(|axis| &axis.values);
+        let variants = chosen.filter_map(|value| plan.written.variants.get_key_value(&value.text));
+        for (name, one) in variants.flat_map(|(name, set)| set.iter().map(move |one| (name, one))) {
+            let axis = matrix
+                .axes
+                .iter()
+                .find(|axis| names(&axis.path) == names(&one.path));
+            let (Some(axis), Some(key)) = (axis, one.path.first()) else {
+                continue;
+            };
+            mistakes.push(
+                Diagnostic::error(format!(
+                    "variant `{name}` and an axis both set `{}`",
+                    axis.long()
+                ))
+                .at(key.place, "set by the variant")
+                .context(axis.place, "set by the axis")
+                .help("leave one of them out"),
+            );
+        }
+    }
+}
+
+/// A path into a named thing that is not there (`models.unte.base-channels`).
+fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    let axes = plan
+        .matrices
+        .iter()
+        .flat_map(|matrix| &matrix.axes)
+        .map(|axis| axis.path.as_slice());
+    let set = plan.matrices.iter().flat_map(|matrix| &matrix.set);
+    let others = set
+        .chain(plan.written.variants.values().flatten())
+        .map(|one| one.path.as_slice());
+    for path in axes.chain(others) {
+        let [section, rest @ ..] = path else { continue };
+        let is_named = super::homes::NAMED.contains(&section.name.as_str());
+        let Some(name) = rest.first().filter(|_| is_named) else {
+            continue;
+        };
+        let table = plan
+            .written
+            .root
+            .get(&section.name)
+            .and_then(Node::as_table);
+        let names: Vec<&str> = table.into_iter().flat_map(Table::names).collect();
+        if !names.contains(&name.name.as_str()) {
+            mistakes.push(
+                Diagnostic::error(format!("there is no `[{}.{}]`", section.name, name.name))
+                    .at(name.place, "this path leads nowhere")
+                    .maybe_help(did_you_mean(&name.name, names.iter().copied()))
+                    .help(format!(
+                        "`{}` has {}",
+                        section.name,
+                        list(names.iter().copied())
+                    )),
+            );
+        }
+    }
+}

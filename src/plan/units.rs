@@ -1,0 +1,274 @@
+//! [`Units`]: the units of cells, resolved once per combination of values.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::datasets::{DatasetSpec, DigitsSpec};
+use crate::loader::LoaderSpec;
+use crate::losses::{LossSpec, MseSpec};
+use crate::models::{MlpSpec, ModelSpec};
+use crate::optim::{OptimizerSpec, ScheduleSpec};
+
+use super::cell::{TrainSpec, ValidationSpec};
+use super::homes::Unit;
+use super::identity::{combine, digest, digest_without};
+use super::memo::{Memo, Part};
+use super::pairing::{Data, Pairing};
+use super::reader::{Read, Reader};
+use super::resolve::default_loss;
+use super::settings::{LimitsSpec, MeasureSpec};
+use super::world::World;
+
+/// The memory of resolved units.
+#[derive(Debug)]
+pub(super) struct Units<'a> {
+    reader: Reader<'a>,
+    model: Memo<Part<ModelSpec>>,
+    dataset: Memo<Part<DatasetSpec>>,
+    loss: Memo<Part<LossSpec>>,
+    train: Memo<Part<TrainSpec>>,
+    optimizer: Memo<Part<OptimizerSpec>>,
+    schedule: Memo<Part<ScheduleSpec>>,
+    loader: Memo<Part<LoaderSpec>>,
+    validation: Memo<Part<ValidationSpec>>,
+    measure: Memo<Part<MeasureSpec>>,
+    limits: Memo<Part<LimitsSpec>>,
+    data: Memo<Data>,
+    pairing: Memo<Pairing>,
+    /// The last whole `[train]`, by the combinations of its three units.
+    whole_train: Option<([u64; 3], Arc<TrainSpec>)>,
+}
+
+/// All units of one cell.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    pub(super) model: Part<ModelSpec>,
+    pub(super) dataset: Part<DatasetSpec>,
+    pub(super) loss: Part<LossSpec>,
+    pub(super) train: Arc<TrainSpec>,
+    pub(super) loader: Part<LoaderSpec>,
+    pub(super) validation: Part<ValidationSpec>,
+    pub(super) measure: Part<MeasureSpec>,
+    pub(super) limits: Part<LimitsSpec>,
+    pub(super) data: Data,
+    pub(super) pairing: Pairing,
+    /// Names and digests of the parts of the cell hash.
+    pub(super) hash_parts: Vec<(&'static str, Arc<str>)>,
+    /// Why one of them could not be resolved.
+    pub(super) problem: Option<Arc<str>>,
+}
+
+/// `[train]` with the digests of its three units.
+struct Train {
+    whole: Arc<TrainSpec>,
+    digests: [Arc<str>; 3],
+    problem: Option<Arc<str>>,
+}
+
+impl<'a> Units<'a> {
+    pub(super) fn new(reader: Reader<'a>) -> Self {
+        fn memo<T: Clone>(reader: Reader<'_>, units: &[Unit]) -> Memo<T> {
+            Memo::new(reader.matrix, &reader.axes_of(units))
+        }
+        Self {
+            reader,
+            model: memo(reader, &[Unit::Model]),
+            dataset: memo(reader, &[Unit::Dataset]),
+            loss: memo(reader, &[Unit::Loss, Unit::Model, Unit::Dataset]),
+            train: memo(reader, &[Unit::Train]),
+            optimizer: memo(reader, &[Unit::Optimizer]),
+            schedule: memo(reader, &[Unit::Schedule]),
+            loader: memo(reader, &[Unit::Loader]),
+            validation: memo(reader, &[Unit::Validation]),
+            measure: memo(reader, &[Unit::Measure]),
+            limits: memo(reader, &[Unit::Limits]),
+            data: memo(reader, &[Unit::Dataset, Unit::Validation]),
+            pairing: memo(
+                reader,
+                &[Unit::Model, Unit::Dataset, Unit::Loss, Unit::Validation],
+            ),
+            whole_train: None,
+        }
+    }
+
+    /// Resolves the cell that takes the values `choice`.
+    pub(super) fn resolve(&mut self, choice: &[u32]) -> Resolved {
+        let reader = self.reader;
+        let model = self.model.value(choice, || model(reader, choice));
+        let dataset = self.dataset.value(choice, || dataset(reader, choice));
+        let loss = self.loss.value(choice, || {
+            loss(reader, choice, &model.value, &dataset.value)
+        });
+        let train = self.train(choice);
+        let loader = self
+            .loader
+            .value(choice, || plain("loader", reader, choice, digest));
+        let validation = self
+            .validation
+            .value(choice, || plain("validation", reader, choice, digest));
+        let measure = self.measure.value(choice, || {
+            plain("measure", reader, choice, |_| String::new())
+        });
+        let limits = self
+            .limits
+            .value(choice, || plain("limits", reader, choice, limits_digest));
+        let world = &reader.plan.world;
+        let data = self.data.value(choice, || {
+            Data::of(world, &dataset.value, &validation.value)
+        });
+        let pairing = self
+            .pairing
+            .value(choice, || Pairing::of(&model, &loss, &data));
+        let problems = [
+            &model.problem,
+            &dataset.problem,
+            &loss.problem,
+            &train.problem,
+            &loader.problem,
+        ];
+        let more = [&validation.problem, &measure.problem, &limits.problem];
+        let problem = problems.into_iter().chain(more).flatten().next().cloned();
+        let [rest, optimizer, schedule] = train.digests;
+        Resolved {
+            hash_parts: vec![
+                ("model", Arc::clone(&model.digest)),
+                ("dataset", Arc::clone(&data.digest)),
+                ("loss", Arc::clone(&loss.digest)),
+                ("train", rest),
+                ("train.optimizer", optimizer),
+                ("train.schedule", schedule),
+                ("loader", Arc::clone(&loader.digest)),
+                ("validation", Arc::clone(&validation.digest)),
+                ("limits", Arc::clone(&limits.digest)),
+            ],
+            problem,
+            model,
+            dataset,
+            loss,
+            train: train.whole,
+            loader,
+            validation,
+            measure,
+            limits,
+            data,
+            pairing,
+        }
+    }
+
+    fn train(&mut self, choice: &[u32]) -> Train {
+        let reader = self.reader;
+        let (rest_number, rest) = self.train.get(choice, || {
+            part(reader.train(choice), TrainSpec::default, rest_digest)
+        });
+        let (optimizer_number, optimizer) = self.optimizer.get(choice, || {
+            part(reader.optimizer(choice), OptimizerSpec::default, digest)
+        });
+        let (schedule_number, schedule) = self.schedule.get(choice, || {
+            part(reader.schedule(choice), ScheduleSpec::default, digest)
+        });
+        let numbers = [rest_number, optimizer_number, schedule_number];
+        let known = self
+            .whole_train
+            .as_ref()
+            .filter(|(known, _)| *known == numbers);
+        let assemble = || {
+            Arc::new(TrainSpec {
+                optimizer: OptimizerSpec::clone(&optimizer.value),
+                schedule: ScheduleSpec::clone(&schedule.value),
+                ..TrainSpec::clone(&rest.value)
+            })
+        };
+        let whole = known.map_or_else(assemble, |(_, train)| Arc::clone(train));
+        self.whole_train = Some((numbers, Arc::clone(&whole)));
+        Train {
+            whole,
+            digests: [rest.digest, optimizer.digest, schedule.digest],
+            problem: rest.problem.or(optimizer.problem).or(schedule.problem),
+        }
+    }
+}
+
+fn model(reader: Reader<'_>, choice: &[u32]) -> Part<ModelSpec> {
+    named(reader.model(choice), || ModelSpec::Mlp(MlpSpec::default()))
+}
+
+fn dataset(reader: Reader<'_>, choice: &[u32]) -> Part<DatasetSpec> {
+    named(reader.dataset(choice), || {
+        DatasetSpec::Digits(DigitsSpec::default())
+    })
+}
+
+fn loss(
+    reader: Reader<'_>,
+    choice: &[u32],
+    model: &ModelSpec,
+    dataset: &DatasetSpec,
+) -> Part<LossSpec> {
+    let read = reader.loss(choice).unwrap_or_else(|| {
+        let loss = default_loss(model, dataset);
+        Ok((loss.kind().to_owned(), loss))
+    });
+    named(read, || LossSpec::Mse(MseSpec::default()))
+}
+
+fn plain<T: DeserializeOwned + Default>(
+    name: &str,
+    reader: Reader<'_>,
+    choice: &[u32],
+    digest: impl FnOnce(&T) -> String,
+) -> Part<T> {
+    part(reader.plain(name, choice), T::default, digest)
+}
+
+/// A unit, or its stand-in with what is wrong with it.
+fn part<T>(
+    read: Read<T>,
+    stand_in: impl FnOnce() -> T,
+    digest: impl FnOnce(&T) -> String,
+) -> Part<T> {
+    let (value, problem) = match read {
+        Ok(value) => (value, None),
+        Err(mistakes) => (
+            stand_in(),
+            mistakes
+                .first()
+                .map(|mistake| mistake.title.as_str().into()),
+        ),
+    };
+    Part {
+        name: "".into(),
+        digest: digest(&value).into(),
+        value: Arc::new(value),
+        problem,
+    }
+}
+
+fn named<T: Serialize>(read: Read<(String, T)>, stand_in: impl FnOnce() -> T) -> Part<T> {
+    let (name, read) = match read {
+        Ok((name, value)) => (name, Ok(value)),
+        Err(mistakes) => (String::new(), Err(mistakes)),
+    };
+    Part {
+        name: name.into(),
+        ..part(read, stand_in, digest)
+    }
+}
+
+/// Digest of `[train]` without its own units; the content of initial weights stands for their path.
+fn rest_digest(train: &TrainSpec) -> String {
+    let own = digest_without(train, &["optimizer", "schedule", "init-from"]);
+    match &train.init_from {
+        None => own,
+        Some(path) => {
+            let content = World::file_digest(path).unwrap_or_else(|| "absent".to_owned());
+            combine([("train", own.as_str()), ("init-from", content.as_str())])
+        }
+    }
+}
+
+/// Limits of time and memory decide whether a run ends, not what it computes.
+fn limits_digest(limits: &LimitsSpec) -> String {
+    digest_without(limits, &["time", "memory"])
+}
