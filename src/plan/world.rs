@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, FingerprintCache};
 use crate::device::DeviceKind;
+use crate::ops::{DeviceJob, Kernels, run_on};
 
 type FactsOf = dyn Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync;
 type PresenceOf = dyn Fn(DeviceKind) -> Result<(), String> + Send + Sync;
@@ -21,6 +22,7 @@ struct Inner {
     presence: Box<PresenceOf>,
     /// Facts by dataset and validation share: a fingerprint of a folder reads every file.
     known: Mutex<HashMap<String, Facts>>,
+    devices: Mutex<HashMap<DeviceKind, Result<(), String>>>,
 }
 
 /// Facts of a dataset, or why there are none.
@@ -52,6 +54,7 @@ impl World {
                 facts: Box::new(facts),
                 presence: Box::new(presence),
                 known: Mutex::default(),
+                devices: Mutex::default(),
             }),
         }
     }
@@ -87,9 +90,12 @@ impl World {
         known.entry(name).or_insert_with(ask).clone()
     }
 
-    /// Whether `device` is here, or why not.
+    /// Whether `device` is here, or why not. A device is opened once.
     pub(super) fn presence(&self, device: DeviceKind) -> Result<(), String> {
-        (self.inner.presence)(device)
+        let devices = &self.inner.devices;
+        let mut devices = devices.lock().unwrap_or_else(PoisonError::into_inner);
+        let ask = || (self.inner.presence)(device);
+        devices.entry(device).or_insert_with(ask).clone()
     }
 
     /// Digest over the bytes of a file; `None` where it cannot be read.
@@ -101,14 +107,15 @@ impl World {
     }
 }
 
+/// Opening is what tells; nothing is done on the device.
+struct Open;
+
+impl DeviceJob for Open {
+    type Output = ();
+
+    fn run<D: Kernels>(self, _: D) {}
+}
+
 fn presence_here(device: DeviceKind) -> Result<(), String> {
-    match device {
-        DeviceKind::Cpu => Ok(()),
-        #[cfg(not(feature = "cuda"))]
-        DeviceKind::Cuda(_) => Err("this build has no CUDA".to_owned()),
-        #[cfg(feature = "cuda")]
-        DeviceKind::Cuda(ordinal) => <dfdx::tensor::Cuda as crate::device::Backend>::open(ordinal)
-            .map(|_| ())
-            .map_err(|error| error.to_string()),
-    }
+    run_on(device, Open).map_err(|error| error.to_string())
 }
