@@ -10,7 +10,7 @@ use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{Findings, check};
 use super::sections::headline::{Headline, headlines};
 use super::sections::plots::Plots;
-use super::sections::ranking::{Ranking, rankings};
+use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::{cells, compute, loader, memory, method, phases, quality, speed};
 use super::table::Table;
 use super::view::View;
@@ -44,6 +44,8 @@ pub struct Report {
     pub cells: Table,
     /// One ranking per task.
     pub rankings: Vec<Ranking>,
+    /// Why cells stand in no ranking; `None` where all of them do.
+    pub unranked: Option<String>,
     /// Throughput, step, epoch, training and start-up times.
     pub speed: Table,
     /// Shares of the phases of a step, with residual and sum.
@@ -104,6 +106,7 @@ impl Report {
             headlines: headlines(view),
             cells: cells::table(view),
             rankings: rankings(view),
+            unranked: unranked(view),
             speed: speed::table(view),
             phases: phases::table(view),
             loader: loader::table(view),

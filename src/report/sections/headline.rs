@@ -29,18 +29,23 @@ pub(crate) fn headlines(view: &View<'_>) -> Vec<Headline> {
     let several = groups.len() > 1;
     let mut headlines = Vec::new();
     for (index, cells) in groups.iter().take(4).enumerate() {
+        if several && cells.len() == 1 {
+            // A cell that is a task of its own is neither the fastest nor the best of anything.
+            headlines.extend(fastest(view, cells, "Throughput"));
+            continue;
+        }
         let suffix = if several {
             format!(", task {}", index + 1)
         } else {
             String::new()
         };
-        headlines.extend(fastest(view, cells, &suffix));
+        headlines.extend(fastest(view, cells, &format!("Highest throughput{suffix}")));
         headlines.extend(lowest_loss(view, cells, &suffix));
     }
     headlines
 }
 
-fn fastest(view: &View<'_>, cells: &[&Cell<'_>], suffix: &str) -> Option<Headline> {
+fn fastest(view: &View<'_>, cells: &[&Cell<'_>], title: &str) -> Option<Headline> {
     let order = fastest_first(cells);
     let (cell, number) = order.first()?.clone();
     let mut remarks = Vec::new();
@@ -70,7 +75,7 @@ fn fastest(view: &View<'_>, cells: &[&Cell<'_>], suffix: &str) -> Option<Headlin
         remarks.push(format!("its interval overlaps with that of {shown}{more}"));
     }
     Some(Headline {
-        title: format!("Highest throughput{suffix}"),
+        title: title.to_owned(),
         number,
         cell: view.name(cell, None),
         remarks,

@@ -20,18 +20,38 @@ pub struct Ranking {
     pub baseline: Option<String>,
 }
 
-/// One ranking per task signature, in plan order.
+/// One ranking per task signature with more than one cell, in plan order.
 pub(crate) fn rankings(view: &View<'_>) -> Vec<Ranking> {
     let groups = tasks(view);
     let several = groups.len() > 1;
     groups
         .iter()
         .enumerate()
+        .filter(|(_, cells)| !(several && cells.len() == 1))
         .map(|(index, cells)| {
             let number = several.then_some(index + 1);
             ranking(view, cells, number)
         })
         .collect()
+}
+
+/// Why cells stand in no ranking; `None` where all of them do.
+pub(crate) fn unranked(view: &View<'_>) -> Option<String> {
+    let groups = tasks(view);
+    let alone = groups.iter().filter(|cells| cells.len() == 1).count();
+    let because = "they differ in the dataset, its samples or its target, so that times and \
+                   qualities of one say nothing about another";
+    match alone {
+        _ if groups.len() < 2 => None,
+        0 => None,
+        all if all == groups.len() => Some(format!(
+            "No ranking: each of the {all} cells is a task of its own ({because})."
+        )),
+        1 => Some("One cell is a task of its own and stands in no ranking.".to_owned()),
+        some => Some(format!(
+            "{some} cells are tasks of their own and stand in no ranking ({because})."
+        )),
+    }
 }
 
 /// The cells of each task, in plan order.
