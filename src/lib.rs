@@ -39,3 +39,8 @@ pub mod execute;
 pub mod progress;
 pub mod record;
 pub mod train;
+pub mod verify;
+
+pub mod report;
+
+pub mod cli;

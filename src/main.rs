@@ -1,4 +1,13 @@
-//! The program.
-fn main() {
-    println!("{:?}", pulp::Arch::new());
+//! The program `fieldtrial`.
+
+use std::process::ExitCode;
+
+use fieldtrial::cli;
+
+fn main() -> ExitCode {
+    // The panic's own message has been printed; what is left is to say whose fault it is.
+    std::panic::catch_unwind(cli::run).unwrap_or_else(|_| {
+        eprintln!("error: this is a bug in fieldtrial, please report it with the lines above");
+        ExitCode::from(cli::exit_code::BUG)
+    })
 }

@@ -1,1 +1,114 @@
-//! (room doc)
+//! The command line: one file per command, and the only place with clap.
+//!
+//! Results go to standard output, everything else to standard error. [`run`] is the program; [`exit_code`] says how it
+//! ends.
+
+pub mod exit_code;
+
+mod completions;
+mod list;
+mod plan;
+mod run;
+mod run_plan;
+mod schema;
+mod verify;
+mod worker;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::diag::Failure;
+
+/// Declarative training experiments: TOML manifests in, CSV files that diff well and honest reports out.
+#[derive(Debug, Parser)]
+#[command(name = "fieldtrial", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  fieldtrial run experiments/quickstart.toml
+  fieldtrial plan experiments/ddpm.toml
+  fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
+  fieldtrial list models
+
+Exit codes: 0 good · 1 a cell failed, or a regression · 2 a mistake in the input, or no cell can run ·
+3 not comparable · 4 nothing to compare · 70 a bug of ours · 130 interrupted";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::RunArguments),
+    Plan(plan::PlanArguments),
+    List(list::ListArguments),
+    Schema(schema::SchemaArguments),
+    Verify(verify::VerifyArguments),
+    Completions(completions::CompletionsArguments),
+    /// Does one run that its parent tells it on standard input
+    #[command(hide = true)]
+    Worker,
+}
+
+/// Why a command could not do what it was asked to.
+#[derive(Debug)]
+enum Problem {
+    /// The user's mistake.
+    Mistake(Failure),
+    /// A stream or file that cannot be written.
+    Output(io::Error),
+    /// Our bug, in a sentence.
+    Bug(String),
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        Self::Mistake(failure)
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// What a command ends with.
+type Outcome = Result<u8, Problem>;
+
+/// Runs the program.
+pub fn run() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Worker => worker::worker(),
+        Command::Plan(arguments) => plan::plan(&arguments),
+        Command::List(arguments) => list::list(&arguments),
+        Command::Schema(arguments) => schema::schema(&arguments),
+        Command::Verify(arguments) => verify::verify(&arguments),
+        Command::Completions(arguments) => completions::completions(&arguments),
+    };
+    ExitCode::from(code(outcome))
+}
+
+fn code(outcome: Outcome) -> u8 {
+    match outcome {
+        Ok(code) => code,
+        Err(Problem::Mistake(failure)) => {
+            eprint!("{}", failure.render(Failure::is_stderr_coloured()));
+            exit_code::MISTAKE
+        }
+        // `fieldtrial plan … | head` is no mistake.
+        Err(Problem::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit_code::GOOD,
+        Err(Problem::Output(error)) => {
+            eprintln!("error: cannot write: {error}");
+            exit_code::MISTAKE
+        }
+        Err(Problem::Bug(sentence)) => {
+            eprintln!("error: {sentence}");
+            eprintln!("error: this is a bug in fieldtrial, please report it with the lines above");
+            exit_code::BUG
+        }
+    }
+}

@@ -18,6 +18,8 @@ use crate::event::{Event, FailedStatus, Order, PANIC_MARK, PROTOCOL_VERSION};
 use crate::plan::CellSpec;
 use crate::train;
 
+use super::{Outcome, exit_code};
+
 /// Shortest time between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -25,7 +27,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 const ORPHANED: i32 = 1;
 
 /// Reads the order, trains, tells. How the run ended is in the events, not in the exit code.
-pub(super) fn worker() -> io::Result<()> {
+pub(super) fn worker() -> Outcome {
     os::keep_freed_memory();
     let mut events = EventWriter::new(os::take_stdout()?);
     panic::set_hook(Box::new(tell_panic));
@@ -39,12 +41,13 @@ pub(super) fn worker() -> io::Result<()> {
         }
         Err(reason) => events.refuse(reason),
     }
-    Ok(())
+    Ok(exit_code::GOOD)
 }
 
 /// Reads the version by itself first: an order of another version may look different in all else.
 fn read_order(line: &str) -> Result<Order<CellSpec>, String> {
-    let order: Value = serde_json::from_str(line).map_err(|e| format!("cannot read its order: {e}"))?;
+    let order: Value =
+        serde_json::from_str(line).map_err(|e| format!("cannot read its order: {e}"))?;
     let version = &order["protocol"];
     if *version != PROTOCOL_VERSION {
         return Err(format!(
@@ -101,7 +104,10 @@ impl<W: Write> EventWriter<W> {
 
     fn write(&mut self, event: &Event) {
         if matches!(event, Event::Progress { .. }) {
-            if self.last_progress.is_some_and(|last| last.elapsed() < PROGRESS_EVERY) {
+            if self
+                .last_progress
+                .is_some_and(|last| last.elapsed() < PROGRESS_EVERY)
+            {
                 return;
             }
             self.last_progress = Some(Instant::now());
@@ -138,7 +144,10 @@ mod tests {
     #[test]
     fn an_order_of_another_version_is_refused_before_its_cell_is_read() {
         let refused = read_order(r#"{"protocol": 99, "cell": "?"}"#).unwrap_err();
-        assert_eq!(refused, "its order has protocol version 99, this worker has 1");
+        assert_eq!(
+            refused,
+            "its order has protocol version 99, this worker has 1"
+        );
         assert!(read_order("nonsense").is_err());
     }
 

@@ -76,6 +76,9 @@ impl StopReason {
                 "interrupted: ending {}; what is finished is kept (Ctrl-C again ends at once)",
                 count(running, "run")
             ),
+            Self::Failures { limit } if running == 0 => {
+                format!("stopping after {}", count(limit, "failed run"))
+            }
             Self::Failures { limit } => format!(
                 "stopping after {}; {} under way will finish",
                 count(limit, "failed run"),

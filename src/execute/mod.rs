@@ -4,6 +4,7 @@
 //! (`outcome`). It knows no progress bar and no file: whoever calls [`run`] hands in a closure that sees every event.
 //! What has to run at all is `resume`'s answer, from the plan and what the store holds.
 
+mod estimate;
 mod order;
 mod outcome;
 mod pipes;
@@ -12,6 +13,7 @@ mod schedule;
 mod scripted;
 mod worker;
 
+pub use estimate::{Estimate, estimate};
 pub use order::in_block_order;
 pub use resume::{Decision, Why, Wish, decide};
 pub use schedule::{Options, Sink, Summary, run};

@@ -57,7 +57,7 @@ impl fmt::Display for Why {
             Self::Code(parts) => write!(f, "code: {}", parts.join(", ")),
             Self::Limits(status) => write!(f, "limits changed: was {status}"),
             Self::NumericClass(was) => write!(f, "numeric class: was {was}"),
-            Self::Times(parts) => write!(f, "measured with another {}", parts.join(", ")),
+            Self::Times(parts) => write!(f, "timed with other {}", parts.join(", ")),
         }
     }
 }

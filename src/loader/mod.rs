@@ -209,4 +209,6 @@ impl Drop for Loader {
 }
 
 #[cfg(test)]
+mod image_tests;
+#[cfg(test)]
 mod tests;

@@ -69,7 +69,7 @@ impl Dataset for Fake {
         if self.broken == Some(row) {
             return Err(DatasetError::Mismatch(format!("row {row} is broken")));
         }
-        let noise = augmentation.map_or(0.0, |rng| rng.r#gen::<f32>());
+        let noise = augmentation.map_or(0.0, Rng::r#gen::<f32>);
         sample.features.fill(row as f32 + noise);
         *sample.label = self.labels[row as usize];
         Ok(())
@@ -149,7 +149,7 @@ fn weighted_sampling_draws_classes_alike() {
         .into_iter()
         .flat_map(|batch| batch.labels)
         .collect();
-    let share = labels.iter().sum::<u32>() as f64 / labels.len() as f64;
+    let share = f64::from(labels.iter().sum::<u32>()) / labels.len() as f64;
     assert!((share - 0.5).abs() < 0.02, "{share}");
 }
 

@@ -45,6 +45,15 @@ pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
             let accepted: Vec<&str> = also.chain(accepted).copied().collect();
             unknown_key(mistake, name, &path, &accepted)
         }
+        Complaint::UnknownWord { word, accepted }
+            if mistake.path.last().is_some_and(|key| key == "kind") =>
+        {
+            let of = path.strip_suffix(".kind").unwrap_or(&path);
+            Diagnostic::error(format!("unknown kind `{word}` in `[{of}]`"))
+                .at(mistake.place, "no kind of this name")
+                .maybe_help(did_you_mean(word, accepted.iter().copied()))
+                .help(format!("the kinds are {}", list(accepted.iter().copied())))
+        }
         Complaint::UnknownWord { word, accepted } => {
             Diagnostic::error(format!("`{path}` cannot be `{word}`"))
                 .at(mistake.place, "not one of the accepted words")

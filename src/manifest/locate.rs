@@ -112,8 +112,10 @@ fn narrow<T: DeserializeOwned>(
         if T::deserialize(&*probe).err().as_ref() != Some(complaint) {
             continue;
         }
+        // A required key is missing as soon as `kind` says that it is required; the table itself is at fault.
+        let is_own = matches!(complaint, Complaint::Missing { .. }) && is_leaf(&whole, kept);
         return match &whole.value {
-            _ if kept == 0 => {
+            _ if kept == 0 || is_own => {
                 *descend(probe, path)? = whole;
                 None
             }
@@ -127,6 +129,13 @@ fn narrow<T: DeserializeOwned>(
     }
     *descend(probe, path)? = whole;
     None
+}
+
+/// Whether the last of the first `kept` entries holds nothing that could miss a key.
+fn is_leaf(whole: &Node, kept: usize) -> bool {
+    let table = whole.as_table();
+    let entry = table.and_then(|table| table.entries.get(order(table, kept.checked_sub(1)?)));
+    entry.is_none_or(|(_, node)| node.as_table().is_none() && node.as_array().is_none())
 }
 
 /// Position of the entry that is read `nth`: `kind` before all others.

@@ -97,29 +97,33 @@ impl Node {
 
     /// Puts `node` at `path` below this node, making tables on the way; what stood there is replaced.
     ///
-    /// A value on the way that is no table stays, and `false` comes back.
-    pub fn put(&mut self, path: &[Key], node: Node) -> bool {
+    /// A value on the way that is no table is replaced by one: the section's type then says that it expected none.
+    pub fn put(&mut self, path: &[Key], node: Self) {
         let Some((key, rest)) = path.split_first() else {
             *self = node;
-            return true;
+            return;
         };
+        if self.as_table().is_none() {
+            self.value = Value::Table(Table::default());
+            self.place = key.place;
+        }
         let Some(table) = self.as_table_mut() else {
-            return false;
+            return;
         };
         if rest.is_empty() {
             table.set(key.clone(), node);
-            return true;
+            return;
         }
         if table.get(&key.name).is_none() {
-            let empty = Node {
+            let empty = Self {
                 value: Value::Table(Table::default()),
                 place: key.place,
             };
             table.set(key.clone(), empty);
         }
-        table
-            .get_mut(&key.name)
-            .is_some_and(|child| child.put(rest, node))
+        if let Some(child) = table.get_mut(&key.name) {
+            child.put(rest, node);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) const SOURCE: &str = "--set";
 /// that is a bare word is a string (`train.device=cuda`).
 ///
 /// # Errors
-/// A text that is no `path=value`, or a path that leads through something that is no table.
+/// A text that is no `path=value`, or whose value is no TOML.
 pub(super) fn apply(root: &mut Node, text: &str, source: usize) -> Result<(), Vec<Diagnostic>> {
     let whole = Place::new(source, &(0..text.len()));
     let Some(equals) = equals_sign(text) else {
@@ -26,17 +26,25 @@ pub(super) fn apply(root: &mut Node, text: &str, source: usize) -> Result<(), Ve
     };
     let path = keys(text, equals, source)?;
     let node = value(text, equals, source)?;
-    if root.put(&path, node) {
-        Ok(())
-    } else {
-        let written = text.get(..equals).unwrap_or_default().trim();
-        Err(vec![
-            Diagnostic::error(format!(
-                "`{written}` leads through a value that is no table"
-            ))
-            .at(Place::new(source, &(0..equals)), "")
-            .help("an axis is written with quotes: `--set 'matrix.\"train.optimizer.lr\"=[1e-3]'`"),
-        ])
+    root.put(&as_axis(path), node);
+    Ok(())
+}
+
+/// An axis is one key of `[matrix]`, however it is written: `matrix.train.optimizer.lr` is `matrix."train.optimizer.lr"`.
+fn as_axis(path: Vec<Key>) -> Vec<Key> {
+    let words = ["zip", "set", "include", "exclude"];
+    match path.as_slice() {
+        [matrix, first, .., last]
+            if matrix.name == "matrix" && !words.contains(&first.name.as_str()) =>
+        {
+            let names: Vec<&str> = path.iter().skip(1).map(|key| key.name.as_str()).collect();
+            let joined = Key {
+                name: names.join("."),
+                place: first.place.to(last.place),
+            };
+            vec![matrix.clone(), joined]
+        }
+        _ => path,
     }
 }
 

@@ -13,6 +13,7 @@ use super::node::{Key, Node, Table, Value};
 /// Every syntax error of the text.
 pub(super) fn parse(text: &str, source: usize) -> Result<Node, Vec<Diagnostic>> {
     let (document, errors) = DeTable::parse_recoverable(text);
+    let errors = first_of_each_line(errors, text);
     let mut mistakes: Vec<Diagnostic> = errors
         .iter()
         .map(|error| syntax(error, text, source))
@@ -26,10 +27,36 @@ pub(super) fn parse(text: &str, source: usize) -> Result<Node, Vec<Diagnostic>> 
     }
 }
 
+/// toml's messages that need the grammar to be understood, and what they mean to a user.
+const MESSAGES: [(&str, &str); 6] = [
+    (
+        "string values must be quoted, expected literal string",
+        "expected a value; a text stands in quotes",
+    ),
+    (
+        "unclosed table, expected `]`",
+        "the `]` of the section is missing",
+    ),
+    (
+        "unclosed array, expected `]`",
+        "the `]` of the list is missing",
+    ),
+    ("extra `=`, expected nothing", "one `=` too many"),
+    (
+        "unexpected key or value, expected newline, `#`",
+        "expected the end of the line",
+    ),
+    (
+        "invalid basic string, expected `\"`",
+        "the closing `\"` is missing",
+    ),
+];
+
 fn syntax(error: &toml::de::Error, text: &str, source: usize) -> Diagnostic {
     let span = error.span().unwrap_or(text.len()..text.len());
     let message = error.message().trim();
-    let title = match message {
+    let known = MESSAGES.iter().find(|(theirs, _)| *theirs == message);
+    let title = match known.map_or(message, |(_, ours)| ours) {
         "" => "the text is not TOML".to_owned(),
         message if message.starts_with("duplicate key") => {
             let name = text.get(span.clone()).unwrap_or_default();
@@ -38,6 +65,25 @@ fn syntax(error: &toml::de::Error, text: &str, source: usize) -> Diagnostic {
         message => format!("broken TOML: {message}"),
     };
     Diagnostic::error(title).at(Place::new(source, &span), "")
+}
+
+/// The first error of every line: what follows on a broken line is seldom meant.
+fn first_of_each_line(errors: Vec<toml::de::Error>, text: &str) -> Vec<toml::de::Error> {
+    let line = |error: &toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start);
+        text.bytes()
+            .take(start)
+            .filter(|byte| *byte == b'\n')
+            .count()
+    };
+    let mut lines = Vec::new();
+    let mut is_first = |error: &toml::de::Error| {
+        let line = line(error);
+        let is_new = !lines.contains(&line);
+        lines.push(line);
+        is_new
+    };
+    errors.into_iter().filter(|error| is_first(error)).collect()
 }
 
 fn node(value: &Spanned<DeValue<'_>>, source: usize, mistakes: &mut Vec<Diagnostic>) -> Node {

@@ -135,3 +135,112 @@ impl<D: Backend> Module<D> for Mlp<D> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dfdx::tensor::Cpu;
+
+    use super::*;
+    use crate::layers::checkpoint;
+    use crate::models::reference::{init, loss_and_gradients, norm};
+
+    #[test]
+    fn the_paper_size_has_the_paper_count() {
+        assert_eq!(MlpSpec::default().parameter_count(5, 1), 8_769);
+    }
+
+    #[test]
+    fn without_hidden_layers_it_is_linear() {
+        let spec = MlpSpec {
+            depth: 0,
+            ..MlpSpec::default()
+        };
+        assert_eq!(spec.parameter_count(5, 2), 12);
+    }
+
+    #[test]
+    fn no_hidden_units_are_a_mistake() {
+        let spec = MlpSpec {
+            hidden: 0,
+            ..MlpSpec::default()
+        };
+        assert_eq!(spec.check(), ["`hidden` must be at least 1"]);
+    }
+
+    /// ```python
+    /// m = nn.Sequential(nn.Linear(2, 3), act(), nn.Linear(3, 3), act(), nn.Linear(3, 1))
+    /// for k, p in enumerate(m.parameters()):
+    ///     p.data = torch.sin(torch.arange(p.numel(), dtype=torch.float64) * .37 + k).float().reshape(p.shape)
+    /// y = m(torch.tensor([[.5, -1.], [2., .3]])); loss = (y ** 2).mean(); loss.backward()
+    /// print(loss, m[0].weight.grad.norm(), m[2].bias.grad)
+    /// ```
+    fn check(activation: MlpActivation, y: [f64; 2], weight_norm: f64, bias: [f32; 3]) {
+        let device = Cpu::default();
+        let spec = MlpSpec {
+            hidden: 3,
+            depth: 2,
+            activation,
+        };
+        let mut model = spec.build(&mut init(&device), 2, 1).unwrap();
+        let mut tensors = checkpoint::snapshot(&device, &mut model).unwrap();
+        for (k, tensor) in tensors.iter_mut().enumerate() {
+            for (index, value) in tensor.values.iter_mut().enumerate() {
+                *value = (index as f64 * 0.37 + k as f64).sin() as f32;
+            }
+        }
+        checkpoint::restore(&device, &mut model, &tensors).unwrap();
+        let x = Var::constant(&device, vec![0.5, -1.0, 2.0, 0.3], [2, 2]).unwrap();
+        let zeros = Var::constant(&device, vec![0.0; 2], [2, 1]).unwrap();
+        let (loss, gradients) = loss_and_gradients(&device, &mut model, &zeros, |model, pass| {
+            model.forward(pass, &x)
+        });
+        let expected = f64::midpoint(y[0] * y[0], y[1] * y[1]);
+        assert!(
+            (loss / expected - 1.0).abs() < 1e-5,
+            "{loss} instead of {expected}"
+        );
+        let found = norm(&gradients["layers.0.weight"]);
+        assert!(
+            (found / weight_norm - 1.0).abs() < 1e-4,
+            "{found} instead of {weight_norm}"
+        );
+        for (found, expected) in gradients["layers.2.bias"].iter().zip(bias) {
+            assert!(
+                (found - expected).abs() < 1e-5 * expected.abs().max(0.1),
+                "{found} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn all_activations_give_the_loss_and_gradients_of_pytorch() {
+        let silu = [3.389_795, -0.081_077_26, -0.046_739_72];
+        check(
+            MlpActivation::Silu,
+            [-0.864_683_27, -3.536_275_9],
+            7.465_192,
+            silu,
+        );
+        let relu = [4.411_345, 0.0, 0.0];
+        check(
+            MlpActivation::Relu,
+            [-1.772_822_9, -4.056_103_2],
+            8.260_844,
+            relu,
+        );
+        let tanh = [0.008_951_105, 0.002_683_071, 0.004_182_152];
+        check(
+            MlpActivation::Tanh,
+            [-0.048_306_167, 0.093_349_457],
+            0.018_849_49,
+            tanh,
+        );
+        let gelu = [3.871_885, 0.087_900_86, -0.149_120_6];
+        check(
+            MlpActivation::Gelu,
+            [-1.166_024_3, -3.934_999_2],
+            8.137_519,
+            gelu,
+        );
+    }
+}

@@ -47,10 +47,7 @@ pub(super) fn overlay<'a>(
     mine.sort_by_key(|assignment| assignment.path.len());
     for assignment in mine {
         let below = assignment.path.get(prefix.len()..).unwrap_or_default();
-        if !node.put(below, assignment.node.clone()) {
-            // What stands in the way is no table: the section's own type reports it.
-            continue;
-        }
+        node.put(below, assignment.node.clone());
     }
     node
 }

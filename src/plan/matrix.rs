@@ -134,6 +134,14 @@ fn read_axes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>)
     for (key, node) in &table.entries {
         match key.name.as_str() {
             "zip" => read_zip(matrix, node, mistakes),
+            "name" if node.as_str().is_none() => mistakes.push(
+                Diagnostic::error(format!(
+                    "`name` of a matrix is a string, found {}",
+                    node.kind()
+                ))
+                .at(node.place, "expected a name in quotes")
+                .help("the experiment's `name` cannot be an axis"),
+            ),
             word if WORDS.contains(&word) => {}
             _ => flatten(key, node, &mut |name, place, node| {
                 let before = matrix.axes.len();

@@ -22,6 +22,7 @@ mod ranges;
 mod resolve;
 mod results_root;
 mod rows;
+mod schema;
 mod settings;
 mod validate;
 mod world;
@@ -32,13 +33,14 @@ pub use check::Feasibility;
 pub use only::Only;
 pub use planned::PlannedCell;
 pub use results_root::{namesakes, results_root};
+pub use schema::manifest_schema;
 pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
 pub use world::{Facts, Unknown, World};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::diag::{Diagnostic, Failure};
+use crate::diag::Failure;
 use crate::manifest::Manifest;
 
 use matrix::Matrix;
@@ -110,8 +112,10 @@ impl Plan {
         }
         plan.count = plan.matrices.iter().map(Matrix::count).sum();
         if plan.count == 0 {
-            let empty = Diagnostic::error("the matrix has no cells: `exclude` leaves nothing");
-            return Err(Failure::new(vec![empty], manifest.sources.clone()));
+            return Err(Failure::new(
+                vec![validate::nothing_left(&plan)],
+                manifest.sources.clone(),
+            ));
         }
         plan.measure = plan
             .written

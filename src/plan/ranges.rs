@@ -92,19 +92,40 @@ const RANGES: &[(&str, &str, Range)] = &[
 
 /// Every number of the section that is out of its range.
 pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> {
-    RANGES
-        .iter()
-        .filter(|(name, ..)| *name == section)
-        .flat_map(|(_, path, range)| {
-            let found = path
-                .split('.')
-                .try_fold(node, |node, key| node.as_table()?.get(key));
-            found
-                .into_iter()
-                .flat_map(numbers)
-                .filter_map(move |(node, number)| {
-                    (!range.holds(number)).then(|| outside(shown, path, *range, node, number))
-                })
+    let rules = RANGES.iter().filter(|(name, ..)| *name == section);
+    let outside = rules.flat_map(|(_, path, range)| {
+        let found = path
+            .split('.')
+            .try_fold(node, |node, key| node.as_table()?.get(key));
+        let numbers = found.into_iter().flat_map(numbers);
+        numbers
+            .filter(|(_, number)| !range.holds(*number))
+            .map(move |(node, number)| outside(shown, path, *range, node, number))
+    });
+    let seeds = (section == "measure").then(|| seeds(node));
+    outside.chain(seeds.into_iter().flatten()).collect()
+}
+
+/// `measure.seeds` names at least one seed, each once.
+fn seeds(node: &Node) -> Vec<Diagnostic> {
+    let list = node.as_table().and_then(|table| table.get("seeds"));
+    let Some((list, seeds)) = list.and_then(|list| Some((list, list.as_array()?))) else {
+        return Vec::new();
+    };
+    if seeds.is_empty() {
+        return vec![
+            Diagnostic::error("`measure.seeds` is empty")
+                .at(list.place, "without a seed nothing runs")
+                .help("for example `seeds = [42]`"),
+        ];
+    }
+    let again = seeds.iter().enumerate().filter(|(index, seed)| {
+        let earlier = seeds.iter().take(*index);
+        earlier.into_iter().any(|other| other.value == seed.value)
+    });
+    again
+        .map(|(_, seed)| {
+            Diagnostic::error("`measure.seeds` has a seed twice").at(seed.place, "again")
         })
         .collect()
 }

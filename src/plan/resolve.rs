@@ -8,11 +8,11 @@ use serde::de::DeserializeOwned;
 use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::losses::LossSpec;
-use crate::manifest::{Key, Node, Table, Value, explain, typed};
+use crate::manifest::{Complaint, Key, Mistake, Node, Table, Value, explain, typed};
 use crate::models::ModelSpec;
 
 use super::assign::{Assignment, empty_section, overlay};
-use super::homes::CHOICES;
+use super::homes::{CHOICES, NAMED};
 use super::matrix::Matrix;
 use super::ranges;
 
@@ -207,11 +207,17 @@ fn of_kind(chosen: &Chosen) -> Node {
 
 fn unknown_name(what: &str, chosen: &Chosen, table: Option<&Table>, kinds: &[&str]) -> Diagnostic {
     let section = plural(what);
-    let names: Vec<&str> = table.into_iter().flat_map(Table::names).collect();
+    let own = table.into_iter().flat_map(Table::names);
+    let built_in = kinds.iter().copied().filter(|_| what == "loss");
+    let names: Vec<&str> = own.chain(built_in).collect();
     let known = if names.is_empty() {
         format!("this manifest has no `[{section}.…]`")
     } else {
-        format!("this manifest has {}", list(names.iter().copied()))
+        format!(
+            "there {} {}",
+            if names.len() == 1 { "is" } else { "are" },
+            list(names.iter().copied())
+        )
     };
     let name = &chosen.name;
     let diagnostic = Diagnostic::error(format!("unknown {what} `{name}`"))
@@ -235,24 +241,41 @@ pub(super) fn read<T: DeserializeOwned>(
     shown: &str,
     also: &[&str],
 ) -> Result<T, Vec<Diagnostic>> {
+    read_where(node, ranges_of, shown, also, |_| true)
+}
+
+/// As [`read`], for the mistakes that `is_meant` lets through; may be none of them.
+pub(super) fn read_where<T: DeserializeOwned>(
+    node: &Node,
+    ranges_of: &str,
+    shown: &str,
+    also: &[&str],
+    is_meant: impl Fn(&Mistake) -> bool,
+) -> Result<T, Vec<Diagnostic>> {
     let outside = ranges::check(ranges_of, shown, node);
-    match typed::<T>(node) {
-        Ok(value) if outside.is_empty() => Ok(value),
-        Ok(_) => Err(outside),
-        Err(mistakes) => {
-            let mut all: Vec<Diagnostic> = mistakes
-                .iter()
-                .map(|mistake| explain(mistake, shown, also))
-                .collect();
-            // A value of a wrong type is out of range too (`-1` samples); one message is enough.
-            let is_new = |diagnostic: &Diagnostic| {
-                all.iter().all(|known| known.place() != diagnostic.place())
-            };
-            let new: Vec<Diagnostic> = outside.into_iter().filter(is_new).collect();
-            all.extend(new);
-            Err(all)
-        }
-    }
+    let found = match typed::<T>(node) {
+        Ok(value) if outside.is_empty() => return Ok(value),
+        Ok(_) => return Err(outside),
+        Err(mistakes) => mistakes,
+    };
+    let meant = found.iter().filter(|mistake| is_meant(mistake));
+    let mut all: Vec<Diagnostic> = meant
+        .map(|mistake| {
+            let diagnostic = explain(mistake, shown, also);
+            let is_kind = matches!(mistake.complaint, Complaint::UnknownWord { .. })
+                && mistake.path == ["kind"];
+            let shows_all = is_kind && NAMED.contains(&ranges_of);
+            diagnostic.maybe_help(
+                shows_all.then(|| format!("`fieldtrial list {ranges_of}` shows all of them")),
+            )
+        })
+        .collect();
+    // A value of a wrong type is out of range too (`-1` samples); one message is enough.
+    let is_new =
+        |diagnostic: &Diagnostic| all.iter().all(|known| known.place() != diagnostic.place());
+    let new: Vec<Diagnostic> = outside.into_iter().filter(is_new).collect();
+    all.extend(new);
+    Err(all)
 }
 
 /// Makes the dataset's paths absolute.

@@ -2,41 +2,51 @@
 
 use std::collections::BTreeSet;
 
+use serde::de::DeserializeOwned;
+
 use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, Place, did_you_mean, list};
+use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
-use crate::manifest::Node;
+use crate::manifest::{Complaint, Mistake, Node};
 use crate::models::ModelSpec;
+use crate::optim::{OptimizerSpec, ScheduleSpec};
 
 use super::Plan;
+use super::cell::{TrainSpec, ValidationSpec};
 use super::homes::Unit;
 use super::key::value_text;
 use super::matrix::{Axis, Matrix};
 use super::planned::{Resolver, axes_of};
-use super::resolve::read;
+use super::resolve::read_where;
+use super::settings::{LimitsSpec, MeasureSpec};
 
 /// Combinations of one unit that are all tried; beyond it, every value and every pair of neighbours is.
 const TRIED: u64 = 4096;
 
-/// Checks the named sections as they are written, also those that no cell uses.
+/// Checks the sections as they are written, also what no cell uses because an axis or a variant replaces it.
 pub(super) fn sections(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
-    each_named(plan, "models", mistakes, |node, shown| {
-        read::<ModelSpec>(node, "models", shown, &[]).err()
-    });
-    each_named(plan, "datasets", mistakes, |node, shown| {
-        read::<DatasetSpec>(node, "datasets", shown, &[]).err()
-    });
-    each_named(plan, "losses", mistakes, |node, shown| {
-        read::<LossSpec>(node, "losses", shown, &[]).err()
-    });
+    each_named::<ModelSpec>(plan, "models", mistakes);
+    each_named::<DatasetSpec>(plan, "datasets", mistakes);
+    each_named::<LossSpec>(plan, "losses", mistakes);
+    let (written, none) = (&plan.written, std::iter::empty);
+    let found = [
+        written.train::<TrainSpec>(none()).err(),
+        written
+            .train_part::<OptimizerSpec>("optimizer", "adam", none())
+            .err(),
+        written
+            .train_part::<ScheduleSpec>("schedule", "constant", none())
+            .err(),
+        written.plain::<LoaderSpec>("loader", none()).err(),
+        written.plain::<ValidationSpec>("validation", none()).err(),
+        written.plain::<MeasureSpec>("measure", none()).err(),
+        written.plain::<LimitsSpec>("limits", none()).err(),
+    ];
+    mistakes.extend(found.into_iter().flatten().flatten());
 }
 
-fn each_named(
-    plan: &Plan,
-    section: &str,
-    mistakes: &mut Vec<Diagnostic>,
-    check: impl Fn(&Node, &str) -> Option<Vec<Diagnostic>>,
-) {
+fn each_named<T: DeserializeOwned>(plan: &Plan, section: &str, mistakes: &mut Vec<Diagnostic>) {
     let table = plan.written.root.get(section).and_then(Node::as_table);
     for (key, node) in table.into_iter().flat_map(|table| &table.entries) {
         let is_plain =
@@ -48,11 +58,17 @@ fn each_named(
                     .help("a name has letters, digits, `-` and `_`"),
             );
         }
+        // An axis may give a required key; the cells will tell.
+        let may_miss = is_changed(plan, section, &key.name);
+        let is_meant = |mistake: &Mistake| {
+            !(may_miss && matches!(mistake.complaint, Complaint::Missing { .. }))
+        };
         let shown = format!("{section}.{}", key.name);
-        // What a cell adds to the section (an axis may give a required key) is checked with the cells.
-        if !is_changed(plan, section, &key.name) {
-            mistakes.extend(check(node, &shown).unwrap_or_default());
-        }
+        mistakes.extend(
+            read_where::<T>(node, section, &shown, &[], is_meant)
+                .err()
+                .unwrap_or_default(),
+        );
     }
 }
 
@@ -155,7 +171,13 @@ fn in_axis(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> Diagnostic 
     };
     for axis in &matrix.axes {
         if let Some(prefix) = prefix(axis, place) {
-            mistake.title = format!("{prefix}: {}", mistake.title);
+            // The axis has named the setting already.
+            let path = format!("`{}`", axis.long());
+            let rest = mistake
+                .title
+                .strip_prefix(&path)
+                .map(|rest| rest.trim_start_matches([':', ' ']));
+            mistake.title = format!("{prefix}: {}", rest.unwrap_or(&mistake.title));
             return mistake;
         }
     }
@@ -206,6 +228,7 @@ pub(super) fn references(
     baseline(plan, mistakes);
     treatment(plan, mistakes);
     matrix_paths(plan, mistakes);
+    set_twice(plan, mistakes);
 }
 
 fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>) {
@@ -328,6 +351,48 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             .maybe_help(did_you_mean(name, names()))
             .help(format!("the axes are {}", list(names()))),
         );
+    }
+}
+
+/// What to say when `exclude` takes every cell out.
+pub(super) fn nothing_left(plan: &Plan) -> Diagnostic {
+    let matrix = plan.written.root.get("matrix").and_then(Node::as_table);
+    let exclude = matrix.and_then(|matrix| matrix.get("exclude"));
+    let place = exclude.and_then(|node| Some(node.as_array()?.first()?.place));
+    Diagnostic::error("`exclude` leaves no cell")
+        .at(place.unwrap_or_default(), "this takes out all that is left")
+        .help("every combination of axis values is excluded")
+}
+
+/// A variant and an axis of one matrix that set the same: which one counts is nothing to guess.
+fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    let names =
+        |path: &[crate::manifest::Key]| path.iter().map(|key| key.name.clone()).collect::<Vec<_>>();
+    for matrix in &plan.matrices {
+        let chosen = matrix
+            .axes
+            .iter()
+            .filter(|axis| axis.path.len() == 1)
+            .flat_map(|axis| &axis.values);
+        let variants = chosen.filter_map(|value| plan.written.variants.get_key_value(&value.text));
+        for (name, one) in variants.flat_map(|(name, set)| set.iter().map(move |one| (name, one))) {
+            let axis = matrix
+                .axes
+                .iter()
+                .find(|axis| names(&axis.path) == names(&one.path));
+            let (Some(axis), Some(key)) = (axis, one.path.first()) else {
+                continue;
+            };
+            mistakes.push(
+                Diagnostic::error(format!(
+                    "variant `{name}` and an axis both set `{}`",
+                    axis.long()
+                ))
+                .at(key.place, "set by the variant")
+                .context(axis.place, "set by the axis")
+                .help("leave one of them out"),
+            );
+        }
     }
 }
 

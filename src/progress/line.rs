@@ -55,7 +55,7 @@ impl Names {
 pub(super) fn gave(outcome: &RunOutcome) -> String {
     let mut words = Vec::new();
     if outcome.status != Status::Done {
-        words.push(outcome.reason.clone());
+        words.push(without_status(outcome.status, &outcome.reason).to_owned());
     }
     if let Some(times) = &outcome.times {
         words.push(format!("{} ms/step", human(times.step_ms, 3)));
@@ -64,6 +64,13 @@ pub(super) fn gave(outcome: &RunOutcome) -> String {
     words.extend(loss.map(|loss| format!("loss {}", human(loss, 3))));
     words.push(format!("in {}", human_seconds(outcome.wall_s)));
     words.join("  ")
+}
+
+/// A reason that begins with its own status (`timeout: 90 s`) beside that status: `90 s`.
+pub(super) fn without_status(status: Status, reason: &str) -> &str {
+    let rest = reason.strip_prefix(&status.to_string());
+    rest.and_then(|rest| rest.strip_prefix(": "))
+        .unwrap_or(reason)
 }
 
 /// The last lines of what a failed run wrote to its standard error.

@@ -6,6 +6,9 @@ mod bars;
 mod eta;
 mod line;
 mod lines;
+mod summary;
+
+pub use summary::Ending;
 
 use std::io::{self, IsTerminal};
 

@@ -1,1 +1,165 @@
-//! (room doc)
+//! From results files to reports: contexts, templates, plots. Files in, files out: nothing here has seen the run.
+//!
+//! Owns [`render`] and [`Report`], the documented context that templates see. It decides nothing about results: medians
+//! and intervals stand in `timings.csv`, verdicts between results are `compare`'s. A template is one file per format in
+//! `reports/templates/`; a user's own file of the same name beside the results takes its place.
+
+mod context;
+mod error;
+mod number;
+mod plot;
+mod sections;
+mod table;
+mod template;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use context::{Report, Variant};
+pub use error::ReportError;
+pub use number::{Number, Provenance};
+pub use sections::cells::Failure;
+pub use sections::environment::{EnvironmentContext, EnvironmentField};
+pub use sections::findings::{Finding, Findings};
+pub use sections::headline::Headline;
+pub use sections::plots::{PlotContext, Plots};
+pub use sections::ranking::Ranking;
+pub use table::{Column, Entry, Row, Source, Table};
+pub use template::TEMPLATES;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use minijinja::value::Value;
+
+use crate::results::{self, ResultsError, remove_stale, write_if_changed};
+
+/// What to render.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReportOptions {
+    /// Templates; where there are none, those of the manifest's `[report]`.
+    pub templates: Vec<String>,
+}
+
+/// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
+///
+/// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`; the
+/// plots lie in `plots/`. The same results give the same bytes.
+///
+/// # Errors
+/// [`ReportError`]; files that were there before are then still whole.
+pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, ReportError> {
+    let set = results::read(folder)?;
+    let report = Report::of(&set);
+    let own = own_templates(folder);
+    let templates = chosen(options, &set.plan.report, own.as_deref())?;
+    let engine = template::engine(own);
+    let context = Value::from(minijinja::value::Serde(&report));
+    let mut files = Vec::new();
+    for (index, name) in templates.iter().enumerate() {
+        let stem = if index == 0 {
+            "report".to_owned()
+        } else {
+            format!("report-{name}")
+        };
+        for format in ["md", "html"] {
+            let text = template::render(&engine, &format!("{name}.{format}.j2"), &context)?;
+            let text = if format == "md" { tidy(&text) } else { text };
+            files.push((folder.join(format!("{stem}.{format}")), text));
+        }
+    }
+    let plots = folder.join("plots");
+    for drawing in report.plots.all() {
+        let path = plots.join(format!("{}.svg", drawing.id));
+        files.push((path, plot::standalone(&drawing.svg)));
+    }
+    write_all(folder, &plots, &files)?;
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+/// `reports/templates` beside the results folder, where it exists.
+fn own_templates(folder: &Path) -> Option<PathBuf> {
+    let beside = folder.join("..").join("templates");
+    beside.is_dir().then_some(beside)
+}
+
+fn chosen(
+    options: &ReportOptions,
+    section: &serde_json::Value,
+    own: Option<&Path>,
+) -> Result<Vec<String>, ReportError> {
+    let of_manifest = || -> Vec<String> {
+        let listed = section
+            .get("templates")
+            .and_then(serde_json::Value::as_array);
+        let names = listed
+            .into_iter()
+            .flatten()
+            .filter_map(|name| name.as_str());
+        names.map(str::to_owned).collect()
+    };
+    let mut names = options.templates.clone();
+    if names.is_empty() {
+        names = of_manifest();
+    }
+    if names.is_empty() {
+        names = vec![TEMPLATES[0].0.to_owned()];
+    }
+    match names.iter().find(|name| !template::exists(own, name)) {
+        None => Ok(names),
+        Some(unknown) => Err(ReportError::UnknownTemplate {
+            name: unknown.clone(),
+            known: TEMPLATES.map(|(name, _)| format!("`{name}`")).join(", "),
+            folder: "reports/templates".to_owned(),
+        }),
+    }
+}
+
+/// Markdown templates leave blank lines where a section is empty; more than one in a row says nothing. What stands
+/// between fences stays as it is.
+fn tidy(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut is_blank, mut is_fenced) = (true, false);
+    for line in text.lines() {
+        is_fenced ^= line.starts_with("```");
+        let line = if is_fenced { line } else { line.trim_end() };
+        if line.is_empty() && is_blank && !is_fenced {
+            continue;
+        }
+        is_blank = line.is_empty();
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+fn write_all(folder: &Path, plots: &Path, files: &[(PathBuf, String)]) -> Result<(), ReportError> {
+    let unwritable = |error: &std::io::Error| ResultsError::Unwritable {
+        path: plots.to_owned(),
+        reason: error.to_string(),
+    };
+    fs::create_dir_all(plots).map_err(|error| unwritable(&error))?;
+    // Another program may be writing results here just now: only what is surely left over goes.
+    remove_stale(folder, Duration::from_mins(1));
+    remove_stale(plots, Duration::from_mins(1));
+    for (path, text) in files {
+        write_if_changed(path, text.as_bytes())?;
+    }
+    remove_old_plots(plots, files);
+    Ok(())
+}
+
+/// A plot that this report no longer has would be mistaken for one of it.
+fn remove_old_plots(plots: &Path, files: &[(PathBuf, String)]) {
+    let Ok(entries) = fs::read_dir(plots) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_plot = path.extension().is_some_and(|extension| extension == "svg");
+        if is_plot && !files.iter().any(|(known, _)| *known == path) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}

@@ -131,7 +131,7 @@ mod tests {
     fn what_a_killed_writer_left_is_removed() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join(".writing-abc"), "half").expect("writes");
-        remove_stale(folder.path(), Duration::from_secs(60));
+        remove_stale(folder.path(), Duration::from_mins(1));
         assert_eq!(fs::read_dir(folder.path()).expect("lists").count(), 1);
         remove_stale(folder.path(), Duration::ZERO);
         assert_eq!(fs::read_dir(folder.path()).expect("lists").count(), 0);

@@ -1,6 +1,6 @@
 //! [`Backprop`]: the task of every objective that is one forward pass, one loss and backpropagation.
 
-use super::{Micro, Place, Score, Task};
+use super::{Micro, Place, ReferenceInputs, Score, Task};
 use crate::base::{Purpose, Seed};
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
@@ -21,6 +21,13 @@ pub(super) trait Objective<D: Kernels> {
         batch: Batch,
         draw: Draw,
         watch: &mut Stopwatch<'_>,
+    ) -> Result<Self::Inputs, OpError>;
+
+    /// The inputs of a step that another program took.
+    fn reference_inputs(
+        &self,
+        device: &D,
+        inputs: &mut ReferenceInputs,
     ) -> Result<Self::Inputs, OpError>;
 
     /// The model.
@@ -70,6 +77,28 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
             seed,
         }
     }
+
+    fn backpropagate(
+        &self,
+        mut pass: Pass<D>,
+        inputs: &O::Inputs,
+        share: f32,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Micro<D>, OpError> {
+        let output = self.objective.forward(&mut pass, inputs)?;
+        watch.mark(Phase::Forward);
+        let loss = self.objective.loss(&mut pass, &output, inputs)?;
+        watch.mark(Phase::Loss);
+        let (work, activation_bytes) = (pass.work(), pass.held_bytes());
+        let grads = pass.backward(&loss, share)?;
+        watch.mark(Phase::Backward);
+        Ok(Micro {
+            grads,
+            loss,
+            work,
+            activation_bytes,
+        })
+    }
 }
 
 impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
@@ -93,20 +122,8 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
             Some(grads) => Pass::accumulating(&self.device, grads)?,
         };
         let at = [place.epoch, place.step];
-        let mut pass = pass.with_dropout(self.seed.stream_at(Purpose::Dropout, &at));
-        let output = self.objective.forward(&mut pass, &inputs)?;
-        watch.mark(Phase::Forward);
-        let loss = self.objective.loss(&mut pass, &output, &inputs)?;
-        watch.mark(Phase::Loss);
-        let (work, activation_bytes) = (pass.work(), pass.held_bytes());
-        let grads = pass.backward(&loss, share)?;
-        watch.mark(Phase::Backward);
-        Ok(Micro {
-            grads,
-            loss,
-            work,
-            activation_bytes,
-        })
+        let pass = pass.with_dropout(self.seed.stream_at(Purpose::Dropout, &at));
+        self.backpropagate(pass, &inputs, share, watch)
     }
 
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError> {
@@ -120,5 +137,11 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         score.add_loss(loss.to_host(&self.device)?[0], samples);
         score.add_work(pass.work());
         self.objective.score(&self.device, &output, &inputs, score)
+    }
+
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {
+        let inputs = self.objective.reference_inputs(&self.device, inputs)?;
+        let pass = Pass::recording(&self.device);
+        self.backpropagate(pass, &inputs, 1.0, &mut Stopwatch::start())
     }
 }

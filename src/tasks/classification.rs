@@ -1,7 +1,7 @@
 //! Classification: a row of numbers, or an image taken as one, to one of some classes.
 
 use super::backprop::{Draw, Objective};
-use super::{Score, TaskParts};
+use super::{ReferenceInputs, Score, TaskParts};
 use crate::base::Purpose;
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -63,6 +63,20 @@ impl<D: Kernels> Objective<D> for Classification<D> {
         };
         watch.mark(Phase::Transfer);
         Ok(inputs)
+    }
+
+    fn reference_inputs(
+        &self,
+        device: &D,
+        inputs: &mut ReferenceInputs,
+    ) -> Result<Labelled<D>, OpError> {
+        let x = inputs.floats("x", &[self.inputs]);
+        let labels = inputs.indices("label", self.classes);
+        inputs.finish()?;
+        Ok(Labelled {
+            x: Var::constant(device, x, [inputs.batch(), self.inputs])?,
+            labels,
+        })
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Labelled<D>) -> Result<Var<D>, OpError> {

@@ -9,11 +9,15 @@
 
 mod backprop;
 mod classification;
+mod diffusion;
 mod error;
+mod noise_schedule;
+mod reference;
 mod regression;
 mod score;
 
 pub use error::TaskError;
+pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
 pub use score::Score;
 
 use crate::base::Seed;
@@ -47,6 +51,12 @@ pub trait Task<D: Kernels> {
 
     /// Adds the loss and the metrics of a batch to `score`; batch `index` of its split, whose noise is always the same.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
+
+    /// The gradients of a step that another program took on `inputs`; without dropout.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] with everything that does not fit in `inputs`.
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError>;
 }
 
 /// Where in training a micro-step stands: the place of its random streams.
@@ -98,6 +108,19 @@ pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Tas
         (ModelSpec::Mlp(model), LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
             let objective =
                 classification::Classification::new(device, model, loss, parts, classes)?;
+            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+        }
+        (ModelSpec::DdpmUnet(model), LossSpec::NoiseMse(loss), Target::Class { classes }) => {
+            let Features::Image {
+                height,
+                width,
+                channels,
+            } = parts.features
+            else {
+                return Err(TaskError::misfit(parts));
+            };
+            let image = (height, width, channels);
+            let objective = diffusion::Diffusion::new(device, model, loss, parts, image, classes)?;
             Ok(Box::new(Backprop::new(device, objective, parts.seed)))
         }
         _ => Err(TaskError::misfit(parts)),

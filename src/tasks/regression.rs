@@ -1,7 +1,7 @@
 //! Regression: a row of numbers to one or more numbers.
 
 use super::backprop::{Draw, Objective};
-use super::{Score, TaskParts};
+use super::{ReferenceInputs, Score, TaskParts};
 use crate::base::Purpose;
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -63,6 +63,20 @@ impl<D: Kernels> Objective<D> for Regression<D> {
         };
         watch.mark(Phase::Transfer);
         Ok(rows)
+    }
+
+    fn reference_inputs(
+        &self,
+        device: &D,
+        inputs: &mut ReferenceInputs,
+    ) -> Result<Rows<D>, OpError> {
+        let x = inputs.floats("x", &[self.inputs]);
+        let y = inputs.floats("y", &[self.outputs]);
+        inputs.finish()?;
+        Ok(Rows {
+            x: Var::constant(device, x, [inputs.batch(), self.inputs])?,
+            y: Var::constant(device, y, [inputs.batch(), self.outputs])?,
+        })
     }
 
     fn forward(&self, pass: &mut Pass<D>, rows: &Rows<D>) -> Result<Var<D>, OpError> {

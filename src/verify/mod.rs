@@ -1,1 +1,159 @@
-//! (room doc)
+//! Holds a model against another implementation of it: same weights, same inputs, then loss, gradients and three steps.
+//!
+//! Owns [`verify`], [`Verification`] and the reading of reference files (their format is `docs/verify.md`). It trains
+//! nothing and prints nothing.
+
+mod compare;
+mod files;
+
+pub use compare::Verification;
+
+use std::path::Path;
+
+use crate::base::Seed;
+use crate::layers::checkpoint::{self, CheckpointError, Tensor};
+use crate::ops::{self, DeviceJob, Grads, Kernels, Module, OpError, Path as Name};
+use crate::optim::clip_global_norm;
+use crate::plan::CellSpec;
+use crate::tasks::{self, Task, TaskError, TaskParts, reference_form};
+use compare::Outcome;
+use files::Reference;
+
+/// Optimizer steps after which weights are compared.
+pub const STEPS: usize = 3;
+
+/// Why a model could not be held against a reference.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// Everything that is wrong with the reference files, or does not fit the model.
+    #[error("{}", .0.join("\n"))]
+    Reference(Vec<String>),
+    /// The device failed.
+    #[error(transparent)]
+    Op(#[from] OpError),
+}
+
+impl VerifyError {
+    fn one(error: &impl ToString) -> Self {
+        Self::Reference(vec![error.to_string()])
+    }
+}
+
+/// Runs the model of `cell` on the reference files in `folder`, and its optimizer for three steps, each on the same
+/// inputs; dropout off, the learning rate constant.
+///
+/// # Errors
+/// [`VerifyError::Reference`] with every file that is missing or damaged, and every tensor that does not fit.
+pub fn verify(cell: &CellSpec, folder: &Path) -> Result<Verification, VerifyError> {
+    let reference = Reference::read(folder)?;
+    let job = Job { cell, reference };
+    ops::run_on(cell.train.device, job).map_err(OpError::from)?
+}
+
+struct Job<'a> {
+    cell: &'a CellSpec,
+    reference: Reference,
+}
+
+impl DeviceJob for Job<'_> {
+    type Output = Result<Verification, VerifyError>;
+
+    fn run<D: Kernels>(self, device: D) -> Self::Output {
+        let mut task = self.build(&device)?;
+        checkpoint::restore(&device, task.module(), &self.reference.weights)
+            .map_err(|error| misfit("weights.safetensors", error))?;
+        self.reference.check_names()?;
+        let mut optimizer = self.cell.train.optimizer.build();
+        let lr = self.cell.train.optimizer.lr();
+        let mut outcome = None;
+        for _ in 0..STEPS {
+            let mut micro = task
+                .reference(&mut self.reference.inputs.clone())
+                .map_err(inputs_error)?;
+            if outcome.is_none() {
+                outcome = Some(Outcome {
+                    loss: f64::from(micro.loss.to_host(&device).map_err(OpError::from)?[0]),
+                    grads: gradients(&device, task.module(), &mut micro.grads)?,
+                });
+            }
+            if let Some(max_norm) = self.cell.train.clip {
+                clip_global_norm(task.module(), &mut micro.grads, max_norm)?;
+            }
+            optimizer.step(task.module(), &mut micro.grads, lr)?;
+        }
+        let after = checkpoint::snapshot(&device, task.module()).map_err(OpError::from)?;
+        let outcome = outcome.unwrap_or_default();
+        Ok(compare::compare(&self.reference, &outcome, &after))
+    }
+}
+
+impl Job<'_> {
+    /// The task whose shapes the reference files imply.
+    fn build<D: Kernels>(&self, device: &D) -> Result<Box<dyn Task<D>>, VerifyError> {
+        let (model, loss) = (&*self.cell.model, &*self.cell.loss);
+        let inputs = &self.reference.inputs;
+        let (features, target) = reference_form(model, loss, inputs, &self.reference.shapes())
+            .map_err(|error| VerifyError::one(&error))?;
+        let parts = TaskParts {
+            model,
+            loss,
+            features,
+            target,
+            seed: Seed(0),
+        };
+        tasks::build(device, parts).map_err(|error| match error {
+            TaskError::Misfit(text) => VerifyError::one(&text),
+            TaskError::Op(error) => VerifyError::Op(error),
+        })
+    }
+}
+
+/// The gradient of every parameter in PyTorch's order.
+fn gradients<D: Kernels>(
+    device: &D,
+    module: &mut dyn Module<D>,
+    grads: &mut Grads<D>,
+) -> Result<Vec<Tensor>, OpError> {
+    let mut tensors = Ok(Vec::new());
+    module.visit(&Name::root(), &mut |name, parameter| {
+        let Ok(list) = &mut tensors else { return };
+        let shape = parameter.torch_shape();
+        let values = grads
+            .of_parameter(parameter)
+            .and_then(|gradient| Ok(device.download(gradient)?));
+        match values {
+            Ok(values) => list.push(Tensor {
+                name: name.to_owned(),
+                shape: shape.dims().to_vec(),
+                values: parameter.layout().to_torch(&values, shape),
+            }),
+            Err(error) => tensors = Err(error),
+        }
+    });
+    tensors
+}
+
+fn misfit(file: &str, error: CheckpointError) -> VerifyError {
+    match error {
+        CheckpointError::Device(error) => VerifyError::Op(error),
+        error => VerifyError::Reference(vec![format!("`{file}`: {error}")]),
+    }
+}
+
+fn inputs_error(error: OpError) -> VerifyError {
+    match error {
+        OpError::Shape {
+            op: "inputs",
+            message,
+        } => VerifyError::Reference(
+            message
+                .split("; ")
+                .map(|mistake| format!("`inputs.safetensors`: {mistake}"))
+                .collect(),
+        ),
+        error => VerifyError::Op(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,9 @@ const ADDRESSES: &[(&str, &[&str])] = &[
     ("libc", &["base"]),
     (
         "dfdx",
-        &["device", "ops", "losses", "optim", "layers", "models", "tasks", "train", "verify"],
+        &[
+            "device", "ops", "losses", "optim", "layers", "models", "tasks", "train", "verify",
+        ],
     ),
     ("gemm", &["ops"]),
     ("pulp", &["ops"]),
@@ -101,7 +103,11 @@ fn only_the_three_cuts_stay_cut() {
             _ => &[],
         };
         for name in forbidden {
-            assert!(!used.iter().any(|u| u == name), "{}: imports `{name}`", path.display());
+            assert!(
+                !used.iter().any(|u| u == name),
+                "{}: imports `{name}`",
+                path.display()
+            );
         }
     }
 }
@@ -150,7 +156,9 @@ fn rooms_used(text: &str) -> Vec<String> {
 }
 
 fn first_name(text: &str) -> String {
-    text.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect()
+    text.chars()
+        .take_while(|c| c.is_ascii_lowercase() || *c == '_')
+        .collect()
 }
 
 fn names_library(text: &str, library: &str) -> bool {
@@ -164,5 +172,7 @@ fn names_library(text: &str, library: &str) -> bool {
 
 fn code_lines(text: &str) -> impl Iterator<Item = &str> {
     // Macros are named through `$crate` only in `ops`; strings do not mention `crate::`.
-    text.lines().map(str::trim).filter(|line| !line.starts_with("//"))
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with("//"))
 }

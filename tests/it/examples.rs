@@ -15,7 +15,10 @@ fn manifests() -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|e| e == "toml"))
         .collect();
     found.sort();
-    assert!(found.len() >= 3, "quickstart, mlp-scaling and ddpm are shipped");
+    assert!(
+        found.len() >= 3,
+        "quickstart, mlp-scaling and ddpm are shipped"
+    );
     found
 }
 
@@ -54,9 +57,11 @@ fn every_command_of_the_readme_is_one_of_the_program() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let mut seen = 0;
     for line in fenced_lines(&readme) {
-        let Some(arguments) = line.split_once("fieldtrial ").map(|(_, rest)| rest).or_else(|| {
-            line.strip_prefix("cargo run --release -- ")
-        }) else {
+        let Some(arguments) = line
+            .split_once("fieldtrial ")
+            .map(|(_, rest)| rest)
+            .or_else(|| line.strip_prefix("cargo run --release -- "))
+        else {
             continue;
         };
         let command = arguments.split_whitespace().next().unwrap();
@@ -64,9 +69,18 @@ fn every_command_of_the_readme_is_one_of_the_program() {
             .args([command, "--help"])
             .output()
             .unwrap();
-        assert!(output.status.success(), "README: `{line}`: no command `{command}`");
-        for file in arguments.split_whitespace().filter(|word| word.starts_with("experiments/")) {
-            assert!(root().join(file).is_file(), "README: `{line}`: no file `{file}`");
+        assert!(
+            output.status.success(),
+            "README: `{line}`: no command `{command}`"
+        );
+        for file in arguments
+            .split_whitespace()
+            .filter(|word| word.starts_with("experiments/"))
+        {
+            assert!(
+                root().join(file).is_file(),
+                "README: `{line}`: no file `{file}`"
+            );
         }
         seen += 1;
     }
@@ -78,10 +92,13 @@ fn every_recipe_of_the_readme_is_in_the_justfile() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let justfile = fs::read_to_string(root().join("justfile")).unwrap();
     for line in fenced_lines(&readme) {
-        if let Some(recipe) = line.strip_prefix("just ").and_then(|r| r.split_whitespace().next()) {
-            let defined = justfile.lines().any(|l| {
-                l.split([' ', ':']).next() == Some(recipe) && l.contains(':')
-            });
+        if let Some(recipe) = line
+            .strip_prefix("just ")
+            .and_then(|r| r.split_whitespace().next())
+        {
+            let defined = justfile
+                .lines()
+                .any(|l| l.split([' ', ':']).next() == Some(recipe) && l.contains(':'));
             assert!(defined, "README: `{line}`: no recipe `{recipe}`");
         }
     }

@@ -1,4 +1,4 @@
-//! Literal values of NumPy.
+//! Literal values of `NumPy`.
 
 use super::*;
 use crate::base::{Purpose, Seed};

@@ -53,10 +53,10 @@ fn the_target_is_found_by_name_and_the_rest_are_features() {
 
 #[test]
 fn classes_may_be_any_text_and_every_split_has_them() {
-    let rows: String = (0..40)
+    let rows: Vec<String> = (0..40)
         .map(|row| format!("{row},{}\n", ["cat", "ant"][row % 2]))
         .collect();
-    let (_folder, mut spec) = table(&format!("a,y\n{rows}"));
+    let (_folder, mut spec) = table(&format!("a,y\n{}", rows.concat()));
     spec.classes = true;
     let open = spec.open(Seed(1)).unwrap();
     assert_eq!(open.dataset.class_names(), ["ant", "cat"]);
@@ -83,10 +83,10 @@ fn classes_that_are_numbers_are_sorted_as_numbers() {
 
 #[test]
 fn normalising_takes_the_training_rows_alone() {
-    let rows: String = (0..40)
+    let rows: Vec<String> = (0..40)
         .map(|row| format!("{row},7,{}\n", row * row))
         .collect();
-    let (_folder, mut spec) = table(&format!("a,b,y\n{rows}"));
+    let (_folder, mut spec) = table(&format!("a,b,y\n{}", rows.concat()));
     spec.normalise = true;
     let open = spec.open(Seed(1)).unwrap();
     let train = &open.splits.train;

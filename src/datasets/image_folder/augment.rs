@@ -19,8 +19,8 @@ pub(super) struct Draw {
 impl Draw {
     /// Always draws four numbers, so that switching one change off leaves the others as they were.
     pub(super) fn new(spec: &AugmentSpec, rng: &mut ChaCha8Rng) -> Self {
+        let flip: f64 = rng.r#gen();
         let mut symmetric = |most: f64| most * (2.0 * rng.r#gen::<f64>() - 1.0);
-        let flip = (symmetric(1.0) + 1.0) / 2.0;
         Self {
             is_flipped: flip < spec.flip,
             rotation: symmetric(spec.rotation),

@@ -1,5 +1,6 @@
 //! [`Listing`]: classes and files of an image folder, in a fixed order.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ impl Listing {
     fn add_class(&mut self, class: String, folder: &Path) -> Result<(), DatasetError> {
         let before = self.files.len();
         for (name, path) in entries(folder)? {
-            let suffix = path.extension().map(|suffix| suffix.to_ascii_lowercase());
+            let suffix = path.extension().map(OsStr::to_ascii_lowercase);
             let is_in = |list: &[&str]| list.iter().any(|known| suffix == Some((*known).into()));
             if is_in(&FOREIGN) {
                 return Err(DatasetError::Mismatch(format!(

@@ -68,7 +68,8 @@ pub struct AugmentSpec {
 
 impl AugmentSpec {
     fn is_nothing(&self) -> bool {
-        [self.flip, self.rotation, self.brightness, self.contrast] == [0.0; 4]
+        let all = [self.flip, self.rotation, self.brightness, self.contrast];
+        all.iter().all(|&amount| amount == 0.0)
     }
 
     fn check(&self) -> Result<(), DatasetError> {

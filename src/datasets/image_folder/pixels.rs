@@ -1,7 +1,8 @@
 //! [`Rgb`]: an 8-bit image, and its way to numbers.
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 
 /// An RGB image of 8 bits a channel, rows from the top.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,14 +26,18 @@ impl Rgb {
 
     /// Bilinear; over a wider support where it becomes smaller, as Pillow does (no aliasing).
     fn resized(&self, size: usize) -> Result<Vec<u8>, String> {
+        let mut pixels = vec![0; 3 * size * size];
         let (width, height, size) = (self.width as u32, self.height as u32, size as u32);
-        let from = ImageRef::new(width, height, &self.pixels, PixelType::U8x3);
+        // The typed call: the untyped one compiles every pixel type's kernels into this crate, minutes of them.
+        let from = TypedImageRef::<U8x3>::from_buffer(width, height, &self.pixels);
         let from = from.map_err(|error| error.to_string())?;
-        let mut to = Image::new(size, size, PixelType::U8x3);
+        let to = TypedImage::<U8x3>::from_buffer(size, size, &mut pixels);
+        let mut to = to.map_err(|error| error.to_string())?;
         let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
-        let resized = Resizer::new().resize(&from, &mut to, &options);
+        let resized = Resizer::new().resize_typed(&from, &mut to, &options);
         resized.map_err(|error| error.to_string())?;
-        Ok(to.into_vec())
+        drop(to);
+        Ok(pixels)
     }
 }
 

@@ -3,7 +3,7 @@
 //! `00 00 08 d` (unsigned bytes, `d` dimensions), then `d` sizes of 4 bytes, then the product of the sizes in bytes.
 //!
 //! # Source
-//! Y. LeCun, C. Cortes, C. Burges: the MNIST database, "File formats".
+//! Y. Le Cun, C. Cortes, C. Burges: the MNIST database, "File formats".
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -66,11 +66,10 @@ impl<'a> Idx<'a> {
         let magic = self.take(4)?;
         let expected = [0, 0, UNSIGNED_BYTES, dimensions as u8];
         if magic != expected {
-            let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+            let found = u32::from_be_bytes([magic[0], magic[1], magic[2], magic[3]]);
             let reason = format!(
-                "the magic number is `{}`, not `{}`",
-                hex(&magic),
-                hex(&expected)
+                "the magic number is `{found:08x}`, not `{:08x}`",
+                u32::from_be_bytes(expected)
             );
             return Err(self.damaged(0, reason));
         }

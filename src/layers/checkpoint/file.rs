@@ -1,6 +1,7 @@
 //! Tensors in safetensors files.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -22,10 +23,26 @@ pub fn write(path: &Path, tensors: &[Tensor]) -> Result<(), CheckpointError> {
         _ => Path::new("."),
     };
     let io = |source| CheckpointError::io(path, source);
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".writing-")
+        .tempfile_in(folder)
+        .map_err(io)?;
     file.write_all(&bytes).map_err(io)?;
     file.as_file().sync_all().map_err(io)?;
+    make_readable(file.as_file()).map_err(io)?;
     file.persist(path).map_err(|error| io(error.error))?;
+    Ok(())
+}
+
+/// Gives a temporary file, which only its owner may read, the rights of an ordinary one.
+#[cfg(unix)]
+fn make_readable(file: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_: &File) -> std::io::Result<()> {
     Ok(())
 }
 

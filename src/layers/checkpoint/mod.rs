@@ -1,7 +1,7 @@
 //! Weights outside a model: safetensors files under PyTorch's names, shapes and layouts, copies in memory, checksums.
 //!
 //! Owns [`Tensor`] and the ways between a model and tensors ([`snapshot`], [`restore`]) and between tensors and a file
-//! ([`read`], [`write`]); [`save`] and [`load`] go the whole way. All values are `f32`.
+//! ([`read`], [`write()`]); [`save`] and [`load`] go the whole way. All values are `f32`.
 
 mod file;
 mod mismatch;

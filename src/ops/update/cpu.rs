@@ -95,7 +95,7 @@ impl UpdateKernel for Cpu {
                 simd(
                     #[inline(always)]
                     || adam(p, g, m, v, factors),
-                )
+                );
             });
         }
         Ok(())
@@ -138,7 +138,7 @@ impl UpdateKernel for Cpu {
                 simd(
                     #[inline(always)]
                     || sgd(p, g, b, step),
-                )
+                );
             });
         }
         Ok(())

@@ -99,10 +99,12 @@ impl Store {
             fs::create_dir_all(&part).map_err(StoreError::system("create", &part))?;
         }
         let lock = Lock::take(results, &folder.join("lock"))?;
-        check_version(&folder)?;
+        let is_new = !check_version(&folder)?;
         remove_temporaries(results);
         let mut store = Self::load(folder)?;
-        store.write_atomically("format", format!("{STORE_VERSION}\n").as_bytes())?;
+        if is_new {
+            store.write_atomically("format", format!("{STORE_VERSION}\n").as_bytes())?;
+        }
         store.lock = Some(lock);
         Ok(store)
     }
@@ -256,13 +258,14 @@ impl Store {
     }
 }
 
-fn check_version(folder: &Path) -> Result<(), StoreError> {
+/// Whether there is a store of this version; that of another is refused.
+fn check_version(folder: &Path) -> Result<bool, StoreError> {
     let found = match fs::read_to_string(folder.join("format")) {
         Ok(text) => text.trim().to_owned(),
-        Err(_) => return Ok(()),
+        Err(_) => return Ok(false),
     };
     if found == STORE_VERSION.to_string() {
-        return Ok(());
+        return Ok(true);
     }
     let folder = folder.to_owned();
     Err(StoreError::OtherVersion { folder, found })

@@ -1,1 +1,177 @@
+use rand::SeedableRng;
 
+use super::*;
+
+// import numpy; from PIL import Image, ImageEnhance, ImageOps   (Pillow 13.0.0)
+// im = Image.fromarray(numpy.array([(i * 37 + 11) % 256 for i in range(60)], numpy.uint8).reshape(4, 5, 3))
+fn image() -> Rgb {
+    Rgb {
+        width: 5,
+        height: 4,
+        pixels: (0..60_u32).map(|i| ((i * 37 + 11) % 256) as u8).collect(),
+    }
+}
+
+fn nothing() -> Draw {
+    Draw {
+        is_flipped: false,
+        rotation: 0.0,
+        brightness: 1.0,
+        contrast: 1.0,
+    }
+}
+
+fn check(draw: Draw, expected: &[u8; 60]) {
+    assert_eq!(draw.apply(image()).pixels, expected);
+}
+
+#[test]
+fn flipping_is_pillows() {
+    // ImageOps.mirror(im)
+    let draw = Draw {
+        is_flipped: true,
+        ..nothing()
+    };
+    check(
+        draw,
+        &[
+            199, 236, 17, 88, 125, 162, 233, 14, 51, 122, 159, 196, 11, 48, 85, 242, 23, 60, 131,
+            168, 205, 20, 57, 94, 165, 202, 239, 54, 91, 128, 29, 66, 103, 174, 211, 248, 63, 100,
+            137, 208, 245, 26, 97, 134, 171, 72, 109, 146, 217, 254, 35, 106, 143, 180, 251, 32,
+            69, 140, 177, 214,
+        ],
+    );
+}
+
+#[test]
+fn rotation_is_pillows() {
+    // im.rotate(15, Image.NEAREST)
+    let draw = Draw {
+        rotation: 15.0,
+        ..nothing()
+    };
+    check(
+        draw,
+        &[
+            11, 48, 85, 122, 159, 196, 233, 14, 51, 88, 125, 162, 242, 23, 60, 11, 48, 85, 165,
+            202, 239, 20, 57, 94, 131, 168, 205, 29, 66, 103, 54, 91, 128, 208, 245, 26, 63, 100,
+            137, 174, 211, 248, 72, 109, 146, 97, 134, 171, 251, 32, 69, 106, 143, 180, 217, 254,
+            35, 72, 109, 146,
+        ],
+    );
+    // im.rotate(-12.5, Image.NEAREST)
+    let draw = Draw {
+        rotation: -12.5,
+        ..nothing()
+    };
+    check(
+        draw,
+        &[
+            11, 48, 85, 122, 159, 196, 233, 14, 51, 88, 125, 162, 199, 236, 17, 54, 91, 128, 165,
+            202, 239, 20, 57, 94, 131, 168, 205, 242, 23, 60, 97, 134, 171, 208, 245, 26, 63, 100,
+            137, 174, 211, 248, 29, 66, 103, 140, 177, 214, 251, 32, 69, 106, 143, 180, 217, 254,
+            35, 72, 109, 146,
+        ],
+    );
+}
+
+#[test]
+fn brightness_is_pillows() {
+    // ImageEnhance.Brightness(im).enhance(1.1)
+    let draw = Draw {
+        brightness: 1.1,
+        ..nothing()
+    };
+    check(
+        draw,
+        &[
+            12, 52, 93, 134, 174, 215, 255, 15, 56, 96, 137, 178, 218, 255, 18, 59, 100, 140, 181,
+            222, 255, 22, 62, 103, 144, 184, 225, 255, 25, 66, 106, 147, 188, 228, 255, 28, 69,
+            110, 150, 191, 232, 255, 31, 72, 113, 154, 194, 235, 255, 35, 75, 116, 157, 198, 238,
+            255, 38, 79, 119, 160,
+        ],
+    );
+    // ImageEnhance.Brightness(im).enhance(0.9)
+    let draw = Draw {
+        brightness: 0.9,
+        ..nothing()
+    };
+    check(
+        draw,
+        &[
+            9, 43, 76, 109, 143, 176, 209, 12, 45, 79, 112, 145, 179, 212, 15, 48, 81, 115, 148,
+            181, 215, 18, 51, 84, 117, 151, 184, 217, 20, 54, 87, 120, 153, 187, 220, 23, 56, 90,
+            123, 156, 189, 223, 26, 59, 92, 126, 159, 192, 225, 28, 62, 95, 128, 162, 195, 228, 31,
+            64, 98, 131,
+        ],
+    );
+}
+
+#[test]
+fn contrast_is_pillows() {
+    // ImageEnhance.Contrast(im).enhance(1.07)
+    let draw = Draw {
+        contrast: 1.07,
+        ..nothing()
+    };
+    check(
+        draw,
+        &[
+            2, 42, 81, 121, 161, 200, 240, 5, 45, 85, 124, 164, 203, 243, 9, 48, 88, 127, 167, 207,
+            246, 12, 51, 91, 131, 170, 210, 249, 15, 55, 94, 134, 173, 213, 253, 18, 58, 97, 137,
+            177, 216, 255, 21, 61, 101, 140, 180, 219, 255, 25, 64, 104, 143, 183, 223, 255, 28,
+            67, 107, 147,
+        ],
+    );
+    // ImageEnhance.Contrast(im).enhance(0.93)
+    let draw = Draw {
+        contrast: 0.93,
+        ..nothing()
+    };
+    check(
+        draw,
+        &[
+            19, 53, 88, 122, 156, 191, 225, 22, 56, 90, 125, 159, 194, 228, 24, 59, 93, 128, 162,
+            196, 231, 27, 62, 96, 130, 165, 199, 234, 30, 64, 99, 133, 168, 202, 236, 33, 67, 102,
+            136, 170, 205, 239, 36, 70, 104, 139, 173, 208, 242, 38, 73, 107, 142, 176, 210, 245,
+            41, 76, 110, 144,
+        ],
+    );
+}
+
+#[test]
+fn resizing_is_pillows() {
+    // im.resize((3, 3), Image.BILINEAR)
+    let expected: [u8; 27] = [
+        72, 109, 146, 146, 84, 121, 164, 157, 92, 124, 161, 143, 99, 136, 144, 143, 107, 144, 175,
+        135, 139, 150, 147, 127, 121, 158, 118,
+    ];
+    let mut features = vec![0.0; 27];
+    image().write(3, &mut features).unwrap();
+    assert_eq!(
+        features,
+        expected.map(|pixel| f32::from(pixel) / 127.5 - 1.0)
+    );
+}
+
+#[test]
+fn draws_stay_in_their_ranges_and_nothing_changes_nothing() {
+    let spec = AugmentSpec::default();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let draws: Vec<Draw> = (0..2000).map(|_| Draw::new(&spec, &mut rng)).collect();
+    let flips = draws.iter().filter(|draw| draw.is_flipped).count();
+    assert!((900..1100).contains(&flips), "{flips}");
+    for draw in &draws {
+        assert!(draw.rotation.abs() <= 15.0);
+        assert!((0.9..=1.1).contains(&draw.brightness) && (0.9..=1.1).contains(&draw.contrast));
+    }
+    assert!(draws.iter().any(|draw| draw.rotation > 14.0));
+    let none = AugmentSpec {
+        flip: 0.0,
+        rotation: 0.0,
+        brightness: 0.0,
+        contrast: 0.0,
+    };
+    assert!(none.is_nothing());
+    assert_eq!(Draw::new(&none, &mut rng).apply(image()), image());
+}

@@ -63,11 +63,11 @@ impl Blob {
 impl Line {
     /// A bow, thin at both ends.
     fn scratch(rng: &mut ChaCha8Rng) -> Self {
-        let center = [between(rng, 0.32, 0.68), between(rng, 0.32, 0.68)].map(|c| c * UNITS);
+        let center = [between(rng, 0.35, 0.65), between(rng, 0.35, 0.65)].map(|c| c * UNITS);
         let (sin, cos) = libm::sincos(between(rng, 0.0, TAU));
         let length = between(rng, 11.0, 27.0);
         let bow = between(rng, -3.0, 3.0);
-        let width = between(rng, 0.45, 0.85);
+        let width = between(rng, 0.65, 0.95);
         let points = (0..=16).map(|i| {
             let t = f64::from(i) / 16.0 - 0.5;
             let off = bow * (1.0 - 4.0 * t * t);

@@ -189,3 +189,30 @@ fn unit(v: [f64; 3]) -> [f64; 3] {
     let length = dot(v, v).sqrt();
     v.map(|x| x / length)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_defect_can_be_seen() {
+        for index in 0..60 {
+            let mut rng = Seed(7).stream_at(Purpose::Data, &[Class::Abnormal as u64, index]);
+            let surface = Surface::draw(&mut rng);
+            let mut scene = Scene {
+                light: Light::draw(&mut rng, surface.gloss()),
+                surface,
+                defect: Some(Defect::draw(&mut rng)),
+                grain: Noise::new(&mut rng),
+            };
+            let with = scene.picture(40);
+            scene.defect = None;
+            let without = scene.picture(40);
+            let pairs = with.pixels.chunks(3).zip(without.pixels.chunks(3));
+            let changed = pairs
+                .filter(|(a, b)| (0..3).any(|c| a[c].abs_diff(b[c]) > 24))
+                .count();
+            assert!(changed >= 6, "image {index}: {changed} pixels");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! `fieldtrial completions`: a script that completes commands and options in a shell.
+
+use std::io::{self, Write};
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::{Arguments, Outcome, exit_code};
+
+/// Print a completion script for a shell
+///
+/// Bash: `fieldtrial completions bash > ~/.local/share/bash-completion/completions/fieldtrial`
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArguments {
+    /// The shell
+    shell: Shell,
+}
+
+pub(super) fn completions(arguments: &CompletionsArguments) -> Outcome {
+    let mut script = Vec::new();
+    clap_complete::generate(
+        arguments.shell,
+        &mut Arguments::command(),
+        "fieldtrial",
+        &mut script,
+    );
+    io::stdout().write_all(&script)?;
+    Ok(exit_code::GOOD)
+}

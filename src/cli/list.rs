@@ -1,0 +1,195 @@
+//! `fieldtrial list`: what a manifest can name, from the types' own documentation.
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use crate::datasets::DatasetSpec;
+use crate::losses::LossSpec;
+use crate::models::ModelSpec;
+use crate::optim::OptimizerSpec;
+
+use super::{Outcome, exit_code};
+
+/// List what a manifest can name, with every setting and its default
+///
+/// Example: `fieldtrial list models`
+#[derive(Debug, Args)]
+pub(super) struct ListArguments {
+    /// What to list
+    what: What,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum What {
+    Models,
+    Datasets,
+    Losses,
+    Optimizers,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// A kind of model, dataset, loss or optimizer.
+#[derive(Debug, serde::Serialize)]
+struct Kind {
+    kind: String,
+    description: String,
+    settings: Vec<Setting>,
+}
+
+/// A key of its section.
+#[derive(Debug, serde::Serialize)]
+struct Setting {
+    name: String,
+    /// As TOML; `None` for one that must be given.
+    default: Option<String>,
+    description: String,
+}
+
+pub(super) fn list(arguments: &ListArguments) -> Outcome {
+    let kinds = match arguments.what {
+        What::Models => kinds::<ModelSpec>(),
+        What::Datasets => kinds::<DatasetSpec>(),
+        What::Losses => kinds::<LossSpec>(),
+        What::Optimizers => kinds::<OptimizerSpec>(),
+    };
+    let text = match arguments.format {
+        Format::Json => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",
+        Format::Text => kinds.iter().map(text).collect::<Vec<_>>().join("\n"),
+    };
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(exit_code::GOOD)
+}
+
+fn text(kind: &Kind) -> String {
+    let mut text = format!("{}\n  {}\n", kind.kind, kind.description);
+    let left = |setting: &Setting| match &setting.default {
+        Some(default) => format!("{} = {default}", setting.name),
+        None => format!("{} (needed)", setting.name),
+    };
+    let width = kind
+        .settings
+        .iter()
+        .map(|setting| left(setting).chars().count())
+        .max()
+        .unwrap_or(0);
+    for setting in &kind.settings {
+        let line = format!("    {:<width$}  {}", left(setting), setting.description);
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The kinds of an enum tagged by `kind`, from its schema.
+fn kinds<T: JsonSchema>() -> Vec<Kind> {
+    let schema = schemars::schema_for!(T).to_value();
+    let variants = schema["oneOf"].as_array().cloned().unwrap_or_default();
+    variants
+        .iter()
+        .map(|variant| kind(variant, &schema["$defs"]))
+        .collect()
+}
+
+fn kind(variant: &Value, definitions: &Value) -> Kind {
+    let own = resolve(variant, definitions);
+    let properties = own["properties"]
+        .as_object()
+        .or(variant["properties"].as_object());
+    let required: Vec<&str> = own["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let setting = |(name, property): (&String, &Value)| Setting {
+        default: (!required.contains(&name.as_str())).then(|| toml(&property["default"])),
+        description: sentence(property, definitions),
+        name: name.clone(),
+    };
+    Kind {
+        kind: variant["properties"]["kind"]["const"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        description: one_line(
+            own["description"]
+                .as_str()
+                .or(variant["description"].as_str()),
+        ),
+        settings: properties
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| *name != "kind")
+            .map(setting)
+            .collect(),
+    }
+}
+
+fn resolve<'a>(schema: &'a Value, definitions: &'a Value) -> &'a Value {
+    let name = schema["$ref"]
+        .as_str()
+        .and_then(|path| path.rsplit('/').next());
+    name.map_or(schema, |name| &definitions[name])
+}
+
+fn sentence(property: &Value, definitions: &Value) -> String {
+    let target = resolve(property, definitions);
+    let described = property["description"]
+        .as_str()
+        .or(target["description"].as_str());
+    let words: Vec<&str> = target["oneOf"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["const"].as_str())
+        .chain(
+            target["enum"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str),
+        )
+        .collect();
+    let mut text = one_line(described);
+    if !words.is_empty() {
+        text.push_str(&format!(" One of {}.", crate::diag::list(words)));
+    }
+    text
+}
+
+fn one_line(text: Option<&str>) -> String {
+    text.unwrap_or_default()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A default as a manifest would write it.
+fn toml(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Object(map) => {
+            let entries: Vec<String> = map
+                .iter()
+                .map(|(name, value)| format!("{name} = {}", toml(value)))
+                .collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+        Value::Array(values) => format!(
+            "[{}]",
+            values.iter().map(toml).collect::<Vec<_>>().join(", ")
+        ),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,215 @@
+//! `fieldtrial plan`: what a manifest would run, without running it.
+
+mod explain;
+mod summary;
+mod table;
+
+use std::collections::VecDeque;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::diag::Failure;
+use crate::manifest;
+use crate::plan::{Only, Plan, PlanOptions, PlannedCell, World};
+
+use super::run_plan::resume_text;
+use super::{Outcome, exit_code};
+use summary::Summary;
+
+/// Rows that the table shows of a large plan, at its beginning and at its end.
+const SHOWN: usize = 20;
+
+/// Largest plan for which the store is asked what is done.
+const RESUMED: usize = 100_000;
+
+/// Show every cell of a manifest and whether it can run
+///
+/// Nothing is run and nothing is generated.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fieldtrial plan experiments/ddpm.toml
+  fieldtrial plan experiments/ddpm.toml --set train.epochs=3 --set 'matrix.batch-size=[8, 16]'
+  fieldtrial plan experiments/ddpm.toml --only 'device=cpu,batch-size=8|16' --format csv
+  fieldtrial plan experiments/ddpm.toml --explain 'batch-size=8,workers=0'")]
+pub(super) struct PlanArguments {
+    /// The manifest
+    manifest: PathBuf,
+    /// Override a value of the manifest, as TOML; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Choose cells: AXIS=VALUE|VALUE,AXIS=VALUE
+    #[arg(long, value_name = "CELLS")]
+    only: Option<String>,
+    /// How to print the cells
+    #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with_all = ["explain", "digest"])]
+    format: Format,
+    /// Print what the axes stand for and how one cell is resolved: the first, or the one with this key
+    #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = "", conflicts_with = "digest")]
+    explain: Option<String>,
+    /// Print the number of cells, the first and the last, and one digest over all cell hashes
+    #[arg(long)]
+    digest: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Csv,
+    Json,
+}
+
+/// Plans a manifest and prints the plan.
+pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
+    let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
+    let only = arguments.only.as_deref().map(Only::parse).transpose()?;
+    let options = PlanOptions {
+        only,
+        ..PlanOptions::default()
+    };
+    let plan = Plan::new(&manifest, &World::here(), options)?;
+    eprint!(
+        "{}",
+        plan.warnings.render_each(Failure::is_stderr_coloured())
+    );
+    let mut out = BufWriter::new(io::stdout().lock());
+    let summary = match (&arguments.explain, arguments.digest, arguments.format) {
+        (Some(key), ..) => return explain::explain(&plan, key, &mut out),
+        (None, true, _) => digest(&plan, &mut out)?,
+        (None, false, Format::Table) => table(&plan, &mut out)?,
+        (None, false, Format::Csv) => csv(&plan, &mut out)?,
+        (None, false, Format::Json) => json(&plan, &mut out)?,
+    };
+    out.flush()?;
+    Ok(summary.exit_code())
+}
+
+/// The cells that `--only` chooses.
+fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
+    plan.cells().filter(|cell| plan.is_selected(cell))
+}
+
+fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
+    let mut summary = Summary::default();
+    let (mut first, mut last) = (Vec::new(), VecDeque::new());
+    for cell in chosen(plan) {
+        summary.add(&cell);
+        if first.len() < SHOWN {
+            first.push(cell);
+        } else {
+            last.push_back(cell);
+            if last.len() > SHOWN {
+                last.pop_front();
+            }
+        }
+    }
+    writeln!(out, "{}", plan.title)?;
+    if let Some(question) = &plan.question {
+        writeln!(out, "{question}")?;
+    }
+    let left_out = summary.cells() - first.len() - last.len();
+    write!(
+        out,
+        "\n{}",
+        table::table(plan, &first, last.make_contiguous(), left_out, None)
+    )?;
+    writeln!(out, "\n{summary}")?;
+    resume(plan, out)?;
+    Ok(summary)
+}
+
+/// What is done and what would run, while that fits into memory.
+fn resume(plan: &Plan, out: &mut impl Write) -> Result<(), super::Problem> {
+    if plan.len() <= RESUMED {
+        let cells: Vec<PlannedCell> = plan.cells().collect();
+        write!(out, "{}", resume_text(plan, &cells)?)?;
+    }
+    Ok(())
+}
+
+fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
+    let mut summary = Summary::default();
+    let mut writer = csv::Writer::from_writer(out);
+    let names = plan
+        .axes
+        .iter()
+        .map(|axis| axis.name.replace(['-', '.'], "_"));
+    let header: Vec<String> = std::iter::once("key".to_owned())
+        .chain(names)
+        .chain(["status", "reason", "seeds", "repeats", "cell_hash"].map(str::to_owned))
+        .collect();
+    writer.write_record(&header).map_err(io::Error::from)?;
+    for cell in chosen(plan) {
+        summary.add(&cell);
+        let (status, reason) = summary::status(&cell.feasibility);
+        let (seeds, repeats) = (
+            cell.spec.measure.seeds.len().to_string(),
+            cell.spec.measure.repeats.to_string(),
+        );
+        let fields = std::iter::once(cell.spec.key.as_str())
+            .chain(cell.axes.iter().map(String::as_str))
+            .chain([status, reason, &seeds, &repeats, &cell.cell_hash]);
+        writer.write_record(fields).map_err(io::Error::from)?;
+    }
+    writer.flush()?;
+    Ok(summary)
+}
+
+/// One object; the cells are written one after the other, so that a large plan needs no memory.
+fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
+    let mut summary = Summary::default();
+    let head = serde_json::json!({
+        "name": plan.name, "title": plan.title, "question": plan.question, "axes": plan.axes, "variants": plan.variants,
+        "measure": plan.measure, "report": plan.report, "compare": plan.compare, "cost": plan.cost,
+    });
+    let text = head.to_string();
+    // The object stays open for the cells.
+    write!(
+        out,
+        "{},\"cells\":[",
+        text.strip_suffix('}').unwrap_or(&text)
+    )?;
+    for (index, cell) in chosen(plan).enumerate() {
+        summary.add(&cell);
+        let comma = if index == 0 { "" } else { "," };
+        write!(out, "{comma}\n{}", explain::cell_json(&cell))?;
+    }
+    writeln!(out, "\n]}}")?;
+    Ok(summary)
+}
+
+fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, super::Problem> {
+    let mut summary = Summary::default();
+    let mut hasher = blake3::Hasher::new();
+    let (mut first, mut last) = (None, None);
+    for cell in chosen(plan) {
+        summary.add(&cell);
+        hasher.update(cell.cell_hash.as_bytes());
+        let line = || format!("{} {}", cell.cell_hash, cell.spec.key);
+        first.get_or_insert_with(line);
+        last = Some(cell);
+    }
+    writeln!(out, "{summary}")?;
+    if let (Some(first), Some(last)) = (first, last) {
+        writeln!(
+            out,
+            "first  {first}\nlast   {} {}",
+            last.cell_hash, last.spec.key
+        )?;
+    }
+    writeln!(out, "digest {}", hasher.finalize())?;
+    Ok(summary)
+}
+
+impl Summary {
+    /// Every chosen cell infeasible is the user's mistake.
+    fn exit_code(&self) -> u8 {
+        if self.cells() > 0 && self.is_all_infeasible() {
+            eprintln!("error: no cell can run on any machine; the reasons stand in the plan");
+            return exit_code::MISTAKE;
+        }
+        exit_code::GOOD
+    }
+}

@@ -1,0 +1,163 @@
+//! `fieldtrial verify`: a model of a manifest against the same model in another program.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use crate::diag::{Diagnostic, Failure, Place};
+use crate::manifest::{self, Key, Manifest, Node, Table, Value};
+use crate::plan::{CellSpec, Plan, PlanOptions, World};
+use crate::verify::{self, Verification, VerifyError};
+
+use super::{Outcome, Problem, exit_code};
+
+/// Hold a model against weights, inputs and gradients of another implementation
+///
+/// The model takes the reference's weights and inputs, dropout off; its loss, its gradients and its weights after three
+/// steps of the manifest's optimizer, each on the same inputs, are compared. `docs/verify.md` describes the files.
+///
+/// Of the manifest it reads the named model and loss, and of `[train]` the optimizer (with its rate, held constant),
+/// `clip` and `device`: state there what the reference used, or give it with `--set`. Matrices are left out.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  fieldtrial verify experiments/ddpm.toml --model unet --set models.unet.base-channels=32 --reference ref/unet32
+
+Exit codes: 0 every error is within its tolerance · 1 one is not · 2 files or manifest do not fit")]
+pub(super) struct VerifyArguments {
+    /// The manifest
+    manifest: PathBuf,
+    /// Name of the model in the manifest
+    #[arg(long, value_name = "NAME")]
+    model: String,
+    /// Name of the loss in the manifest, or its kind; without it, the one that fits the model
+    #[arg(long, value_name = "NAME")]
+    loss: Option<String>,
+    /// Override a value of the manifest, as TOML; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Folder of the reference files
+    #[arg(long, value_name = "DIR")]
+    reference: PathBuf,
+    /// How to print the errors
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+pub(super) fn verify(arguments: &VerifyArguments) -> Outcome {
+    let cell = cell(arguments)?;
+    let verification =
+        verify::verify(&cell, &arguments.reference).map_err(|error| failure(arguments, &error))?;
+    let mut out = io::stdout().lock();
+    match arguments.format {
+        Format::Table => table(&verification, &mut out)?,
+        Format::Json => json(&verification, &mut out)?,
+    }
+    out.flush()?;
+    Ok(if verification.passed {
+        exit_code::GOOD
+    } else {
+        exit_code::FAILED
+    })
+}
+
+/// The only cell of the manifest without its matrices, with the chosen model and loss.
+fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
+    let mut manifest = manifest::load(&arguments.manifest, &arguments.set)?;
+    if let Some(root) = manifest.root.as_table_mut() {
+        root.take("matrix");
+        root.take("matrices");
+    }
+    choose(&mut manifest, "model", &arguments.model);
+    if let Some(loss) = &arguments.loss {
+        choose(&mut manifest, "loss", loss);
+    }
+    // Reference files bring their own inputs: any dataset will do to make the manifest whole.
+    if let Some(dataset) = first_dataset(&manifest) {
+        choose(&mut manifest, "dataset", &dataset);
+    }
+    let plan = Plan::new(&manifest, &World::here(), PlanOptions::default())?;
+    let mut cell = plan
+        .cells()
+        .next()
+        .ok_or_else(|| Failure::plain("the manifest has no cell", None))?
+        .spec;
+    Arc::make_mut(&mut cell.train).init_from = None;
+    Ok(cell)
+}
+
+/// Sets `train.WHAT = NAME`.
+fn choose(manifest: &mut Manifest, what: &str, name: &str) {
+    let key = |name: &str| Key {
+        name: name.to_owned(),
+        place: Place::default(),
+    };
+    let node = Node {
+        value: Value::String(name.to_owned()),
+        place: Place::default(),
+    };
+    manifest.root.put(&[key("train"), key(what)], node);
+}
+
+/// The first dataset, where `[train]` names none.
+fn first_dataset(manifest: &Manifest) -> Option<String> {
+    let section = |name: &str| -> Option<&Table> {
+        let root = manifest.root.as_table()?;
+        root.get(name)?.as_table()
+    };
+    if section("train").is_some_and(|train| train.get("dataset").is_some()) {
+        return None;
+    }
+    let (key, _) = section("datasets")?.entries.first()?;
+    Some(key.name.clone())
+}
+
+/// Every mistake as a message of its own.
+fn failure(arguments: &VerifyArguments, error: &VerifyError) -> Problem {
+    let mistakes = match error {
+        VerifyError::Reference(mistakes) => mistakes.clone(),
+        VerifyError::Op(error) => vec![error.to_string()],
+    };
+    let mut diagnostics: Vec<Diagnostic> = mistakes.into_iter().map(Diagnostic::error).collect();
+    if let Some(last) = diagnostics.pop() {
+        let folder = arguments.reference.display();
+        diagnostics.push(last.help(format!(
+            "`{folder}` is to hold the files that `docs/verify.md` describes"
+        )));
+    }
+    Failure::new(diagnostics, Arc::new([])).into()
+}
+
+fn table(verification: &Verification, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:<24}{:>10}{:>12}  largest in",
+        "", "error", "tolerance"
+    )?;
+    for (name, error, tolerance, place) in verification.errors() {
+        writeln!(out, "{name:<24}{error:>10.1e}{tolerance:>12.0e}  {place}")?;
+    }
+    let verdict = if verification.passed {
+        "passed"
+    } else {
+        "failed"
+    };
+    writeln!(
+        out,
+        "{verdict}: {} parameters, loss {} where the reference has {}",
+        verification.parameters, verification.loss, verification.reference_loss
+    )
+}
+
+fn json(verification: &Verification, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, verification)?;
+    writeln!(out)
+}

@@ -1,0 +1,130 @@
+//! The loader on real PNG files: equal bytes, and images a second.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+use super::{Batch, Loader, LoaderOptions, LoaderSpec};
+use crate::base::Seed;
+use crate::datasets::{AugmentSpec, DatasetSpec, GenerateSpec, ImageFolderSpec, OpenDataset};
+
+fn surfaces(normal: usize, abnormal: usize) -> (TempDir, DatasetSpec) {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = DatasetSpec::ImageFolder(ImageFolderSpec {
+        path: folder.path().join("surfaces"),
+        size: 32,
+        augment: AugmentSpec::default(),
+        generate: Some(GenerateSpec::SurfaceTextures {
+            normal,
+            abnormal,
+            size: 40,
+            seed: 7,
+        }),
+    });
+    spec.prepare(&|_, _| ()).unwrap();
+    (folder, spec)
+}
+
+fn options(workers: usize, cache: bool) -> LoaderOptions {
+    let spec = LoaderSpec {
+        workers,
+        cache,
+        weighted: true,
+        ..LoaderSpec::default()
+    };
+    spec.training(8, false, Seed(42))
+}
+
+fn loader(open: &OpenDataset, options: LoaderOptions) -> Loader {
+    Loader::new(
+        Arc::clone(&open.dataset),
+        open.splits.train.clone(),
+        options,
+    )
+    .unwrap()
+}
+
+#[test]
+fn workers_and_caches_change_no_byte() {
+    let (_folder, spec) = surfaces(17, 6);
+    let epochs = |workers, cache| {
+        let open = spec.open(Seed(1), 0.2).unwrap();
+        let loader = loader(&open, options(workers, cache));
+        [0, 1].map(|epoch| {
+            let batches = loader.epoch(epoch).map(Result::unwrap);
+            let kept: Vec<Batch> = batches
+                .inspect(|batch| loader.recycle(batch.clone()))
+                .collect();
+            kept
+        })
+    };
+    let here = epochs(0, false);
+    assert_eq!(here[0].len(), 3);
+    assert_ne!(here[0][0].features, here[1][0].features);
+    assert!(here[0][0].features.iter().all(|x| (-1.0..=1.0).contains(x)));
+    for (workers, cache) in [(0, true), (1, false), (4, false), (4, true)] {
+        assert_eq!(
+            here,
+            epochs(workers, cache),
+            "{workers} workers, cache {cache}"
+        );
+    }
+}
+
+/// `cargo test --release --lib loader:: -- --ignored --nocapture --test-threads 1`
+#[test]
+#[ignore = "a measurement"]
+fn images_per_second() {
+    let start = Instant::now();
+    let (_folder, spec) = surfaces(546, 106);
+    println!(
+        "652 images generated in {:.0} ms",
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    let open = spec.open(Seed(1), 0.0).unwrap();
+    for workers in [0, 2, 4] {
+        let loader = loader(&open, options(workers, false));
+        let start = Instant::now();
+        let images: usize = (0..5)
+            .flat_map(|epoch| loader.epoch(epoch))
+            .map(|batch| {
+                let batch = batch.unwrap();
+                let size = batch.size;
+                loader.recycle(batch);
+                size
+            })
+            .sum();
+        let seconds = start.elapsed().as_secs_f64();
+        println!(
+            "{workers} workers: {:.0} images/s; {:?}",
+            images as f64 / seconds,
+            loader.times()
+        );
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn milliseconds_of_an_epoch_in_memory() {
+    for samples in [10_000, 1_000_000] {
+        let spec = DatasetSpec::Regression5d(crate::datasets::RegressionSpec {
+            samples,
+            ..Default::default()
+        });
+        let open = spec.open(Seed(1), 0.0).unwrap();
+        let options = LoaderSpec::default().training(256, false, Seed(1));
+        let loader = loader(&open, options);
+        let start = Instant::now();
+        for epoch in 0..10 {
+            for batch in loader.epoch(epoch) {
+                loader.recycle(batch.unwrap());
+            }
+        }
+        let ms = start.elapsed().as_secs_f64() * 100.0;
+        println!(
+            "{} training rows: {ms:.3} ms an epoch",
+            open.splits.train.len()
+        );
+    }
+}

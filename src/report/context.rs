@@ -1,0 +1,167 @@
+//! [`Report`]: everything that a template can show, documented field by field.
+
+use serde::Serialize;
+
+use crate::base::text::count;
+use crate::results::ResultSet;
+
+use super::sections::cells::{Failure, failures, summary};
+use super::sections::environment::{EnvironmentContext, environments};
+use super::sections::findings::{Findings, check};
+use super::sections::headline::{Headline, headlines};
+use super::sections::plots::Plots;
+use super::sections::ranking::{Ranking, rankings};
+use super::sections::{cells, compute, loader, memory, method, phases, quality, speed};
+use super::table::Table;
+use super::view::View;
+
+/// What a template sees, under the name `report`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// `name` of the manifest.
+    pub name: String,
+    /// `title` of the manifest, or its name.
+    pub title: String,
+    /// `question` of the manifest; empty for none.
+    pub question: String,
+    /// Manifest's file, relative to the folder that holds `reports/`.
+    pub manifest_path: String,
+    /// The manifest as run.
+    pub manifest: String,
+    /// A Markdown fence that is longer than any in the manifest.
+    pub fence: String,
+    /// What all cells have in common, as `name = value`.
+    pub fixed: Vec<String>,
+    /// What each named variant sets, as `path = value`.
+    pub variants: Vec<Variant>,
+    /// "9 cells: 7 done, 1 oom, 1 skipped; 24 runs".
+    pub summary: String,
+    /// Why this report is incomplete; empty when it is complete.
+    pub incomplete: Vec<String>,
+    /// The figures at its head, the same values as in the tables.
+    pub headlines: Vec<Headline>,
+    /// Every cell with status and reason.
+    pub cells: Table,
+    /// One ranking per task.
+    pub rankings: Vec<Ranking>,
+    /// Throughput, step, epoch, training and start-up times.
+    pub speed: Table,
+    /// Shares of the phases of a step, with residual and sum.
+    pub phases: Table,
+    /// Waiting for data, and loading's own work.
+    pub loader: Table,
+    /// Measured peaks and computed parts.
+    pub memory: Table,
+    /// Losses and metrics.
+    pub quality: Table,
+    /// Parameters and FLOPs.
+    pub compute: Table,
+    /// The plots.
+    pub plots: Plots,
+    /// Findings with their rules, and what was checked.
+    pub findings: Findings,
+    /// Runs that failed.
+    pub failures: Vec<Failure>,
+    /// Machines and builds.
+    pub environments: Vec<EnvironmentContext>,
+    /// How it was measured, in sentences.
+    pub method: Vec<String>,
+    /// Version of the program that wrote the report.
+    pub version: String,
+}
+
+/// A named variant with what it sets.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// Each as `path = value`.
+    pub sets: Vec<String>,
+}
+
+impl Report {
+    /// Builds the context from results alone: the same results give the same context.
+    pub fn of(set: &ResultSet) -> Self {
+        let view = &View::of(set);
+        let plan = &set.plan;
+        let title = if plan.title.is_empty() {
+            &plan.name
+        } else {
+            &plan.title
+        };
+        let environments = environments(view);
+        Self {
+            name: plan.name.clone(),
+            title: title.clone(),
+            question: plan.question.clone().unwrap_or_default(),
+            manifest_path: plan.manifest_path.clone(),
+            manifest: plan.manifest.trim_end().to_owned(),
+            fence: fence(&plan.manifest),
+            fixed: view.fixed(),
+            variants: variants(set),
+            summary: summary(view),
+            incomplete: incomplete(view, &environments),
+            headlines: headlines(view),
+            cells: cells::table(view),
+            rankings: rankings(view),
+            speed: speed::table(view),
+            phases: phases::table(view),
+            loader: loader::table(view),
+            memory: memory::table(view),
+            quality: quality::table(view),
+            compute: compute::table(view),
+            plots: Plots::of(view),
+            findings: check(view),
+            failures: failures(view),
+            environments,
+            method: method::sentences(view),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+fn variants(set: &ResultSet) -> Vec<Variant> {
+    let all = set.plan.variants.iter();
+    all.map(|(name, sets)| Variant {
+        name: name.clone(),
+        sets: sets
+            .iter()
+            .map(|(path, value)| format!("{path} = {value}"))
+            .collect(),
+    })
+    .collect()
+}
+
+fn incomplete(view: &View<'_>, environments: &[EnvironmentContext]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let measured = view.cells.iter().filter(|cell| cell.is_measured()).count();
+    let all = view.cells.len();
+    if measured < all {
+        let missing = count(all - measured, "cell");
+        reasons.push(format!(
+            "{missing} of {all} have no measurement; each table says why"
+        ));
+    }
+    for environment in environments {
+        if environment.fields.is_empty() {
+            reasons.push(format!("environment {} is not described", environment.id));
+        } else if !environment.unknown.is_empty() {
+            let unknown = environment.unknown.join(", ");
+            reasons.push(format!(
+                "of environment {} is unknown: {unknown}",
+                environment.id
+            ));
+        }
+    }
+    reasons
+}
+
+fn fence(manifest: &str) -> String {
+    let mut longest = 2;
+    let mut current = 0;
+    for letter in manifest.chars() {
+        current = if letter == '`' { current + 1 } else { 0 };
+        longest = longest.max(current);
+    }
+    "`".repeat(longest + 1)
+}

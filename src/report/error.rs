@@ -1,0 +1,33 @@
+//! What can go wrong with a report, in the user's words.
+
+use crate::results::ResultsError;
+
+/// A report that cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The results cannot be read, or the report's files cannot be written.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// There is no template of this name.
+    #[error(
+        "unknown template `{name}`; there are {known}, and `<name>.md.j2` with `<name>.html.j2` in `{folder}`"
+    )]
+    UnknownTemplate {
+        /// What was asked for.
+        name: String,
+        /// The program's own.
+        known: String,
+        /// Where a user's own are looked for.
+        folder: String,
+    },
+    /// A template cannot be rendered.
+    #[error("template `{name}`, line {line}: {reason}")]
+    Template {
+        /// File name.
+        name: String,
+        /// Line, from 1; 0 where it is not known.
+        line: usize,
+        /// The engine's reason.
+        reason: String,
+    },
+}

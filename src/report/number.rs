@@ -1,0 +1,152 @@
+//! [`Number`]: a value as a report shows it, with its interval and where it comes from.
+
+use serde::Serialize;
+
+use crate::base::units::{human, shortest};
+use crate::results::{Interval, IntervalKind};
+
+/// A number on its way into a report. Headline and table cell are the same value of this type.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Number {
+    /// The number, rounded for people: `14.1`.
+    pub text: String,
+    /// Its interval: `13.9–14.3`; `None` where n = 1 or where it has none.
+    pub interval: Option<String>,
+    /// What the interval is: `range of the runs`; empty for none.
+    pub interval_name: &'static str,
+    /// Its unit: `samples/s`; empty for a plain number.
+    pub unit: String,
+    /// `measured (n = 3)`, `derived (formula)`, `assumed (where)`.
+    pub provenance: String,
+    /// The value behind the text, for ordering and drawing.
+    pub value: f64,
+}
+
+/// Where a column's numbers come from. A column has one provenance, so that assumed never stands beside measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Provenance {
+    /// A clock or a counter gave it; how it was summed up.
+    Measured(String),
+    /// Computed from other numbers, by this formula.
+    Derived(String),
+    /// Taken from here, unchecked.
+    Assumed(String),
+}
+
+impl std::fmt::Display for Provenance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Measured(how) => write!(f, "measured ({how})"),
+            Self::Derived(formula) => write!(f, "derived ({formula})"),
+            Self::Assumed(place) => write!(f, "assumed ({place})"),
+        }
+    }
+}
+
+impl Number {
+    /// A timing over `n` runs, with its interval, as `timings.csv` has it.
+    pub fn timing(interval: &Interval, unit: &str, n: usize) -> Self {
+        let decimals = decimals_of(interval);
+        let show = |value: f64| fixed(value, decimals);
+        let ends = (interval.kind != IntervalKind::Single)
+            .then(|| format!("{}–{}", show(interval.low), show(interval.high)));
+        Self {
+            text: show(interval.median),
+            interval: ends,
+            interval_name: interval_name(interval.kind),
+            unit: unit.to_owned(),
+            provenance: Provenance::Measured(format!("n = {n}")).to_string(),
+            value: interval.median,
+        }
+    }
+
+    /// A ratio: `1.37×`.
+    pub fn ratio(value: f64, formula: &str) -> Self {
+        Self {
+            text: format!("{}×", human(value, 3)),
+            interval: None,
+            interval_name: "",
+            unit: String::new(),
+            provenance: Provenance::Derived(formula.to_owned()).to_string(),
+            value,
+        }
+    }
+}
+
+/// What an interval is called; below six runs it is not a confidence interval and does not say so.
+pub fn interval_name(kind: IntervalKind) -> &'static str {
+    match kind {
+        IntervalKind::Bootstrap95 => "95 % bootstrap interval of the median",
+        IntervalKind::Range => "range of the runs",
+        IntervalKind::Single => "n = 1, no interval",
+    }
+}
+
+/// Median and ends show the same decimals: those that the finest of them has.
+fn decimals_of(interval: &Interval) -> usize {
+    let decimals = |value: f64| {
+        let text = shortest(value).unwrap_or_default();
+        match text.split_once('e') {
+            // Smaller than a hundred-thousandth: fewer decimals than that say nothing.
+            Some(_) => 6,
+            None => text.split_once('.').map_or(0, |(_, part)| part.len()),
+        }
+    };
+    [interval.median, interval.low, interval.high]
+        .into_iter()
+        .map(decimals)
+        .max()
+        .unwrap_or(0)
+}
+
+/// A number with exactly `decimals` decimals, thousands separated, and zero without a sign.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let is_zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
+    let text = if is_zero {
+        text.trim_start_matches('-')
+    } else {
+        &text
+    };
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let whole: f64 = whole.parse().unwrap_or(0.0);
+    let sign = if text.starts_with('-') && whole == 0.0 {
+        "-"
+    } else {
+        ""
+    };
+    let whole = human(whole, 15);
+    let whole = whole.split('.').next().unwrap_or_default();
+    if part.is_empty() {
+        format!("{sign}{whole}")
+    } else {
+        format!("{sign}{whole}.{part}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_has_the_decimals_of_its_median() {
+        let interval = Interval {
+            median: 16.0,
+            low: 15.98,
+            high: 16.25,
+            kind: IntervalKind::Range,
+        };
+        let number = Number::timing(&interval, "s", 3);
+        assert_eq!(number.text, "16.00");
+        assert_eq!(number.interval.as_deref(), Some("15.98–16.25"));
+        assert_eq!(number.provenance, "measured (n = 3)");
+    }
+
+    #[test]
+    fn zero_has_no_sign_and_thousands_are_separated() {
+        assert_eq!(fixed(-0.001, 2), "0.00");
+        assert_eq!(fixed(-0.25, 2), "-0.25");
+        assert_eq!(fixed(12_345.678, 1), "12,345.7");
+        assert_eq!(fixed(3.0, 0), "3");
+    }
+}

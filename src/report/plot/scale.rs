@@ -1,0 +1,240 @@
+//! From values to places on an axis, with ticks that people would choose.
+
+use crate::base::units::human;
+
+/// How an axis maps values to places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScaleKind {
+    /// Equal steps, equal distances.
+    Linear,
+    /// Equal distances for each doubling.
+    Log2,
+    /// Equal distances for each factor of ten.
+    Log10,
+}
+
+impl ScaleKind {
+    /// The scale that suits `values`: logarithmic from a factor of eight on, by two where all are powers of two.
+    pub(crate) fn for_values(values: &[f64]) -> Self {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if low <= 0.0 || high < 8.0 * low {
+            return Self::Linear;
+        }
+        let is_power = |value: &f64| value.log2().fract() == 0.0;
+        if values.iter().all(is_power) {
+            Self::Log2
+        } else {
+            Self::Log10
+        }
+    }
+
+    /// What the axis' label adds, so that nobody reads distances as differences.
+    pub(crate) fn note(self) -> &'static str {
+        match self {
+            Self::Linear => "",
+            Self::Log2 => ", log₂ scale",
+            Self::Log10 => ", log₁₀ scale",
+        }
+    }
+
+    fn forward(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log2 => value.log2(),
+            Self::Log10 => value.log10(),
+        }
+    }
+}
+
+/// An axis over pixels.
+#[derive(Debug, Clone)]
+pub(crate) struct Scale {
+    kind: ScaleKind,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    ticks: Vec<f64>,
+}
+
+impl Scale {
+    /// An axis for magnitudes: ends are ticks, and it begins at zero unless the values are close together.
+    pub(crate) fn magnitude(kind: ScaleKind, values: &[f64], pixels: (f64, f64)) -> Self {
+        let (low, high) = ends(values);
+        if kind != ScaleKind::Linear {
+            return Self::logarithmic(kind, low, high, pixels);
+        }
+        let from_zero = low >= 0.0 && low < 0.6 * high;
+        let low = if from_zero { 0.0 } else { low };
+        let step = tidy_step((high - low).max(high.abs() * 1e-3).max(f64::MIN_POSITIVE) / 5.0);
+        let (first, last) = ((low / step).floor(), (high / step).ceil());
+        let last = last.max(first + 1.0);
+        let count = (last - first).round() as usize;
+        let ticks: Vec<f64> = (0..=count).map(|i| (first + i as f64) * step).collect();
+        Self {
+            kind,
+            low: first * step,
+            high: last * step,
+            from: pixels.0,
+            to: pixels.1,
+            ticks,
+        }
+    }
+
+    /// An axis for settings: ticks stand at the values themselves while they are few.
+    pub(crate) fn settings(kind: ScaleKind, values: &[f64], pixels: (f64, f64)) -> Self {
+        let mut known = values.to_vec();
+        known.sort_by(f64::total_cmp);
+        known.dedup();
+        if known.len() > 9 || known.is_empty() {
+            return Self::magnitude(kind, values, pixels);
+        }
+        let (low, high) = ends(&known);
+        let (low, high) = if low < high {
+            (low, high)
+        } else {
+            (low - 1.0, high + 1.0)
+        };
+        Self {
+            kind: if low > 0.0 { kind } else { ScaleKind::Linear },
+            low,
+            high,
+            from: pixels.0,
+            to: pixels.1,
+            ticks: known,
+        }
+    }
+
+    fn logarithmic(kind: ScaleKind, low: f64, high: f64, pixels: (f64, f64)) -> Self {
+        let base: f64 = if kind == ScaleKind::Log2 { 2.0 } else { 10.0 };
+        let first = kind.forward(low).floor() as i32;
+        let last = (kind.forward(high).ceil() as i32).max(first + 1);
+        let every = ((last - first) / 8 + 1) as usize;
+        let mut ticks: Vec<f64> = (first..=last)
+            .step_by(every)
+            .map(|e| base.powi(e))
+            .collect();
+        if base > 2.0 && last - first <= 2 {
+            let between = (first..last).flat_map(|e| [2.0, 5.0].map(|m| m * 10f64.powi(e)));
+            ticks.extend(between);
+            ticks.sort_by(f64::total_cmp);
+        }
+        Self {
+            kind,
+            low: base.powi(first),
+            high: base.powi(last),
+            from: pixels.0,
+            to: pixels.1,
+            ticks,
+        }
+    }
+
+    /// The place of a value, in pixels.
+    pub(crate) fn place(&self, value: f64) -> f64 {
+        let (low, high) = (self.kind.forward(self.low), self.kind.forward(self.high));
+        let share = (self.kind.forward(value) - low) / (high - low);
+        self.from + share * (self.to - self.from)
+    }
+
+    /// Whether a linear axis leaves out zero.
+    pub(crate) fn leaves_out_zero(&self) -> bool {
+        self.kind == ScaleKind::Linear && self.low > 0.0
+    }
+
+    /// Places and texts of the ticks.
+    pub(crate) fn ticks(&self) -> impl Iterator<Item = (f64, String)> + '_ {
+        self.ticks
+            .iter()
+            .map(|&tick| (self.place(tick), tick_text(tick)))
+    }
+}
+
+fn ends(values: &[f64]) -> (f64, f64) {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match (
+        low.is_finite() && high.is_finite(),
+        low == 0.0 && high == 0.0,
+    ) {
+        (true, false) => (low, high),
+        _ => (0.0, 1.0),
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least `raw`.
+fn tidy_step(raw: f64) -> f64 {
+    let power = 10f64.powi(raw.log10().floor() as i32);
+    let factor = [1.0, 2.0, 5.0, 10.0];
+    let found = factor.iter().find(|&&factor| factor * power >= raw * 0.999);
+    found.copied().unwrap_or(10.0) * power
+}
+
+fn tick_text(value: f64) -> String {
+    // Six digits hide the last bits of 0.1 + 0.2.
+    let text = human(value, 6);
+    if text.contains('.') && !text.contains('e') {
+        let short = text.trim_end_matches('0').trim_end_matches('.');
+        return short.to_owned();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(scale: &Scale) -> Vec<String> {
+        scale.ticks().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn ticks_are_tidy_and_enclose_the_values() {
+        let scale = Scale::magnitude(ScaleKind::Linear, &[0.3, 13.9], (0.0, 100.0));
+        assert_eq!(texts(&scale), ["0", "5", "10", "15"]);
+        let scale = Scale::magnitude(ScaleKind::Linear, &[13.2, 14.6], (0.0, 100.0));
+        assert_eq!(texts(&scale), ["13", "13.5", "14", "14.5", "15"]);
+        assert!(scale.leaves_out_zero());
+        let scale = Scale::magnitude(ScaleKind::Linear, &[0.1, 0.3], (0.0, 100.0));
+        assert_eq!(texts(&scale)[..3], ["0", "0.1", "0.2"]);
+    }
+
+    #[test]
+    fn doublings_are_equally_far_apart() {
+        let values = [8.0, 16.0, 32.0, 64.0];
+        let kind = ScaleKind::for_values(&values);
+        assert_eq!(kind, ScaleKind::Log2);
+        let scale = Scale::settings(kind, &values, (0.0, 300.0));
+        let places: Vec<f64> = values.iter().map(|&value| scale.place(value)).collect();
+        assert!(
+            places
+                .iter()
+                .zip([0.0, 100.0, 200.0, 300.0])
+                .all(|(a, b)| (a - b).abs() < 1e-9)
+        );
+        assert_eq!(texts(&scale), ["8", "16", "32", "64"]);
+    }
+
+    #[test]
+    fn values_with_zero_or_close_together_get_a_linear_axis() {
+        assert_eq!(ScaleKind::for_values(&[0.0, 4.0]), ScaleKind::Linear);
+        assert_eq!(ScaleKind::for_values(&[4.0, 8.0]), ScaleKind::Linear);
+        assert_eq!(ScaleKind::for_values(&[1000.0, 10_000.0]), ScaleKind::Log10);
+    }
+
+    #[test]
+    fn one_value_and_none_give_an_axis_too() {
+        for values in [&[5.0][..], &[], &[0.0], &[-3.0, -3.0]] {
+            let scale = Scale::magnitude(ScaleKind::Linear, values, (0.0, 100.0));
+            assert!(
+                scale.ticks().all(|(place, _)| place.is_finite()),
+                "{values:?}"
+            );
+            let scale = Scale::settings(ScaleKind::Linear, values, (0.0, 100.0));
+            assert!(
+                scale.ticks().all(|(place, _)| place.is_finite()),
+                "{values:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! SVG text: elements with escaped content, and numbers with two decimals so that bytes repeat.
+
+use std::fmt::Write;
+
+use super::{SERIES, STYLE};
+
+/// A drawing under construction.
+pub(crate) struct Svg {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+/// Where a text's given point lies in it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Svg {
+    pub(crate) fn new(width: f64, height: f64) -> Self {
+        Self {
+            width,
+            height,
+            body: String::new(),
+        }
+    }
+
+    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        let (x1, y1, x2, y2) = (px(from.0), px(from.1), px(to.0), px(to.1));
+        self.push(&format!(
+            r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#
+        ));
+    }
+
+    pub(crate) fn rectangle(&mut self, class: &str, at: (f64, f64), size: (f64, f64), about: &str) {
+        let (x, y, width, height) = (px(at.0), px(at.1), px(size.0.max(0.0)), px(size.1));
+        let about = title(about);
+        self.push(&format!(
+            r#"<rect class="{class}" x="{x}" y="{y}" width="{width}" height="{height}">{about}</rect>"#
+        ));
+    }
+
+    pub(crate) fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
+        let points = join(points);
+        self.push(&format!(r#"<polyline class="{class}" points="{points}"/>"#));
+    }
+
+    pub(crate) fn polygon(&mut self, class: &str, points: &[(f64, f64)], about: &str) {
+        let (points, about) = (join(points), title(about));
+        self.push(&format!(
+            r#"<polygon class="{class}" points="{points}">{about}</polygon>"#
+        ));
+    }
+
+    pub(crate) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+        let (x, y, text) = (px(at.0), px(at.1), escape(text));
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        self.push(&format!(
+            r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>"#
+        ));
+    }
+
+    /// A marker of series `series`: its form tells series apart as its colour does.
+    pub(crate) fn marker(&mut self, series: usize, (x, y): (f64, f64), about: &str) {
+        let class = format!("mark f{}", series % SERIES);
+        let r = 5.0;
+        let points: Vec<(f64, f64)> = match series % 4 {
+            0 => {
+                let (cx, cy, about) = (px(x), px(y), title(about));
+                self.push(&format!(
+                    r#"<circle class="{class}" cx="{cx}" cy="{cy}" r="4.8">{about}</circle>"#
+                ));
+                return;
+            }
+            1 => [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]
+                .map(|(a, b)| (x + a * r * 0.9, y + b * r * 0.9))
+                .to_vec(),
+            2 => vec![
+                (x, y - r * 1.15),
+                (x + r * 1.1, y + r * 0.85),
+                (x - r * 1.1, y + r * 0.85),
+            ],
+            _ => vec![
+                (x, y - r * 1.2),
+                (x + r * 1.2, y),
+                (x, y + r * 1.2),
+                (x - r * 1.2, y),
+            ],
+        };
+        self.polygon(&class, &points, about);
+    }
+
+    /// Ends the drawing; `about` is what a screen reader says.
+    pub(crate) fn finish(self, about: &str) -> String {
+        let (width, height, about) = (px(self.width), px(self.height), escape(about));
+        format!(
+            "<svg class=\"plot\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+             aria-label=\"{about}\">\n{}</svg>\n",
+            self.body
+        )
+    }
+
+    fn push(&mut self, element: &str) {
+        self.body.push_str(element);
+        self.body.push('\n');
+    }
+}
+
+/// Turns a drawing for a page into a file of its own: with style, size and paper.
+pub(crate) fn standalone(drawing: &str) -> String {
+    let paper = format!(
+        "<style>\n{STYLE}</style>\n<rect class=\"paper\" x=\"0\" y=\"0\" width=\"100%\" height=\"100%\"/>\n"
+    );
+    let Some(end) = drawing.find(">\n") else {
+        return drawing.to_owned();
+    };
+    let (head, body) = drawing.split_at(end + 2);
+    format!("{head}{paper}{body}")
+}
+
+/// Width of a text in pixels, about: nobody measures fonts here, so it errs to the wide side.
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
+    text.chars().count() as f64 * size * 0.56
+}
+
+fn title(about: &str) -> String {
+    if about.is_empty() {
+        String::new()
+    } else {
+        format!("<title>{}</title>", escape(about))
+    }
+}
+
+fn join(points: &[(f64, f64)]) -> String {
+    let mut text = String::new();
+    for (x, y) in points {
+        let space = if text.is_empty() { "" } else { " " };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{space}{},{}", px(*x), px(*y));
+    }
+    text
+}
+
+fn px(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" {
+        "0".to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_become_markup() {
+        let mut svg = Svg::new(10.0, 10.0);
+        svg.text("tick", (0.0, -0.001), Anchor::Start, "<script>\"&");
+        let text = svg.finish("a \"b\"");
+        assert!(
+            text.contains("&lt;script&gt;&quot;&amp;") && text.contains("y=\"0\""),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_file_of_its_own_has_its_style() {
+        let text = standalone(&Svg::new(10.0, 20.0).finish("x"));
+        assert!(
+            text.starts_with("<svg ") && text.contains("<style>") && text.ends_with("</svg>\n")
+        );
+    }
+}

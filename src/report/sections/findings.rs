@@ -1,0 +1,189 @@
+//! Rules over the measurements: each finding names its rule and its values; without one, what was checked is said.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::base::units::human;
+use crate::report::number::fixed;
+use crate::report::view::{Cell, View};
+
+use super::phases::{PHASES, breakdown};
+
+/// Something in the measurements that a reader should know.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// Name of the rule that found it.
+    pub rule: &'static str,
+    /// What it found, with the values.
+    pub text: String,
+}
+
+/// Findings, and the rules that were checked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Findings {
+    /// In the order of the rules.
+    pub found: Vec<Finding>,
+    /// Every rule in words, whether it found something or not.
+    pub checked: Vec<String>,
+}
+
+/// Percent of the step from which on waiting for data is told.
+const WAIT: f64 = 10.0;
+/// Percent of the step from which on the residual is told.
+const RESIDUAL: f64 = 5.0;
+/// Percent of the median from which on the spread of runs is told.
+const SPREAD: f64 = 10.0;
+/// Cells that a finding names at most.
+const NAMED: usize = 4;
+
+type Rule = (&'static str, String, fn(&View<'_>) -> Option<String>);
+
+/// Checks every rule.
+pub(crate) fn check(view: &View<'_>) -> Findings {
+    let rules: [Rule; 7] = [
+        (
+            "waiting-for-data",
+            format!("data wait above {WAIT} % of the step"),
+            waiting,
+        ),
+        (
+            "large-residual",
+            format!("residual above {RESIDUAL} % of the step, or below 0"),
+            residual,
+        ),
+        (
+            "spread",
+            format!("interval of the step time wider than {SPREAD} % of its median"),
+            spread,
+        ),
+        (
+            "outliers",
+            "runs beyond 1.5 interquartile ranges (from 4 runs on)".to_owned(),
+            outliers,
+        ),
+        (
+            "no-learning",
+            "evaluation loss after training not below that before it".to_owned(),
+            no_learning,
+        ),
+        (
+            "mixed-code",
+            "cells measured with different code".to_owned(),
+            mixed_code,
+        ),
+        (
+            "mixed-environment",
+            "cells measured in different environments".to_owned(),
+            mixed_environment,
+        ),
+    ];
+    let found = rules.iter().filter_map(|(rule, _, check)| {
+        let text = check(view)?;
+        Some(Finding { rule, text })
+    });
+    Findings {
+        found: found.collect(),
+        checked: rules
+            .iter()
+            .map(|(rule, words, _)| format!("{rule}: {words}"))
+            .collect(),
+    }
+}
+
+/// "batch-size 8, workers 0 (2.5 %); …", or `None` for no cell.
+fn named(view: &View<'_>, value: impl Fn(&Cell<'_>) -> Option<String>) -> Option<String> {
+    let hits: Vec<String> = view
+        .cells
+        .iter()
+        .filter_map(|cell| Some(format!("{} ({})", view.name(cell, None), value(cell)?)))
+        .collect();
+    let shown = hits
+        .iter()
+        .take(NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("; ");
+    match hits.len() {
+        0 => None,
+        n if n > NAMED => Some(format!("{shown}; and {} more", n - NAMED)),
+        _ => Some(shown),
+    }
+}
+
+fn waiting(view: &View<'_>) -> Option<String> {
+    let cells = named(view, |cell| {
+        let share = breakdown(cell)?.shares[0];
+        (share > WAIT).then(|| format!("{} %", fixed(share, 1)))
+    })?;
+    Some(format!("Training waited for data: {cells} of the step."))
+}
+
+fn residual(view: &View<'_>) -> Option<String> {
+    let cells = named(view, |cell| {
+        let share = breakdown(cell)?.shares[PHASES.len()];
+        (!(-0.1..=RESIDUAL).contains(&share)).then(|| format!("{} %", fixed(share, 1)))
+    })?;
+    Some(format!(
+        "Time outside the named phases: {cells} of the step."
+    ))
+}
+
+fn spread(view: &View<'_>) -> Option<String> {
+    let cells = named(view, |cell| {
+        let step = cell.timing?.values.get("step_ms")?;
+        let percent = (step.high - step.low) / step.median * 100.0;
+        (percent > SPREAD).then(|| format!("{} %", human(percent, 2)))
+    })?;
+    Some(format!(
+        "Runs of one cell differ widely in step time: {cells} of the median."
+    ))
+}
+
+fn outliers(view: &View<'_>) -> Option<String> {
+    let cells = named(view, |cell| {
+        let row = cell.timing?;
+        (row.outliers > 0).then(|| format!("{} of {} runs", row.outliers, row.n))
+    })?;
+    Some(format!(
+        "Step times far from the others, kept in all figures: {cells}."
+    ))
+}
+
+fn no_learning(view: &View<'_>) -> Option<String> {
+    let cells = named(view, |cell| {
+        let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
+        let mut pairs = facts.filter_map(|f| Some((f.eval_loss_before?, f.eval_loss_after?)));
+        let (before, after) = pairs.find(|(before, after)| after >= before)?;
+        Some(format!("{} → {}", human(before, 4), human(after, 4)))
+    })?;
+    Some(format!(
+        "Training did not lower the evaluation loss: {cells}."
+    ))
+}
+
+fn mixed_code(view: &View<'_>) -> Option<String> {
+    let hashes: BTreeSet<&str> = view
+        .cells
+        .iter()
+        .filter_map(|cell| cell.info.code_hash.as_deref())
+        .collect();
+    (hashes.len() > 1).then(|| {
+        let list = hashes.into_iter().collect::<Vec<_>>().join(", ");
+        format!(
+            "Cells were measured with different code ({list}); ratios between them are left out."
+        )
+    })
+}
+
+fn mixed_environment(view: &View<'_>) -> Option<String> {
+    let ids: BTreeSet<&str> = view
+        .cells
+        .iter()
+        .filter_map(|cell| Some(&*cell.timing?.env_id))
+        .collect();
+    (ids.len() > 1).then(|| {
+        let list = ids.into_iter().collect::<Vec<_>>().join(", ");
+        format!("Cells were measured in different environments ({list}); ratios between them are left out.")
+    })
+}

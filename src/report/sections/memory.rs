@@ -1,0 +1,83 @@
+//! Memory: the measured high-water mark with its source, and beside it the parts that can be computed.
+
+use crate::base::statistics::median;
+use crate::base::units::human;
+use crate::event::{MemoryParts, RunTimes};
+use crate::report::number::Provenance;
+use crate::report::table::{Column, Entry, Table};
+use crate::report::view::{Cell, View};
+use crate::results::BlockRow;
+
+/// The table of memory.
+pub(crate) fn table(view: &View<'_>) -> Table {
+    let sources = sources(view);
+    let measured = |what: &str| Provenance::Measured(format!("{what}, median of n runs"));
+    let computed = |what: &str| Provenance::Derived(what.to_owned());
+    let columns = vec![
+        Column::number("peak, training", "MiB", &measured(&sources)),
+        Column::number("peak, validation", "MiB", &measured(&sources)),
+        Column::number("peak, process", "MiB", &measured("wait4")),
+        Column::number("parameters", "MiB", &computed("4 bytes × values")),
+        Column::number("gradients", "MiB", &computed("4 bytes × values")),
+        Column::number("optimizer", "MiB", &computed("state and average")),
+        Column::number("activations", "MiB", &computed("held for backward")),
+        Column::number("parts, sum", "MiB", &computed("sum of the parts")),
+    ];
+    let about = "Peaks are of the whole process: program, data and loader too. The computed parts are inside the peak, \
+                 not beside it."
+        .to_owned();
+    Table::of_cells(view, ("memory", "Memory", about), columns, |cell| {
+        let times = cell.counted.first()?.times.as_ref()?;
+        let parts: &MemoryParts = &times.memory;
+        let each = [
+            parts.parameter_bytes,
+            parts.gradient_bytes,
+            parts.optimizer_bytes,
+            parts.activation_bytes,
+        ];
+        let mut fields = vec![
+            peak(cell, |run| run.times.as_ref()?.peak_train_bytes),
+            peak(cell, |run| run.times.as_ref()?.peak_validation_bytes),
+            peak(cell, |run| run.peak_rss_bytes),
+        ];
+        fields.extend(each.map(|bytes| Entry::text(mebibytes(bytes as f64))));
+        let sum = each
+            .iter()
+            .fold(0u64, |sum, part| sum.saturating_add(*part));
+        fields.push(Entry::text(mebibytes(sum as f64)));
+        Some(fields)
+    })
+}
+
+/// One unit for all columns, so that they compare at a glance.
+fn mebibytes(bytes: f64) -> String {
+    let value = bytes / f64::from(1 << 20);
+    human(value, if value >= 1000.0 { 4 } else { 3 })
+}
+
+fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
+    let values: Vec<f64> = cell
+        .counted
+        .iter()
+        .filter_map(|run| get(run))
+        .map(|bytes| bytes as f64)
+        .collect();
+    let text = median(&values).map_or_else(|| "–".to_owned(), |bytes| mebibytes(bytes));
+    Entry::text(text)
+}
+
+/// The sources that the runs name.
+pub(crate) fn sources(view: &View<'_>) -> String {
+    let times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
+    let mut names: Vec<&str> = times
+        .map(|times: &RunTimes| &*times.memory_source)
+        .filter(|name| !name.is_empty())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        "unknown source".to_owned()
+    } else {
+        names.join(", ")
+    }
+}

@@ -1,0 +1,78 @@
+//! How the numbers came about, as sentences.
+
+use std::collections::BTreeSet;
+
+use crate::base::text::count;
+use crate::event::RunTimes;
+use crate::report::view::View;
+
+use super::{memory, speed};
+
+/// The sentences, each with its figures.
+pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
+    let mut sentences = vec![replication(view)];
+    if let Some(steps) = steps(view) {
+        sentences.push(steps);
+    }
+    sentences.push(format!(
+        "Figures are medians over the runs of a cell; intervals are the {}. Outliers are counted, never dropped.",
+        speed::kinds(view).join(" or the ")
+    ));
+    sentences.push(phases(view));
+    let exclusive = view.set.blocks.iter().filter(|run| run.exclusive).count();
+    let runs = view.set.blocks.len();
+    sentences.push(format!(
+        "{exclusive} of {} had the machine to themselves.",
+        count(runs, "run")
+    ));
+    sentences.push(format!(
+        "Peak memory is the process's own high-water mark, from {}; peak of the process is the parent's view (wait4).",
+        memory::sources(view)
+    ));
+    if let Some(threads) = distinct(view, |times| times.threads.to_string()) {
+        sentences.push(format!("Threads that computed: {threads}."));
+    }
+    if let Some(class) = distinct(view, |times| times.numeric_class.clone()) {
+        sentences.push(format!("Numeric class: {class}."));
+    }
+    sentences
+}
+
+fn replication(view: &View<'_>) -> String {
+    let blocks: BTreeSet<usize> = view.set.blocks.iter().map(|run| run.block).collect();
+    let seeds: BTreeSet<u64> = view.set.runs.iter().map(|row| row.seed).collect();
+    format!(
+        "A run is one execution of one cell with one seed in a process of its own, and the unit of replication: {} × {}. \
+         Each block passes over all cells in a random order of its own.",
+        count(blocks.len(), "block"),
+        count(seeds.len(), "seed")
+    )
+}
+
+fn steps(view: &View<'_>) -> Option<String> {
+    let warmup = distinct(view, |times| times.warmup_steps.to_string())?;
+    let measured = distinct(view, |times| times.measured_steps.to_string())?;
+    Some(format!(
+        "Per run, {warmup} warm-up steps were dropped and {measured} steps were measured."
+    ))
+}
+
+fn phases(view: &View<'_>) -> String {
+    let mut times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
+    if times.any(|times| times.observer_ratio.is_some()) {
+        "Throughput comes from ordinary steps; phases on devices that run asynchronously come from extra synchronised \
+         steps (the observer ratio in timings.csv says what that costs)."
+            .to_owned()
+    } else {
+        "Throughput and phases come from the same ordinary steps; nothing was synchronised for them.".to_owned()
+    }
+}
+
+/// The different values of a run's property, in order; `None` where no run has it.
+fn distinct(view: &View<'_>, get: fn(&RunTimes) -> String) -> Option<String> {
+    let times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
+    let mut values: Vec<String> = times.map(get).filter(|text| !text.is_empty()).collect();
+    values.sort_by_key(|text| (text.parse::<u64>().unwrap_or(u64::MAX), text.clone()));
+    values.dedup();
+    (!values.is_empty()).then(|| values.join(", "))
+}

@@ -1,0 +1,139 @@
+//! Where a step's time goes: exclusive shares of one denominator, with the residual, that sum to 100 %.
+
+use crate::base::statistics::mean;
+use crate::event::{PhaseTimes, RunTimes};
+use crate::report::number::{Provenance, fixed};
+use crate::report::table::{Column, Entry, Table};
+use crate::report::view::{Cell, View};
+
+/// The phases but the residual, in the order of a step.
+pub(crate) const PHASES: [(&str, fn(&PhaseTimes) -> f64); 6] = [
+    ("data wait", |phases| phases.data_wait_ms),
+    ("transfer", |phases| phases.transfer_ms),
+    ("forward", |phases| phases.forward_ms),
+    ("loss", |phases| phases.loss_ms),
+    ("backward", |phases| phases.backward_ms),
+    ("optimizer", |phases| phases.optimizer_ms),
+];
+
+/// A step of a cell: mean over its runs.
+pub(crate) struct Breakdown {
+    /// Milliseconds of the step.
+    pub(crate) step_ms: f64,
+    /// Percent of each phase of [`PHASES`], then of the residual; as shown they sum to 100.0.
+    pub(crate) shares: Vec<f64>,
+}
+
+/// Returns the breakdown of a cell; `None` where it was not measured.
+pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
+    if !cell.is_measured() {
+        return None;
+    }
+    let over_runs = |get: &dyn Fn(&RunTimes) -> f64| {
+        let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
+        mean(&times.map(get).collect::<Vec<f64>>())
+    };
+    let step_ms = over_runs(&|times| times.step_mean_ms).filter(|step| *step > 0.0)?;
+    let mut exact = Vec::new();
+    for (_, phase) in PHASES {
+        exact.push(over_runs(&|times| phase(&times.phases))? / step_ms * 100.0);
+    }
+    // The residual is what the named phases leave, so that the whole is the step and nothing else.
+    exact.push(100.0 - exact.iter().sum::<f64>());
+    Some(Breakdown {
+        step_ms,
+        shares: to_hundred(&exact),
+    })
+}
+
+/// Rounds shares to one decimal so that they still sum to 100.0: the largest remainders are rounded up.
+fn to_hundred(exact: &[f64]) -> Vec<f64> {
+    let mut tenths: Vec<i64> = exact
+        .iter()
+        .map(|share| (share * 10.0).floor() as i64)
+        .collect();
+    let missing = (1000 - tenths.iter().sum::<i64>()).max(0) as usize;
+    let mut order: Vec<usize> = (0..exact.len()).collect();
+    let remainder = |place: usize| exact[place] * 10.0 - (exact[place] * 10.0).floor();
+    order.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)).then(a.cmp(&b)));
+    for &place in order.iter().take(missing) {
+        tenths[place] += 1;
+    }
+    tenths.iter().map(|&tenth| tenth as f64 / 10.0).collect()
+}
+
+/// Names of the phases that some cell has, with their places; the residual is always among them.
+pub(crate) fn present(view: &View<'_>) -> Vec<(usize, &'static str)> {
+    let measured: Vec<Breakdown> = view.cells.iter().filter_map(breakdown).collect();
+    let names = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
+    names
+        .enumerate()
+        .filter(|&(place, _)| {
+            place == PHASES.len() || measured.iter().any(|found| found.shares[place] > 0.0)
+        })
+        .collect()
+}
+
+/// The table of shares.
+pub(crate) fn table(view: &View<'_>) -> Table {
+    let how = Provenance::Measured("mean over steps and runs".into());
+    let share = Provenance::Derived("phase ÷ step".into());
+    let phases = present(view);
+    let mut columns = vec![Column::number("step, mean", "ms", &how)];
+    columns.extend(
+        phases
+            .iter()
+            .map(|(_, name)| Column::number(name, "%", &share)),
+    );
+    columns.push(Column::number(
+        "sum",
+        "%",
+        &Provenance::Derived("sum of the shares".into()),
+    ));
+    let absent: Vec<&str> = PHASES
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| !phases.iter().any(|(_, there)| there == name))
+        .collect();
+    let absent = if absent.is_empty() {
+        String::new()
+    } else {
+        format!(" Below 0.05 % in every cell: {}.", absent.join(", "))
+    };
+    let about = format!(
+        "Exclusive shares of the mean step; “other” is the step less all named phases.{absent}"
+    );
+    Table::of_cells(
+        view,
+        ("phases", "Phases of a step", about),
+        columns,
+        |cell| {
+            let found = breakdown(cell)?;
+            let mut fields = vec![Entry::text(crate::base::units::human(found.step_ms, 4))];
+            let shown = phases.iter().map(|&(place, _)| found.shares[place]);
+            fields.extend(shown.map(|share| Entry::text(fixed(share, 1))));
+            fields.push(Entry::text(fixed(found.shares.iter().sum(), 1)));
+            Some(fields)
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shown_shares_sum_to_a_hundred() {
+        let third = 100.0 / 7.0;
+        let shares = to_hundred(&[third; 7]);
+        assert!(
+            (shares.iter().sum::<f64>() - 100.0).abs() < 1e-9,
+            "{shares:?}"
+        );
+        let shares = to_hundred(&[33.35, 66.64, 0.01]);
+        assert!(
+            (shares.iter().sum::<f64>() - 100.0).abs() < 1e-9,
+            "{shares:?}"
+        );
+    }
+}

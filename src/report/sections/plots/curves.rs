@@ -1,0 +1,209 @@
+//! Loss and metric curves over epochs: one line per different curve, or one per axis value where there are too many.
+
+use std::collections::BTreeMap;
+
+use crate::base::statistics::{median, range};
+use crate::base::text::kebab_case;
+use crate::event::EpochRow;
+use crate::report::plot::{LinePlot, Point, SERIES, ScaleKind, Series};
+use crate::report::view::{Cell, View};
+
+use super::PlotContext;
+
+/// A curve: its points, and the cells that have it.
+struct Curve<'v, 'a> {
+    points: Vec<(f64, f64)>,
+    cells: Vec<&'v Cell<'a>>,
+}
+
+pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
+    let mut names: Vec<&str> = view
+        .set
+        .epochs
+        .iter()
+        .flat_map(|row| row.epoch.validation.keys().map(String::as_str))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let train = plot(view, "train_loss", &|epoch| epoch.train_loss);
+    let others = names.into_iter().take(4).filter_map(|name| {
+        plot(view, name, &|epoch| {
+            epoch.validation.get(name).copied().flatten()
+        })
+    });
+    train.into_iter().chain(others).collect()
+}
+
+fn plot(
+    view: &View<'_>,
+    name: &str,
+    get: &dyn Fn(&EpochRow) -> Option<f64>,
+) -> Option<PlotContext> {
+    let curves = curves(view, get);
+    // A curve of one point shows nothing that the table does not.
+    if curves.iter().all(|curve| curve.points.len() < 2) {
+        return None;
+    }
+    let bands = curves.len() > SERIES;
+    let (series, how) = if bands {
+        aggregated(view, &curves)
+    } else {
+        let how = "one line per different curve; cells that share it are named together";
+        (single(view, &curves), how.to_owned())
+    };
+    let words = name.replace('_', " ");
+    let values: Vec<f64> = series
+        .iter()
+        .flat_map(|line| line.points.iter().map(|p| p.y))
+        .collect();
+    let y_scale = match ScaleKind::for_values(&values) {
+        ScaleKind::Linear => ScaleKind::Linear,
+        _ => ScaleKind::Log10,
+    };
+    let drawing = LinePlot {
+        about: format!("{words} over epochs"),
+        x_label: "epoch".to_owned(),
+        x_scale: ScaleKind::Linear,
+        x_settings: values.len() <= 9 * series.len(),
+        y_label: words.clone(),
+        y_scale,
+        series,
+        bands,
+    };
+    Some(PlotContext {
+        id: kebab_case(name),
+        title: format!("{} over epochs", capitalised(&words)),
+        caption: format!("Measured, first seed; {how}."),
+        svg: drawing.draw(),
+    })
+}
+
+fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// The different curves of the first seed, in plan order.
+fn curves<'v, 'a>(
+    view: &'v View<'a>,
+    get: &dyn Fn(&EpochRow) -> Option<f64>,
+) -> Vec<Curve<'v, 'a>> {
+    let mut curves: Vec<Curve<'_, '_>> = Vec::new();
+    let mut places: BTreeMap<Vec<(u64, u64)>, usize> = BTreeMap::new();
+    for cell in &view.cells {
+        let Some(seed) = cell.epochs.first().map(|row| row.seed) else {
+            continue;
+        };
+        let rows = cell.epochs.iter().filter(|row| row.seed == seed);
+        let points: Vec<(f64, f64)> = rows
+            .filter_map(|row| Some((row.epoch.epoch as f64, get(&row.epoch)?)))
+            .collect();
+        if points.is_empty() {
+            continue;
+        }
+        let bits = points
+            .iter()
+            .map(|(x, y)| (x.to_bits(), y.to_bits()))
+            .collect();
+        let place = *places.entry(bits).or_insert(curves.len());
+        if place == curves.len() {
+            let cells = Vec::new();
+            curves.push(Curve { points, cells });
+        }
+        curves[place].cells.push(cell);
+    }
+    curves
+}
+
+fn single(view: &View<'_>, curves: &[Curve<'_, '_>]) -> Vec<Series> {
+    let line = |curve: &Curve<'_, '_>| {
+        let name = shared_name(view, &curve.cells);
+        let points = curve.points.iter().map(|&(x, y)| Point {
+            x,
+            y,
+            interval: None,
+            about: format!("{name}, epoch {x}: {y:.5}"),
+        });
+        Series {
+            points: points.collect(),
+            name,
+        }
+    };
+    curves.iter().map(line).collect()
+}
+
+/// What cells of one curve have in common, in words: `batch-size 8 (2 cells)`.
+fn shared_name(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+    let shared = |place: &&usize| {
+        let first = &cells[0].info.axes[**place];
+        cells.iter().all(|cell| cell.info.axes[**place] == *first)
+    };
+    let words: Vec<String> = view
+        .telling
+        .iter()
+        .filter(shared)
+        .map(|&place| view.words(place, &cells[0].info.axes[place]))
+        .collect();
+    let name = if words.is_empty() {
+        "all".to_owned()
+    } else {
+        words.join(", ")
+    };
+    if cells.len() > 1 {
+        format!("{name} ({} cells)", cells.len())
+    } else {
+        name
+    }
+}
+
+/// Median and range over the cells of each value of one axis: of those that fit the legend, the one with most values.
+fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String) {
+    let values = |place: usize| {
+        let mut seen: Vec<&str> = Vec::new();
+        for cell in curves.iter().flat_map(|curve| &curve.cells) {
+            if !seen.contains(&&*cell.info.axes[place]) {
+                seen.push(&cell.info.axes[place]);
+            }
+        }
+        seen
+    };
+    let fitting = view.telling.iter().map(|&place| (place, values(place)));
+    let chosen = fitting
+        .filter(|(_, values)| (2..=SERIES).contains(&values.len()))
+        .max_by_key(|(place, values)| (values.len(), usize::MAX - place));
+    let Some((place, values)) = chosen else {
+        let all: Vec<&Curve<'_, '_>> = curves.iter().collect();
+        let how = format!("median and range over {} different curves", curves.len());
+        return (vec![summed(&all, "all cells")], how);
+    };
+    let series = values.iter().map(|value| {
+        let of = |curve: &&Curve<'_, '_>| curve.cells.iter().any(|c| c.info.axes[place] == *value);
+        let group: Vec<&Curve<'_, '_>> = curves.iter().filter(of).collect();
+        summed(&group, &view.words(place, value))
+    });
+    let axis = &view.set.plan.axes[place].name;
+    let how = format!("median and range over the cells of each {axis}");
+    (series.collect(), how)
+}
+
+fn summed(curves: &[&Curve<'_, '_>], name: &str) -> Series {
+    let mut by_epoch: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (x, y) in curves.iter().flat_map(|curve| &curve.points) {
+        by_epoch.entry(*x as u64).or_default().push(*y);
+    }
+    let points = by_epoch.iter().filter_map(|(epoch, values)| {
+        let y = median(values)?;
+        Some(Point {
+            x: *epoch as f64,
+            y,
+            interval: range(values),
+            about: format!("{name}, epoch {epoch}: {y:.5}"),
+        })
+    });
+    Series {
+        name: name.to_owned(),
+        points: points.collect(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Losses and metrics: what training achieved.
+
+use crate::base::statistics::{median, range};
+use crate::base::units::human;
+use crate::event::RunFacts;
+use crate::report::number::{Number, Provenance};
+use crate::report::table::{Column, Entry, Table};
+use crate::report::view::{Cell, View};
+use crate::results::Direction;
+
+/// Significant digits of losses and metrics.
+const DIGITS: usize = 4;
+
+/// The table of losses and metrics.
+pub(crate) fn table(view: &View<'_>) -> Table {
+    let how = Provenance::Measured(seeds_in_words(view));
+    let mut columns = vec![
+        Column::number("first loss", "", &how),
+        Column::number("final loss", "", &how),
+        Column::number("best loss", "", &how),
+        Column::number("eval loss before", "", &how),
+        Column::number("eval loss after", "", &how),
+        Column::number(
+            "change",
+            "%",
+            &Provenance::Derived("after ÷ before − 1".into()),
+        ),
+    ];
+    let metrics = metric_names(view);
+    for name in &metrics {
+        columns.push(Column::number(&with_direction(view, name), "", &how));
+    }
+    let about = format!(
+        "First: loss of the first step. Final: mean training loss of the last epoch. Best: {} over epochs. \
+         Eval: one fixed batch with fixed noise, before and after training.",
+        loss_name(view)
+    );
+    Table::of_cells(view, ("quality", "Quality", about), columns, |cell| {
+        if cell.runs.iter().all(|row| row.facts.is_none()) {
+            return None;
+        }
+        let get: [fn(&RunFacts) -> Option<f64>; 5] = [
+            |facts| facts.first_loss,
+            |facts| facts.final_loss,
+            |facts| facts.best_loss,
+            |facts| facts.eval_loss_before,
+            |facts| facts.eval_loss_after,
+        ];
+        let mut fields: Vec<Entry> = get
+            .iter()
+            .map(|get| Entry::number(over_seeds(cell, get).as_ref()))
+            .collect();
+        fields.push(change(cell));
+        for name in &metrics {
+            let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
+            fields.push(Entry::number(over_seeds(cell, &get).as_ref()));
+        }
+        Some(fields)
+    })
+}
+
+/// The best loss of a cell: the one value that headline and table show.
+pub(crate) fn best_loss(cell: &Cell<'_>) -> Option<Number> {
+    over_seeds(cell, &|facts: &RunFacts| facts.best_loss)
+}
+
+/// Which loss the best one is.
+pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
+    let is_validated = view
+        .set
+        .epochs
+        .iter()
+        .any(|row| row.epoch.validation.contains_key("val_loss"));
+    if is_validated {
+        "validation loss"
+    } else {
+        "training loss"
+    }
+}
+
+/// Median over the seeds that have the value, with their range.
+fn over_seeds(cell: &Cell<'_>, get: &dyn Fn(&RunFacts) -> Option<f64>) -> Option<Number> {
+    let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
+    let values: Vec<f64> = facts.filter_map(get).collect();
+    let middle = median(&values)?;
+    let (low, high) = range(&values)?;
+    let interval = (values.len() > 1).then(|| {
+        let (low, high) = (human(low, DIGITS), human(high, DIGITS));
+        format!("{low}–{high}")
+    });
+    Some(Number {
+        text: human(middle, DIGITS),
+        interval,
+        interval_name: "range of the seeds",
+        unit: String::new(),
+        provenance: Provenance::Measured(format!("n = {} seeds", values.len()))
+            .to_string()
+            .replace("1 seeds", "1 seed"),
+        value: middle,
+    })
+}
+
+fn change(cell: &Cell<'_>) -> Entry {
+    let before = over_seeds(cell, &|facts: &RunFacts| facts.eval_loss_before);
+    let after = over_seeds(cell, &|facts: &RunFacts| facts.eval_loss_after);
+    match (before, after) {
+        (Some(before), Some(after)) if before.value > 0.0 => {
+            let percent = (after.value / before.value - 1.0) * 100.0;
+            let sign = if percent > 0.0 { "+" } else { "" };
+            Entry::text(format!("{sign}{}", human(percent, 3)))
+        }
+        _ => Entry::text("–"),
+    }
+}
+
+fn metric_names(view: &View<'_>) -> Vec<String> {
+    let facts = view.set.runs.iter().filter_map(|row| row.facts.as_ref());
+    let mut names: Vec<String> = facts
+        .flat_map(|facts| facts.metrics.keys().cloned())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn with_direction(view: &View<'_>, name: &str) -> String {
+    let known = view
+        .set
+        .plan
+        .columns
+        .iter()
+        .find(|column| column.name == name);
+    match known.map(|column| column.direction) {
+        Some(Direction::Lower) => format!("{name} ↓"),
+        Some(Direction::Higher) => format!("{name} ↑"),
+        _ => name.to_owned(),
+    }
+}
+
+fn seeds_in_words(view: &View<'_>) -> String {
+    let most = view.cells.iter().map(|cell| cell.runs.len()).max();
+    match most.unwrap_or(0) {
+        0 | 1 => "1 seed".to_owned(),
+        n => format!("median and range of {n} seeds"),
+    }
+}

@@ -1,0 +1,69 @@
+//! Throughput, step and epoch times, with intervals over runs.
+
+use crate::report::number::{Number, Provenance, interval_name};
+use crate::report::table::{Column, Entry, Table};
+use crate::report::view::{Cell, View};
+use crate::results::{IntervalKind, fixed_column};
+
+/// The table of times.
+pub(crate) fn table(view: &View<'_>) -> Table {
+    let median = Provenance::Measured("median of n runs".into());
+    let columns = vec![
+        Column::number("n", "", &Provenance::Measured("runs that count".into())),
+        Column::number("throughput", "samples/s", &median),
+        Column::number("step", "ms", &median),
+        Column::number("epoch", "s", &median),
+        Column::number("training", "s", &median),
+        Column::number("start-up", "s", &median),
+    ];
+    let about = format!(
+        "Medians over runs; below each the {}.",
+        kinds(view).join(" or the ")
+    );
+    Table::of_cells(view, ("speed", "Speed", about), columns, |cell| {
+        let n = cell.timing.filter(|_| cell.is_measured())?.n;
+        let mut fields = vec![Entry::text(n.to_string())];
+        let names = [
+            "samples_per_s",
+            "step_ms",
+            "epoch_s",
+            "train_s",
+            "startup_s",
+        ];
+        fields.extend(names.map(|name| Entry::number(timing(cell, name).as_ref())));
+        Some(fields)
+    })
+}
+
+/// What the intervals of this report are.
+pub(crate) fn kinds(view: &View<'_>) -> Vec<&'static str> {
+    let all = [
+        IntervalKind::Bootstrap95,
+        IntervalKind::Range,
+        IntervalKind::Single,
+    ];
+    let timings = || view.cells.iter().filter_map(|cell| cell.timing);
+    let has = |kind| timings().any(|row| row.values.values().any(|value| value.kind == kind));
+    let found: Vec<&str> = all
+        .into_iter()
+        .filter(|kind| has(*kind))
+        .map(interval_name)
+        .collect();
+    if found.is_empty() {
+        vec![interval_name(IntervalKind::Range)]
+    } else {
+        found
+    }
+}
+
+/// The throughput of a cell: the one value that headline, ranking and table show.
+pub(crate) fn throughput(cell: &Cell<'_>) -> Option<Number> {
+    timing(cell, "samples_per_s")
+}
+
+/// A timing of a cell, as `timings.csv` has it.
+pub(crate) fn timing(cell: &Cell<'_>, column: &str) -> Option<Number> {
+    let row = cell.timing.filter(|_| cell.is_measured())?;
+    let unit = fixed_column(column).map_or(String::new(), |column| column.unit);
+    Some(Number::timing(row.values.get(column)?, &unit, row.n))
+}

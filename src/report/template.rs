@@ -1,0 +1,181 @@
+//! Templates: found by name, rendered strictly, escaped by the format they write.
+
+use std::path::{Path, PathBuf};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Value;
+use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior};
+
+use super::ReportError;
+use super::plot::STYLE;
+
+/// The templates of the program, by file name.
+const EMBEDDED: [(&str, &str); 5] = [
+    (
+        "layout.html.j2",
+        include_str!("../../reports/templates/layout.html.j2"),
+    ),
+    (
+        "macros.html.j2",
+        include_str!("../../reports/templates/macros.html.j2"),
+    ),
+    (
+        "macros.md.j2",
+        include_str!("../../reports/templates/macros.md.j2"),
+    ),
+    (
+        "summary.html.j2",
+        include_str!("../../reports/templates/summary.html.j2"),
+    ),
+    (
+        "summary.md.j2",
+        include_str!("../../reports/templates/summary.md.j2"),
+    ),
+];
+
+/// Names that a manifest's `report.templates` can have.
+pub const TEMPLATES: [(&str, &str); 1] = [(
+    "summary",
+    "environment, cells, ranking, speed, phases, loading, memory, quality, curves, method",
+)];
+
+/// Instructions that one template may run: some ten times what the longest report needs.
+const FUEL: u64 = 30_000_000;
+const MARKDOWN: &str = "markdown";
+
+/// The engine for one results folder: the user's templates in `folder`, then the program's own.
+pub(crate) fn engine(folder: Option<PathBuf>) -> Environment<'static> {
+    let mut engine = Environment::new();
+    engine.set_loader(move |name| load(folder.as_deref(), name));
+    engine.set_undefined_behavior(UndefinedBehavior::Strict);
+    engine.set_fuel(Some(FUEL));
+    let mut syntax = SyntaxConfig::builder();
+    syntax
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .keep_trailing_newline(true);
+    // The delimiters are the library's own: nothing that it could refuse.
+    engine.set_syntax(syntax.build().unwrap_or_default());
+    engine.set_auto_escape_callback(|name| {
+        if name.contains(".html") {
+            AutoEscape::Html
+        } else {
+            AutoEscape::Custom(MARKDOWN.into())
+        }
+    });
+    engine.set_formatter(format);
+    engine
+}
+
+/// Whether a template of this name is known.
+pub(crate) fn exists(folder: Option<&Path>, name: &str) -> bool {
+    ["md", "html"].iter().all(|format| {
+        load(folder, &format!("{name}.{format}.j2")).is_ok_and(|found| found.is_some())
+    })
+}
+
+/// Renders one template. `context` is what it sees under `report`.
+pub(crate) fn render(
+    engine: &Environment<'_>,
+    name: &str,
+    context: &Value,
+) -> Result<String, ReportError> {
+    let failed = |error: &minijinja::Error| ReportError::Template {
+        name: error.name().unwrap_or(name).to_owned(),
+        line: error.line().unwrap_or(0),
+        reason: in_words(error),
+    };
+    let template = engine.get_template(name).map_err(|error| failed(&error))?;
+    let values = minijinja::context! { report => context, plot_style => STYLE };
+    template.render(values).map_err(|error| failed(&error))
+}
+
+fn in_words(error: &minijinja::Error) -> String {
+    let kind = error.kind();
+    error
+        .detail()
+        .map_or_else(|| kind.to_string(), |detail| format!("{kind}: {detail}"))
+}
+
+/// Only plain file names: a template cannot reach out of its folder.
+fn load(folder: Option<&Path>, name: &str) -> Result<Option<String>, minijinja::Error> {
+    let is_plain = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+    if !is_plain || name.starts_with('.') {
+        return Ok(None);
+    }
+    if let Some(own) = folder
+        .map(|folder| folder.join(name))
+        .filter(|path| path.is_file())
+    {
+        return std::fs::read_to_string(&own).map(Some).map_err(|error| {
+            let kind = minijinja::ErrorKind::InvalidOperation;
+            minijinja::Error::new(kind, format!("cannot read `{}`: {error}", own.display()))
+        });
+    }
+    let found = EMBEDDED.iter().find(|(known, _)| *known == name);
+    Ok(found.map(|(_, text)| (*text).to_owned()))
+}
+
+/// Writes a value: escaped for Markdown where the template is one, by the library's own rules elsewhere.
+fn format(
+    out: &mut Output<'_>,
+    state: &mut State<'_, '_>,
+    value: &Value,
+) -> Result<(), minijinja::Error> {
+    if *state.auto_escape() != AutoEscape::Custom(MARKDOWN.into()) || value.is_safe() {
+        return minijinja::escape_formatter(out, state, value);
+    }
+    write!(out, "{}", markdown(&value.to_string())).map_err(minijinja::Error::from)
+}
+
+/// Text as Markdown shows it: nothing in it is markup, a row of a table, or a line of its own.
+pub(crate) fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let letters: Vec<char> = text.chars().collect();
+    for (place, &letter) in letters.iter().enumerate() {
+        let beside = |at: Option<usize>| {
+            let neighbour = at.and_then(|at| letters.get(at));
+            neighbour.is_some_and(|letter| letter.is_alphanumeric())
+        };
+        match letter {
+            '\n' | '\r' | '\t' => out.push(' '),
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            // Inside a word an underscore is only itself.
+            '_' if beside(place.checked_sub(1)) && beside(Some(place + 1)) => out.push('_'),
+            '\\' | '|' | '*' | '`' | '[' | ']' | '_' | '~' => {
+                out.push('\\');
+                out.push(letter);
+            }
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_text_is_never_markup() {
+        assert_eq!(
+            markdown("a|b\n<i>`x`</i> peak_rss_bytes _y_"),
+            "a\\|b &lt;i>\\`x\\`&lt;/i> peak_rss_bytes \\_y\\_"
+        );
+    }
+
+    #[test]
+    fn templates_come_from_their_folder_only() {
+        for name in ["../secret.md.j2", "/etc/passwd", ".hidden", "a/b.md.j2"] {
+            assert!(
+                load(Some(Path::new("/")), name)
+                    .expect("no error")
+                    .is_none(),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Whole reports, from files.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::results::golden::ddpm;
+use crate::results::write;
+
+/// A results folder of the golden set, as `reports/ddpm` in a folder of its own.
+fn results() -> (tempfile::TempDir, PathBuf) {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let folder = root.path().join("reports/ddpm");
+    write(&folder, &ddpm()).expect("writes");
+    (root, folder)
+}
+
+fn rendered() -> (tempfile::TempDir, PathBuf) {
+    let (root, folder) = results();
+    render(&folder, &ReportOptions::default()).expect("renders");
+    (root, folder)
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).expect("a file of the report")
+}
+
+#[test]
+fn the_report_is_as_it_was() {
+    let (_root, folder) = rendered();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ddpm");
+    for name in [
+        "report.md",
+        "report.html",
+        "plots/phases.svg",
+        "plots/train-loss.svg",
+    ] {
+        let to = golden.join(name);
+        if std::env::var_os("FIELDTRIAL_ACCEPT").is_some() {
+            fs::create_dir_all(to.parent().expect("a folder")).expect("creates");
+            fs::copy(folder.join(name), &to).expect("copies");
+        }
+        assert!(
+            text(&folder.join(name)) == text(&to),
+            "{name} differs from {}",
+            to.display()
+        );
+    }
+}
+
+#[test]
+fn the_same_results_give_the_same_bytes_and_touch_no_file() {
+    let (_root, folder) = rendered();
+    let files = render(&folder, &ReportOptions::default()).expect("renders again");
+    let again = |path: &PathBuf| {
+        fs::metadata(path)
+            .expect("exists")
+            .modified()
+            .expect("a time")
+    };
+    let before: Vec<_> = files.iter().map(again).collect();
+    render(&folder, &ReportOptions::default()).expect("renders again");
+    assert_eq!(before, files.iter().map(again).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_report_from_files_is_the_report_from_memory() {
+    let (_root, folder) = results();
+    let from_files = Report::of(&results::read(&folder).expect("reads"));
+    let from_memory = Report::of(&ddpm());
+    assert_eq!(from_files.speed, from_memory.speed);
+    assert_eq!(from_files.phases, from_memory.phases);
+    assert_eq!(from_files.quality, from_memory.quality);
+    assert_eq!(from_files.headlines, from_memory.headlines);
+}
+
+fn tables(report: &Report) -> Vec<&Table> {
+    let mut tables = vec![
+        &report.cells,
+        &report.speed,
+        &report.phases,
+        &report.loader,
+        &report.memory,
+        &report.quality,
+        &report.compute,
+    ];
+    tables.extend(report.rankings.iter().map(|ranking| &ranking.table));
+    tables
+}
+
+#[test]
+fn r1_every_column_of_numbers_says_where_they_come_from() {
+    for table in tables(&Report::of(&ddpm())) {
+        for column in table.columns.iter().filter(|column| column.is_number) {
+            let kinds = ["measured (", "derived (", "assumed ("];
+            let is_said = kinds.iter().any(|kind| column.provenance.starts_with(kind));
+            assert!(is_said, "{}: {}", table.id, column.heading);
+        }
+    }
+}
+
+#[test]
+fn r3_shares_sum_to_a_hundred_with_a_residual() {
+    let report = Report::of(&ddpm());
+    let phases = &report.phases;
+    let first = phases
+        .columns
+        .iter()
+        .position(|c| c.unit == "%")
+        .expect("shares");
+    assert!(
+        phases
+            .columns
+            .iter()
+            .any(|column| column.heading == "other")
+    );
+    for row in phases.rows.iter().filter(|row| row.missing.is_none()) {
+        let numbers = row.fields[first..]
+            .iter()
+            .map(|field| field.text.parse::<f64>());
+        let numbers: Vec<f64> = numbers.map(|number| number.expect("a share")).collect();
+        let (sum, shares) = numbers.split_last().expect("a sum");
+        assert!((shares.iter().sum::<f64>() - 100.0).abs() < 0.1, "{row:?}");
+        assert!((sum - 100.0).abs() < 0.1, "{row:?}");
+    }
+}
+
+#[test]
+fn r4_every_table_has_every_cell_and_says_why_values_are_missing() {
+    let set = ddpm();
+    let mut keys: Vec<&str> = set.plan.cells.iter().map(|cell| &*cell.key).collect();
+    keys.sort_unstable();
+    let report = Report::of(&set);
+    for table in tables(&report) {
+        let mut found: Vec<&str> = table.rows.iter().map(|row| &*row.key).collect();
+        found.sort_unstable();
+        assert_eq!(found, keys, "{}", table.id);
+        for row in &table.rows {
+            assert!(
+                row.fields.len() == table.columns.len() || row.missing.is_some(),
+                "{}: {row:?}",
+                table.id
+            );
+        }
+    }
+    let skipped = report.speed.rows.last().expect("the cuda cell");
+    let reason = "not run: device `cuda`: this build has no CUDA (feature `cuda`)";
+    assert_eq!(skipped.missing.as_deref(), Some(reason));
+}
+
+#[test]
+fn r5_nothing_is_ranked_across_tasks_and_no_ratio_crosses_works() {
+    let mut set = ddpm();
+    for cell in &mut set.plan.cells[4..] {
+        cell.task_signature = "another".into();
+    }
+    set.plan.cells[1].work_signature = "more".into();
+    let report = Report::of(&set);
+    assert_eq!(report.rankings.len(), 2);
+    assert_eq!(report.rankings[0].table.rows.len(), 4);
+    let other = &report.rankings[0].table.rows;
+    let row = other.iter().find(|row| row.key == set.plan.cells[1].key);
+    let last = row
+        .and_then(|row| row.fields.last())
+        .expect("a ratio's place");
+    assert_eq!(last.detail, "not comparable: other work per sample");
+    assert_eq!(last.text, "–");
+}
+
+#[test]
+fn r6_the_headline_is_the_cell_of_the_table() {
+    let report = Report::of(&ddpm());
+    let fastest = &report.headlines[0];
+    let column = report
+        .speed
+        .columns
+        .iter()
+        .position(|c| c.heading == "throughput");
+    let fields = report
+        .speed
+        .rows
+        .iter()
+        .filter_map(|row| row.fields.get(column?));
+    let mut matching = fields.filter(|field| field.text == fastest.number.text);
+    let field = matching.next().expect("the same text");
+    assert_eq!(Some(&field.detail), fastest.number.interval.as_ref());
+}
+
+#[test]
+fn r9_one_run_is_said_to_be_one() {
+    let mut set = ddpm();
+    set.blocks.retain(|run| run.block == 0);
+    set.timings = crate::results::timings(&set.blocks);
+    let report = Report::of(&set);
+    assert_eq!(report.headlines[0].number.provenance, "measured (n = 1)");
+    assert!(
+        report.speed.about.contains("n = 1"),
+        "{}",
+        report.speed.about
+    );
+    assert!(
+        report.speed.rows[0]
+            .fields
+            .iter()
+            .all(|field| field.detail.is_empty())
+    );
+}
+
+#[test]
+fn r11_an_unknown_environment_makes_the_report_incomplete() {
+    let mut set = ddpm();
+    let environment = set.environments.values_mut().next().expect("one");
+    environment.warn.insert("clock_mhz".into(), "4".into());
+    let report = Report::of(&set);
+    let reason = "of environment 5f3a9c01 is unknown: clock mhz";
+    assert!(
+        report.incomplete.iter().any(|text| text == reason),
+        "{:?}",
+        report.incomplete
+    );
+}
+
+#[test]
+fn r12_text_survives_and_is_never_markup() {
+    let (_root, folder) = results();
+    let mut set = ddpm();
+    set.plan.title = "Größe <script>alert(1)</script> | 10 µs".into();
+    set.runs[7].reason = "a|b <img src=x onerror=y>".into();
+    write(&folder, &set).expect("writes");
+    render(&folder, &ReportOptions::default()).expect("renders");
+    let (page, markdown) = (
+        text(&folder.join("report.html")),
+        text(&folder.join("report.md")),
+    );
+    assert!(
+        !page.contains("<script") && !page.contains("<img"),
+        "escaped"
+    );
+    assert!(page.contains("Größe &lt;script&gt;") && page.contains("µs"));
+    assert!(markdown.contains("a\\|b &lt;img") && !markdown.contains("<img"));
+}
+
+#[test]
+fn a_page_needs_nothing_from_anywhere() {
+    let (_root, folder) = rendered();
+    let page = text(&folder.join("report.html"));
+    let page = page.replace("http://www.w3.org/2000/svg", "");
+    for outside in ["http:", "https:", "<script", "<link", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn findings_name_rule_and_values_and_their_absence_names_the_checks() {
+    let mut set = ddpm();
+    assert_eq!(Report::of(&set).findings.found, []);
+    assert!(Report::of(&set).findings.checked.len() >= 7);
+    let facts = set.runs[0].facts.as_mut().expect("facts");
+    facts.eval_loss_after = Some(1.5);
+    let found = Report::of(&set).findings.found;
+    assert_eq!(found[0].rule, "no-learning");
+    assert!(found[0].text.contains("1.002 → 1.500"), "{}", found[0].text);
+}
+
+#[test]
+fn results_without_a_measurement_and_without_a_cell_are_reported_too() {
+    let (_root, folder) = results();
+    let mut set = ddpm();
+    set.runs.clear();
+    set.epochs.clear();
+    set.blocks.clear();
+    set.timings.clear();
+    write(&folder, &set).expect("writes");
+    render(&folder, &ReportOptions::default()).expect("renders");
+    assert!(text(&folder.join("report.md")).contains("not run: not reached"));
+    assert!(!folder.join("plots/phases.svg").exists());
+    set.plan.cells.clear();
+    set.plan.axes.clear();
+    write(&folder, &set).expect("writes");
+    render(&folder, &ReportOptions::default()).expect("renders");
+    assert!(text(&folder.join("report.md")).contains("Nothing was measured"));
+}
+
+#[test]
+fn damaged_results_are_named_and_the_old_report_stays() {
+    let (_root, folder) = rendered();
+    let before = text(&folder.join("report.md"));
+    fs::write(folder.join("blocks.csv"), "key,seed\n").expect("writes");
+    let error = render(&folder, &ReportOptions::default()).expect_err("damaged");
+    assert!(error.to_string().contains("blocks.csv"), "{error}");
+    assert_eq!(text(&folder.join("report.md")), before);
+}
+
+#[test]
+fn a_users_template_comes_before_the_programs_and_its_mistakes_have_a_line() {
+    let (root, folder) = results();
+    let own = root.path().join("reports/templates");
+    fs::create_dir_all(&own).expect("creates");
+    fs::write(own.join("summary.md.j2"), "Mine: {{ report.title }}\n").expect("writes");
+    render(&folder, &ReportOptions::default()).expect("renders");
+    let mine = "Mine: DDPM: batch size and loader workers\n";
+    assert_eq!(text(&folder.join("report.md")), mine);
+    fs::write(own.join("summary.md.j2"), "a\n{{ report.titel }}\n").expect("writes");
+    let error = render(&folder, &ReportOptions::default()).expect_err("misspelled");
+    let message = error.to_string();
+    assert!(
+        message.starts_with("template `summary.md.j2`, line 2:"),
+        "{message}"
+    );
+    fs::write(
+        own.join("summary.md.j2"),
+        "{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}{% endfor %}",
+    )
+    .expect("writes");
+    assert!(
+        render(&folder, &ReportOptions::default()).is_err(),
+        "out of fuel"
+    );
+    let options = ReportOptions {
+        templates: vec!["sumary".into()],
+    };
+    let error = render(&folder, &options).expect_err("no such template");
+    assert!(
+        error.to_string().contains("unknown template `sumary`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn ten_thousand_cells_are_cut_and_say_so() {
+    let (_root, folder) = results();
+    let mut set = ddpm();
+    let (cell, run) = (set.plan.cells[0].clone(), set.runs[0].clone());
+    let (block, epoch) = (set.blocks[0].clone(), set.epochs[0].clone());
+    for number in 100..10_100 {
+        let mut cell = cell.clone();
+        cell.key = format!("model=unet,device=cpu,batch-size={number},workers=0");
+        cell.axes[2] = number.to_string();
+        let mut run = run.clone();
+        let (mut block, mut epoch) = (block.clone(), epoch.clone());
+        for key in [&mut run.key, &mut block.key, &mut epoch.key] {
+            key.clone_from(&cell.key);
+        }
+        set.plan.cells.push(cell);
+        set.runs.push(run);
+        set.blocks.push(block);
+        set.epochs.push(epoch);
+    }
+    set.timings = crate::results::timings(&set.blocks);
+    write(&folder, &set).expect("writes");
+    render(&folder, &ReportOptions::default()).expect("renders");
+    let page = text(&folder.join("report.html"));
+    assert!(page.contains("The first 200 of 10,009 cells"));
+    assert!(page.len() < 4_000_000, "{} bytes", page.len());
+}

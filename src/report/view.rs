@@ -1,0 +1,181 @@
+//! [`View`]: a result set by cell, with everything that belongs to a cell beside it.
+
+use std::collections::BTreeMap;
+
+use crate::plan::AxisInfo;
+use crate::results::{
+    BlockRow, CellInfo, EpochRecord, ResultSet, RunRow, Status, TimingRow, counted_runs,
+};
+
+use super::table::Column;
+
+/// A result set by cell, in plan order.
+pub struct View<'a> {
+    /// What was read.
+    pub set: &'a ResultSet,
+    /// Every cell of the plan.
+    pub cells: Vec<Cell<'a>>,
+    /// Places of the axes that have more than one value among the cells.
+    pub varying: Vec<usize>,
+    /// The same among the measured cells: what names need to tell them apart.
+    pub telling: Vec<usize>,
+}
+
+/// A cell with its rows.
+pub struct Cell<'a> {
+    /// From `plan.json`.
+    pub info: &'a CellInfo,
+    /// Its rows of `runs.csv`, one per seed.
+    pub runs: Vec<&'a RunRow>,
+    /// Its rows of `epochs.csv`.
+    pub epochs: Vec<&'a EpochRecord>,
+    /// Its rows of `blocks.csv`.
+    pub blocks: Vec<&'a BlockRow>,
+    /// The runs that its timings rest on.
+    pub counted: Vec<&'a BlockRow>,
+    /// Its row of `timings.csv`.
+    pub timing: Option<&'a TimingRow>,
+    /// `done` when one of its seeds is; else that of its first seed.
+    pub status: Status,
+    /// One line, for all but `done`.
+    pub reason: &'a str,
+}
+
+impl<'a> View<'a> {
+    /// Sorts the rows of `set` to their cells. Rows of cells that the plan does not have are left out.
+    pub fn of(set: &'a ResultSet) -> Self {
+        let runs = by_key(&set.runs, |row| &row.key);
+        let epochs = by_key(&set.epochs, |row| &row.key);
+        let blocks = by_key(&set.blocks, |row| &row.key);
+        let timings: BTreeMap<&str, &TimingRow> =
+            set.timings.iter().map(|row| (&*row.key, row)).collect();
+        let cells = set.plan.cells.iter().map(|info| {
+            let runs = runs.get(&*info.key).cloned().unwrap_or_default();
+            let blocks = blocks.get(&*info.key).cloned().unwrap_or_default();
+            let (status, reason) = status_of(&runs);
+            Cell {
+                info,
+                counted: counted_runs(&blocks),
+                timing: timings.get(&*info.key).copied(),
+                epochs: epochs.get(&*info.key).cloned().unwrap_or_default(),
+                runs,
+                blocks,
+                status,
+                reason,
+            }
+        });
+        let cells: Vec<Cell<'_>> = cells.collect();
+        let measured = cells.iter().filter(|cell| cell.is_measured());
+        let telling = varying(set, &measured.map(|cell| cell.info).collect::<Vec<_>>());
+        Self {
+            set,
+            varying: varying(set, &set.plan.cells.iter().collect::<Vec<_>>()),
+            telling,
+            cells,
+        }
+    }
+
+    /// The axes that vary, as columns.
+    pub fn axis_columns(&self) -> Vec<Column> {
+        if self.varying.is_empty() {
+            return vec![Column::text("cell")];
+        }
+        let axes = self.varying.iter().map(|&place| &self.set.plan.axes[place]);
+        axes.map(|axis| Column::text(&axis.name)).collect()
+    }
+
+    /// A cell's values on the axes that vary.
+    pub fn labels(&self, cell: &Cell<'_>) -> Vec<String> {
+        if self.varying.is_empty() {
+            return vec![cell.info.key.clone()];
+        }
+        let places = self.varying.iter();
+        places.map(|&place| cell.info.axes[place].clone()).collect()
+    }
+
+    /// What tells a cell from the others, in words: `batch-size 8, workers 4`. `without` is left out.
+    pub fn name(&self, cell: &Cell<'_>, without: Option<usize>) -> String {
+        let axes = if cell.is_measured() {
+            &self.telling
+        } else {
+            &self.varying
+        };
+        let places = axes.iter().filter(|&&place| Some(place) != without);
+        let words: Vec<String> = places
+            .map(|&place| self.words(place, &cell.info.axes[place]))
+            .collect();
+        if words.is_empty() {
+            "all cells".to_owned()
+        } else {
+            words.join(", ")
+        }
+    }
+
+    /// A value of an axis in words: numbers with the axis' name, names alone.
+    pub fn words(&self, place: usize, value: &str) -> String {
+        let axis: &AxisInfo = &self.set.plan.axes[place];
+        if value.parse::<f64>().is_ok() || value == "true" || value == "false" {
+            format!("{} {value}", axis.name)
+        } else {
+            value.to_owned()
+        }
+    }
+
+    /// What all cells have in common, as `name = value`.
+    pub fn fixed(&self) -> Vec<String> {
+        let Some(first) = self.cells.first() else {
+            return Vec::new();
+        };
+        let axes = self.set.plan.axes.iter().zip(&first.info.axes).enumerate();
+        axes.filter(|(place, _)| !self.varying.contains(place))
+            .map(|(_, (axis, value))| format!("{} = {value}", axis.name))
+            .collect()
+    }
+}
+
+impl Cell<'_> {
+    /// Why this cell has no values in a table.
+    pub fn why_missing(&self) -> String {
+        match self.status {
+            Status::Skipped | Status::Infeasible | Status::NotRun => {
+                let why = if self.reason.is_empty() {
+                    "not reached"
+                } else {
+                    self.reason
+                };
+                format!("not run: {why}")
+            }
+            Status::Done => "done, but nothing was measured: no step after the warm-up".to_owned(),
+            status => format!("{status}: {}", self.reason),
+        }
+    }
+
+    /// Whether its times can be shown.
+    pub fn is_measured(&self) -> bool {
+        !self.counted.is_empty() && self.timing.is_some()
+    }
+}
+
+fn by_key<'a, T>(rows: &'a [T], key: fn(&T) -> &String) -> BTreeMap<&'a str, Vec<&'a T>> {
+    let mut map: BTreeMap<&str, Vec<&T>> = BTreeMap::new();
+    for row in rows {
+        map.entry(key(row)).or_default().push(row);
+    }
+    map
+}
+
+fn status_of<'a>(runs: &[&'a RunRow]) -> (Status, &'a str) {
+    let done = runs.iter().find(|row| row.status == Status::Done);
+    done.or(runs.first())
+        .map_or((Status::NotRun, ""), |row| (row.status, &row.reason))
+}
+
+fn varying(set: &ResultSet, cells: &[&CellInfo]) -> Vec<usize> {
+    (0..set.plan.axes.len())
+        .filter(|&place| {
+            cells
+                .iter()
+                .any(|cell| cell.axes[place] != cells[0].axes[place])
+        })
+        .collect()
+}

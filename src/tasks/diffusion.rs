@@ -1,0 +1,262 @@
+//! Diffusion: an image with noise added, its time and its class to an estimate of the noise.
+//!
+//! Noise, times and dropped labels are drawn on the host; the time for it stays in the step's residual, `other`.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+
+use super::backprop::{Draw, Objective};
+use super::classification::indices;
+use super::noise_schedule::NoiseSchedule;
+use super::{ReferenceInputs, TaskParts};
+use crate::base::{Purpose, Seed};
+use crate::layers::Init;
+use crate::loader::Batch;
+use crate::losses::NoiseMseSpec;
+use crate::measure::{Phase, Stopwatch};
+use crate::models::{DdpmUnetSpec, Unet};
+use crate::ops::{Kernels, Module, OpError, Pass, Var};
+
+/// A class-conditional U-Net that estimates noise.
+pub(super) struct Diffusion<D: Kernels> {
+    model: Unet<D>,
+    loss: NoiseMseSpec,
+    schedule: NoiseSchedule,
+    image: (usize, usize, usize),
+    classes: usize,
+    seed: Seed,
+}
+
+/// `noised`, `noise: (B, H, W, C)`; B times and labels.
+pub(super) struct Noised<D: Kernels> {
+    noised: Var<D>,
+    noise: Var<D>,
+    times: Vec<usize>,
+    labels: Vec<usize>,
+}
+
+/// The same on the host.
+struct Drawn {
+    noised: Vec<f32>,
+    noise: Vec<f32>,
+    times: Vec<usize>,
+    labels: Vec<usize>,
+}
+
+impl<D: Kernels> Diffusion<D> {
+    /// For images of `height × width × channels` in `classes` classes; label `classes` stands for "no class".
+    pub(super) fn new(
+        device: &D,
+        model: &DdpmUnetSpec,
+        loss: &NoiseMseSpec,
+        parts: TaskParts<'_>,
+        image: (usize, usize, usize),
+        classes: usize,
+    ) -> Result<Self, OpError> {
+        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
+        Ok(Self {
+            model: model.build(&mut init, image.2, classes)?,
+            loss: loss.clone(),
+            schedule: NoiseSchedule::cosine(loss.timesteps),
+            image,
+            classes,
+            seed: parts.seed,
+        })
+    }
+
+    /// Draws times, dropped labels and noise, in this order, and adds the noise. In evaluation no label is dropped.
+    fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
+        let (mut rng, drop) = match draw {
+            Draw::Training(place) => {
+                let at = [place.epoch, place.step];
+                let rng = self.seed.stream_at(Purpose::Noise, &at);
+                (rng, self.loss.label_dropout)
+            }
+            Draw::Evaluation(index) => (self.seed.stream_at(Purpose::Evaluation, &[index]), 0.0),
+        };
+        let times: Vec<usize> = (0..batch.size)
+            .map(|_| rng.gen_range(0..self.schedule.timesteps()))
+            .collect();
+        let labels = self.drop_labels(&batch.labels, drop, &mut rng);
+        let mut noised = batch.features;
+        let noise: Vec<f32> = (0..noised.len())
+            .map(|_| rng.sample(StandardNormal))
+            .collect();
+        let pixels = noised.len() / batch.size.max(1);
+        let images = noised.chunks_mut(pixels).zip(noise.chunks(pixels));
+        for ((image, noise), t) in images.zip(&times) {
+            self.schedule.add_noise(image, noise, *t);
+        }
+        Drawn {
+            noised,
+            noise,
+            times,
+            labels,
+        }
+    }
+
+    fn drop_labels(&self, labels: &[u32], probability: f64, rng: &mut ChaCha8Rng) -> Vec<usize> {
+        let mut labels = indices(labels);
+        for label in &mut labels {
+            if rng.r#gen::<f64>() < probability {
+                *label = self.classes;
+            }
+        }
+        labels
+    }
+
+    fn upload(&self, device: &D, drawn: Drawn) -> Result<Noised<D>, OpError> {
+        let (height, width, channels) = self.image;
+        let shape = [drawn.times.len(), height, width, channels];
+        Ok(Noised {
+            noised: Var::constant(device, drawn.noised, shape)?,
+            noise: Var::constant(device, drawn.noise, shape)?,
+            times: drawn.times,
+            labels: drawn.labels,
+        })
+    }
+}
+
+impl<D: Kernels> Objective<D> for Diffusion<D> {
+    type Inputs = Noised<D>;
+
+    fn module(&mut self) -> &mut dyn Module<D> {
+        &mut self.model
+    }
+
+    fn inputs(
+        &self,
+        device: &D,
+        batch: Batch,
+        draw: Draw,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Noised<D>, OpError> {
+        let drawn = self.draw(batch, draw);
+        watch.skip();
+        let inputs = self.upload(device, drawn)?;
+        watch.mark(Phase::Transfer);
+        Ok(inputs)
+    }
+
+    fn reference_inputs(
+        &self,
+        device: &D,
+        inputs: &mut ReferenceInputs,
+    ) -> Result<Noised<D>, OpError> {
+        let (height, width, channels) = self.image;
+        let sample = [channels, height, width];
+        let noised = inputs.floats("x_t", &sample);
+        let noise = inputs.floats("eps", &sample);
+        let times = inputs.indices("t", self.schedule.timesteps());
+        let labels = inputs.indices("label_used", self.classes + 1);
+        inputs.finish()?;
+        let drawn = Drawn {
+            noised: channels_last(&noised, channels, height * width),
+            noise: channels_last(&noise, channels, height * width),
+            times,
+            labels,
+        };
+        self.upload(device, drawn)
+    }
+
+    fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {
+        self.model
+            .forward(pass, &inputs.noised, &inputs.times, &inputs.labels)
+    }
+
+    fn loss(
+        &self,
+        pass: &mut Pass<D>,
+        output: &Var<D>,
+        inputs: &Noised<D>,
+    ) -> Result<Var<D>, OpError> {
+        self.loss.loss(pass, output, &inputs.noise)
+    }
+}
+
+/// `(B, C, positions)` to `(B, positions, C)`.
+fn channels_last(values: &[f32], channels: usize, positions: usize) -> Vec<f32> {
+    let mut result = vec![0.0; values.len()];
+    let image = channels * positions;
+    for (from, to) in values.chunks(image).zip(result.chunks_mut(image)) {
+        for (index, value) in from.iter().enumerate() {
+            to[index % positions * channels + index / positions] = *value;
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use dfdx::tensor::Cpu;
+
+    use super::*;
+    use crate::datasets::{Features, Target};
+    use crate::device::Backend;
+    use crate::losses::LossSpec;
+    use crate::models::ModelSpec;
+    use crate::tasks::Place;
+
+    fn task() -> Diffusion<Cpu> {
+        let device = Cpu::open(0).unwrap();
+        let model = DdpmUnetSpec {
+            base_channels: 8,
+            embed: 8,
+            heads: 2,
+            groups: 2,
+            ..DdpmUnetSpec::default()
+        };
+        let loss = NoiseMseSpec::default();
+        let (height, width, channels) = (8, 8, 3);
+        let parts = TaskParts {
+            model: &ModelSpec::DdpmUnet(model.clone()),
+            loss: &LossSpec::NoiseMse(loss.clone()),
+            features: Features::Image {
+                height,
+                width,
+                channels,
+            },
+            target: Target::Class { classes: 2 },
+            seed: Seed(1),
+        };
+        Diffusion::new(&device, &model, &loss, parts, (height, width, channels), 2).unwrap()
+    }
+
+    fn batch(size: usize) -> Batch {
+        Batch {
+            size,
+            features: vec![0.0; size * 8 * 8 * 3],
+            labels: (0..size as u32).map(|row| row % 2).collect(),
+            rows: (0..size as u32).collect(),
+            ..Batch::default()
+        }
+    }
+
+    #[test]
+    fn three_labels_in_ten_are_dropped_and_times_are_uniform() {
+        let drawn = task().draw(batch(2000), Draw::Training(Place { epoch: 1, step: 2 }));
+        let dropped = drawn.labels.iter().filter(|label| **label == 2).count();
+        assert!((500..700).contains(&dropped), "{dropped}");
+        let mean = drawn.times.iter().sum::<usize>() as f64 / 2000.0;
+        assert!((mean - 499.5).abs() < 30.0, "{mean}");
+        let square = drawn.noise.iter().map(|n| f64::from(n * n)).sum::<f64>();
+        assert!((square / drawn.noise.len() as f64 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_noise_of_a_place_is_always_the_same() {
+        let (task, place) = (task(), Place { epoch: 1, step: 2 });
+        let noise = |draw| task.draw(batch(4), draw).noise;
+        assert_eq!(noise(Draw::Training(place)), noise(Draw::Training(place)));
+        let next = Place { step: 3, ..place };
+        assert_ne!(noise(Draw::Training(place)), noise(Draw::Training(next)));
+        assert_ne!(noise(Draw::Training(place)), noise(Draw::Evaluation(0)));
+    }
+
+    #[test]
+    fn evaluation_keeps_every_label() {
+        let drawn = task().draw(batch(100), Draw::Evaluation(0));
+        assert_eq!(drawn.labels, indices(&batch(100).labels));
+    }
+}

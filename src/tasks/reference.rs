@@ -1,0 +1,205 @@
+//! [`ReferenceInputs`]: the inputs of a step that another program took, by name.
+
+use std::collections::BTreeMap;
+
+use crate::datasets::{Features, Target};
+use crate::losses::LossSpec;
+use crate::models::ModelSpec;
+use crate::ops::OpError;
+
+/// The tensors of `inputs.safetensors`, from which a task takes what its step reads; gathers everything that is wrong.
+#[derive(Debug, Clone, Default)]
+pub struct ReferenceInputs {
+    tensors: BTreeMap<String, ReferenceTensor>,
+    mistakes: Vec<String>,
+    batch: Option<usize>,
+}
+
+/// A tensor in PyTorch's order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferenceTensor {
+    /// Dimensions, outermost first.
+    pub shape: Vec<usize>,
+    /// Values.
+    pub values: ReferenceValues,
+}
+
+/// Values of a tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReferenceValues {
+    /// Numbers.
+    Floats(Vec<f32>),
+    /// Whole numbers: labels, times.
+    Integers(Vec<i64>),
+}
+
+impl ReferenceInputs {
+    /// Inputs by name.
+    pub fn new(tensors: BTreeMap<String, ReferenceTensor>) -> Self {
+        Self {
+            tensors,
+            ..Self::default()
+        }
+    }
+
+    /// Samples of the batch.
+    pub(super) fn batch(&self) -> usize {
+        self.batch.unwrap_or(0)
+    }
+
+    /// The numbers `name: (B, sample…)`; none when something is wrong with them.
+    pub(super) fn floats(&mut self, name: &str, sample: &[usize]) -> Vec<f32> {
+        let Some(tensor) = self.take(name, sample) else {
+            return Vec::new();
+        };
+        match tensor.values {
+            ReferenceValues::Floats(values) => values,
+            ReferenceValues::Integers(_) => {
+                self.mistake(format!("`{name}` holds whole numbers, expected f32"));
+                Vec::new()
+            }
+        }
+    }
+
+    /// The whole numbers `name: (B)`, each from 0 to below `limit`; none when something is wrong with them.
+    pub(super) fn indices(&mut self, name: &str, limit: usize) -> Vec<usize> {
+        let Some(tensor) = self.take(name, &[]) else {
+            return Vec::new();
+        };
+        let ReferenceValues::Integers(values) = tensor.values else {
+            self.mistake(format!("`{name}` holds f32, expected int64"));
+            return Vec::new();
+        };
+        let index = |value: &i64| usize::try_from(*value).ok().filter(|value| *value < limit);
+        if let Some(outside) = values.iter().find(|value| index(value).is_none()) {
+            self.mistake(format!(
+                "`{name}` holds {outside}, expected 0 to {}",
+                limit - 1
+            ));
+        }
+        values.iter().filter_map(index).collect()
+    }
+
+    /// Ends the taking.
+    ///
+    /// # Errors
+    /// Everything that was wrong.
+    pub(super) fn finish(&self) -> Result<(), OpError> {
+        if self.mistakes.is_empty() {
+            return Ok(());
+        }
+        Err(OpError::shape("inputs", self.mistakes.join("; ")))
+    }
+
+    fn take(&mut self, name: &str, sample: &[usize]) -> Option<ReferenceTensor> {
+        let Some(tensor) = self.tensors.get(name).cloned() else {
+            let known: Vec<&str> = self.tensors.keys().map(String::as_str).collect();
+            self.mistake(format!("there is no `{name}` among {}", known.join(", ")));
+            return None;
+        };
+        let batch = *self.batch.get_or_insert(tensor.shape.first().copied()?);
+        let expected: Vec<usize> = std::iter::once(batch)
+            .chain(sample.iter().copied())
+            .collect();
+        if tensor.shape != expected || batch == 0 {
+            let found = &tensor.shape;
+            self.mistake(format!(
+                "`{name}` has shape {found:?}, expected {expected:?}"
+            ));
+            return None;
+        }
+        Some(tensor)
+    }
+
+    fn mistake(&mut self, mistake: String) {
+        self.mistakes.push(mistake);
+    }
+
+    fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.tensors.get(name).map(|tensor| tensor.shape.as_slice())
+    }
+}
+
+/// The form of samples and targets that reference files imply: `inputs`, and the shapes of `weights` by name.
+///
+/// # Errors
+/// A sentence about the tensor that would tell and is not there.
+pub fn reference_form(
+    model: &ModelSpec,
+    loss: &LossSpec,
+    inputs: &ReferenceInputs,
+    weights: &BTreeMap<&str, &[usize]>,
+) -> Result<(Features, Target), String> {
+    let input = |name: &str| {
+        let shape = inputs.shape(name);
+        shape.ok_or_else(|| format!("`inputs.safetensors` has no `{name}`"))
+    };
+    let rows = |name: &str| {
+        let rows = weights.get(name).and_then(|shape| shape.first());
+        rows.copied()
+            .ok_or_else(|| format!("`weights.safetensors` has no `{name}`"))
+    };
+    match model {
+        ModelSpec::Mlp(spec) => {
+            let len = input("x")?.iter().skip(1).product();
+            let outputs = rows(&format!("layers.{}.weight", 2 * spec.depth))?;
+            let target = match loss {
+                LossSpec::CrossEntropy(_) => Target::Class { classes: outputs },
+                LossSpec::Mse(_) | LossSpec::NoiseMse(_) => Target::Values { len: outputs },
+            };
+            Ok((Features::Vector { len }, target))
+        }
+        ModelSpec::DdpmUnet(_) => {
+            let shape = input("x_t")?;
+            let &[_, channels, height, width] = shape else {
+                return Err(format!("`x_t` has shape {shape:?}, expected (B, C, H, W)"));
+            };
+            let classes = rows("class_embed.weight")?.saturating_sub(1);
+            let image = Features::Image {
+                height,
+                width,
+                channels,
+            };
+            Ok((image, Target::Class { classes }))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_is_wrong_is_said_at_once() {
+        let tensor = |shape: &[usize], values| ReferenceTensor {
+            shape: shape.to_vec(),
+            values,
+        };
+        let mut inputs = ReferenceInputs::new(BTreeMap::from([
+            (
+                "x".into(),
+                tensor(&[2, 1], ReferenceValues::Floats(vec![1.0, 2.0])),
+            ),
+            (
+                "y".into(),
+                tensor(&[3, 1], ReferenceValues::Floats(vec![1.0; 3])),
+            ),
+            (
+                "label".into(),
+                tensor(&[2], ReferenceValues::Integers(vec![0, 7])),
+            ),
+        ]));
+        assert_eq!(inputs.floats("x", &[1]), [1.0, 2.0]);
+        inputs.floats("y", &[1]);
+        inputs.indices("label", 3);
+        inputs.floats("z", &[1]);
+        let text = inputs.finish().unwrap_err().to_string();
+        for part in [
+            "`y` has shape [3, 1], expected [2, 1]",
+            "`label` holds 7, expected 0 to 2",
+            "no `z` among label, x, y",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

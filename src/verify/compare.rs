@@ -1,0 +1,156 @@
+//! [`Verification`]: errors against a reference, and whether they are within tolerance.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::files::Reference;
+use crate::layers::checkpoint::Tensor;
+
+/// Share of the global gradient norm below which a gradient is rounding noise.
+const NOISE: f64 = 1e-6;
+/// Losses below this are compared absolutely.
+const SMALL_LOSS: f64 = 1e-2;
+
+/// What the own model gave for the first step.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) loss: f64,
+    pub(super) grads: Vec<Tensor>,
+}
+
+/// How far a model is from its reference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verification {
+    /// Own loss.
+    pub loss: f64,
+    /// The reference's loss.
+    pub reference_loss: f64,
+    /// `|a - b| / max(|b|, 1e-2)`.
+    pub loss_relative_error: f64,
+    /// Largest over parameters of `‖g - g_ref‖ / max(‖g_ref‖, 1e-6 ‖all g_ref‖)`, before clipping.
+    pub gradient_relative_error: f64,
+    /// The parameter of the largest gradient error.
+    pub gradient_worst: String,
+    /// Largest over parameters of `‖w - w_ref‖ / ‖w_ref‖` after three steps. Entries whose reference gradient is below
+    /// `1e-6 ‖all g_ref‖` are left out: an adaptive optimizer blows rounding noise up to a full step.
+    pub weights_after_relative_error: f64,
+    /// The parameter of the largest error of weights.
+    pub weights_after_worst: String,
+    /// Values of all parameters.
+    pub parameters: u64,
+    /// Whether every error is within its tolerance.
+    pub passed: bool,
+}
+
+impl Verification {
+    /// Largest loss error that passes.
+    pub const LOSS_TOLERANCE: f64 = 1e-5;
+    /// Largest gradient error that passes.
+    pub const GRADIENT_TOLERANCE: f64 = 1e-3;
+    /// Largest error of weights that passes.
+    pub const WEIGHTS_TOLERANCE: f64 = 1e-4;
+
+    /// The errors with their names, tolerances and worst parameters.
+    pub fn errors(&self) -> [(&'static str, f64, f64, &str); 3] {
+        let (gradient, weights) = (&self.gradient_worst, &self.weights_after_worst);
+        [
+            ("loss", self.loss_relative_error, Self::LOSS_TOLERANCE, ""),
+            (
+                "gradients",
+                self.gradient_relative_error,
+                Self::GRADIENT_TOLERANCE,
+                gradient,
+            ),
+            (
+                "weights after 3 steps",
+                self.weights_after_relative_error,
+                Self::WEIGHTS_TOLERANCE,
+                weights,
+            ),
+        ]
+    }
+}
+
+/// Compares a step and the weights `after` three of them with the reference, whose names fit.
+pub(super) fn compare(reference: &Reference, own: &Outcome, after: &[Tensor]) -> Verification {
+    let grads = by_name(&reference.grads);
+    let global = norm(
+        grads
+            .values()
+            .flat_map(|tensor| tensor.values.iter().copied()),
+    );
+    let floor = NOISE * global;
+    let gradient = worst(&own.grads, |tensor| {
+        let expected = grads.get(tensor.name.as_str())?;
+        let scale = norm(expected.values.iter().copied()).max(floor);
+        Some(ratio(distance(tensor, expected, |_| true), scale))
+    });
+    let weights = by_name(&reference.after);
+    let after_error = worst(after, |tensor| {
+        let expected = weights.get(tensor.name.as_str())?;
+        let gradient = &grads.get(tensor.name.as_str())?.values;
+        let counts = |index: usize| f64::from(gradient[index].abs()) >= floor;
+        let kept = (0..expected.values.len()).filter(|index| counts(*index));
+        let scale = norm(kept.map(|index| expected.values[index]));
+        Some(ratio(distance(tensor, expected, counts), scale))
+    });
+    let loss_error = (own.loss - reference.loss).abs() / reference.loss.abs().max(SMALL_LOSS);
+    let mut verification = Verification {
+        loss: own.loss,
+        reference_loss: reference.loss,
+        loss_relative_error: loss_error,
+        gradient_relative_error: gradient.0,
+        gradient_worst: gradient.1,
+        weights_after_relative_error: after_error.0,
+        weights_after_worst: after_error.1,
+        parameters: after.iter().map(|tensor| tensor.values.len() as u64).sum(),
+        passed: false,
+    };
+    // Not `any(error > tolerance)`: an error that is NaN must not pass.
+    let errors = verification.errors();
+    verification.passed = errors
+        .iter()
+        .all(|(_, error, tolerance, _)| error <= tolerance);
+    verification
+}
+
+fn by_name(tensors: &[Tensor]) -> BTreeMap<&str, &Tensor> {
+    tensors
+        .iter()
+        .map(|tensor| (tensor.name.as_str(), tensor))
+        .collect()
+}
+
+/// The largest error and its parameter; NaN is larger than everything.
+fn worst(tensors: &[Tensor], error: impl Fn(&Tensor) -> Option<f64>) -> (f64, String) {
+    let mut worst = (0.0_f64, String::new());
+    for tensor in tensors {
+        let error = error(tensor).unwrap_or(f64::NAN);
+        if error > worst.0 || error.is_nan() || worst.1.is_empty() {
+            worst = (error, tensor.name.clone());
+        }
+        if error.is_nan() {
+            break;
+        }
+    }
+    worst
+}
+
+/// `‖a - b‖` over the entries that count.
+fn distance(a: &Tensor, b: &Tensor, counts: impl Fn(usize) -> bool) -> f64 {
+    let pairs = a.values.iter().zip(&b.values).enumerate();
+    let kept = pairs.filter(|(index, _)| counts(*index));
+    let squares = kept.map(|(_, (a, b))| (f64::from(*a) - f64::from(*b)).powi(2));
+    squares.sum::<f64>().sqrt()
+}
+
+fn norm(values: impl Iterator<Item = f32>) -> f64 {
+    let squares = values.map(|value| f64::from(value).powi(2));
+    squares.sum::<f64>().sqrt()
+}
+
+/// `error / scale`; no error is none, whatever the scale.
+fn ratio(error: f64, scale: f64) -> f64 {
+    if error == 0.0 { 0.0 } else { error / scale }
+}

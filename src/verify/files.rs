@@ -1,0 +1,150 @@
+//! [`Reference`]: the files of a step that another program took.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use safetensors::{Dtype, SafeTensors};
+use serde::Deserialize;
+
+use super::VerifyError;
+use crate::layers::checkpoint::{self, Tensor};
+use crate::tasks::{ReferenceInputs, ReferenceTensor, ReferenceValues};
+
+/// Everything that is read from a folder of reference files.
+#[derive(Debug)]
+pub(super) struct Reference {
+    /// Weights before the first step.
+    pub(super) weights: Vec<Tensor>,
+    /// What the step reads.
+    pub(super) inputs: ReferenceInputs,
+    /// Gradients of all parameters, before clipping.
+    pub(super) grads: Vec<Tensor>,
+    /// Weights after three optimizer steps.
+    pub(super) after: Vec<Tensor>,
+    /// Loss of the first step.
+    pub(super) loss: f64,
+}
+
+/// What is read of `expected.json`.
+#[derive(Debug, Deserialize)]
+struct Expected {
+    loss: f64,
+}
+
+impl Reference {
+    /// Reads a folder.
+    ///
+    /// # Errors
+    /// Every file that is missing or cannot be understood.
+    pub(super) fn read(folder: &Path) -> Result<Self, VerifyError> {
+        let mut mistakes = Vec::new();
+        let mut tensors = |name: &str| {
+            let read = checkpoint::read(&folder.join(name));
+            keep(read, &mut mistakes)
+        };
+        let weights = tensors("weights.safetensors");
+        let grads = tensors("grads.safetensors");
+        let after = tensors("weights_after.safetensors");
+        let inputs = keep(inputs(&folder.join("inputs.safetensors")), &mut mistakes);
+        let loss = keep(expected(&folder.join("expected.json")), &mut mistakes);
+        match (weights, grads, after, inputs, loss) {
+            (Some(weights), Some(grads), Some(after), Some(inputs), Some(loss)) => Ok(Self {
+                weights,
+                inputs,
+                grads,
+                after,
+                loss,
+            }),
+            _ => Err(VerifyError::Reference(mistakes)),
+        }
+    }
+
+    /// Shapes of the weights by name.
+    pub(super) fn shapes(&self) -> BTreeMap<&str, &[usize]> {
+        let shapes = self.weights.iter();
+        shapes
+            .map(|tensor| (tensor.name.as_str(), tensor.shape.as_slice()))
+            .collect()
+    }
+
+    /// Checks that gradients and later weights have the names and shapes of the weights, which fit the model.
+    ///
+    /// # Errors
+    /// Every tensor that does not.
+    pub(super) fn check_names(&self) -> Result<(), VerifyError> {
+        let mut mistakes = Vec::new();
+        let wanted = self.shapes();
+        for (file, tensors) in [
+            ("grads.safetensors", &self.grads),
+            ("weights_after.safetensors", &self.after),
+        ] {
+            let found: BTreeMap<&str, &Tensor> = tensors
+                .iter()
+                .map(|tensor| (tensor.name.as_str(), tensor))
+                .collect();
+            for (name, shape) in &wanted {
+                match found.get(name) {
+                    None => mistakes.push(format!("`{file}` has no `{name}`")),
+                    Some(tensor) if tensor.shape != *shape => mistakes.push(format!(
+                        "`{file}`: `{name}` has shape {:?}, expected {shape:?}",
+                        tensor.shape
+                    )),
+                    Some(_) => {}
+                }
+            }
+        }
+        if mistakes.is_empty() {
+            return Ok(());
+        }
+        Err(VerifyError::Reference(mistakes))
+    }
+}
+
+fn keep<T, E: ToString>(read: Result<T, E>, mistakes: &mut Vec<String>) -> Option<T> {
+    read.map_err(|error| mistakes.push(error.to_string())).ok()
+}
+
+fn expected(path: &Path) -> Result<f64, String> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot access `{shown}`: {error}"))?;
+    let expected: Expected = serde_json::from_str(&text)
+        .map_err(|error| format!("`{shown}` does not hold a `loss`: {error}"))?;
+    Ok(expected.loss)
+}
+
+fn inputs(path: &Path) -> Result<ReferenceInputs, String> {
+    let shown = path.display();
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot access `{shown}`: {error}"))?;
+    let file = SafeTensors::deserialize(&bytes)
+        .map_err(|error| format!("`{shown}` is no valid safetensors file: {error}"))?;
+    let mut tensors = BTreeMap::new();
+    for (name, view) in file.iter() {
+        let data = view.data();
+        let values = match view.dtype() {
+            Dtype::F32 => ReferenceValues::Floats(numbers(data, f32::from_le_bytes)),
+            Dtype::F64 => {
+                let wide: Vec<f64> = numbers(data, f64::from_le_bytes);
+                ReferenceValues::Floats(wide.into_iter().map(|value| value as f32).collect())
+            }
+            Dtype::I64 => ReferenceValues::Integers(numbers(data, i64::from_le_bytes)),
+            other => {
+                return Err(format!(
+                    "`{shown}`: `{name}` is of type {other:?}, expected F32, F64 or I64"
+                ));
+            }
+        };
+        let shape = view.shape().to_vec();
+        tensors.insert(name.to_owned(), ReferenceTensor { shape, values });
+    }
+    Ok(ReferenceInputs::new(tensors))
+}
+
+fn numbers<const N: usize, T>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes
+        .as_chunks::<N>()
+        .0
+        .iter()
+        .map(|bytes| number(*bytes))
+        .collect()
+}

@@ -1,0 +1,132 @@
+//! What is finished is kept; what runs again, and why.
+
+use crate::tiny::{project, with};
+
+const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
+
+#[test]
+fn a_new_value_of_an_axis_adds_lines_and_changes_none() {
+    let project = project();
+    assert_eq!(project.run(&RUN).code, 0);
+    let files = ["runs.csv", "epochs.csv", "blocks.csv", "timings.csv"];
+    let read = |name: &str| project.read(&format!("reports/tiny/{name}"));
+    let before = files.map(read);
+    project.write("experiments/tiny.toml", &with("[8, 16]", "[8, 12, 16]"));
+    let ended = project.run(&RUN);
+    assert!(
+        ended.stderr.contains("2 runs to do, 4 kept"),
+        "{}",
+        ended.stderr
+    );
+    for (old, new) in before.iter().zip(files.map(read)) {
+        let mut lines = new.lines();
+        assert!(
+            old.lines().all(|line| lines.any(|other| other == line)),
+            "{old}\n{new}"
+        );
+        assert!(new.lines().count() > old.lines().count());
+    }
+}
+
+#[test]
+fn more_repeats_run_only_the_missing_blocks() {
+    let project = project();
+    assert_eq!(project.run(&RUN).code, 0);
+    let ended = project.run(&[&RUN[..], &["--set", "measure.repeats=3"]].concat());
+    assert!(
+        ended.stderr.contains("2 runs to do, 4 kept"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_changed_part_is_named_and_a_change_back_runs_nothing() {
+    let project = project();
+    assert_eq!(project.run(&RUN).code, 0);
+    let change = ["--set", "train.optimizer={ kind = \"sgd\", lr = 0.01 }"];
+    let changed = project.run(&[&RUN[..], &change].concat());
+    assert!(
+        changed.stderr.contains("train.optimizer changed: 4 runs"),
+        "{}",
+        changed.stderr
+    );
+    let back = project.run(&RUN);
+    assert!(back.stderr.contains("nothing to run"), "{}", back.stderr);
+}
+
+#[test]
+fn rows_of_cells_that_were_not_chosen_stay() {
+    let project = project();
+    assert_eq!(project.run(&RUN).code, 0);
+    let before = project.read("reports/tiny/runs.csv");
+    let ended = project.run(&[&RUN[..], &["--only", "batch-size=8", "--fresh"]].concat());
+    assert!(ended.stderr.contains("2 runs to do"), "{}", ended.stderr);
+    assert_eq!(before, project.read("reports/tiny/runs.csv"));
+}
+
+#[test]
+fn rows_stay_when_the_store_is_gone_as_after_a_fresh_clone() {
+    let project = project();
+    assert_eq!(project.run(&RUN).code, 0);
+    let before = project.read("reports/tiny/runs.csv");
+    std::fs::remove_dir_all(project.path("reports/tiny/.store")).unwrap();
+    let ended = project.run(&[&RUN[..], &["--only", "batch-size=8"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(before, project.read("reports/tiny/runs.csv"));
+}
+
+#[test]
+fn a_run_that_failed_is_kept_until_it_is_to_be_tried_again_or_its_limit_changes() {
+    let project = project();
+    let long = [
+        "--set",
+        "train.epochs=1000000",
+        "--set",
+        "measure.repeats=1",
+    ];
+    let limited = [
+        &RUN[..],
+        &long,
+        &["--set", "limits.time=0.3", "--only", "batch-size=8"],
+    ]
+    .concat();
+    let first = project.run(&limited);
+    assert_eq!(first.code, 1, "{}", first.stderr);
+    assert!(first.stderr.contains("timeout  0.3 s"), "{}", first.stderr);
+    let kept = project.run(&limited);
+    assert_eq!(kept.code, 1, "a failure that stands is a failure");
+    assert!(
+        kept.stderr.contains("0 runs to do, 1 kept"),
+        "{}",
+        kept.stderr
+    );
+    let retried = project.run(&[&limited[..], &["--retry"]].concat());
+    assert!(
+        retried.stderr.contains("--retry: was timeout: 1 run"),
+        "{}",
+        retried.stderr
+    );
+    let raised = [
+        &RUN[..],
+        &long,
+        &["--set", "limits.time=0.4", "--only", "batch-size=8"],
+    ]
+    .concat();
+    let raised = project.run(&raised);
+    assert!(
+        raised.stderr.contains("limits changed: was timeout: 1 run"),
+        "{}",
+        raised.stderr
+    );
+}
+
+#[test]
+fn a_measured_row_is_not_overwritten_by_a_timeout() {
+    let project = project();
+    assert_eq!(project.run(&RUN).code, 0);
+    let before = project.read("reports/tiny/runs.csv");
+    let ended = project.run(&[&RUN[..], &["--fresh", "--set", "limits.time=0.000001"]].concat());
+    assert!(ended.stderr.contains("timeout"), "{}", ended.stderr);
+    assert_eq!(before, project.read("reports/tiny/runs.csv"));
+}

@@ -1,0 +1,155 @@
+//! `fieldtrial run`: from a manifest to results and a report, and what it refuses.
+
+use crate::project::Project;
+use crate::tiny::{MANIFEST, project, with};
+
+const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
+
+#[test]
+fn a_run_leaves_results_and_a_report_and_a_second_one_changes_nothing() {
+    let project = project();
+    let first = project.run(&RUN);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    assert!(first.stderr.contains("[4/4]"), "{}", first.stderr);
+    assert!(project.statuses().values().all(|status| status == "done"));
+    for name in [
+        "epochs.csv",
+        "blocks.csv",
+        "timings.csv",
+        "env.toml",
+        "plan.json",
+        "report.md",
+    ] {
+        assert!(project.path("reports/tiny").join(name).is_file(), "{name}");
+    }
+    let before = project.results();
+    let second = project.run(&RUN);
+    assert_eq!(second.code, 0, "{}", second.stderr);
+    assert!(
+        second
+            .stderr
+            .contains("nothing to run: 4 runs finished before"),
+        "{}",
+        second.stderr
+    );
+    assert!(before == project.results(), "no file is touched");
+}
+
+#[test]
+fn facts_are_the_same_bytes_when_everything_runs_again_two_at_a_time() {
+    let project = project();
+    assert_eq!(project.run(&RUN).code, 0);
+    let facts = |name: &str| project.read(&format!("reports/tiny/{name}"));
+    let before = ["runs.csv", "epochs.csv"].map(facts);
+    let again = project.run(&[&RUN[..], &["--fresh", "--jobs", "2"]].concat());
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(again.stderr.contains("--fresh: 4 runs"), "{}", again.stderr);
+    assert_eq!(before, ["runs.csv", "epochs.csv"].map(facts));
+}
+
+#[test]
+fn a_dry_run_says_what_would_run_and_leaves_nothing() {
+    let project = project();
+    let dry = project.run(&[&RUN[..], &["--dry-run"]].concat());
+    assert_eq!(
+        (dry.code, dry.stdout.lines().count()),
+        (0, 4),
+        "{}",
+        dry.stderr
+    );
+    assert!(
+        dry.stdout.lines().all(|line| line.ends_with("run (new)")),
+        "{}",
+        dry.stdout
+    );
+    assert!(!project.path("reports").exists());
+}
+
+#[test]
+fn a_manifest_of_which_no_cell_can_run_is_a_mistake() {
+    let project = project();
+    let ended = project.run(&[&RUN[..], &["--set", "matrix.batch-size=[1000]"]].concat());
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("no cell of `tiny` can run"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn an_infeasible_cell_is_a_row_and_the_others_run() {
+    let project = project();
+    let ended = project.run(&[&RUN[..], &["--set", "matrix.batch-size=[8, 1000]"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let statuses: Vec<String> = project.statuses().into_values().collect();
+    assert_eq!(
+        statuses
+            .iter()
+            .filter(|status| *status == "infeasible")
+            .count(),
+        1
+    );
+    assert_eq!(
+        statuses.iter().filter(|status| *status == "done").count(),
+        1
+    );
+}
+
+#[test]
+fn two_manifests_of_one_name_are_refused() {
+    let project = project().file("experiments/other.toml", MANIFEST);
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("other.toml") && ended.stderr.contains("--as"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(project.run(&[&RUN[..], &["--as", "mine"]].concat()).code, 0);
+    assert!(project.path("reports/mine/runs.csv").is_file());
+}
+
+#[test]
+fn results_that_cannot_be_written_stop_before_anything_runs() {
+    let project = project().file("reports", "a file");
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.starts_with("error: cannot create"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains("[1/4]"));
+}
+
+#[test]
+fn results_of_another_version_are_refused_with_a_sentence() {
+    let project = project();
+    assert_eq!(project.run(&RUN).code, 0);
+    let plan = project.read("reports/tiny/plan.json");
+    let other = plan.replacen("\"format_version\": 1", "\"format_version\": 99", 1);
+    assert_ne!(plan, other);
+    project.write("reports/tiny/plan.json", &other);
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("format version 99"),
+        "{}",
+        ended.stderr
+    );
+    project.write("reports/tiny/plan.json", &plan);
+    project.write("reports/tiny/.store/format", "99\n");
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("has format 99"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_broken_manifest_runs_nothing() {
+    let project = Project::new().file("experiments/tiny.toml", &with("epochs = 2", "epoch = 2"));
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("nothing was run"), "{}", ended.stderr);
+    assert!(!project.path("reports").exists());
+}
