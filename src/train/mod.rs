@@ -67,7 +67,8 @@ fn train(
     if order.protocol != PROTOCOL_VERSION {
         return Err(TrainError::Protocol(order.protocol));
     }
-    join_pool(order.cell.train.threads);
+    // Held to the end of the run: dropping a pool ends its threads.
+    let _pool = join_pool(order.cell.train.threads);
     let device = order.cell.train.device;
     ops::run_on(device, Job { order, start, emit })?
 }
@@ -90,11 +91,10 @@ impl DeviceJob for Job<'_> {
 ///
 /// Kernels called from outside a pool pay a wake-up of sleeping threads at every call. A thread that is already in a
 /// pool stays there: results do not depend on the number of threads.
-fn join_pool(threads: Option<usize>) {
-    let pool = rayon::ThreadPoolBuilder::new()
+fn join_pool(threads: Option<usize>) -> Option<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
         .num_threads(threads.unwrap_or(0))
         .use_current_thread()
-        .build();
-    // The pool belongs to this thread from now on; the handle would only let others send it work.
-    drop(pool);
+        .build()
+        .ok()
 }
