@@ -112,7 +112,7 @@ fn convolution(
 #[divan::bench(args = CONVOLUTIONS)]
 fn conv2d_forward(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) {
     convolution(sizes, |shapes, operation| {
-        forward(bencher, shapes, operation)
+        forward(bencher, shapes, operation);
     });
 }
 
@@ -136,7 +136,7 @@ fn norm((c, side): (usize, usize), run: impl FnOnce(&[Shape], &Operation)) {
 #[divan::bench(args = IMAGES)]
 fn group_norm_forward(bencher: Bencher, sizes: (usize, usize)) {
     norm(sizes, |shapes, operation| {
-        forward(bencher, shapes, operation)
+        forward(bencher, shapes, operation);
     });
 }
 

@@ -1,6 +1,6 @@
 //! The command line: one file per command, and the only place with clap.
 //!
-//! Results go to standard output, everything else to standard error. [`run`] is the program; [`exit_code`] says how it
+//! Results go to standard output, everything else to standard error. [`run()`] is the program; [`exit_code`] says how it
 //! ends.
 
 pub mod exit_code;
@@ -38,8 +38,9 @@ Examples:
   fieldtrial verify experiments/ddpm.toml --model unet --reference ref/unet
   fieldtrial list models
 
-Exit codes: 0 good · 1 a cell failed, or a regression · 2 a mistake in the input, or no cell can run ·
-3 not comparable · 4 nothing to compare · 70 a bug of ours · 130 interrupted";
+Exit codes:
+  0 good    1 a run failed    2 a mistake in the input, or no cell can run
+  70 a bug of ours    130 interrupted";
 
 #[derive(Debug, Subcommand)]
 enum Command {

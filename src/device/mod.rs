@@ -81,6 +81,10 @@ pub enum DeviceError {
 
 impl DeviceError {
     /// Turns dfdx's error of device `D` into ours.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it is handed to `map_err` by name"
+    )]
     pub fn from_dfdx<D: Backend>(error: <D as HasErr>::Err) -> Self {
         let message = format!("{error:?}");
         if message.contains("OutOfMemory") || message.contains("OUT_OF_MEMORY") {

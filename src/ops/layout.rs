@@ -26,14 +26,14 @@ impl Layout {
     /// Values in PyTorch's order, rearranged for memory.
     pub fn from_torch(self, values: &[f32], torch: Shape) -> Vec<f32> {
         self.permute(values, torch, |to, from, own, theirs| {
-            to[own] = from[theirs]
+            to[own] = from[theirs];
         })
     }
 
     /// Values from memory, rearranged into PyTorch's order.
     pub fn to_torch(self, values: &[f32], torch: Shape) -> Vec<f32> {
         self.permute(values, torch, |to, from, own, theirs| {
-            to[theirs] = from[own]
+            to[theirs] = from[own];
         })
     }
 

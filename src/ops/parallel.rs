@@ -22,6 +22,9 @@ pub fn for_each_chunk(output: &mut [f32], chunk: usize, kernel: impl Fn(usize, &
 }
 
 /// As [`for_each_chunk`] for two outputs of one length.
+///
+/// # Panics
+/// When the two differ in length: a bug of the caller.
 pub fn for_each_chunk_pair(
     first: &mut [f32],
     second: &mut [f32],

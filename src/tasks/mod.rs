@@ -1,7 +1,7 @@
 //! What a step means: from a batch to gradients and a loss, from a split to metrics. One file per meaning.
 //!
 //! Owns [`Task`], what the training loop calls, and [`build`], which finds the task of a model, a loss and a dataset.
-//! Most tasks are an `Objective` under [`backprop`]; an algorithm that makes its gradients in another way, or needs
+//! Most tasks are an `Objective` under `backprop`; an algorithm that makes its gradients in another way, or needs
 //! several forward passes, implements [`Task`] itself. When a step is taken is decided in [`crate::train`].
 //!
 //! All random numbers of a step are drawn on the host from streams at the step's place, so that they depend neither

@@ -333,7 +333,9 @@ fn the_threads_of_the_pool_live_as_long_as_the_run() {
         let (sender, receiver) = std::sync::mpsc::channel();
         rayon::spawn(move || sender.send(()).unwrap());
         // This thread only waits, so the other one must be there to answer.
-        receiver.recv_timeout(std::time::Duration::from_secs(10)).is_ok()
+        receiver
+            .recv_timeout(std::time::Duration::from_secs(10))
+            .is_ok()
     });
     assert!(finds_help.join().unwrap());
 }

@@ -110,7 +110,7 @@ fn the_changelog_has_a_place_for_what_is_not_released() {
     assert!(changelog.contains("## Unreleased") || changelog.contains(env!("CARGO_PKG_VERSION")));
 }
 
-/// Lines inside ```sh fences.
+/// Lines inside fences of shell commands.
 fn fenced_lines(text: &str) -> Vec<&str> {
     let mut inside = false;
     text.lines()

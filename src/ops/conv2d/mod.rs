@@ -95,7 +95,7 @@ pub trait Conv2dKernel: Backend {
     }
 }
 
-/// The convolution of `x` with `weight`; see the [module](self).
+/// The convolution of `x` with `weight`; see the module.
 ///
 /// # Errors
 /// [`OpError::Shape`] when channels do not agree, or the kernel is larger than the padded input.

@@ -1,4 +1,4 @@
-//! CrossEntropy on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Cross-entropy on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
 
 use dfdx::tensor::Cuda;
 

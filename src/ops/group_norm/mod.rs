@@ -92,7 +92,7 @@ pub trait GroupNormKernel: Backend {
     }
 }
 
-/// `act(norm(x) · gamma + beta + shift)`; see the [module](self).
+/// `act(norm(x) · gamma + beta + shift)`; see the module.
 ///
 /// # Errors
 /// [`OpError::Shape`] when the sizes do not agree or `groups` does not divide the channels.

@@ -1,4 +1,4 @@
-//! LayerNorm on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Layer norm on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
 
 use dfdx::tensor::Cuda;
 

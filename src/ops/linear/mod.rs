@@ -83,7 +83,7 @@ pub trait LinearKernel: Backend {
     }
 }
 
-/// `act(x · weight + bias)`; see the [module](self).
+/// `act(x · weight + bias)`; see the module.
 ///
 /// # Errors
 /// [`OpError::Shape`] when the innermost dimensions do not agree.
