@@ -154,6 +154,9 @@ fn nearest(name: &str, names: &[&str]) -> Option<String> {
     (best.0 >= 0.6).then(|| best.1.to_owned())
 }
 
+/// Mismatches that a message lists; a model of another width would fill screens with the rest.
+const SHOWN: usize = 20;
+
 fn describe(path: Option<&Path>, mismatches: &[Mismatch]) -> String {
     use std::fmt::Write as _;
     let source = path.map_or("the weights do".to_owned(), |path| {
@@ -163,8 +166,11 @@ fn describe(path: Option<&Path>, mismatches: &[Mismatch]) -> String {
         "{source} not fit the model, {} of its tensors:",
         mismatches.len()
     );
-    for mismatch in mismatches {
+    for mismatch in mismatches.iter().take(SHOWN) {
         let _ = write!(text, "\n  {mismatch}");
+    }
+    if mismatches.len() > SHOWN {
+        let _ = write!(text, "\n  and {} more", mismatches.len() - SHOWN);
     }
     text
 }
