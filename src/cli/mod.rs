@@ -6,10 +6,12 @@
 pub mod exit_code;
 
 mod completions;
+mod interrupt;
 mod list;
 mod plan;
 mod report;
 mod run;
+mod run_arguments;
 mod run_plan;
 mod schema;
 mod verify;
@@ -44,7 +46,7 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::RunArguments),
+    Run(run_arguments::RunArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
     List(list::ListArguments),

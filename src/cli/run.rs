@@ -2,11 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
@@ -19,53 +15,10 @@ use crate::report::{self, ReportOptions};
 use crate::results::store::{Here, Store};
 use crate::results::{self, Environment, FORMAT_VERSION, PlanFile, ResultSet, ResultsError};
 
+use super::interrupt::Interrupt;
+use super::run_arguments::RunArguments;
 use super::run_plan::{announce, here, prepare_data, refuse_namesakes};
 use super::{Outcome, Problem, exit_code};
-
-/// Run a manifest: everything that is not finished yet, each run in a process of its own
-///
-/// Finished runs are kept and not run again, unless the cell, the code that decides a result, or the machine has changed.
-///
-/// Example: `fieldtrial run experiments/quickstart.toml`
-#[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
-pub(super) struct RunArguments {
-    /// The manifest
-    pub(super) manifest: PathBuf,
-    /// Override a value of the manifest by its path: `--set matrix.batch-size=[8,16]`
-    #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<String>,
-    /// Run only some cells: `--only 'device=cpu,batch-size=8|16'`
-    #[arg(long, value_name = "AXIS=VALUE,…")]
-    only: Option<String>,
-    /// Write results to `reports/NAME` instead of the manifest's name
-    #[arg(long = "as", value_name = "NAME")]
-    results_name: Option<String>,
-    /// Runs at one time; more than one shares the cores, and times are marked as not exclusive
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: u16,
-    /// Run everything again, also what is finished
-    #[arg(long)]
-    fresh: bool,
-    /// Run again what failed
-    #[arg(long)]
-    retry: bool,
-    /// Begin no further run after N failures
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_failures: Option<u32>,
-    /// Begin no further run after the first failure
-    #[arg(long, conflicts_with = "max_failures")]
-    fail_fast: bool,
-    /// Write the results files and no report
-    #[arg(long)]
-    no_report: bool,
-    /// Show what would run and why, and run nothing
-    #[arg(long)]
-    dry_run: bool,
-}
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
@@ -187,10 +140,7 @@ impl Session<'_> {
             previous,
         );
         let summary = self.execute(&decisions, &launcher, &mut recorder)?;
-        recorder.write().map_err(record_problem)?;
-        let results = recorder
-            .results()
-            .map_err(|error| record_problem(error.into()))?;
+        let results = recorder.finish().map_err(record_problem)?;
         self.end(&decisions, summary, &results)
     }
 
@@ -210,21 +160,23 @@ impl Session<'_> {
             cores: self.here.cores,
             max_failures: self.max_failures(),
         };
-        let interrupted = listen_for_signals()?;
+        let interrupt = Interrupt::listen()?;
         let mut sink = |event: RunEvent<'_>| {
             // Kept first: what was shown as done is on the disk.
             let kept = recorder.see(&event);
             progress.see(&event);
+            interrupt.look();
             kept
         };
-        execute::run(
+        let summary = execute::run(
             &mut jobs.into_iter(),
             launcher,
             &options,
-            &interrupted,
+            interrupt.is_asked(),
             &mut sink,
-        )
-        .map_err(record_problem)
+        );
+        interrupt.stop_waiting();
+        summary.map_err(record_problem)
     }
 
     fn max_failures(&self) -> Option<usize> {
@@ -246,7 +198,7 @@ impl Session<'_> {
         let ending = Ending {
             results,
             folder: &folder,
-            manifest: &self.arguments.manifest,
+            command: &self.arguments.again(),
             ended: summary.ended,
             left: summary.left,
             kept: kept.count(),
@@ -311,17 +263,6 @@ fn jobs(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> Vec<Job> {
         spec: Arc::clone(&specs[id.cell]),
     };
     order.into_iter().map(job).collect()
-}
-
-/// The first signal asks for an end, the second ends at once: workers notice that their stdin has closed.
-fn listen_for_signals() -> Result<Arc<AtomicBool>, Problem> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        let code = i32::from(exit_code::INTERRUPTED);
-        signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))?;
-        signal_hook::flag::register(signal, Arc::clone(&flag))?;
-    }
-    Ok(flag)
 }
 
 fn previous_results(folder: &Path) -> Result<Option<ResultSet>, Problem> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::os::{self, Ended};
 use crate::device::DeviceKind;
-use crate::event::{EpochRow, Event, Job, PROTOCOL_VERSION, RunOutcome, Status};
+use crate::event::{EpochRow, Event, Job, PROTOCOL_VERSION, RunOutcome, RunTimes, Status};
 
 use super::Launch;
 use super::outcome::{EndedByParent, Evidence, judge};
@@ -235,6 +235,7 @@ fn outcome(
     }
     let (status, reason) = judge(&evidence);
     let (facts, times) = evidence.finished.unzip();
+    let peak = ended.peak_rss_bytes.max(own_peak(times.as_ref()));
     RunOutcome {
         facts,
         times,
@@ -242,8 +243,14 @@ fn outcome(
         warnings: heard.warnings,
         stderr: evidence.stderr,
         wall_s: began.elapsed().as_secs_f64(),
-        peak_rss_bytes: ended.peak_rss_bytes,
+        peak_rss_bytes: peak,
         cpu_s: ended.cpu_s,
         ..RunOutcome::empty(status, reason)
     }
+}
+
+/// The worker puts the system's mark back between training and validation, and notes what it was.
+fn own_peak(times: Option<&RunTimes>) -> Option<u64> {
+    let times = times?;
+    times.peak_train_bytes.max(times.peak_validation_bytes)
 }

@@ -20,8 +20,8 @@ pub struct Ending<'a> {
     pub results: &'a ResultSet,
     /// Folder of the results, as the user would write it.
     pub folder: &'a Path,
-    /// The manifest, as the user wrote it.
-    pub manifest: &'a Path,
+    /// The command that does what is left.
+    pub command: &'a str,
     /// Runs that ended in this invocation.
     pub ended: usize,
     /// Runs that were to be done and were not.
@@ -46,7 +46,7 @@ impl Ending<'_> {
             self.report
                 .map(|path| format!("report   {}", path.display())),
         );
-        lines.extend(self.next().map(|next| format!("next     {next}")));
+        lines.extend(self.next());
         lines.join("\n") + "\n"
     }
 
@@ -67,7 +67,11 @@ impl Ending<'_> {
             );
         }
         let verb = match self.stopped {
-            Some(StopReason::Interrupted) => "interrupted after",
+            Some(StopReason::Interrupted) => {
+                let finished = self.ended + self.kept;
+                let all = count(finished + self.left, "run");
+                return format!("interrupted after {time}: {finished} of {all} finished and kept");
+            }
             Some(StopReason::Failures { .. }) => "stopped after",
             None => "finished",
         };
@@ -103,24 +107,17 @@ impl Ending<'_> {
         lines
     }
 
-    fn next(&self) -> Option<String> {
-        let manifest = self.manifest.display();
-        let has_failed = self
-            .results
-            .blocks
-            .iter()
-            .any(|block| block.status.is_failure());
-        if self.left > 0 {
-            Some(format!(
-                "`fieldtrial run {manifest}` goes on where this stopped"
-            ))
-        } else if has_failed {
-            Some(format!(
-                "`fieldtrial run {manifest} --retry` tries what failed again"
-            ))
-        } else {
-            None
-        }
+    fn next(&self) -> Vec<String> {
+        let mut blocks = self.results.blocks.iter();
+        let has_failed = blocks.any(|block| block.status.is_failure());
+        let acts = [
+            (self.left > 0, "", "goes on where this stopped"),
+            (has_failed, " --retry", "tries what failed again, too"),
+        ];
+        let command = self.command;
+        let acts = acts.iter().filter(|(applies, ..)| *applies);
+        acts.map(|(_, option, does)| format!("next     `{command}{option}` {does}"))
+            .collect()
     }
 }
 

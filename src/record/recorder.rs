@@ -90,31 +90,35 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Writes the files; one that would not change is not touched. Answers with those that were written.
+    /// Writes all files and answers with what they say; one that would not change is not touched.
     ///
     /// # Errors
     /// [`RecordError`].
-    pub fn write(&mut self) -> Result<Vec<PathBuf>, RecordError> {
-        let results = self.results()?;
-        let written = results::write(self.folder, &results)?;
-        self.last_write = Instant::now();
-        self.is_behind = false;
-        Ok(written)
+    pub fn finish(mut self) -> Result<ResultSet, RecordError> {
+        let results = self.write()?;
+        // Only here: a long run has a million steps.
+        if results::steps_are_behind(self.folder) {
+            results::write_steps(self.folder, self.view().steps(&results))?;
+        }
+        Ok(results)
     }
 
-    /// What the files say, or will say when they are written.
-    ///
-    /// # Errors
-    /// [`Disagreement`].
-    pub fn results(&self) -> Result<ResultSet, Disagreement> {
-        let view = View {
+    fn write(&mut self) -> Result<ResultSet, RecordError> {
+        let results = self.view().results()?;
+        results::write(self.folder, &results)?;
+        self.last_write = Instant::now();
+        self.is_behind = false;
+        Ok(results)
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
             cells: self.cells,
             store: &self.store,
             here: self.here,
             header: &self.header,
             previous: self.previous.as_ref(),
-        };
-        view.results()
+        }
     }
 
     fn write_if_due(&mut self) -> Result<(), RecordError> {

@@ -9,7 +9,7 @@ use crate::event::Status;
 use crate::plan::{Feasibility, PlannedCell};
 use crate::results::store::{Here, RunKeys, Store, StoredRun};
 use crate::results::{
-    BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, metric_column, timings,
+    BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, metric_column, timings,
 };
 
 use super::plan_file::{cell_info, portable};
@@ -86,6 +86,22 @@ impl View<'_> {
             before
         };
         Ok(completed(cell, merged))
+    }
+
+    /// Steps of the runs that `results` shows in `blocks.csv`, in its order; read from the store one by one.
+    pub fn steps<'r>(&'r self, results: &'r ResultSet) -> impl Iterator<Item = RunSteps<'r>> {
+        let cells = self.cells.iter();
+        let cells: BTreeMap<&str, _> = cells.map(|cell| (&*cell.spec.key, cell)).collect();
+        results.blocks.iter().filter_map(move |row| {
+            let cell = cells.get(row.key.as_str())?;
+            let run = best(self.store, &self.here.keys(cell, row.seed, row.block))?;
+            Some(RunSteps {
+                key: &row.key,
+                seed: row.seed,
+                block: row.block,
+                epochs: self.store.steps_of(&run.keys),
+            })
+        })
     }
 
     /// What the store holds under today's code and numeric class.

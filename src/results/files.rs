@@ -1,7 +1,7 @@
 //! Whole files: written under another name and renamed, and not at all when nothing would change.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -18,37 +18,44 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, ResultsError>
     if fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(false);
     }
-    replace(path, bytes).map_err(|error| ResultsError::Unwritable {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
+    replace(path, |file| file.write_all(bytes))?;
     Ok(true)
 }
 
 /// Start of the names of files that are being written.
 const TEMPORARY: &str = ".writing-";
 
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(TEMPORARY)
-        .tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    // A full disk shows here at the latest, before the old file is given up.
-    file.as_file().sync_all()?;
-    make_readable(file.as_file())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+/// Puts what `write` writes in the place of `path`, whole or not at all.
+pub(super) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut fs::File) -> io::Result<()>,
+) -> Result<(), ResultsError> {
+    let whole = || {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new()
+            .prefix(TEMPORARY)
+            .tempfile_in(folder)?;
+        write(file.as_file_mut())?;
+        // A full disk shows here at the latest, before the old file is given up.
+        file.as_file().sync_all()?;
+        make_readable(file.as_file())?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    whole().map_err(|error: io::Error| ResultsError::Unwritable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 #[cfg(unix)]
-fn make_readable(file: &fs::File) -> std::io::Result<()> {
+fn make_readable(file: &fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn make_readable(_: &fs::File) -> std::io::Result<()> {
+fn make_readable(_: &fs::File) -> io::Result<()> {
     Ok(())
 }
 

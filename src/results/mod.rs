@@ -14,6 +14,7 @@ mod intervals;
 mod plan_file;
 mod read;
 mod rows;
+mod steps;
 pub mod store;
 mod table;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
 pub use intervals::{BOOTSTRAP_FROM, counted_runs, timing_row, timings, value};
 pub use read::read;
+pub use steps::{RunSteps, steps_are_behind, write_steps};
 pub use write::write;
 
 pub use rows::{

@@ -1,91 +1,21 @@
 //! Workers and parents that are killed, Ctrl-C, limits: statuses are right, nothing finished is lost, nothing is left.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::processes::{
+    assert_nothing_temporary, is_alive, long_worker, signal, start, wait_until,
+};
 use crate::project::Project;
 use crate::tiny::{project, with};
+
+/// Runs of the short cell are over sooner.
+const A_WHILE: Duration = Duration::from_millis(1500);
 
 /// One cell that ends at once and one that would train for hours.
 fn with_a_long_cell() -> Project {
     let manifest = with("batch-size = [8, 16]", "\"train.epochs\" = [1, 100000000]");
     let manifest = manifest.replace("repeats = 2", "repeats = 1");
     project().file("experiments/tiny.toml", &manifest)
-}
-
-fn start(project: &Project) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
-        .args(["run", "experiments/tiny.toml", "--no-report"])
-        .current_dir(project.path(""))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program")
-}
-
-fn signal(process: u32, name: &str) {
-    let sent = Command::new("kill")
-        .args([name, &process.to_string()])
-        .status();
-    assert!(sent.expect("kill").success());
-}
-
-fn children(process: u32) -> Vec<u32> {
-    let list = Command::new("pgrep")
-        .args(["-P", &process.to_string()])
-        .output()
-        .expect("pgrep");
-    let text = String::from_utf8_lossy(&list.stdout);
-    text.lines().filter_map(|line| line.parse().ok()).collect()
-}
-
-fn is_alive(process: u32) -> bool {
-    // A zombie has no command line.
-    fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
-}
-
-/// The worker of the long cell: the one that is still there after a while.
-fn long_worker(parent: u32) -> u32 {
-    let began = Instant::now();
-    let mut since: Option<(u32, Instant)> = None;
-    while began.elapsed() < Duration::from_mins(1) {
-        let worker = children(parent).first().copied();
-        match (worker, since) {
-            (Some(now), Some((before, when))) if now == before => {
-                if when.elapsed() > Duration::from_millis(1500) {
-                    return now;
-                }
-            }
-            (Some(now), _) => since = Some((now, Instant::now())),
-            (None, _) => since = None,
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("no worker trains");
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn assert_nothing_temporary(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = entry.file_name();
-        assert!(
-            !name.to_string_lossy().starts_with(".tmp"),
-            "{}",
-            path.display()
-        );
-        if path.is_dir() {
-            assert_nothing_temporary(&path);
-        }
-    }
 }
 
 fn status_of(project: &Project, epochs: &str) -> String {
@@ -99,8 +29,8 @@ fn status_of(project: &Project, epochs: &str) -> String {
 #[test]
 fn a_killed_worker_is_a_killed_row_and_the_others_are_done() {
     let project = with_a_long_cell();
-    let mut parent = start(&project);
-    signal(long_worker(parent.id()), "-KILL");
+    let mut parent = start(&project, &[]);
+    signal(long_worker(parent.id(), A_WHILE), "-KILL");
     assert_eq!(parent.wait().unwrap().code(), Some(1));
     assert_eq!(status_of(&project, "100000000"), "killed");
     assert_eq!(status_of(&project, "1"), "done");
@@ -111,14 +41,20 @@ fn a_killed_worker_is_a_killed_row_and_the_others_are_done() {
     );
     let again = project.run(&["run", "experiments/tiny.toml"]);
     assert_eq!(again.code, 1);
-    assert!(again.stderr.contains("--retry"), "{}", again.stderr);
+    let next = "next     `fieldtrial run experiments/tiny.toml --retry` tries what failed again";
+    assert!(again.stderr.contains(next), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("killed: signal 9"),
+        "{}",
+        again.stderr
+    );
 }
 
 #[test]
 fn a_worker_whose_parent_was_killed_ends_itself_and_the_next_start_cleans_up() {
     let project = with_a_long_cell();
-    let mut parent = start(&project);
-    let worker = long_worker(parent.id());
+    let mut parent = start(&project, &[]);
+    let worker = long_worker(parent.id(), A_WHILE);
     parent.kill().unwrap();
     parent.wait().unwrap();
     wait_until("the worker ends", || !is_alive(worker));
@@ -134,12 +70,19 @@ fn a_worker_whose_parent_was_killed_ends_itself_and_the_next_start_cleans_up() {
 #[test]
 fn ctrl_c_ends_the_workers_keeps_what_is_finished_and_says_so_by_its_code() {
     let project = with_a_long_cell();
-    let mut parent = start(&project);
-    let worker = long_worker(parent.id());
+    let mut parent = start(&project, &[]);
+    let worker = long_worker(parent.id(), A_WHILE);
+    signal(parent.id(), "-INT");
+    // Whoever stands between (`timeout`, `just`) may pass on what the terminal has sent already.
     signal(parent.id(), "-INT");
     assert_eq!(parent.wait().unwrap().code(), Some(130));
     wait_until("the worker ends", || !is_alive(worker));
     assert_eq!(status_of(&project, "100000000"), "not-run");
+    let said = project.read("stderr");
+    assert!(said.contains(": 1 of 2 runs finished and kept"), "{said}");
+    let next =
+        "next     `fieldtrial run experiments/tiny.toml --no-report` goes on where this stopped";
+    assert!(said.contains(next), "{said}");
     assert_nothing_temporary(&project.path("reports"));
     let again = project.run(&["run", "experiments/tiny.toml", "--only", "train.epochs=1"]);
     assert_eq!(again.code, 0, "{}", again.stderr);
@@ -148,8 +91,8 @@ fn ctrl_c_ends_the_workers_keeps_what_is_finished_and_says_so_by_its_code() {
 #[test]
 fn a_second_run_into_the_same_results_is_told_who_holds_them() {
     let project = with_a_long_cell();
-    let mut parent = start(&project);
-    let worker = long_worker(parent.id());
+    let mut parent = start(&project, &[]);
+    let worker = long_worker(parent.id(), A_WHILE);
     let second = project.run(&["run", "experiments/tiny.toml"]);
     signal(parent.id(), "-TERM");
     assert_eq!(parent.wait().unwrap().code(), Some(130));

@@ -16,6 +16,8 @@ use super::texture::{self, Class};
 
 /// The stamp's file, in the generated folder. The folder's fingerprint leaves it out (it is hidden).
 const STAMP: &str = ".fieldtrial-stamp.toml";
+/// Start of the names of folders that are being written.
+const UNFINISHED: &str = ".fieldtrial-generating-";
 /// Raised when the generator's bytes change.
 const VERSION: u32 = 1;
 const SIDES: std::ops::RangeInclusive<usize> = 8..=2048;
@@ -126,18 +128,26 @@ fn is_empty(folder: &Path) -> Result<bool, DatasetError> {
     }
 }
 
-/// Writes the images beside `folder` under a temporary name, then renames: nobody sees half of it.
+/// Writes the images beside `folder` under a temporary name, then renames: nobody sees half of it. Says whether it wrote
+/// any; another program may have done so meanwhile.
 pub(super) fn write(
     spec: &GenerateSpec,
     folder: &Path,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<(), DatasetError> {
+) -> Result<bool, DatasetError> {
     let stamp = Stamp::of(spec);
     let parent = folder.parent().unwrap_or(Path::new("."));
     let unwritable = |error| DatasetError::unwritable(folder, &error);
     fs::create_dir_all(parent).map_err(unwritable)?;
+    let alone = lock(parent);
+    if presence(spec, folder)? == Presence::There {
+        return Ok(false);
+    }
+    if alone.is_some() {
+        remove_unfinished(parent);
+    }
     let beside = tempfile::Builder::new()
-        .prefix(".fieldtrial-generating-")
+        .prefix(UNFINISHED)
         .tempdir_in(parent)
         .map_err(unwritable)?;
     let jobs = jobs(&stamp);
@@ -160,7 +170,26 @@ pub(super) fn write(
     let text =
         toml::to_string(&stamp).map_err(|error| DatasetError::Mismatch(error.to_string()))?;
     fs::write(beside.path().join(STAMP), text).map_err(unwritable)?;
-    publish(beside, folder).map_err(unwritable)
+    publish(beside, folder).map_err(unwritable)?;
+    Ok(true)
+}
+
+/// Waits until no other program generates beside `folder`; the system unlocks it when the program ends, however it ends.
+/// `None` where a folder cannot be locked.
+fn lock(folder: &Path) -> Option<fs::File> {
+    let folder = fs::File::open(folder).ok()?;
+    folder.lock().ok()?;
+    Some(folder)
+}
+
+/// Removes what a generator that was killed has left. Only the holder of the lock may do so.
+fn remove_unfinished(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            // One that stays is no harm: the next generation tries again.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn jobs(stamp: &Stamp) -> Vec<(Class, usize)> {

@@ -152,10 +152,7 @@ impl ImageFolderSpec {
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<bool, DatasetError> {
         match (&self.generate, self.presence()?) {
-            (Some(spec), Presence::ToBeGenerated(_)) => {
-                generate::write(spec, &self.path, progress)?;
-                Ok(true)
-            }
+            (Some(spec), Presence::ToBeGenerated(_)) => generate::write(spec, &self.path, progress),
             _ => Ok(false),
         }
     }

@@ -1,0 +1,109 @@
+//! [`RunArguments`]: what `fieldtrial run` accepts, and the command that goes on where it stopped.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Run a manifest: everything that is not finished yet, each run in a process of its own
+///
+/// Finished runs are kept and not run again, unless the cell, the code that decides a result, or the machine has changed.
+///
+/// Example: `fieldtrial run experiments/quickstart.toml`
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
+pub(super) struct RunArguments {
+    /// The manifest
+    pub(super) manifest: PathBuf,
+    /// Override a value of the manifest by its path: `--set matrix.batch-size=[8,16]`
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Run only some cells: `--only 'device=cpu,batch-size=8|16'`
+    #[arg(long, value_name = "AXIS=VALUE,…")]
+    pub(super) only: Option<String>,
+    /// Write results to `reports/NAME` instead of the manifest's name
+    #[arg(long = "as", value_name = "NAME")]
+    pub(super) results_name: Option<String>,
+    /// Runs at one time; more than one shares the cores, and times are marked as not exclusive
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) jobs: u16,
+    /// Run everything again, also what is finished
+    #[arg(long)]
+    pub(super) fresh: bool,
+    /// Run again what failed
+    #[arg(long)]
+    pub(super) retry: bool,
+    /// Begin no further run after N failures
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_failures: Option<u32>,
+    /// Begin no further run after the first failure
+    #[arg(long, conflicts_with = "max_failures")]
+    pub(super) fail_fast: bool,
+    /// Write the results files and no report
+    #[arg(long)]
+    pub(super) no_report: bool,
+    /// Show what would run and why, and run nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
+
+impl RunArguments {
+    /// The command that does what is left: the same, but for what says to run finished things again.
+    pub(super) fn again(&self) -> String {
+        let mut words = vec!["fieldtrial".to_owned(), "run".to_owned()];
+        words.push(self.manifest.to_string_lossy().into_owned());
+        let mut option = |name: &str, value: Option<String>| {
+            words.extend(
+                value
+                    .map(|value| [name.to_owned(), value])
+                    .into_iter()
+                    .flatten(),
+            );
+        };
+        for set in &self.set {
+            option("--set", Some(set.clone()));
+        }
+        option("--only", self.only.clone());
+        option("--as", self.results_name.clone());
+        option("--jobs", (self.jobs > 1).then(|| self.jobs.to_string()));
+        let failures = self.max_failures.map(|limit| limit.to_string());
+        option("--max-failures", failures);
+        words.extend(self.fail_fast.then(|| "--fail-fast".to_owned()));
+        words.extend(self.no_report.then(|| "--no-report".to_owned()));
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArguments,
+    }
+
+    #[test]
+    fn the_command_that_goes_on_keeps_what_was_chosen_and_runs_nothing_finished_again() {
+        let line =
+            "run x.toml --fresh --retry --jobs 2 --set matrix.batch-size=[8] --only model=it's";
+        let again = Line::parse_from(line.split(' ')).run.again();
+        let expected =
+            "fieldtrial run x.toml --set 'matrix.batch-size=[8]' --only 'model=it'\\''s' --jobs 2";
+        assert_eq!(again, expected);
+    }
+}

@@ -1,0 +1,112 @@
+//! `steps.csv`: loss and time of every step, to look closer. Not in git: it grows with training.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use crate::event::StepRow;
+
+use super::ResultsError;
+use super::field::Field;
+use super::files::replace;
+
+const NAME: &str = "steps.csv";
+
+/// `step` counts over the whole run, from 0; times are wall milliseconds, warm-up included.
+const HEADER: [&str; 7] = ["key", "seed", "block", "epoch", "step", "loss", "step_ms"];
+
+/// The steps of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSteps<'a> {
+    /// Readable key of its cell.
+    pub key: &'a str,
+    /// Seed.
+    pub seed: u64,
+    /// Block, from 0.
+    pub block: usize,
+    /// Its steps, epoch by epoch.
+    pub epochs: Vec<Vec<StepRow>>,
+}
+
+/// Whether `steps.csv` of `folder` was written before the runs in `blocks.csv` were.
+pub fn steps_are_behind(folder: &Path) -> bool {
+    let time = |name: &str| fs::metadata(folder.join(name)).and_then(|data| data.modified());
+    match (time(NAME), time("blocks.csv")) {
+        (Ok(steps), Ok(blocks)) => steps < blocks,
+        _ => true,
+    }
+}
+
+/// Writes `steps.csv`, with one run at a time in memory; there is none where no run has steps.
+///
+/// # Errors
+/// [`ResultsError::Unwritable`]; the old file is then still there.
+pub fn write_steps<'a>(
+    folder: &Path,
+    runs: impl Iterator<Item = RunSteps<'a>>,
+) -> Result<(), ResultsError> {
+    let path = folder.join(NAME);
+    let mut runs = runs.filter(|run| !run.epochs.is_empty()).peekable();
+    if runs.peek().is_some() {
+        return replace(&path, |file| write_rows(file, runs));
+    }
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ResultsError::Unwritable {
+            path,
+            reason: error.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn write_rows<'a>(file: &mut File, runs: impl Iterator<Item = RunSteps<'a>>) -> io::Result<()> {
+    let mut table = csv::WriterBuilder::new()
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_writer(file);
+    table.write_record(HEADER)?;
+    for run in runs {
+        let (seed, block) = (run.seed.show(), run.block.show());
+        let epochs = run.epochs.iter().enumerate();
+        let steps = epochs.flat_map(|(epoch, steps)| steps.iter().map(move |step| (epoch, step)));
+        for (number, (epoch, step)) in steps.enumerate() {
+            let (epoch, number) = (epoch.show(), number.show());
+            let (loss, ms) = (step.loss.show(), step.step_ms.show_measured());
+            table.write_record([run.key, &seed, &block, &epoch, &number, &loss, &ms])?;
+        }
+    }
+    table.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(epochs: Vec<Vec<StepRow>>) -> RunSteps<'static> {
+        RunSteps {
+            key: "model=mlp,batch-size=8",
+            seed: 42,
+            block: 1,
+            epochs,
+        }
+    }
+
+    fn step(loss: Option<f64>) -> StepRow {
+        StepRow { loss, step_ms: 1.5 }
+    }
+
+    #[test]
+    fn steps_are_counted_over_the_epochs_and_a_loss_that_is_no_number_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let epochs = vec![vec![step(Some(0.5)), step(None)], vec![step(Some(0.25))]];
+        assert!(steps_are_behind(folder.path()));
+        write_steps(folder.path(), [run(Vec::new()), run(epochs)].into_iter()).unwrap();
+        let expected = "key,seed,block,epoch,step,loss,step_ms\n\
+             \"model=mlp,batch-size=8\",42,1,0,0,0.5,1.5\n\
+             \"model=mlp,batch-size=8\",42,1,0,1,,1.5\n\
+             \"model=mlp,batch-size=8\",42,1,1,2,0.25,1.5\n";
+        let text = fs::read_to_string(folder.path().join(NAME)).unwrap();
+        assert_eq!(text, expected);
+        write_steps(folder.path(), [run(Vec::new())].into_iter()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

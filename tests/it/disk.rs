@@ -1,0 +1,107 @@
+//! Disks that are full and folders that cannot be written: one clear sentence, and what is finished stays.
+
+use std::os::unix::fs::symlink;
+use std::process::{Command, Output};
+
+use crate::project::Project;
+use crate::tiny::project;
+
+const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
+
+/// Runs a shell script in the project; `$FIELDTRIAL` is the program.
+fn shell(project: &Project, program: &[&str], script: &str) -> (i32, String) {
+    let Output { status, stderr, .. } = Command::new(program[0])
+        .args(&program[1..])
+        .args(["sh", "-c", script])
+        .env("FIELDTRIAL", env!("CARGO_BIN_EXE_fieldtrial"))
+        .current_dir(project.path(""))
+        .output()
+        .expect("a shell");
+    (
+        status.code().unwrap_or(-1),
+        String::from_utf8(stderr).expect("UTF-8"),
+    )
+}
+
+fn assert_says_what_to_do(code: i32, said: &str, reason: &str) {
+    assert_eq!(code, 2, "{said}");
+    let errors: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("error"))
+        .collect();
+    assert_eq!(errors.len(), 1, "{said}");
+    assert!(
+        errors[0].starts_with("error: cannot write `") && errors[0].contains(reason),
+        "{said}"
+    );
+    assert!(
+        said.contains("what was finished before is kept; the same command goes on"),
+        "{said}"
+    );
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn a_file_that_cannot_grow_stops_the_run_with_one_sentence_and_what_is_finished_stays() {
+    let project = project();
+    assert_eq!(
+        project
+            .run(&[&RUN[..], &["--only", "batch-size=8"]].concat())
+            .code,
+        0
+    );
+    let before = project.read("reports/tiny/runs.csv");
+    // As on a full disk: writing beyond 512 bytes is an error.
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$FIELDTRIAL\" run experiments/tiny.toml";
+    let (code, said) = shell(&project, &["env"], script);
+    assert_says_what_to_do(code, &said, "File too large");
+    assert_eq!(before, project.read("reports/tiny/runs.csv"));
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("2 kept"), "{}", ended.stderr);
+    assert!(project.statuses().values().all(|status| status == "done"));
+}
+
+#[test]
+fn a_full_disk_stops_the_run_with_one_sentence_and_what_is_finished_stays() {
+    let project = project();
+    // In a mount namespace of its own: nothing is left of it, however the test ends.
+    let (code, _) = shell(
+        &project,
+        &["unshare", "--mount"],
+        "mkdir reports && mount -t tmpfs tmpfs reports",
+    );
+    if code != 0 {
+        eprintln!("left out: this user may not mount a small disk");
+        return;
+    }
+    let script = r#"
+        mount -t tmpfs -o size=256k tmpfs reports || exit 99
+        "$FIELDTRIAL" run experiments/tiny.toml --no-report --only batch-size=8 2>first || exit 98
+        head -c 1m /dev/zero > reports/filler 2>/dev/null
+        "$FIELDTRIAL" run experiments/tiny.toml --no-report 2>full; echo $? >code
+        rm reports/filler
+        exec "$FIELDTRIAL" run experiments/tiny.toml --no-report
+    "#;
+    let (code, said) = shell(&project, &["unshare", "--mount"], script);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("2 kept"), "{said}");
+    let code = project.read("code").trim().parse().unwrap();
+    assert_says_what_to_do(code, &project.read("full"), "No space left on device");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_cannot_be_written_stops_before_anything_runs() {
+    let project = project();
+    // Not even root may make folders there.
+    symlink("/sys", project.path("reports")).unwrap();
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.starts_with("error: cannot create `"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains("[1/4]"), "{}", ended.stderr);
+}

@@ -1,0 +1,137 @@
+//! The real U-Net on real PNG files, at width 8: killed, resumed, and with files that are damaged.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::processes::{
+    assert_nothing_temporary, is_alive, long_worker, signal, start, wait_until,
+};
+use crate::project::Project;
+
+/// The first cell ends at once; the second takes some seconds.
+const MANIFEST: &str = r#"
+name = "tiny"
+
+[models.unet]
+kind = "ddpm-unet"
+base-channels = 8
+embed = 16
+
+[datasets.surfaces]
+kind = "image-folder"
+path = "../data/surfaces"
+size = 8
+generate = { kind = "surface-textures", normal = 12, abnormal = 4, size = 8, seed = 7 }
+
+[matrix]
+model = ["unet"]
+dataset = ["surfaces"]
+"train.epochs" = [1, EPOCHS]
+
+[train]
+batch-size = 8
+
+[measure]
+repeats = 1
+warmup-steps = 1
+"#;
+
+const EPOCHS: &str = "600";
+
+const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
+
+fn project() -> Project {
+    Project::new().file("experiments/tiny.toml", &MANIFEST.replace("EPOCHS", EPOCHS))
+}
+
+fn statuses(project: &Project) -> Vec<String> {
+    project.statuses().into_values().collect()
+}
+
+#[test]
+fn a_unet_that_was_killed_and_whose_parent_was_killed_trains_to_its_end_in_the_end() {
+    let project = project();
+    let a_while = Duration::from_millis(700);
+    let mut parent = start(&project, &[]);
+    signal(long_worker(parent.id(), a_while), "-KILL");
+    assert_eq!(parent.wait().unwrap().code(), Some(1));
+    assert_eq!(statuses(&project), ["done", "killed"]);
+    let row = |project: &Project| {
+        project
+            .read("reports/tiny/runs.csv")
+            .lines()
+            .nth(1)
+            .map(str::to_owned)
+    };
+    let first = row(&project);
+
+    let mut parent = start(&project, &["--retry"]);
+    let worker = long_worker(parent.id(), a_while);
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    wait_until("the worker ends", || !is_alive(worker));
+    assert_eq!(statuses(&project), ["done", "killed"]);
+
+    let ended = project.run(&[&RUN[..], &["--retry"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("1 run to do, 1 kept"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(statuses(&project), ["done", "done"]);
+    assert_eq!(row(&project), first);
+    assert_nothing_temporary(&project.path(""));
+}
+
+#[test]
+fn what_a_killed_generator_has_left_goes_with_the_next_generation() {
+    let project = project().file("data/.fieldtrial-generating-x/normal/000000.png", "half");
+    let ended = project.run(&[&RUN[..], &["--only", "train.epochs=1"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_nothing_temporary(&project.path(""));
+    assert!(project.path("data/surfaces/normal/000000.png").is_file());
+}
+
+#[test]
+fn damaged_and_enormous_images_fail_their_runs_by_name_and_the_others_go_on() {
+    let surfaces = MANIFEST.find("[datasets").unwrap()..MANIFEST.find("[matrix]").unwrap();
+    let dataset = &MANIFEST[surfaces];
+    let more = ["broken", "enormous"].map(|name| dataset.replace("surfaces", name));
+    let manifest = MANIFEST.replace("[1, EPOCHS]", "[1]");
+    let manifest = manifest.replace("[\"surfaces\"]", "[\"broken\", \"enormous\", \"surfaces\"]");
+    let manifest = manifest.replace(dataset, &[dataset, &more[0], &more[1]].concat());
+    let project = Project::new().file("experiments/tiny.toml", &manifest);
+    assert_eq!(project.run(&RUN).code, 0);
+    project.write("data/broken/normal/000003.png", "no image");
+    let path = project.path("data/enormous/normal/000003.png");
+    fs::write(path, of_100_000_pixels_a_side()).unwrap();
+
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert_eq!(statuses(&project), ["panicked", "panicked", "done"]);
+    let said = [
+        "data/broken/normal/000003.png",
+        "neither a PNG nor a JPEG file begins like this",
+        "data/enormous/normal/000003.png",
+        "it has 100000 × 100000 pixels",
+    ];
+    let rows = project.read("reports/tiny/runs.csv");
+    for words in said {
+        assert!(
+            rows.contains(words) && ended.stderr.contains(words),
+            "{words}: {}\n{rows}",
+            ended.stderr
+        );
+    }
+}
+
+/// A PNG file that promises ten thousand million pixels.
+fn of_100_000_pixels_a_side() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, 100_000, 100_000);
+    encoder.set_color(png::ColorType::Rgb);
+    // The header is written at once, the pixels never.
+    drop(encoder.write_header().unwrap());
+    bytes
+}
