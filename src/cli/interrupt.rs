@@ -1,6 +1,5 @@
 //! [`Interrupt`]: Ctrl-C and SIGTERM. The first asks for an end, a later one ends at once.
 
-use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,28 +14,37 @@ use super::exit_code;
 /// Signals closer together are one wish: `timeout`, `just` and others pass on what the terminal has sent already.
 const ONE_WISH: Duration = Duration::from_millis(500);
 
+/// How often the first signal is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// What the user has asked for by signals.
 #[derive(Debug)]
 pub(super) struct Interrupt {
     asked: Arc<AtomicBool>,
     /// Whether the next signal ends this program at once; its workers notice that their stdin has closed.
     last: Arc<AtomicBool>,
-    seen: Cell<bool>,
 }
 
 impl Interrupt {
-    /// Listens from now on.
+    /// Listens from now on: a signal is no end by itself, but a second one is.
     pub(super) fn listen() -> io::Result<Self> {
         let interrupt = Self {
             asked: Arc::default(),
             last: Arc::default(),
-            seen: Cell::new(false),
         };
         for signal in [SIGINT, SIGTERM] {
             let code = i32::from(exit_code::INTERRUPTED);
             register_conditional_shutdown(signal, code, Arc::clone(&interrupt.last))?;
             register(signal, Arc::clone(&interrupt.asked))?;
         }
+        let (asked, last) = (Arc::clone(&interrupt.asked), Arc::clone(&interrupt.last));
+        thread::spawn(move || {
+            while !asked.load(Ordering::SeqCst) {
+                thread::sleep(LOOK);
+            }
+            thread::sleep(ONE_WISH);
+            last.store(true, Ordering::SeqCst);
+        });
         Ok(interrupt)
     }
 
@@ -45,21 +53,9 @@ impl Interrupt {
         &self.asked
     }
 
-    /// Once the first signal has come, and a moment has passed, the next one ends at once. To be called now and then.
-    pub(super) fn look(&self) {
-        if self.asked.load(Ordering::SeqCst) && !self.seen.replace(true) {
-            let last = Arc::clone(&self.last);
-            thread::spawn(move || {
-                thread::sleep(ONE_WISH);
-                last.store(true, Ordering::SeqCst);
-            });
-        }
-    }
-
     /// No worker is left: where nothing was asked for so far, a signal has nothing to wait for.
     pub(super) fn stop_waiting(&self) {
-        self.look();
-        if !self.seen.get() {
+        if !self.asked.load(Ordering::SeqCst) {
             self.last.store(true, Ordering::SeqCst);
         }
     }

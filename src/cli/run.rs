@@ -24,6 +24,10 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
     let plan = plan(arguments)?;
     refuse_namesakes(&plan)?;
+    let interrupt = Interrupt::listen()?;
+    if arguments.dry_run {
+        interrupt.stop_waiting();
+    }
     let mut cells: Vec<PlannedCell> = plan.cells().collect();
     let mut plan = plan;
     if !arguments.dry_run && prepare_data(&plan, &cells)? {
@@ -50,6 +54,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         cells: &cells,
         here: &here,
         environment,
+        interrupt: &interrupt,
         began,
     }
     .run()
@@ -112,6 +117,7 @@ struct Session<'a> {
     cells: &'a [PlannedCell],
     here: &'a Here,
     environment: Environment,
+    interrupt: &'a Interrupt,
     began: Instant,
 }
 
@@ -160,22 +166,20 @@ impl Session<'_> {
             cores: self.here.cores,
             max_failures: self.max_failures(),
         };
-        let interrupt = Interrupt::listen()?;
         let mut sink = |event: RunEvent<'_>| {
             // Kept first: what was shown as done is on the disk.
             let kept = recorder.see(&event);
             progress.see(&event);
-            interrupt.look();
             kept
         };
         let summary = execute::run(
             &mut jobs.into_iter(),
             launcher,
             &options,
-            interrupt.is_asked(),
+            self.interrupt.is_asked(),
             &mut sink,
         );
-        interrupt.stop_waiting();
+        self.interrupt.stop_waiting();
         summary.map_err(record_problem)
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::event::{RunEvent, RunFacts, RunId, Status, StopReason};
+use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason};
 use crate::plan::{CellSpec, LimitsSpec};
 
 const HELLO: &str = r#"{"event":"hello","protocol":1,"code_hash":"c"}"#;
@@ -84,6 +84,22 @@ fn a_worker_that_finishes_hands_over_facts_epochs_and_its_own_figures() {
     assert_eq!(outcome.facts.unwrap().parameters, 7);
     assert_eq!((outcome.epochs.len(), events.len()), (1, 3));
     assert!(outcome.peak_rss_bytes.unwrap() > 0 && outcome.cpu_s.is_some());
+}
+
+#[test]
+fn a_mark_that_the_worker_put_back_counts_by_what_it_noted() {
+    let times = RunTimes {
+        peak_train_bytes: Some(1 << 50),
+        peak_validation_bytes: Some(1 << 40),
+        ..RunTimes::default()
+    };
+    let end = serde_json::to_string(&Event::Finished {
+        facts: Box::default(),
+        times: Box::new(times),
+    });
+    let script = format!("read order; echo '{HELLO}'; echo '{}'", end.unwrap());
+    let (outcome, _) = launched(&script, LimitsSpec::default());
+    assert_eq!(outcome.peak_rss_bytes, Some(1 << 50));
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn a_change_on_a_branch_runs_again_what_it_can_have_changed_and_the_way_back_run
     fs::copy(clone.path("data/surfaces/abnormal/000000.png"), &image).expect("another image");
     let said = clone.run();
     assert!(
-        said.contains("1 run to do, 1 kept") && said.contains("data changed: 1 run"),
+        said.contains("1 run to do, 1 kept") && said.contains("dataset changed: 1 run"),
         "{said}"
     );
     fs::write(&image, original).expect("an image");

@@ -16,6 +16,7 @@ fn a_run_leaves_results_and_a_report_and_a_second_one_changes_nothing() {
         "epochs.csv",
         "blocks.csv",
         "timings.csv",
+        "steps.csv",
         "env.toml",
         "plan.json",
         "report.md",

@@ -84,13 +84,57 @@ fn a_unet_that_was_killed_and_whose_parent_was_killed_trains_to_its_end_in_the_e
     assert_nothing_temporary(&project.path(""));
 }
 
+/// As [`project`], with so many images that one can look on while they are written.
+fn project_that_generates() -> Project {
+    let manifest = MANIFEST
+        .replace("normal = 12", "normal = 2000")
+        .replace("EPOCHS", "2");
+    Project::new().file("experiments/tiny.toml", &manifest)
+}
+
+fn unfinished(project: &Project) -> usize {
+    let entries = fs::read_dir(project.path("data"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names
+        .filter(|name| name.starts_with(".fieldtrial-generating-"))
+        .count()
+}
+
 #[test]
 fn what_a_killed_generator_has_left_goes_with_the_next_generation() {
-    let project = project().file("data/.fieldtrial-generating-x/normal/000000.png", "half");
-    let ended = project.run(&[&RUN[..], &["--only", "train.epochs=1"]].concat());
+    let project = project_that_generates();
+    let mut parent = start(&project, &[]);
+    wait_until("generation begins", || unfinished(&project) == 1);
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    assert_eq!(unfinished(&project), 1);
+    assert!(!project.path("data/surfaces").exists());
+    let generates_less = [
+        "--set",
+        "datasets.surfaces.generate.normal=12",
+        "--only",
+        "train.epochs=1",
+    ];
+    let ended = project.run(&[&RUN[..], &generates_less].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_nothing_temporary(&project.path(""));
     assert!(project.path("data/surfaces/normal/000000.png").is_file());
+}
+
+#[test]
+fn ctrl_c_while_data_is_generated_leaves_whole_data_and_says_how_to_go_on() {
+    let project = project_that_generates();
+    let mut parent = start(&project, &[]);
+    wait_until("generation begins", || unfinished(&project) == 1);
+    signal(parent.id(), "-INT");
+    assert_eq!(parent.wait().unwrap().code(), Some(130));
+    let said = project.read("stderr");
+    assert!(said.contains(": 0 of 2 runs finished and kept"), "{said}");
+    assert!(said.contains("goes on where this stopped"), "{said}");
+    assert_nothing_temporary(&project.path(""));
 }
 
 #[test]
