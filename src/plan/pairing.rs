@@ -26,6 +26,8 @@ pub(super) struct Data {
 /// What depends on model, dataset, loss and validation together.
 #[derive(Debug, Clone)]
 pub(super) struct Pairing {
+    /// FLOPs of a forward pass, per sample.
+    pub(super) flops: Option<f64>,
     /// Why they do not fit.
     pub(super) misfit: Option<Arc<str>>,
     /// Task signature.
@@ -97,7 +99,10 @@ impl Pairing {
             ("loss", &*loss.digest),
             ("model", &*model.digest),
         ]);
+        let is_known = data.unknown.is_none();
+        let flops = || model.value.forward_flops(facts.features, facts.target);
         Self {
+            flops: is_known.then(flops).flatten(),
             misfit: check::misfit(&model.value, facts, &loss.value).map(Into::into),
             task: task.into(),
             work: work.into(),
