@@ -19,6 +19,10 @@ pub(super) struct Data {
     pub(super) facts: Arc<DatasetFacts>,
     /// Digest over settings and content.
     pub(super) digest: Arc<str>,
+    /// Digest over the target's form.
+    target: Arc<str>,
+    /// Samples of every split.
+    samples: Arc<str>,
     /// Why the facts are not known.
     pub(super) unknown: Option<Unknown>,
 }
@@ -54,7 +58,14 @@ impl Data {
             }
             None => digest_without(dataset, &["path"]),
         };
+        let (train, validation, test) = (
+            facts.train_samples,
+            facts.validation_samples,
+            facts.test_samples,
+        );
         Self {
+            target: self::digest(&facts.target).into(),
+            samples: format!("{train}/{validation}/{test}").into(),
             facts,
             digest: digest.into(),
             unknown,
@@ -78,20 +89,13 @@ impl Pairing {
     /// Signs the work of a model on data with a loss.
     pub(super) fn of(model: &Part<ModelSpec>, loss: &Part<LossSpec>, data: &Data) -> Self {
         let facts = &data.facts;
-        let target = digest(&facts.target);
-        let (train, validation, test) = (
-            facts.train_samples,
-            facts.validation_samples,
-            facts.test_samples,
-        );
-        let samples = format!("{train}/{validation}/{test}");
         let task = combine([
             (
                 "content",
                 facts.fingerprint.as_deref().unwrap_or(&data.digest),
             ),
-            ("samples", samples.as_str()),
-            ("target", target.as_str()),
+            ("samples", &*data.samples),
+            ("target", &*data.target),
             ("quality", quality(&loss.value)),
         ]);
         let work = combine([

@@ -278,7 +278,10 @@ fn refused_by<T: DeserializeOwned>(
         }
         typed(&rest)
     });
-    value.map_or_else(|_| Vec::new(), |value| ranges::refused(shown, node, &check(&value)))
+    value.map_or_else(
+        |_| Vec::new(),
+        |value| ranges::refused(shown, node, &check(&value)),
+    )
 }
 
 /// `read`, or all mistakes of both.

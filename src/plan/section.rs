@@ -168,7 +168,10 @@ impl<T: Keyed> Value<T> {
             Ok(section) => (section, None),
             Err(mistakes) => {
                 let first = mistakes.first();
-                (T::default(), first.map(|mistake| mistake.title.as_str().into()))
+                (
+                    T::default(),
+                    first.map(|mistake| mistake.title.as_str().into()),
+                )
             }
         };
         let text = |key: &&str| keys(key).then(|| section.canonical(key)).flatten();
@@ -215,22 +218,24 @@ impl<T: Keyed> Section<T> {
     fn assemble(&mut self, reader: Reader<'_>, choice: &[u32]) -> Part<T> {
         let changing: Vec<&str> = self.changing.iter().map(|one| one.key.as_str()).collect();
         let is_fixed = |key: &str| !changing.contains(&key);
-        let base = self.base.get_or_insert_with(|| {
-            Value::of(reader.keys::<T>(is_fixed, choice), is_fixed)
-        });
+        let base = self
+            .base
+            .get_or_insert_with(|| Value::of(reader.keys::<T>(is_fixed, choice), is_fixed));
         let mut section = T::clone(&base.section);
         let mut problem = base.problem.clone();
         let mut values = Vec::with_capacity(self.changing.len());
         for Changing { key, memo } in &mut self.changing {
             let is_this = |name: &str| name == key;
-            let value = memo.value(choice, || Value::of(reader.keys::<T>(is_this, choice), is_this));
+            let value = memo.value(choice, || {
+                Value::of(reader.keys::<T>(is_this, choice), is_this)
+            });
             section.take_over(key, &value.section);
             problem = problem.or_else(|| value.problem.clone());
             values.push(value);
         }
         let text = |(index, key): (usize, &&'static str)| {
-            let all = std::iter::once(&*base).chain(&values);
-            let text = all.filter_map(|value| value.texts.get(index)?.as_deref()).next();
+            let mut all = std::iter::once(&*base).chain(&values);
+            let text = all.find_map(|value| value.texts.get(index)?.as_deref());
             Some((*key, text?))
         };
         let digest = combine(T::KEYS.iter().enumerate().filter_map(text));

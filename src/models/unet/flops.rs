@@ -6,15 +6,16 @@ impl DdpmUnetSpec {
     /// Floating-point operations of a forward pass of one sample: 2 per multiply-add of every convolution, linear layer
     /// and attention product. Elementwise operations, some 2 % at paper size, are left out.
     pub fn forward_flops(&self, height: usize, width: usize, image_channels: usize) -> f64 {
-        let pixels = |level: usize| (height as f64 * width as f64) / 4_f64.powi(level as i32);
+        let pixels =
+            |level: usize| (height as f64 * width as f64) / (1_u64 << (2 * level.min(31))) as f64;
         let widths = self.widths();
         let first = widths.first().copied().unwrap_or(self.base_channels);
         let lowest = widths.last().copied().unwrap_or(self.base_channels);
         let deepest = widths.len().saturating_sub(1);
         let ends = convolution(image_channels, self.base_channels, 3)
             + convolution(first, image_channels, 3);
-        let middle = 2.0 * self.block(lowest, lowest, pixels(deepest))
-            + attention(lowest, pixels(deepest));
+        let middle =
+            2.0 * self.block(lowest, lowest, pixels(deepest)) + attention(lowest, pixels(deepest));
         let down = self.levels_down().into_iter().enumerate();
         let down = down.map(|(index, level)| self.level(level, pixels(index), pixels(index + 1)));
         let up = self.levels_up().into_iter().rev().enumerate();
@@ -28,7 +29,8 @@ impl DdpmUnetSpec {
     /// Two blocks, attention, and the convolution after a change to `resampled` pixels.
     fn level(&self, level: LevelSize, pixels: f64, resampled: f64) -> f64 {
         let (inputs, channels) = (level.inputs, level.channels);
-        let mut flops = self.block(inputs, channels, pixels) + self.block(channels, channels, pixels);
+        let mut flops =
+            self.block(inputs, channels, pixels) + self.block(channels, channels, pixels);
         if level.attention {
             flops += attention(channels, pixels);
         }

@@ -175,7 +175,10 @@ fn forward_work_at_paper_size_is_twice_its_multiply_adds() {
             ..DdpmUnetSpec::default()
         };
         let ratio = forward_flop(base) / spec.forward_flops(40, 40, 3);
-        assert!((ratio - 1.0).abs() < 0.05, "{base} channels by formula: {ratio}");
+        assert!(
+            (ratio - 1.0).abs() < 0.05,
+            "{base} channels by formula: {ratio}"
+        );
     }
 }
 
