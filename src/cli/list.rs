@@ -10,6 +10,7 @@ use crate::datasets::DatasetSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
+use crate::report::TEMPLATES;
 
 use super::{Outcome, exit_code};
 
@@ -31,6 +32,7 @@ enum What {
     Datasets,
     Losses,
     Optimizers,
+    Templates,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -39,7 +41,7 @@ enum Format {
     Json,
 }
 
-/// A kind of model, dataset, loss or optimizer.
+/// A kind of model, dataset, loss or optimizer, or a template.
 #[derive(Debug, serde::Serialize)]
 struct Kind {
     name: String,
@@ -62,6 +64,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         What::Datasets => kinds::<DatasetSpec>(),
         What::Losses => kinds::<LossSpec>(),
         What::Optimizers => kinds::<OptimizerSpec>(),
+        What::Templates => TEMPLATES.map(template).into(),
     };
     let text = match arguments.format {
         Format::Json => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",
@@ -69,6 +72,14 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
     };
     io::stdout().write_all(text.as_bytes())?;
     Ok(exit_code::GOOD)
+}
+
+fn template((name, description): (&str, &str)) -> Kind {
+    Kind {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        settings: Vec::new(),
+    }
 }
 
 fn text(kind: &Kind) -> String {

@@ -6,6 +6,8 @@
 pub mod exit_code;
 
 mod completions;
+mod doctor;
+mod fingerprints;
 mod interrupt;
 mod list;
 mod plan;
@@ -53,6 +55,7 @@ enum Command {
     Schema(schema::SchemaArguments),
     Verify(verify::VerifyArguments),
     Completions(completions::CompletionsArguments),
+    Doctor(doctor::DoctorArguments),
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
@@ -94,6 +97,7 @@ pub fn run() -> ExitCode {
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
     };
     ExitCode::from(code(outcome))

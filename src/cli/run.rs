@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
-use crate::execute::{self, Decision, Summary, Wish, WorkerProgram};
+use crate::execute::{self, Decision, Estimator, Summary, Wish, WorkerProgram};
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
@@ -15,6 +15,7 @@ use crate::report::{self, ReportOptions};
 use crate::results::store::{Here, Store};
 use crate::results::{self, Environment, FORMAT_VERSION, PlanFile, ResultSet, ResultsError};
 
+use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
 use super::run_plan::{announce, here, prepare_data, refuse_namesakes};
@@ -22,7 +23,8 @@ use super::{Outcome, Problem, exit_code};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
-    let plan = plan(arguments)?;
+    let known = Fingerprints::beside(&arguments.manifest);
+    let plan = plan(arguments, &known.world())?;
     refuse_namesakes(&plan)?;
     let interrupt = Interrupt::listen()?;
     if arguments.dry_run {
@@ -32,9 +34,10 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let mut plan = plan;
     if !arguments.dry_run && prepare_data(&plan, &cells)? {
         // What was just generated has a content now, and the cells a hash over it.
-        plan = self::plan(arguments)?;
+        plan = self::plan(arguments, &known.world())?;
         cells = plan.cells().collect();
     }
+    known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
     let (environment, here) = here(&plan, arguments.jobs.into());
     if arguments.dry_run {
@@ -43,7 +46,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
             &plan,
             &cells,
             &decisions(arguments, &plan, &cells, &store, &here),
-            &store,
+            &Estimator::new(&store, &here),
             true,
         );
         return Ok(exit_code::GOOD);
@@ -60,14 +63,14 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     .run()
 }
 
-fn plan(arguments: &RunArguments) -> Result<Plan, Problem> {
+fn plan(arguments: &RunArguments, world: &World) -> Result<Plan, Problem> {
     let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
     let only = arguments.only.as_deref().map(Only::parse).transpose()?;
     let options = PlanOptions {
         only,
         results_name: arguments.results_name.clone(),
     };
-    Ok(Plan::new(&manifest, &World::here(), options)?)
+    Ok(Plan::new(&manifest, world, options)?)
 }
 
 fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> Result<(), Problem> {
@@ -133,7 +136,8 @@ impl Session<'_> {
         }
         let previous = previous_results(folder)?;
         let decisions = decisions(self.arguments, self.plan, self.cells, &store, self.here);
-        announce(self.plan, self.cells, &decisions, &store, false);
+        let estimator = Estimator::new(&store, self.here);
+        announce(self.plan, self.cells, &decisions, &estimator, false);
         let launcher = WorkerProgram::this(memory_bytes(&self.environment))?;
         let header = header(self.plan);
         let mut recorder = Recorder::new(

@@ -7,7 +7,7 @@ use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::event::RunId;
-use crate::execute::{self, Decision, Estimate, Wish, estimate};
+use crate::execute::{self, Decision, Estimate, Estimator, Wish};
 use crate::plan::{Feasibility, Plan, PlannedCell, namesakes};
 use crate::results::Environment;
 use crate::results::environment::{self, env_id};
@@ -80,17 +80,49 @@ pub(super) fn here(plan: &Plan, jobs: usize) -> (Environment, Here) {
     (environment, here)
 }
 
-/// What is kept, what would run and why: resume's answer, for `plan`.
-pub(super) fn resume_text(plan: &Plan, cells: &[PlannedCell]) -> Result<String, Problem> {
-    let (_, here) = here(plan, 1);
-    let store = Store::read(&plan.results_folder);
-    let store = store.map_err(|error| Failure::plain(error.to_string(), None))?;
-    let selected = cells
-        .iter()
-        .enumerate()
-        .filter(|(_, cell)| plan.is_selected(cell));
-    let decisions = execute::decide(selected, &store, &here, Wish::default());
-    Ok(summary(plan, cells, &decisions, &store))
+/// What the store knows of a plan, for commands that run nothing.
+pub(super) struct Outlook {
+    here: Here,
+    store: Store,
+}
+
+impl Outlook {
+    pub(super) fn of(plan: &Plan) -> Result<Self, Problem> {
+        let (_, here) = here(plan, 1);
+        let store = Store::read(&plan.results_folder);
+        let store = store.map_err(|error| Failure::plain(error.to_string(), None))?;
+        Ok(Self { here, store })
+    }
+
+    pub(super) fn estimator(&self) -> Estimator<'_> {
+        Estimator::new(&self.store, &self.here)
+    }
+
+    /// What is kept, what would run and why.
+    pub(super) fn text(&self, plan: &Plan, cells: &[PlannedCell]) -> String {
+        let selected = cells
+            .iter()
+            .enumerate()
+            .filter(|(_, cell)| plan.is_selected(cell));
+        let decisions = execute::decide(selected, &self.store, &self.here, Wish::default());
+        summary(plan, cells, &decisions, &self.estimator())
+    }
+
+    /// Every run of one cell and what happens with it.
+    pub(super) fn runs_of(&self, cell: &PlannedCell) -> Vec<String> {
+        let decisions = execute::decide([(0, cell)], &self.store, &self.here, Wish::default());
+        let line = |(id, decision): &(RunId, Decision)| {
+            format!("seed {} block {}: {}", id.seed, id.block, what(decision))
+        };
+        decisions.iter().map(line).collect()
+    }
+}
+
+fn what(decision: &Decision) -> String {
+    match decision {
+        Decision::Keep(status) => format!("keep ({status})"),
+        Decision::Run(why) => format!("run ({why})"),
+    }
 }
 
 /// Says in a few lines what will run and why, and how long it may take.
@@ -98,18 +130,19 @@ pub(super) fn announce(
     plan: &Plan,
     cells: &[PlannedCell],
     decisions: &[(RunId, Decision)],
-    store: &Store,
+    estimator: &Estimator<'_>,
     with_every_run: bool,
 ) {
-    eprint!("{}: {}", plan.name, summary(plan, cells, decisions, store));
+    eprint!(
+        "{}: {}",
+        plan.name,
+        summary(plan, cells, decisions, estimator)
+    );
     if !with_every_run {
         return;
     }
     for (id, decision) in decisions {
-        let what = match decision {
-            Decision::Keep(status) => format!("keep ({status})"),
-            Decision::Run(why) => format!("run ({why})"),
-        };
+        let what = what(decision);
         let key = &cells[id.cell].spec.key;
         println!("{key} seed {} block {}: {what}", id.seed, id.block);
     }
@@ -119,7 +152,7 @@ fn summary(
     plan: &Plan,
     cells: &[PlannedCell],
     decisions: &[(RunId, Decision)],
-    store: &Store,
+    estimator: &Estimator<'_>,
 ) -> String {
     let is_run = |(_, decision): &&(RunId, Decision)| matches!(decision, Decision::Run(_));
     let to_run = decisions.iter().filter(is_run).count();
@@ -136,7 +169,7 @@ fn summary(
     for (why, n) in reasons(decisions) {
         lines.push(format!("  {why}: {}", count(n, "run")));
     }
-    lines.extend(time_text(&estimate(cells, decisions, store), to_run));
+    lines.extend(time_text(&estimator.total(cells, decisions), to_run));
     lines.join("\n") + "\n"
 }
 
@@ -175,8 +208,11 @@ fn reasons(decisions: &[(RunId, Decision)]) -> Vec<(String, usize)> {
 }
 
 fn time_text(estimate: &Estimate, to_run: usize) -> Option<String> {
-    let known = estimate.from_same_cell + estimate.from_same_work;
-    if to_run == 0 || known == 0 {
+    let from_earlier = estimate.from_same_cell + estimate.from_same_work;
+    let earlier = (from_earlier > 0).then(|| "earlier runs".to_owned());
+    let flops = (estimate.from_flops > 0).then(flops_text);
+    let bases: Vec<String> = earlier.into_iter().chain(flops).collect();
+    if to_run == 0 || bases.is_empty() {
         return None;
     }
     let time = human_seconds(estimate.seconds);
@@ -184,5 +220,14 @@ fn time_text(estimate: &Estimate, to_run: usize) -> Option<String> {
         0 => String::new(),
         n => format!(", and {} of unknown length", count(n, "run")),
     };
-    Some(format!("  estimated from earlier runs: {time}{rest}"))
+    Some(format!(
+        "  estimated from {}: {time}{rest}",
+        bases.join(" and from ")
+    ))
+}
+
+/// What an estimate from FLOPs rests on.
+pub(super) fn flops_text() -> String {
+    let rate = execute::ASSUMED_FLOPS_PER_CORE_S / 1e9;
+    format!("FLOPs at an assumed {rate} GFLOP/s per core")
 }

@@ -13,7 +13,7 @@ mod schedule;
 mod scripted;
 mod worker;
 
-pub use estimate::{Estimate, estimate};
+pub use estimate::{ASSUMED_FLOPS_PER_CORE_S, Basis, Estimate, Estimator, Expected};
 pub use order::in_block_order;
 pub use resume::{Decision, Why, Wish, decide};
 pub use schedule::{Options, Sink, Summary, run};

@@ -88,6 +88,22 @@ impl MlpSpec {
             .sum()
     }
 
+    /// Floating-point operations of a forward pass of one sample, as the operations count them.
+    pub fn forward_flops(&self, inputs: usize, outputs: usize) -> f64 {
+        let (activation, _) = Activation::from(self.activation).flop();
+        let (hidden, depth) = (self.hidden as f64, self.depth as f64);
+        let linear = |inputs: f64, outputs: f64| (2.0 * inputs + 1.0) * outputs;
+        let (inputs, outputs) = (inputs as f64, outputs as f64);
+        if self.depth == 0 {
+            return linear(inputs, outputs);
+        }
+        let inner = (depth - 1.0) * linear(hidden, hidden);
+        linear(inputs, hidden)
+            + inner
+            + linear(hidden, outputs)
+            + depth * hidden * activation as f64
+    }
+
     /// Inputs and outputs of every layer.
     fn sizes(&self, inputs: usize, outputs: usize) -> impl Iterator<Item = (usize, usize)> {
         let (hidden, depth) = (self.hidden, self.depth);

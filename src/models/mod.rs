@@ -11,6 +11,8 @@ pub use unet::{DdpmUnetSpec, Unet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::datasets::{Features, Target};
+
 /// A model as a manifest describes it (`[models.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -38,6 +40,28 @@ impl ModelSpec {
         match self {
             Self::Mlp(spec) => spec.check(),
             Self::DdpmUnet(spec) => spec.check(),
+        }
+    }
+
+    /// Floating-point operations of a forward pass of one sample, by formula; `None` where the data do not fit.
+    pub fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
+        match (self, features) {
+            (Self::Mlp(spec), features) => {
+                let outputs = match target {
+                    Target::Values { len } => len,
+                    Target::Class { classes } => classes,
+                };
+                Some(spec.forward_flops(features.len(), outputs))
+            }
+            (
+                Self::DdpmUnet(spec),
+                Features::Image {
+                    height,
+                    width,
+                    channels,
+                },
+            ) => Some(spec.forward_flops(height, width, channels)),
+            (Self::DdpmUnet(_), Features::Vector { .. }) => None,
         }
     }
 }

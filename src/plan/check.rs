@@ -75,6 +75,13 @@ pub(super) fn oversized(train: &TrainSpec, facts: &DatasetFacts) -> Option<Strin
     })
 }
 
+/// Why this schedule does not go with the learning rate and the epochs; `None` if it does.
+pub(super) fn wrong_schedule(train: &TrainSpec) -> Option<String> {
+    let wrong = train.schedule.check(train.optimizer.lr(), train.epochs);
+    let first = wrong.into_iter().next()?;
+    Some(format!("`train.schedule.{}` {}", first.key, first.message))
+}
+
 /// Why this arithmetic works on no such device; `None` if it does.
 pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
     let name = match train.precision {

@@ -42,6 +42,9 @@ pub(super) enum Unit {
 }
 
 impl Unit {
+    /// Keys of `[train]` that are units of their own.
+    pub(super) const PARTS_OF_TRAIN: [&'static str; 2] = ["optimizer", "schedule"];
+
     /// Every unit.
     pub(super) const ALL: [Self; 10] = [
         Self::Model,

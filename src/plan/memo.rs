@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::matrix::Matrix;
 
-/// Entries that a memo holds; past it, all are forgotten, so that a large matrix stays small.
-const CAPACITY: usize = 1 << 16;
+/// Combinations that a memo keeps; of something that has more it keeps the last one, so that a large matrix stays small.
+const CAPACITY: u64 = 1 << 16;
 
 /// A unit of a cell, resolved.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(super) struct Memo<T> {
     /// The axes that touch it, with the number of their values.
     axes: Vec<(usize, u64)>,
     known: HashMap<u64, T>,
+    /// Whether there are few enough combinations to keep all.
+    is_kept: bool,
     last: Option<(u64, T)>,
 }
 
@@ -50,15 +52,18 @@ impl<T: Clone> Memo<T> {
                 .get(axis)
                 .map_or(1, |axis| axis.values.len() as u64)
         };
+        let axes: Vec<(usize, u64)> = axes.iter().map(|axis| (*axis, count(*axis))).collect();
+        let combinations = axes.iter().map(|(_, count)| *count);
         Self {
-            axes: axes.iter().map(|axis| (*axis, count(*axis))).collect(),
+            is_kept: combinations.fold(1, u64::saturating_mul) <= CAPACITY,
+            axes,
             known: HashMap::new(),
             last: None,
         }
     }
 
     /// Number of the combination that `choice` belongs to.
-    fn combination(&self, choice: &[u32]) -> u64 {
+    pub(super) fn combination(&self, choice: &[u32]) -> u64 {
         self.axes.iter().fold(0, |number, (axis, count)| {
             let value = choice.get(*axis).copied().unwrap_or(0);
             number.wrapping_mul(*count).wrapping_add(u64::from(value))
@@ -78,10 +83,11 @@ impl<T: Clone> Memo<T> {
         {
             return (combination, value.clone());
         }
-        if self.known.len() >= CAPACITY {
-            self.known.clear();
-        }
-        let value = self.known.entry(combination).or_insert_with(make).clone();
+        let value = if self.is_kept {
+            self.known.entry(combination).or_insert_with(make).clone()
+        } else {
+            make()
+        };
         self.last = Some((combination, value.clone()));
         (combination, value)
     }

@@ -28,6 +28,7 @@ mod resolve;
 mod results_root;
 mod rows;
 mod schema;
+mod section;
 mod settings;
 mod units;
 mod validate;

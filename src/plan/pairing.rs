@@ -19,6 +19,10 @@ pub(super) struct Data {
     pub(super) facts: Arc<DatasetFacts>,
     /// Digest over settings and content.
     pub(super) digest: Arc<str>,
+    /// Digest over the target's form.
+    target: Arc<str>,
+    /// Samples of every split.
+    samples: Arc<str>,
     /// Why the facts are not known.
     pub(super) unknown: Option<Unknown>,
 }
@@ -26,6 +30,8 @@ pub(super) struct Data {
 /// What depends on model, dataset, loss and validation together.
 #[derive(Debug, Clone)]
 pub(super) struct Pairing {
+    /// FLOPs of a forward pass, per sample.
+    pub(super) flops: Option<f64>,
     /// Why they do not fit.
     pub(super) misfit: Option<Arc<str>>,
     /// Task signature.
@@ -52,7 +58,14 @@ impl Data {
             }
             None => digest_without(dataset, &["path"]),
         };
+        let (train, validation, test) = (
+            facts.train_samples,
+            facts.validation_samples,
+            facts.test_samples,
+        );
         Self {
+            target: self::digest(&facts.target).into(),
+            samples: format!("{train}/{validation}/{test}").into(),
             facts,
             digest: digest.into(),
             unknown,
@@ -76,20 +89,13 @@ impl Pairing {
     /// Signs the work of a model on data with a loss.
     pub(super) fn of(model: &Part<ModelSpec>, loss: &Part<LossSpec>, data: &Data) -> Self {
         let facts = &data.facts;
-        let target = digest(&facts.target);
-        let (train, validation, test) = (
-            facts.train_samples,
-            facts.validation_samples,
-            facts.test_samples,
-        );
-        let samples = format!("{train}/{validation}/{test}");
         let task = combine([
             (
                 "content",
                 facts.fingerprint.as_deref().unwrap_or(&data.digest),
             ),
-            ("samples", samples.as_str()),
-            ("target", target.as_str()),
+            ("samples", &*data.samples),
+            ("target", &*data.target),
             ("quality", quality(&loss.value)),
         ]);
         let work = combine([
@@ -97,7 +103,10 @@ impl Pairing {
             ("loss", &*loss.digest),
             ("model", &*model.digest),
         ]);
+        let is_known = data.unknown.is_none();
+        let flops = || model.value.forward_flops(facts.features, facts.target);
         Self {
+            flops: is_known.then(flops).flatten(),
             misfit: check::misfit(&model.value, facts, &loss.value).map(Into::into),
             task: task.into(),
             work: work.into(),

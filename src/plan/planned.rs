@@ -29,6 +29,8 @@ pub struct PlannedCell {
     pub work_signature: String,
     /// What the cell hash is made of: name of the part (`train.optimizer`) and its digest.
     pub hash_parts: Vec<(&'static str, Arc<str>)>,
+    /// FLOPs of a forward pass, per sample, by formula; `None` where the data are not known or do not fit.
+    pub flops_per_sample: Option<f64>,
     /// What is known of the dataset.
     pub facts: Arc<DatasetFacts>,
     /// Whether it can run.
@@ -82,6 +84,7 @@ impl<'a> Resolver<'a> {
             task_signature: resolved.pairing.task.to_string(),
             work_signature: resolved.pairing.work.to_string(),
             hash_parts: resolved.hash_parts,
+            flops_per_sample: resolved.pairing.flops,
             facts: resolved.data.facts,
             feasibility,
         }
@@ -101,6 +104,7 @@ impl<'a> Resolver<'a> {
             None => {}
         }
         let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
+        let misfit = misfit.or_else(|| check::wrong_schedule(&cell.train));
         if let Some(reason) = misfit.or_else(|| check::oversized(&cell.train, &cell.data.facts)) {
             return Feasibility::Infeasible(reason);
         }

@@ -1,7 +1,8 @@
-//! Values that have the right type and make no sense: one table of ranges.
+//! Values that have the right type and make no sense: one table of ranges, and what specs say against themselves.
 
 use crate::diag::Diagnostic;
 use crate::manifest::{Node, Value};
+use crate::optim::RangeError;
 
 /// Largest width of a layer or an image: products of a few of them still fit 64 bits.
 const LARGEST_SIZE: f64 = 1e6;
@@ -59,18 +60,10 @@ const RANGES: &[(&str, &str, Range)] = &[
     ("train", "accumulate", Range::AtLeastOne),
     ("train", "threads", Range::AtLeastOne),
     ("train", "clip", Range::Positive),
-    ("train", "ema.decay", Range::Fraction),
     ("train", "early-stopping.patience", Range::AtLeastOne),
     ("train", "early-stopping.min-delta", Range::NotNegative),
-    ("train.optimizer", "lr", Range::Positive),
-    ("train.optimizer", "betas", Range::Fraction),
-    ("train.optimizer", "eps", Range::Positive),
-    ("train.optimizer", "momentum", Range::Fraction),
-    ("train.optimizer", "weight-decay", Range::NotNegative),
-    ("train.schedule", "min-lr", Range::NotNegative),
     ("train.schedule", "epochs", Range::AtLeastOne),
     ("train.schedule", "warm-up.epochs", Range::AtLeastOne),
-    ("train.schedule", "warm-up.from", Range::Share),
     ("loader", "prefetch", Range::AtLeastOne),
     ("validation", "fraction", Range::Fraction),
     ("validation", "batches", Range::AtLeastOne),
@@ -117,6 +110,20 @@ pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> 
     });
     let seeds = (section == "measure").then(|| seeds(node));
     outside.chain(seeds.into_iter().flatten()).collect()
+}
+
+/// What a spec says against its own values, where they stand in the section `shown`.
+pub(super) fn refused(shown: &str, node: &Node, errors: &[RangeError]) -> Vec<Diagnostic> {
+    let refused = |error: &RangeError| {
+        let RangeError { key, message } = error;
+        let written = key
+            .split('.')
+            .try_fold(node, |node, key| node.as_table()?.get(key));
+        let label = message.split(", not ").next().unwrap_or(message);
+        Diagnostic::error(format!("`{shown}.{key}` {message}"))
+            .at(written.unwrap_or(node).place, label)
+    };
+    errors.iter().map(refused).collect()
 }
 
 /// `measure.seeds` names at least one seed, each once.

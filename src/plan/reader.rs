@@ -8,14 +8,15 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::manifest::{Key, Node, Table};
 use crate::models::ModelSpec;
-use crate::optim::{OptimizerSpec, ScheduleSpec};
+use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 
 use super::Plan;
 use super::assign::Assignment;
 use super::cell::{TrainSpec, ValidationSpec};
 use super::homes::Unit;
 use super::matrix::{Axis, Matrix};
-use super::resolve::{absolute, plural};
+use super::resolve::plural;
+use super::section::{Keyed, is_apart};
 use super::settings::{LimitsSpec, MeasureSpec};
 
 /// A typed section, or what is wrong with it.
@@ -31,7 +32,11 @@ pub(super) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Axes of the matrix that change one of `units`.
     pub(super) fn axes_of(self, units: &[Unit]) -> Vec<usize> {
-        let is_touched = |path: &[Key]| Unit::of(path).is_some_and(|unit| units.contains(&unit));
+        self.axes_where(|path| Unit::of(path).is_some_and(|unit| units.contains(&unit)))
+    }
+
+    /// Axes of the matrix that set a path that `is_touched`, or choose a variant that does.
+    pub(super) fn axes_where(self, is_touched: impl Fn(&[Key]) -> bool) -> Vec<usize> {
         let mut overrides = self.plan.written.variants.values().flatten();
         let by_variant = overrides.any(|assignment| is_touched(&assignment.path));
         let touches = |axis: &Axis| {
@@ -90,30 +95,40 @@ impl<'a> Reader<'a> {
         Some(read.map(|value| (chosen.name, value)))
     }
 
-    /// `[train]` without the units that stand in it, its path absolute.
-    pub(super) fn train(self, choice: &[u32]) -> Read<TrainSpec> {
+    /// `[train]` without the units that stand in it.
+    fn train(self, choice: &[u32]) -> Read<TrainSpec> {
+        self.plan.written.train(self.assignments(choice))
+    }
+
+    /// Those keys of a plain section that are wanted, the path in `[train]` absolute.
+    pub(super) fn keys<T: Keyed>(
+        self,
+        is_wanted: impl Fn(&str) -> bool,
+        choice: &[u32],
+    ) -> Read<T> {
+        let wanted = |key: &str| is_wanted(key) && !is_apart::<T>(key);
         let written = &self.plan.written;
-        let mut train: TrainSpec = written.train(self.assignments(choice))?;
-        train.init_from = train.init_from.map(|path| absolute(&written.folder, &path));
-        Ok(train)
+        let mut section: T = written.keys(T::NAME, wanted, self.assignments(choice))?;
+        section.resolve_paths(&written.folder);
+        Ok(section)
     }
 
     pub(super) fn optimizer(self, choice: &[u32]) -> Read<OptimizerSpec> {
         let assignments = self.assignments(choice);
         self.plan
             .written
-            .train_part("optimizer", "adam", assignments)
+            .train_part("optimizer", "adam", OptimizerSpec::check, assignments)
     }
 
     pub(super) fn schedule(self, choice: &[u32]) -> Read<ScheduleSpec> {
         let assignments = self.assignments(choice);
         self.plan
             .written
-            .train_part("schedule", "constant", assignments)
+            .train_part("schedule", "constant", alone, assignments)
     }
 
     /// A section that is one table.
-    pub(super) fn plain<T: DeserializeOwned>(self, name: &str, choice: &[u32]) -> Read<T> {
+    fn plain<T: DeserializeOwned>(self, name: &str, choice: &[u32]) -> Read<T> {
         self.plan.written.plain(name, self.assignments(choice))
     }
 
@@ -164,4 +179,9 @@ impl<'a> Reader<'a> {
             ))
             .help(format!("or set `{what}` in `[train]`"))
     }
+}
+
+/// What is wrong with a schedule whatever the learning rate and the epochs are.
+pub(super) fn alone(schedule: &ScheduleSpec) -> Vec<RangeError> {
+    schedule.check(f64::INFINITY, 0)
 }

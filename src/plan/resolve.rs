@@ -10,9 +10,11 @@ use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::losses::LossSpec;
 use crate::manifest::{Complaint, Key, Mistake, Node, Table, Value, explain, typed};
 use crate::models::ModelSpec;
+use crate::optim::{EmaSpec, RangeError};
 
 use super::assign::{Assignment, empty_section, overlay};
-use super::homes::{CHOICES, NAMED};
+use super::cell::TrainSpec;
+use super::homes::{CHOICES, NAMED, Unit};
 use super::matrix::Matrix;
 use super::ranges;
 
@@ -77,17 +79,42 @@ impl Written {
     }
 
     /// Reads `[train]` of a cell without the parts that are units of their own.
-    pub(super) fn train<'a, T: DeserializeOwned>(
+    pub(super) fn train<'a>(
         &self,
         assignments: impl Iterator<Item = &'a Assignment>,
-    ) -> Result<T, Vec<Diagnostic>> {
+    ) -> Result<TrainSpec, Vec<Diagnostic>> {
         let mut node = overlay(self.section("train"), &["train"], assignments);
         if let Some(table) = node.as_table_mut() {
-            for name in CHOICES.into_iter().chain(["optimizer", "schedule"]) {
+            for name in CHOICES.into_iter().chain(Unit::PARTS_OF_TRAIN) {
                 table.take(name);
             }
         }
-        read(&node, "train", "train", &CHOICES)
+        let read = read(&node, "train", "train", &CHOICES);
+        let ema = node.as_table().and_then(|table| table.get("ema"));
+        let Some(ema) = ema else { return read };
+        let refused = refused_by("train.ema", ema, EmaSpec::check);
+        and_none_of(read, refused)
+    }
+
+    /// Reads some keys of a plain section of a cell; the others are as by default.
+    pub(super) fn keys<'a, T: DeserializeOwned>(
+        &self,
+        name: &str,
+        is_wanted: impl Fn(&str) -> bool,
+        assignments: impl Iterator<Item = &'a Assignment>,
+    ) -> Result<T, Vec<Diagnostic>> {
+        let written = self.root.get(name);
+        let mut section = empty_section(written.map_or_else(Place::default, |node| node.place));
+        let table = written.and_then(Node::as_table);
+        if let (Some(own), Some(table)) = (section.as_table_mut(), table) {
+            let wanted = table.entries.iter().filter(|(key, _)| is_wanted(&key.name));
+            own.entries.extend(wanted.cloned());
+        }
+        let wanted = assignments.filter(|assignment| {
+            let key = assignment.path.get(1);
+            key.is_some_and(|key| is_wanted(&key.name))
+        });
+        read(&overlay(section, &[name], wanted), name, name, &[])
     }
 
     /// Reads `train.optimizer` or `train.schedule` of a cell; without `kind` it is of the default kind.
@@ -95,6 +122,7 @@ impl Written {
         &self,
         name: &str,
         default_kind: &str,
+        check: impl Fn(&T) -> Vec<RangeError>,
         assignments: impl Iterator<Item = &'a Assignment>,
     ) -> Result<T, Vec<Diagnostic>> {
         let train = self.section("train");
@@ -115,7 +143,8 @@ impl Written {
             table.set(key, Node { value, place });
         }
         let path = format!("train.{name}");
-        read(&node, &path, &path, &[])
+        let refused = refused_by(&path, &node, check);
+        and_none_of(read(&node, &path, &path, &[]), refused)
     }
 
     /// The name that a cell chooses for `what` (`model`, `dataset`, `loss`): said by an assignment or by `[train]`, or
@@ -232,6 +261,39 @@ fn unknown_name(what: &str, chosen: &Chosen, table: Option<&Table>, kinds: &[&st
         ));
     }
     diagnostic.help(known)
+}
+
+/// What the section says against its own values; those of a wrong type are left out.
+fn refused_by<T: DeserializeOwned>(
+    shown: &str,
+    node: &Node,
+    check: impl Fn(&T) -> Vec<RangeError>,
+) -> Vec<Diagnostic> {
+    let value = typed::<T>(node).or_else(|mistakes| {
+        let mut rest = node.clone();
+        for mistake in &mistakes {
+            if let (Some(table), Some(key)) = (rest.as_table_mut(), mistake.path.first()) {
+                table.take(key);
+            }
+        }
+        typed(&rest)
+    });
+    value.map_or_else(
+        |_| Vec::new(),
+        |value| ranges::refused(shown, node, &check(&value)),
+    )
+}
+
+/// `read`, or all mistakes of both.
+fn and_none_of<T>(
+    read: Result<T, Vec<Diagnostic>>,
+    refused: Vec<Diagnostic>,
+) -> Result<T, Vec<Diagnostic>> {
+    match read {
+        Ok(value) if refused.is_empty() => Ok(value),
+        Ok(_) => Err(refused),
+        Err(mistakes) => Err(mistakes.into_iter().chain(refused).collect()),
+    }
 }
 
 /// Reads a section as `T` and checks its ranges.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::datasets::{DatasetSpec, DigitsSpec};
 use crate::loader::LoaderSpec;
@@ -13,13 +12,13 @@ use crate::optim::{OptimizerSpec, ScheduleSpec};
 
 use super::cell::{TrainSpec, ValidationSpec};
 use super::homes::Unit;
-use super::identity::{combine, digest, digest_without};
+use super::identity::digest;
 use super::memo::{Memo, Part};
 use super::pairing::{Data, Pairing};
 use super::reader::{Read, Reader};
 use super::resolve::default_loss;
+use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
-use super::world::World;
 
 /// The memory of resolved units.
 #[derive(Debug)]
@@ -28,13 +27,13 @@ pub(super) struct Units<'a> {
     model: Memo<Part<ModelSpec>>,
     dataset: Memo<Part<DatasetSpec>>,
     loss: Memo<Part<LossSpec>>,
-    train: Memo<Part<TrainSpec>>,
+    train: Section<TrainSpec>,
     optimizer: Memo<Part<OptimizerSpec>>,
     schedule: Memo<Part<ScheduleSpec>>,
-    loader: Memo<Part<LoaderSpec>>,
-    validation: Memo<Part<ValidationSpec>>,
-    measure: Memo<Part<MeasureSpec>>,
-    limits: Memo<Part<LimitsSpec>>,
+    loader: Section<LoaderSpec>,
+    validation: Section<ValidationSpec>,
+    measure: Section<MeasureSpec>,
+    limits: Section<LimitsSpec>,
     data: Memo<Data>,
     pairing: Memo<Pairing>,
     /// The last whole `[train]`, by the combinations of its three units.
@@ -77,13 +76,13 @@ impl<'a> Units<'a> {
             model: memo(reader, &[Unit::Model]),
             dataset: memo(reader, &[Unit::Dataset]),
             loss: memo(reader, &[Unit::Loss, Unit::Model, Unit::Dataset]),
-            train: memo(reader, &[Unit::Train]),
+            train: Section::new(reader),
             optimizer: memo(reader, &[Unit::Optimizer]),
             schedule: memo(reader, &[Unit::Schedule]),
-            loader: memo(reader, &[Unit::Loader]),
-            validation: memo(reader, &[Unit::Validation]),
-            measure: memo(reader, &[Unit::Measure]),
-            limits: memo(reader, &[Unit::Limits]),
+            loader: Section::new(reader),
+            validation: Section::new(reader),
+            measure: Section::new(reader),
+            limits: Section::new(reader),
             data: memo(reader, &[Unit::Dataset, Unit::Validation]),
             pairing: memo(
                 reader,
@@ -102,18 +101,10 @@ impl<'a> Units<'a> {
             loss(reader, choice, &model.value, &dataset.value)
         });
         let train = self.train(choice);
-        let loader = self
-            .loader
-            .value(choice, || plain("loader", reader, choice, digest));
-        let validation = self
-            .validation
-            .value(choice, || plain("validation", reader, choice, digest));
-        let measure = self.measure.value(choice, || {
-            plain("measure", reader, choice, |_| String::new())
-        });
-        let limits = self
-            .limits
-            .value(choice, || plain("limits", reader, choice, limits_digest));
+        let loader = self.loader.get(reader, choice).1;
+        let validation = self.validation.get(reader, choice).1;
+        let measure = self.measure.get(reader, choice).1;
+        let limits = self.limits.get(reader, choice).1;
         let world = &reader.plan.world;
         let data = self.data.value(choice, || {
             Data::of(world, &dataset.value, &validation.value)
@@ -159,9 +150,7 @@ impl<'a> Units<'a> {
 
     fn train(&mut self, choice: &[u32]) -> Train {
         let reader = self.reader;
-        let (rest_number, rest) = self.train.get(choice, || {
-            part(reader.train(choice), TrainSpec::default, rest_digest)
-        });
+        let (rest_number, rest) = self.train.get(reader, choice);
         let (optimizer_number, optimizer) = self.optimizer.get(choice, || {
             part(reader.optimizer(choice), OptimizerSpec::default, digest)
         });
@@ -213,15 +202,6 @@ fn loss(
     named(read, || LossSpec::Mse(MseSpec::default()))
 }
 
-fn plain<T: DeserializeOwned + Default>(
-    name: &str,
-    reader: Reader<'_>,
-    choice: &[u32],
-    digest: impl FnOnce(&T) -> String,
-) -> Part<T> {
-    part(reader.plain(name, choice), T::default, digest)
-}
-
 /// A unit, or its stand-in with what is wrong with it.
 fn part<T>(
     read: Read<T>,
@@ -254,21 +234,4 @@ fn named<T: Serialize>(read: Read<(String, T)>, stand_in: impl FnOnce() -> T) ->
         name: name.into(),
         ..part(read, stand_in, digest)
     }
-}
-
-/// Digest of `[train]` without its own units; the content of initial weights stands for their path.
-fn rest_digest(train: &TrainSpec) -> String {
-    let own = digest_without(train, &["optimizer", "schedule", "init-from"]);
-    match &train.init_from {
-        None => own,
-        Some(path) => {
-            let content = World::file_digest(path).unwrap_or_else(|| "absent".to_owned());
-            combine([("train", own.as_str()), ("init-from", content.as_str())])
-        }
-    }
-}
-
-/// Limits of time and memory decide whether a run ends, not what it computes.
-fn limits_digest(limits: &LimitsSpec) -> String {
-    digest_without(limits, &["time", "memory"])
 }

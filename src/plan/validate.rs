@@ -8,13 +8,13 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::manifest::{Complaint, Mistake, Node};
 use crate::models::ModelSpec;
-use crate::optim::{OptimizerSpec, ScheduleSpec};
+use crate::optim::OptimizerSpec;
 
 use super::Plan;
-use super::cell::{TrainSpec, ValidationSpec};
+use super::cell::ValidationSpec;
 use super::homes::Unit;
 use super::matrix::{Axis, Matrix};
-use super::reader::Reader;
+use super::reader::{Reader, alone};
 use super::resolve::read_where;
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -28,12 +28,12 @@ pub(super) fn sections(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     each_named::<LossSpec>(plan, "losses", mistakes);
     let (written, none) = (&plan.written, std::iter::empty);
     let found = [
-        written.train::<TrainSpec>(none()).err(),
+        written.train(none()).err(),
         written
-            .train_part::<OptimizerSpec>("optimizer", "adam", none())
+            .train_part("optimizer", "adam", OptimizerSpec::check, none())
             .err(),
         written
-            .train_part::<ScheduleSpec>("schedule", "constant", none())
+            .train_part("schedule", "constant", alone, none())
             .err(),
         written.plain::<LoaderSpec>("loader", none()).err(),
         written.plain::<ValidationSpec>("validation", none()).err(),

@@ -91,7 +91,10 @@ impl World {
     }
 
     /// Whether `device` is here, or why not. A device is opened once.
-    pub(super) fn presence(&self, device: DeviceKind) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub fn presence(&self, device: DeviceKind) -> Result<(), String> {
         let devices = &self.inner.devices;
         let mut devices = devices.lock().unwrap_or_else(PoisonError::into_inner);
         let ask = || (self.inner.presence)(device);

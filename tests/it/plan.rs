@@ -234,10 +234,12 @@ fn a_large_plan_shows_its_beginning_and_its_end() {
 fn a_plan_is_printed_as_a_table_as_csv_and_as_json() {
     let text = format!("{HEAD}[matrix]\ndevice = [\"cpu\", \"cuda\"]\nbatch-size = [8, 5000]\n");
     let project = Project::new().file("x.toml", &text);
-    insta::assert_snapshot!("table", project.run(&["plan", "x.toml"]).stdout);
+    // One thread: the estimate does not depend on the machine.
+    let one = ["plan", "x.toml", "--set", "train.threads=1"];
+    insta::assert_snapshot!("table", project.run(&one).stdout);
     let csv = project.run(&["plan", "x.toml", "--format", "csv"]).stdout;
     assert!(
-        csv.starts_with("key,device,batch_size,status,reason,seeds,repeats,cell_hash\n"),
+        csv.starts_with("key,device,batch_size,status,reason,seeds,repeats,cell_hash,run_estimate_s,estimated_from\n"),
         "{csv}"
     );
     assert_eq!(csv.lines().count(), 5);
@@ -296,19 +298,82 @@ fn two_manifests_of_one_name_are_named() {
 }
 
 #[test]
+fn a_cell_hash_does_not_depend_on_which_keys_are_axes() {
+    let hashes = |text: &str| {
+        let plan = plan(&format!("{HEAD}{text}"));
+        plan.cells().map(|cell| cell.cell_hash).collect::<Vec<_>>()
+    };
+    let written =
+        hashes("[train]\nbatch-size = 16\nepochs = 3\nclip = 0.5\n[loader]\nworkers = 2\n");
+    let axes = "[matrix]\nclip = [0.5]\nbatch-size = [16]\nepochs = [3]\nworkers = [2]\n";
+    assert_eq!(hashes(axes), written);
+    let variant = "[variants.a]\nepochs = 3\nclip = 0.5\n[matrix]\nvariant = [\"a\"]\nbatch-size = [16]\nworkers = [2]\n";
+    assert_eq!(hashes(variant), written);
+    assert_ne!(hashes("[train]\nbatch-size = 16\n"), written);
+}
+
+#[test]
+fn values_that_go_together_badly_make_a_cell_infeasible() {
+    let text = "[train]\nschedule = { kind = \"cosine\", min-lr = 0.01 }\n[matrix]\n\"train.optimizer.lr\" = [0.1, 0.001]\n";
+    let plan = plan(&format!("{HEAD}{text}"));
+    let feasible: Vec<bool> = plan
+        .cells()
+        .map(|cell| cell.feasibility == Feasibility::Runs)
+        .collect();
+    assert_eq!(feasible, [false, true]);
+}
+
+#[test]
+fn digests_of_files_are_kept_beside_the_results() {
+    let text = "name = \"x\"\n[models.m]\nkind = \"mlp\"\n[datasets.t]\nkind = \"csv\"\npath = \"t.csv\"\ntarget = \"y\"\n";
+    let table = "a,y\n".to_owned() + &"1,2\n2,3\n".repeat(50);
+    let project = Project::new()
+        .file("x.toml", text)
+        .file("t.csv", &table)
+        .file("reports/keep", "");
+    // Files younger than two seconds may still change within the resolution of their time.
+    std::thread::sleep(std::time::Duration::from_millis(2200));
+    let ended = project.run(&["plan", "x.toml"]);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let kept = std::fs::read_to_string(project.path("reports/.store/fingerprints.json"));
+    assert!(kept.expect("the file").contains("t.csv"));
+}
+
+#[test]
+fn explaining_a_cell_says_what_runs_and_why() {
+    let project = Project::new().file("x.toml", HEAD);
+    let text = project.run(&["plan", "x.toml", "--explain"]).stdout;
+    assert!(text.contains("  seed 42 block 0: run (new)\n"), "{text}");
+    assert!(
+        text.contains("estimated from FLOPs at an assumed 20 GFLOP/s per core"),
+        "{text}"
+    );
+}
+
+#[test]
 #[ignore = "a million cells take seconds in a debug build; run with `--release --ignored`"]
 fn a_million_cells_plan_in_seconds() {
-    let start = std::time::Instant::now();
-    let plan = plan(include_str!("../manifests/million.toml"));
-    assert_eq!(plan.len(), 1_000_000);
-    let mut digest = blake3::Hasher::new();
-    let mut count = 0_usize;
-    for cell in plan.cells() {
-        digest.update(cell.cell_hash.as_bytes());
-        count += 1;
+    let numbers = |last: usize| format!("{:?}", (1..=last).collect::<Vec<_>>());
+    let (hundred, thousand) = (numbers(100), numbers(1000));
+    let head = format!("{HEAD}samples = 100000\n[matrix]\n");
+    let one_section =
+        format!("{head}batch-size = {hundred}\nepochs = {hundred}\naccumulate = {hundred}\n");
+    let one_model =
+        format!("{head}\"models.mlp.hidden\" = {thousand}\n\"models.mlp.depth\" = {thousand}\n");
+    for text in [
+        include_str!("../manifests/million.toml"),
+        &one_section,
+        &one_model,
+    ] {
+        let start = std::time::Instant::now();
+        let plan = plan(text);
+        assert_eq!(plan.len(), 1_000_000);
+        let mut digest = blake3::Hasher::new();
+        for cell in plan.cells() {
+            digest.update(cell.cell_hash.as_bytes());
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{seconds:.2} s, digest {}", digest.finalize());
+        assert!(cfg!(debug_assertions) || seconds < 5.0, "{seconds} s");
     }
-    assert_eq!(count, 1_000_000);
-    let seconds = start.elapsed().as_secs_f64();
-    println!("{seconds:.2} s, digest {}", digest.finalize());
-    assert!(cfg!(debug_assertions) || seconds < 5.0, "{seconds} s");
 }

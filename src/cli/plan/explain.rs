@@ -4,8 +4,11 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::cli::{Outcome, exit_code};
+use crate::base::units::human_seconds;
+use crate::cli::run_plan::{Outlook, flops_text};
+use crate::cli::{Outcome, Problem, exit_code};
 use crate::diag::{Failure, did_you_mean};
+use crate::execute::{Basis, Expected};
 use crate::plan::{Plan, PlannedCell};
 
 use super::summary::status;
@@ -30,6 +33,7 @@ pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
         }
     }
     describe(&cell, out)?;
+    runs(plan, &cell, out)?;
     out.flush()?;
     Ok(exit_code::GOOD)
 }
@@ -108,6 +112,29 @@ fn describe(cell: &PlannedCell, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Every run of the cell: whether it is kept, or runs and why, and how long it may take.
+fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Problem> {
+    let outlook = Outlook::of(plan)?;
+    let lines = outlook.runs_of(cell);
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "runs")?;
+    for line in lines {
+        writeln!(out, "  {line}")?;
+    }
+    if let Some(expected) = super::expected(&outlook.estimator(), cell) {
+        let seconds = human_seconds(expected.seconds);
+        let basis = match expected.basis {
+            Basis::SameCell => "earlier runs of the cell".to_owned(),
+            Basis::SameWork => "earlier runs of the same work".to_owned(),
+            Basis::Flops => flops_text(),
+        };
+        writeln!(out, "  estimated from {basis}: {seconds} a run")?;
+    }
+    Ok(())
+}
+
 /// The resolved sections in the order of a manifest.
 fn sections(cell: &PlannedCell) -> Vec<(String, Value)> {
     let spec = &cell.spec;
@@ -154,7 +181,7 @@ fn lines(out: &mut impl Write, path: &str, value: &Value) -> std::io::Result<()>
 }
 
 /// A cell as one line of JSON.
-pub(super) fn cell_json(cell: &PlannedCell) -> Value {
+pub(super) fn cell_json(cell: &PlannedCell, expected: Option<Expected>) -> Value {
     let (status, reason) = status(&cell.feasibility);
     let parts: serde_json::Map<String, Value> = cell
         .hash_parts
@@ -164,6 +191,9 @@ pub(super) fn cell_json(cell: &PlannedCell) -> Value {
     json!({
         "key": cell.spec.key, "axes": cell.axes, "status": status, "reason": reason, "cell_hash": cell.cell_hash,
         "hash_parts": parts, "task_signature": cell.task_signature, "work_signature": cell.work_signature,
+        "flops_per_sample": cell.flops_per_sample,
+        "run_estimate_s": expected.map(|expected| expected.seconds),
+        "estimated_from": expected.map(|expected| super::basis_text(expected.basis)),
         "spec": cell.spec,
     })
 }

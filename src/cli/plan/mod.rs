@@ -10,11 +10,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::base::units::human_seconds;
 use crate::diag::Failure;
+use crate::execute::{Basis, Estimator, Expected};
 use crate::manifest;
-use crate::plan::{Only, Plan, PlanOptions, PlannedCell, World};
+use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
 
-use super::run_plan::resume_text;
+use super::fingerprints::Fingerprints;
+use super::run_plan::Outlook;
 use super::{Outcome, Problem, exit_code};
 use summary::Summary;
 
@@ -63,13 +66,14 @@ enum Format {
 
 /// Plans a manifest and prints the plan.
 pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
+    let known = Fingerprints::beside(&arguments.manifest);
     let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
     let only = arguments.only.as_deref().map(Only::parse).transpose()?;
     let options = PlanOptions {
         only,
         ..PlanOptions::default()
     };
-    let plan = Plan::new(&manifest, &World::here(), options)?;
+    let plan = Plan::new(&manifest, &known.world(), options)?;
     eprint!(
         "{}",
         plan.warnings.render_each(Failure::is_stderr_coloured())
@@ -83,6 +87,7 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
         (None, false, Format::Json) => json(&plan, &mut out)?,
     };
     out.flush()?;
+    known.keep();
     Ok(summary.exit_code())
 }
 
@@ -110,23 +115,35 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         writeln!(out, "{question}")?;
     }
     let left_out = summary.cells() - first.len() - last.len();
-    write!(
-        out,
-        "\n{}",
-        table::table(plan, &first, last.make_contiguous(), left_out, None)
-    )?;
-    writeln!(out, "\n{summary}")?;
-    resume(plan, out)?;
+    let outlook = Outlook::of(plan)?;
+    let estimator = outlook.estimator();
+    let estimate = |cell: &PlannedCell| {
+        expected(&estimator, cell).map(|expected| human_seconds(expected.seconds))
+    };
+    let last = last.make_contiguous();
+    let shown = table::table(plan, &first, last, left_out, Some(&estimate));
+    write!(out, "\n{shown}\n{summary}\n")?;
+    // What is done and what would run, while that fits into memory.
+    if plan.len() <= RESUMED {
+        let cells: Vec<PlannedCell> = plan.cells().collect();
+        write!(out, "{}", outlook.text(plan, &cells))?;
+    }
     Ok(summary)
 }
 
-/// What is done and what would run, while that fits into memory.
-fn resume(plan: &Plan, out: &mut impl Write) -> Result<(), Problem> {
-    if plan.len() <= RESUMED {
-        let cells: Vec<PlannedCell> = plan.cells().collect();
-        write!(out, "{}", resume_text(plan, &cells)?)?;
+/// The expected time of one run of a cell that can run.
+fn expected(estimator: &Estimator<'_>, cell: &PlannedCell) -> Option<Expected> {
+    (cell.feasibility == Feasibility::Runs)
+        .then(|| estimator.run(cell))
+        .flatten()
+}
+
+fn basis_text(basis: Basis) -> &'static str {
+    match basis {
+        Basis::SameCell => "same cell",
+        Basis::SameWork => "same work",
+        Basis::Flops => "flops",
     }
-    Ok(())
 }
 
 fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
@@ -137,8 +154,21 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         .map(|axis| axis.name.replace(['-', '.'], "_"));
     let header: Vec<String> = std::iter::once("key".to_owned())
         .chain(names)
-        .chain(["status", "reason", "seeds", "repeats", "cell_hash"].map(str::to_owned))
+        .chain(
+            [
+                "status",
+                "reason",
+                "seeds",
+                "repeats",
+                "cell_hash",
+                "run_estimate_s",
+                "estimated_from",
+            ]
+            .map(str::to_owned),
+        )
         .collect();
+    let outlook = Outlook::of(plan)?;
+    let estimator = outlook.estimator();
     record(out, header.iter().map(String::as_str))?;
     for cell in chosen(plan) {
         summary.add(&cell);
@@ -146,7 +176,12 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         let measure = &cell.spec.measure;
         let (seeds, repeats) = (measure.seeds.len().to_string(), measure.repeats.to_string());
         let axes = cell.axes.iter().map(String::as_str);
-        let rest = [status, reason, &seeds, &repeats, &cell.cell_hash];
+        let expected = expected(&estimator, &cell);
+        let seconds = expected.map(|expected| format!("{:.3e}", expected.seconds));
+        let basis = expected.map_or("", |expected| basis_text(expected.basis));
+        let seconds = seconds.unwrap_or_default();
+        let hash = cell.cell_hash.as_str();
+        let rest = [status, reason, &seeds, &repeats, hash, &seconds, basis];
         record(
             out,
             std::iter::once(cell.spec.key.as_str())
@@ -183,10 +218,13 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         "{},\"cells\":[",
         text.strip_suffix('}').unwrap_or(&text)
     )?;
+    let outlook = Outlook::of(plan)?;
+    let estimator = outlook.estimator();
     for (index, cell) in chosen(plan).enumerate() {
         summary.add(&cell);
+        let expected = expected(&estimator, &cell);
         let comma = if index == 0 { "" } else { "," };
-        write!(out, "{comma}\n{}", explain::cell_json(&cell))?;
+        write!(out, "{comma}\n{}", explain::cell_json(&cell, expected))?;
     }
     writeln!(out, "\n]}}")?;
     Ok(summary)

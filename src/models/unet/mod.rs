@@ -6,6 +6,7 @@
 mod attention_block;
 mod block;
 mod embedding;
+mod flops;
 mod level;
 mod spec;
 

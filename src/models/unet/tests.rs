@@ -170,6 +170,15 @@ fn forward_work_at_paper_size_is_twice_its_multiply_adds() {
     for base in [64, 32] {
         let ratio = forward_flop(base) / (2.0 * multiply_adds(base));
         assert!((ratio - 1.0).abs() < 0.02, "{base} channels: {ratio}");
+        let spec = DdpmUnetSpec {
+            base_channels: base,
+            ..DdpmUnetSpec::default()
+        };
+        let ratio = forward_flop(base) / spec.forward_flops(40, 40, 3);
+        assert!(
+            (ratio - 1.0).abs() < 0.05,
+            "{base} channels by formula: {ratio}"
+        );
     }
 }
 

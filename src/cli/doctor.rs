@@ -1,0 +1,141 @@
+//! `fieldtrial doctor`: what this machine and build are, and whether times measured here can be trusted.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::hint::black_box;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::base::statistics::mean;
+use crate::base::text::count;
+use crate::device::DeviceKind;
+use crate::plan::{World, results_root};
+use crate::results::environment;
+use crate::results::store::Store;
+
+use super::{Outcome, exit_code};
+
+/// Timed loops.
+const LOOPS: usize = 100;
+
+/// Turns of one loop: about a millisecond.
+const TURNS: u64 = 1_000_000;
+
+/// Coefficient of variation from which small differences of times drown.
+const NOISY: f64 = 0.05;
+
+/// Show what this machine and build are, and whether times measured here can be trusted
+///
+/// Ends with 1 where something stands in the way of runs; noise is a warning only.
+///
+/// Example: `fieldtrial doctor`
+#[derive(Debug, Args)]
+pub(super) struct DoctorArguments {}
+
+pub(super) fn doctor(_: &DoctorArguments) -> Outcome {
+    let mut text = machine();
+    let (devices, has_cpu) = devices();
+    let (stores, are_sound) = stores(&results_root(Path::new("manifest.toml")));
+    text.push_str(&devices);
+    text.push_str(&noise());
+    text.push_str(&stores);
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(if has_cpu && are_sound {
+        exit_code::GOOD
+    } else {
+        exit_code::FAILED
+    })
+}
+
+/// The fields that every result names, and the threads that a run would get.
+fn machine() -> String {
+    let environment = environment::collect(Path::new("."), &[]);
+    let mut fields = environment.must_match;
+    // Devices are opened below; this list is empty here.
+    fields.remove("devices");
+    fields.extend(environment.warn);
+    fields.extend(environment.info);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    fields.insert("threads_of_a_run".to_owned(), threads.to_string());
+    fields
+        .into_iter()
+        .map(|(name, value)| line(&name.replace('_', " "), &value))
+        .collect()
+}
+
+fn devices() -> (String, bool) {
+    let world = World::here();
+    let state = |device| match world.presence(device) {
+        Ok(()) => "here".to_owned(),
+        Err(reason) => format!("not here: {reason}"),
+    };
+    let devices = [DeviceKind::Cpu, DeviceKind::Cuda(0)];
+    let lines = devices.map(|device| line(&format!("device {device}"), &state(device)));
+    (lines.concat(), world.presence(DeviceKind::Cpu).is_ok())
+}
+
+/// How much equal loops differ.
+fn noise() -> String {
+    let times: Vec<f64> = (0..LOOPS).map(|_| timed_loop_s()).collect();
+    let middle = mean(&times).unwrap_or(f64::NAN);
+    let squares: f64 = times.iter().map(|time| (time - middle).powi(2)).sum();
+    let variation = (squares / (LOOPS - 1) as f64).sqrt() / middle;
+    let verdict = if variation > NOISY {
+        "noisy: repeat more, or stop what else runs"
+    } else {
+        "quiet"
+    };
+    let text = format!(
+        "{:.1} % coefficient of variation, {LOOPS} loops of {:.2} ms: {verdict}",
+        100.0 * variation,
+        1e3 * middle
+    );
+    line("timing noise", &text)
+}
+
+fn timed_loop_s() -> f64 {
+    let start = Instant::now();
+    // A chain of dependent steps: no compiler can shorten it.
+    black_box((0..TURNS).fold(1_u64, |state, turn| black_box(state.wrapping_mul(turn | 1))));
+    start.elapsed().as_secs_f64()
+}
+
+/// Every results folder with a store below `root`, and whether all can be read.
+fn stores(root: &Path) -> (String, bool) {
+    let mut text = String::new();
+    let mut are_sound = true;
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let mut folders: Vec<_> = entries.map(|entry| entry.path()).collect();
+    folders.retain(|folder| folder.join(".store").is_dir());
+    folders.sort();
+    for folder in &folders {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let mut state = String::new();
+        let _ = match Store::read(folder) {
+            Ok(store) => {
+                are_sound &= store.damaged().is_empty();
+                let damaged = match store.damaged().len() {
+                    0 => String::new(),
+                    n => format!(", {} damaged", count(n, "file")),
+                };
+                write!(state, "{}{damaged}", count(store.runs().count(), "run"))
+            }
+            Err(error) => {
+                are_sound = false;
+                write!(state, "{error}")
+            }
+        };
+        text.push_str(&line(&format!("store {name}"), &state));
+    }
+    if folders.is_empty() {
+        text = line("stores", "none yet");
+    }
+    (text, are_sound)
+}
+
+fn line(name: &str, value: &str) -> String {
+    format!("{name:<18} {value}\n")
+}

@@ -1,0 +1,52 @@
+//! [`Fingerprints`]: digests of data files, kept between commands, so that planning reads a folder once.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::datasets::FingerprintCache;
+use crate::plan::{World, results_root};
+
+/// The digests in `reports/.store/fingerprints.json`, shared by all experiments beside each other.
+pub(super) struct Fingerprints {
+    path: PathBuf,
+    cache: Arc<Mutex<FingerprintCache>>,
+}
+
+impl Fingerprints {
+    /// Those of the manifest's results root; none where the file is not there or cannot be read.
+    pub(super) fn beside(manifest: &Path) -> Self {
+        let path = results_root(manifest).join(".store/fingerprints.json");
+        let text = fs::read(&path).unwrap_or_default();
+        let cache: FingerprintCache = serde_json::from_slice(&text).unwrap_or_default();
+        Self {
+            path,
+            cache: Arc::new(Mutex::new(cache)),
+        }
+    }
+
+    /// This machine and build, which remember them.
+    pub(super) fn world(&self) -> World {
+        World::remembering(Arc::clone(&self.cache))
+    }
+
+    /// Writes them where there are new ones and a results root. It is a memory only: failing costs time, not truth.
+    pub(super) fn keep(&self) {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = self.path.parent();
+        let has_root = folder.and_then(Path::parent).is_some_and(Path::is_dir);
+        if cache.is_changed() && has_root {
+            let _ = folder.map(|folder| self.write(folder, &cache));
+        }
+    }
+
+    /// Renamed into place: another command sees all of it or nothing.
+    fn write(&self, folder: &Path, cache: &FingerprintCache) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(&serde_json::to_vec(cache)?)?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
