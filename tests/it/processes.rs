@@ -74,11 +74,7 @@ pub(crate) fn assert_nothing_temporary(folder: &Path) {
         let name = entry.file_name();
         let is_temporary = |start: &&str| name.to_string_lossy().starts_with(*start);
         let starts = [".tmp", ".writing-", ".fieldtrial-generating-"];
-        assert!(
-            !starts.iter().any(|start| is_temporary(start)),
-            "{}",
-            path.display()
-        );
+        assert!(!starts.iter().any(is_temporary), "{}", path.display());
         if path.is_dir() {
             assert_nothing_temporary(&path);
         }
