@@ -49,6 +49,7 @@ pub struct Recorder<'a> {
     previous: Option<ResultSet>,
     last_write: Instant,
     is_behind: bool,
+    has_measured: bool,
 }
 
 impl<'a> Recorder<'a> {
@@ -72,6 +73,7 @@ impl<'a> Recorder<'a> {
             previous,
             last_write: Instant::now(),
             is_behind: false,
+            has_measured: false,
         }
     }
 
@@ -118,6 +120,7 @@ impl<'a> Recorder<'a> {
             here: self.here,
             header: &self.header,
             previous: self.previous.as_ref(),
+            has_measured: self.has_measured,
         }
     }
 
@@ -143,6 +146,7 @@ impl<'a> Recorder<'a> {
         }
         let parts = build_info::code_parts(arithmetic(&cell.spec));
         self.store.put_code(&keys.code_hash, parts)?;
+        self.has_measured = true;
         let environment = self.environment.clone();
         self.store
             .put_environment(&env_id(&self.environment), environment)?;

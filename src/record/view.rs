@@ -28,6 +28,8 @@ pub struct View<'a> {
     pub header: &'a PlanFile,
     /// What the files say so far.
     pub previous: Option<&'a ResultSet>,
+    /// Whether this invocation measured anything.
+    pub has_measured: bool,
 }
 
 /// The rows of one cell.
@@ -128,10 +130,17 @@ impl View<'_> {
 
     fn add_environments(&self, all: &mut ResultSet) {
         let used: BTreeSet<&String> = all.blocks.iter().map(|block| &block.env_id).collect();
-        let before = self.previous.map(|previous| &previous.environments);
+        let before = |id: &String| self.previous?.environments.get(id);
+        let stored = |id: &String| self.store.environments().get(id);
         for id in used {
-            let found = self.store.environments().get(id);
-            if let Some(environment) = found.or_else(|| before?.get(id)) {
+            // The store keeps the last environment of an id, perhaps of another branch's commit: rows that nobody
+            // measured again keep the commit under which they were measured.
+            let found = if self.has_measured {
+                stored(id).or_else(|| before(id))
+            } else {
+                before(id).or_else(|| stored(id))
+            };
+            if let Some(environment) = found {
                 all.environments.insert(id.clone(), environment.clone());
             }
         }
