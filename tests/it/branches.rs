@@ -233,10 +233,7 @@ fn a_change_on_a_branch_runs_again_what_it_can_have_changed_and_the_way_back_run
     clone.build();
     let said = clone.run();
     assert!(said.contains("0 runs to do, 2 kept"), "{said}");
-    assert_eq!(
-        clone.git(&["status", "--porcelain"]),
-        ""
-    );
+    assert_eq!(clone.git(&["status", "--porcelain"]), "");
 }
 
 /// Added and removed lines of a diff.
