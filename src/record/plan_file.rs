@@ -1,5 +1,7 @@
 //! The cells of `plan.json`: each specification as its difference from the first.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use crate::plan::PlannedCell;
@@ -8,11 +10,15 @@ use crate::results::CellInfo;
 /// A cell for `plan.json`, under which code and numeric class it was measured.
 pub(super) fn cell_info(
     cell: &PlannedCell,
+    manifest_folder: &Path,
     first: &Value,
     is_first: bool,
     measured: Option<(String, String)>,
 ) -> CellInfo {
-    let spec = portable(serde_json::to_value(&cell.spec).unwrap_or_default());
+    let spec = portable(
+        serde_json::to_value(&cell.spec).unwrap_or_default(),
+        manifest_folder,
+    );
     let (code_hash, numeric_class) = measured.unzip();
     CellInfo {
         key: cell.spec.key.clone(),
@@ -30,13 +36,28 @@ pub(super) fn cell_info(
     }
 }
 
-/// A specification as results keep it: the key stands beside it, and folders of this machine are left out.
-pub(super) fn portable(mut spec: Value) -> Value {
+/// A specification as results keep it: the key stands beside it, folders of this machine are left out, and paths are
+/// relative to the manifest, as it wrote them.
+pub(super) fn portable(mut spec: Value, manifest_folder: &Path) -> Value {
     if let Some(sections) = spec.as_object_mut() {
         sections.remove("key");
         sections.remove("checkpoint_folder");
     }
+    make_relative(&mut spec, manifest_folder);
     spec
+}
+
+fn make_relative(value: &mut Value, folder: &Path) {
+    match value {
+        Value::String(text) => {
+            if let Ok(rest) = Path::new(&*text).strip_prefix(folder) {
+                *text = rest.to_string_lossy().replace('\\', "/");
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|v| make_relative(v, folder)),
+        Value::Object(fields) => fields.values_mut().for_each(|v| make_relative(v, folder)),
+        _ => {}
+    }
 }
 
 /// The top-level sections of `spec` that differ from `first`.
@@ -66,6 +87,15 @@ mod tests {
         assert_eq!(
             spec_difference(&first, &other),
             json!({"train": {"batch-size": 16}})
+        );
+    }
+
+    #[test]
+    fn a_path_is_kept_as_the_manifest_wrote_it() {
+        let spec = json!({"key": "k", "dataset": {"path": "/home/x/experiments/../data/a"}});
+        assert_eq!(
+            portable(spec, Path::new("/home/x/experiments")),
+            json!({"dataset": {"path": "../data/a"}})
         );
     }
 }

@@ -50,6 +50,7 @@ pub struct Recorder<'a> {
     last_write: Instant,
     is_behind: bool,
     has_measured: bool,
+    manifest_folder: PathBuf,
 }
 
 impl<'a> Recorder<'a> {
@@ -63,6 +64,10 @@ impl<'a> Recorder<'a> {
         environment: Environment,
         previous: Option<ResultSet>,
     ) -> Self {
+        // `reports/NAME` lies two levels below the folder that the manifest's path is relative to.
+        let root = folder.ancestors().nth(2).unwrap_or(Path::new(""));
+        let manifest = root.join(&header.manifest_path);
+        let manifest_folder = manifest.parent().unwrap_or(root).to_owned();
         Self {
             folder,
             store,
@@ -74,6 +79,7 @@ impl<'a> Recorder<'a> {
             last_write: Instant::now(),
             is_behind: false,
             has_measured: false,
+            manifest_folder,
         }
     }
 
@@ -120,6 +126,7 @@ impl<'a> Recorder<'a> {
             here: self.here,
             header: &self.header,
             previous: self.previous.as_ref(),
+            manifest_folder: &self.manifest_folder,
             has_measured: self.has_measured,
         }
     }

@@ -1,6 +1,7 @@
 //! [`View`]: the results files as a view of the store, of the plan, and of what the files said before.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -28,6 +29,8 @@ pub struct View<'a> {
     pub header: &'a PlanFile,
     /// What the files say so far.
     pub previous: Option<&'a ResultSet>,
+    /// Absolute folder of the manifest: paths below it are kept as the manifest wrote them.
+    pub manifest_folder: &'a Path,
     /// Whether this invocation measured anything.
     pub has_measured: bool,
 }
@@ -53,13 +56,20 @@ impl View<'_> {
             ..ResultSet::default()
         };
         let first = self.cells.first().map(|cell| &cell.spec);
-        let first = portable(serde_json::to_value(first).unwrap_or(Value::Null));
+        let first = portable(
+            serde_json::to_value(first).unwrap_or(Value::Null),
+            self.manifest_folder,
+        );
         let previous = Previous::of(self.previous);
         for (row, cell) in self.cells.iter().enumerate() {
             let rows = self.rows(cell, &previous)?;
-            all.plan
-                .cells
-                .push(cell_info(cell, &first, row == 0, rows.measured));
+            all.plan.cells.push(cell_info(
+                cell,
+                self.manifest_folder,
+                &first,
+                row == 0,
+                rows.measured,
+            ));
             all.runs.extend(rows.runs);
             all.epochs.extend(rows.epochs);
             all.blocks.extend(rows.blocks);
