@@ -22,6 +22,18 @@ impl<D: Kernels> Linear<D> {
         Ok(Self { weight, bias })
     }
 
+    /// A layer whose weight is uniform in `±√(6 / (inputs + outputs))` and whose bias is zero.
+    ///
+    /// # Source
+    /// Glorot & Bengio 2010, §4.2.3; PyTorch `nn.init.xavier_uniform_`.
+    pub fn xavier(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
+        let bound = (6.0 / (inputs + outputs) as f32).sqrt();
+        Ok(Self {
+            weight: init.uniform([outputs, inputs].into(), Layout::Linear, bound)?,
+            bias: init.constant([outputs].into(), 0.0)?,
+        })
+    }
+
     /// `(…, outputs)` from `x: (…, inputs)`.
     pub fn forward(
         &self,
@@ -31,6 +43,31 @@ impl<D: Kernels> Linear<D> {
     ) -> Result<Var<D>, OpError> {
         let bias = self.bias.var();
         ops::linear(pass, x, &self.weight.var(), Some(&bias), activation)
+    }
+
+    /// `residual + x Wᵀ + b`, `(…, outputs)` from `x: (…, inputs)`.
+    pub fn forward_onto(
+        &self,
+        pass: &mut Pass<D>,
+        residual: &Var<D>,
+        x: &Var<D>,
+    ) -> Result<Var<D>, OpError> {
+        ops::linear_residual(pass, residual, x, &self.weight.var(), &self.bias.var())
+    }
+
+    /// `x W`, the weight the other way and no bias: `(…, inputs)` from `x: (…, outputs)`; added to `residual` if given.
+    pub fn transposed(
+        &self,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        residual: Option<&Var<D>>,
+    ) -> Result<Var<D>, OpError> {
+        ops::linear_transposed(pass, x, &self.weight.var(), residual)
+    }
+
+    /// Weight and bias as operations read them.
+    pub fn vars(&self) -> (Var<D>, Var<D>) {
+        (self.weight.var(), self.bias.var())
     }
 }
 

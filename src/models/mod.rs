@@ -2,9 +2,11 @@
 //!
 //! Owns [`ModelSpec`], the list of all kinds. A model is layers and operations; it never asks which device it is on.
 
+mod equilibrium;
 mod mlp;
 mod unet;
 
+pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, Solved, Solver, Source};
 pub use mlp::{Mlp, MlpActivation, MlpSpec};
 pub use unet::{DdpmUnetSpec, Unet};
 
@@ -21,17 +23,20 @@ pub enum ModelSpec {
     Mlp(MlpSpec),
     /// Class-conditional U-Net that estimates noise (DDPM).
     DdpmUnet(DdpmUnetSpec),
+    /// Classifier at the fixed point of a weight-tied block.
+    Equilibrium(EquilibriumSpec),
 }
 
 impl ModelSpec {
     /// Every kind, in the order in which `fieldtrial list models` shows them.
-    pub const KINDS: [&'static str; 2] = ["mlp", "ddpm-unet"];
+    pub const KINDS: [&'static str; 3] = ["mlp", "ddpm-unet", "equilibrium"];
 
     /// The kind as a manifest writes it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mlp(_) => "mlp",
             Self::DdpmUnet(_) => "ddpm-unet",
+            Self::Equilibrium(_) => "equilibrium",
         }
     }
 
@@ -40,6 +45,7 @@ impl ModelSpec {
         match self {
             Self::Mlp(spec) => spec.check(),
             Self::DdpmUnet(spec) => spec.check(),
+            Self::Equilibrium(spec) => spec.check(),
         }
     }
 
@@ -61,6 +67,10 @@ impl ModelSpec {
                     channels,
                 },
             ) => Some(spec.forward_flops(height, width, channels)),
+            (Self::Equilibrium(spec), features) => match target {
+                Target::Class { classes } => Some(spec.forward_flops(features.len(), classes)),
+                Target::Values { .. } => None,
+            },
             (Self::DdpmUnet(_), Features::Vector { .. }) => None,
         }
     }

@@ -13,9 +13,11 @@
 mod activation;
 mod add;
 mod attention;
+mod blend;
 pub mod chunks;
 mod concat;
 mod conv2d;
+mod cross_attention;
 mod cross_entropy;
 mod dropout;
 mod embedding;
@@ -26,6 +28,7 @@ mod layout;
 mod linear;
 pub mod math;
 mod mse;
+mod nudge;
 pub mod parallel;
 mod parameter;
 mod pass;
@@ -41,18 +44,23 @@ mod var;
 mod work;
 
 pub use activation::Activation;
-pub use add::{AddKernel, add, add_silu};
+pub use add::{AddKernel, add, add_silu, add_tanh};
 pub use attention::{AttentionKernel, AttentionSize, attention};
+pub use blend::{BlendKernel, blend, distance};
 pub use concat::{ConcatKernel, concat};
 pub use conv2d::{Conv2dKernel, Conv2dOptions, Conv2dSize, conv2d};
+pub use cross_attention::{
+    AttentionKind, CrossAttentionKernel, CrossAttentionSize, LINEAR_EPS, cross_attention,
+};
 pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
 pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
 pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
-pub use linear::{LinearKernel, LinearSize, linear};
+pub use linear::{LinearKernel, LinearSize, linear, linear_residual, linear_transposed};
 pub use mse::{MseKernel, mse};
+pub use nudge::nudge;
 pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
 pub use shape::Shape;
@@ -117,8 +125,10 @@ pub trait Kernels:
     Backend
     + AddKernel
     + AttentionKernel
+    + BlendKernel
     + ConcatKernel
     + Conv2dKernel
+    + CrossAttentionKernel
     + CrossEntropyKernel
     + DropoutKernel
     + EmbeddingKernel

@@ -97,6 +97,11 @@ impl<D: Backend> Pass<D> {
         values.map(|(_, len)| (len * size_of::<f32>()) as u64).sum()
     }
 
+    /// Counts the work of an operation whose result needs no gradient, whatever its inputs do.
+    pub(super) fn count(&mut self, work: Work) {
+        self.work += work;
+    }
+
     /// Ends an operation: counts its `work`, wraps `data` as its result and, when recording and `inputs` need it,
     /// puts `backward` on the tape.
     ///

@@ -1,9 +1,9 @@
-//! Sums: `a + b`, and `silu(a + b)`, the end of a residual block, as one operation.
+//! Sums: `a + b`, and `silu(a + b)` or `tanh(a + b)`, the end of a residual block, as one operation.
 //!
 //! # Work
-//! 1 per value forward, 2 backward (one per input); with SiLU 5 and 10.
+//! 1 per value forward, 2 backward (one per input); with SiLU 5 and 10, with tanh 6 and 10.
 //! # Source
-//! PyTorch `a + b`, `torch.nn.functional.silu(a + b)`; without broadcasting.
+//! PyTorch `a + b`, `torch.nn.functional.silu(a + b)`, `torch.tanh(a + b)`; without broadcasting.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -45,6 +45,14 @@ pub fn add<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var
 /// [`OpError::Shape`] when they differ.
 pub fn add_silu<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>, OpError> {
     activated_sum(pass, a, b, Activation::Silu)
+}
+
+/// `tanh(a + b)`, elementwise, for equal shapes.
+///
+/// # Errors
+/// [`OpError::Shape`] when they differ.
+pub fn add_tanh<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>, OpError> {
+    activated_sum(pass, a, b, Activation::Tanh)
 }
 
 fn activated_sum<D: Kernels>(
@@ -119,12 +127,21 @@ mod tests {
         });
         testing::assert_close(&y, &[1.0, 1.0, -0.5], 0.0);
         testing::assert_close(&grads[1], &[1.0, -1.0, 2.0], 0.0);
+        // torch.tanh(a + b).backward(torch.tensor([1., -1., 2.]))
+        let (y, grads) = testing::backward(&leaves, &[1.0, -1.0, 2.0], |pass, v| {
+            add_tanh(pass, &v[0], &v[1])
+        });
+        testing::assert_close(&y, &[0.761_594_2, 0.761_594_2, -0.462_117_17], 1e-6);
+        testing::assert_close(&grads[0], &[0.419_974_3, -0.419_974_3, 1.572_895_4], 1e-6);
     }
 
     #[test]
     fn gradients_are_those_of_finite_differences() {
         testing::check_gradients(&[[3, 17].into(), [3, 17].into()], |pass, v| {
             add_silu(pass, &v[0], &v[1])
+        });
+        testing::check_gradients(&[[3, 17].into(), [3, 17].into()], |pass, v| {
+            add_tanh(pass, &v[0], &v[1])
         });
         testing::check_gradients(&[[5].into(), [5].into()], |pass, v| add(pass, &v[0], &v[1]));
     }

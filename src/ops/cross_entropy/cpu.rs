@@ -1,12 +1,16 @@
-//! Softmax cross-entropy on the CPU, row by row.
+//! Softmax cross-entropy on the CPU: exponentials of whole chunks of rows at once, since rows are short.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
 
 use dfdx::tensor::Cpu;
 
 use super::CrossEntropyKernel;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
-use crate::ops::chunks::{for_rows, map_chunks};
-use crate::ops::parallel::CHUNK;
+use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
+use crate::ops::simd::simd;
+use crate::ops::{OpError, math};
 
 impl CrossEntropyKernel for Cpu {
     fn cross_entropy(
@@ -15,26 +19,30 @@ impl CrossEntropyKernel for Cpu {
         classes: usize,
         labels: &[usize],
     ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
-        let mut probabilities = self.zeros_buffer(logits.len())?;
+        let mut probabilities = vec![0.0; logits.len()];
         for_rows(&mut probabilities, classes, |first, chunk| {
-            let rows = chunk
-                .chunks_exact_mut(classes)
-                .zip(logits[first * classes..].chunks_exact(classes));
-            rows.for_each(|(probabilities, logits)| softmax(probabilities, logits));
+            let logits = &logits[first * classes..][..chunk.len()];
+            simd(
+                #[inline(always)]
+                || exponentials(chunk, logits, classes),
+            );
         });
-        let losses = map_chunks(
-            labels.len(),
-            (CHUNK / classes).max(1),
-            logits.len(),
-            |range| {
-                let row = |index: usize| &logits[index * classes..(index + 1) * classes];
-                range
-                    .map(|index| f64::from(loss(row(index), labels[index])))
-                    .sum::<f64>()
-            },
-        );
+        // `log Σ exp(x) - x[label]`, before the exponentials are divided by their sum.
+        let rows = rows_per_chunk(classes);
+        let losses = map_chunks(labels.len(), rows, logits.len(), |range| {
+            let loss = |row: usize| {
+                let own = row * classes..(row + 1) * classes;
+                let sum: f32 = probabilities[own.clone()].iter().sum();
+                let logits = &logits[own];
+                f64::from(sum.ln() + highest(logits) - logits[labels[row]])
+            };
+            range.map(loss).sum::<f64>()
+        });
+        for_rows(&mut probabilities, classes, |_, chunk| {
+            chunk.chunks_exact_mut(classes).for_each(normalise);
+        });
         let mean = losses.iter().sum::<f64>() / labels.len() as f64;
-        Ok((self.upload(vec![mean as f32])?, probabilities))
+        Ok((self.upload(vec![mean as f32])?, self.upload(probabilities)?))
     }
 
     fn cross_entropy_backward(
@@ -47,36 +55,46 @@ impl CrossEntropyKernel for Cpu {
     ) -> Result<(), OpError> {
         let scale = dy[0] / labels.len() as f32;
         for_rows(dlogits, classes, |first, chunk| {
-            for (offset, dlogits) in chunk.chunks_exact_mut(classes).enumerate() {
-                let row = first + offset;
-                for (class, dlogit) in dlogits.iter_mut().enumerate() {
-                    let wanted = if class == labels[row] { 1.0 } else { 0.0 };
-                    *dlogit += scale * (probabilities[row * classes + class] - wanted);
+            let probabilities = &probabilities[first * classes..];
+            let rows = chunk
+                .chunks_exact_mut(classes)
+                .zip(probabilities.chunks_exact(classes));
+            for ((dlogits, probabilities), label) in rows.zip(&labels[first..]) {
+                let own = dlogits[*label] + scale * (probabilities[*label] - 1.0);
+                for (dlogit, probability) in dlogits.iter_mut().zip(probabilities) {
+                    *dlogit += scale * probability;
                 }
+                dlogits[*label] = own;
             }
         });
         Ok(())
     }
 }
 
+/// `exp(x - max x)` of every row.
+#[inline(always)]
+fn exponentials(y: &mut [f32], logits: &[f32], classes: usize) {
+    for (y, logits) in y
+        .chunks_exact_mut(classes)
+        .zip(logits.chunks_exact(classes))
+    {
+        let highest = highest(logits);
+        for (y, logit) in y.iter_mut().zip(logits) {
+            *y = logit - highest;
+        }
+    }
+    for y in y {
+        *y = math::exp(*y);
+    }
+}
+
+/// The largest logit; NaN is passed over, the exponentials show it.
+#[inline(always)]
 fn highest(row: &[f32]) -> f32 {
     row.iter().copied().fold(f32::NEG_INFINITY, f32::max)
 }
 
-fn softmax(probabilities: &mut [f32], logits: &[f32]) {
-    let highest = highest(logits);
-    for (probability, logit) in probabilities.iter_mut().zip(logits) {
-        *probability = (logit - highest).exp();
-    }
-    let sum: f32 = probabilities.iter().sum();
-    for probability in probabilities {
-        *probability /= sum;
-    }
-}
-
-/// `log Σ exp(logits) - logits[label]`; NaN stays NaN, so that a diverged run is seen.
-fn loss(logits: &[f32], label: usize) -> f32 {
-    let highest = highest(logits);
-    let sum: f32 = logits.iter().map(|logit| (logit - highest).exp()).sum();
-    sum.ln() + highest - logits[label]
+fn normalise(row: &mut [f32]) {
+    let sum: f32 = row.iter().sum();
+    row.iter_mut().for_each(|value| *value /= sum);
 }

@@ -63,6 +63,26 @@ impl LinearKernel for Cpu {
         Ok((self.upload(y)?, Some(self.upload(before)?)))
     }
 
+    fn linear_onto(
+        &self,
+        residual: &Buffer<Self>,
+        x: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        bias: &Buffer<Self>,
+        size: LinearSize,
+    ) -> Result<Buffer<Self>, OpError> {
+        let mut y = residual.to_vec();
+        let x = Matrix::new(x, size.rows, size.inputs);
+        let weight = Matrix::new(weight, size.inputs, size.outputs);
+        rows_product(&mut y, Into::Add, x, weight, |_, values| {
+            simd(
+                #[inline(always)]
+                || add_bias(values, bias),
+            );
+        });
+        Ok(self.upload(y)?)
+    }
+
     fn activation_backward(
         &self,
         before: &Buffer<Self>,

@@ -1,4 +1,5 @@
-//! Linear layer with fused activation: `y = act(x · W + b)`; also the 1×1 convolution.
+//! Linear layer with fused activation: `y = act(x · W + b)`; also the 1×1 convolution. [`linear_residual`] ends a
+//! residual branch, [`linear_transposed`] goes through a weight the other way.
 //!
 //! # Shapes
 //! `x: (rows…, F_in)`, `weight: (F_in, F_out)` ([`super::Layout::Linear`]), `bias: (F_out)`, result `(rows…, F_out)`.
@@ -11,6 +12,11 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod residual;
+mod transposed;
+
+pub use residual::linear_residual;
+pub use transposed::linear_transposed;
 
 use super::{Activation, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
@@ -39,6 +45,18 @@ pub trait LinearKernel: Backend {
         _keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
         Err(OpError::unsupported::<Self>("linear"))
+    }
+
+    /// `residual + x · W + b`.
+    fn linear_onto(
+        &self,
+        _residual: &Buffer<Self>,
+        _x: &Buffer<Self>,
+        _weight: &Buffer<Self>,
+        _bias: &Buffer<Self>,
+        _size: LinearSize,
+    ) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("linear_residual"))
     }
 
     /// The gradient before the activation: `grad_output · act'(before)`.

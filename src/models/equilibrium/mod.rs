@@ -1,0 +1,168 @@
+//! The equilibrium model: one weight-tied block, iterated to a fixed point between an embedding and a classifier.
+//!
+//! [`EquilibriumSpec`] describes and builds it, [`Equilibrium`] is the model, [`Solver`] the damped iteration; the two
+//! blocks are in files of their own. States are `(B, T, d)` with T = 1: a sample is one vector.
+
+mod asymmetric;
+mod solver;
+mod spec;
+mod symmetric;
+#[cfg(test)]
+mod tests;
+
+pub use solver::{Solved, Solver};
+pub use spec::{EquilibriumAttention, EquilibriumSpec};
+
+use self::asymmetric::Asymmetric;
+use self::symmetric::Symmetric;
+use crate::device::Backend;
+use crate::layers::{Init, Linear};
+use crate::ops::{
+    self, Activation, AttentionKind, Kernels, Module, OpError, Parameter, Pass, Path, Var,
+};
+
+/// An equilibrium model; see [`EquilibriumSpec`].
+///
+/// # Source
+/// Founding report 002; names as in its PyTorch model: `embedding`, `block.…`, `head`.
+#[derive(Debug)]
+pub struct Equilibrium<D: Backend> {
+    embedding: Linear<D>,
+    block: Block<D>,
+    head: Linear<D>,
+    solver: Solver,
+    hidden: usize,
+}
+
+/// The weight-tied block `f(h, x)`.
+#[derive(Debug)]
+enum Block<D: Backend> {
+    Asymmetric(Asymmetric<D>),
+    Symmetric(Symmetric<D>),
+}
+
+/// What the block reads of an embedded input: its keys and values, which no iteration changes.
+#[derive(Debug)]
+pub struct Source<D: Backend> {
+    keys: Var<D>,
+    values: Var<D>,
+}
+
+impl EquilibriumSpec {
+    /// The model with initial values from `init`: embedding and head Xavier-uniform, the block as its layers are.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] with what [`EquilibriumSpec::check`] finds.
+    pub fn build<D: Kernels>(
+        &self,
+        init: &mut Init<'_, D>,
+        inputs: usize,
+        classes: usize,
+    ) -> Result<Equilibrium<D>, OpError> {
+        let mistakes = self.check();
+        if !mistakes.is_empty() {
+            return Err(OpError::shape("equilibrium", mistakes.join("; ")));
+        }
+        let (d, heads) = (self.hidden, self.heads());
+        let embedding = Linear::xavier(init, inputs, d)?;
+        let block = if self.symmetric {
+            Block::Symmetric(Symmetric::new(init, d, heads)?)
+        } else {
+            let kind = AttentionKind::from(self.attention);
+            Block::Asymmetric(Asymmetric::new(init, d, heads, kind)?)
+        };
+        Ok(Equilibrium {
+            embedding,
+            block,
+            head: Linear::xavier(init, d, classes)?,
+            solver: self.solver(),
+            hidden: d,
+        })
+    }
+}
+
+impl<D: Kernels> Equilibrium<D> {
+    /// Logits `(B, classes)` of `x: (B, inputs)` at the equilibrium that the solver finds from zeros.
+    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+        let source = self.embed(pass, x)?;
+        let start = self.rest(pass.device(), x.shape().rows())?;
+        let solved = self.relax(pass, &source, &start)?;
+        self.classify(pass, &solved.state)
+    }
+
+    /// What the block reads of `x: (B, inputs)`.
+    pub fn embed(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>, OpError> {
+        let x = self.embedding.forward(pass, x, Activation::Identity)?;
+        let x = x.reshape([x.shape().rows(), 1, self.hidden])?; // (B, 1, d)
+        match &self.block {
+            Block::Asymmetric(block) => block.read(pass, &x),
+            Block::Symmetric(block) => block.read(pass, &x),
+        }
+    }
+
+    /// The state of all zeros, `(B, 1, d)`, for `samples` samples.
+    pub fn rest(&self, device: &D, samples: usize) -> Result<Var<D>, OpError> {
+        let zeros = device.zeros_buffer(samples * self.hidden)?;
+        Var::from_buffer(device, zeros, [samples, 1, self.hidden].into(), false)
+    }
+
+    /// `f(h, x)`, as `h: (B, 1, d)`.
+    pub fn block(
+        &self,
+        pass: &mut Pass<D>,
+        source: &Source<D>,
+        h: &Var<D>,
+    ) -> Result<Var<D>, OpError> {
+        match &self.block {
+            Block::Asymmetric(block) => block.forward(pass, h, source),
+            Block::Symmetric(block) => block.forward(pass, h, source),
+        }
+    }
+
+    /// The free phase: the damped fixed point of `f(·, x)` from `start`.
+    pub fn relax(
+        &self,
+        pass: &mut Pass<D>,
+        source: &Source<D>,
+        start: &Var<D>,
+    ) -> Result<Solved<D>, OpError> {
+        self.solver
+            .solve(pass, start, |pass, h| self.block(pass, source, h))
+    }
+
+    /// The nudged phase: the damped fixed point of `f(h, x) - β dL/df` from `start`, with L the mean cross-entropy of
+    /// `head(f(h, x))`. Gives no gradient.
+    pub fn relax_nudged(
+        &self,
+        pass: &mut Pass<D>,
+        source: &Source<D>,
+        start: &Var<D>,
+        labels: &[usize],
+        beta: f32,
+    ) -> Result<Solved<D>, OpError> {
+        let (weight, bias) = self.head.vars();
+        let (states, rows) = (start.shape(), [labels.len(), self.hidden]);
+        self.solver.solve(pass, start, |pass, h| {
+            let f = self.block(pass, source, h)?.reshape(rows)?;
+            ops::nudge(pass, &f, (&weight, &bias), labels, beta)?.reshape(states)
+        })
+    }
+
+    /// Logits `(B, classes)` of states `(B, 1, d)`.
+    pub fn classify(&self, pass: &mut Pass<D>, h: &Var<D>) -> Result<Var<D>, OpError> {
+        let rows = h.reshape([h.shape().rows(), self.hidden])?;
+        self.head.forward(pass, &rows, Activation::Identity)
+    }
+}
+
+impl<D: Backend> Module<D> for Equilibrium<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        self.embedding.visit(&path.join("embedding"), visit);
+        let block = path.join("block");
+        match &mut self.block {
+            Block::Asymmetric(own) => own.visit(&block, visit),
+            Block::Symmetric(own) => own.visit(&block, visit),
+        }
+        self.head.visit(&path.join("head"), visit);
+    }
+}

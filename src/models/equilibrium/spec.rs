@@ -1,0 +1,139 @@
+//! [`EquilibriumSpec`]: what a manifest says about the model, and what follows from it without building one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Solver;
+use crate::layers::linear_count;
+use crate::ops::{Activation, AttentionKind};
+
+/// A classifier at the fixed point of one weight-tied attention block, found by damped iteration.
+///
+/// Between an embedding and a linear head, `h ← (1 - gamma) h + gamma f(h, x)` from zeros. Heads: the largest of 8, 4, 2, 1
+/// that divides `hidden`; the feed-forward part has 4 × `hidden` units; a sample is a sequence of one vector.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct EquilibriumSpec {
+    /// Width d of the state.
+    pub hidden: usize,
+    /// Attention of the state to the input.
+    pub attention: EquilibriumAttention,
+    /// Whether the block uses each weight in both directions, without norms; linear attention only.
+    pub symmetric: bool,
+    /// Most iterations of the solver.
+    pub iterations: usize,
+    /// Damping: the share of the block's result in the next state.
+    pub gamma: f64,
+    /// The solver stops when the L2 norm of the change of the state over the batch is below this.
+    pub tolerance: f64,
+    /// Whether training starts the solver at the sample's last equilibrium instead of at zeros.
+    pub warm_start: bool,
+}
+
+/// Attention of the equilibrium model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EquilibriumAttention {
+    /// `φ(q) (φ(k)ᵀ v)` over its sum of weights, `φ = elu + 1`.
+    #[default]
+    Linear,
+    /// `softmax(q kᵀ / √d) v`.
+    Softmax,
+}
+
+impl From<EquilibriumAttention> for AttentionKind {
+    fn from(attention: EquilibriumAttention) -> Self {
+        match attention {
+            EquilibriumAttention::Linear => Self::Linear,
+            EquilibriumAttention::Softmax => Self::Softmax,
+        }
+    }
+}
+
+impl Default for EquilibriumSpec {
+    fn default() -> Self {
+        Self {
+            hidden: 64,
+            attention: EquilibriumAttention::default(),
+            symmetric: false,
+            iterations: 20,
+            gamma: 0.9,
+            tolerance: 1e-4,
+            warm_start: false,
+        }
+    }
+}
+
+impl EquilibriumSpec {
+    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    pub fn check(&self) -> Vec<String> {
+        let rules = [
+            (self.hidden > 0, "`hidden` must be at least 1"),
+            (self.iterations > 0, "`iterations` must be at least 1"),
+            (
+                self.gamma > 0.0 && self.gamma <= 1.0,
+                "`gamma` must be above 0 and at most 1",
+            ),
+            (self.tolerance > 0.0, "`tolerance` must be above 0"),
+            (
+                !self.symmetric || self.attention == EquilibriumAttention::Linear,
+                "`symmetric = true` has linear attention only, not `attention = \"softmax\"`",
+            ),
+        ];
+        let broken = rules.into_iter().filter(|(holds, _)| !holds);
+        broken.map(|(_, mistake)| mistake.to_owned()).collect()
+    }
+
+    /// The solver.
+    pub fn solver(&self) -> Solver {
+        Solver {
+            iterations: self.iterations,
+            gamma: self.gamma as f32,
+            tolerance: self.tolerance,
+        }
+    }
+
+    /// Attention heads: the largest of 8, 4, 2, 1 that divides `hidden`.
+    pub fn heads(&self) -> usize {
+        let divides = |heads: &usize| self.hidden.is_multiple_of(*heads);
+        [8, 4, 2].into_iter().find(divides).unwrap_or(1)
+    }
+
+    /// Number of values of all parameters: `12 d² + 90 d + 10` for 64 inputs and 10 classes, `6 d² + 81 d + 10` if
+    /// symmetric.
+    pub fn parameter_count(&self, inputs: usize, classes: usize) -> usize {
+        let d = self.hidden;
+        let block = if self.symmetric {
+            2 * linear_count(d, d) + linear_count(d, 4 * d)
+        } else {
+            let norms = 3 * 2 * d;
+            4 * linear_count(d, d) + linear_count(d, 4 * d) + linear_count(4 * d, d) + norms
+        };
+        linear_count(inputs, d) + block + linear_count(d, classes)
+    }
+
+    /// Floating-point operations of a forward pass of one sample that takes all iterations, as the operations count
+    /// them.
+    pub fn forward_flops(&self, inputs: usize, classes: usize) -> f64 {
+        let d = self.hidden as f64;
+        let linear = |inputs: f64, outputs: f64| (2.0 * inputs + 1.0) * outputs;
+        let attention = match self.attention {
+            EquilibriumAttention::Linear => 9.0 * d,
+            EquilibriumAttention::Softmax => 4.0 * d + 5.0 * self.heads() as f64,
+        };
+        let activation = |kind: Activation| kind.flop().0 as f64 * 4.0 * d;
+        let (read, block) = if self.symmetric {
+            let back = 2.0 * d * d + d + 8.0 * d * d + 6.0 * d;
+            let inner = linear(d, d) + linear(d, 4.0 * d) + activation(Activation::Tanh);
+            (linear(d, d), inner + attention + back)
+        } else {
+            let norms = 3.0 * 8.0 * d;
+            let outward = linear(d, d) + d + linear(4.0 * d, d) + d;
+            let inner = linear(d, d) + linear(d, 4.0 * d) + activation(Activation::Gelu);
+            (2.0 * linear(d, d), norms + inner + attention + outward)
+        };
+        let damping = 6.0 * d;
+        let ends = linear(inputs as f64, d) + linear(d, classes as f64);
+        ends + read + self.iterations as f64 * (block + damping)
+    }
+}

@@ -1,0 +1,62 @@
+//! The symmetric block: each weight goes in and, transposed, out again; linear attention, no norm.
+
+use super::Source;
+use crate::device::Backend;
+use crate::layers::{Init, Linear};
+use crate::ops::{
+    Activation, AttentionKind, Kernels, Module, OpError, Parameter, Pass, Path, Var, add_tanh,
+    cross_attention,
+};
+
+/// `f = tanh(h + Wqᵀ A(Wq h + bq, K, V = K) + W₁ᵀ tanh(W₁ h + b₁))`, `K = Wk x + bk`, with linear attention A.
+#[derive(Debug)]
+pub(super) struct Symmetric<D: Backend> {
+    q: Linear<D>,
+    k: Linear<D>,
+    ff1: Linear<D>,
+    heads: usize,
+}
+
+impl<D: Kernels> Symmetric<D> {
+    pub(super) fn new(init: &mut Init<'_, D>, d: usize, heads: usize) -> Result<Self, OpError> {
+        Ok(Self {
+            q: Linear::new(init, d, d)?,
+            k: Linear::new(init, d, d)?,
+            ff1: Linear::new(init, d, 4 * d)?,
+            heads,
+        })
+    }
+
+    /// Keys of `x: (B, T, d)`, which are the values too.
+    pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>, OpError> {
+        let keys = self.k.forward(pass, x, Activation::Identity)?;
+        Ok(Source {
+            values: keys.clone(),
+            keys,
+        })
+    }
+
+    /// `f(h, x)`, as `h: (B, T, d)`.
+    pub(super) fn forward(
+        &self,
+        pass: &mut Pass<D>,
+        h: &Var<D>,
+        source: &Source<D>,
+    ) -> Result<Var<D>, OpError> {
+        let q = self.q.forward(pass, h, Activation::Identity)?;
+        let (k, v) = (&source.keys, &source.values);
+        let attended = cross_attention(pass, &q, k, v, self.heads, AttentionKind::Linear)?;
+        let u = self.q.transposed(pass, &attended, Some(h))?;
+        let hidden = self.ff1.forward(pass, h, Activation::Tanh)?; // (B, T, 4d)
+        let back = self.ff1.transposed(pass, &hidden, None)?;
+        add_tanh(pass, &u, &back)
+    }
+}
+
+impl<D: Backend> Module<D> for Symmetric<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        self.q.visit(&path.join("q"), visit);
+        self.k.visit(&path.join("k"), visit);
+        self.ff1.visit(&path.join("ff1"), visit);
+    }
+}

@@ -1,0 +1,7 @@
+//! Weighted sums on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::BlendKernel;
+
+impl BlendKernel for Cuda {}

@@ -1,0 +1,152 @@
+//! Weighted sums of two values, and the distance between two: what a damped iteration is made of.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::{Kernels, OpError, Pass, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// Kernels of [`blend`] and [`distance`] on one device. All buffers of one call have the same length.
+pub trait BlendKernel: Backend {
+    /// `a x + b z`.
+    fn blend(
+        &self,
+        _x: &Buffer<Self>,
+        _a: f32,
+        _z: &Buffer<Self>,
+        _b: f32,
+    ) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("blend"))
+    }
+
+    /// `√Σ (x - z)²`, summed in f64 over fixed chunks.
+    fn distance(&self, _x: &Buffer<Self>, _z: &Buffer<Self>) -> Result<f64, OpError> {
+        Err(OpError::unsupported::<Self>("distance"))
+    }
+}
+
+/// `a x + b z`, elementwise.
+///
+/// Work: 3 per value forward; 2 backward for each of the two that needs a gradient.
+///
+/// # Shapes
+/// As `x`; `z` has the same.
+/// # Errors
+/// [`OpError::Shape`] when the shapes differ.
+pub fn blend<D: Kernels>(
+    pass: &mut Pass<D>,
+    (x, a): (&Var<D>, f32),
+    (z, b): (&Var<D>, f32),
+) -> Result<Var<D>, OpError> {
+    same_shape("blend", x, z)?;
+    let data = pass.device().blend(x.data(), a, z.data(), b)?;
+    let n = x.shape().len();
+    let inputs = usize::from(x.needs_grad()) + usize::from(z.needs_grad());
+    let parts = [(x.clone(), a), (z.clone(), b)];
+    let work = Work::new(3 * n, 2 * inputs * n);
+    pass.finish(work, data, x.shape(), &[x, z], move |slots, grad_output| {
+        let device = slots.device().clone();
+        for (input, factor) in &parts {
+            if input.needs_grad() {
+                device.add_scaled(slots.of(input)?, grad_output, *factor)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The Euclidean distance between two values of one shape, over all of their numbers. Forces a device sync.
+///
+/// Work: 3 per value.
+///
+/// # Errors
+/// [`OpError::Shape`] when the shapes differ.
+pub fn distance<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, z: &Var<D>) -> Result<f64, OpError> {
+    same_shape("distance", x, z)?;
+    pass.count(Work::new(3 * x.shape().len(), 0));
+    pass.device().distance(x.data(), z.data())
+}
+
+fn same_shape<D: Backend>(op: &'static str, x: &Var<D>, z: &Var<D>) -> Result<(), OpError> {
+    if x.shape() == z.shape() {
+        return Ok(());
+    }
+    let message = format!("{} and {} have different shapes", x.shape(), z.shape());
+    Err(OpError::shape(op, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing;
+
+    #[test]
+    fn values_and_gradients_are_those_of_pytorch() {
+        // h = torch.tensor([1., -2., .5], requires_grad=True); f = torch.tensor([0., 3., -1.], requires_grad=True)
+        // y = (1 - .7) * h + .7 * f; y.backward(torch.tensor([1., -1., 2.]))
+        let (y, grads) = testing::backward(
+            &[
+                (&[1.0, -2.0, 0.5], [3].into()),
+                (&[0.0, 3.0, -1.0], [3].into()),
+            ],
+            &[1.0, -1.0, 2.0],
+            |pass, v| blend(pass, (&v[0], 0.3), (&v[1], 0.7)),
+        );
+        testing::assert_close(&y, &[0.3, 1.5, -0.55], 1e-6);
+        testing::assert_close(&grads[0], &[0.3, -0.3, 0.6], 1e-6);
+        testing::assert_close(&grads[1], &[0.7, -0.7, 1.4], 1e-6);
+    }
+
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        testing::check_gradients(&[[3, 17].into(), [3, 17].into()], |pass, v| {
+            blend(pass, (&v[0], -0.4), (&v[1], 1.5))
+        });
+    }
+
+    #[test]
+    fn a_value_blended_with_itself_gets_both_gradients() {
+        let (y, grads) =
+            testing::backward(&[(&[1.0, 2.0], [2].into())], &[1.0, -3.0], |pass, v| {
+                blend(pass, (&v[0], 0.5), (&v[0], 2.0))
+            });
+        testing::assert_close(&y, &[2.5, 5.0], 1e-6);
+        testing::assert_close(&grads[0], &[2.5, -7.5], 1e-6);
+    }
+
+    #[test]
+    fn one_and_two_threads_give_the_same_bits() {
+        testing::check_threads(&[[70_001].into(), [70_001].into()], |pass, v| {
+            blend(pass, (&v[0], 0.3), (&v[1], 0.7))
+        });
+        testing::check_threads(&[[70_001].into(), [70_001].into()], |pass, v| {
+            let factor = distance(pass, &v[0], &v[1])? as f32;
+            blend(pass, (&v[0], factor), (&v[1], 1.0))
+        });
+    }
+
+    #[test]
+    fn a_batch_is_its_samples() {
+        testing::check_batch(3, &[[3, 17].into(), [3, 17].into()], |pass, v| {
+            blend(pass, (&v[0], 0.3), (&v[1], 0.7))
+        });
+    }
+
+    #[test]
+    fn a_distance_is_the_norm_of_the_difference() {
+        // (torch.tensor([[3., 0.], [1., 2.]]) - torch.tensor([[0., 4.], [1., 2.]])).norm() = 5
+        let device = dfdx::tensor::Cpu::default();
+        let mut pass = Pass::inference(&device);
+        let x = Var::constant(&device, vec![3.0, 0.0, 1.0, 2.0], [2, 2]).unwrap();
+        let z = Var::constant(&device, vec![0.0, 4.0, 1.0, 2.0], [2, 2]).unwrap();
+        assert!((distance(&mut pass, &x, &z).unwrap() - 5.0).abs() < 1e-12);
+        let nothing = Var::constant(&device, vec![f32::NAN; 4], [2, 2]).unwrap();
+        assert!(distance(&mut pass, &x, &nothing).unwrap().is_nan());
+        let error = distance(&mut pass, &x, &x.reshape([4]).unwrap()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "distance: (2, 2) and (4) have different shapes"
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! Cross-attention on the CPU: one task per sequence, whatever the number of threads.
+
+use dfdx::tensor::Cpu;
+use rayon::prelude::*;
+
+use super::{AttentionKind, CrossAttentionKernel, CrossAttentionSize, long, short};
+use crate::device::{Backend, Buffer};
+use crate::ops::parallel::{CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_if};
+use crate::ops::scratch::with_scratch;
+use crate::ops::simd::simd;
+use crate::ops::{OpError, math};
+
+/// One sequence's queries (or their gradients), keys and values, row-major `(N, C)` and `(M, C)`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sequence<'a> {
+    pub(super) q: &'a [f32],
+    pub(super) k: &'a [f32],
+    pub(super) v: &'a [f32],
+}
+
+/// Where the gradients of one sequence go, zeros at first.
+#[derive(Debug)]
+pub(super) struct Gradients<'a> {
+    pub(super) q: &'a mut [f32],
+    pub(super) k: &'a mut [f32],
+    pub(super) v: &'a mut [f32],
+}
+
+impl CrossAttentionKernel for Cpu {
+    fn cross_attention(
+        &self,
+        q: &Buffer<Self>,
+        k: &Buffer<Self>,
+        v: &Buffer<Self>,
+        size: CrossAttentionSize,
+    ) -> Result<Buffer<Self>, OpError> {
+        let mut y = vec![0.0; q.len()];
+        let (q, k) = (features(q, size.kind), features(k, size.kind));
+        let len = size.queries * size.features;
+        // Short sequences come several at a time, so that vector code is entered once for all of them.
+        let together = (CHUNK / len).max(1);
+        let large = size.work().forward >= PRODUCT_FLOP as u64;
+        for_each_chunk_if(large, &mut y, together * len, |start, y| {
+            let first = start / len;
+            if size.sums_keys_first() {
+                for (offset, y) in y.chunks_exact_mut(len).enumerate() {
+                    long::forward(sequence(&q, &k, v, size, first + offset), size, y);
+                }
+                return;
+            }
+            with_scratch(size.keys, |scratch| {
+                simd(
+                    #[inline(always)]
+                    || {
+                        for (offset, y) in y.chunks_exact_mut(len).enumerate() {
+                            let sequence = sequence(&q, &k, v, size, first + offset);
+                            short::forward(sequence, size, y, scratch);
+                        }
+                    },
+                );
+            });
+        });
+        Ok(self.upload(y)?)
+    }
+
+    fn cross_attention_backward(
+        &self,
+        q: &Buffer<Self>,
+        k: &Buffer<Self>,
+        v: &Buffer<Self>,
+        size: CrossAttentionSize,
+        grad_output: &Buffer<Self>,
+    ) -> Result<[Buffer<Self>; 3], OpError> {
+        let (query_len, key_len) = (size.queries * size.features, size.keys * size.features);
+        let mut grads = [vec![0.0; q.len()], vec![0.0; k.len()], vec![0.0; v.len()]];
+        let (q_features, k_features) = (features(q, size.kind), features(k, size.kind));
+        let one = |index: usize, grads: Gradients<'_>| {
+            let sequence = sequence(&q_features, &k_features, v, size, index);
+            let dy = &grad_output[index * query_len..][..query_len];
+            if size.sums_keys_first() {
+                long::backward(sequence, size, dy, grads);
+                return;
+            }
+            with_scratch(2 * size.keys, |scratch| {
+                simd(
+                    #[inline(always)]
+                    || short::backward(sequence, size, dy, grads, scratch),
+                );
+            });
+        };
+        let [dq, dk, dv] = &mut grads;
+        if size.work().backward >= PRODUCT_FLOP as u64 {
+            let pairs = dk
+                .par_chunks_exact_mut(key_len)
+                .zip(dv.par_chunks_exact_mut(key_len));
+            let all = dq.par_chunks_exact_mut(query_len).zip(pairs).enumerate();
+            all.for_each(|(index, (q, (k, v)))| one(index, Gradients { q, k, v }));
+        } else {
+            let pairs = dk
+                .chunks_exact_mut(key_len)
+                .zip(dv.chunks_exact_mut(key_len));
+            let all = dq.chunks_exact_mut(query_len).zip(pairs).enumerate();
+            all.for_each(|(index, (q, (k, v)))| one(index, Gradients { q, k, v }));
+        }
+        if size.kind == AttentionKind::Linear {
+            through_features(dq, &q_features);
+            through_features(dk, &k_features);
+        }
+        let [dq, dk, dv] = grads;
+        Ok([self.upload(dq)?, self.upload(dk)?, self.upload(dv)?])
+    }
+}
+
+fn sequence<'a>(
+    q: &'a [f32],
+    k: &'a [f32],
+    v: &'a [f32],
+    size: CrossAttentionSize,
+    index: usize,
+) -> Sequence<'a> {
+    let (query_len, key_len) = (size.queries * size.features, size.keys * size.features);
+    Sequence {
+        q: &q[index * query_len..][..query_len],
+        k: &k[index * key_len..][..key_len],
+        v: &v[index * key_len..][..key_len],
+    }
+}
+
+/// What scores are products of: the values as they are, or `elu(x) + 1`.
+fn features(x: &[f32], kind: AttentionKind) -> std::borrow::Cow<'_, [f32]> {
+    if kind == AttentionKind::Softmax {
+        return x.into();
+    }
+    let mut y = vec![0.0; x.len()];
+    for_each_chunk(&mut y, CHUNK, |start, y| {
+        let x = &x[start..start + y.len()];
+        simd(
+            #[inline(always)]
+            || {
+                for (y, &x) in y.iter_mut().zip(x) {
+                    *y = if x > 0.0 { x + 1.0 } else { math::exp(x) };
+                }
+            },
+        );
+    });
+    y.into()
+}
+
+/// From gradients of features to gradients of what they were made from: the slope is `min(φ, 1)`.
+fn through_features(grad: &mut [f32], features: &[f32]) {
+    for_each_chunk(grad, CHUNK, |start, grad| {
+        let features = &features[start..start + grad.len()];
+        simd(
+            #[inline(always)]
+            || {
+                for (grad, feature) in grad.iter_mut().zip(features) {
+                    *grad *= feature.min(1.0);
+                }
+            },
+        );
+    });
+}

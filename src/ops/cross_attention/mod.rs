@@ -1,0 +1,178 @@
+//! Multi-head attention of one sequence to another: softmax, or linear with the feature map `elu + 1`.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod long;
+mod short;
+
+use super::{Kernels, OpError, Pass, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// Added to the sum of weights of linear attention.
+pub const LINEAR_EPS: f32 = 1e-6;
+
+/// How queries and keys become weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttentionKind {
+    /// `softmax(q kᵀ / √d)`.
+    Softmax,
+    /// `φ(q) φ(k)ᵀ` over its row sum plus 1e-6, with `φ(x) = elu(x) + 1`.
+    Linear,
+}
+
+/// The sizes of a cross-attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CrossAttentionSize {
+    /// Sequences B.
+    pub batch: usize,
+    /// Positions N of the queries.
+    pub queries: usize,
+    /// Positions M of keys and values.
+    pub keys: usize,
+    /// Features C of queries, keys and values each.
+    pub features: usize,
+    /// Heads, each of C / heads features.
+    pub heads: usize,
+    /// How queries and keys become weights.
+    pub kind: AttentionKind,
+}
+
+impl CrossAttentionSize {
+    /// Features d of one head.
+    pub fn head_width(self) -> usize {
+        self.features / self.heads
+    }
+
+    /// Whether linear attention first sums keys and values, `φ(q) (φ(k)ᵀ v)`, whose cost grows with `N + M` and not
+    /// with `N M`. It takes the order with fewer operations.
+    pub fn sums_keys_first(self) -> bool {
+        let (n, m, d) = (self.queries, self.keys, self.head_width());
+        self.kind == AttentionKind::Linear && 2 * n * m > (n + m) * (d + 1)
+    }
+
+    fn work(self) -> Work {
+        let (n, m, d) = (self.queries, self.keys, self.head_width());
+        let heads = self.batch * self.heads;
+        let products = if self.sums_keys_first() {
+            2 * (n + m) * d * (d + 1)
+        } else {
+            4 * n * m * d
+        };
+        let elementwise = match self.kind {
+            AttentionKind::Softmax => 5 * n * m,
+            AttentionKind::Linear => 2 * (n + m) * d + n * d,
+        };
+        Work::new(
+            heads * (products + elementwise),
+            heads * (2 * products + elementwise),
+        )
+    }
+}
+
+/// Kernels of [`cross_attention`] on one device.
+pub trait CrossAttentionKernel: Backend {
+    /// The result, `(B, N, C)`.
+    fn cross_attention(
+        &self,
+        _q: &Buffer<Self>,
+        _k: &Buffer<Self>,
+        _v: &Buffer<Self>,
+        _size: CrossAttentionSize,
+    ) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("cross_attention"))
+    }
+
+    /// The gradients of q, k and v, which the kernel computes together.
+    fn cross_attention_backward(
+        &self,
+        _q: &Buffer<Self>,
+        _k: &Buffer<Self>,
+        _v: &Buffer<Self>,
+        _size: CrossAttentionSize,
+        _grad_output: &Buffer<Self>,
+    ) -> Result<[Buffer<Self>; 3], OpError> {
+        Err(OpError::unsupported::<Self>("cross_attention"))
+    }
+}
+
+/// Attention of queries to keys of another sequence (or the same), per head of `d = C / heads` features:
+/// softmax `softmax(q kᵀ / √d) v`, or linear `φ(q) (φ(k)ᵀ v) / (φ(q) · Σ φ(k) + 1e-6)` with `φ(x) = elu(x) + 1`.
+///
+/// Work: two products, `4 B N M C`, or for linear attention of long sequences `2 B (N + M) C (d + 1)`; 5 per score of
+/// softmax, 2 per value of `φ` and 1 per result of linear attention. Backward the products twice.
+///
+/// # Shapes
+/// `(B, N, C)` from `q: (B, N, C)`, `k` and `v: (B, M, C)`; in each, head i owns features `i d .. (i + 1) d`.
+/// # Errors
+/// [`OpError::Shape`] when they do not fit each other, or C is not heads × a whole number.
+/// # Source
+/// Vaswani et al. 2017, §3.2; Katharopoulos et al. 2020, §3.2 (linear). The softmax agrees with PyTorch
+/// `F.scaled_dot_product_attention`.
+pub fn cross_attention<D: Kernels>(
+    pass: &mut Pass<D>,
+    q: &Var<D>,
+    k: &Var<D>,
+    v: &Var<D>,
+    heads: usize,
+    kind: AttentionKind,
+) -> Result<Var<D>, OpError> {
+    let size = check(q, k, v, heads, kind)?;
+    let y = pass
+        .device()
+        .cross_attention(q.data(), k.data(), v.data(), size)?;
+    let inputs = [q.clone(), k.clone(), v.clone()];
+    pass.finish(
+        size.work(),
+        y,
+        q.shape(),
+        &[q, k, v],
+        move |slots, grad_output| {
+            let device = slots.device().clone();
+            let [q, k, v] = &inputs;
+            let (q_data, k_data, v_data) = (q.data(), k.data(), v.data());
+            let grads =
+                device.cross_attention_backward(q_data, k_data, v_data, size, grad_output)?;
+            for (input, grad) in inputs.iter().zip(&grads) {
+                if input.needs_grad() {
+                    device.accumulate(grad, slots.of(input)?)?;
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+fn check<D: Backend>(
+    q: &Var<D>,
+    k: &Var<D>,
+    v: &Var<D>,
+    heads: usize,
+    kind: AttentionKind,
+) -> Result<CrossAttentionSize, OpError> {
+    let (own, other) = (q.shape(), k.shape());
+    let fits = match (own.dims(), other.dims()) {
+        (&[batch, queries, features], &[other_batch, keys, other_features]) => {
+            let fits = batch == other_batch && features == other_features && other == v.shape();
+            let splits = heads > 0 && features % heads == 0;
+            let size = CrossAttentionSize {
+                batch,
+                queries,
+                keys,
+                features,
+                heads,
+                kind,
+            };
+            (fits && splits && !own.is_empty() && !other.is_empty()).then_some(size)
+        }
+        _ => None,
+    };
+    fits.ok_or_else(|| {
+        let v = v.shape();
+        let message = format!("q {own}, k {other} and v {v} do not fit {heads} heads");
+        OpError::shape("cross_attention", message)
+    })
+}
+
+#[cfg(test)]
+mod tests;

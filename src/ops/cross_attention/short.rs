@@ -1,0 +1,146 @@
+//! Attention through the scores of all pairs, in loops over a head's features: for few positions, where calls of
+//! matrix products would cost more than the products.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd`"
+)]
+
+use super::cpu::{Gradients, Sequence};
+use super::{AttentionKind, CrossAttentionSize, LINEAR_EPS};
+use crate::ops::math;
+
+/// Adds the result of one sequence to `y`; `scratch` holds M values.
+#[inline(always)]
+pub(super) fn forward(
+    sequence: Sequence<'_>,
+    size: CrossAttentionSize,
+    y: &mut [f32],
+    scratch: &mut [f32],
+) {
+    let (c, d) = (size.features, size.head_width());
+    for head in (0..c).step_by(d) {
+        for (q, y) in sequence.q.chunks_exact(c).zip(y.chunks_exact_mut(c)) {
+            let y = &mut y[head..head + d];
+            weigh(&q[head..head + d], sequence.k, head, size, scratch);
+            for (weight, v) in scratch.iter().zip(sequence.v.chunks_exact(c)) {
+                add_scaled(y, *weight, &v[head..head + d]);
+            }
+        }
+    }
+}
+
+/// Adds the gradients of one sequence; those of q and k with respect to the features that scores are made of.
+/// `scratch` holds 2 M values.
+#[inline(always)]
+pub(super) fn backward(
+    sequence: Sequence<'_>,
+    size: CrossAttentionSize,
+    dy: &[f32],
+    mut grads: Gradients<'_>,
+    scratch: &mut [f32],
+) {
+    let c = size.features;
+    for query in 0..size.queries {
+        let dy = &dy[query * c..][..c];
+        backward_row(sequence, size, query, dy, &mut grads, scratch);
+    }
+}
+
+/// One query: with weights p and `g = dy · v`, the scores' gradients are `p (g - Σ p g) / √d` for softmax and
+/// `(g - Σ p g) / (Σ scores + ε)` for linear attention.
+#[inline(always)]
+fn backward_row(
+    sequence: Sequence<'_>,
+    size: CrossAttentionSize,
+    query: usize,
+    dy: &[f32],
+    grads: &mut Gradients<'_>,
+    scratch: &mut [f32],
+) {
+    let (c, d) = (size.features, size.head_width());
+    let (weights, slopes) = scratch.split_at_mut(size.keys);
+    let (q, dq) = (
+        &sequence.q[query * c..][..c],
+        &mut grads.q[query * c..][..c],
+    );
+    for head in (0..c).step_by(d) {
+        let own = head..head + d;
+        let (q, dy) = (&q[own.clone()], &dy[own.clone()]);
+        let sum = weigh(q, sequence.k, head, size, weights);
+        for (slope, v) in slopes.iter_mut().zip(sequence.v.chunks_exact(c)) {
+            *slope = dot(dy, &v[own.clone()]);
+        }
+        let mean = dot(weights, slopes);
+        for (slope, weight) in slopes.iter_mut().zip(&*weights) {
+            *slope = match size.kind {
+                AttentionKind::Softmax => weight * (*slope - mean) * scale(d),
+                AttentionKind::Linear => (*slope - mean) / sum,
+            };
+        }
+        let rows = grads.k.chunks_exact_mut(c).zip(grads.v.chunks_exact_mut(c));
+        let keys = rows.zip(sequence.k.chunks_exact(c));
+        for (((dk, dv), k), (weight, slope)) in keys.zip(weights.iter().zip(&*slopes)) {
+            add_scaled(&mut dv[own.clone()], *weight, dy);
+            add_scaled(&mut dk[own.clone()], *slope, q);
+            add_scaled(&mut dq[own.clone()], *slope, &k[own.clone()]);
+        }
+    }
+}
+
+/// The weights of one query's keys in one head; returns what scores were divided by.
+#[inline(always)]
+fn weigh(
+    q: &[f32],
+    keys: &[f32],
+    head: usize,
+    size: CrossAttentionSize,
+    weights: &mut [f32],
+) -> f32 {
+    let d = q.len();
+    for (weight, k) in weights.iter_mut().zip(keys.chunks_exact(size.features)) {
+        *weight = dot(q, &k[head..head + d]);
+    }
+    let sum = match size.kind {
+        AttentionKind::Linear => weights.iter().sum::<f32>() + LINEAR_EPS,
+        AttentionKind::Softmax => {
+            let highest = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            for weight in weights.iter_mut() {
+                *weight = math::exp((*weight - highest) * scale(d));
+            }
+            weights.iter().sum()
+        }
+    };
+    weights.iter_mut().for_each(|weight| *weight /= sum);
+    sum
+}
+
+/// What scores of softmax attention are multiplied by.
+#[inline(always)]
+fn scale(width: usize) -> f32 {
+    1.0 / (width as f32).sqrt()
+}
+
+#[inline(always)]
+fn add_scaled(y: &mut [f32], factor: f32, x: &[f32]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += factor * x;
+    }
+}
+
+/// Sum of products in sixteen lanes, an order that vectorises and is always the same.
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0_f32; 16];
+    let (a_blocks, b_blocks) = (a.chunks_exact(16), b.chunks_exact(16));
+    let rest = a_blocks.remainder().iter().zip(b_blocks.remainder());
+    let rest: f32 = rest.map(|(a, b)| a * b).sum();
+    for (a, b) in a_blocks.zip(b_blocks) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    if a.len() < 16 {
+        return rest;
+    }
+    sums.iter().sum::<f32>() + rest
+}

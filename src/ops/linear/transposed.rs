@@ -1,0 +1,148 @@
+//! A linear layer's weight the other way: `y = x · Wᵀ`, as a block with tied weights needs it.
+
+use super::super::{Kernels, OpError, Pass, Var, Work};
+use super::LinearSize;
+
+/// `x · weightᵀ`, for a weight in the memory order of [`super::linear`]; with `residual`, added to it.
+///
+/// Work: `2 rows F_in F_out` forward (and 1 per result with a residual), the same again for each of x and weight that
+/// needs a gradient.
+///
+/// # Shapes
+/// `(rows…, F_in)` from `x: (rows…, F_out)`, `weight: (F_in, F_out)` ([`crate::ops::Layout::Linear`]), `residual` as
+/// the result.
+/// # Errors
+/// [`OpError::Shape`] when they do not agree.
+/// # Source
+/// PyTorch `residual + x @ weight` for `weight` as `nn.Linear` holds it, `[out, in]`.
+pub fn linear_transposed<D: Kernels>(
+    pass: &mut Pass<D>,
+    x: &Var<D>,
+    weight: &Var<D>,
+    residual: Option<&Var<D>>,
+) -> Result<Var<D>, OpError> {
+    let size = check(x, weight, residual)?;
+    let shape = x.shape().with_last(size.inputs);
+    let device = pass.device().clone();
+    let mut y = match residual {
+        Some(residual) => residual.data().clone(),
+        None => device.zeros_buffer(shape.len())?,
+    };
+    device.linear_backward_x(x.data(), weight.data(), size, &mut y)?;
+    let inputs: Vec<&Var<D>> = [x, weight].into_iter().chain(residual).collect();
+    let product = 2 * size.rows * size.inputs * size.outputs;
+    let needed = |var: &Var<D>| usize::from(var.needs_grad());
+    let sums = usize::from(residual.is_some()) * shape.len();
+    let work = Work::new(
+        product + sums,
+        (needed(x) + needed(weight)) * product + residual.map_or(0, needed) * sums,
+    );
+    let (x, weight, residual) = (x.clone(), weight.clone(), residual.cloned());
+    pass.finish(work, y, shape, &inputs, move |slots, grad| {
+        if let Some(residual) = residual.as_ref().filter(|residual| residual.needs_grad()) {
+            device.accumulate(grad, slots.of(residual)?)?;
+        }
+        if weight.needs_grad() {
+            // As in a layer from F_in to F_out whose input is `grad` and whose gradient is `x`.
+            device.linear_backward_weight(grad, x.data(), size, slots.of(&weight)?)?;
+        }
+        if x.needs_grad() {
+            let identity = super::Activation::Identity;
+            let (forward, _) = device.linear(grad, weight.data(), None, size, identity, false)?;
+            device.accumulate(&forward, slots.of(&x)?)?;
+        }
+        Ok(())
+    })
+}
+
+fn check<D: Kernels>(
+    x: &Var<D>,
+    weight: &Var<D>,
+    residual: Option<&Var<D>>,
+) -> Result<LinearSize, OpError> {
+    let refuse = |message| Err(OpError::shape("linear_transposed", message));
+    let &[inputs, outputs] = weight.shape().dims() else {
+        return refuse(format!(
+            "a weight has two dimensions, not {}",
+            weight.shape()
+        ));
+    };
+    if x.shape().last() != outputs {
+        let message = format!("{} rows meet a weight {}", x.shape(), weight.shape());
+        return refuse(message);
+    }
+    let shape = x.shape().with_last(inputs);
+    if let Some(residual) = residual.filter(|residual| residual.shape() != shape) {
+        return refuse(format!("a residual {} for {shape}", residual.shape()));
+    }
+    Ok(LinearSize {
+        rows: x.shape().rows(),
+        inputs,
+        outputs,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing;
+
+    #[test]
+    fn values_and_gradients_are_those_of_pytorch() {
+        // w = torch.tensor([[.1, .2, .3], [-.4, .5, .6]])  # nn.Linear(3, 2).weight, [out, in]
+        // x = torch.tensor([[1., -2.], [.5, 3.]]); r = torch.tensor([[.1, .2, .3], [1., -1., .5]])
+        // (r + x @ w).backward(torch.tensor([[1., -1., 2.], [.5, 0., -3.]]))
+        let (y, grads) = testing::backward(
+            &[
+                (&[1.0, -2.0, 0.5, 3.0], [2, 2].into()),
+                (&[0.1, -0.4, 0.2, 0.5, 0.3, 0.6], [3, 2].into()),
+                (&[0.1, 0.2, 0.3, 1.0, -1.0, 0.5], [2, 3].into()),
+            ],
+            &[1.0, -1.0, 2.0, 0.5, 0.0, -3.0],
+            |pass, v| linear_transposed(pass, &v[0], &v[1], Some(&v[2])),
+        );
+        testing::assert_close(&y, &[1.0, -0.6, -0.6, -0.15, 0.6, 2.45], 1e-6);
+        testing::assert_close(&grads[0], &[0.5, 0.3, -0.85, -2.0], 1e-6);
+        testing::assert_close(&grads[1], &[1.25, -0.5, -1.0, 2.0, 0.5, -13.0], 1e-6);
+        testing::assert_close(&grads[2], &[1.0, -1.0, 2.0, 0.5, 0.0, -3.0], 0.0);
+    }
+
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        testing::check_gradients(&[[3, 5].into(), [17, 5].into()], |pass, v| {
+            linear_transposed(pass, &v[0], &v[1], None)
+        });
+        let shapes = [[3, 5].into(), [7, 5].into(), [3, 7].into()];
+        testing::check_gradients(&shapes, |pass, v| {
+            linear_transposed(pass, &v[0], &v[1], Some(&v[2]))
+        });
+    }
+
+    #[test]
+    fn a_batch_is_its_samples() {
+        let shapes = [[4, 2, 5].into(), [17, 5].into(), [4, 2, 17].into()];
+        testing::check_batch(4, &shapes, |pass, v| {
+            linear_transposed(pass, &v[0], &v[1], Some(&v[2]))
+        });
+    }
+
+    #[test]
+    fn one_and_two_threads_give_the_same_bits() {
+        testing::check_threads(&[[6000, 17].into(), [33, 17].into()], |pass, v| {
+            linear_transposed(pass, &v[0], &v[1], None)
+        });
+    }
+
+    #[test]
+    fn shapes_that_do_not_fit_are_refused() {
+        let device = dfdx::tensor::Cpu::default();
+        let x = Var::constant(&device, vec![0.0; 6], [2, 3]).unwrap();
+        let weight = Var::constant(&device, vec![0.0; 8], [4, 2]).unwrap();
+        let error =
+            linear_transposed(&mut Pass::inference(&device), &x, &weight, None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "linear_transposed: (2, 3) rows meet a weight (4, 2)"
+        );
+    }
+}

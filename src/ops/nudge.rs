@@ -1,0 +1,185 @@
+//! A value pushed down the slope of a classifier's loss: the nudged phase of equilibrium propagation.
+
+use super::{Activation, Kernels, LinearSize, OpError, Pass, Var, Work};
+
+/// `f - strength · dL/df`, with L the mean cross-entropy of `f · weight + bias`. Gives no gradient.
+///
+/// `dL/df = (softmax(f · weight + bias) - [class = label]) / B · weightᵀ`.
+///
+/// Work: as a linear layer and a cross-entropy forward, backward to their input, and 1 per value.
+///
+/// # Shapes
+/// As `f: (B, F)`; `weight: (F, K)` ([`super::Layout::Linear`]), `bias: (K)`, B labels below K.
+/// # Errors
+/// [`OpError::Shape`] when they do not agree.
+/// # Source
+/// Scellier & Bengio 2017, §2.2, with the loss of the readout as the cost.
+pub fn nudge<D: Kernels>(
+    pass: &mut Pass<D>,
+    f: &Var<D>,
+    (weight, bias): (&Var<D>, &Var<D>),
+    labels: &[usize],
+    strength: f32,
+) -> Result<Var<D>, OpError> {
+    let size = check(f, weight, bias, labels)?;
+    let device = pass.device().clone();
+    let (f_data, weight_data) = (f.data(), weight.data());
+    let identity = Activation::Identity;
+    let (logits, _) = device.linear(
+        f_data,
+        weight_data,
+        Some(bias.data()),
+        size,
+        identity,
+        false,
+    )?;
+    let (_, probabilities) = device.cross_entropy(&logits, size.outputs, labels)?;
+    let (seed, values) = (device.upload(vec![-strength])?, size.rows * size.outputs);
+    let mut slope = device.zeros_buffer(values)?;
+    device.cross_entropy_backward(&probabilities, size.outputs, labels, &seed, &mut slope)?;
+    let mut nudged = f_data.clone();
+    device.linear_backward_x(&slope, weight_data, size, &mut nudged)?;
+    let work = Work::new(4 * values * size.inputs + 9 * values + f.shape().len(), 0);
+    let shape = f.shape();
+    let nudged = Var::from_buffer(&device, nudged, shape, false)?;
+    pass.count(work);
+    Ok(nudged)
+}
+
+fn check<D: Kernels>(
+    f: &Var<D>,
+    weight: &Var<D>,
+    bias: &Var<D>,
+    labels: &[usize],
+) -> Result<LinearSize, OpError> {
+    match (f.shape().dims(), weight.shape().dims()) {
+        (&[rows, inputs], &[own, outputs])
+            if inputs == own
+                && bias.shape().dims() == [outputs]
+                && labels.len() == rows
+                && rows > 0
+                && labels.iter().all(|label| *label < outputs) =>
+        {
+            Ok(LinearSize {
+                rows,
+                inputs,
+                outputs,
+            })
+        }
+        _ => {
+            let (f, weight, bias) = (f.shape(), weight.shape(), bias.shape());
+            let labels = labels.len();
+            let message =
+                format!("{f} does not fit a weight {weight}, a bias {bias} and {labels} labels");
+            Err(OpError::shape("nudge", message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::{cross_entropy, linear, testing};
+
+    #[test]
+    fn a_nudged_value_is_that_of_pytorch() {
+        // f = torch.tensor([[1., -2., .5], [0., 3., -1.]], requires_grad=True)
+        // w = torch.tensor([[.1, .2, .3], [-.4, .5, .6]]); b = torch.tensor([.5, -1.])
+        // F.cross_entropy(F.linear(f, w, b), torch.tensor([1, 0])).backward(); f - .3 * f.grad
+        let nudged = testing::forward(
+            &[
+                (&[1.0, -2.0, 0.5, 0.0, 3.0, -1.0], [2, 3].into()),
+                (&[0.1, -0.4, 0.2, 0.5, 0.3, 0.6], [3, 2].into()),
+                (&[0.5, -1.0], [2].into()),
+            ],
+            |pass, v| nudge(pass, &v[0], (&v[1], &v[2]), &[1, 0], 0.3),
+        );
+        let expected = [
+            0.930_957_9,
+            -1.958_574_8,
+            0.541_425_3,
+            0.021_678_787,
+            2.986_993,
+            -1.013_007_3,
+        ];
+        testing::assert_close(&nudged, &expected, 1e-6);
+    }
+
+    #[test]
+    fn the_step_is_the_gradient_that_backward_gives() {
+        let (f, weight, bias) = (
+            testing::filled(6 * 13, 1),
+            testing::filled(13 * 10, 2),
+            testing::filled(10, 3),
+        );
+        let labels = [3, 9, 0, 1, 3, 7];
+        let leaves = [
+            (f.as_slice(), [6, 13].into()),
+            (weight.as_slice(), [13, 10].into()),
+            (bias.as_slice(), [10].into()),
+        ];
+        let (_, grads) = testing::backward(&leaves, &[1.0], |pass, v| {
+            let logits = linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Identity)?;
+            cross_entropy(pass, &logits, &labels)
+        });
+        let nudged = testing::forward(&leaves, |pass, v| {
+            nudge(pass, &v[0], (&v[1], &v[2]), &labels, 0.7)
+        });
+        let expected: Vec<f32> = f.iter().zip(&grads[0]).map(|(f, g)| f - 0.7 * g).collect();
+        testing::assert_close(&nudged, &expected, 1e-6);
+    }
+
+    #[test]
+    fn a_batch_is_its_samples_with_a_share_of_the_strength() {
+        let (f, weight) = (testing::filled(4 * 13, 1), testing::filled(130, 2));
+        let run = |f: &[f32], labels: &[usize], strength| {
+            testing::forward(
+                &[
+                    (f, [labels.len(), 13].into()),
+                    (&weight, [13, 10].into()),
+                    (&[0.1; 10], [10].into()),
+                ],
+                |pass, v| nudge(pass, &v[0], (&v[1], &v[2]), labels, strength),
+            )
+        };
+        let rows = f.chunks(13).zip([3, 9, 0, 1]);
+        let alone: Vec<f32> = rows.flat_map(|(f, label)| run(f, &[label], 0.2)).collect();
+        testing::assert_close(&run(&f, &[3, 9, 0, 1], 0.8), &alone, 1e-6);
+    }
+
+    #[test]
+    fn one_and_two_threads_give_the_same_bits() {
+        let labels: Vec<usize> = (0..7001).map(|row| row % 10).collect();
+        let (f, weight) = (testing::filled(7001 * 33, 1), testing::filled(330, 2));
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            pool.build().unwrap().install(|| {
+                testing::forward(
+                    &[
+                        (&f, [7001, 33].into()),
+                        (&weight, [33, 10].into()),
+                        (&[0.1; 10], [10].into()),
+                    ],
+                    |pass, v| nudge(pass, &v[0], (&v[1], &v[2]), &labels, 0.7),
+                )
+            })
+        };
+        assert!(run(1) == run(2));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let device = dfdx::tensor::Cpu::default();
+        let f = Var::constant(&device, vec![0.0; 6], [2, 3]).unwrap();
+        let weight = Var::constant(&device, vec![0.0; 6], [3, 2]).unwrap();
+        let bias = Var::constant(&device, vec![0.0; 2], [2]).unwrap();
+        let mut pass = Pass::inference(&device);
+        let mut refused =
+            |labels: &[usize]| nudge(&mut pass, &f, (&weight, &bias), labels, 1.0).unwrap_err();
+        assert_eq!(
+            refused(&[0]).to_string(),
+            "nudge: (2, 3) does not fit a weight (3, 2), a bias (2) and 1 labels"
+        );
+        refused(&[0, 2]);
+    }
+}

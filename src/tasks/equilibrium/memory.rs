@@ -1,0 +1,54 @@
+//! [`Memory`]: the last equilibrium of every training sample, for a warm start.
+
+use std::collections::HashMap;
+
+use crate::ops::{Kernels, OpError, Var};
+
+/// States by row of the dataset, in host memory.
+#[derive(Debug, Default)]
+pub(super) struct Memory(HashMap<u32, Vec<f32>>);
+
+impl Memory {
+    /// The states of `rows`, those of `rest` where a row is met for the first time.
+    pub(super) fn recall<D: Kernels>(
+        &self,
+        device: &D,
+        rows: &[u32],
+        rest: Var<D>,
+    ) -> Result<Var<D>, OpError> {
+        let known = |row: &u32| self.0.contains_key(row);
+        if !rows.iter().any(known) {
+            return Ok(rest);
+        }
+        let mut values = rest.to_host(device)?;
+        let width = values.len() / rows.len();
+        for (state, row) in values.chunks_exact_mut(width).zip(rows) {
+            if let Some(last) = self.0.get(row) {
+                state.copy_from_slice(last);
+            }
+        }
+        Var::constant(device, values, rest.shape())
+    }
+
+    /// Keeps the states of `rows`. A state that is no number is forgotten: it would never be left again.
+    pub(super) fn keep<D: Kernels>(
+        &mut self,
+        device: &D,
+        rows: &[u32],
+        state: &Var<D>,
+    ) -> Result<(), OpError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let values = state.to_host(device)?;
+        let width = values.len() / rows.len();
+        for (state, row) in values.chunks_exact(width).zip(rows) {
+            if state.iter().all(|value| value.is_finite()) {
+                self.0.insert(*row, state.to_vec());
+            } else {
+                self.0.remove(row);
+            }
+        }
+        Ok(())
+    }
+}

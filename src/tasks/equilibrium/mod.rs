@@ -1,0 +1,131 @@
+//! Classification at the equilibrium of a weight-tied block, by two algorithms.
+//!
+//! [`Classifier`] is what both share: model, batches, evaluation at the free equilibrium from zeros, and the memory of
+//! a warm start. `unrolled.rs` backpropagates through the solver's iterations, `propagation.rs` is equilibrium
+//! propagation.
+
+mod memory;
+mod propagation;
+#[cfg(test)]
+mod tests;
+mod unrolled;
+
+use self::memory::Memory;
+use super::classification::indices;
+use super::{Algorithm, ReferenceInputs, Score, Task, TaskParts};
+use crate::base::Purpose;
+use crate::layers::Init;
+use crate::loader::Batch;
+use crate::measure::{Phase, Stopwatch};
+use crate::models::{Equilibrium, EquilibriumSpec};
+use crate::ops::{Kernels, OpError, Pass, Var, cross_entropy};
+
+/// The task of an equilibrium model on `classes` classes.
+pub(super) fn build<D: Kernels>(
+    device: &D,
+    model: &EquilibriumSpec,
+    parts: TaskParts<'_>,
+    classes: usize,
+) -> Result<Box<dyn Task<D>>, OpError> {
+    let classifier = Classifier::new(device, model, parts, classes)?;
+    Ok(match parts.algorithm {
+        Algorithm::Backprop => Box::new(unrolled::Unrolled::new(classifier)),
+        Algorithm::EquilibriumPropagation => {
+            Box::new(propagation::Propagation::new(classifier, parts.beta))
+        }
+    })
+}
+
+/// An equilibrium model that reads features as one vector and tells classes.
+struct Classifier<D: Kernels> {
+    device: D,
+    model: Equilibrium<D>,
+    inputs: usize,
+    classes: usize,
+    memory: Option<Memory>,
+}
+
+/// `x: (B, inputs)`, B classes, and B rows of the dataset (none where they are not known).
+struct Labelled<D: Kernels> {
+    x: Var<D>,
+    labels: Vec<usize>,
+    rows: Vec<u32>,
+}
+
+impl<D: Kernels> Classifier<D> {
+    fn new(
+        device: &D,
+        model: &EquilibriumSpec,
+        parts: TaskParts<'_>,
+        classes: usize,
+    ) -> Result<Self, OpError> {
+        let inputs = parts.features.len();
+        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
+        Ok(Self {
+            device: device.clone(),
+            model: model.build(&mut init, inputs, classes)?,
+            inputs,
+            classes,
+            memory: model.warm_start.then(Memory::default),
+        })
+    }
+
+    /// Moves a batch to the device; the move ends as [`Phase::Transfer`].
+    fn load(&self, batch: Batch, watch: &mut Stopwatch<'_>) -> Result<Labelled<D>, OpError> {
+        let shape = [batch.size, self.inputs];
+        let labelled = Labelled {
+            x: Var::constant(&self.device, batch.features, shape)?,
+            labels: indices(&batch.labels),
+            rows: batch.rows,
+        };
+        watch.mark(Phase::Transfer);
+        Ok(labelled)
+    }
+
+    /// The inputs of a step that another program took.
+    fn load_reference(&self, inputs: &mut ReferenceInputs) -> Result<Labelled<D>, OpError> {
+        let x = inputs.floats("x", &[self.inputs]);
+        let labels = inputs.indices("label", self.classes);
+        inputs.finish()?;
+        Ok(Labelled {
+            x: Var::constant(&self.device, x, [inputs.batch(), self.inputs])?,
+            labels,
+            rows: Vec::new(),
+        })
+    }
+
+    /// Where training starts the solver: at zeros, or at the samples' last equilibria.
+    fn start(&self, inputs: &Labelled<D>) -> Result<Var<D>, OpError> {
+        let rest = self.model.rest(&self.device, inputs.labels.len())?;
+        match &self.memory {
+            Some(memory) => memory.recall(&self.device, &inputs.rows, rest),
+            None => Ok(rest),
+        }
+    }
+
+    /// Keeps the equilibria of the batch for a warm start.
+    fn remember(&mut self, inputs: &Labelled<D>, state: &Var<D>) -> Result<(), OpError> {
+        match &mut self.memory {
+            Some(memory) => memory.keep(&self.device, &inputs.rows, state),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds loss, accuracy and the solver's iterations at the free equilibrium from zeros.
+    fn evaluate(&self, batch: Batch, score: &mut Score) -> Result<(), OpError> {
+        let inputs = self.load(batch, &mut Stopwatch::start())?;
+        let samples = inputs.labels.len();
+        let mut pass = Pass::inference(&self.device);
+        let source = self.model.embed(&mut pass, &inputs.x)?;
+        let start = self.model.rest(&self.device, samples)?;
+        let solved = self.model.relax(&mut pass, &source, &start)?;
+        let logits = self.model.classify(&mut pass, &solved.state)?;
+        let loss = cross_entropy(&mut pass, &logits, &inputs.labels)?;
+        score.add_loss(loss.to_host(&self.device)?[0], samples);
+        score.add_work(pass.work());
+        score.add_iterations(solved.iterations);
+        let logits = logits.to_host(&self.device)?;
+        score.add_classes(&logits, self.classes, &inputs.labels);
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! [`Propagation`]: equilibrium propagation, which needs no gradient through the solver.
+
+use super::{Classifier, Labelled};
+use crate::loader::Batch;
+use crate::measure::{Phase, Stopwatch};
+use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var, Work, blend, cross_entropy, mse};
+use crate::tasks::{Micro, Place, ReferenceInputs, Score, Task};
+
+/// Two equilibria without gradients, then one differentiated step.
+///
+/// Free phase `h* = solve(f, start)`; nudged phase `h_β = solve(f - β dL/df, h*)`, L the mean cross-entropy of the head;
+/// loss `(1/β) MSE(f(h*), h_β) + CE(head(h*))` with `h*` and `h_β` held constant: block and embedding learn from the
+/// first term, the head from the second.
+///
+/// # Source
+/// Scellier & Bengio 2017; the step of founding report 002 (TEP).
+pub(super) struct Propagation<D: Kernels> {
+    classifier: Classifier<D>,
+    beta: f64,
+}
+
+/// Both equilibria.
+struct Phases<D: Kernels> {
+    free: Var<D>,
+    nudged: Var<D>,
+    work: Work,
+}
+
+impl<D: Kernels> Propagation<D> {
+    pub(super) fn new(classifier: Classifier<D>, beta: f64) -> Self {
+        Self { classifier, beta }
+    }
+
+    fn phases(&self, inputs: &Labelled<D>) -> Result<Phases<D>, OpError> {
+        let (model, beta) = (&self.classifier.model, self.beta as f32);
+        let mut pass = Pass::inference(&self.classifier.device);
+        let source = model.embed(&mut pass, &inputs.x)?;
+        let start = self.classifier.start(inputs)?;
+        let free = model.relax(&mut pass, &source, &start)?.state;
+        let nudged = model.relax_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
+        Ok(Phases {
+            nudged: nudged.state,
+            // On this pass nothing was recorded, yet the key is that of a result that could have been.
+            free: free.detach(&self.classifier.device)?,
+            work: pass.work(),
+        })
+    }
+
+    fn loss(
+        &self,
+        pass: &mut Pass<D>,
+        phases: &Phases<D>,
+        inputs: &Labelled<D>,
+    ) -> Result<Var<D>, OpError> {
+        let model = &self.classifier.model;
+        let source = model.embed(pass, &inputs.x)?;
+        let f = model.block(pass, &source, &phases.free)?;
+        let local = mse(pass, &f, &phases.nudged)?;
+        let logits = model.classify(pass, &phases.free)?;
+        let readout = cross_entropy(pass, &logits, &inputs.labels)?;
+        blend(pass, (&local, (1.0 / self.beta) as f32), (&readout, 1.0))
+    }
+
+    fn step(
+        &mut self,
+        mut pass: Pass<D>,
+        inputs: &Labelled<D>,
+        share: f32,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Micro<D>, OpError> {
+        let phases = self.phases(inputs)?;
+        self.classifier.remember(inputs, &phases.free)?;
+        watch.mark(Phase::Forward);
+        let loss = self.loss(&mut pass, &phases, inputs)?;
+        watch.mark(Phase::Loss);
+        let (mut work, activation_bytes) = (phases.work, pass.held_bytes());
+        work += pass.work();
+        let grads = pass.backward(&loss, share)?;
+        watch.mark(Phase::Backward);
+        Ok(Micro {
+            grads,
+            loss,
+            work,
+            activation_bytes,
+        })
+    }
+}
+
+impl<D: Kernels> Task<D> for Propagation<D> {
+    fn module(&mut self) -> &mut dyn Module<D> {
+        &mut self.classifier.model
+    }
+
+    fn gradients(
+        &mut self,
+        batch: Batch,
+        _place: Place,
+        share: f32,
+        sum: Option<Grads<D>>,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Micro<D>, OpError> {
+        let inputs = self.classifier.load(batch, watch)?;
+        let pass = match sum {
+            None => Pass::recording(&self.classifier.device),
+            Some(grads) => Pass::accumulating(&self.classifier.device, grads)?,
+        };
+        self.step(pass, &inputs, share, watch)
+    }
+
+    fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<(), OpError> {
+        self.classifier.evaluate(batch, score)
+    }
+
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {
+        let inputs = self.classifier.load_reference(inputs)?;
+        let pass = Pass::recording(&self.classifier.device);
+        self.step(pass, &inputs, 1.0, &mut Stopwatch::start())
+    }
+}

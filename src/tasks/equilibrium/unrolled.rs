@@ -1,0 +1,76 @@
+//! [`Unrolled`]: backpropagation through every iteration of the solver.
+
+use super::{Classifier, Labelled};
+use crate::loader::Batch;
+use crate::measure::{Phase, Stopwatch};
+use crate::ops::{Grads, Kernels, Module, OpError, Pass, cross_entropy};
+use crate::tasks::{Micro, Place, ReferenceInputs, Score, Task};
+
+/// The mean cross-entropy of the head at the equilibrium, differentiated through the loop.
+pub(super) struct Unrolled<D: Kernels>(Classifier<D>);
+
+impl<D: Kernels> Unrolled<D> {
+    pub(super) fn new(classifier: Classifier<D>) -> Self {
+        Self(classifier)
+    }
+
+    fn backpropagate(
+        &mut self,
+        mut pass: Pass<D>,
+        inputs: &Labelled<D>,
+        share: f32,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Micro<D>, OpError> {
+        let model = &self.0.model;
+        let source = model.embed(&mut pass, &inputs.x)?;
+        let solved = model.relax(&mut pass, &source, &self.0.start(inputs)?)?;
+        let logits = model.classify(&mut pass, &solved.state)?;
+        self.0.remember(inputs, &solved.state)?;
+        watch.mark(Phase::Forward);
+        let loss = cross_entropy(&mut pass, &logits, &inputs.labels)?;
+        watch.mark(Phase::Loss);
+        // What only backward still needs is freed on its way.
+        drop((source, solved, logits));
+        let (work, activation_bytes) = (pass.work(), pass.held_bytes());
+        let grads = pass.backward(&loss, share)?;
+        watch.mark(Phase::Backward);
+        Ok(Micro {
+            grads,
+            loss,
+            work,
+            activation_bytes,
+        })
+    }
+}
+
+impl<D: Kernels> Task<D> for Unrolled<D> {
+    fn module(&mut self) -> &mut dyn Module<D> {
+        &mut self.0.model
+    }
+
+    fn gradients(
+        &mut self,
+        batch: Batch,
+        _place: Place,
+        share: f32,
+        sum: Option<Grads<D>>,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Micro<D>, OpError> {
+        let inputs = self.0.load(batch, watch)?;
+        let pass = match sum {
+            None => Pass::recording(&self.0.device),
+            Some(grads) => Pass::accumulating(&self.0.device, grads)?,
+        };
+        self.backpropagate(pass, &inputs, share, watch)
+    }
+
+    fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<(), OpError> {
+        self.0.evaluate(batch, score)
+    }
+
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {
+        let inputs = self.0.load_reference(inputs)?;
+        let pass = Pass::recording(&self.0.device);
+        self.backpropagate(pass, &inputs, 1.0, &mut Stopwatch::start())
+    }
+}
