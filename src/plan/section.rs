@@ -258,7 +258,7 @@ fn changing_keys<T: Keyed>(reader: Reader<'_>) -> Vec<String> {
     let axes = reader.matrix.axes.iter().map(|axis| &axis.path);
     let overrides = reader.plan.written.variants.values().flatten();
     let paths = axes.chain(overrides.map(|assignment| &assignment.path));
-    let own = paths.filter_map(|path| match path.as_slice() {
+    let own = paths.filter_map(|path| match &path[..] {
         [section, key, ..] if section.name == T::NAME => Some(key.name.clone()),
         _ => None,
     });

@@ -22,10 +22,10 @@ pub(super) fn cell_info(
     let (code_hash, numeric_class) = measured.unzip();
     CellInfo {
         key: cell.spec.key.clone(),
-        axes: cell.axes.clone(),
+        axes: cell.axis_texts(),
         cell_hash: cell.cell_hash.clone(),
-        task_signature: cell.task_signature.clone(),
-        work_signature: cell.work_signature.clone(),
+        task_signature: cell.task_signature.to_string(),
+        work_signature: cell.work_signature.to_string(),
         code_hash,
         numeric_class,
         spec: if is_first {

@@ -161,7 +161,7 @@ impl<'a> Recorder<'a> {
             key: cell.spec.key.clone(),
             keys,
             hash_parts: StoredRun::parts_of(cell),
-            work_signature: cell.work_signature.clone(),
+            work_signature: cell.work_signature.to_string(),
             limits: cell.spec.limits.as_ref().clone(),
             status: outcome.status,
             reason: outcome.reason.clone(),

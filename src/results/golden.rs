@@ -95,7 +95,7 @@ fn axis(name: &str, path: &str, kind: AxisKind, values: &[&str]) -> AxisInfo {
         name: name.into(),
         path: path.into(),
         kind,
-        values: values.iter().map(|value| (*value).to_owned()).collect(),
+        values: values.iter().map(|value| (*value).into()).collect(),
     }
 }
 
