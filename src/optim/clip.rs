@@ -1,7 +1,79 @@
-//! Clipping of gradients by their global norm.
+//! Clipping of gradients by their norm: of all of them, or of each part of a model.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::for_each_parameter;
-use crate::ops::{Grads, Kernels, Module, OpError};
+use crate::device::Backend;
+use crate::ops::{Grads, Kernels, Module, OpError, Path};
+
+/// Which gradients share a norm (`train.clip-by`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClipBy {
+    /// All of the model.
+    #[default]
+    All,
+    /// Those of each part of the model: what the first component of the parameters' names tells apart (`embedding`,
+    /// `block`, `head`).
+    Part,
+}
+
+/// Scales gradients so that no norm is above `max_norm`.
+///
+/// # Errors
+/// Whatever a kernel answers.
+pub fn clip<D: Kernels>(
+    module: &mut dyn Module<D>,
+    grads: &mut Grads<D>,
+    max_norm: f64,
+    by: ClipBy,
+) -> Result<(), OpError> {
+    match by {
+        ClipBy::All => clip_global_norm(module, grads, max_norm).map(drop),
+        ClipBy::Part => clip_parts(module, grads, max_norm),
+    }
+}
+
+/// As [`clip_global_norm`] for every part of the model by itself.
+fn clip_parts<D: Kernels>(
+    module: &mut dyn Module<D>,
+    grads: &mut Grads<D>,
+    max_norm: f64,
+) -> Result<(), OpError> {
+    let device = grads.device().clone();
+    let parts = part_of_each(module);
+    let count = parts.last().map_or(0, |last| last + 1);
+    let mut squares = vec![0.0; count];
+    for_each_parameter(module, |index, parameter| {
+        squares[parts[index]] += device.sum_of_squares(grads.of_parameter(parameter)?)?;
+        Ok(())
+    })?;
+    for_each_parameter(module, |index, parameter| {
+        let factor = factor(max_norm, squares[parts[index]].sqrt());
+        if factor < 1.0 {
+            device.scale(grads.of_parameter(parameter)?, factor as f32)?;
+        }
+        Ok(())
+    })
+}
+
+/// The part of every parameter in the walk, counted from 0; a part's parameters follow each other.
+fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize> {
+    let (mut parts, mut last) = (Vec::new(), String::new());
+    module.visit(&Path::root(), &mut |name, _| {
+        let part = name.split('.').next().unwrap_or_default();
+        let before = parts.last().copied();
+        let index = before.map_or(0, |before: usize| before + usize::from(part != last));
+        part.clone_into(&mut last);
+        parts.push(index);
+    });
+    parts
+}
+
+fn factor(max_norm: f64, norm: f64) -> f64 {
+    max_norm / (norm + 1e-6)
+}
 
 /// Scales all gradients so that their global L2 norm is at most `max_norm`; returns the norm before.
 ///
@@ -21,7 +93,7 @@ pub fn clip_global_norm<D: Kernels>(
         Ok(())
     })?;
     let norm = squares.sqrt();
-    let factor = max_norm / (norm + 1e-6);
+    let factor = factor(max_norm, norm);
     if factor < 1.0 {
         for_each_parameter(module, |_, parameter| {
             device.scale(grads.of_parameter(parameter)?, factor as f32)
@@ -32,7 +104,10 @@ pub fn clip_global_norm<D: Kernels>(
 
 #[cfg(test)]
 mod tests {
+    use dfdx::tensor::Cpu;
+
     use super::*;
+    use crate::ops::Parameter;
     use crate::ops::testing::assert_close;
     use crate::optim::testing::Bowl;
     use crate::optim::{OptimizerSpec, SgdSpec};
@@ -86,5 +161,58 @@ mod tests {
         let before = grads.of_parameter(bowl.first()).unwrap().to_vec();
         clip_global_norm(&mut bowl, &mut grads, 100.0).unwrap();
         assert_eq!(before, grads.of_parameter(bowl.first()).unwrap().to_vec());
+    }
+
+    /// Two parts, `a` and `b`, under their own names.
+    struct Two(Bowl, Bowl);
+
+    impl Module<Cpu> for Two {
+        fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<Cpu>)) {
+            self.0.visit(&path.join("a"), visit);
+            self.1.visit(&path.join("b"), visit);
+        }
+    }
+
+    #[test]
+    fn parts_are_clipped_by_their_own_norms() {
+        let mut two = Two(Bowl::new(), Bowl::new());
+        assert_eq!(part_of_each(&mut two), [0, 0, 1, 1]);
+        // Both parts in one: the gradients of the first, and half of them for the second.
+        let mut grads = two.0.gradients();
+        let (mut norms, mut index) = ([0.0; 2], 0);
+        let mut other = two.1.gradients();
+        two.1.visit(&Path::root(), &mut |_, parameter| {
+            let own = other.of_parameter(parameter).unwrap();
+            let target = grads.of_parameter(parameter).unwrap();
+            for (target, own) in target.iter_mut().zip(own.iter()) {
+                *target = 0.01 * own;
+            }
+        });
+        clip(&mut two, &mut grads, 1.0, ClipBy::Part).unwrap();
+        two.visit(&Path::root(), &mut |_, parameter| {
+            let gradient = grads.of_parameter(parameter).unwrap();
+            norms[index / 2] += gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>();
+            index += 1;
+        });
+        // The norm of a bowl's gradient is 8.9377184 at first; clipping divides by the norm + 1e-6.
+        assert!((norms[0].sqrt() - 1.0).abs() < 1e-5, "{norms:?}");
+        assert!((norms[1].sqrt() - 0.089_377_18).abs() < 1e-6, "{norms:?}");
+    }
+
+    #[test]
+    fn a_model_of_one_part_is_clipped_as_a_whole() {
+        let clipped = |by| {
+            let mut bowl = Bowl::new();
+            let mut grads = bowl.gradients();
+            clip(&mut bowl, &mut grads, 1.0, by).unwrap();
+            grads.of_parameter(bowl.first()).unwrap().to_vec()
+        };
+        let all = clipped(ClipBy::All);
+        assert!(all.iter().all(|value| value.abs() <= 1.0));
+        assert_ne!(
+            all,
+            clipped(ClipBy::Part),
+            "a bowl's parameters are parts of their own"
+        );
     }
 }

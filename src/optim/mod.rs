@@ -15,7 +15,7 @@ mod walk;
 
 pub use adam::AdamSpec;
 pub use check::RangeError;
-pub use clip::clip_global_norm;
+pub use clip::{ClipBy, clip, clip_global_norm};
 pub use ema::{Ema, EmaSpec};
 pub use schedule::{ConstantSpec, CosineSpec, ScheduleSpec, WarmUpSpec};
 pub use sgd::SgdSpec;

@@ -11,7 +11,8 @@ use crate::device::DeviceKind;
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
-use crate::optim::{EmaSpec, OptimizerSpec, ScheduleSpec};
+use crate::optim::{ClipBy, EmaSpec, OptimizerSpec, ScheduleSpec};
+use crate::tasks::Algorithm;
 
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -52,6 +53,9 @@ pub struct CellSpec {
 pub struct TrainSpec {
     /// How gradients come about.
     pub algorithm: Algorithm,
+    /// Strength of the nudge of equilibrium propagation; backpropagation has none.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub beta: f64,
     /// Passes over the training split.
     #[schemars(range(min = 1))]
     pub epochs: usize,
@@ -80,6 +84,8 @@ pub struct TrainSpec {
     /// Largest global L2 norm of the gradients; without it, no clipping.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub clip: Option<f64>,
+    /// Which gradients share a norm when they are clipped.
+    pub clip_by: ClipBy,
     /// Average of the weights; without it, none.
     pub ema: Option<EmaSpec>,
     /// Early stopping; without it, none.
@@ -94,6 +100,7 @@ impl Default for TrainSpec {
     fn default() -> Self {
         Self {
             algorithm: Algorithm::Backprop,
+            beta: 0.1,
             epochs: 1,
             steps_per_epoch: None,
             batch_size: 32,
@@ -105,20 +112,13 @@ impl Default for TrainSpec {
             optimizer: OptimizerSpec::default(),
             schedule: ScheduleSpec::default(),
             clip: None,
+            clip_by: ClipBy::All,
             ema: None,
             early_stopping: None,
             init_from: None,
             save_to: None,
         }
     }
-}
-
-/// How gradients come about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Algorithm {
-    /// Backpropagation.
-    Backprop,
 }
 
 /// Arithmetic of forward and backward.
@@ -157,6 +157,17 @@ impl Default for EarlyStoppingSpec {
     }
 }
 
+/// Which split is evaluated during training (`validation.split`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WatchedSplit {
+    /// The validation split; nothing where the dataset has none. The test split is evaluated once, at the end.
+    #[default]
+    Validation,
+    /// The test split: for results that are the best over epochs on the test split, as a report may define them.
+    Test,
+}
+
 /// How to validate (`[validation]`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -164,6 +175,8 @@ pub struct ValidationSpec {
     /// Share of the training rows taken for validation, where the dataset has no validation split of its own.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub fraction: f64,
+    /// Which split is evaluated during training, and decides the best epoch.
+    pub split: WatchedSplit,
     /// Cap on batches; without it, the whole split.
     #[schemars(range(min = 1))]
     pub batches: Option<usize>,
@@ -179,6 +192,7 @@ impl Default for ValidationSpec {
     fn default() -> Self {
         Self {
             fraction: 0.0,
+            split: WatchedSplit::Validation,
             batches: None,
             batch_size: 1024,
             every: 1,

@@ -4,8 +4,9 @@ use crate::datasets::{DatasetFacts, Features, Target};
 use crate::device::DeviceKind;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
+use crate::tasks::Algorithm;
 
-use super::cell::{Precision, TrainSpec};
+use super::cell::{Precision, TrainSpec, ValidationSpec, WatchedSplit};
 
 /// Whether a cell can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,7 @@ pub(super) fn misfit(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -
     own.or_else(|| match model {
         ModelSpec::Mlp(_) => mlp(facts, loss),
         ModelSpec::DdpmUnet(spec) => unet(spec, facts, loss),
+        ModelSpec::Equilibrium(_) => equilibrium(facts, loss),
     })
 }
 
@@ -63,6 +65,32 @@ fn unet(
         ));
     }
     spec.check_image(height, width)
+}
+
+fn equilibrium(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+    if !matches!(facts.target, Target::Class { .. }) {
+        return Some("`equilibrium` needs classes, the dataset's targets are numbers".to_owned());
+    }
+    let fits = matches!(loss, LossSpec::CrossEntropy(_));
+    (!fits).then(|| {
+        let kind = loss.kind();
+        format!("`equilibrium` tells classes, `{kind}` does not fit; use `cross-entropy`")
+    })
+}
+
+/// Why this algorithm cannot train this model; `None` if it can.
+pub(super) fn wrong_algorithm(train: &TrainSpec, model: &ModelSpec) -> Option<String> {
+    let is_equilibrium = matches!(model, ModelSpec::Equilibrium(_));
+    (train.algorithm == Algorithm::EquilibriumPropagation && !is_equilibrium).then(|| {
+        let kind = model.kind();
+        format!("`equilibrium-propagation` trains the model `equilibrium`, not `{kind}`")
+    })
+}
+
+/// Why the split that is to be watched cannot be; `None` if it can.
+pub(super) fn no_split(validation: &ValidationSpec, facts: &DatasetFacts) -> Option<String> {
+    (validation.split == WatchedSplit::Test && facts.test_samples == 0)
+        .then(|| "`validation.split = \"test\"`, and the dataset has no test split".to_owned())
 }
 
 /// Why this batch cannot be drawn; `None` if it can.

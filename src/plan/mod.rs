@@ -37,7 +37,7 @@ mod world;
 
 pub use axis_info::{AxisInfo, AxisKind};
 pub use bounds::range_words;
-pub use cell::{Algorithm, CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec};
+pub use cell::{CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit};
 pub use check::Feasibility;
 pub use only::Only;
 pub use planned::PlannedCell;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::datasets::DatasetFacts;
+use crate::tasks::Algorithm;
 
 use super::Plan;
 use super::cell::CellSpec;
@@ -73,6 +74,7 @@ impl<'a> Resolver<'a> {
         let cell_hash = combine(parts);
         let feasibility = self.feasibility(&resolved);
         let saves = resolved.train.save_to.is_some();
+        let algorithm = resolved.train.algorithm;
         let axes = self.axes(choice);
         PlannedCell {
             spec: CellSpec {
@@ -92,7 +94,7 @@ impl<'a> Resolver<'a> {
             axes,
             cell_hash,
             task_signature: resolved.pairing.task,
-            work_signature: resolved.pairing.work,
+            work_signature: work_signature(resolved.pairing.work, algorithm),
             hash_parts: resolved.hash_parts,
             flops_per_sample: resolved.pairing.flops,
             facts: resolved.data.facts,
@@ -115,7 +117,11 @@ impl<'a> Resolver<'a> {
         }
         let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
         let misfit = misfit.or_else(|| check::wrong_schedule(&cell.train));
-        if let Some(reason) = misfit.or_else(|| check::oversized(&cell.train, &cell.data.facts)) {
+        let (train, facts) = (&cell.train, &cell.data.facts);
+        let misfit = misfit
+            .or_else(|| check::wrong_algorithm(train, &cell.model.value))
+            .or_else(|| check::no_split(&cell.validation.value, facts));
+        if let Some(reason) = misfit.or_else(|| check::oversized(train, facts)) {
             return Feasibility::Infeasible(reason);
         }
         if let Some(path) = cell.train.init_from.as_ref().filter(|path| !path.is_file()) {
@@ -161,6 +167,20 @@ impl<'a> Resolver<'a> {
             LONELY.to_owned()
         } else {
             key
+        }
+    }
+}
+
+/// The arithmetic of a sample follows the algorithm too.
+fn work_signature(pairing: Arc<str>, algorithm: Algorithm) -> Arc<str> {
+    match algorithm {
+        Algorithm::Backprop => pairing,
+        Algorithm::EquilibriumPropagation => {
+            let parts = [
+                ("pairing", &*pairing),
+                ("algorithm", "equilibrium-propagation"),
+            ];
+            combine(parts).into()
         }
     }
 }

@@ -80,7 +80,9 @@ keyed! { TrainSpec, "train", |train, folder| {
     "accumulate" accumulate json;
     "algorithm" algorithm json;
     "batch-size" batch_size json;
+    "beta" beta json;
     "clip" clip json;
+    "clip-by" clip_by json;
     "device" device json;
     "drop-last" drop_last json;
     "early-stopping" early_stopping json;
@@ -110,6 +112,7 @@ keyed! { ValidationSpec, "validation", |_, _| {},
     "batches" batches json;
     "every" every json;
     "fraction" fraction json;
+    "split" split json;
 }
 
 keyed! { MeasureSpec, "measure", |_, _| {},

@@ -154,18 +154,31 @@ pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
         .or_else(|| find(TIMES, name))
 }
 
-/// Describes a metric by its name, for `plan.json`: accuracies and R² are better high, errors and losses low.
+/// Describes a metric by its name, for `plan.json`: accuracies and R² are better high, errors, losses and epochs low.
+///
+/// `SPLIT_METRIC` stands for the last weights, `best_SPLIT_METRIC` for the best epoch, `SPLIT_METRIC_90_epoch` for the
+/// first epoch that came near it.
 pub fn metric_column(name: &str) -> ColumnInfo {
-    let (direction, unit, what) = match name.rsplit('_').next().unwrap_or(name) {
+    let (plain, over_epochs) = match name.strip_prefix("best_") {
+        Some(plain) => (plain, ", the best over epochs"),
+        None => (name, ""),
+    };
+    let (direction, unit, what) = match plain.rsplit('_').next().unwrap_or(plain) {
         "r2" => (Direction::Higher, "1", "R²"),
         "accuracy" => (Direction::Higher, "1", "share of right classes"),
         "loss" => (Direction::Lower, "1", "loss"),
         "mse" => (Direction::Lower, "1", "mean squared error"),
         "rmse" => (Direction::Lower, "1", "root of the mean squared error"),
         "mae" => (Direction::Lower, "1", "mean absolute error"),
+        "iterations" => (Direction::Lower, "1", "mean iterations of the solver"),
+        "epoch" => (
+            Direction::Lower,
+            "1",
+            "first epoch, from 0, with at least 90 % of the best share of right classes",
+        ),
         _ => (Direction::None, "1", "metric of the task"),
     };
-    let split = match name.split_once('_').map_or("", |(split, _)| split) {
+    let split = match plain.split_once('_').map_or("", |(split, _)| split) {
         "train" => " on the training split",
         "val" => " on the validation split",
         "test" => " on the test split",
@@ -176,7 +189,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
         name: name.to_owned(),
         unit: unit.to_owned(),
         direction,
-        meaning: format!("{what}{split}"),
+        meaning: format!("{what}{split}{over_epochs}"),
     }
 }
 

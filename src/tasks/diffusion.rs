@@ -210,6 +210,8 @@ mod tests {
         let loss = NoiseMseSpec::default();
         let (height, width, channels) = (8, 8, 3);
         let parts = TaskParts {
+            algorithm: crate::tasks::Algorithm::Backprop,
+            beta: 0.1,
             model: &ModelSpec::DdpmUnet(model.clone()),
             loss: &LossSpec::NoiseMse(loss.clone()),
             features: Features::Image {

@@ -1,6 +1,6 @@
 //! [`TaskError`]: a model, a loss and a dataset that do not fit each other.
 
-use super::TaskParts;
+use super::{Algorithm, TaskParts};
 use crate::datasets::{Features, Target};
 use crate::ops::OpError;
 
@@ -30,8 +30,12 @@ impl TaskError {
             Target::Values { len } => format!("{len} numbers"),
             Target::Class { classes } => format!("one of {classes} classes"),
         };
+        let by = match parts.algorithm {
+            Algorithm::Backprop => "",
+            Algorithm::EquilibriumPropagation => "by equilibrium propagation ",
+        };
         Self::Misfit(format!(
-            "model `{}` with loss `{}` cannot be trained on {features} with {target} as target",
+            "model `{}` with loss `{}` cannot be trained {by}on {features} with {target} as target",
             parts.model.kind(),
             parts.loss.kind(),
         ))

@@ -7,9 +7,11 @@
 //! All random numbers of a step are drawn on the host from streams at the step's place, so that they depend neither
 //! on the order of batches nor on threads.
 
+mod algorithm;
 mod backprop;
 mod classification;
 mod diffusion;
+mod equilibrium;
 mod error;
 mod noise_schedule;
 mod reference;
@@ -17,6 +19,7 @@ mod regression;
 mod score;
 mod supervised;
 
+pub use algorithm::Algorithm;
 pub use error::TaskError;
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
 pub use score::Score;
@@ -96,6 +99,10 @@ pub struct TaskParts<'a> {
     pub features: Features,
     /// The form of a sample's target.
     pub target: Target,
+    /// How gradients come about.
+    pub algorithm: Algorithm,
+    /// Strength β of the nudge of equilibrium propagation.
+    pub beta: f64,
     /// Seed of weights, noise and dropout.
     pub seed: Seed,
 }
@@ -105,6 +112,10 @@ pub struct TaskParts<'a> {
 /// # Errors
 /// [`TaskError::Misfit`] when they do not fit each other, [`TaskError::Op`] when the device fails.
 pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Task<D>>, TaskError> {
+    let is_equilibrium = matches!(parts.model, ModelSpec::Equilibrium(_));
+    if parts.algorithm == Algorithm::EquilibriumPropagation && !is_equilibrium {
+        return Err(TaskError::misfit(parts));
+    }
     match (parts.model, parts.loss, parts.target) {
         (ModelSpec::Mlp(model), LossSpec::Mse(loss), Target::Values { len }) => {
             let loss = loss.clone();
@@ -115,6 +126,9 @@ pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Tas
             let loss = loss.clone();
             let model = mlp(device, model, parts, classes)?;
             Ok(supervised(device, model, Classes { loss, classes }, parts))
+        }
+        (ModelSpec::Equilibrium(model), LossSpec::CrossEntropy(_), Target::Class { classes }) => {
+            Ok(equilibrium::build(device, model, parts, classes)?)
         }
         (ModelSpec::DdpmUnet(model), LossSpec::NoiseMse(loss), Target::Class { classes }) => {
             let Features::Image {

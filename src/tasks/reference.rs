@@ -149,6 +149,11 @@ pub fn reference_form(
             };
             Ok((Features::Vector { len }, target))
         }
+        ModelSpec::Equilibrium(_) => {
+            let len = input("x")?.iter().skip(1).product();
+            let classes = rows("head.weight")?;
+            Ok((Features::Vector { len }, Target::Class { classes }))
+        }
         ModelSpec::DdpmUnet(_) => {
             let shape = input("x_t")?;
             let &[_, channels, height, width] = shape else {

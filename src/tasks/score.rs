@@ -10,6 +10,14 @@ pub struct Score {
     work: Work,
     correct: Option<u64>,
     errors: Option<Errors>,
+    iterations: Option<Iterations>,
+}
+
+/// The solver's iterations, batch by batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Iterations {
+    sum: u64,
+    batches: u64,
 }
 
 /// Sums behind the mean squared error and the coefficient of determination.
@@ -37,12 +45,16 @@ impl Score {
         self.work
     }
 
-    /// Every metric that was gathered, by name: `loss`; `mse` and `r2`; `accuracy`.
+    /// Every metric that was gathered, by name: `loss`; `mse` and `r2`; `accuracy`; `solver_iterations`, the mean over
+    /// batches.
     pub fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![("loss", self.loss())];
         metrics.extend(self.in_units(1.0));
         if let Some(correct) = self.correct {
             metrics.push(("accuracy", finite(correct as f64 / self.samples as f64)));
+        }
+        if let Some(Iterations { sum, batches }) = self.iterations {
+            metrics.push(("solver_iterations", finite(sum as f64 / batches as f64)));
         }
         metrics
     }
@@ -90,6 +102,13 @@ impl Score {
                 *squares += y * y;
             }
         }
+    }
+
+    /// Adds the iterations that the solver took for a batch.
+    pub(super) fn add_iterations(&mut self, iterations: usize) {
+        let all = self.iterations.get_or_insert_default();
+        all.sum += iterations as u64;
+        all.batches += 1;
     }
 
     /// Adds logits `(rows, classes)` and their labels; a row is right when its first largest logit is the label's.
@@ -148,6 +167,14 @@ mod tests {
         score.add_loss(1.0, 3);
         score.add_classes(&[1.0, 1.0, 0.0, 2.0, 3.0, 1.0], 2, &[0, 1, 0]);
         assert!((value(&score.metrics(), "accuracy") - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn iterations_are_a_mean_over_batches() {
+        let mut score = Score::default();
+        score.add_iterations(10);
+        score.add_iterations(13);
+        assert!((value(&score.metrics(), "solver_iterations") - 11.5).abs() < 1e-12);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::datasets::{Dataset, OpenDataset};
 use crate::event::Metric;
 use crate::loader::{Batch, Loader, LoaderOptions, LoaderSpec};
 use crate::ops::Kernels;
-use crate::plan::CellSpec;
+use crate::plan::{CellSpec, WatchedSplit};
 use crate::tasks::{Score, Task};
 
 /// Samples of the fixed batch, spread evenly over the validation split (over the training split where there is none).
@@ -19,7 +19,9 @@ const FIXED_INDEX: u64 = u64::MAX;
 pub(super) struct Evaluation {
     data: Arc<dyn Dataset>,
     fixed: Batch,
-    validation: Option<Loader>,
+    /// The split that is evaluated during training, and the beginning of its metrics' names.
+    watched: Option<(Loader, &'static str)>,
+    /// The test split, where it is evaluated at the end only.
     test: Option<Loader>,
     fresh: Option<Loader>,
     /// Standard deviation of the target before normalisation.
@@ -30,10 +32,15 @@ impl Evaluation {
     pub(super) fn new(data: &OpenDataset, cell: &CellSpec) -> Result<Self, TrainError> {
         let splits = &data.splits;
         let options = cell.loader.evaluation(cell.validation.batch_size);
-        let validation = LoaderOptions {
+        let capped = LoaderOptions {
             max_batches: cell.validation.batches,
             ..options.clone()
         };
+        let (watched, name, test) = match cell.validation.split {
+            WatchedSplit::Validation => (&splits.validation, "val", splits.test.clone()),
+            WatchedSplit::Test => (&splits.test, "test", Vec::new()),
+        };
+        let watched = loader(&data.dataset, watched.clone(), capped)?;
         let fixed = if splits.validation.is_empty() {
             &splits.train
         } else {
@@ -47,8 +54,8 @@ impl Evaluation {
         Ok(Self {
             data: Arc::clone(&data.dataset),
             fixed: fixed_batch(&data.dataset, fixed)?,
-            validation: loader(&data.dataset, splits.validation.clone(), validation)?,
-            test: loader(&data.dataset, splits.test.clone(), options.clone())?,
+            watched: watched.map(|loader| (loader, name)),
+            test: loader(&data.dataset, test, options.clone())?,
             fresh: match fresh {
                 Some((dataset, rows)) => loader(&dataset, rows, options)?,
                 None => None,
@@ -57,9 +64,9 @@ impl Evaluation {
         })
     }
 
-    /// Whether there is a validation split.
+    /// Whether a split is evaluated during training.
     pub(super) fn validates(&self) -> bool {
-        self.validation.is_some()
+        self.watched.is_some()
     }
 
     /// The score of the fixed batch: the same rows with the same noise at every call.
@@ -74,19 +81,20 @@ impl Evaluation {
         fixed_batch(&self.data, &self.fixed.rows[..1])
     }
 
-    /// The validation split's loss and metrics, named `val_…`; nothing where there is no such split.
+    /// Loss and metrics of the split that is evaluated during training, named `val_…` or, for the test split, `test_…`;
+    /// nothing where there is no such split.
     pub(super) fn validate<D: Kernels>(
         &self,
         task: &mut dyn Task<D>,
     ) -> Result<(Option<f64>, Metric), TrainError> {
-        let Some(loader) = &self.validation else {
+        let Some((loader, name)) = &self.watched else {
             return Ok((None, Metric::new()));
         };
         let score = score(task, loader)?;
-        Ok((score.loss(), named("val", score.metrics())))
+        Ok((score.loss(), named(name, score.metrics())))
     }
 
-    /// Metrics on data that decided nothing: `test_…`, and `fresh_…` in original units.
+    /// Metrics of the end: `test_…` on data that decided nothing, and `fresh_…` in original units.
     pub(super) fn test<D: Kernels>(&self, task: &mut dyn Task<D>) -> Result<Metric, TrainError> {
         let mut metrics = Metric::new();
         if let Some(loader) = &self.test {

@@ -5,7 +5,7 @@ use super::steps::Step;
 use crate::loader::Epoch;
 use crate::measure::{Phase, Stopwatch};
 use crate::ops::{Grads, Kernels, OpError, Var, Work};
-use crate::optim::{Ema, Optimizer, clip_global_norm};
+use crate::optim::{ClipBy, Ema, Optimizer, clip};
 use crate::tasks::{Micro, Place, Task};
 
 /// Everything that a step changes.
@@ -14,8 +14,8 @@ pub(super) struct Learner<D: Kernels> {
     pub(super) task: Box<dyn Task<D>>,
     pub(super) optimizer: Optimizer<D>,
     pub(super) ema: Option<Ema<D>>,
-    /// Largest global norm of the gradients.
-    pub(super) clip: Option<f64>,
+    /// Largest norm of the gradients, and which of them share one.
+    pub(super) clip: Option<(f64, ClipBy)>,
     /// A loss above it is a divergence.
     pub(super) max_loss: Option<f64>,
     /// Optimizer steps done.
@@ -90,8 +90,8 @@ impl<D: Kernels> Learner<D> {
 
     fn update(&mut self, mut grads: Grads<D>, lr: f64) -> Result<(), OpError> {
         let module = self.task.module();
-        if let Some(max_norm) = self.clip {
-            clip_global_norm(module, &mut grads, max_norm)?;
+        if let Some((max_norm, by)) = self.clip {
+            clip(module, &mut grads, max_norm, by)?;
         }
         self.optimizer.step(module, &mut grads, lr)?;
         if let Some(ema) = &mut self.ema {

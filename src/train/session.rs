@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::accuracy::Accuracies;
 use super::epoch::{EpochOutcome, EpochPlan, train_epoch};
 use super::error::TrainError;
 use super::evaluation::Evaluation;
@@ -26,6 +27,7 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) steps: Steps,
     pub(super) evaluation: Evaluation,
     pub(super) stopping: Stopping,
+    pub(super) accuracies: Accuracies,
     /// The best epoch's weights and validation metrics, where they are to be put back.
     pub(super) best: Option<(Weights<D>, Metric)>,
     /// The last validation, if the weights have not changed since.
@@ -106,6 +108,7 @@ impl<D: Kernels> Session<'_, D> {
             return Ok(Judgement::default());
         }
         let (loss, validation) = self.validate_now()?;
+        self.accuracies.note(epoch, &validation);
         if loss.is_none() {
             let reason = format!("validation loss was no finite number after epoch {epoch}");
             self.log.facts.diverged = Some(reason);
@@ -188,6 +191,7 @@ impl<D: Kernels> Session<'_, D> {
             .validation(|| with_average(learner, |learner| evaluation.test(&mut *learner.task)))?;
         self.log.facts.metrics = self.validated.take().unwrap_or_default();
         self.log.facts.metrics.extend(tested);
+        self.log.facts.metrics.extend(self.accuracies.metrics());
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::accuracy::Accuracies;
 use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::learner::Learner;
@@ -47,6 +48,7 @@ pub(super) fn set_up<'a, D: Kernels>(
         steps,
         evaluation,
         stopping: Stopping::new(cell.train.early_stopping.clone()),
+        accuracies: Accuracies::default(),
         best: None,
         validated: None,
         log,
@@ -76,6 +78,8 @@ fn learner<D: Kernels>(
         loss: &cell.loss,
         features: data.dataset.features(),
         target: data.dataset.target(),
+        algorithm: cell.train.algorithm,
+        beta: cell.train.beta,
         seed,
     };
     let mut task = tasks::build(device, parts)?;
@@ -91,7 +95,10 @@ fn learner<D: Kernels>(
         task,
         optimizer: cell.train.optimizer.build(),
         ema,
-        clip: cell.train.clip,
+        clip: cell
+            .train
+            .clip
+            .map(|max_norm| (max_norm, cell.train.clip_by)),
         max_loss: cell.limits.max_loss,
         steps: 0,
         cost: None,

@@ -13,7 +13,7 @@ use std::path::Path;
 use crate::base::Seed;
 use crate::layers::checkpoint::{self, CheckpointError, Tensor};
 use crate::ops::{self, DeviceJob, Grads, Kernels, Module, OpError, Path as Name};
-use crate::optim::clip_global_norm;
+use crate::optim::clip;
 use crate::plan::CellSpec;
 use crate::tasks::{self, Task, TaskError, TaskParts, reference_form};
 use compare::Outcome;
@@ -77,7 +77,8 @@ impl DeviceJob for Job<'_> {
                 });
             }
             if let Some(max_norm) = self.cell.train.clip {
-                clip_global_norm(task.module(), &mut micro.grads, max_norm)?;
+                let by = self.cell.train.clip_by;
+                clip(task.module(), &mut micro.grads, max_norm, by)?;
             }
             optimizer.step(task.module(), &mut micro.grads, lr)?;
         }
@@ -99,6 +100,8 @@ impl Job<'_> {
             loss,
             features,
             target,
+            algorithm: self.cell.train.algorithm,
+            beta: self.cell.train.beta,
             seed: Seed(0),
         };
         tasks::build(device, parts).map_err(|error| match error {

@@ -15,16 +15,20 @@ use crate::ops::{Activation, AttentionKind};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct EquilibriumSpec {
     /// Width d of the state.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub hidden: usize,
     /// Attention of the state to the input.
     pub attention: EquilibriumAttention,
     /// Whether the block uses each weight in both directions, without norms; linear attention only.
     pub symmetric: bool,
     /// Most iterations of the solver.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub iterations: usize,
     /// Damping: the share of the block's result in the next state.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub gamma: f64,
     /// The solver stops when the L2 norm of the change of the state over the batch is below this.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub tolerance: f64,
     /// Whether training starts the solver at the sample's last equilibrium instead of at zeros.
     pub warm_start: bool,

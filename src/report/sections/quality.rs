@@ -66,13 +66,14 @@ pub(crate) fn best_loss(cell: &Cell<'_>) -> Option<Number> {
 
 /// Which loss the best one is.
 pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
-    let is_validated = view
-        .set
-        .epochs
-        .iter()
-        .any(|row| row.epoch.validation.contains_key("val_loss"));
-    if is_validated {
+    let has = |name| {
+        let mut rows = view.set.epochs.iter();
+        rows.any(|row| row.epoch.validation.contains_key(name))
+    };
+    if has("val_loss") {
         "validation loss"
+    } else if has("test_loss") {
+        "test loss"
     } else {
         "training loss"
     }

@@ -1,0 +1,84 @@
+//! [`Accuracies`]: the best accuracy over epochs, and when training was near it.
+
+use crate::event::Metric;
+
+/// Share of the best accuracy that counts as near it.
+const NEAR: f64 = 0.9;
+
+/// The accuracies of the split that is evaluated during training, epoch by epoch.
+#[derive(Debug, Default)]
+pub(super) struct Accuracies(Vec<Accuracy>);
+
+#[derive(Debug)]
+struct Accuracy {
+    epoch: usize,
+    /// `val` or `test`.
+    split: String,
+    value: f64,
+}
+
+impl Accuracies {
+    /// Notes the metrics of an epoch, from 0.
+    pub(super) fn note(&mut self, epoch: usize, metrics: &Metric) {
+        for (name, value) in metrics {
+            if let (Some(split), Some(value)) = (name.strip_suffix("_accuracy"), *value) {
+                let split = split.to_owned();
+                self.0.push(Accuracy {
+                    epoch,
+                    split,
+                    value,
+                });
+            }
+        }
+    }
+
+    /// `best_SPLIT_accuracy`, and `SPLIT_accuracy_90_epoch`: the first epoch with at least 90 % of it. Nothing where no
+    /// accuracy was noted.
+    pub(super) fn metrics(&self) -> Metric {
+        let best = self.0.iter().map(|accuracy| accuracy.value);
+        let Some(best) = best.max_by(f64::total_cmp) else {
+            return Metric::new();
+        };
+        let near = self.0.iter().find(|one| one.value >= NEAR * best);
+        let named = near.map(|first| {
+            let split = &first.split;
+            [
+                (format!("best_{split}_accuracy"), Some(best)),
+                (
+                    format!("{split}_accuracy_90_epoch"),
+                    Some(first.epoch as f64),
+                ),
+            ]
+        });
+        named.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_accuracy_and_the_first_epoch_near_it_are_told() {
+        let mut accuracies = Accuracies::default();
+        for (epoch, value) in [0.1, 0.85, 0.88, 0.95, 0.9].into_iter().enumerate() {
+            let metrics = [("test_accuracy", value), ("test_loss", 7.0)];
+            let metrics = metrics.map(|(name, value)| (name.to_owned(), Some(value)));
+            accuracies.note(epoch, &metrics.into());
+        }
+        // 0.9 · 0.95 = 0.855: 0.85 is not near enough.
+        let expected = [
+            ("best_test_accuracy".to_owned(), Some(0.95)),
+            ("test_accuracy_90_epoch".to_owned(), Some(2.0)),
+        ];
+        assert_eq!(accuracies.metrics(), expected.into());
+    }
+
+    #[test]
+    fn without_an_accuracy_there_is_nothing_to_tell() {
+        let mut accuracies = Accuracies::default();
+        accuracies.note(0, &[("val_loss".to_owned(), Some(1.0))].into());
+        accuracies.note(1, &[("val_accuracy".to_owned(), None)].into());
+        assert!(accuracies.metrics().is_empty());
+    }
+}
