@@ -2,6 +2,7 @@
 
 mod architecture;
 mod branches;
+mod digits;
 #[cfg(unix)]
 mod disk;
 mod examples;

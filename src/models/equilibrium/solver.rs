@@ -76,7 +76,11 @@ mod tests {
             })
             .unwrap();
         let values = solved.state.to_host(&device).unwrap();
-        assert!(values.iter().all(|value| *value == values[0]));
+        assert!(
+            values
+                .iter()
+                .all(|value| value.to_bits() == values[0].to_bits())
+        );
         (values[0], solved.iterations)
     }
 

@@ -1,0 +1,205 @@
+//! The equilibrium model on digits: both algorithms through the whole program, limits, and what cannot be.
+
+use std::collections::BTreeMap;
+
+use crate::project::Project;
+
+const MANIFEST: &str = r#"
+name = "tiny"
+
+[models.equilibrium]
+kind = "equilibrium"
+hidden = 8
+iterations = 6
+
+[datasets.digits]
+kind = "digits"
+
+[matrix]
+algorithm = ["backprop", "equilibrium-propagation"]
+
+[train]
+epochs = 3
+steps-per-epoch = 6
+batch-size = 32
+optimizer = { kind = "adam", lr = 1e-2 }
+clip = 1.0
+clip-by = "part"
+
+[validation]
+split = "test"
+
+[measure]
+warmup-steps = 1
+"#;
+
+fn project(manifest: &str) -> Project {
+    Project::new().file("experiments/tiny.toml", manifest)
+}
+
+/// `MANIFEST` with some lines replaced.
+fn with(changes: &[(&str, &str)]) -> Project {
+    let mut text = MANIFEST.to_owned();
+    for (line, replacement) in changes {
+        assert!(text.contains(line), "{line}");
+        text = text.replace(line, replacement);
+    }
+    project(&text)
+}
+
+/// Rows of a CSV file by column name.
+fn rows(project: &Project, name: &str) -> Vec<BTreeMap<String, String>> {
+    let text = project.read(&format!("reports/tiny/{name}"));
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let rows = reader.deserialize();
+    rows.map(|row| row.expect("a row")).collect()
+}
+
+fn number(row: &BTreeMap<String, String>, column: &str) -> f64 {
+    row[column]
+        .parse()
+        .unwrap_or_else(|_| panic!("{column}: {row:?}"))
+}
+
+const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
+
+#[test]
+fn both_algorithms_run_and_tell_their_best_accuracy() {
+    let project = project(MANIFEST);
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let (runs, epochs) = (rows(&project, "runs.csv"), rows(&project, "epochs.csv"));
+    assert_eq!((runs.len(), epochs.len()), (2, 6));
+    for run in &runs {
+        let own = epochs.iter().filter(|row| row["key"] == run["key"]);
+        let accuracies: Vec<f64> = own.map(|row| number(row, "test_accuracy")).collect();
+        let best = accuracies.iter().copied().fold(0.0, f64::max);
+        assert!((number(run, "best_test_accuracy") - best).abs() < 1e-12);
+        assert!((number(run, "test_accuracy") - accuracies[2]).abs() < 1e-12);
+        let near = accuracies.iter().position(|value| *value >= 0.9 * best);
+        assert!((number(run, "test_accuracy_90_epoch") - near.unwrap() as f64).abs() < 1e-12);
+        assert!((1.0..=6.0).contains(&number(run, "test_solver_iterations")));
+        assert_eq!(run["parameters"], "1498");
+        assert!(best > 0.2, "{accuracies:?}");
+    }
+    let plan = project.read("reports/tiny/plan.json");
+    assert!(plan.contains("share of right classes on the test split, the best over epochs"));
+}
+
+#[test]
+fn a_loss_above_the_limit_is_a_diverged_row_and_a_run_over_its_time_a_timeout() {
+    let diverging = with(&[
+        ("lr = 1e-2", "lr = 1e12"),
+        ("[measure]", "[limits]\nmax-loss = 100\n\n[measure]"),
+    ]);
+    let ended = diverging.run(&RUN);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(
+        diverging
+            .statuses()
+            .values()
+            .all(|status| status == "diverged")
+    );
+    let endless = with(&[
+        ("epochs = 3", "epochs = 1000000"),
+        ("[measure]", "[limits]\ntime = 1.5\n\n[measure]"),
+    ]);
+    let ended = endless.run(&RUN);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(
+        endless
+            .statuses()
+            .values()
+            .all(|status| status == "timeout")
+    );
+}
+
+#[test]
+fn what_cannot_be_is_infeasible_before_anything_runs() {
+    let softmax = with(&[(
+        "algorithm = [\"backprop\", \"equilibrium-propagation\"]",
+        "\"models.equilibrium.symmetric\" = [false, true]\n\"models.equilibrium.attention\" = [\"linear\", \"softmax\"]",
+    )]);
+    let plan = softmax.run(&["plan", "experiments/tiny.toml"]);
+    assert_eq!(plan.code, 0, "{}", plan.stderr);
+    assert_eq!(
+        plan.stdout.matches("infeasible").count(),
+        1,
+        "{}",
+        plan.stdout
+    );
+    assert!(
+        plan.stdout.contains("linear attention only"),
+        "{}",
+        plan.stdout
+    );
+    let mlp = with(&[
+        (
+            "kind = \"equilibrium\"\nhidden = 8\niterations = 6",
+            "kind = \"mlp\"",
+        ),
+        ("[models.equilibrium]", "[models.mlp]"),
+    ]);
+    let plan = mlp.run(&["plan", "experiments/tiny.toml"]);
+    let reason = "`equilibrium-propagation` trains the model `equilibrium`, not `mlp`";
+    assert!(plan.stdout.contains(reason), "{}", plan.stdout);
+    let no_test = with(&[(
+        "kind = \"digits\"",
+        "kind = \"image-folder\"\npath = \"nowhere\"",
+    )]);
+    let plan = no_test.run(&["plan", "experiments/tiny.toml"]);
+    assert!(plan.stdout.contains("skipped"), "{}", plan.stdout);
+}
+
+/// An IDX file: magic number, dimensions, bytes.
+fn idx(dimensions: &[u32], bytes: &[u8]) -> Vec<u8> {
+    let magic = [0, 0, 8, dimensions.len() as u8];
+    let dimensions = dimensions.iter().flat_map(|size| size.to_be_bytes());
+    magic
+        .into_iter()
+        .chain(dimensions)
+        .chain(bytes.iter().copied())
+        .collect()
+}
+
+#[test]
+fn mnist_is_skipped_without_its_files_and_runs_with_them() {
+    let mnist = [("kind = \"digits\"", "kind = \"mnist\"\npath = \"../data\"")];
+    let project = with(&mnist);
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        project
+            .statuses()
+            .values()
+            .all(|status| status == "skipped")
+    );
+    std::fs::create_dir(project.path("data")).unwrap();
+    for (name, count) in [("train", 40_u32), ("t10k", 20)] {
+        let pixels: Vec<u8> = (0..count * 20)
+            .map(|index| (index * 37 % 251) as u8)
+            .collect();
+        let labels: Vec<u8> = (0..count).map(|index| (index % 4) as u8).collect();
+        let images = idx(&[count, 4, 5], &pixels);
+        std::fs::write(
+            project.path(&format!("data/{name}-images-idx3-ubyte")),
+            images,
+        )
+        .unwrap();
+        let labels = idx(&[count], &labels);
+        std::fs::write(
+            project.path(&format!("data/{name}-labels-idx1-ubyte")),
+            labels,
+        )
+        .unwrap();
+    }
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(project.statuses().values().all(|status| status == "done"));
+    // 20 pixels and 4 classes: 8 · 21 + (1,498 - 65 · 8 - 9 · 10) + 9 · 4.
+    let parameters = 8 * 21 + (1_498 - 65 * 8 - 9 * 10) + 9 * 4;
+    assert_eq!(
+        rows(&project, "runs.csv")[0]["parameters"],
+        parameters.to_string()
+    );
+}
