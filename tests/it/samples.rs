@@ -42,10 +42,10 @@ warmup-steps = 0
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 
 const NAMES: [&str; 4] = [
-    "train.optimizer.lr=0.001-seed42-ancestral.png",
-    "train.optimizer.lr=0.001-seed42-ddim.png",
-    "train.optimizer.lr=0.002-seed42-ancestral.png",
-    "train.optimizer.lr=0.002-seed42-ddim.png",
+    "train.optimizer.lr=1e-3-seed42-ancestral.png",
+    "train.optimizer.lr=1e-3-seed42-ddim.png",
+    "train.optimizer.lr=2e-3-seed42-ancestral.png",
+    "train.optimizer.lr=2e-3-seed42-ddim.png",
 ];
 
 fn project() -> Project {
@@ -120,7 +120,7 @@ fn samples_go_with_their_cell_and_stay_where_only_the_store_is_gone() {
     let once = [&RUN[..], &["--set", "measure.repeats=1"]].concat();
     assert_eq!(project.run(&once).code, 0);
     fs::remove_dir_all(project.path("reports/tiny/.store")).unwrap();
-    let ended = project.run(&[&once[..], &["--only", "train.optimizer.lr=0.001"]].concat());
+    let ended = project.run(&[&once[..], &["--only", "train.optimizer.lr=1e-3"]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(samples(&project), NAMES);
     let report = project.read("reports/tiny/report.md");
@@ -151,7 +151,7 @@ fn a_checkpoint_is_sampled_without_training() {
             "--set",
             "measure.repeats=1",
             "--only",
-            "train.optimizer.lr=0.001",
+            "train.optimizer.lr=1e-3",
         ],
     ]
     .concat();
@@ -176,7 +176,7 @@ fn a_checkpoint_is_sampled_without_training() {
         "run",
         "experiments/again.toml",
         "--only",
-        "train.optimizer.lr=0.001",
+        "train.optimizer.lr=1e-3",
     ]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     for name in &NAMES[..2] {
