@@ -12,6 +12,7 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::{EmaSpec, OptimizerSpec, ScheduleSpec};
+use crate::tasks::SamplingSpec;
 
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -53,7 +54,6 @@ pub struct TrainSpec {
     /// How gradients come about.
     pub algorithm: Algorithm,
     /// Passes over the training split.
-    #[schemars(range(min = 1))]
     pub epochs: usize,
     /// Cap on the optimizer steps of an epoch.
     #[schemars(range(min = 1))]
@@ -173,6 +173,8 @@ pub struct ValidationSpec {
     /// Epochs from one validation to the next.
     #[schemars(range(min = 1))]
     pub every: usize,
+    /// Samples to draw at the end, of diffusion models; without it, none.
+    pub sampling: Option<SamplingSpec>,
 }
 
 impl Default for ValidationSpec {
@@ -182,6 +184,7 @@ impl Default for ValidationSpec {
             batches: None,
             batch_size: 1024,
             every: 1,
+            sampling: None,
         }
     }
 }
