@@ -7,9 +7,6 @@ use crate::ops::{
     KernelLoss, Kernels, OpError, Pass, PathBatch, SignatureLoss, Var, kernel_loss, signature_loss,
 };
 
-/// Largest dyadic order: 256 cells along every increment.
-const LARGEST_ORDER: u32 = 8;
-
 /// A loss on paths, ready: what depends on the real paths alone is computed.
 #[derive(Debug, Clone)]
 pub enum PathLoss {
@@ -26,11 +23,7 @@ impl PathLoss {
     /// `(1)` from `output: (B, T − 1)`, the values after the first point.
     /// # Errors
     /// [`OpError::Shape`] when the real paths do not have T points, or there is none.
-    pub fn loss<D: Kernels>(
-        &self,
-        pass: &mut Pass<D>,
-        output: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    pub fn loss<D: Kernels>(&self, pass: &mut Pass<D>, output: &Var<D>) -> Result<Var<D>, OpError> {
         match self {
             Self::Signature(loss) => signature_loss(pass, output, loss),
             Self::Kernel(loss) => kernel_loss(pass, output, loss),
@@ -67,16 +60,11 @@ impl LossSpec {
 
     /// Why a loss on paths cannot see paths of `points` points; `None` where it can.
     pub fn check_paths(&self, points: usize) -> Option<String> {
-        let (order, cut) = match self {
-            Self::KernelScoring(spec) => (spec.order, spec.cut),
-            Self::KernelMmd(spec) => (spec.order, spec.cut),
-            _ => return None,
+        let cut = match self {
+            Self::KernelScoring(spec) => spec.cut,
+            Self::KernelMmd(spec) => spec.cut,
+            _ => None,
         };
-        if order > LARGEST_ORDER {
-            return Some(format!(
-                "`order` must be at most {LARGEST_ORDER}, not {order}"
-            ));
-        }
         let cut = cut.filter(|cut| !(2..=points).contains(cut))?;
         Some(format!(
             "`cut` must be from 2 to the paths' {points} points, not {cut}"

@@ -41,7 +41,7 @@ impl NeuralSdeSpec {
     pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<NeuralSde<D>, OpError> {
         let hidden = self.hidden;
         let field = |init: &mut Init<'_, D>| {
-            Ok([
+            Ok::<_, OpError>([
                 Linear::new(init, 2, hidden)?,
                 Linear::new(init, hidden, hidden)?,
                 Linear::new(init, hidden, 1)?,

@@ -16,6 +16,10 @@ enum Range {
     Size,
     /// A whole number that a machine can hold so many values of.
     Count,
+    /// Points of a path: a whole number from 2 that a machine can hold so many values of.
+    Points,
+    /// A dyadic order, of which each doubles both sides of a grid.
+    Order,
     /// Larger than 0.
     Positive,
     /// 0 or more.
@@ -32,6 +36,8 @@ impl Range {
             Self::AtLeastOne => number >= 1.0,
             Self::Size => (1.0..=LARGEST_SIZE).contains(&number),
             Self::Count => (0.0..=LARGEST_SIZE).contains(&number),
+            Self::Points => (2.0..=LARGEST_SIZE).contains(&number),
+            Self::Order => (0.0..=8.0).contains(&number),
             Self::Positive => number > 0.0 && number.is_finite(),
             Self::NotNegative => number >= 0.0 && number.is_finite(),
             Self::Fraction => (0.0..1.0).contains(&number),
@@ -44,6 +50,8 @@ impl Range {
             Self::AtLeastOne => "at least 1",
             Self::Size => "from 1 to 1000000",
             Self::Count => "from 0 to 1000000",
+            Self::Points => "from 2 to 1000000",
+            Self::Order => "from 0 to 8",
             Self::Positive => "larger than 0",
             Self::NotNegative => "0 or more",
             Self::Fraction => "at least 0 and less than 1",
@@ -82,8 +90,10 @@ const RANGES: &[(&str, &str, Range)] = &[
     ("models", "groups", Range::Size),
     ("models", "channel-multipliers", Range::Size),
     ("models", "depth", Range::Count),
+    ("models", "augment", Range::Size),
     ("models", "dropout", Range::Fraction),
     ("datasets", "samples", Range::AtLeastOne),
+    ("datasets", "points", Range::Points),
     ("datasets", "size", Range::Size),
     ("datasets", "validation", Range::Fraction),
     ("datasets", "test", Range::Fraction),
@@ -94,6 +104,10 @@ const RANGES: &[(&str, &str, Range)] = &[
     ("datasets", "generate.size", Range::Size),
     ("losses", "timesteps", Range::AtLeastOne),
     ("losses", "label-dropout", Range::Share),
+    ("losses", "sigma", Range::Positive),
+    ("losses", "order", Range::Order),
+    ("losses", "cut", Range::Points),
+    ("losses", "paths", Range::AtLeastOne),
 ];
 
 /// Every number of the section that is out of its range.
