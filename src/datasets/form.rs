@@ -20,6 +20,11 @@ pub enum Features {
         /// Colours.
         channels: usize,
     },
+    /// A path in time: a row of times, then a row of values.
+    Path {
+        /// Points of each row.
+        points: usize,
+    },
 }
 
 impl Features {
@@ -32,6 +37,7 @@ impl Features {
                 width,
                 channels,
             } => height * width * channels,
+            Self::Path { points } => 2 * points,
         }
     }
 
@@ -55,14 +61,16 @@ pub enum Target {
         /// How many classes.
         classes: usize,
     },
+    /// Nothing: a sample stands for itself.
+    None,
 }
 
 impl Target {
-    /// Numbers that a sample is mapped to; 0 for classes.
+    /// Numbers that a sample is mapped to; 0 for classes, and where there is no target.
     pub fn values_len(&self) -> usize {
         match *self {
             Self::Values { len } => len,
-            Self::Class { .. } => 0,
+            Self::Class { .. } | Self::None => 0,
         }
     }
 }

@@ -181,7 +181,7 @@ fn uniform(rng: &mut ChaCha8Rng) -> f64 {
 ///
 /// # Source
 /// Box & Muller 1958.
-fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
+pub(super) fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
     let radius = (-2.0 * libm::log(1.0 - uniform(rng))).sqrt();
     let (sin, cos) = libm::sincos(TAU * uniform(rng));
     (radius * cos, radius * sin)

@@ -22,6 +22,22 @@ impl<D: Kernels> Linear<D> {
         Ok(Self { weight, bias })
     }
 
+    /// A layer at every point of a sequence: PyTorch `nn.Conv1d` with kernel 1, whose weight is `[outputs, inputs, 1]`.
+    pub fn pointwise(
+        init: &mut Init<'_, D>,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Self, OpError> {
+        let shape = [outputs, inputs, 1].into();
+        let (weight, bias) = init.weight_and_bias(shape, Layout::Linear, inputs)?;
+        Ok(Self { weight, bias })
+    }
+
+    /// Weight `(inputs, outputs)` and bias `(outputs)`, for operations that take them apart.
+    pub fn parameters(&self) -> [Var<D>; 2] {
+        [self.weight.var(), self.bias.var()]
+    }
+
     /// `(…, outputs)` from `x: (…, inputs)`.
     pub fn forward(
         &self,

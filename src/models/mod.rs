@@ -2,10 +2,14 @@
 //!
 //! Owns [`ModelSpec`], the list of all kinds. A model is layers and operations; it never asks which device it is on.
 
+mod canned_net;
 mod mlp;
+mod neural_sde;
 mod unet;
 
+pub use canned_net::{CannedNet, CannedNetSpec};
 pub use mlp::{Mlp, MlpActivation, MlpSpec};
+pub use neural_sde::{NeuralSde, NeuralSdeSpec};
 pub use unet::{DdpmUnetSpec, Unet};
 
 use schemars::JsonSchema;
@@ -21,17 +25,23 @@ pub enum ModelSpec {
     Mlp(MlpSpec),
     /// Class-conditional U-Net that estimates noise (DDPM).
     DdpmUnet(DdpmUnetSpec),
+    /// Path generator on signatures.
+    CannedNet(CannedNetSpec),
+    /// Path generator by a learned stochastic differential equation.
+    NeuralSde(NeuralSdeSpec),
 }
 
 impl ModelSpec {
     /// Every kind, in the order in which `fieldtrial list models` shows them.
-    pub const KINDS: [&'static str; 2] = ["mlp", "ddpm-unet"];
+    pub const KINDS: [&'static str; 4] = ["mlp", "ddpm-unet", "canned-net", "neural-sde"];
 
     /// The kind as a manifest writes it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mlp(_) => "mlp",
             Self::DdpmUnet(_) => "ddpm-unet",
+            Self::CannedNet(_) => "canned-net",
+            Self::NeuralSde(_) => "neural-sde",
         }
     }
 
@@ -40,6 +50,8 @@ impl ModelSpec {
         match self {
             Self::Mlp(_) => Vec::new(),
             Self::DdpmUnet(spec) => spec.check(),
+            Self::CannedNet(spec) => spec.check(),
+            Self::NeuralSde(spec) => spec.check(),
         }
     }
 
@@ -50,6 +62,7 @@ impl ModelSpec {
                 let outputs = match target {
                     Target::Values { len } => len,
                     Target::Class { classes } => classes,
+                    Target::None => return None,
                 };
                 Some(spec.forward_flops(features.len(), outputs))
             }
@@ -61,7 +74,9 @@ impl ModelSpec {
                     channels,
                 },
             ) => Some(spec.forward_flops(height, width, channels)),
-            (Self::DdpmUnet(_), Features::Vector { .. }) => None,
+            (Self::CannedNet(spec), Features::Path { points }) => Some(spec.forward_flops(points)),
+            (Self::NeuralSde(spec), Features::Path { points }) => Some(spec.forward_flops(points)),
+            (Self::DdpmUnet(_) | Self::CannedNet(_) | Self::NeuralSde(_), _) => None,
         }
     }
 }

@@ -19,6 +19,7 @@ mod conv2d;
 mod cross_entropy;
 mod dropout;
 mod embedding;
+mod euler;
 pub mod gemm;
 mod group_norm;
 mod layer_norm;
@@ -29,8 +30,12 @@ mod mse;
 pub mod parallel;
 mod parameter;
 mod pass;
+mod path_batch;
 mod scratch;
 mod shape;
+mod signature;
+mod signature_kernel;
+mod signature_loss;
 mod silu;
 pub mod simd;
 #[cfg(test)]
@@ -48,6 +53,7 @@ pub use conv2d::{Conv2dKernel, Conv2dOptions, Conv2dSize, conv2d};
 pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
 pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
+pub use euler::{EulerGrads, EulerKernel, EulerSize, Field, euler_maruyama};
 pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
@@ -55,7 +61,15 @@ pub use linear::{LinearKernel, LinearSize, linear};
 pub use mse::{MseKernel, mse};
 pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
+pub use path_batch::PathBatch;
 pub use shape::Shape;
+pub use signature::{ProjectionGrads, SignatureKernel, SignatureSize, signature_projection};
+pub use signature_kernel::{
+    KernelLoss, KernelOptions, KernelStatistic, PathKernelKernel, kernel_loss,
+};
+pub use signature_loss::{
+    RbfStatistic, SavedSignatures, SignatureLoss, SignatureLossKernel, signature_loss,
+};
 pub use silu::{SiluKernel, silu};
 pub use update::{AdamStep, SgdStep, UpdateKernel};
 pub use upsample::{UpsampleKernel, upsample_bilinear};
@@ -122,10 +136,14 @@ pub trait Kernels:
     + CrossEntropyKernel
     + DropoutKernel
     + EmbeddingKernel
+    + EulerKernel
     + GroupNormKernel
     + LayerNormKernel
     + LinearKernel
     + MseKernel
+    + PathKernelKernel
+    + SignatureKernel
+    + SignatureLossKernel
     + SiluKernel
     + UpdateKernel
     + UpsampleKernel

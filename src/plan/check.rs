@@ -24,6 +24,7 @@ pub(super) fn misfit(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -
     own.or_else(|| match model {
         ModelSpec::Mlp(_) => mlp(facts, loss),
         ModelSpec::DdpmUnet(spec) => unet(spec, facts, loss),
+        ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_) => paths(model, facts, loss),
     })
 }
 
@@ -42,7 +43,28 @@ fn mlp(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
             "the dataset's targets are classes, `{}` does not fit them; use `cross-entropy`",
             loss.kind()
         )),
+        (Target::None, _) => Some(
+            "`mlp` learns targets, the dataset has none; use `canned-net` or `neural-sde`"
+                .to_owned(),
+        ),
     }
+}
+
+fn paths(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+    let Features::Path { points } = facts.features else {
+        return Some(format!(
+            "`{}` generates paths, the dataset has none; use `paths`",
+            model.kind()
+        ));
+    };
+    if !loss.compares_paths() {
+        return Some(format!(
+            "`{}` generates paths, `{}` does not compare them; use `t-statistic`",
+            model.kind(),
+            loss.kind()
+        ));
+    }
+    loss.check_paths(points)
 }
 
 fn unet(

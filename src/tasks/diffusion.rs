@@ -255,6 +255,7 @@ pub(super) mod tests {
                 channels,
             },
             target: Target::Class { classes: 2 },
+            training: &[],
             seed: Seed(1),
         };
         Diffusion::new(&device, &model, &loss, parts, (height, width, channels), 2).unwrap()

@@ -27,11 +27,13 @@ impl TaskError {
                 width,
                 channels,
             } => format!("images of {width}×{height} pixels in {channels} colours"),
+            Features::Path { points } => format!("paths of {points} points"),
         };
         let target = match parts.target {
             Target::Values { len: 1 } => "one number".to_owned(),
             Target::Values { len } => format!("{len} numbers"),
             Target::Class { classes } => format!("one of {classes} classes"),
+            Target::None => "nothing".to_owned(),
         };
         Self::Misfit(format!(
             "model `{}` with loss `{}` cannot be trained on {features} with {target} as target",

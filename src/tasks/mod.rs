@@ -14,6 +14,7 @@ mod diffusion;
 mod diffusion_samples;
 mod error;
 mod noise_schedule;
+mod paths;
 mod reference;
 mod regression;
 mod sampling;
@@ -115,6 +116,9 @@ pub struct TaskParts<'a> {
     pub features: Features,
     /// The form of a sample's target.
     pub target: Target,
+    /// Features of all rows of the training split, `(rows, features)`: for losses that compare with the split as a
+    /// whole ([`LossSpec::compares_paths`]), else empty.
+    pub training: &'a [f32],
     /// Seed of weights, noise and dropout.
     pub seed: Seed,
 }
@@ -146,6 +150,13 @@ pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Tas
             };
             let image = (height, width, channels);
             let objective = diffusion::Diffusion::new(device, model, loss, parts, image, classes)?;
+            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+        }
+        (ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_), _, Target::None) => {
+            let Features::Path { points } = parts.features else {
+                return Err(TaskError::misfit(parts));
+            };
+            let objective = paths::Paths::new(device, parts, points)?;
             Ok(Box::new(Backprop::new(device, objective, parts.seed)))
         }
         _ => Err(TaskError::misfit(parts)),

@@ -12,7 +12,7 @@ use super::session::Session;
 use super::steps::Steps;
 use super::stopping::Stopping;
 use crate::base::Seed;
-use crate::datasets::OpenDataset;
+use crate::datasets::{OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order};
 use crate::layers::checkpoint;
 use crate::loader::{Loader, LoaderOptions};
@@ -78,11 +78,17 @@ fn learner<D: Kernels>(
     data: &OpenDataset,
     seed: Seed,
 ) -> Result<Learner<D>, TrainError> {
+    let training = if cell.loss.compares_paths() {
+        features(data)?
+    } else {
+        Vec::new()
+    };
     let parts = TaskParts {
         model: &cell.model,
         loss: &cell.loss,
         features: data.dataset.features(),
         target: data.dataset.target(),
+        training: &training,
         seed,
     };
     let mut task = tasks::build(device, parts)?;
@@ -103,6 +109,21 @@ fn learner<D: Kernels>(
         steps: 0,
         cost: None,
     })
+}
+
+/// Features of all rows of the training split, `(rows, features)`.
+fn features(data: &OpenDataset) -> Result<Vec<f32>, TrainError> {
+    let rows = &data.splits.train;
+    let mut features = vec![0.0; rows.len() * data.dataset.features().len()];
+    let mut values = vec![0.0; rows.len() * data.dataset.target().values_len()];
+    let mut labels = vec![0; rows.len()];
+    let samples = SamplesMut {
+        features: &mut features,
+        values: &mut values,
+        labels: &mut labels,
+    };
+    data.dataset.read_rows(rows, samples)?;
+    Ok(features)
 }
 
 fn training_loader(

@@ -99,6 +99,7 @@ impl Job<'_> {
             loss,
             features,
             target,
+            training: &[],
             seed: Seed(0),
         };
         tasks::build(device, parts).map_err(|error| match error {
