@@ -19,7 +19,7 @@ pub use csv_table::CsvSpec;
 pub use digits::DigitsSpec;
 pub use error::DatasetError;
 pub use fingerprint::FingerprintCache;
-pub use form::{DatasetFacts, Features, Target};
+pub use form::{DatasetFacts, Features, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, GenerateSpec, ImageFolderSpec};
 pub use mnist::MnistSpec;
 pub use regression::{RegressionSpec, RegressionTarget};
@@ -96,6 +96,14 @@ impl DatasetSpec {
             Self::Digits(spec) => spec.facts(validation_fraction),
             Self::Mnist(spec) => spec.facts(validation_fraction, cache),
             Self::Csv(spec) => spec.facts(cache),
+        }
+    }
+
+    /// The error that the noise of generated data leaves, where it is known.
+    pub fn noise_floor(&self) -> Option<NoiseFloor> {
+        match self {
+            Self::Regression5d(spec) => spec.noise_floor(),
+            _ => None,
         }
     }
 

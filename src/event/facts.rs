@@ -156,4 +156,7 @@ pub struct RunTimes {
     pub threads: usize,
     /// The numeric class: architecture, vector level, device.
     pub numeric_class: String,
+    /// Improvement rate: `(first_loss − best_loss) / best_epoch_s`.
+    #[serde(default)]
+    pub improvement_per_s: Option<f64>,
 }

@@ -75,6 +75,13 @@ impl<'a> View<'a> {
         }
     }
 
+    /// A top-level section of a cell's resolved specification (`dataset`, `train`).
+    pub fn section(&self, cell: &Cell<'a>, name: &str) -> Option<&'a serde_json::Value> {
+        // A cell's own sections are those that differ from the first cell's.
+        let own = cell.info.spec.get(name);
+        own.or_else(|| self.set.plan.cells.first()?.spec.get(name))
+    }
+
     /// The axes that vary, as columns.
     pub fn axis_columns(&self) -> Vec<Column> {
         if self.varying.is_empty() {

@@ -116,10 +116,14 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "activation_bytes" "bytes" None "Activations held for the backward pass, computed" => memory.activation_bytes;
     "threads" "1" None "Threads that computed" => threads;
     "numeric_class" "" None "Architecture, vector level, device" => numeric_class;
+    "improvement_per_s" "1/s" Higher "First less best loss, by the seconds to the end of the best epoch" => improvement_per_s;
 ];
 
+/// Columns at the end of [`TIMES`] that results of an earlier build may lack.
+pub(crate) const ADDED_TIMES: usize = 1;
+
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
-pub(crate) const TIMED: [&str; 20] = [
+pub(crate) const TIMED: [&str; 21] = [
     "step_ms",
     "step_mean_ms",
     "samples_per_s",
@@ -140,7 +144,11 @@ pub(crate) const TIMED: [&str; 20] = [
     "loader_work_s",
     "peak_train_bytes",
     "peak_rss_bytes",
+    "improvement_per_s",
 ];
+
+/// Names at the end of [`TIMED`] that results of an earlier build may lack.
+pub(crate) const ADDED_TIMED: usize = 1;
 
 /// Returns the description of a fixed column of any CSV file.
 pub fn fixed_column(name: &str) -> Option<ColumnInfo> {

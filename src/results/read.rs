@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::event::Metric;
 
-use super::columns::{EPOCHS, FACTS, RUN_ENDS, TIMED, TIMES};
+use super::columns::{ADDED_TIMED, ADDED_TIMES, EPOCHS, FACTS, RUN_ENDS, TIMED, TIMES};
 use super::files::read_text;
 use super::plan_file::read_plan;
-use super::table::{Cursor, Table};
+use super::table::{Cursor, More, Table};
 use super::write::{blocks_header, epochs_header, runs_header, timings_header};
 use super::{
     BlockRow, Environment, EpochRecord, Interval, IntervalKind, PlanFile, ResultSet, ResultsError,
@@ -39,7 +39,7 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
 }
 
 fn read_runs(path: &Path, plan: &PlanFile) -> Result<Vec<RunRow>, ResultsError> {
-    let table = Table::read(path, &runs_header(plan), true)?;
+    let table = Table::read(path, &runs_header(plan), More::Metrics)?;
     let mut seen = BTreeSet::new();
     let mut rows = Vec::new();
     for mut cursor in table.rows() {
@@ -94,7 +94,7 @@ fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metric, ResultsErro
 }
 
 fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, ResultsError> {
-    let table = Table::read(path, &epochs_header(plan), true)?;
+    let table = Table::read(path, &epochs_header(plan), More::Metrics)?;
     let mut rows = Vec::new();
     for mut cursor in table.rows() {
         let key = cursor.next_text()?;
@@ -108,7 +108,7 @@ fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, Results
 }
 
 fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsError> {
-    let table = Table::read(path, &blocks_header(plan), false)?;
+    let table = Table::read(path, &blocks_header(plan), More::Added(ADDED_TIMES))?;
     let mut rows = Vec::new();
     for mut cursor in table.rows() {
         let key = cursor.next_text()?;
@@ -135,7 +135,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
 }
 
 fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsError> {
-    let table = Table::read(path, &timings_header(plan), false)?;
+    let table = Table::read(path, &timings_header(plan), More::Added(3 * ADDED_TIMED))?;
     let mut rows = Vec::new();
     for mut cursor in table.rows() {
         let key = cursor.next_text()?;

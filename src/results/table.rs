@@ -7,6 +7,21 @@ use super::columns::Column;
 use super::field::Field;
 use super::files::read_text;
 
+/// What a header may have after, or lack of, its fixed columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum More {
+    /// Metrics by name follow.
+    Metrics,
+    /// Nothing follows; up to so many of the last columns are missing in results of an earlier build.
+    Added(usize),
+}
+
+impl More {
+    fn may_lack(self, columns: usize) -> bool {
+        matches!(self, Self::Added(added) if columns <= added)
+    }
+}
+
 /// A CSV file whose header is known to be right.
 pub(crate) struct Table {
     path: PathBuf,
@@ -16,12 +31,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reads `path`, whose header must begin with `expected`; more columns are metrics, where `has_metrics`.
-    pub(crate) fn read(
-        path: &Path,
-        expected: &[String],
-        has_metrics: bool,
-    ) -> Result<Self, ResultsError> {
+    /// Reads `path`, whose header must begin with `expected`; what follows it is `more`.
+    pub(crate) fn read(path: &Path, expected: &[String], more: More) -> Result<Self, ResultsError> {
         let text = read_text(path)?;
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
@@ -41,7 +52,7 @@ impl Table {
             .iter()
             .map(str::to_owned)
             .collect();
-        check_header(&header, expected, has_metrics).map_err(|reason| damaged(1, reason))?;
+        check_header(&header, expected, more).map_err(|reason| damaged(1, reason))?;
         let mut records = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| {
@@ -57,9 +68,9 @@ impl Table {
         }
         Ok(Self {
             path: path.to_owned(),
+            fixed: expected.len().min(header.len()),
             header,
             records,
-            fixed: expected.len(),
         })
     }
 
@@ -82,7 +93,7 @@ fn line_of(record: &csv::StringRecord) -> u64 {
     record.position().map_or(0, csv::Position::line)
 }
 
-fn check_header(found: &[String], expected: &[String], has_metrics: bool) -> Result<(), String> {
+fn check_header(found: &[String], expected: &[String], more: More) -> Result<(), String> {
     for (place, name) in expected.iter().enumerate() {
         match found.get(place) {
             Some(same) if same == name => {}
@@ -92,11 +103,12 @@ fn check_header(found: &[String], expected: &[String], has_metrics: bool) -> Res
                     "column {number} of the header is `{other}`, expected `{name}`"
                 ));
             }
+            None if more.may_lack(expected.len() - place) => return Ok(()),
             None => return Err(format!("the header ends before column `{name}`")),
         }
     }
     let rest = &found[expected.len()..];
-    if let (Some(extra), false) = (rest.first(), has_metrics) {
+    if let (Some(extra), false) = (rest.first(), more == More::Metrics) {
         return Err(format!("unknown column `{extra}`"));
     }
     for (place, name) in rest.iter().enumerate() {
@@ -164,7 +176,8 @@ impl Cursor<'_> {
 
     /// Whether the next `count` fields are all empty.
     pub(crate) fn is_empty_for(&self, count: usize) -> bool {
-        (self.column..self.column + count).all(|place| self.record.get(place) == Some(""))
+        (self.column..self.column + count)
+            .all(|place| self.record.get(place).unwrap_or_default().is_empty())
     }
 
     /// Leaves out `count` fields.

@@ -99,6 +99,7 @@ impl Log {
         self.memory.end_training();
         let peaks = self.memory.peaks();
         let pace = self.pace.summary();
+        let best_epoch_s = best.and_then(|best| self.ends_s.get(best.epoch).copied());
         let times = RunTimes {
             warmup_steps: pace.warmup_steps as u64,
             measured_steps: pace.measured_steps as u64,
@@ -110,7 +111,7 @@ impl Log {
             epoch_s: median(&self.full_epochs_s),
             train_s: self.train_s,
             validation_s: self.validation_s,
-            best_epoch_s: best.and_then(|best| self.ends_s.get(best.epoch).copied()),
+            best_epoch_s,
             startup_s: self.startup_s,
             total_s: self.start.elapsed().as_secs_f64(),
             loader: loader_times(loader.times()),
@@ -120,9 +121,15 @@ impl Log {
             memory: self.parts,
             threads: rayon::current_num_threads(),
             numeric_class,
+            improvement_per_s: improvement_per_s(&self.facts, best_epoch_s),
         };
         (self.facts, times)
     }
+}
+
+fn improvement_per_s(facts: &RunFacts, best_epoch_s: Option<f64>) -> Option<f64> {
+    let rate = (facts.first_loss? - facts.best_loss?) / best_epoch_s?;
+    rate.is_finite().then_some(rate)
 }
 
 fn phases(mean: &StepTimes) -> PhaseTimes {
