@@ -152,6 +152,7 @@ impl Group<'_, '_> {
         let places = view.telling.iter().filter(shared);
         let words: Vec<String> = places
             .map(|&place| view.words(place, &text(place, self.cells[0].0)))
+            .filter(|words| !words.is_empty())
             .collect();
         if words.is_empty() {
             "all".to_owned()

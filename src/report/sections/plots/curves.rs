@@ -183,6 +183,7 @@ fn shared_name(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         .iter()
         .filter(shared)
         .map(|&place| view.words(place, &cells[0].info.axes[place]))
+        .filter(|words| !words.is_empty())
         .collect();
     let name = if words.is_empty() {
         "all".to_owned()
