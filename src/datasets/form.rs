@@ -93,3 +93,21 @@ pub struct DatasetFacts {
     /// Digest over the content (files: names and bytes; generators: parameters); `None` while data is to be generated.
     pub fingerprint: Option<String>,
 }
+
+/// The error that a generator's noise leaves: a result that is better by more than chance is a leak.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NoiseFloor {
+    /// Mean squared error in units of the target's standard deviation.
+    pub mse: f64,
+    /// The same in original units.
+    pub mse_original: f64,
+    /// Rows of the test split, and of the fresh set: the floor's own sampling error follows from them.
+    pub rows: usize,
+}
+
+impl NoiseFloor {
+    /// The coefficient of determination at the floor: `1 − mse`.
+    pub fn r2(&self) -> f64 {
+        1.0 - self.mse
+    }
+}

@@ -20,7 +20,7 @@ pub use csv_table::CsvSpec;
 pub use digits::DigitsSpec;
 pub use error::DatasetError;
 pub use fingerprint::FingerprintCache;
-pub use form::{DatasetFacts, Features, Target};
+pub use form::{DatasetFacts, Features, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, GenerateSpec, ImageFolderSpec};
 pub use mnist::MnistSpec;
 pub use paths::{PathProcess, PathsSpec};
@@ -108,6 +108,14 @@ impl DatasetSpec {
             Self::Mnist(spec) => spec.facts(validation_fraction, cache),
             Self::Csv(spec) => spec.facts(cache),
             Self::Paths(spec) => spec.facts(validation_fraction),
+        }
+    }
+
+    /// The error that the noise of generated data leaves, where it is known.
+    pub fn noise_floor(&self) -> Option<NoiseFloor> {
+        match self {
+            Self::Regression5d(spec) => spec.noise_floor(),
+            _ => None,
         }
     }
 

@@ -166,4 +166,7 @@ pub struct RunTimes {
     /// Seconds of costly evaluation; `None` where there was none.
     #[serde(default)]
     pub assessment_s: Option<f64>,
+    /// Improvement rate: `(first_loss − best_loss) / best_epoch_s`.
+    #[serde(default)]
+    pub improvement_per_s: Option<f64>,
 }

@@ -12,7 +12,7 @@ use super::sections::headline::{Headline, headlines};
 use super::sections::plots::Plots;
 use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::samples::Samples;
-use super::sections::{cells, compute, loader, memory, method, phases, quality, speed};
+use super::sections::{cells, compute, loader, memory, method, phases, quality, scaling, speed};
 use super::table::Table;
 use super::view::View;
 
@@ -49,6 +49,8 @@ pub struct Report {
     pub unranked: Option<String>,
     /// Throughput, step, epoch, training and start-up times.
     pub speed: Table,
+    /// Exponents of times against the number of samples; `None` where no cells differ in nothing else.
+    pub scaling: Option<Table>,
     /// Shares of the phases of a step, with residual and sum.
     pub phases: Table,
     /// Waiting for data, and loading's own work.
@@ -111,6 +113,7 @@ impl Report {
             rankings: rankings(view),
             unranked: unranked(view),
             speed: speed::table(view),
+            scaling: scaling::table(view),
             phases: phases::table(view),
             loader: loader::table(view),
             memory: memory::table(view),

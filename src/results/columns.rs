@@ -118,13 +118,14 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "threads" "1" None "Threads that computed" => threads;
     "numeric_class" "" None "Architecture, vector level, device" => numeric_class;
     "assessment_s" "s" Lower "Costly evaluation: samples, verification, selection" => assessment_s;
+    "improvement_per_s" "1/s" Higher "First less best loss, by the seconds to the end of the best epoch" => improvement_per_s;
 ];
 
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 2] = ["first_steps_loss", "assessment_s"];
+pub(crate) const ADDED: [&str; 3] = ["first_steps_loss", "assessment_s", "improvement_per_s"];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
-pub(crate) const TIMED: [&str; 20] = [
+pub(crate) const TIMED: [&str; 21] = [
     "step_ms",
     "step_mean_ms",
     "samples_per_s",
@@ -145,6 +146,7 @@ pub(crate) const TIMED: [&str; 20] = [
     "loader_work_s",
     "peak_train_bytes",
     "peak_rss_bytes",
+    "improvement_per_s",
 ];
 
 /// Returns the description of a fixed column of any CSV file.

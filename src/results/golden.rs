@@ -255,6 +255,7 @@ fn times(cell: &Cell, block: usize) -> RunTimes {
         train_s: step_mean_ms * 24e-3,
         validation_s: 1.25,
         best_epoch_s: Some(step_mean_ms * 24e-3),
+        improvement_per_s: Some(0.9 / (step_mean_ms * 24e-3)),
         startup_s: 0.84,
         total_s: step_mean_ms * 24e-3 + 2.1,
         loader: LoaderTimes {

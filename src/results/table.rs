@@ -72,6 +72,11 @@ impl Table {
         })
     }
 
+    /// Whether the file has a column of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        !self.lacks.iter().any(|lacking| lacking == name)
+    }
+
     /// The names after the fixed columns.
     pub(crate) fn metrics(&self) -> &[String] {
         &self.header[self.fixed..]
@@ -93,9 +98,11 @@ fn line_of(record: &csv::StringRecord) -> u64 {
 
 /// Columns that files of earlier versions lack.
 fn added(expected: &[String]) -> impl Iterator<Item = &String> {
-    expected
-        .iter()
-        .filter(|name| ADDED.contains(&name.as_str()))
+    let base = |name: &String| {
+        let name = name.strip_suffix("_low").unwrap_or(name);
+        ADDED.contains(&name.strip_suffix("_high").unwrap_or(name))
+    };
+    expected.iter().filter(move |name| base(name))
 }
 
 fn check_header(found: &[String], expected: &[&String], has_metrics: bool) -> Result<(), String> {
@@ -171,7 +178,7 @@ impl Cursor<'_> {
         row: &mut R,
     ) -> Result<(), ResultsError> {
         for column in table {
-            if self.table.lacks.iter().any(|name| name == column.name) {
+            if !self.table.has(column.name) {
                 continue;
             }
             let text = self.record.get(self.column).unwrap_or_default();

@@ -50,6 +50,34 @@ fn files_are_as_they_were() {
 }
 
 #[test]
+fn results_from_before_a_column_are_read_without_it() {
+    let folder = written();
+    for (file, lacking) in [("blocks.csv", 1), ("timings.csv", 3)] {
+        let cut = |line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            fields[..fields.len() - lacking].join(",") + "\n"
+        };
+        let short: String = plain(&text(folder.path(), file)).lines().map(cut).collect();
+        fs::write(folder.path().join(file), short).expect("writes");
+    }
+    let back = read(folder.path()).expect("reads");
+    let times = back.blocks.iter().find_map(|row| row.times.as_ref());
+    assert_eq!(times.expect("a measured run").improvement_per_s, None);
+    let timing = &back.timings[0].values;
+    assert!(timing.contains_key("peak_rss_bytes") && !timing.contains_key("improvement_per_s"));
+}
+
+/// Quoted fields without their quotes and commas, so that a line splits at its commas.
+fn plain(text: &str) -> String {
+    let mut is_quoted = false;
+    let keep = |letter: &char| {
+        is_quoted ^= *letter == '"';
+        *letter != '"' && !(is_quoted && *letter == ',')
+    };
+    text.chars().filter(keep).collect()
+}
+
+#[test]
 fn the_same_results_again_change_no_file() {
     let folder = written();
     assert_eq!(write(folder.path(), &ddpm()).expect("compares").len(), 0);

@@ -122,6 +122,7 @@ impl Log {
         self.memory.end_training();
         let peaks = self.memory.peaks();
         let pace = self.pace.summary();
+        let best_epoch_s = best.and_then(|best| self.ends_s.get(best.epoch).copied());
         let times = RunTimes {
             warmup_steps: pace.warmup_steps as u64,
             measured_steps: pace.measured_steps as u64,
@@ -133,7 +134,7 @@ impl Log {
             epoch_s: median(&self.full_epochs_s),
             train_s: self.train_s,
             validation_s: self.validation_s,
-            best_epoch_s: best.and_then(|best| self.ends_s.get(best.epoch).copied()),
+            best_epoch_s,
             startup_s: self.startup_s,
             total_s: self.start.elapsed().as_secs_f64() - self.assessment_s.unwrap_or(0.0),
             loader: loader_times(loader.times()),
@@ -144,6 +145,7 @@ impl Log {
             threads: rayon::current_num_threads(),
             numeric_class,
             assessment_s: self.assessment_s,
+            improvement_per_s: improvement_per_s(&self.facts, best_epoch_s),
         };
         (self.facts, times)
     }
@@ -154,6 +156,11 @@ fn mean(values: &[Option<f64>]) -> Option<f64> {
     let sum: Option<f64> = values.iter().copied().sum();
     sum.filter(|_| !values.is_empty())
         .map(|sum| sum / values.len() as f64)
+}
+
+fn improvement_per_s(facts: &RunFacts, best_epoch_s: Option<f64>) -> Option<f64> {
+    let rate = (facts.first_loss? - facts.best_loss?) / best_epoch_s?;
+    rate.is_finite().then_some(rate)
 }
 
 fn phases(mean: &StepTimes) -> PhaseTimes {

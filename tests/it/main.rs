@@ -4,9 +4,11 @@ mod architecture;
 mod branches;
 #[cfg(unix)]
 mod disk;
+mod doctor;
 mod examples;
 #[cfg(unix)]
 mod kill;
+mod list;
 mod manifest;
 mod plan;
 #[cfg(unix)]
