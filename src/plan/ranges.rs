@@ -54,7 +54,6 @@ impl Range {
 
 /// Section (named ones without the name), key below it, range. Types already refuse negative counts.
 const RANGES: &[(&str, &str, Range)] = &[
-    ("train", "epochs", Range::Count),
     ("train", "steps-per-epoch", Range::AtLeastOne),
     ("train", "batch-size", Range::AtLeastOne),
     ("train", "accumulate", Range::AtLeastOne),
