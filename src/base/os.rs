@@ -84,19 +84,40 @@ pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
 
 #[cfg(unix)]
 fn ended(status: i32, usage: &libc::rusage) -> Ended {
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    Ended {
+        code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        peak_rss_bytes: peak_of(usage),
+        cpu_s: Some(seconds(usage.ru_utime) + seconds(usage.ru_stime)),
+    }
+}
+
+/// High-water mark of this process's resident memory, in bytes; `None` where the system does not say.
+pub fn peak_rss_bytes() -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the pointer is to live, writable memory of the type that `getrusage` asks for.
+        if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
+            return None;
+        }
+        // SAFETY: zeroed bytes are a valid `rusage` (integers only), and `getrusage` has filled it.
+        peak_of(&unsafe { usage.assume_init() })
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+#[cfg(unix)]
+fn peak_of(usage: &libc::rusage) -> Option<u64> {
     // Linux counts in KiB, macOS in bytes.
     let unit = if cfg!(target_vendor = "apple") {
         1
     } else {
         1024
     };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-    Ended {
-        code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
-        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
-        peak_rss_bytes: u64::try_from(usage.ru_maxrss).ok().map(|n| n * unit),
-        cpu_s: Some(seconds(usage.ru_utime) + seconds(usage.ru_stime)),
-    }
+    u64::try_from(usage.ru_maxrss).ok().map(|n| n * unit)
 }
 
 /// Limits this process's data memory (heap and private mappings) to `bytes`; an allocation beyond it fails.
@@ -178,6 +199,12 @@ mod tests {
         assert_eq!((ended.code, ended.signal), (Some(3), None));
         assert!(ended.peak_rss_bytes.unwrap() > 100_000);
         assert!(ended.cpu_s.unwrap() < 10.0);
+    }
+
+    #[test]
+    fn this_process_has_a_high_water_mark_in_bytes() {
+        let peak = peak_rss_bytes().unwrap();
+        assert!((1 << 20..1 << 40).contains(&peak), "{peak}");
     }
 
     #[test]

@@ -120,6 +120,25 @@ pub struct PowerLaw {
     pub factor: f64,
     /// Standard deviation of `ln y` around the fit; 0 for two points.
     pub residual: f64,
+    /// Number of points.
+    n: usize,
+    /// Mean of `ln x`, and its sum of squares around it.
+    ln_x: (f64, f64),
+}
+
+impl PowerLaw {
+    /// `y` at `x`.
+    pub fn at(&self, x: f64) -> f64 {
+        self.factor * x.powf(self.exponent)
+    }
+
+    /// Standard error of `ln y` of a single value at `x`: `s √(1 + 1/n + (ln x − mean)² / spread)`; `None` for two points.
+    pub fn prediction_error(&self, x: f64) -> Option<f64> {
+        self.exponent_error?;
+        let (mean, spread) = self.ln_x;
+        let distance = (x.ln() - mean).powi(2) / spread;
+        Some(self.residual * (1.0 + 1.0 / self.n as f64 + distance).sqrt())
+    }
 }
 
 /// Fits a power law by least squares on logarithms: `ln y = ln factor + exponent · ln x`.
@@ -157,6 +176,8 @@ pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
         exponent_error: variance.map(|variance| (variance / spread).sqrt()),
         factor: offset.exp(),
         residual: variance.map_or(0.0, f64::sqrt),
+        n: logs.len(),
+        ln_x: (mean_x, spread),
     })
 }
 

@@ -10,11 +10,12 @@ use crate::datasets::DatasetSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
+use crate::plan::range_words;
 use crate::report::TEMPLATES;
 
 use super::{Outcome, exit_code};
 
-/// List what a manifest can name, with every setting and its default
+/// List what a manifest can name, with every setting, its default and its range
 ///
 /// Example: `fieldtrial list models`
 #[derive(Debug, Args)]
@@ -55,6 +56,8 @@ struct Setting {
     name: String,
     /// As TOML; `None` for one that must be given.
     default: Option<String>,
+    /// What its numbers must be; `None` where there is no such rule.
+    range: Option<String>,
     description: String,
 }
 
@@ -95,7 +98,12 @@ fn text(kind: &Kind) -> String {
         .max()
         .unwrap_or(0);
     for setting in &kind.settings {
-        let line = format!("    {:<width$}  {}", left(setting), setting.description);
+        let range = setting
+            .range
+            .as_deref()
+            .map(|range| format!(" {}.", capitalised(range)));
+        let (description, range) = (&setting.description, range.unwrap_or_default());
+        let line = format!("    {:<width$}  {description}{range}", left(setting));
         text.push_str(line.trim_end());
         text.push('\n');
     }
@@ -125,6 +133,7 @@ fn kind(variant: &Value, definitions: &Value) -> Kind {
         .collect();
     let setting = |(name, property): (&String, &Value)| Setting {
         default: (!required.contains(&name.as_str())).then(|| toml(&property["default"])),
+        range: range_words(property),
         description: sentence(property, definitions),
         name: name.clone(),
     };
@@ -172,11 +181,17 @@ fn sentence(property: &Value, definitions: &Value) -> String {
                 .filter_map(Value::as_str),
         )
         .collect();
-    let text = one_line(described);
-    if words.is_empty() {
-        return text;
+    let mut text = one_line(described);
+    if !words.is_empty() {
+        text.push_str(&format!(" One of {}.", crate::diag::list(words)));
     }
-    format!("{text} One of {}.", crate::diag::list(words))
+    text
+}
+
+fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 fn one_line(text: Option<&str>) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::base::text::count;
-use crate::base::units::human_seconds;
+use crate::base::units::{human, human_seconds};
 use crate::diag::Failure;
 use crate::event::RunId;
 use crate::execute::{self, Decision, Estimate, Estimator, Wish};
@@ -228,6 +228,7 @@ fn time_text(estimate: &Estimate, to_run: usize) -> Option<String> {
 
 /// What an estimate from FLOPs rests on.
 pub(super) fn flops_text() -> String {
-    let rate = execute::ASSUMED_FLOPS_PER_CORE_S / 1e9;
-    format!("FLOPs at an assumed {rate} GFLOP/s per core")
+    let rate = human(execute::flops_per_core_s() / 1e9, 2);
+    let share = 100.0 * execute::EFFICIENCY;
+    format!("FLOPs at {rate} GFLOP/s per core ({share} % of a matrix product's, measured)")
 }

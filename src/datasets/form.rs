@@ -20,6 +20,11 @@ pub enum Features {
         /// Colours.
         channels: usize,
     },
+    /// A path in time: a row of times, then a row of values.
+    Path {
+        /// Points of each row.
+        points: usize,
+    },
 }
 
 impl Features {
@@ -32,6 +37,7 @@ impl Features {
                 width,
                 channels,
             } => height * width * channels,
+            Self::Path { points } => 2 * points,
         }
     }
 
@@ -55,14 +61,16 @@ pub enum Target {
         /// How many classes.
         classes: usize,
     },
+    /// Nothing: a sample stands for itself.
+    None,
 }
 
 impl Target {
-    /// Numbers that a sample is mapped to; 0 for classes.
+    /// Numbers that a sample is mapped to; 0 for classes, and where there is no target.
     pub fn values_len(&self) -> usize {
         match *self {
             Self::Values { len } => len,
-            Self::Class { .. } => 0,
+            Self::Class { .. } | Self::None => 0,
         }
     }
 }
@@ -84,4 +92,22 @@ pub struct DatasetFacts {
     pub target: Target,
     /// Digest over the content (files: names and bytes; generators: parameters); `None` while data is to be generated.
     pub fingerprint: Option<String>,
+}
+
+/// The error that a generator's noise leaves: a result that is better by more than chance is a leak.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NoiseFloor {
+    /// Mean squared error in units of the target's standard deviation.
+    pub mse: f64,
+    /// The same in original units.
+    pub mse_original: f64,
+    /// Rows of the test split, and of the fresh set: the floor's own sampling error follows from them.
+    pub rows: usize,
+}
+
+impl NoiseFloor {
+    /// The coefficient of determination at the floor: `1 − mse`.
+    pub fn r2(&self) -> f64 {
+        1.0 - self.mse
+    }
 }

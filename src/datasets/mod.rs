@@ -11,6 +11,7 @@ mod fingerprint;
 mod form;
 mod image_folder;
 mod mnist;
+mod paths;
 mod regression;
 mod split;
 mod table;
@@ -19,9 +20,10 @@ pub use csv_table::CsvSpec;
 pub use digits::DigitsSpec;
 pub use error::DatasetError;
 pub use fingerprint::FingerprintCache;
-pub use form::{DatasetFacts, Features, Target};
+pub use form::{DatasetFacts, Features, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, GenerateSpec, ImageFolderSpec};
 pub use mnist::MnistSpec;
+pub use paths::{PathProcess, PathsSpec};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use split::Splits;
 
@@ -49,12 +51,20 @@ pub enum DatasetSpec {
     Mnist(MnistSpec),
     /// A table of numbers in a CSV file.
     Csv(CsvSpec),
+    /// Generated paths of a stochastic process.
+    Paths(PathsSpec),
 }
 
 impl DatasetSpec {
     /// Every kind, in the order in which `fieldtrial list datasets` shows them.
-    pub const KINDS: [&'static str; 5] =
-        ["image-folder", "regression-5d", "digits", "mnist", "csv"];
+    pub const KINDS: [&'static str; 6] = [
+        "image-folder",
+        "regression-5d",
+        "digits",
+        "mnist",
+        "csv",
+        "paths",
+    ];
 
     /// The kind as a manifest writes it.
     pub fn kind(&self) -> &'static str {
@@ -64,6 +74,7 @@ impl DatasetSpec {
             Self::Digits(_) => "digits",
             Self::Mnist(_) => "mnist",
             Self::Csv(_) => "csv",
+            Self::Paths(_) => "paths",
         }
     }
 
@@ -73,7 +84,7 @@ impl DatasetSpec {
             Self::ImageFolder(spec) => &mut spec.path,
             Self::Mnist(spec) => &mut spec.path,
             Self::Csv(spec) => &mut spec.path,
-            Self::Regression5d(_) | Self::Digits(_) => return,
+            Self::Regression5d(_) | Self::Digits(_) | Self::Paths(_) => return,
         };
         *path = base.join(&*path);
     }
@@ -96,6 +107,15 @@ impl DatasetSpec {
             Self::Digits(spec) => spec.facts(validation_fraction),
             Self::Mnist(spec) => spec.facts(validation_fraction, cache),
             Self::Csv(spec) => spec.facts(cache),
+            Self::Paths(spec) => spec.facts(validation_fraction),
+        }
+    }
+
+    /// The error that the noise of generated data leaves, where it is known.
+    pub fn noise_floor(&self) -> Option<NoiseFloor> {
+        match self {
+            Self::Regression5d(spec) => spec.noise_floor(),
+            _ => None,
         }
     }
 
@@ -108,7 +128,11 @@ impl DatasetSpec {
     pub fn prepare(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<bool, DatasetError> {
         match self {
             Self::ImageFolder(spec) => spec.prepare(progress),
-            Self::Regression5d(_) | Self::Digits(_) | Self::Mnist(_) | Self::Csv(_) => Ok(false),
+            Self::Regression5d(_)
+            | Self::Digits(_)
+            | Self::Mnist(_)
+            | Self::Csv(_)
+            | Self::Paths(_) => Ok(false),
         }
     }
 
@@ -123,6 +147,7 @@ impl DatasetSpec {
             Self::Digits(spec) => spec.open(seed, validation_fraction),
             Self::Mnist(spec) => spec.open(seed, validation_fraction),
             Self::Csv(spec) => spec.open(seed),
+            Self::Paths(spec) => spec.open(seed, validation_fraction),
         }
     }
 }

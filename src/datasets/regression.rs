@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::fingerprint::digest;
 use super::split::share_of;
 use super::table::{Table, normalise, statistics};
-use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target};
+use super::{DatasetError, DatasetFacts, Features, NoiseFloor, OpenDataset, Splits, Target};
 use crate::base::{Purpose, Seed};
 
 /// Part of the fingerprint: raised when the generator's bytes change.
@@ -25,6 +25,8 @@ const COLUMNS: usize = 5;
 const BLOCK_ROWS: usize = 4096;
 const SHARE: f64 = 0.15;
 const WEIGHTS: [f64; COLUMNS] = [2.0, 0.5, -1.5, 0.8, -0.3];
+/// Standard deviation of the linear target's noise.
+const NOISE: f64 = 0.1;
 
 /// Generated five-dimensional regression: linear with noise, or non-linear; split 70/15/15.
 ///
@@ -104,6 +106,20 @@ impl RegressionSpec {
         })
     }
 
+    /// The error that the noise of the linear target leaves; the non-linear one has no noise.
+    pub(super) fn noise_floor(&self) -> Option<NoiseFloor> {
+        if self.target != RegressionTarget::Linear {
+            return None;
+        }
+        let noise = NOISE * NOISE;
+        let signal: f64 = WEIGHTS.iter().map(|weight| weight * weight).sum();
+        Some(NoiseFloor {
+            mse: noise / (signal + noise),
+            mse_original: noise,
+            rows: share_of(self.samples, SHARE),
+        })
+    }
+
     fn check(&self) -> Result<(), DatasetError> {
         if (1..=u32::MAX as usize).contains(&self.samples) {
             return Ok(());
@@ -152,7 +168,7 @@ impl RegressionTarget {
                 let drawn = [a, b, c, d, e];
                 store(&drawn, x);
                 let clean: f64 = drawn.iter().zip(WEIGHTS).map(|(x, w)| w * x).sum();
-                (clean + 0.1 * noise) as f32
+                (clean + NOISE * noise) as f32
             }
             Self::Nonlinear => {
                 let drawn: [f64; COLUMNS] = std::array::from_fn(|_| 2.0 * uniform(rng) - 1.0);
@@ -181,7 +197,7 @@ fn uniform(rng: &mut ChaCha8Rng) -> f64 {
 ///
 /// # Source
 /// Box & Muller 1958.
-fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
+pub(super) fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
     let radius = (-2.0 * libm::log(1.0 - uniform(rng))).sqrt();
     let (sin, cos) = libm::sincos(TAU * uniform(rng));
     (radius * cos, radius * sin)

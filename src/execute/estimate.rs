@@ -9,6 +9,7 @@ use crate::plan::PlannedCell;
 use crate::results::store::{Here, Store, StoredRun};
 
 use super::Decision;
+use super::core_speed::flops_per_core_s;
 
 /// An expected time. It is an estimate: nothing of it was measured for these runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -25,10 +26,6 @@ pub struct Estimate {
     pub unknown: usize,
 }
 
-/// Floating-point operations a second that a core is assumed to do where nothing was measured: about what a convolution
-/// or a matrix product reaches on a core with 256-bit vectors. Small layers reach less, wide vectors more.
-pub const ASSUMED_FLOPS_PER_CORE_S: f64 = 20e9;
-
 /// Where an expected time comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
@@ -36,7 +33,7 @@ pub enum Basis {
     SameCell,
     /// Earlier runs of the same arithmetic at other sizes.
     SameWork,
-    /// FLOPs at [`ASSUMED_FLOPS_PER_CORE_S`].
+    /// FLOPs at [`flops_per_core_s`].
     Flops,
 }
 
@@ -53,7 +50,7 @@ pub struct Expected {
 ///
 /// A run of a cell that was measured takes the median of what its runs took. Else the seconds per sample of runs with
 /// the same work signature, times the cell's samples, and their time outside of training. Else, on the CPU,
-/// 3 × forward FLOPs per sample × samples ÷ (threads × [`ASSUMED_FLOPS_PER_CORE_S`]): a backward pass counts two forward
+/// 3 × forward FLOPs per sample × samples ÷ (threads × [`flops_per_core_s`]): a backward pass counts two forward
 /// ones; loading, validation and start-up are left out.
 #[derive(Debug)]
 pub struct Estimator<'a> {
@@ -87,7 +84,7 @@ impl<'a> Estimator<'a> {
             return None;
         }
         let flops = 3.0 * cell.flops_per_sample? * samples(cell) as f64;
-        Some(flops / (self.here.threads(&cell.spec) as f64 * ASSUMED_FLOPS_PER_CORE_S))
+        Some(flops / (self.here.threads(&cell.spec) as f64 * flops_per_core_s()))
     }
 
     /// Adds up the expected times of all runs that have to run.

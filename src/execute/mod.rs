@@ -4,6 +4,7 @@
 //! (`outcome`). It knows no progress bar and no file: whoever calls [`run`] hands in a closure that sees every event.
 //! What has to run at all is `resume`'s answer, from the plan and what the store holds.
 
+mod core_speed;
 mod estimate;
 mod order;
 mod outcome;
@@ -13,7 +14,8 @@ mod schedule;
 mod scripted;
 mod worker;
 
-pub use estimate::{ASSUMED_FLOPS_PER_CORE_S, Basis, Estimate, Estimator, Expected};
+pub use core_speed::{EFFICIENCY, flops_per_core_s};
+pub use estimate::{Basis, Estimate, Estimator, Expected};
 pub use order::in_block_order;
 pub use resume::{Decision, Why, Wish, decide};
 pub use schedule::{Options, Sink, Summary, run};

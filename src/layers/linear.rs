@@ -34,6 +34,22 @@ impl<D: Kernels> Linear<D> {
         })
     }
 
+    /// A layer at every point of a sequence: PyTorch `nn.Conv1d` with kernel 1, whose weight is `[outputs, inputs, 1]`.
+    pub fn pointwise(
+        init: &mut Init<'_, D>,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Self, OpError> {
+        let shape = [outputs, inputs, 1].into();
+        let (weight, bias) = init.weight_and_bias(shape, Layout::Linear, inputs)?;
+        Ok(Self { weight, bias })
+    }
+
+    /// Weight `(inputs, outputs)` and bias `(outputs)`, for operations that take them apart.
+    pub fn parameters(&self) -> [Var<D>; 2] {
+        [self.weight.var(), self.bias.var()]
+    }
+
     /// `(…, outputs)` from `x: (…, inputs)`.
     pub fn forward(
         &self,
@@ -63,11 +79,6 @@ impl<D: Kernels> Linear<D> {
         residual: Option<&Var<D>>,
     ) -> Result<Var<D>, OpError> {
         ops::linear_transposed(pass, x, &self.weight.var(), residual)
-    }
-
-    /// Weight and bias as operations read them.
-    pub fn vars(&self) -> (Var<D>, Var<D>) {
-        (self.weight.var(), self.bias.var())
     }
 }
 

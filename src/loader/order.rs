@@ -28,3 +28,35 @@ pub(super) fn shuffled(rows: &[u32], rng: &mut ChaCha8Rng) -> Vec<u32> {
     order.shuffle(rng);
     order
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{Purpose, Seed};
+
+    #[test]
+    fn every_class_is_drawn_alike_and_so_is_every_row_of_it() {
+        // Classes of 90, 9 and 1 rows: a row's expected share of the draws is 1/3 ÷ (rows of its class).
+        let size = |row: u32| match row {
+            0..90 => 90.0,
+            90..99 => 9.0,
+            _ => 1.0,
+        };
+        let label = |row: u32| u32::from(row >= 90) + u32::from(row >= 99);
+        let labels: Vec<u32> = (0..100).map(label).collect();
+        let rows: Vec<u32> = (0..100).collect();
+        let mut rng = Seed(1).stream(Purpose::Order);
+        let mut counts = [0_u32; 100];
+        for row in (0..900).flat_map(|_| weighted(&rows, &labels, &mut rng)) {
+            counts[row as usize] += 1;
+        }
+        for (row, count) in counts.iter().enumerate() {
+            let expected = 90_000.0 / 3.0 / size(row as u32);
+            let error = (f64::from(*count) - expected) / expected.sqrt();
+            assert!(
+                error.abs() < 5.0,
+                "row {row}: {count} instead of {expected}"
+            );
+        }
+    }
+}

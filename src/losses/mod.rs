@@ -4,12 +4,26 @@
 //! to a loss is in [`crate::tasks`].
 
 mod cross_entropy;
+mod kernel_mmd;
+mod kernel_scoring;
 mod mse;
 mod noise_mse;
+mod path_loss;
+mod signature_scoring;
+mod simplified_scoring;
+mod t_statistic;
+mod truncated_mmd;
 
 pub use cross_entropy::CrossEntropySpec;
+pub use kernel_mmd::KernelMmdSpec;
+pub use kernel_scoring::KernelScoringSpec;
 pub use mse::MseSpec;
 pub use noise_mse::NoiseMseSpec;
+pub use path_loss::PathLoss;
+pub use signature_scoring::SignatureScoringSpec;
+pub use simplified_scoring::SimplifiedScoringSpec;
+pub use t_statistic::TStatisticSpec;
+pub use truncated_mmd::TruncatedMmdSpec;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,11 +38,33 @@ pub enum LossSpec {
     CrossEntropy(CrossEntropySpec),
     /// Mean squared error of the noise that a diffusion model estimates.
     NoiseMse(NoiseMseSpec),
+    /// T-statistic of normalised signatures.
+    TStatistic(TStatisticSpec),
+    /// Scoring rule on signatures.
+    SignatureScoring(SignatureScoringSpec),
+    /// Square root of the biased MMD of signatures.
+    TruncatedMmd(TruncatedMmdSpec),
+    /// Minus the logarithm of the mean similarity of signatures.
+    SimplifiedScoring(SimplifiedScoringSpec),
+    /// Scoring rule on the signature kernel.
+    KernelScoring(KernelScoringSpec),
+    /// Unbiased MMD of the signature kernel.
+    KernelMmd(KernelMmdSpec),
 }
 
 impl LossSpec {
     /// Every kind, in the order in which `fieldtrial list losses` shows them.
-    pub const KINDS: [&'static str; 3] = ["mse", "cross-entropy", "noise-mse"];
+    pub const KINDS: [&'static str; 9] = [
+        "mse",
+        "cross-entropy",
+        "noise-mse",
+        "t-statistic",
+        "signature-scoring",
+        "truncated-mmd",
+        "simplified-scoring",
+        "kernel-scoring",
+        "kernel-mmd",
+    ];
 
     /// The kind as a manifest writes it.
     pub fn kind(&self) -> &'static str {
@@ -36,6 +72,12 @@ impl LossSpec {
             Self::Mse(_) => "mse",
             Self::CrossEntropy(_) => "cross-entropy",
             Self::NoiseMse(_) => "noise-mse",
+            Self::TStatistic(_) => "t-statistic",
+            Self::SignatureScoring(_) => "signature-scoring",
+            Self::TruncatedMmd(_) => "truncated-mmd",
+            Self::SimplifiedScoring(_) => "simplified-scoring",
+            Self::KernelScoring(_) => "kernel-scoring",
+            Self::KernelMmd(_) => "kernel-mmd",
         }
     }
 }

@@ -2,10 +2,13 @@
 
 use std::fs;
 
+use crate::base::os;
+
 /// The process's high-water mark of resident memory.
 ///
-/// Linux keeps it (`VmHWM`) and lets a process put it back to what it holds now. Where that is not permitted, the mark
-/// only rises: training's is then read before the first validation, and validation's holds training's too.
+/// Linux keeps it (`VmHWM`) and lets a process put it back to what it holds now. Where that is not permitted, and on
+/// systems that only answer `getrusage` (`ru_maxrss`), the mark only rises: training's is then read before the first
+/// validation, and validation's holds training's too.
 #[derive(Debug, Default)]
 pub struct PeakMemory {
     is_apart: bool,
@@ -44,6 +47,11 @@ impl PeakMemory {
         self.reset();
     }
 
+    /// What was held since the last mark counts for neither.
+    pub fn leave_out(&self) {
+        self.reset();
+    }
+
     /// The marks so far.
     pub fn peaks(&self) -> Peaks {
         self.peaks
@@ -51,10 +59,11 @@ impl PeakMemory {
 
     /// Where they come from.
     pub fn source(&self) -> &'static str {
-        match (self.peaks.train_bytes, self.is_apart) {
-            (None, _) => "none",
-            (Some(_), true) => "VmHWM",
-            (Some(_), false) => "VmHWM (not resettable: validation includes training)",
+        match (self.peaks.train_bytes, self.is_apart, vm_hwm()) {
+            (None, ..) => "none",
+            (Some(_), true, _) => "VmHWM",
+            (Some(_), false, Some(_)) => "VmHWM (not resettable: validation includes training)",
+            (Some(_), false, None) => "ru_maxrss (not resettable: validation includes training)",
         }
     }
 
@@ -72,11 +81,16 @@ fn raise(peak: &mut Option<u64>) {
 /// Puts the mark back to what the process holds now; whether the system allowed it.
 fn reset() -> bool {
     // proc(5): 5 resets the peak resident set size.
-    fs::write("/proc/self/clear_refs", "5").is_ok()
+    vm_hwm().is_some() && fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// `VmHWM` in bytes.
+/// The mark in bytes.
 fn high_water_mark() -> Option<u64> {
+    vm_hwm().or_else(os::peak_rss_bytes)
+}
+
+/// `VmHWM` in bytes, where there is one.
+fn vm_hwm() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status
         .lines()

@@ -158,6 +158,44 @@ mod tests {
         assert_eq!(MlpSpec::default().parameter_count(5, 1), 8_769);
     }
 
+    /// The formula against what the operations count as they run.
+    #[test]
+    fn flops_by_formula_are_those_that_the_operations_count() {
+        let device = Cpu::default();
+        let activations = [
+            MlpActivation::Silu,
+            MlpActivation::Relu,
+            MlpActivation::Tanh,
+            MlpActivation::Gelu,
+        ];
+        for (hidden, depth) in [(64, 3), (8, 1), (5, 0)] {
+            for activation in activations {
+                let spec = MlpSpec {
+                    hidden,
+                    depth,
+                    activation,
+                };
+                let model = spec.build(&mut init(&device), 5, 2).unwrap();
+                let x = Var::constant(&device, vec![0.5; 3 * 5], [3, 5]).unwrap();
+                let mut pass = Pass::inference(&device);
+                model.forward(&mut pass, &x).unwrap();
+                let counted = pass.work().forward as f64 / 3.0;
+                let formula = spec.forward_flops(5, 2);
+                assert!(
+                    (formula - counted).abs() < 1e-9,
+                    "{spec:?}: {formula} {counted}"
+                );
+            }
+        }
+        // Of the paper's model, 2 × 8,576 are multiplications and additions of the matrix products.
+        let products = [5 * 64, 64 * 64, 64 * 64, 64];
+        assert_eq!(products.iter().sum::<usize>(), 8_576);
+        let paper = MlpSpec::default().forward_flops(5, 1);
+        let (activation, _) = Activation::Silu.flop();
+        let beside = 193.0 + 192.0 * activation as f64;
+        assert!((paper - (2.0 * 8_576.0 + beside)).abs() < 1e-9, "{paper}");
+    }
+
     #[test]
     fn without_hidden_layers_it_is_linear() {
         let spec = MlpSpec {

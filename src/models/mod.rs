@@ -2,12 +2,16 @@
 //!
 //! Owns [`ModelSpec`], the list of all kinds. A model is layers and operations; it never asks which device it is on.
 
+mod canned_net;
 mod equilibrium;
 mod mlp;
+mod neural_sde;
 mod unet;
 
+pub use canned_net::{CannedNet, CannedNetSpec};
 pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, Solved, Solver, Source};
 pub use mlp::{Mlp, MlpActivation, MlpSpec};
+pub use neural_sde::{NeuralSde, NeuralSdeSpec};
 pub use unet::{DdpmUnetSpec, Unet};
 
 use schemars::JsonSchema;
@@ -23,13 +27,23 @@ pub enum ModelSpec {
     Mlp(MlpSpec),
     /// Class-conditional U-Net that estimates noise (DDPM).
     DdpmUnet(DdpmUnetSpec),
+    /// Path generator on signatures.
+    CannedNet(CannedNetSpec),
+    /// Path generator by a learned stochastic differential equation.
+    NeuralSde(NeuralSdeSpec),
     /// Classifier at the fixed point of a weight-tied block.
     Equilibrium(EquilibriumSpec),
 }
 
 impl ModelSpec {
     /// Every kind, in the order in which `fieldtrial list models` shows them.
-    pub const KINDS: [&'static str; 3] = ["mlp", "ddpm-unet", "equilibrium"];
+    pub const KINDS: [&'static str; 5] = [
+        "mlp",
+        "ddpm-unet",
+        "canned-net",
+        "neural-sde",
+        "equilibrium",
+    ];
 
     /// The kind as a manifest writes it.
     pub fn kind(&self) -> &'static str {
@@ -37,6 +51,8 @@ impl ModelSpec {
             Self::Mlp(_) => "mlp",
             Self::DdpmUnet(_) => "ddpm-unet",
             Self::Equilibrium(_) => "equilibrium",
+            Self::CannedNet(_) => "canned-net",
+            Self::NeuralSde(_) => "neural-sde",
         }
     }
 
@@ -46,6 +62,8 @@ impl ModelSpec {
             Self::Mlp(_) => Vec::new(),
             Self::DdpmUnet(spec) => spec.check(),
             Self::Equilibrium(spec) => spec.check(),
+            Self::CannedNet(spec) => spec.check(),
+            Self::NeuralSde(spec) => spec.check(),
         }
     }
 
@@ -56,6 +74,7 @@ impl ModelSpec {
                 let outputs = match target {
                     Target::Values { len } => len,
                     Target::Class { classes } => classes,
+                    Target::None => return None,
                 };
                 Some(spec.forward_flops(features.len(), outputs))
             }
@@ -69,9 +88,11 @@ impl ModelSpec {
             ) => Some(spec.forward_flops(height, width, channels)),
             (Self::Equilibrium(spec), features) => match target {
                 Target::Class { classes } => Some(spec.forward_flops(features.len(), classes)),
-                Target::Values { .. } => None,
+                _ => None,
             },
-            (Self::DdpmUnet(_), Features::Vector { .. }) => None,
+            (Self::CannedNet(spec), Features::Path { points }) => Some(spec.forward_flops(points)),
+            (Self::NeuralSde(spec), Features::Path { points }) => Some(spec.forward_flops(points)),
+            (Self::DdpmUnet(_) | Self::CannedNet(_) | Self::NeuralSde(_), _) => None,
         }
     }
 }

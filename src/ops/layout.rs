@@ -7,7 +7,8 @@ use super::Shape;
 pub enum Layout {
     /// As in PyTorch.
     Plain,
-    /// Linear: PyTorch `[out, in]`, here `[in, out]`, so that a row of outputs is contiguous.
+    /// Linear: PyTorch `[out, in]` (or `[out, in, 1]`, a one-dimensional convolution of kernel 1), here `[in, out]`, so
+    /// that a row of outputs is contiguous.
     Linear,
     /// Convolution: PyTorch `[K, C, kh, kw]`, here `[kh, kw, C, K]`, the order that channels-last kernels read.
     Convolution,
@@ -17,7 +18,7 @@ impl Layout {
     /// The shape in memory for a PyTorch shape.
     pub fn own_shape(self, torch: Shape) -> Shape {
         match (self, torch.dims()) {
-            (Self::Linear, &[out, inputs]) => [inputs, out].into(),
+            (Self::Linear, &[out, inputs] | &[out, inputs, 1]) => [inputs, out].into(),
             (Self::Convolution, &[k, c, kh, kw]) => [kh, kw, c, k].into(),
             _ => torch,
         }
@@ -44,7 +45,7 @@ impl Layout {
         copy: impl Fn(&mut [f32], &[f32], usize, usize),
     ) -> Vec<f32> {
         let (outer, inner) = match (self, torch.dims()) {
-            (Self::Linear, &[out, inputs]) => (out, inputs),
+            (Self::Linear, &[out, inputs] | &[out, inputs, 1]) => (out, inputs),
             // [K, (C, kh·kw)]: the transposition below moves K inside, the loop moves kh·kw outside C
             (Self::Convolution, &[k, c, kh, kw]) => {
                 return convolution(values, (k, c, kh * kw), copy);
@@ -107,7 +108,10 @@ mod tests {
 
     #[test]
     fn a_linear_weight_is_transposed() {
-        let own = Layout::Linear.from_torch(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3].into());
-        assert_eq!(own, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        for shape in [[2, 3].into(), [2, 3, 1].into()] {
+            let own = Layout::Linear.from_torch(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], shape);
+            assert_eq!(own, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+            assert_eq!(Layout::Linear.own_shape(shape), [3, 2].into());
+        }
     }
 }

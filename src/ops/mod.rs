@@ -21,6 +21,7 @@ mod cross_attention;
 mod cross_entropy;
 mod dropout;
 mod embedding;
+mod euler;
 pub mod gemm;
 mod group_norm;
 mod layer_norm;
@@ -32,8 +33,12 @@ mod nudge;
 pub mod parallel;
 mod parameter;
 mod pass;
+mod path_batch;
 mod scratch;
 mod shape;
+mod signature;
+mod signature_kernel;
+mod signature_loss;
 mod silu;
 pub mod simd;
 #[cfg(test)]
@@ -55,6 +60,7 @@ pub use cross_attention::{
 pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
 pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
+pub use euler::{EulerGrads, EulerKernel, EulerSize, Field, euler_maruyama};
 pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
@@ -63,7 +69,15 @@ pub use mse::{MseKernel, mse};
 pub use nudge::nudge;
 pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
+pub use path_batch::PathBatch;
 pub use shape::Shape;
+pub use signature::{ProjectionGrads, SignatureKernel, SignatureSize, signature_projection};
+pub use signature_kernel::{
+    KernelLoss, KernelOptions, KernelStatistic, PathKernelKernel, kernel_loss,
+};
+pub use signature_loss::{
+    RbfStatistic, SavedSignatures, SignatureLoss, SignatureLossKernel, signature_loss,
+};
 pub use silu::{SiluKernel, silu};
 pub use update::{AdamStep, SgdStep, UpdateKernel};
 pub use upsample::{UpsampleKernel, upsample_bilinear};
@@ -132,10 +146,14 @@ pub trait Kernels:
     + CrossEntropyKernel
     + DropoutKernel
     + EmbeddingKernel
+    + EulerKernel
     + GroupNormKernel
     + LayerNormKernel
     + LinearKernel
     + MseKernel
+    + PathKernelKernel
+    + SignatureKernel
+    + SignatureLossKernel
     + SiluKernel
     + UpdateKernel
     + UpsampleKernel

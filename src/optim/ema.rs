@@ -7,7 +7,7 @@ use super::for_each_parameter;
 use crate::device::{Backend, Buffer};
 use crate::ops::{Kernels, Module, OpError};
 
-/// Exponential moving average of the weights (`train.ema`), used for validation.
+/// Exponential moving average of the weights (`train.ema`), used for validation and sampling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct EmaSpec {
@@ -150,5 +150,22 @@ mod tests {
             -1.435_413_4,
         ];
         assert_close(&average, &expected, 1e-6);
+    }
+
+    #[test]
+    fn the_decay_rises_with_the_steps_to_its_limit() {
+        // min(.9999, (1 + n) / (10 + n)) for n = 1, 8, 90, 10_000, 100_000
+        let spec = EmaSpec {
+            decay: 0.9999,
+            warm_up: true,
+        };
+        let decays = [1, 8, 90, 10_000, 100_000].map(|step| spec.decay_after(step));
+        let expected = [2.0 / 11.0, 0.5, 0.91, 0.999_100_899_100_899_1, 0.9999];
+        for (own, expected) in decays.iter().zip(expected) {
+            assert!(
+                (own - expected).abs() < 1e-12,
+                "{own} instead of {expected}"
+            );
+        }
     }
 }

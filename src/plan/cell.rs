@@ -12,7 +12,7 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::{ClipBy, EmaSpec, OptimizerSpec, ScheduleSpec};
-use crate::tasks::Algorithm;
+use crate::tasks::{Algorithm, SamplingSpec};
 
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -57,7 +57,6 @@ pub struct TrainSpec {
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub beta: f64,
     /// Passes over the training split.
-    #[schemars(range(min = 1))]
     pub epochs: usize,
     /// Cap on the optimizer steps of an epoch.
     #[schemars(range(min = 1))]
@@ -186,6 +185,8 @@ pub struct ValidationSpec {
     /// Epochs from one validation to the next.
     #[schemars(range(min = 1))]
     pub every: usize,
+    /// Samples to draw at the end, of diffusion models; without it, none.
+    pub sampling: Option<SamplingSpec>,
 }
 
 impl Default for ValidationSpec {
@@ -196,6 +197,7 @@ impl Default for ValidationSpec {
             batches: None,
             batch_size: 1024,
             every: 1,
+            sampling: None,
         }
     }
 }

@@ -26,6 +26,7 @@ pub(super) fn misfit(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -
         ModelSpec::Mlp(_) => mlp(facts, loss),
         ModelSpec::DdpmUnet(spec) => unet(spec, facts, loss),
         ModelSpec::Equilibrium(_) => equilibrium(facts, loss),
+        ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_) => paths(model, facts, loss),
     })
 }
 
@@ -44,7 +45,28 @@ fn mlp(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
             "the dataset's targets are classes, `{}` does not fit them; use `cross-entropy`",
             loss.kind()
         )),
+        (Target::None, _) => Some(
+            "`mlp` learns targets, the dataset has none; use `canned-net` or `neural-sde`"
+                .to_owned(),
+        ),
     }
+}
+
+fn paths(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+    let Features::Path { points } = facts.features else {
+        return Some(format!(
+            "`{}` generates paths, the dataset has none; use `paths`",
+            model.kind()
+        ));
+    };
+    if !loss.compares_paths() {
+        return Some(format!(
+            "`{}` generates paths, `{}` does not compare them; use `t-statistic`",
+            model.kind(),
+            loss.kind()
+        ));
+    }
+    loss.check_paths(points)
 }
 
 fn unet(
@@ -108,6 +130,18 @@ pub(super) fn wrong_schedule(train: &TrainSpec) -> Option<String> {
     let wrong = train.schedule.check(train.optimizer.lr(), train.epochs);
     let first = wrong.into_iter().next()?;
     Some(format!("`train.schedule.{}` {}", first.key, first.message))
+}
+
+/// Why such samples cannot be drawn; `None` if they can.
+pub(super) fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Option<String> {
+    let spec = validation.sampling.as_ref()?;
+    match loss {
+        LossSpec::NoiseMse(loss) => spec.check(loss.timesteps),
+        other => Some(format!(
+            "`validation.sampling` draws from diffusion models, `{}` trains none",
+            other.kind()
+        )),
+    }
 }
 
 /// Why this arithmetic works on no such device; `None` if it does.

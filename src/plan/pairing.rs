@@ -146,6 +146,7 @@ fn quality(loss: &LossSpec) -> &'static str {
     match loss {
         LossSpec::Mse(_) => "mse",
         LossSpec::CrossEntropy(_) => "accuracy",
-        LossSpec::NoiseMse(_) => "noise-mse",
+        // Where nothing but the loss says how good a model is, the loss ranks.
+        loss => loss.kind(),
     }
 }

@@ -116,9 +116,10 @@ impl<'a> Resolver<'a> {
             None => {}
         }
         let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
-        let misfit = misfit.or_else(|| check::wrong_schedule(&cell.train));
         let (train, facts) = (&cell.train, &cell.data.facts);
         let misfit = misfit
+            .or_else(|| check::wrong_schedule(train))
+            .or_else(|| check::wrong_sampling(&cell.validation.value, &cell.loss.value))
             .or_else(|| check::wrong_algorithm(train, &cell.model.value))
             .or_else(|| check::no_split(&cell.validation.value, facts));
         if let Some(reason) = misfit.or_else(|| check::oversized(train, facts)) {

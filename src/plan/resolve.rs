@@ -361,6 +361,9 @@ pub(super) fn absolute(folder: &Path, path: &Path) -> PathBuf {
 pub(super) fn default_loss(model: &ModelSpec, dataset: &DatasetSpec) -> LossSpec {
     match (model, dataset) {
         (ModelSpec::DdpmUnet(_), _) => LossSpec::NoiseMse(crate::losses::NoiseMseSpec::default()),
+        (ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_), _) => {
+            LossSpec::TStatistic(crate::losses::TStatisticSpec::default())
+        }
         (_, DatasetSpec::Regression5d(_)) => LossSpec::Mse(crate::losses::MseSpec::default()),
         (_, DatasetSpec::Csv(spec)) if !spec.classes => {
             LossSpec::Mse(crate::losses::MseSpec::default())

@@ -11,7 +11,8 @@ use super::sections::findings::{Findings, check};
 use super::sections::headline::{Headline, headlines};
 use super::sections::plots::Plots;
 use super::sections::ranking::{Ranking, rankings, unranked};
-use super::sections::{cells, compute, loader, memory, method, phases, quality, speed};
+use super::sections::samples::Samples;
+use super::sections::{cells, compute, loader, memory, method, phases, quality, scaling, speed};
 use super::table::Table;
 use super::view::View;
 
@@ -48,6 +49,8 @@ pub struct Report {
     pub unranked: Option<String>,
     /// Throughput, step, epoch, training and start-up times.
     pub speed: Table,
+    /// Exponents of times against the number of samples; `None` where no cells differ in nothing else.
+    pub scaling: Option<Table>,
     /// Shares of the phases of a step, with residual and sum.
     pub phases: Table,
     /// Waiting for data, and loading's own work.
@@ -56,6 +59,8 @@ pub struct Report {
     pub memory: Table,
     /// Losses and metrics.
     pub quality: Table,
+    /// Images that costly evaluations made.
+    pub samples: Samples,
     /// Parameters and FLOPs.
     pub compute: Table,
     /// The plots.
@@ -108,10 +113,12 @@ impl Report {
             rankings: rankings(view),
             unranked: unranked(view),
             speed: speed::table(view),
+            scaling: scaling::table(view),
             phases: phases::table(view),
             loader: loader::table(view),
             memory: memory::table(view),
             quality: quality::table(view),
+            samples: Samples::of(view),
             compute: compute::table(view),
             plots: Plots::of(view),
             findings: check(view),

@@ -7,6 +7,8 @@ use super::*;
 use crate::results::golden::ddpm;
 use crate::results::write;
 
+mod scaling;
+
 /// A results folder of the golden set, as `reports/ddpm` in a folder of its own.
 fn results() -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().expect("a temporary folder");

@@ -75,6 +75,13 @@ impl<'a> View<'a> {
         }
     }
 
+    /// A top-level section of a cell's resolved specification (`dataset`, `train`).
+    pub fn section(&self, cell: &Cell<'a>, name: &str) -> Option<&'a serde_json::Value> {
+        // A cell's own sections are those that differ from the first cell's.
+        let own = cell.info.spec.get(name);
+        own.or_else(|| self.set.plan.cells.first()?.spec.get(name))
+    }
+
     /// The axes that vary, as columns.
     pub fn axis_columns(&self) -> Vec<Column> {
         if self.varying.is_empty() {
@@ -90,7 +97,8 @@ impl<'a> View<'a> {
             return vec![cell.info.key.clone()];
         }
         let places = self.varying.iter();
-        places.map(|&place| cell.info.axes[place].clone()).collect()
+        let text = |value: &String| if value.is_empty() { "–" } else { value }.to_owned();
+        places.map(|&place| text(&cell.info.axes[place])).collect()
     }
 
     /// What tells a cell from the others, in words: `batch-size 8, workers 4`. `without` is left out.
@@ -103,6 +111,7 @@ impl<'a> View<'a> {
         let places = axes.iter().filter(|&&place| Some(place) != without);
         let words: Vec<String> = places
             .map(|&place| self.words(place, &cell.info.axes[place]))
+            .filter(|words| !words.is_empty())
             .collect();
         if words.is_empty() {
             "all cells".to_owned()
@@ -111,7 +120,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A value of an axis in words: numbers with the axis' name, names alone.
+    /// A value of an axis in words: numbers with the axis' name, names alone; empty where the cell's matrix lacks the axis.
     pub fn words(&self, place: usize, value: &str) -> String {
         let axis: &AxisInfo = &self.set.plan.axes[place];
         if value.parse::<f64>().is_ok() || value == "true" || value == "false" {

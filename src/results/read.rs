@@ -145,7 +145,7 @@ fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsE
         let kind: Option<IntervalKind> = cursor.next()?;
         let outliers = cursor.next()?;
         let mut values = BTreeMap::new();
-        for name in TIMED {
+        for name in TIMED.into_iter().filter(|name| table.has(name)) {
             if cursor.is_empty_for(3) {
                 cursor.skip(3);
                 continue;

@@ -50,6 +50,34 @@ fn files_are_as_they_were() {
 }
 
 #[test]
+fn results_from_before_a_column_are_read_without_it() {
+    let folder = written();
+    for (file, lacking) in [("blocks.csv", 1), ("timings.csv", 3)] {
+        let cut = |line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            fields[..fields.len() - lacking].join(",") + "\n"
+        };
+        let short: String = plain(&text(folder.path(), file)).lines().map(cut).collect();
+        fs::write(folder.path().join(file), short).expect("writes");
+    }
+    let back = read(folder.path()).expect("reads");
+    let times = back.blocks.iter().find_map(|row| row.times.as_ref());
+    assert_eq!(times.expect("a measured run").improvement_per_s, None);
+    let timing = &back.timings[0].values;
+    assert!(timing.contains_key("peak_rss_bytes") && !timing.contains_key("improvement_per_s"));
+}
+
+/// Quoted fields without their quotes and commas, so that a line splits at its commas.
+fn plain(text: &str) -> String {
+    let mut is_quoted = false;
+    let keep = |letter: &char| {
+        is_quoted ^= *letter == '"';
+        *letter != '"' && !(is_quoted && *letter == ',')
+    };
+    text.chars().filter(keep).collect()
+}
+
+#[test]
 fn the_same_results_again_change_no_file() {
     let folder = written();
     assert_eq!(write(folder.path(), &ddpm()).expect("compares").len(), 0);
@@ -182,4 +210,40 @@ fn a_folder_that_cannot_be_written_is_an_error() {
     let file = folder.path().join("runs.csv/deeper");
     let error = write(&file, &ddpm()).expect_err("a file is no folder");
     assert!(error.to_string().starts_with("cannot write `"), "{error}");
+}
+
+#[test]
+fn a_file_without_columns_that_came_later_is_read_and_they_are_missing() {
+    let folder = written();
+    let mut expected = read(folder.path()).expect("reads");
+    let added = [
+        ("runs.csv", "first_steps_loss"),
+        ("blocks.csv", "assessment_s"),
+    ];
+    for (file, column) in added {
+        let text = text(folder.path(), file);
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .from_reader(text.as_bytes());
+        let rows = reader.records().map(|row| row.expect("a row"));
+        let rows: Vec<csv::StringRecord> = rows.collect();
+        let place = rows[0]
+            .iter()
+            .position(|name| name == column)
+            .expect(column);
+        let mut shorter = csv::Writer::from_path(folder.path().join(file)).expect("opens");
+        for row in &rows {
+            let rest = row.iter().enumerate().filter(|(index, _)| *index != place);
+            let rest = rest.map(|(_, field)| field);
+            shorter.write_record(rest).expect("writes");
+        }
+    }
+    for facts in expected
+        .runs
+        .iter_mut()
+        .filter_map(|run| run.facts.as_mut())
+    {
+        assert!(facts.first_steps_loss.take().is_some());
+    }
+    assert_eq!(read(folder.path()).expect("reads"), expected);
 }

@@ -1,7 +1,7 @@
 //! [`TaskError`]: a model, a loss and a dataset that do not fit each other.
 
 use super::{Algorithm, TaskParts};
-use crate::datasets::{Features, Target};
+use crate::datasets::{DatasetError, Features, Target};
 use crate::ops::OpError;
 
 /// Why there is no such task.
@@ -10,6 +10,9 @@ pub enum TaskError {
     /// Model, loss and dataset do not fit each other.
     #[error("{0}")]
     Misfit(String),
+    /// Data that a costly evaluation reads.
+    #[error(transparent)]
+    Data(#[from] DatasetError),
     /// The device failed.
     #[error(transparent)]
     Op(#[from] OpError),
@@ -24,11 +27,13 @@ impl TaskError {
                 width,
                 channels,
             } => format!("images of {width}×{height} pixels in {channels} colours"),
+            Features::Path { points } => format!("paths of {points} points"),
         };
         let target = match parts.target {
             Target::Values { len: 1 } => "one number".to_owned(),
             Target::Values { len } => format!("{len} numbers"),
             Target::Class { classes } => format!("one of {classes} classes"),
+            Target::None => "nothing".to_owned(),
         };
         let by = match parts.algorithm {
             Algorithm::Backprop => "",

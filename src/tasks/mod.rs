@@ -8,20 +8,26 @@
 //! on the order of batches nor on threads.
 
 mod algorithm;
+mod assess;
 mod backprop;
 mod classification;
 mod diffusion;
+mod diffusion_samples;
 mod equilibrium;
 mod error;
 mod noise_schedule;
+mod paths;
 mod reference;
 mod regression;
+mod sampling;
 mod score;
 mod supervised;
 
 pub use algorithm::Algorithm;
+pub use assess::{Assess, Assessment, Image};
 pub use error::TaskError;
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
+pub use sampling::{SamplerKind, SamplingSpec};
 pub use score::Score;
 
 use crate::base::{Purpose, Seed};
@@ -59,6 +65,20 @@ pub trait Task<D: Kernels> {
 
     /// Adds the loss and the metrics of a batch to `score`; batch `index` of its split, whose noise is always the same.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
+
+    /// Evaluates what costs (samples, verification, selection), at the end of a run, with the weights that are kept.
+    ///
+    /// Runs once per cell and seed. Leaves the weights as they are.
+    ///
+    /// # Errors
+    /// [`TaskError::Data`] when the data cannot be read, [`TaskError::Op`] when the device fails.
+    fn assess(
+        &mut self,
+        _assess: &Assess<'_>,
+        _found: &mut Assessment<'_>,
+    ) -> Result<(), TaskError> {
+        Ok(())
+    }
 
     /// The gradients of a step that another program took on `inputs`; without dropout.
     ///
@@ -103,6 +123,9 @@ pub struct TaskParts<'a> {
     pub algorithm: Algorithm,
     /// Strength β of the nudge of equilibrium propagation.
     pub beta: f64,
+    /// Features of all rows of the training split, `(rows, features)`: for losses that compare with the split as a
+    /// whole ([`LossSpec::compares_paths`]), else empty.
+    pub training: &'a [f32],
     /// Seed of weights, noise and dropout.
     pub seed: Seed,
 }
@@ -141,6 +164,13 @@ pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Tas
             };
             let image = (height, width, channels);
             let objective = diffusion::Diffusion::new(device, model, loss, parts, image, classes)?;
+            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+        }
+        (ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_), _, Target::None) => {
+            let Features::Path { points } = parts.features else {
+                return Err(TaskError::misfit(parts));
+            };
+            let objective = paths::Paths::new(device, parts, points)?;
             Ok(Box::new(Backprop::new(device, objective, parts.seed)))
         }
         _ => Err(TaskError::misfit(parts)),

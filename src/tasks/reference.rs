@@ -49,7 +49,21 @@ impl ReferenceInputs {
 
     /// The numbers `name: (B, sample…)`; none when something is wrong with them.
     pub(super) fn floats(&mut self, name: &str, sample: &[usize]) -> Vec<f32> {
-        let Some(tensor) = self.take(name, sample) else {
+        let tensor = self.take(name, sample);
+        self.numbers(name, tensor)
+    }
+
+    /// The numbers `name: (rows, sample…)` with any number of rows; none when something is wrong with them.
+    pub(super) fn rows(&mut self, name: &str, sample: &[usize]) -> Vec<f32> {
+        let rows = self.shape(name).and_then(|shape| shape.first()).copied();
+        let batch = std::mem::replace(&mut self.batch, rows);
+        let tensor = self.take(name, sample);
+        self.batch = batch;
+        self.numbers(name, tensor)
+    }
+
+    fn numbers(&mut self, name: &str, tensor: Option<ReferenceTensor>) -> Vec<f32> {
+        let Some(tensor) = tensor else {
             return Vec::new();
         };
         match tensor.values {
@@ -145,7 +159,7 @@ pub fn reference_form(
             let outputs = rows(&format!("layers.{}.weight", 2 * spec.depth))?;
             let target = match loss {
                 LossSpec::CrossEntropy(_) => Target::Class { classes: outputs },
-                LossSpec::Mse(_) | LossSpec::NoiseMse(_) => Target::Values { len: outputs },
+                _ => Target::Values { len: outputs },
             };
             Ok((Features::Vector { len }, target))
         }
@@ -166,6 +180,13 @@ pub fn reference_form(
                 channels,
             };
             Ok((image, Target::Class { classes }))
+        }
+        ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_) => {
+            let shape = input("real")?;
+            let &[_, 2, points @ 2..=usize::MAX] = shape else {
+                return Err(format!("`real` has shape {shape:?}, expected (R, 2, T)"));
+            };
+            Ok((Features::Path { points }, Target::None))
         }
     }
 }

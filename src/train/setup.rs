@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::accuracy::Accuracies;
+use super::assessment::Costly;
 use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::learner::Learner;
@@ -12,7 +13,7 @@ use super::session::Session;
 use super::steps::Steps;
 use super::stopping::Stopping;
 use crate::base::Seed;
-use crate::datasets::OpenDataset;
+use crate::datasets::{OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order};
 use crate::layers::checkpoint;
 use crate::loader::{Loader, LoaderOptions};
@@ -47,6 +48,12 @@ pub(super) fn set_up<'a, D: Kernels>(
         loader,
         steps,
         evaluation,
+        costly: order.assess_into.clone().map(|folder| Costly {
+            data,
+            seed,
+            sampling: cell.validation.sampling.clone(),
+            folder,
+        }),
         stopping: Stopping::new(cell.train.early_stopping.clone()),
         accuracies: Accuracies::default(),
         best: None,
@@ -73,6 +80,11 @@ fn learner<D: Kernels>(
     data: &OpenDataset,
     seed: Seed,
 ) -> Result<Learner<D>, TrainError> {
+    let training = if cell.loss.compares_paths() {
+        features(data)?
+    } else {
+        Vec::new()
+    };
     let parts = TaskParts {
         model: &cell.model,
         loss: &cell.loss,
@@ -80,6 +92,7 @@ fn learner<D: Kernels>(
         target: data.dataset.target(),
         algorithm: cell.train.algorithm,
         beta: cell.train.beta,
+        training: &training,
         seed,
     };
     let mut task = tasks::build(device, parts)?;
@@ -103,6 +116,21 @@ fn learner<D: Kernels>(
         steps: 0,
         cost: None,
     })
+}
+
+/// Features of all rows of the training split, `(rows, features)`.
+fn features(data: &OpenDataset) -> Result<Vec<f32>, TrainError> {
+    let rows = &data.splits.train;
+    let mut features = vec![0.0; rows.len() * data.dataset.features().len()];
+    let mut values = vec![0.0; rows.len() * data.dataset.target().values_len()];
+    let mut labels = vec![0; rows.len()];
+    let samples = SamplesMut {
+        features: &mut features,
+        values: &mut values,
+        labels: &mut labels,
+    };
+    data.dataset.read_rows(rows, samples)?;
+    Ok(features)
 }
 
 fn training_loader(

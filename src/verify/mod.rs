@@ -102,10 +102,12 @@ impl Job<'_> {
             target,
             algorithm: self.cell.train.algorithm,
             beta: self.cell.train.beta,
+            training: &[],
             seed: Seed(0),
         };
         tasks::build(device, parts).map_err(|error| match error {
             TaskError::Misfit(text) => VerifyError::one(&text),
+            TaskError::Data(error) => VerifyError::one(&error.to_string()),
             TaskError::Op(error) => VerifyError::Op(error),
         })
     }

@@ -5,9 +5,11 @@ mod branches;
 mod digits;
 #[cfg(unix)]
 mod disk;
+mod doctor;
 mod examples;
 #[cfg(unix)]
 mod kill;
+mod list;
 mod manifest;
 mod plan;
 #[cfg(unix)]
@@ -16,6 +18,7 @@ mod project;
 mod protocol;
 mod resume;
 mod run;
+mod samples;
 mod schema;
 mod tiny;
 #[cfg(unix)]

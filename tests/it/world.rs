@@ -34,6 +34,14 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
             Target::Class { classes: 10 },
             Some("digits".to_owned()),
         ),
+        DatasetSpec::Paths(spec) => (
+            spec.samples,
+            Features::Path {
+                points: spec.points,
+            },
+            Target::None,
+            Some(format!("{spec:?}")),
+        ),
         DatasetSpec::Mnist(_) | DatasetSpec::Csv(_) => {
             return Err(DatasetError::Unreadable {
                 path: "nowhere".to_owned(),

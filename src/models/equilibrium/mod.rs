@@ -140,7 +140,7 @@ impl<D: Kernels> Equilibrium<D> {
         labels: &[usize],
         beta: f32,
     ) -> Result<Solved<D>, OpError> {
-        let (weight, bias) = self.head.vars();
+        let [weight, bias] = self.head.parameters();
         let (states, rows) = (start.shape(), [labels.len(), self.hidden]);
         self.solver.solve(pass, start, |pass, h| {
             let f = self.block(pass, source, h)?.reshape(rows)?;

@@ -70,11 +70,11 @@ fn backward_row(
         for (slope, v) in slopes.iter_mut().zip(sequence.v.chunks_exact(c)) {
             *slope = dot(dy, &v[own.clone()]);
         }
-        let mean = dot(weights, slopes);
+        center(slopes, weights, size.kind, sum);
         for (slope, weight) in slopes.iter_mut().zip(&*weights) {
-            *slope = match size.kind {
-                AttentionKind::Softmax => weight * (*slope - mean) * scale(d),
-                AttentionKind::Linear => (*slope - mean) / sum,
+            *slope *= match size.kind {
+                AttentionKind::Softmax => weight * scale(d),
+                AttentionKind::Linear => 1.0 / sum,
             };
         }
         let rows = grads.k.chunks_exact_mut(c).zip(grads.v.chunks_exact_mut(c));
@@ -85,6 +85,23 @@ fn backward_row(
             add_scaled(&mut dq[own.clone()], *slope, &k[own.clone()]);
         }
     }
+}
+
+/// Takes `Σ p g` from every g.
+///
+/// From the first g on: with one key nothing is left but what ε takes from the weight, where the difference of two
+/// nearly equal numbers would leave rounding noise.
+#[inline(always)]
+fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
+    let first = slopes[0];
+    slopes.iter_mut().for_each(|slope| *slope -= first);
+    // 1 - Σ p
+    let missing = match kind {
+        AttentionKind::Softmax => 0.0,
+        AttentionKind::Linear => LINEAR_EPS / sum,
+    };
+    let mean = dot(weights, slopes) - first * missing;
+    slopes.iter_mut().for_each(|slope| *slope -= mean);
 }
 
 /// The weights of one query's keys in one head; returns what scores were divided by.

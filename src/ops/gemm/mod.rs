@@ -8,9 +8,11 @@
 //! `2 m n k` for `(m × k) · (k × n)`.
 
 mod cpu;
+mod speed;
 
 pub(super) use cpu::even_chunk;
 pub use cpu::{product, rows_product, transposed_product};
+pub use speed::product_flops_per_core_s;
 
 /// A read-only matrix in a slice: element `(i, j)` stands at `i · row_stride + j · column_stride`.
 ///

@@ -43,10 +43,7 @@ impl LinearKernel for Cpu {
                 );
             }
             if !keep {
-                activated!(activation, |act| simd(
-                    #[inline(always)]
-                    || activate(values, act)
-                ));
+                activate_all(values, activation);
             }
         });
         if !keep {
@@ -55,10 +52,7 @@ impl LinearKernel for Cpu {
         let mut y = vec![0.0; before.len()];
         for_each_chunk(&mut y, CHUNK, |start, y| {
             y.copy_from_slice(&before[start..start + y.len()]);
-            activated!(activation, |act| simd(
-                #[inline(always)]
-                || activate(y, act)
-            ));
+            activate_all(y, activation);
         });
         Ok((self.upload(y)?, Some(self.upload(before)?)))
     }
@@ -170,6 +164,13 @@ impl LinearKernel for Cpu {
         });
         Ok(())
     }
+}
+
+fn activate_all(values: &mut [f32], activation: Activation) {
+    activated!(activation, |act| simd(
+        #[inline(always)]
+        || activate(values, act)
+    ));
 }
 
 #[inline(always)]

@@ -41,31 +41,23 @@ impl UpdateKernel for Cpu {
         factor: f32,
     ) -> Result<(), OpError> {
         same_length("add_scaled", x.len(), y.len())?;
-        for_each_chunk(x, CHUNK, |start, x| {
-            simd(
-                #[inline(always)]
-                || {
-                    for (x, y) in x.iter_mut().zip(&y[start..]) {
-                        *x += factor * y;
-                    }
-                },
-            );
-        });
+        update(
+            x,
+            y,
+            #[inline(always)]
+            |x, y| x + factor * y,
+        );
         Ok(())
     }
 
     fn lerp(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, weight: f32) -> Result<(), OpError> {
         same_length("lerp", x.len(), y.len())?;
-        for_each_chunk(x, CHUNK, |start, x| {
-            simd(
-                #[inline(always)]
-                || {
-                    for (x, y) in x.iter_mut().zip(&y[start..]) {
-                        *x = between(*x, *y, weight);
-                    }
-                },
-            );
-        });
+        update(
+            x,
+            y,
+            #[inline(always)]
+            |x, y| between(x, y, weight),
+        );
         Ok(())
     }
 
@@ -81,23 +73,17 @@ impl UpdateKernel for Cpu {
             same_length("adam_step", parameter.len(), len)?;
         }
         let factors = Factors::new(step);
-        if parameter.len() < ELEMENTWISE_LEN {
+        let chunk = chunk_len(parameter.len());
+        let state = mean.par_chunks_mut(chunk).zip(square.par_chunks_mut(chunk));
+        let operands = parameter
+            .par_chunks_mut(chunk)
+            .zip(gradient.par_chunks(chunk));
+        operands.zip(state).for_each(|((p, g), (m, v))| {
             simd(
                 #[inline(always)]
-                || adam(parameter, gradient, mean, square, factors),
+                || adam(p, g, m, v, factors),
             );
-        } else {
-            let state = mean.par_chunks_mut(CHUNK).zip(square.par_chunks_mut(CHUNK));
-            let operands = parameter
-                .par_chunks_mut(CHUNK)
-                .zip(gradient.par_chunks(CHUNK));
-            operands.zip(state).for_each(|((p, g), (m, v))| {
-                simd(
-                    #[inline(always)]
-                    || adam(p, g, m, v, factors),
-                );
-            });
-        }
+        });
         Ok(())
     }
 
@@ -111,37 +97,50 @@ impl UpdateKernel for Cpu {
         same_length("sgd_step", parameter.len(), gradient.len())?;
         let Some(momentum) = momentum else {
             let (lr, decay) = (step.lr as f32, step.weight_decay as f32);
-            for_each_chunk(parameter, CHUNK, |start, p| {
-                simd(
-                    #[inline(always)]
-                    || {
-                        for (p, g) in p.iter_mut().zip(&gradient[start..]) {
-                            *p -= lr * (g + decay * *p);
-                        }
-                    },
-                );
-            });
+            update(
+                parameter,
+                gradient,
+                #[inline(always)]
+                |p, g| p - lr * (g + decay * p),
+            );
             return Ok(());
         };
         same_length("sgd_step", parameter.len(), momentum.len())?;
-        if parameter.len() < ELEMENTWISE_LEN {
+        let chunk = chunk_len(parameter.len());
+        let operands = parameter
+            .par_chunks_mut(chunk)
+            .zip(gradient.par_chunks(chunk));
+        let operands = operands.zip(momentum.par_chunks_mut(chunk));
+        operands.for_each(|((p, g), b)| {
             simd(
                 #[inline(always)]
-                || sgd(parameter, gradient, momentum, step),
+                || sgd(p, g, b, step),
             );
-        } else {
-            let operands = parameter
-                .par_chunks_mut(CHUNK)
-                .zip(gradient.par_chunks(CHUNK));
-            let operands = operands.zip(momentum.par_chunks_mut(CHUNK));
-            operands.for_each(|((p, g), b)| {
-                simd(
-                    #[inline(always)]
-                    || sgd(p, g, b, step),
-                );
-            });
-        }
+        });
         Ok(())
+    }
+}
+
+/// `x = next(x, y)` for every value.
+fn update(x: &mut [f32], y: &[f32], next: impl Fn(f32, f32) -> f32 + Sync) {
+    for_each_chunk(x, CHUNK, |start, x| {
+        simd(
+            #[inline(always)]
+            || {
+                for (x, y) in x.iter_mut().zip(&y[start..]) {
+                    *x = next(*x, *y);
+                }
+            },
+        );
+    });
+}
+
+/// Values of a chunk: all of a small buffer, for which threads do not pay.
+fn chunk_len(len: usize) -> usize {
+    if len < ELEMENTWISE_LEN {
+        len.max(1)
+    } else {
+        CHUNK
     }
 }
 

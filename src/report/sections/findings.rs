@@ -8,6 +8,7 @@ use crate::base::units::human;
 use crate::report::number::fixed;
 use crate::report::view::{Cell, View};
 
+use super::leak;
 use super::phases::{PHASES, breakdown};
 
 /// Something in the measurements that a reader should know.
@@ -41,7 +42,7 @@ type Rule = (&'static str, String, fn(&View<'_>) -> Option<String>);
 
 /// Checks every rule.
 pub(crate) fn check(view: &View<'_>) -> Findings {
-    let rules: [Rule; 7] = [
+    let rules: [Rule; 8] = [
         (
             "waiting-for-data",
             format!("data wait above {WAIT} % of the step"),
@@ -66,6 +67,14 @@ pub(crate) fn check(view: &View<'_>) -> Findings {
             "no-learning",
             "evaluation loss after training not below that before it".to_owned(),
             no_learning,
+        ),
+        (
+            "below-noise-floor",
+            format!(
+                "test or fresh error below the noise of generated data by more than {} standard errors: a leak",
+                leak::ERRORS
+            ),
+            below_noise_floor,
         ),
         (
             "mixed-code",
@@ -159,6 +168,13 @@ fn no_learning(view: &View<'_>) -> Option<String> {
     })?;
     Some(format!(
         "Training did not lower the evaluation loss: {cells}."
+    ))
+}
+
+fn below_noise_floor(view: &View<'_>) -> Option<String> {
+    let cells = named(view, |cell| leak::of_cell(view, cell))?;
+    Some(format!(
+        "Better than the noise of the data allows, which only a leak explains: {cells}."
     ))
 }
 

@@ -8,6 +8,9 @@ use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::Direction;
 
+use super::leak;
+use super::speed::timing;
+
 /// Significant digits of losses and metrics.
 const DIGITS: usize = 4;
 
@@ -16,7 +19,13 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let how = Provenance::Measured(seeds_in_words(view));
     let mut columns = vec![
         Column::number("first loss", "", &how),
+        Column::number("first 10 steps", "", &how),
         Column::number("final loss", "", &how),
+        Column::number(
+            "final ÷ first 10",
+            "",
+            &Provenance::Derived("final loss ÷ first 10 steps".into()),
+        ),
         Column::number("best loss", "", &how),
         Column::number("eval loss before", "", &how),
         Column::number("eval loss after", "", &how),
@@ -26,22 +35,33 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             &Provenance::Derived("after ÷ before − 1".into()),
         ),
     ];
+    let timed = Provenance::Measured("median of n runs".into());
+    columns.extend([
+        Column::number("time to the best epoch", "s", &timed),
+        Column::number("improvement rate ↑", "1/s", &timed),
+    ]);
     let metrics = metric_names(view);
     for name in &metrics {
         columns.push(Column::number(&with_direction(view, name), "", &how));
     }
     let about = format!(
-        "First: loss of the first step. Final: mean training loss of the last epoch. Best: {} over epochs. \
-         Eval: one fixed batch with fixed noise, before and after training.",
-        loss_name(view)
+        "First: loss of the first step; first 10 steps: their mean. Final: mean training loss of the last epoch. Best: {} over epochs. \
+         Eval: one fixed batch with fixed noise, before and after training. Improvement rate: first less best loss, by \
+         the time to the best epoch (which need not be where training converges).{}",
+        loss_name(view),
+        leak::floor_sentence(view).unwrap_or_default()
     );
     Table::of_cells(view, ("quality", "Quality", about), columns, |cell| {
         if cell.runs.iter().all(|row| row.facts.is_none()) {
             return None;
         }
-        let get: [fn(&RunFacts) -> Option<f64>; 5] = [
+        let get: [fn(&RunFacts) -> Option<f64>; 7] = [
             |facts| facts.first_loss,
+            |facts| facts.first_steps_loss,
             |facts| facts.final_loss,
+            |facts| {
+                Some(facts.final_loss? / facts.first_steps_loss?).filter(|ratio| ratio.is_finite())
+            },
             |facts| facts.best_loss,
             |facts| facts.eval_loss_before,
             |facts| facts.eval_loss_after,
@@ -51,6 +71,8 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             .map(|get| Entry::number(over_seeds(cell, get).as_ref()))
             .collect();
         fields.push(change(cell));
+        let timed = ["best_epoch_s", "improvement_per_s"];
+        fields.extend(timed.map(|name| Entry::number(timing(cell, name).as_ref())));
         for name in &metrics {
             let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
             fields.push(Entry::number(over_seeds(cell, &get).as_ref()));

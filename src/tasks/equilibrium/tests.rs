@@ -31,6 +31,7 @@ fn make(model: ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<Cpu>>, Ta
         target: Target::Class { classes: 3 },
         algorithm,
         beta: 0.1,
+        training: &[],
         seed: Seed(3),
     };
     build(&Cpu::default(), parts)

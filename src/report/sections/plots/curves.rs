@@ -10,6 +10,9 @@ use crate::report::view::{Cell, View};
 
 use super::PlotContext;
 
+/// Relative difference of two values that nobody could see in a drawing.
+const INVISIBLE: f64 = 1e-4;
+
 /// A curve: its points, and the cells that have it.
 struct Curve<'v, 'a> {
     points: Vec<(f64, f64)>,
@@ -25,18 +28,45 @@ pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
         .collect();
     names.sort_unstable();
     names.dedup();
-    let train = plot(view, "train_loss", &|epoch| epoch.train_loss);
-    let others = names.into_iter().take(4).filter_map(|name| {
-        plot(view, name, &|epoch| {
+    let train = plot(view, "train_loss", &[], &|epoch| epoch.train_loss);
+    let others = without_twins(view, &names).into_iter().take(4);
+    let others = others.filter_map(|(name, twins)| {
+        plot(view, name, &twins, &|epoch| {
             epoch.validation.get(name).copied().flatten()
         })
     });
     train.into_iter().chain(others).collect()
 }
 
+/// The names, each with later ones whose curves lie on its own: the loss and the metric that it is.
+fn without_twins<'n>(view: &View<'_>, names: &[&'n str]) -> Vec<(&'n str, Vec<&'n str>)> {
+    let mut kept: Vec<(&str, Vec<&str>)> = Vec::new();
+    for name in names {
+        match kept
+            .iter_mut()
+            .find(|(other, _)| is_twin(view, other, name))
+        {
+            Some((_, twins)) => twins.push(name),
+            None => kept.push((name, Vec::new())),
+        }
+    }
+    kept
+}
+
+fn is_twin(view: &View<'_>, one: &str, other: &str) -> bool {
+    view.set.epochs.iter().all(|row| {
+        let value = |name: &str| row.epoch.validation.get(name).copied().flatten();
+        match (value(one), value(other)) {
+            (Some(one), Some(other)) => (one - other).abs() <= INVISIBLE * one.abs(),
+            (one, other) => one == other,
+        }
+    })
+}
+
 fn plot(
     view: &View<'_>,
     name: &str,
+    twins: &[&str],
     get: &dyn Fn(&EpochRow) -> Option<f64>,
 ) -> Option<PlotContext> {
     let curves = curves(view, get);
@@ -73,9 +103,17 @@ fn plot(
     Some(PlotContext {
         id: kebab_case(name),
         title: format!("{} over epochs", capitalised(&words)),
-        caption: format!("Measured, first seed; {how}."),
+        caption: format!("Measured, first seed; {how}{}.", twins_in_words(twins)),
         svg: drawing.draw(),
     })
+}
+
+fn twins_in_words(twins: &[&str]) -> String {
+    if twins.is_empty() {
+        return String::new();
+    }
+    let percent = INVISIBLE * 100.0;
+    format!("; {} is the same within {percent} %", twins.join(", "))
 }
 
 fn capitalised(words: &str) -> String {
@@ -145,6 +183,7 @@ fn shared_name(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         .iter()
         .filter(shared)
         .map(|&place| view.words(place, &cells[0].info.axes[place]))
+        .filter(|words| !words.is_empty())
         .collect();
     let name = if words.is_empty() {
         "all".to_owned()

@@ -37,12 +37,16 @@ pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
 fn numeric_axes(view: &View<'_>, measured: &[&Cell<'_>]) -> Vec<usize> {
     let axes = &view.set.plan.axes;
     let is_numeric = |place: &usize| {
-        let numbers = measured.iter().all(|cell| number(cell, *place).is_some());
+        // A cell whose matrix lacks the axis has no point.
+        let mut texts = measured.iter().map(|cell| &cell.info.axes[*place]);
+        let numbers = texts.all(|text| text.is_empty() || text.parse::<f64>().is_ok());
         axes[*place].kind != AxisKind::Category && numbers
     };
     let varies = |place: &usize| {
-        let first = &measured[0].info.axes[*place];
-        measured.iter().any(|cell| cell.info.axes[*place] != *first)
+        let texts = measured.iter().map(|cell| &cell.info.axes[*place]);
+        let mut texts = texts.filter(|text| !text.is_empty());
+        let first = texts.next();
+        texts.any(|text| Some(text) != first)
     };
     let mut places: Vec<usize> = (0..axes.len()).filter(is_numeric).filter(varies).collect();
     places.sort_by_key(|&place| (axes[place].path != "train.batch-size", place));
@@ -56,7 +60,7 @@ fn number(cell: &Cell<'_>, place: usize) -> Option<f64> {
 fn lines(view: &View<'_>, measured: &[&Cell<'_>], axis: usize) -> PlotContext {
     let mut order: Vec<String> = Vec::new();
     let mut groups: BTreeMap<String, Vec<&Cell<'_>>> = BTreeMap::new();
-    for cell in measured {
+    for cell in measured.iter().filter(|cell| number(cell, axis).is_some()) {
         let name = view.name(cell, Some(axis));
         if !groups.contains_key(&name) {
             order.push(name.clone());

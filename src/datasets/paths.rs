@@ -1,0 +1,154 @@
+//! Generated paths of stochastic processes.
+//!
+//! Every path has a stream of its own: the first paths of a larger dataset are those of a smaller one. Normal variates
+//! are Box–Muller pairs, and all functions come from the crate `libm`, so that the bytes are the same on every machine.
+
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fingerprint::digest;
+use super::split::validation_rows;
+use super::table::Table;
+use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target};
+use crate::base::{Purpose, Seed};
+use process::Normals;
+
+mod process;
+
+pub use process::PathProcess;
+
+/// Part of the fingerprint: raised when the generator's bytes change.
+const VERSION: u32 = 1;
+/// Rows of a sample: times and values.
+const CHANNELS: usize = 2;
+
+/// Generated paths of a stochastic process on evenly spaced points of `[0, 1]`: a row of times, a row of values.
+///
+/// Rows are samples of one law: `validation.fraction` of them, drawn from the run's seed, are kept for validation; the
+/// others are trained on in the order in which they were generated. There is no target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct PathsSpec {
+    /// The process.
+    pub process: PathProcess,
+    /// Number of paths.
+    #[schemars(range(min = 1))]
+    pub samples: usize,
+    /// Points of a path, from 2.
+    #[schemars(range(min = 2, max = 1_000_000))]
+    pub points: usize,
+    /// Seed of the generator (the split follows the run's seed).
+    pub seed: u64,
+}
+
+impl Default for PathsSpec {
+    fn default() -> Self {
+        Self {
+            process: PathProcess::default(),
+            samples: 256,
+            points: 100,
+            seed: 0,
+        }
+    }
+}
+
+impl PathsSpec {
+    pub(super) fn facts(&self, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {
+        self.check()?;
+        let validation = validation_rows(self.samples, validation_fraction)?;
+        Ok(DatasetFacts {
+            samples: self.samples,
+            train_samples: self.samples - validation,
+            validation_samples: validation,
+            test_samples: 0,
+            features: self.form(),
+            target: Target::None,
+            fingerprint: Some(digest(&format!(
+                "paths {VERSION} {:?} {} {} {}",
+                self.process, self.samples, self.points, self.seed
+            ))),
+        })
+    }
+
+    pub(super) fn open(
+        &self,
+        seed: Seed,
+        validation_fraction: f64,
+    ) -> Result<OpenDataset, DatasetError> {
+        self.check()?;
+        let validation = validation_rows(self.samples, validation_fraction)?;
+        let mut splits = Splits::random(self.samples, validation, 0, seed);
+        splits.train.sort_unstable();
+        splits.validation.sort_unstable();
+        Ok(OpenDataset {
+            dataset: Arc::new(self.generate()),
+            splits,
+            fresh: None,
+        })
+    }
+
+    fn form(&self) -> Features {
+        Features::Path {
+            points: self.points,
+        }
+    }
+
+    fn check(&self) -> Result<(), DatasetError> {
+        let wrong = |text: String| Err(DatasetError::Mismatch(text));
+        if !(1..=u32::MAX as usize).contains(&self.samples) {
+            let largest = u32::MAX;
+            return wrong(format!(
+                "`samples` must be from 1 to {largest}, not {}",
+                self.samples
+            ));
+        }
+        if self.points < 2 {
+            return wrong(format!("`points` must be at least 2, not {}", self.points));
+        }
+        Ok(())
+    }
+
+    fn generate(&self) -> Table {
+        let mut features = vec![0.0; self.samples * CHANNELS * self.points];
+        features
+            .par_chunks_mut(CHANNELS * self.points)
+            .enumerate()
+            .for_each(|(row, sample)| {
+                let (times, values) = sample.split_at_mut(self.points);
+                for (index, time) in times.iter_mut().enumerate() {
+                    *time = (index as f64 / (self.points - 1) as f64) as f32;
+                }
+                let mut rng = Seed(self.seed).stream_at(Purpose::Data, &[row as u64]);
+                self.process.draw(&mut rng, values);
+            });
+        Table {
+            form: self.form(),
+            target: Target::None,
+            features,
+            values: Vec::new(),
+            labels: Vec::new(),
+            class_names: Vec::new(),
+            target_scale: None,
+        }
+    }
+}
+
+impl PathProcess {
+    /// Draws the values of a path on evenly spaced points of `[0, 1]`.
+    pub fn draw(self, rng: &mut ChaCha8Rng, values: &mut [f32]) {
+        let steps = values.len().saturating_sub(1).max(1);
+        let mut normals = Normals::new(rng);
+        self.simulate(&mut normals, steps, &mut |index, value| {
+            if let Some(slot) = values.get_mut(index) {
+                *slot = value as f32;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

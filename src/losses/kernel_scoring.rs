@@ -1,0 +1,54 @@
+//! Signature-kernel scoring rule.
+
+use std::rc::Rc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::PathLoss;
+use crate::ops::{KernelLoss, KernelOptions, KernelStatistic, PathBatch};
+
+/// Signature-kernel scoring rule: `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, y)` with y the first real path.
+///
+/// k is the signature kernel (Goursat PDE, double precision) over `κ(x, y) = exp(−‖x − y‖²/σ)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct KernelScoringSpec {
+    /// σ of the static kernel (not 2σ²).
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub sigma: f64,
+    /// Dyadic order n, up to 8: every increment is cut into `2ⁿ × 2ⁿ` cells.
+    #[schemars(range(min = 0, max = 8))]
+    pub order: u32,
+    /// Points of a path that are seen, from the first; without it, all.
+    #[schemars(range(min = 2))]
+    pub cut: Option<usize>,
+    /// Generated paths of a batch that are seen; without it, all.
+    #[schemars(range(min = 1))]
+    pub paths: Option<usize>,
+}
+
+impl Default for KernelScoringSpec {
+    fn default() -> Self {
+        Self {
+            sigma: 1.0,
+            order: 4,
+            cut: Some(50),
+            paths: None,
+        }
+    }
+}
+
+impl KernelScoringSpec {
+    /// The loss against `real`.
+    pub fn against(&self, real: &PathBatch) -> PathLoss {
+        let options = KernelOptions {
+            sigma: self.sigma,
+            order: self.order,
+            points: self.cut.unwrap_or(usize::MAX),
+            paths: self.paths.unwrap_or(usize::MAX),
+        };
+        let loss = KernelLoss::new(KernelStatistic::Scoring, options, real);
+        PathLoss::Kernel(Rc::new(loss))
+    }
+}

@@ -1,0 +1,34 @@
+//! Biased maximum mean discrepancy of signatures.
+
+use std::rc::Rc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::PathLoss;
+use crate::ops::{PathBatch, RbfStatistic, SignatureLoss};
+
+/// Square root of the biased MMD, `√max(mean K_GG + mean K_RR − 2 mean K_GR, 1e-8)`, with the first b real paths.
+///
+/// `k(u, w) = exp(−‖s(u) − s(w)‖²/(2σ²))` with s the depth-4 signature.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct TruncatedMmdSpec {
+    /// Width σ of the kernel.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub sigma: f64,
+}
+
+impl Default for TruncatedMmdSpec {
+    fn default() -> Self {
+        Self { sigma: 1.0 }
+    }
+}
+
+impl TruncatedMmdSpec {
+    /// The loss against `real`, whose signatures are computed here, once.
+    pub fn against(&self, real: &PathBatch) -> PathLoss {
+        let loss = SignatureLoss::rbf(RbfStatistic::TruncatedMmd, self.sigma, real);
+        PathLoss::Signature(Rc::new(loss))
+    }
+}

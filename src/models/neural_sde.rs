@@ -1,0 +1,148 @@
+//! Neural SDE: a path generator that solves a stochastic differential equation with learned drift and diffusion.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::device::Backend;
+use crate::layers::{Init, Linear, linear_count};
+use crate::ops::{
+    Activation, EulerSize, Field, Kernels, Module, OpError, Parameter, Pass, Path, Var,
+    euler_maruyama,
+};
+
+/// A generator of paths from noise: `dX = f(t, X) dt + g(t, X) dW` with learned f, g and start; 9,027 parameters.
+///
+/// Drift and diffusion each are `(t, x) → hidden → hidden → 1` with tanh, the start is `z → hidden → 1`; Euler–Maruyama
+/// steps between the points of the data's paths.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct NeuralSdeSpec {
+    /// Units of each hidden layer.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub hidden: usize,
+}
+
+impl Default for NeuralSdeSpec {
+    fn default() -> Self {
+        Self { hidden: 64 }
+    }
+}
+
+impl NeuralSdeSpec {
+    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    pub fn check(&self) -> Vec<String> {
+        let mut mistakes = Vec::new();
+        if self.hidden == 0 {
+            mistakes.push("`hidden` must be at least 1".to_owned());
+        }
+        mistakes
+    }
+
+    /// The model with initial values from `init`.
+    pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<NeuralSde<D>, OpError> {
+        let hidden = self.hidden;
+        let field = |init: &mut Init<'_, D>| {
+            Ok::<_, OpError>([
+                Linear::new(init, 2, hidden)?,
+                Linear::new(init, hidden, hidden)?,
+                Linear::new(init, hidden, 1)?,
+            ])
+        };
+        Ok(NeuralSde {
+            drift: field(init)?,
+            diffusion: field(init)?,
+            initial: [Linear::new(init, 1, hidden)?, Linear::new(init, hidden, 1)?],
+        })
+    }
+
+    /// Number of values of all parameters.
+    pub fn parameter_count(&self) -> usize {
+        let hidden = self.hidden;
+        let last = linear_count(hidden, 1);
+        let field = linear_count(2, hidden) + linear_count(hidden, hidden) + last;
+        2 * field + linear_count(1, hidden) + last
+    }
+
+    /// Floating-point operations of a forward pass of one path of `points` points, as the operations count them.
+    pub fn forward_flops(&self, points: usize) -> f64 {
+        let (tanh, _) = Activation::Tanh.flop();
+        let start = (3 + tanh) * self.hidden + 2 * self.hidden + 1;
+        let size = EulerSize {
+            batch: 1,
+            steps: points.saturating_sub(1),
+            hidden: self.hidden,
+        };
+        (start + size.forward_flop()) as f64
+    }
+}
+
+/// A path generator; see [`NeuralSdeSpec`].
+///
+/// # Source
+/// PyTorch: `benches/peers/paths.py`, `NeuralSde`, with its names: `drift.0`, `drift.2`, `drift.4`, `diffusion.…`,
+/// `initial.0`, `initial.2`.
+#[derive(Debug)]
+pub struct NeuralSde<D: Backend> {
+    drift: [Linear<D>; 3],
+    diffusion: [Linear<D>; 3],
+    initial: [Linear<D>; 2],
+}
+
+impl<D: Kernels> NeuralSde<D> {
+    /// `(B, steps)`, the values after the start, from `z: (B, 1)` and `noise: (B, steps)`, all standard normal.
+    pub fn forward(
+        &self,
+        pass: &mut Pass<D>,
+        z: &Var<D>,
+        noise: &Var<D>,
+    ) -> Result<Var<D>, OpError> {
+        let h = self.initial[0].forward(pass, z, Activation::Tanh)?;
+        let start = self.initial[1].forward(pass, &h, Activation::Identity)?;
+        let fields = [field(&self.drift), field(&self.diffusion)];
+        euler_maruyama(pass, &start, noise, &fields)
+    }
+}
+
+/// The parameters of a field as the operation takes them.
+fn field<D: Kernels>(layers: &[Linear<D>; 3]) -> Field<Var<D>> {
+    let [[w1, b1], [w2, b2], [w3, b3]] = layers.each_ref().map(Linear::parameters);
+    [w1, b1, w2, b2, w3, b3]
+}
+
+impl<D: Backend> Module<D> for NeuralSde<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        let parts = [
+            ("drift", &mut self.drift[..]),
+            ("diffusion", &mut self.diffusion[..]),
+            ("initial", &mut self.initial[..]),
+        ];
+        for (name, layers) in parts {
+            let path = path.join(name);
+            for (index, layer) in layers.iter_mut().enumerate() {
+                layer.visit(&path.join(2 * index), visit);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paper_size_has_the_paper_count() {
+        assert_eq!(NeuralSdeSpec::default().parameter_count(), 9_027);
+    }
+
+    #[test]
+    fn other_sizes_follow_the_formula() {
+        // 2 (3 h + h² + h + h + 1) + 2 h + h + 1
+        assert_eq!(NeuralSdeSpec { hidden: 10 }.parameter_count(), 333);
+    }
+
+    #[test]
+    fn no_hidden_units_are_a_mistake() {
+        let found = NeuralSdeSpec { hidden: 0 }.check();
+        assert_eq!(found, ["`hidden` must be at least 1"]);
+    }
+}

@@ -1,0 +1,7 @@
+//! Euler–Maruyama on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::EulerKernel;
+
+impl EulerKernel for Cuda {}

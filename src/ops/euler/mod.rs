@@ -1,0 +1,167 @@
+//! Euler–Maruyama with learned fields: all steps of a stochastic differential equation as one operation.
+//!
+//! `x_{i+1} = x_i + f(t_i, x_i) Δt + g(t_i, x_i) √Δt e_i` with `Δt = 1/N`, `t_i = i Δt`. Drift f and diffusion g are two
+//! networks `(t, x) → H → H → 1` with tanh after the hidden layers. Samples are independent: groups of them run all
+//! steps on their own thread. Backward goes the steps back over the hidden values that forward left; the gradient of
+//! the square weights is one product over all steps.
+//!
+//! # Shapes
+//! `start: (B, 1)`, `noise: (B, N)`, result `(B, N)`, the start not in it. Of a field: weights `(2, H)`, `(H, H)`,
+//! `(H, 1)` ([`super::Layout::Linear`]; the rows of the first are t and x), biases `(H)`, `(H)`, `(1)`.
+//! # Work
+//! Per sample and step: `2 (2 (2 + H + 1) H + 2 H + 1 + 10 H) + 5`, tanh as [`Activation::Tanh`](super::Activation);
+//! backward twice the products, the biases, and 6 per hidden value.
+//! # Source
+//! Kloeden & Platen 1992, §9.1. PyTorch: `benches/peers/paths.py`, `NeuralSde`.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::{Kernels, OpError, Pass, Shape, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// The sizes of a simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EulerSize {
+    /// Number of samples.
+    pub batch: usize,
+    /// Number of steps N.
+    pub steps: usize,
+    /// Units of a hidden layer.
+    pub hidden: usize,
+}
+
+impl EulerSize {
+    /// Floating-point operations of a forward pass.
+    pub fn forward_flop(&self) -> usize {
+        let h = self.hidden;
+        self.batch * self.steps * (2 * (2 * (h + 3) * h + 2 * h + 1 + 10 * h) + 5)
+    }
+
+    fn backward_flop(&self) -> usize {
+        let h = self.hidden;
+        self.batch * self.steps * (2 * (4 * (h + 3) * h + 2 * h + 1 + 6 * h) + 7)
+    }
+}
+
+/// Weights and biases of a field, layer by layer: weight, bias, weight, bias, weight, bias.
+pub type Field<T> = [T; 6];
+
+/// Gradients of [`euler_maruyama`].
+#[derive(Debug)]
+pub struct EulerGrads<D: Backend> {
+    /// As the start.
+    pub start: Buffer<D>,
+    /// Of drift and diffusion.
+    pub fields: [Field<Buffer<D>>; 2],
+}
+
+/// Simulations on one device.
+pub trait EulerKernel: Backend {
+    /// The path, and what backward needs of it.
+    fn euler_maruyama(
+        &self,
+        _start: &Buffer<Self>,
+        _noise: &Buffer<Self>,
+        _fields: [Field<&Buffer<Self>>; 2],
+        _size: EulerSize,
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
+        Err(OpError::unsupported::<Self>("euler_maruyama"))
+    }
+
+    /// The gradients of start and fields; `saved` is what forward left.
+    fn euler_maruyama_backward(
+        &self,
+        _noise: &Buffer<Self>,
+        _fields: [Field<&Buffer<Self>>; 2],
+        _saved: &[Buffer<Self>],
+        _size: EulerSize,
+        _grad: &Buffer<Self>,
+    ) -> Result<EulerGrads<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("euler_maruyama"))
+    }
+}
+
+/// The path of a learned equation; see the module.
+///
+/// # Errors
+/// [`OpError::Shape`] when the shapes do not fit each other.
+pub fn euler_maruyama<D: Kernels>(
+    pass: &mut Pass<D>,
+    start: &Var<D>,
+    noise: &Var<D>,
+    fields: &[Field<Var<D>>; 2],
+) -> Result<Var<D>, OpError> {
+    let size = check(start, noise, fields)?;
+    let device = pass.device().clone();
+    let (path, saved) = device.euler_maruyama(start.data(), noise.data(), data(fields), size)?;
+    let inputs: Vec<&Var<D>> = std::iter::once(start)
+        .chain(fields.iter().flatten())
+        .collect();
+    let kept = (start.clone(), noise.clone(), fields.clone());
+    pass.finish(
+        Work::new(size.forward_flop(), size.backward_flop()),
+        path,
+        [size.batch, size.steps],
+        &inputs,
+        move |slots, grad| {
+            let (start, noise, fields) = &kept;
+            let device = slots.device().clone();
+            let grads =
+                device.euler_maruyama_backward(noise.data(), data(fields), &saved, size, grad)?;
+            let inputs = std::iter::once(start).chain(fields.iter().flatten());
+            let found = std::iter::once(grads.start).chain(grads.fields.into_iter().flatten());
+            for (input, grad) in inputs.zip(found).filter(|(input, _)| input.needs_grad()) {
+                device.accumulate(&grad, slots.of(input)?)?;
+            }
+            Ok(())
+        },
+    )
+}
+
+fn data<D: Backend>(fields: &[Field<Var<D>>; 2]) -> [Field<&Buffer<D>>; 2] {
+    fields
+        .each_ref()
+        .map(|field| field.each_ref().map(Var::data))
+}
+
+fn check<D: Backend>(
+    start: &Var<D>,
+    noise: &Var<D>,
+    fields: &[Field<Var<D>>; 2],
+) -> Result<EulerSize, OpError> {
+    let wrong = |message: String| Err(OpError::shape("euler_maruyama", message));
+    let &[batch, steps] = noise.shape().dims() else {
+        return wrong(format!("noise is (B, N), not {}", noise.shape()));
+    };
+    if start.shape().len() != batch || batch == 0 || steps == 0 {
+        return wrong(format!(
+            "start {} and noise {}",
+            start.shape(),
+            noise.shape()
+        ));
+    }
+    let hidden = fields[0][1].shape().len();
+    let wanted: Field<Shape> = [
+        [2, hidden].into(),
+        [hidden].into(),
+        [hidden, hidden].into(),
+        [hidden].into(),
+        [hidden, 1].into(),
+        [1].into(),
+    ];
+    for (found, wanted) in fields.iter().flat_map(|field| field.iter().zip(wanted)) {
+        if found.shape() != wanted || hidden == 0 {
+            return wrong(format!("{} where a field has {wanted}", found.shape()));
+        }
+    }
+    Ok(EulerSize {
+        batch,
+        steps,
+        hidden,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+use super::*;
+use crate::ops::testing;
+
+/// Start, noise and the parameters of two fields with `hidden` units.
+fn shapes(batch: usize, steps: usize, hidden: usize) -> Vec<Shape> {
+    let field: Field<Shape> = [
+        [2, hidden].into(),
+        [hidden].into(),
+        [hidden, hidden].into(),
+        [hidden].into(),
+        [hidden, 1].into(),
+        [1].into(),
+    ];
+    let mut shapes = vec![[batch, 1].into(), [batch, steps].into()];
+    shapes.extend(field);
+    shapes.extend(field);
+    shapes
+}
+
+/// Noise is no leaf of the operation: its place in the tests' leaves takes a constant.
+fn run<D: Kernels>(pass: &mut Pass<D>, v: &[Var<D>]) -> Result<Var<D>, OpError> {
+    let noise = v[1].detach(pass.device())?;
+    let field = |from: usize| std::array::from_fn(|i| v[from + i].clone());
+    euler_maruyama(pass, &v[0], &noise, &[field(2), field(8)])
+}
+
+#[test]
+fn values_and_gradients_are_those_of_pytorch() {
+    // From benches/peers: m = paths.NeuralSde(3); for k, p in enumerate([*m.drift.parameters(), *m.diffusion.parameters()]):
+    //     p.data = torch.sin(torch.arange(p.numel()) * .37 + k).reshape(p.shape)
+    // (weights [out, in]); z given as the start x:
+    // x = torch.tensor([[.3], [-.7]], requires_grad=True); e = torch.tensor([[.5, -1., .2], [1.5, .1, -.4]])
+    // y = euler(x, e); y.backward(torch.tensor([[1., -1., 2.], [.5, 1., -1.]]))
+    let parameter = |k: usize, len: usize| -> Vec<f32> {
+        (0..len)
+            .map(|i| (i as f32 * 0.37 + k as f32).sin())
+            .collect()
+    };
+    let transposed = |values: &[f32], out: usize| -> Vec<f32> {
+        let inputs = values.len() / out;
+        let at = (0..inputs).flat_map(|i| (0..out).map(move |o| o * inputs + i));
+        at.map(|at| values[at]).collect()
+    };
+    let mut leaves = vec![vec![0.3, -0.7], vec![0.5, -1.0, 0.2, 1.5, 0.1, -0.4]];
+    for first in [0, 6] {
+        for (index, (len, out)) in [(6, 3), (3, 3), (9, 3), (3, 3), (3, 1), (1, 1)]
+            .iter()
+            .enumerate()
+        {
+            leaves.push(transposed(&parameter(first + index, *len), *out));
+        }
+    }
+    let shapes = shapes(2, 3, 3);
+    let leaves: Vec<(&[f32], Shape)> = leaves.iter().map(Vec::as_slice).zip(shapes).collect();
+    let (y, grads) = testing::backward(&leaves, &[1.0, -1.0, 2.0, 0.5, 1.0, -1.0], run);
+    testing::assert_close(
+        &y,
+        &[
+            0.187_792_76,
+            0.453_778_1,
+            0.437_884_5,
+            -1.371_120_5,
+            -1.560_664_4,
+            -1.426_512_8,
+        ],
+        2e-6,
+    );
+    testing::assert_close(&grads[0], &[2.077_379_5, 0.726_323_6], 5e-6);
+    testing::assert_close(
+        &grads[2],
+        &transposed(
+            &[
+                0.025_856_452,
+                -0.101_940_19,
+                -0.060_833_91,
+                0.149_863_93,
+                -0.154_587_98,
+                0.363_225_97,
+            ],
+            3,
+        ),
+        5e-6,
+    );
+    testing::assert_close(
+        &grads[4],
+        &transposed(
+            &[
+                -0.065_101_77,
+                -0.127_048_8,
+                -0.103_234_07,
+                -0.400_628_2,
+                -0.536_351_4,
+                -0.507_871_45,
+                0.018_564_504,
+                -0.017_386_237,
+                0.000_177_172_94,
+            ],
+            3,
+        ),
+        5e-6,
+    );
+    testing::assert_close(&grads[7], &[1.462_824_2], 5e-6);
+    testing::assert_close(
+        &grads[11],
+        &[-0.116_980_32, -0.664_618_2, -0.254_661_6],
+        5e-6,
+    );
+    testing::assert_close(
+        &grads[12],
+        &[0.708_597_4, 0.029_148_92, -0.673_575_46],
+        5e-6,
+    );
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    // The noise takes part as a constant, so that its own "gradient" is nought on both sides.
+    let noise = testing::filled(2 * 3, 77);
+    let mut shapes = shapes(2, 3, 4);
+    shapes.remove(1);
+    testing::check_gradients(&shapes, |pass, v| {
+        let noise = Var::constant(pass.device(), noise.clone(), [2, 3])?;
+        let field = |from: usize| std::array::from_fn(|i| v[from + i].clone());
+        euler_maruyama(pass, &v[0], &noise, &[field(1), field(7)])
+    });
+}
+
+#[test]
+fn a_batch_is_its_samples() {
+    testing::check_batch(7, &shapes(7, 3, 5), run);
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    testing::check_threads(&shapes(9, 60, 32), run);
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused() {
+    let device = <dfdx::tensor::Cpu as Backend>::open(0).unwrap();
+    let mut shapes = shapes(2, 3, 4);
+    shapes[4] = [4, 5].into();
+    let vars: Vec<_> = shapes
+        .iter()
+        .map(|shape| Var::constant(&device, vec![0.0; shape.len()], *shape).unwrap())
+        .collect();
+    let error = run(&mut Pass::inference(&device), &vars).unwrap_err();
+    let expected = "euler_maruyama: (4, 5) where a field has (4, 4)";
+    assert_eq!(error.to_string(), expected);
+}

@@ -1,0 +1,7 @@
+//! Signatures on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::SignatureKernel;
+
+impl SignatureKernel for Cuda {}

@@ -1,0 +1,186 @@
+//! Signatures of piecewise linear paths: of all prefixes in one pass, projected to one number each.
+//!
+//! The signature of a path has levels `1…N`, level k with `Cᵏ` iterated integrals, row-major, levels one after another,
+//! without the scalar term; no basepoint is added. One more straight piece `d` multiplies by `exp(d)` (Chen's identity):
+//! `Sₙ ← Sₙ + Sₙ₋₁ ⊗ d + Sₙ₋₂ ⊗ d⊗d/2 + … + d⊗…⊗d/n!`, so that one pass along the path meets the signatures of all
+//! prefixes. Backward goes the same way back, with the signatures that forward left.
+//!
+//! # Shapes
+//! `path: (B, T, C)`, `weight: (S, 1)`, `bias: (1)`, result `(B, T − 1)`; `S = C + C² + … + Cᴺ`.
+//! # Work
+//! Per path and piece Horner's form of the product (two per entry of level m in each higher level's chain, see
+//! `Algebra::flop`) and 2 S for the projection; backward three times the former, 4 S, and one per input value.
+//! # Source
+//! Chen 1958; PyTorch: the sums of `benches/peers/paths.py`, `signature_stream`, then `nn.Conv1d(S, 1, 1)`.
+
+mod algebra;
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod stream;
+
+pub(super) use algebra::Algebra;
+pub(super) use stream::{increments, stream, unwind};
+
+use super::{Kernels, OpError, Pass, Var, Work};
+use crate::device::{Backend, Buffer};
+use algebra::LARGEST_DEPTH;
+
+/// The sizes of a projection of signatures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignatureSize {
+    /// Number of paths.
+    pub batch: usize,
+    /// Points of a path.
+    pub points: usize,
+    /// Numbers of a point.
+    pub channels: usize,
+    /// Highest level.
+    pub depth: usize,
+}
+
+impl SignatureSize {
+    /// Highest level that is computed.
+    pub const LARGEST_DEPTH: usize = LARGEST_DEPTH;
+
+    /// Entries of a signature, `C + C² + … + Cᴺ`.
+    pub fn entries(&self) -> usize {
+        Algebra::new(self.channels, self.depth).len()
+    }
+
+    /// Floating-point operations of a forward pass.
+    pub fn forward_flop(&self) -> usize {
+        let algebra = Algebra::new(self.channels, self.depth);
+        self.batch * (self.points - 1) * (algebra.flop() + 2 * algebra.len())
+    }
+
+    /// Entries of the signatures of all prefixes of all paths.
+    fn values(&self) -> usize {
+        self.batch * (self.points - 1) * self.entries()
+    }
+
+    fn backward_flop(&self) -> usize {
+        let algebra = Algebra::new(self.channels, self.depth);
+        let pieces = self.batch * (self.points - 1);
+        pieces * (3 * algebra.flop() + 4 * algebra.len() + 2 * self.channels)
+    }
+}
+
+/// Gradients of [`signature_projection`].
+#[derive(Debug)]
+pub struct ProjectionGrads<D: Backend> {
+    /// As the path.
+    pub path: Buffer<D>,
+    /// As the weight.
+    pub weight: Buffer<D>,
+    /// As the bias.
+    pub bias: Buffer<D>,
+}
+
+/// Signatures on one device.
+pub trait SignatureKernel: Backend {
+    /// The projected signatures of all prefixes, and what backward needs of them.
+    fn signature_projection(
+        &self,
+        _path: &Buffer<Self>,
+        _weight: &Buffer<Self>,
+        _bias: &Buffer<Self>,
+        _size: SignatureSize,
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
+        Err(OpError::unsupported::<Self>("signature_projection"))
+    }
+
+    /// The gradients of all inputs.
+    fn signature_projection_backward(
+        &self,
+        _path: &Buffer<Self>,
+        _weight: &Buffer<Self>,
+        _saved: &[Buffer<Self>],
+        _size: SignatureSize,
+        _grad: &Buffer<Self>,
+    ) -> Result<ProjectionGrads<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("signature_projection"))
+    }
+}
+
+/// `y[b, k] = Σₛ weight[s] · S(first k + 2 points of path b)[s] + bias`; see the module.
+///
+/// # Errors
+/// [`OpError::Shape`] when the path has less than two points, the weight is not that of a signature of `depth`, or
+/// `depth` is not from 1 to [`SignatureSize::LARGEST_DEPTH`].
+pub fn signature_projection<D: Kernels>(
+    pass: &mut Pass<D>,
+    path: &Var<D>,
+    weight: &Var<D>,
+    bias: &Var<D>,
+    depth: usize,
+) -> Result<Var<D>, OpError> {
+    let size = check(path, weight, bias, depth)?;
+    let device = pass.device().clone();
+    let (data, saved) =
+        device.signature_projection(path.data(), weight.data(), bias.data(), size)?;
+    let inputs = [path.clone(), weight.clone(), bias.clone()];
+    pass.finish(
+        Work::new(size.forward_flop(), size.backward_flop()),
+        data,
+        [size.batch, size.points - 1],
+        &[path, weight, bias],
+        move |slots, grad| {
+            let [path, weight, bias] = &inputs;
+            let device = slots.device().clone();
+            let grads = device.signature_projection_backward(
+                path.data(),
+                weight.data(),
+                &saved,
+                size,
+                grad,
+            )?;
+            let pairs = [
+                (path, grads.path),
+                (weight, grads.weight),
+                (bias, grads.bias),
+            ];
+            for (input, grad) in pairs {
+                if input.needs_grad() {
+                    device.accumulate(&grad, slots.of(input)?)?;
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+fn check<D: Backend>(
+    path: &Var<D>,
+    weight: &Var<D>,
+    bias: &Var<D>,
+    depth: usize,
+) -> Result<SignatureSize, OpError> {
+    let wrong = |message: String| Err(OpError::shape("signature_projection", message));
+    let &[batch, points, channels] = path.shape().dims() else {
+        return wrong(format!("a path is (B, T, C), not {}", path.shape()));
+    };
+    if batch == 0 || points < 2 || channels == 0 {
+        return wrong(format!("{} has no piece", path.shape()));
+    }
+    if !(1..=LARGEST_DEPTH).contains(&depth) {
+        return wrong(format!("depth {depth} is not from 1 to {LARGEST_DEPTH}"));
+    }
+    let size = SignatureSize {
+        batch,
+        points,
+        channels,
+        depth,
+    };
+    if weight.shape().len() != size.entries() || bias.shape().len() != 1 {
+        let (weight, bias) = (weight.shape(), bias.shape());
+        return wrong(format!(
+            "weight {weight} and bias {bias} do not fit {} entries",
+            size.entries()
+        ));
+    }
+    Ok(size)
+}
+
+#[cfg(test)]
+mod tests;

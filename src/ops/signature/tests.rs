@@ -1,0 +1,192 @@
+use super::*;
+use crate::ops::simd::simd;
+use crate::ops::testing::{self, assert_close};
+
+/// P of WORKLOADS §1.8 as (t, x) pairs.
+const P: [f32; 10] = [0.0, 0.0, 0.25, 0.5, 0.5, -0.2, 0.75, 0.3, 1.0, 1.0];
+
+/// Signatures of all prefixes of one path in double precision.
+fn prefixes(path: &[f32], channels: usize, depth: usize) -> Vec<Vec<f64>> {
+    let algebra = Algebra::new(channels, depth);
+    let size = (path.len() / channels, channels);
+    let d = increments::<f64, f32, 8>(path, size, 0, f64::from);
+    let signatures = simd(
+        #[inline(always)]
+        || stream(algebra, &d),
+    );
+    let one = signatures.chunks(algebra.len());
+    one.map(|signature| signature.iter().map(|lanes| lanes[0]).collect())
+        .collect()
+}
+
+#[test]
+fn the_signature_of_p_is_the_golden_one() {
+    const GOLDEN: [f64; 14] = [
+        1.0,
+        1.0,
+        0.5,
+        0.725,
+        0.275,
+        0.5,
+        0.166_666_666_7,
+        0.322_916_666_7,
+        0.079_166_666_7,
+        0.304_166_666_7,
+        0.097_916_666_7,
+        0.116_666_666_7,
+        0.079_166_666_7,
+        0.166_666_666_7,
+    ];
+    let found = prefixes(&P, 2, 3).pop().unwrap();
+    // The values of P are single precision here.
+    for (found, golden) in found.iter().zip(GOLDEN) {
+        assert!((found - golden).abs() < 1e-7, "{found} instead of {golden}");
+    }
+    let float = testing::forward(
+        &[
+            (&P, [1, 5, 2].into()),
+            (&[1.0; 14], [14, 1].into()),
+            (&[0.0], [1].into()),
+        ],
+        |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], 3),
+    );
+    let sum: f64 = GOLDEN.iter().sum();
+    assert_close(&float[3..], &[sum as f32], 1e-6);
+}
+
+#[test]
+fn levels_are_iterated_integrals_of_a_straight_line() {
+    // exp(d): every entry of level k is the product of its letters' increments over k!.
+    let found = prefixes(&[0.0, 0.0, 0.0, 0.5, -1.0, 2.0], 3, 4)
+        .pop()
+        .unwrap();
+    let d = [0.5, -1.0, 2.0];
+    let mut expected = Vec::new();
+    let mut level = vec![1.0];
+    for k in 1..=4 {
+        level = level
+            .iter()
+            .flat_map(|a: &f64| d.map(|d| a * d / f64::from(k)))
+            .collect();
+        expected.extend(level.clone());
+    }
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!((found - expected).abs() < 1e-15, "{found} {expected}");
+    }
+}
+
+#[test]
+fn every_prefix_is_the_signature_of_its_own_points() {
+    let path = testing::filled(7 * 4, 3);
+    for (step, signature) in prefixes(&path, 4, 3).iter().enumerate() {
+        let own = prefixes(&path[..(step + 2) * 4], 4, 3).pop().unwrap();
+        assert_eq!(*signature, own);
+    }
+}
+
+#[test]
+fn values_and_gradients_are_those_of_pytorch() {
+    // From benches/peers:
+    // p = torch.tensor([[0, .5, -.2, .3, 1], [0, .25, .5, .75, 1]]).T.flip(1)[None].clone().requires_grad_()
+    // conv = nn.Conv1d(14, 1, 1); conv.weight.data[0, :, 0] = torch.sin(torch.arange(14.) * .7 + 1)
+    // conv.bias.data[0] = .25; y = conv(torch.cat(paths.signature_stream(p, 3), 2).transpose(1, 2)).flatten(1)
+    // y.backward(torch.tensor([[1., -2., .5, 1.5]]))
+    let weight: Vec<f32> = (0..14).map(|i| (i as f32 * 0.7 + 1.0).sin()).collect();
+    let (y, grads) = testing::backward(
+        &[
+            (&P, [1, 5, 2].into()),
+            (&weight, [14, 1].into()),
+            (&[0.25], [1].into()),
+        ],
+        &[1.0, -2.0, 0.5, 1.5],
+        |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], 3),
+    );
+    assert_close(
+        &y,
+        &[0.825_002_8, 0.497_597_46, 1.234_180_6, 1.881_356_7],
+        2e-6,
+    );
+    assert_close(
+        &grads[0],
+        &[
+            -1.234_879,
+            0.932_120_3,
+            0.963_754_65,
+            0.479_424_48,
+            -2.306_862_8,
+            -2.102_069,
+            0.854_089_74,
+            0.251_901_27,
+            1.723_897_5,
+            0.438_622_83,
+        ],
+        5e-6,
+    );
+    assert_close(
+        &grads[1],
+        &[
+            1.125,
+            2.55,
+            0.671_875,
+            1.606_25,
+            0.331_25,
+            0.857_5,
+            0.246_093_75,
+            0.607_812_5,
+            0.129_687_5,
+            0.380_625,
+            0.120_312_51,
+            0.294_375,
+            0.103_125,
+            0.275_75,
+        ],
+        2e-6,
+    );
+    assert_close(&grads[2], &[1.0], 1e-6);
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    for (depth, channels, entries) in [(1, 2, 2), (3, 2, 14), (3, 4, 84), (4, 2, 30)] {
+        testing::check_gradients(
+            &[[2, 5, channels].into(), [entries, 1].into(), [1].into()],
+            |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], depth),
+        );
+    }
+}
+
+#[test]
+fn a_batch_is_its_samples() {
+    testing::check_batch(
+        19,
+        &[[19, 4, 2].into(), [14, 1].into(), [1].into()],
+        |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], 3),
+    );
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    testing::check_threads(
+        &[[35, 70, 3].into(), [39, 1].into(), [1].into()],
+        |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], 3),
+    );
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_refused() {
+    let device = <dfdx::tensor::Cpu as Backend>::open(0).unwrap();
+    let constant = |shape: [usize; 3]| {
+        let len = shape.iter().product();
+        Var::constant(&device, vec![0.0; len], shape).unwrap()
+    };
+    let bias = Var::constant(&device, vec![0.0], [1]).unwrap();
+    let weight = Var::constant(&device, vec![0.0; 14], [14, 1]).unwrap();
+    let error = |path: [usize; 3], depth| {
+        let mut pass = Pass::inference(&device);
+        let result = signature_projection(&mut pass, &constant(path), &weight, &bias, depth);
+        result.unwrap_err().to_string()
+    };
+    assert!(error([2, 1, 2], 3).contains("(2, 1, 2) has no piece"));
+    assert!(error([2, 5, 2], 9).contains("depth 9 is not from 1 to 8"));
+    assert!(error([2, 5, 3], 3).contains("do not fit 39 entries"));
+}

@@ -1,0 +1,34 @@
+//! Losses on signature kernels on the CPU.
+
+use dfdx::tensor::Cpu;
+
+use super::{KernelLoss, PathKernelKernel};
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+use crate::ops::path_batch::add_value_slopes;
+
+impl PathKernelKernel for Cpu {
+    fn kernel_loss(
+        &self,
+        output: &Buffer<Self>,
+        steps: usize,
+        loss: &KernelLoss,
+    ) -> Result<Buffer<Self>, OpError> {
+        let value = loss.value(&loss.seen(output, steps));
+        Ok(self.upload(vec![value as f32])?)
+    }
+
+    fn kernel_loss_backward(
+        &self,
+        output: &Buffer<Self>,
+        steps: usize,
+        loss: &KernelLoss,
+        dy: &Buffer<Self>,
+        doutput: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        let generated = loss.seen(output, steps);
+        let slopes = loss.slopes(&generated);
+        add_value_slopes(doutput, steps, &slopes, generated.points(), dy[0]);
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! Losses on the signature kernel: the kernel scoring rule and the unbiased squared MMD.
+//!
+//! `k(X, Y)` is the last corner of a Goursat problem over the increments of `κ(x, y) = exp(−‖x − y‖²/σ)` with dyadic
+//! order n (`goursat.rs`), all in double precision. Its gradient is the exact adjoint of that recurrence times κ's
+//! derivative; backward computes it, forward only values. Groups of eight pairs go to several threads.
+//!
+//! # Shapes
+//! `(1)` from `output: (B, T − 1)`, paths that begin at 0 on `T` evenly spaced points of `[0, 1]`.
+//! # Work
+//! Per pair 5 a refined cell, 7 a value of κ, 11 an increment; backward 20 a cell, 24 a value of κ and 22 an increment,
+//! for the values that it computes again and for the adjoint.
+//! # Source
+//! Salvi, Cass, Foster, Lyons & Yang 2021, *The signature kernel is the solution of a Goursat PDE*, §3; the formula of
+//! second order. PyTorch: `benches/peers/paths.py`, `Goursat`.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod goursat;
+mod pairs;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::{Kernels, OpError, Pass, PathBatch, Var, Work};
+use crate::device::{Backend, Buffer};
+use pairs::{Kernel, Pair};
+
+/// What a [`KernelLoss`] makes of the kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelStatistic {
+    /// `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 meanᵢ k(gᵢ, y)`, y the first real path.
+    Scoring,
+    /// The mean of `K_GG` off the diagonal, plus that of `K_RR`, minus `2 mean K_GR`.
+    Mmd,
+}
+
+/// How a [`KernelLoss`] sees paths.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KernelOptions {
+    /// σ of the static kernel.
+    pub sigma: f64,
+    /// Dyadic order n: every increment is cut into `2ⁿ × 2ⁿ` cells.
+    pub order: u32,
+    /// Points of a path that are seen, from the first.
+    pub points: usize,
+    /// Generated paths of a batch that are seen, and real ones.
+    pub paths: usize,
+}
+
+/// A loss on signature kernels with the real paths that it compares to.
+#[derive(Debug)]
+pub struct KernelLoss {
+    statistic: KernelStatistic,
+    kernel: Kernel,
+    paths: usize,
+    /// Cut to the points that are seen.
+    real: PathBatch,
+    /// Points of a path before the cut.
+    points: usize,
+    /// The mean of `K_RR` off the diagonal by the number of real paths: real paths stay, so it is computed once.
+    real_means: RefCell<BTreeMap<usize, f64>>,
+}
+
+/// The pairs of a batch and their weights in the loss.
+struct Terms<'a> {
+    pairs: Vec<Pair<'a>>,
+    weights: Vec<f64>,
+    /// Generated paths that are first and, in pairs of two generated ones, second.
+    first: Vec<usize>,
+    second: Vec<Option<usize>>,
+}
+
+impl KernelLoss {
+    /// A loss against `real`.
+    pub fn new(statistic: KernelStatistic, options: KernelOptions, real: &PathBatch) -> Self {
+        let paths = match statistic {
+            KernelStatistic::Scoring => 1,
+            KernelStatistic::Mmd => options.paths,
+        };
+        Self {
+            statistic,
+            kernel: Kernel {
+                sigma: options.sigma,
+                order: options.order,
+            },
+            paths: options.paths,
+            real: real.first(paths, options.points),
+            points: real.points(),
+            real_means: RefCell::default(),
+        }
+    }
+
+    /// The loss of `generated`, which [`Self::seen`] gave.
+    fn value(&self, generated: &PathBatch) -> f64 {
+        let terms = self.terms(generated);
+        let kernels = self.kernel.values(&terms.pairs);
+        let weighted = kernels.iter().zip(&terms.weights);
+        weighted.fold(
+            self.real_mean(generated.count()),
+            |sum, (kernel, weight)| sum + kernel * weight,
+        )
+    }
+
+    /// The slopes of the loss by the points of `generated`, `(count, points, 2)`.
+    fn slopes(&self, generated: &PathBatch) -> Vec<f64> {
+        let terms = self.terms(generated);
+        let slopes = self.kernel.slopes(&terms.pairs, &terms.weights);
+        let row = generated.points() * PathBatch::CHANNELS;
+        let mut sums = vec![0.0; generated.values().len()];
+        let mut add = |path: usize, slopes: &[f64]| {
+            let own = sums[path * row..][..row].iter_mut();
+            own.zip(slopes).for_each(|(sum, slope)| *sum += slope);
+        };
+        for (index, (dx, dy)) in slopes.iter().enumerate() {
+            add(terms.first[index], dx);
+            if let Some(second) = terms.second[index] {
+                add(second, dy);
+            }
+        }
+        sums
+    }
+
+    /// Every unordered pair of generated paths once, with twice its weight, and every generated with every real one.
+    fn terms<'a>(&'a self, generated: &'a PathBatch) -> Terms<'a> {
+        let (b, r) = (generated.count(), self.real_count(generated.count()));
+        let mut terms = Terms {
+            pairs: Vec::new(),
+            weights: Vec::new(),
+            first: Vec::new(),
+            second: Vec::new(),
+        };
+        let mut push = |pair, weight, first, second| {
+            terms.pairs.push(pair);
+            terms.weights.push(weight);
+            terms.first.push(first);
+            terms.second.push(second);
+        };
+        let own = 2.0 / (b * b.saturating_sub(1)) as f64;
+        let cross = -2.0 / (b * r) as f64;
+        for i in 0..b {
+            for j in i + 1..b {
+                push((generated.path(i), generated.path(j)), own, i, Some(j));
+            }
+            for j in 0..r {
+                push((generated.path(i), self.real.path(j)), cross, i, None);
+            }
+        }
+        terms
+    }
+
+    fn real_mean(&self, generated: usize) -> f64 {
+        let count = self.real_count(generated);
+        if self.statistic == KernelStatistic::Scoring || count < 2 {
+            return 0.0;
+        }
+        let mut known = self.real_means.borrow_mut();
+        *known.entry(count).or_insert_with(|| {
+            let pairs: Vec<Pair<'_>> = (0..count)
+                .flat_map(|i| (i + 1..count).map(move |j| (i, j)))
+                .map(|(i, j)| (self.real.path(i), self.real.path(j)))
+                .collect();
+            let sum: f64 = self.kernel.values(&pairs).iter().sum();
+            sum / pairs.len() as f64
+        })
+    }
+
+    /// Real paths that a batch of `generated` is compared to.
+    fn real_count(&self, generated: usize) -> usize {
+        match self.statistic {
+            KernelStatistic::Scoring => self.real.count(),
+            KernelStatistic::Mmd => generated.min(self.real.count()),
+        }
+    }
+
+    /// The generated paths as the loss sees them.
+    fn seen(&self, output: &[f32], steps: usize) -> PathBatch {
+        PathBatch::generated(output, steps).first(self.paths, self.real.points())
+    }
+
+    fn work(&self, batch: usize) -> Work {
+        let b = batch.min(self.paths);
+        let pairs = b * b.saturating_sub(1) / 2 + b * self.real_count(b);
+        let points = self.real.points();
+        let (kappa, increments) = (points * points, (points - 1) * (points - 1));
+        let cells = increments << (2 * self.kernel.order);
+        Work::new(
+            pairs * (5 * cells + 7 * kappa + 11 * increments),
+            pairs * (20 * cells + 24 * kappa + 22 * increments),
+        )
+    }
+}
+
+/// Losses on signature kernels on one device.
+pub trait PathKernelKernel: Backend {
+    /// The loss of `(B, steps)` outputs, one value.
+    fn kernel_loss(
+        &self,
+        _output: &Buffer<Self>,
+        _steps: usize,
+        _loss: &KernelLoss,
+    ) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("kernel_loss"))
+    }
+
+    /// Adds `dy` times the gradient of the loss to `doutput`.
+    fn kernel_loss_backward(
+        &self,
+        _output: &Buffer<Self>,
+        _steps: usize,
+        _loss: &KernelLoss,
+        _dy: &Buffer<Self>,
+        _doutput: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("kernel_loss"))
+    }
+}
+
+/// The loss of generated paths; see the module.
+///
+/// A batch of one path has no pair of two generated ones: their part is 0.
+///
+/// # Errors
+/// [`OpError::Shape`] when the output is not `(B, T − 1)` for real paths of T points, or there is no real path.
+pub fn kernel_loss<D: Kernels>(
+    pass: &mut Pass<D>,
+    output: &Var<D>,
+    loss: &Rc<KernelLoss>,
+) -> Result<Var<D>, OpError> {
+    let (batch, steps) = super::path_batch::check("kernel_loss", output.shape(), loss.points)?;
+    if loss.real.count() == 0 || loss.real.points() < 2 {
+        return Err(OpError::shape("kernel_loss", "there is no real path"));
+    }
+    let data = pass.device().kernel_loss(output.data(), steps, loss)?;
+    let (saved, loss, work) = (output.clone(), Rc::clone(loss), loss.work(batch));
+    pass.finish(work, data, [1], &[output], move |slots, dy| {
+        let device = slots.device().clone();
+        device.kernel_loss_backward(saved.data(), steps, &loss, dy, slots.of(&saved)?)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+use super::pairs::Kernel;
+use super::*;
+use crate::ops::path_batch::golden::{G2, P, Q, R2};
+use crate::ops::testing;
+
+fn kernel(order: u32) -> Kernel {
+    Kernel { sigma: 1.0, order }
+}
+
+fn options(order: u32) -> KernelOptions {
+    KernelOptions {
+        sigma: 1.0,
+        order,
+        points: usize::MAX,
+        paths: usize::MAX,
+    }
+}
+
+#[track_caller]
+fn assert_golden(found: f64, golden: f64) {
+    assert!((found - golden).abs() < 1e-9, "{found} instead of {golden}");
+}
+
+#[test]
+fn kernels_are_the_golden_ones() {
+    let paths = PathBatch::golden(&[P, Q]);
+    let (p, q) = (paths.path(0), paths.path(1));
+    for (order, cross, own) in [
+        (0, 1.775_797_904_8, 4.533_376_405_4),
+        (1, 1.796_907_305_7, 4.646_797_288_8),
+        (2, 1.799_222_209_9, 4.653_898_164_2),
+        (4, 1.799_333_190_9, 4.652_297_351_6),
+    ] {
+        let values = kernel(order).values(&[(p, q), (p, p), (q, p)]);
+        assert_golden(values[0], cross);
+        assert_golden(values[1], own);
+        assert_golden(values[2], cross);
+    }
+}
+
+/// dk(P,Q)/dP of WORKLOADS §1.8 (right to 2e-8) by central differences in 60-digit arithmetic (`golden.py`).
+#[test]
+fn slopes_are_the_golden_ones() {
+    const ORDER_0: [f64; 10] = [
+        -0.810_623_650_286_247_8,
+        0.429_180_890_077_481_5,
+        0.213_045_052_391_012_1,
+        -0.045_575_502_339_398_24,
+        -0.135_532_439_047_894_6,
+        0.368_906_383_284_536_6,
+        -0.235_221_129_975_416_4,
+        0.056_379_082_277_130_7,
+        0.602_265_115_172_928_5,
+        0.173_655_115_107_459_4,
+    ];
+    const ORDER_2: [f64; 10] = [
+        -0.840_085_282_901_318_6,
+        0.368_250_843_835_904_9,
+        0.228_481_406_249_714_3,
+        -0.015_536_372_514_029_03,
+        -0.134_879_479_637_101_7,
+        0.353_493_924_713_857_2,
+        -0.229_015_509_860_751_4,
+        0.098_467_447_093_913_27,
+        0.618_453_304_748_989_7,
+        0.183_628_346_396_237_1,
+    ];
+    let paths = PathBatch::golden(&[P, Q]);
+    let (p, q) = (paths.path(0), paths.path(1));
+    for (order, golden) in [(0, ORDER_0), (2, ORDER_2)] {
+        let slopes = kernel(order).slopes(&[(p, q), (q, p)], &[1.0, 2.0]);
+        for (at, golden) in golden.into_iter().enumerate() {
+            assert!((slopes[0].0[at] - golden).abs() < 1e-12, "{order} {at}");
+            assert!(
+                (slopes[1].1[at] - 2.0 * golden).abs() < 2e-12,
+                "{order} {at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn losses_are_the_golden_ones() {
+    let (real, generated) = (PathBatch::golden(&[P, R2]), PathBatch::golden(&[Q, G2]));
+    let loss =
+        |statistic, order| KernelLoss::new(statistic, options(order), &real).value(&generated);
+    assert_golden(loss(KernelStatistic::Mmd, 4), -0.125_660_240_4);
+    assert_golden(loss(KernelStatistic::Mmd, 0), -0.118_823_173_7);
+    assert_golden(loss(KernelStatistic::Scoring, 4), -2.796_319_959_7);
+}
+
+/// Sixteen-point paths, of which the loss sees eleven points of five paths.
+fn loss(statistic: KernelStatistic) -> Rc<KernelLoss> {
+    let rows: Vec<f32> = (0..7)
+        .flat_map(|path| {
+            let times = (0..16).map(|i| i as f32 / 15.0);
+            times
+                .chain(testing::filled(16, 50 + path))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let options = KernelOptions {
+        sigma: 0.8,
+        order: 1,
+        points: 11,
+        paths: 5,
+    };
+    Rc::new(KernelLoss::new(
+        statistic,
+        options,
+        &PathBatch::from_rows(&rows, 16),
+    ))
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    for statistic in [KernelStatistic::Mmd, KernelStatistic::Scoring] {
+        let loss = loss(statistic);
+        testing::check_gradients(&[[6, 15].into()], |pass, v| kernel_loss(pass, &v[0], &loss));
+    }
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    let values = testing::filled(6 * 15, 1);
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build().unwrap().install(|| {
+            let output = PathBatch::generated(&values, 15);
+            let options = KernelOptions {
+                paths: 6,
+                ..options(2)
+            };
+            let loss = KernelLoss::new(KernelStatistic::Mmd, options, &output);
+            (loss.value(&output), loss.slopes(&output))
+        })
+    };
+    assert!(run(1) == run(2));
+}
+
+#[test]
+fn what_the_loss_does_not_see_has_no_gradient() {
+    let loss = loss(KernelStatistic::Mmd);
+    let (_, grads) = testing::backward(
+        &[(&testing::filled(6 * 15, 1), [6, 15].into())],
+        &[1.0],
+        |pass, v| kernel_loss(pass, &v[0], &loss),
+    );
+    for (at, grad) in grads[0].iter().enumerate() {
+        let is_seen = at / 15 < 5 && at % 15 < 10;
+        assert_eq!(*grad != 0.0, is_seen, "{at}");
+    }
+}
+
+#[test]
+fn one_generated_path_is_compared_with_real_ones_alone() {
+    let loss = loss(KernelStatistic::Scoring);
+    let output = testing::filled(15, 3);
+    let value = testing::forward(&[(&output, [1, 15].into())], |pass, v| {
+        kernel_loss(pass, &v[0], &loss)
+    });
+    let generated = loss.seen(&output, 15);
+    let kernel = loss
+        .kernel
+        .values(&[(generated.path(0), loss.real.path(0))]);
+    testing::assert_close(&value, &[-2.0 * kernel[0] as f32], 1e-6);
+}
+
+#[test]
+fn not_a_number_stays_one() {
+    let loss = loss(KernelStatistic::Mmd);
+    let mut output = testing::filled(30, 3);
+    output[4] = f32::NAN;
+    let value = testing::forward(&[(&output, [2, 15].into())], |pass, v| {
+        kernel_loss(pass, &v[0], &loss)
+    });
+    assert!(value[0].is_nan());
+}

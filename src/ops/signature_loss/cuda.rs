@@ -1,0 +1,8 @@
+//! Losses on signatures on CUDA: not written yet; the default bodies answer
+//! [`OpError::Unsupported`](crate::ops::OpError).
+
+use dfdx::tensor::Cuda;
+
+use super::SignatureLossKernel;
+
+impl SignatureLossKernel for Cuda {}

@@ -1,0 +1,166 @@
+//! Losses on signatures of depth 4: the T-statistic, and three rules on the Gaussian kernel of signatures.
+//!
+//! All in double precision. Forward computes the signatures of the generated paths and the loss; backward goes the
+//! paths back. What depends on the real paths alone is computed once, in [`SignatureLoss`].
+//!
+//! # Shapes
+//! `(1)` from `output: (B, T − 1)`, paths that begin at 0 on `T` evenly spaced points of `[0, 1]`.
+//! # Work
+//! Per path and piece the product of `ops/signature` (backward four times that: once more forward, and three for the
+//! way back), 60 per path for the normalisation of the T-statistic; per pair of signatures 92 (three per entry, scale
+//! and `exp`), backward 60.
+//! # Source
+//! `benches/peers/paths.py`; the normalisation after Chevyrev & Oberhauser 2022, *Signature moments to characterize laws
+//! of stochastic processes*.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod normalised;
+mod rbf;
+mod signatures;
+
+use std::rc::Rc;
+
+use super::{Kernels, OpError, Pass, PathBatch, Var, Work};
+use crate::device::{Backend, Buffer};
+pub use rbf::RbfStatistic;
+use rbf::{Rbf, Similarities};
+use signatures::{ENTRIES, extension_flop, signatures};
+
+/// A loss on signatures with what it needs of the real paths.
+#[derive(Debug, Clone)]
+pub struct SignatureLoss {
+    points: usize,
+    count: usize,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// The mean of the real paths' normalised signatures.
+    TStatistic(Vec<f64>),
+    Rbf(Rbf),
+}
+
+/// What backward needs, on the host: a batch has few signatures.
+#[derive(Debug)]
+pub struct SavedSignatures {
+    /// `(B, 30)`
+    signatures: Vec<f64>,
+    similarities: Option<Similarities>,
+}
+
+impl SignatureLoss {
+    /// `log(T1 − 2 T2 + T3)` against `real`: with normalised signatures φ, `T1 = mean ⟨φ_R, φ_R⟩` over all pairs, T2 that
+    /// of real and generated ones, T3 of generated ones.
+    pub fn t_statistic(real: &PathBatch) -> Self {
+        let mean = normalised::mean(&signatures(real));
+        Self::new(real, Kind::TStatistic(mean))
+    }
+
+    /// A rule on `k(u, w) = exp(−‖s(u) − s(w)‖²/(2σ²))` against `real`.
+    pub fn rbf(statistic: RbfStatistic, sigma: f64, real: &PathBatch) -> Self {
+        let rbf = Rbf::new(statistic, sigma, &signatures(real));
+        Self::new(real, Kind::Rbf(rbf))
+    }
+
+    fn new(real: &PathBatch, kind: Kind) -> Self {
+        Self {
+            points: real.points(),
+            count: real.count(),
+            kind,
+        }
+    }
+
+    /// The loss of generated paths.
+    fn value(&self, generated: &PathBatch) -> (f64, SavedSignatures) {
+        let signatures = signatures(generated);
+        let (value, similarities) = match &self.kind {
+            Kind::TStatistic(real) => (normalised::t_statistic(real, &signatures), None),
+            Kind::Rbf(rbf) => {
+                let similarities = rbf.similarities(&signatures);
+                (rbf.value(&similarities), Some(similarities))
+            }
+        };
+        let saved = SavedSignatures {
+            signatures,
+            similarities,
+        };
+        (value, saved)
+    }
+
+    /// The slopes of the loss by the signatures of the generated paths, `(B, 30)`.
+    fn slopes(&self, saved: &SavedSignatures) -> Vec<f64> {
+        match (&self.kind, &saved.similarities) {
+            (Kind::Rbf(rbf), Some(similarities)) => rbf.slopes(&saved.signatures, similarities),
+            (Kind::Rbf(rbf), None) => {
+                rbf.slopes(&saved.signatures, &rbf.similarities(&saved.signatures))
+            }
+            (Kind::TStatistic(real), _) => normalised::slopes(real, &saved.signatures),
+        }
+    }
+
+    fn work(&self, batch: usize) -> Work {
+        let pieces = batch * (self.points - 1) * extension_flop();
+        let (forward, backward) = match &self.kind {
+            Kind::TStatistic(_) => (60 * batch, 60 * batch),
+            Kind::Rbf(rbf) => {
+                let (own, cross, real) = rbf.pairs(batch);
+                let per_pair = 3 * ENTRIES + 2;
+                ((own + cross + real) * per_pair, (own + cross) * 2 * ENTRIES)
+            }
+        };
+        Work::new(pieces + forward, 4 * pieces + backward)
+    }
+}
+
+/// Losses on signatures on one device.
+pub trait SignatureLossKernel: Backend {
+    /// The loss of `(B, steps)` outputs, one value, and what backward needs.
+    fn signature_loss(
+        &self,
+        _output: &Buffer<Self>,
+        _steps: usize,
+        _loss: &SignatureLoss,
+    ) -> Result<(Buffer<Self>, SavedSignatures), OpError> {
+        Err(OpError::unsupported::<Self>("signature_loss"))
+    }
+
+    /// Adds `dy` times the gradient of the loss to `doutput`.
+    fn signature_loss_backward(
+        &self,
+        _output: &Buffer<Self>,
+        _steps: usize,
+        _loss: (&SignatureLoss, &SavedSignatures),
+        _dy: &Buffer<Self>,
+        _doutput: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("signature_loss"))
+    }
+}
+
+/// The loss of generated paths; see the module.
+///
+/// # Errors
+/// [`OpError::Shape`] when the output is not `(B, T − 1)` for real paths of T points, or there is no real path.
+pub fn signature_loss<D: Kernels>(
+    pass: &mut Pass<D>,
+    output: &Var<D>,
+    loss: &Rc<SignatureLoss>,
+) -> Result<Var<D>, OpError> {
+    let (batch, steps) = super::path_batch::check("signature_loss", output.shape(), loss.points)?;
+    if loss.count == 0 {
+        return Err(OpError::shape("signature_loss", "there is no real path"));
+    }
+    let (data, kept) = pass.device().signature_loss(output.data(), steps, loss)?;
+    let (saved, loss, work) = (output.clone(), Rc::clone(loss), loss.work(batch));
+    pass.finish(work, data, [1], &[output], move |slots, dy| {
+        let device = slots.device().clone();
+        let loss = (&*loss, &kept);
+        device.signature_loss_backward(saved.data(), steps, loss, dy, slots.of(&saved)?)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+use super::*;
+use crate::ops::path_batch::golden::{G2, P, Q, R2};
+use crate::ops::testing;
+
+const RULES: [RbfStatistic; 3] = [
+    RbfStatistic::Scoring,
+    RbfStatistic::TruncatedMmd,
+    RbfStatistic::SimplifiedScoring,
+];
+
+fn all(real: &PathBatch) -> Vec<Rc<SignatureLoss>> {
+    let rules = RULES.map(|rule| SignatureLoss::rbf(rule, 1.0, real));
+    std::iter::once(SignatureLoss::t_statistic(real))
+        .chain(rules)
+        .map(Rc::new)
+        .collect()
+}
+
+/// Paths of `points` points.
+fn real(count: u64, points: usize) -> PathBatch {
+    let rows = (0..count).flat_map(|path| {
+        let times = (0..points).map(|i| i as f32 / (points - 1) as f32);
+        let values = testing::filled(points, 50 + path);
+        times.chain(values).collect::<Vec<_>>()
+    });
+    PathBatch::from_rows(&rows.collect::<Vec<_>>(), points)
+}
+
+#[test]
+fn losses_are_the_golden_ones() {
+    let generated = PathBatch::golden(&[Q, G2]);
+    let golden = [
+        -0.139_302_467_4,
+        -0.605_912_007_2,
+        0.707_765_871_7,
+        0.738_904_307_1,
+    ];
+    for (loss, golden) in all(&PathBatch::golden(&[P, R2])).iter().zip(golden) {
+        let (value, _) = loss.value(&generated);
+        assert!((value - golden).abs() < 1e-9, "{value} instead of {golden}");
+    }
+}
+
+#[test]
+fn single_precision_outputs_give_the_golden_values_too() {
+    let output: Vec<f32> = [Q, G2]
+        .iter()
+        .flat_map(|path| path[1..].iter().map(|value| *value as f32))
+        .collect();
+    let golden = [-0.139_302_47, -0.605_912, 0.707_765_9, 0.738_904_3];
+    for (loss, golden) in all(&PathBatch::golden(&[P, R2])).iter().zip(golden) {
+        let value = testing::forward(&[(&output, [2, 4].into())], |pass, v| {
+            signature_loss(pass, &v[0], loss)
+        });
+        testing::assert_close(&value, &[golden], 1e-6);
+    }
+}
+
+#[test]
+fn gradients_of_rules_are_those_of_finite_differences() {
+    for loss in &all(&real(5, 7))[1..] {
+        testing::check_gradients(&[[3, 6].into()], |pass, v| {
+            signature_loss(pass, &v[0], loss)
+        });
+    }
+}
+
+/// The dilation counts as a constant, so that finite differences of the loss itself would not do.
+#[test]
+fn the_gradient_of_the_t_statistic_is_that_of_pytorch() {
+    // From benches/peers, in double precision:
+    // g = torch.tensor([[-.3, .4, .1, -.6], [.1, -.5, -.2, .3]], requires_grad=True)
+    // paths.TStatistic(golden.REAL)(paths.to_paths(g)).backward()
+    let loss = &all(&PathBatch::golden(&[P, R2]))[0];
+    let output = [-0.3, 0.4, 0.1, -0.6, 0.1, -0.5, -0.2, 0.3];
+    let (_, grads) = testing::backward(&[(&output, [2, 4].into())], &[1.0], |pass, v| {
+        signature_loss(pass, &v[0], loss)
+    });
+    testing::assert_close(
+        &grads[0],
+        &[
+            0.039_566_912,
+            0.058_128_817,
+            0.057_369_127,
+            -1.089_932_1,
+            0.027_532_465,
+            0.024_159_704,
+            0.034_538_81,
+            -1.170_792_5,
+        ],
+        1e-6,
+    );
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    let real = real(20, 40);
+    let output = testing::filled(70 * 39, 1);
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build().unwrap().install(|| {
+            let losses = all(&real).into_iter().map(|loss| {
+                let leaves: [(&[f32], _); 1] = [(&output, [70, 39].into())];
+                testing::backward(&leaves, &[1.0], |pass, v| {
+                    signature_loss(pass, &v[0], &loss)
+                })
+            });
+            losses.collect::<Vec<_>>()
+        })
+    };
+    assert!(run(1) == run(2));
+}
+
+#[test]
+fn equal_distributions_are_no_infinite_slope() {
+    let generated = PathBatch::generated(&testing::filled(12, 1), 6);
+    let loss = SignatureLoss::rbf(RbfStatistic::TruncatedMmd, 1.0, &generated);
+    let (value, saved) = loss.value(&generated);
+    assert!((value - 1e-4).abs() < 1e-12, "{value}");
+    assert!(loss.slopes(&saved).iter().all(|slope| *slope == 0.0));
+}
+
+#[test]
+fn not_a_number_stays_one() {
+    for loss in all(&real(3, 7)) {
+        let value = testing::forward(&[(&[f32::NAN; 12], [2, 6].into())], |pass, v| {
+            signature_loss(pass, &v[0], &loss)
+        });
+        assert!(value[0].is_nan());
+    }
+}
+
+#[test]
+fn paths_of_another_length_are_refused() {
+    let device = <dfdx::tensor::Cpu as Backend>::open(0).unwrap();
+    let output = Var::constant(&device, vec![0.0; 10], [2, 5]).unwrap();
+    let loss = &all(&real(3, 7))[0];
+    let error = signature_loss(&mut Pass::inference(&device), &output, loss).unwrap_err();
+    let expected = "signature_loss: an output (2, 5) for real paths of 7 points";
+    assert_eq!(error.to_string(), expected);
+}

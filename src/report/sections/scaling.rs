@@ -1,0 +1,163 @@
+//! How times grow with the number of samples: a power law per group of cells that differ in nothing else.
+
+use serde_json::Value;
+
+use crate::base::statistics::{PowerLaw, fit_power_law, range};
+use crate::base::units::{human, human_integer, human_seconds};
+use crate::report::number::Provenance;
+use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::view::{Cell, View};
+
+use super::speed::timing;
+
+/// Times that are fitted: the column of `timings.csv`, and what the report calls it.
+const TIMES: [(&str, &str); 2] = [("train_s", "training"), ("epoch_s", "epoch")];
+/// How far beyond the largest dataset the fit is carried on.
+const BEYOND: f64 = 10.0;
+
+/// Cells that differ in their number of samples only.
+struct Group<'v, 'a> {
+    cells: Vec<(&'v Cell<'a>, f64)>,
+}
+
+/// The table of scaling exponents; `None` where no group has two sizes.
+pub(crate) fn table(view: &View<'_>) -> Option<Table> {
+    let groups = groups(view);
+    let rows = groups.iter().flat_map(|group| {
+        let fits = TIMES.iter().filter_map(|(column, words)| {
+            let points = group.points(column);
+            let fit = fit_power_law(&points)?;
+            Some(row(view, group, words, &points, &fit))
+        });
+        fits.collect::<Vec<_>>()
+    });
+    let rows: Vec<Row> = rows.collect();
+    let columns = columns();
+    (!rows.is_empty()).then(|| Table {
+        id: "scaling".to_owned(),
+        title: "Scaling with the number of samples".to_owned(),
+        about: format!(
+            "time = factor × samples^exponent, by least squares on the logarithms of the cells' medians: 1 is proportional, \
+             below 1 larger datasets cost less per sample. n cells, and the exponent's standard error (n − 2 degrees of \
+             freedom; none for two cells). The last column was not measured: it carries the fit on to {BEYOND} times the \
+             largest dataset, with the standard error of a single prediction as a factor."
+        ),
+        sources: sources(&columns),
+        columns,
+        rows,
+        cut: None,
+    })
+}
+
+fn columns() -> Vec<Column> {
+    let fit = |what: &str| Provenance::Derived(format!("least squares on logarithms: {what}"));
+    let count = Provenance::Measured("cells with a median".into());
+    vec![
+        Column::text("cells"),
+        Column::text("time"),
+        Column::number("n", "", &count),
+        Column::number(
+            "samples",
+            "",
+            &Provenance::Assumed("from the manifest".into()),
+        ),
+        Column::number("exponent", "", &fit("slope")),
+        Column::number("standard error", "", &fit("error of the slope")),
+        Column::number("spread around the fit", "%", &fit("residual")),
+        Column::number("extrapolated, not measured", "", &fit("prediction")),
+    ]
+}
+
+fn row(
+    view: &View<'_>,
+    group: &Group<'_, '_>,
+    words: &str,
+    points: &[(f64, f64)],
+    fit: &PowerLaw,
+) -> Row {
+    let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
+    let (smallest, largest) = range(&sizes).unwrap_or_default();
+    let or_dash = |text: Option<String>| Entry::text(text.unwrap_or_else(|| "–".to_owned()));
+    let percent = |share: f64| human((share.exp() - 1.0) * 100.0, 2);
+    let beyond = BEYOND * largest;
+    let prediction = fit.prediction_error(beyond).map(|error| {
+        let time = human_seconds(fit.at(beyond));
+        let factor = human(error.exp(), 3);
+        format!("{time} (×/÷ {factor}) at {}", human_integer(beyond as u64))
+    });
+    Row {
+        key: String::new(),
+        fields: vec![
+            Entry::text(group.name(view)),
+            Entry::text(words),
+            Entry::text(points.len().to_string()),
+            Entry::text(format!(
+                "{}–{}",
+                human_integer(smallest as u64),
+                human_integer(largest as u64)
+            )),
+            Entry::text(human(fit.exponent, 3)),
+            or_dash(fit.exponent_error.map(|error| human(error, 2))),
+            or_dash(fit.exponent_error.map(|_| percent(fit.residual))),
+            or_dash(prediction),
+        ],
+        missing: None,
+    }
+}
+
+/// Measured cells whose specifications differ in the dataset's `samples` only, what is measured and limited aside.
+fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
+    let mut known: Vec<(Vec<Value>, Group<'v, 'a>)> = Vec::new();
+    for cell in view.cells.iter().filter(|cell| cell.is_measured()) {
+        let Some((samples, rest)) = parts(view, cell) else {
+            continue;
+        };
+        match known.iter_mut().find(|(other, _)| *other == rest) {
+            Some((_, group)) => group.cells.push((cell, samples)),
+            None => {
+                let cells = vec![(cell, samples)];
+                known.push((rest, Group { cells }));
+            }
+        }
+    }
+    known.into_iter().map(|(_, group)| group).collect()
+}
+
+/// The number of samples, and everything else that decides the work.
+fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, Vec<Value>)> {
+    let mut dataset = view.section(cell, "dataset")?.clone();
+    let samples = dataset.as_object_mut()?.remove("samples")?.as_f64()?;
+    let others = ["model", "loss", "train", "loader", "validation"];
+    let others = others.map(|name| view.section(cell, name).cloned().unwrap_or_default());
+    Some((samples, std::iter::once(dataset).chain(others).collect()))
+}
+
+impl Group<'_, '_> {
+    /// Samples and median of the time in `column`, of the cells that have it.
+    fn points(&self, column: &str) -> Vec<(f64, f64)> {
+        let point =
+            |(cell, samples): &(&Cell<'_>, f64)| Some((*samples, timing(cell, column)?.value));
+        self.cells.iter().filter_map(point).collect()
+    }
+
+    /// What its cells have in common and others do not.
+    fn name(&self, view: &View<'_>) -> String {
+        let text = |place: usize, cell: &Cell<'_>| cell.info.axes[place].clone();
+        let shared = |place: &&usize| {
+            let first = text(**place, self.cells[0].0);
+            self.cells
+                .iter()
+                .all(|(cell, _)| text(**place, cell) == first)
+        };
+        let places = view.telling.iter().filter(shared);
+        let words: Vec<String> = places
+            .map(|&place| view.words(place, &text(place, self.cells[0].0)))
+            .filter(|words| !words.is_empty())
+            .collect();
+        if words.is_empty() {
+            "all".to_owned()
+        } else {
+            words.join(", ")
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Path generation: noise to paths whose law is compared with that of the real paths of the training split.
+//!
+//! A batch of the dataset gives its size alone: generators read noise, and a loss takes its real paths from the whole
+//! split. Noise is drawn on the host; the time for it stays in the step's residual, `other`.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+
+use super::backprop::{Draw, Objective};
+use super::{ReferenceInputs, TaskError, TaskParts};
+use crate::base::{Purpose, Seed};
+use crate::datasets::PathProcess;
+use crate::layers::Init;
+use crate::loader::Batch;
+use crate::losses::{LossSpec, PathLoss};
+use crate::measure::{Phase, Stopwatch};
+use crate::models::{CannedNet, ModelSpec, NeuralSde};
+use crate::ops::{Kernels, Module, OpError, Pass, PathBatch, Var};
+
+/// A generator of paths with a loss on paths.
+pub(super) struct Paths<D: Kernels> {
+    generator: Generator<D>,
+    spec: LossSpec,
+    /// The loss against the training split.
+    loss: PathLoss,
+    points: usize,
+    seed: Seed,
+}
+
+enum Generator<D: Kernels> {
+    /// Reads paths of a process.
+    CannedNet(CannedNet<D>, PathProcess),
+    /// Reads normal variates.
+    NeuralSde(NeuralSde<D>),
+}
+
+/// What a generator reads, and the loss with the real paths that its output is compared to.
+pub(super) struct Noise<D: Kernels> {
+    source: Source<D>,
+    loss: PathLoss,
+}
+
+enum Source<D: Kernels> {
+    /// `(B, T, 2)`
+    Paths(Var<D>),
+    /// `z: (B, 1)` and the increments' `e: (B, T − 1)`.
+    Normal { z: Var<D>, e: Var<D> },
+}
+
+impl<D: Kernels> Paths<D> {
+    /// A generator of paths of `points` points; `parts.training` holds the real ones.
+    ///
+    /// # Errors
+    /// [`TaskError::Misfit`] where model and loss are not those of paths.
+    pub(super) fn new(device: &D, parts: TaskParts<'_>, points: usize) -> Result<Self, TaskError> {
+        let real = PathBatch::from_rows(parts.training, points);
+        let loss = parts.loss.against(&real);
+        let loss = loss.ok_or_else(|| TaskError::misfit(parts))?;
+        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
+        let generator = match parts.model {
+            ModelSpec::CannedNet(spec) => Generator::CannedNet(spec.build(&mut init)?, spec.noise),
+            ModelSpec::NeuralSde(spec) => Generator::NeuralSde(spec.build(&mut init)?),
+            _ => return Err(TaskError::misfit(parts)),
+        };
+        Ok(Self {
+            generator,
+            spec: parts.loss.clone(),
+            loss,
+            points,
+            seed: parts.seed,
+        })
+    }
+
+    fn rng(&self, draw: Draw) -> ChaCha8Rng {
+        match draw {
+            Draw::Training(place) => {
+                let at = [place.epoch, place.step];
+                self.seed.stream_at(Purpose::Noise, &at)
+            }
+            Draw::Evaluation(index) => self.seed.stream_at(Purpose::Evaluation, &[index]),
+        }
+    }
+
+    /// Noise of `size` samples on the host: times and values `(B, T, 2)`, or z and then e.
+    fn draw(&self, size: usize, draw: Draw) -> Vec<f32> {
+        let mut rng = self.rng(draw);
+        match &self.generator {
+            Generator::CannedNet(_, process) => {
+                let mut rows = Vec::with_capacity(2 * size * self.points);
+                let mut values = vec![0.0; self.points];
+                for _ in 0..size {
+                    process.draw(&mut rng, &mut values);
+                    rows.extend(times(self.points).zip(&values).flat_map(|(t, x)| [t, *x]));
+                }
+                rows
+            }
+            Generator::NeuralSde(_) => (0..size * self.points)
+                .map(|_| rng.sample(StandardNormal))
+                .collect(),
+        }
+    }
+
+    fn upload(&self, device: &D, size: usize, mut drawn: Vec<f32>) -> Result<Source<D>, OpError> {
+        Ok(match &self.generator {
+            Generator::CannedNet(..) => {
+                Source::Paths(Var::constant(device, drawn, [size, self.points, 2])?)
+            }
+            Generator::NeuralSde(_) => {
+                let e = drawn.split_off(size);
+                Source::Normal {
+                    z: Var::constant(device, drawn, [size, 1])?,
+                    e: Var::constant(device, e, [size, self.points - 1])?,
+                }
+            }
+        })
+    }
+}
+
+impl<D: Kernels> Objective<D> for Paths<D> {
+    type Inputs = Noise<D>;
+
+    fn module(&mut self) -> &mut dyn Module<D> {
+        match &mut self.generator {
+            Generator::CannedNet(model, _) => model,
+            Generator::NeuralSde(model) => model,
+        }
+    }
+
+    fn inputs(
+        &self,
+        device: &D,
+        batch: Batch,
+        draw: Draw,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Noise<D>, OpError> {
+        let drawn = self.draw(batch.size, draw);
+        watch.skip();
+        let source = self.upload(device, batch.size, drawn)?;
+        watch.mark(Phase::Transfer);
+        Ok(Noise {
+            source,
+            loss: self.loss.clone(),
+        })
+    }
+
+    fn reference_inputs(
+        &self,
+        device: &D,
+        inputs: &mut ReferenceInputs,
+    ) -> Result<Noise<D>, OpError> {
+        let points = self.points;
+        let drawn = match &self.generator {
+            Generator::CannedNet(..) => {
+                let rows = inputs.floats("x", &[2, points]);
+                let pair = |path: &[f32]| {
+                    let (times, values) = path.split_at(points);
+                    let pairs = times.iter().zip(values);
+                    pairs.flat_map(|(t, x)| [*t, *x]).collect::<Vec<_>>()
+                };
+                rows.chunks(2 * points).flat_map(pair).collect()
+            }
+            Generator::NeuralSde(_) => {
+                let z = inputs.floats("z", &[1]);
+                [z, inputs.floats("e", &[points - 1])].concat()
+            }
+        };
+        let real = inputs.rows("real", &[2, points]);
+        inputs.finish()?;
+        let real = PathBatch::from_rows(&real, points);
+        Ok(Noise {
+            source: self.upload(device, inputs.batch(), drawn)?,
+            loss: self
+                .spec
+                .against(&real)
+                .unwrap_or_else(|| self.loss.clone()),
+        })
+    }
+
+    fn forward(&self, pass: &mut Pass<D>, noise: &Noise<D>) -> Result<Var<D>, OpError> {
+        match (&self.generator, &noise.source) {
+            (Generator::CannedNet(model, _), Source::Paths(x)) => model.forward(pass, x),
+            (Generator::NeuralSde(model), Source::Normal { z, e }) => model.forward(pass, z, e),
+            _ => Err(OpError::shape("paths", "noise of another generator")),
+        }
+    }
+
+    fn loss(
+        &self,
+        pass: &mut Pass<D>,
+        output: &Var<D>,
+        noise: &Noise<D>,
+    ) -> Result<Var<D>, OpError> {
+        noise.loss.loss(pass, output)
+    }
+}
+
+/// Evenly spaced points of `[0, 1]`.
+fn times(points: usize) -> impl Iterator<Item = f32> {
+    (0..points).map(move |index| (index as f64 / (points - 1) as f64) as f32)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use dfdx::tensor::Cpu;
+
+use super::*;
+use crate::datasets::{Features, Target};
+use crate::device::Backend;
+use crate::losses::{KernelMmdSpec, TStatisticSpec};
+use crate::models::{CannedNetSpec, NeuralSdeSpec};
+use crate::ops::{AdamStep, Path, UpdateKernel};
+use crate::tasks::Place;
+
+const POINTS: usize = 20;
+
+/// Ornstein–Uhlenbeck paths in rows.
+fn real(count: usize) -> Vec<f32> {
+    let mut rng = Seed(3).stream(Purpose::Data);
+    let mut rows = Vec::new();
+    let mut values = vec![0.0; POINTS];
+    for _ in 0..count {
+        PathProcess::OrnsteinUhlenbeck.draw(&mut rng, &mut values);
+        rows.extend(times(POINTS).chain(values.iter().copied()));
+    }
+    rows
+}
+
+fn task(model: &ModelSpec, loss: &LossSpec) -> Paths<Cpu> {
+    let training = real(16);
+    let parts = TaskParts {
+        algorithm: crate::tasks::Algorithm::Backprop,
+        beta: 0.1,
+        model,
+        loss,
+        features: Features::Path { points: POINTS },
+        target: Target::None,
+        training: &training,
+        seed: Seed(1),
+    };
+    Paths::new(&Cpu::open(0).unwrap(), parts, POINTS).unwrap()
+}
+
+fn canned_net() -> ModelSpec {
+    ModelSpec::CannedNet(CannedNetSpec::default())
+}
+
+fn t_statistic() -> LossSpec {
+    LossSpec::TStatistic(TStatisticSpec {})
+}
+
+fn training(step: u64) -> Draw {
+    Draw::Training(Place { epoch: 1, step })
+}
+
+fn batch(size: usize) -> Batch {
+    Batch {
+        size,
+        ..Batch::default()
+    }
+}
+
+fn loss_of(task: &Paths<Cpu>, pass: &mut Pass<Cpu>, draw: Draw, size: usize) -> Var<Cpu> {
+    let device = Cpu::open(0).unwrap();
+    let mut watch = Stopwatch::start();
+    let inputs = task.inputs(&device, batch(size), draw, &mut watch).unwrap();
+    let output = task.forward(pass, &inputs).unwrap();
+    task.loss(pass, &output, &inputs).unwrap()
+}
+
+#[test]
+fn the_noise_of_a_place_is_always_the_same() {
+    for model in [
+        canned_net(),
+        ModelSpec::NeuralSde(NeuralSdeSpec { hidden: 4 }),
+    ] {
+        let task = task(&model, &t_statistic());
+        assert_eq!(task.draw(3, training(2)), task.draw(3, training(2)));
+        assert_ne!(task.draw(3, training(2)), task.draw(3, training(3)));
+        assert_ne!(task.draw(3, training(0)), task.draw(3, Draw::Evaluation(0)));
+    }
+}
+
+#[test]
+fn noise_paths_are_brownian_pairs_of_time_and_value() {
+    let drawn = task(&canned_net(), &t_statistic()).draw(500, training(0));
+    let mut sum = 0.0;
+    for path in drawn.chunks(2 * POINTS) {
+        assert_eq!(path[..2], [0.0, 0.0]);
+        assert_eq!(path[2 * POINTS - 2].to_bits(), 1.0_f32.to_bits());
+        sum += f64::from(path[2 * POINTS - 1]).powi(2);
+    }
+    assert!((sum / 500.0 - 1.0).abs() < 0.2, "{sum}");
+}
+
+/// WORKLOADS §1.1, A1: CannedNet against the T-statistic.
+#[test]
+fn the_t_statistic_falls_in_training() {
+    let device = Cpu::open(0).unwrap();
+    let mut task = task(&canned_net(), &t_statistic());
+    let evaluate = |task: &Paths<Cpu>| {
+        let loss = loss_of(task, &mut Pass::inference(&device), Draw::Evaluation(0), 32);
+        loss.to_host(&device).unwrap()[0]
+    };
+    let before = evaluate(&task);
+    let mut state = Vec::new();
+    for step in 1..=30 {
+        let mut pass = Pass::recording(&device);
+        let loss = loss_of(&task, &mut pass, training(step), 16);
+        let mut grads = pass.backward(&loss, 1.0).unwrap();
+        let adam = AdamStep::new(1e-2, (0.9, 0.999), 1e-8, 0.0, step);
+        let mut index = 0;
+        task.module().visit(&Path::root(), &mut |_, parameter| {
+            if index == state.len() {
+                let zeros = || device.zeros_buffer(parameter.len()).unwrap();
+                state.push([zeros(), zeros()]);
+            }
+            let [mean, square] = &mut state[index];
+            let gradient = grads.of_parameter(parameter).unwrap();
+            let data = parameter.data_mut().unwrap();
+            device
+                .adam_step(data, gradient, mean, square, adam)
+                .unwrap();
+            index += 1;
+        });
+    }
+    let after = evaluate(&task);
+    assert!(after < before - 0.5, "from {before} to {after}");
+}
+
+#[test]
+fn every_batch_size_has_a_finite_loss() {
+    let device = Cpu::open(0).unwrap();
+    for loss in [t_statistic(), LossSpec::KernelMmd(KernelMmdSpec::default())] {
+        let task = task(&canned_net(), &loss);
+        for size in [1, 2, 20] {
+            let loss = loss_of(&task, &mut Pass::inference(&device), training(0), size);
+            assert!(loss.to_host(&device).unwrap()[0].is_finite());
+        }
+    }
+}

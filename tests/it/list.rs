@@ -1,0 +1,39 @@
+//! What `list` prints: every kind with one line, its keys, their defaults and ranges.
+
+use crate::project::Project;
+
+fn listed(arguments: &[&str]) -> String {
+    let ended = Project::new().run(&[&["list"], arguments].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    ended.stdout
+}
+
+#[test]
+fn every_kind_is_listed_with_keys_defaults_and_ranges() {
+    for what in ["models", "datasets", "losses", "optimizers", "templates"] {
+        insta::assert_snapshot!(what, listed(&[what]));
+    }
+}
+
+#[test]
+fn a_list_is_json_too() {
+    let text = listed(&["models", "--format", "json"]);
+    let kinds: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let kinds = kinds.as_array().expect("a list");
+    let mlp = kinds
+        .iter()
+        .find(|kind| kind["name"] == "mlp")
+        .expect("the MLP");
+    let settings = mlp["settings"].as_array().expect("settings");
+    let hidden = settings.iter().find(|setting| setting["name"] == "hidden");
+    let hidden = hidden.expect("`hidden`");
+    assert_eq!(hidden["default"], "64");
+    assert_eq!(hidden["range"], "from 1 to 1000000");
+}
+
+#[test]
+fn what_cannot_be_listed_is_named() {
+    let ended = Project::new().run(&["list", "modles"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("models"), "{}", ended.stderr);
+}
