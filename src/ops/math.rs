@@ -100,7 +100,7 @@ pub fn erf(x: f32) -> f32 {
     let p = p * square - 2.674_886_8e-2;
     let p = p * square + 1.128_132_1e-1;
     let p = p * square - 3.761_244_7e-1;
-    let p = p * square + 1.283_791_36e-1;
+    let p = p * square + 1.283_791_4e-1;
     let small = x + x * p;
     let t = x.abs().clamp(0.0, 4.0);
     let p = -2.122_970_7e-5;

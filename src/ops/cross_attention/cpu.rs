@@ -74,7 +74,7 @@ impl CrossAttentionKernel for Cpu {
         let (query_len, key_len) = (size.queries * size.features, size.keys * size.features);
         let mut grads = [vec![0.0; q.len()], vec![0.0; k.len()], vec![0.0; v.len()]];
         let (q_features, k_features) = (features(q, size.kind), features(k, size.kind));
-        let one = |index: usize, grads: Gradients<'_>| {
+        let one = |index: usize, grads: &mut Gradients<'_>| {
             let sequence = sequence(&q_features, &k_features, v, size, index);
             let dy = &grad_output[index * query_len..][..query_len];
             if size.sums_keys_first() {
@@ -94,13 +94,13 @@ impl CrossAttentionKernel for Cpu {
                 .par_chunks_exact_mut(key_len)
                 .zip(dv.par_chunks_exact_mut(key_len));
             let all = dq.par_chunks_exact_mut(query_len).zip(pairs).enumerate();
-            all.for_each(|(index, (q, (k, v)))| one(index, Gradients { q, k, v }));
+            all.for_each(|(index, (q, (k, v)))| one(index, &mut Gradients { q, k, v }));
         } else {
             let pairs = dk
                 .chunks_exact_mut(key_len)
                 .zip(dv.chunks_exact_mut(key_len));
             let all = dq.chunks_exact_mut(query_len).zip(pairs).enumerate();
-            all.for_each(|(index, (q, (k, v)))| one(index, Gradients { q, k, v }));
+            all.for_each(|(index, (q, (k, v)))| one(index, &mut Gradients { q, k, v }));
         }
         if size.kind == AttentionKind::Linear {
             through_features(dq, &q_features);

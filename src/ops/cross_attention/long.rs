@@ -31,7 +31,7 @@ pub(super) fn backward(
     sequence: Sequence<'_>,
     size: CrossAttentionSize,
     dy: &[f32],
-    grads: Gradients<'_>,
+    grads: &mut Gradients<'_>,
 ) {
     let (n, m, c, d) = (size.queries, size.keys, size.features, size.head_width());
     each_head(sequence, size, |head, sums, quotients| {

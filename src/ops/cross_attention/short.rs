@@ -36,13 +36,13 @@ pub(super) fn backward(
     sequence: Sequence<'_>,
     size: CrossAttentionSize,
     dy: &[f32],
-    mut grads: Gradients<'_>,
+    grads: &mut Gradients<'_>,
     scratch: &mut [f32],
 ) {
     let c = size.features;
     for query in 0..size.queries {
         let dy = &dy[query * c..][..c];
-        backward_row(sequence, size, query, dy, &mut grads, scratch);
+        backward_row(sequence, size, query, dy, grads, scratch);
     }
 }
 
@@ -94,14 +94,18 @@ fn backward_row(
 #[inline(always)]
 fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
     let first = slopes[0];
-    slopes.iter_mut().for_each(|slope| *slope -= first);
+    for slope in slopes.iter_mut() {
+        *slope -= first;
+    }
     // 1 - Σ p
     let missing = match kind {
         AttentionKind::Softmax => 0.0,
         AttentionKind::Linear => LINEAR_EPS / sum,
     };
     let mean = dot(weights, slopes) - first * missing;
-    slopes.iter_mut().for_each(|slope| *slope -= mean);
+    for slope in slopes.iter_mut() {
+        *slope -= mean;
+    }
 }
 
 /// The weights of one query's keys in one head; returns what scores were divided by.
@@ -127,7 +131,9 @@ fn weigh(
             weights.iter().sum()
         }
     };
-    weights.iter_mut().for_each(|weight| *weight /= sum);
+    for weight in weights.iter_mut() {
+        *weight /= sum;
+    }
     sum
 }
 

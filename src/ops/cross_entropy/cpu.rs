@@ -96,5 +96,7 @@ fn highest(row: &[f32]) -> f32 {
 
 fn normalise(row: &mut [f32]) {
     let sum: f32 = row.iter().sum();
-    row.iter_mut().for_each(|value| *value /= sum);
+    for value in row.iter_mut() {
+        *value /= sum;
+    }
 }
