@@ -37,8 +37,8 @@ pub struct Equilibrium<D: Backend> {
 /// The weight-tied block `f(h, x)`.
 #[derive(Debug)]
 enum Block<D: Backend> {
-    Asymmetric(Asymmetric<D>),
-    Symmetric(Symmetric<D>),
+    Asymmetric(Box<Asymmetric<D>>),
+    Symmetric(Box<Symmetric<D>>),
 }
 
 /// What the block reads of an embedded input: its keys and values, which no iteration changes.
@@ -66,10 +66,10 @@ impl EquilibriumSpec {
         let (d, heads) = (self.hidden, self.heads());
         let embedding = Linear::xavier(init, inputs, d)?;
         let block = if self.symmetric {
-            Block::Symmetric(Symmetric::new(init, d, heads)?)
+            Block::Symmetric(Box::new(Symmetric::new(init, d, heads)?))
         } else {
             let kind = AttentionKind::from(self.attention);
-            Block::Asymmetric(Asymmetric::new(init, d, heads, kind)?)
+            Block::Asymmetric(Box::new(Asymmetric::new(init, d, heads, kind)?))
         };
         Ok(Equilibrium {
             embedding,
