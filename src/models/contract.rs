@@ -6,11 +6,15 @@ use dfdx::tensor::Cpu;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{CannedNetSpec, DdpmUnetSpec, EquilibriumSpec, MlpSpec, NeuralSdeSpec};
+use super::{CannedNetSpec, DdpmUnetSpec, MlpSpec, NeuralSdeSpec};
 use crate::layers::Init;
 use crate::ops::{
     AdamStep, Module, OpError, Pass, Path, Shape, UpdateKernel, Var, count_parameters, mse,
 };
+
+mod equilibrium;
+
+use equilibrium::{EquilibriumSubject, SymmetricSubject};
 
 /// Rows of the fixed batch.
 const ROWS: usize = 32;
@@ -217,87 +221,6 @@ impl Subject for NeuralSdeSubject {
                 value
             })
             .collect()
-    }
-}
-
-struct EquilibriumSubject;
-
-impl EquilibriumSubject {
-    /// A tolerance that is never met: the solver would stop by the change over the whole batch.
-    fn spec() -> EquilibriumSpec {
-        EquilibriumSpec {
-            hidden: 12,
-            iterations: 8,
-            tolerance: 1e-30,
-            ..EquilibriumSpec::default()
-        }
-    }
-}
-
-impl Subject for EquilibriumSubject {
-    type Model = super::Equilibrium<Cpu>;
-    const INPUT: &'static [usize] = &[6];
-    const OUTPUT: &'static [usize] = &[3];
-    const STEPS: u64 = 200;
-
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
-        Self::spec().build(init, 6, 3)
-    }
-
-    fn count() -> usize {
-        Self::spec().parameter_count(6, 3)
-    }
-
-    fn forward(
-        model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
-        _: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
-        model.forward(pass, x)
-    }
-
-    fn target(x: &[f32], row: usize) -> Vec<f32> {
-        vec![(3.0 * x[0]).sin() + x[1] * x[2], (row % 2) as f32, x[5]]
-    }
-}
-
-struct SymmetricSubject;
-
-impl Subject for SymmetricSubject {
-    type Model = super::Equilibrium<Cpu>;
-    const INPUT: &'static [usize] = &[6];
-    const OUTPUT: &'static [usize] = &[3];
-    const STEPS: u64 = 300;
-
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
-        Self::spec().build(init, 6, 3)
-    }
-
-    fn count() -> usize {
-        Self::spec().parameter_count(6, 3)
-    }
-
-    fn forward(
-        model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
-        _: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
-        model.forward(pass, x)
-    }
-
-    fn target(x: &[f32], row: usize) -> Vec<f32> {
-        EquilibriumSubject::target(x, row)
-    }
-}
-
-impl SymmetricSubject {
-    fn spec() -> EquilibriumSpec {
-        EquilibriumSpec {
-            symmetric: true,
-            ..EquilibriumSubject::spec()
-        }
     }
 }
 
