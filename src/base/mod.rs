@@ -5,6 +5,7 @@
 pub mod build_info;
 pub mod hash;
 pub mod os;
+pub mod png;
 mod seed;
 pub mod statistics;
 pub mod text;

@@ -35,6 +35,7 @@ const WEIGHTS: [f64; COLUMNS] = [2.0, 0.5, -1.5, 0.8, -0.3];
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct RegressionSpec {
     /// Number of rows.
+    #[schemars(range(min = 1))]
     pub samples: usize,
     /// The function to learn.
     pub target: RegressionTarget,

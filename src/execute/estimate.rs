@@ -76,7 +76,7 @@ impl<'a> Estimator<'a> {
     pub fn run(&self, cell: &PlannedCell) -> Option<Expected> {
         let expected = |basis| move |seconds| Expected { seconds, basis };
         let same_cell = same_cell_s(cell, self.store).map(expected(Basis::SameCell));
-        let rate = || self.rates.get(cell.work_signature.as_str());
+        let rate = || self.rates.get(&*cell.work_signature);
         let same_work = || Some(rate()?.seconds(cell)).map(expected(Basis::SameWork));
         let flops = || self.flops_s(cell).map(expected(Basis::Flops));
         same_cell.or_else(same_work).or_else(flops)

@@ -31,6 +31,7 @@ pub struct LoaderSpec {
     /// Threads that decode, augment and collate ahead; 0 loads in the training thread.
     pub workers: usize,
     /// Batches that each worker may be ahead.
+    #[schemars(range(min = 1))]
     pub prefetch: usize,
     /// Whether threads live on between epochs.
     pub persistent: bool,

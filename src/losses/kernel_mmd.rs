@@ -16,12 +16,16 @@ use crate::ops::{KernelLoss, KernelOptions, KernelStatistic, PathBatch};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct KernelMmdSpec {
     /// σ of the static kernel (not 2σ²).
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub sigma: f64,
-    /// Dyadic order n, up to 8: every increment is cut into `2ⁿ × 2ⁿ` cells.
+    /// Dyadic order n: every increment is cut into `2ⁿ × 2ⁿ` cells.
+    #[schemars(range(min = 0, max = 8))]
     pub order: u32,
     /// Points of a path that are seen, from the first; without it, all.
+    #[schemars(range(min = 2))]
     pub cut: Option<usize>,
     /// Generated and real paths of a batch that are seen; without it, all.
+    #[schemars(range(min = 1))]
     pub paths: Option<usize>,
 }
 

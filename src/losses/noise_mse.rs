@@ -10,8 +10,10 @@ use crate::ops::{Kernels, OpError, Pass, Var, mse};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct NoiseMseSpec {
     /// Diffusion steps T.
+    #[schemars(range(min = 1))]
     pub timesteps: usize,
     /// Probability of training a sample without its class (classifier-free guidance).
+    #[schemars(range(min = 0, max = 1))]
     pub label_dropout: f64,
 }
 

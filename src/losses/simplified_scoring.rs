@@ -15,6 +15,7 @@ use crate::ops::{PathBatch, RbfStatistic, SignatureLoss};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SimplifiedScoringSpec {
     /// Width σ of the kernel.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub sigma: f64,
 }
 

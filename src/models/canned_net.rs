@@ -24,10 +24,13 @@ const LARGEST_SIGNATURE: usize = 20_000;
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CannedNetSpec {
     /// Units of each hidden layer of the pointwise network.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub hidden: usize,
     /// Channels that the network adds to time and value.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub augment: usize,
-    /// Highest level of the signatures, up to 8.
+    /// Highest level of the signatures.
+    #[schemars(range(min = 1, max = 8))]
     pub depth: usize,
     /// Law of the noise paths that it reads, drawn anew in every step.
     pub noise: PathProcess,

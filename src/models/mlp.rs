@@ -12,8 +12,10 @@ use crate::ops::{Activation, Kernels, Module, OpError, Parameter, Pass, Path, Va
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct MlpSpec {
     /// Units of each hidden layer.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub hidden: usize,
     /// Number of hidden layers.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub depth: usize,
     /// Function after each hidden layer.
     pub activation: MlpActivation,
@@ -56,15 +58,6 @@ impl Default for MlpSpec {
 }
 
 impl MlpSpec {
-    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
-    pub fn check(&self) -> Vec<String> {
-        let mut mistakes = Vec::new();
-        if self.hidden == 0 {
-            mistakes.push("`hidden` must be at least 1".to_owned());
-        }
-        mistakes
-    }
-
     /// The model with initial values from `init`.
     pub fn build<D: Kernels>(
         &self,
@@ -172,15 +165,6 @@ mod tests {
             ..MlpSpec::default()
         };
         assert_eq!(spec.parameter_count(5, 2), 12);
-    }
-
-    #[test]
-    fn no_hidden_units_are_a_mistake() {
-        let spec = MlpSpec {
-            hidden: 0,
-            ..MlpSpec::default()
-        };
-        assert_eq!(spec.check(), ["`hidden` must be at least 1"]);
     }
 
     /// ```python

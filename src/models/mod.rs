@@ -45,10 +45,10 @@ impl ModelSpec {
         }
     }
 
-    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    /// Values that do not go together, as sentences about their keys; empty when all is well.
     pub fn check(&self) -> Vec<String> {
         match self {
-            Self::Mlp(spec) => spec.check(),
+            Self::Mlp(_) => Vec::new(),
             Self::DdpmUnet(spec) => spec.check(),
             Self::CannedNet(spec) => spec.check(),
             Self::NeuralSde(spec) => spec.check(),

@@ -18,6 +18,7 @@ use crate::ops::{
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct NeuralSdeSpec {
     /// Units of each hidden layer.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub hidden: usize,
 }
 

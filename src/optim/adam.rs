@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{RangeError, Ranges};
 use super::for_each_parameter;
 use crate::device::{Backend, Buffer};
 use crate::ops::{AdamStep, Grads, Kernels, Module, OpError};
@@ -13,12 +12,16 @@ use crate::ops::{AdamStep, Grads, Kernels, Module, OpError};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct AdamSpec {
     /// Learning rate.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub lr: f64,
     /// Decay of the mean of gradients and of their squares.
+    #[schemars(extend("items" = { "type": "number", "minimum": 0, "exclusiveMaximum": 1 }))]
     pub betas: [f64; 2],
     /// Added to the root of the mean square.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub eps: f64,
     /// Weight decay.
+    #[schemars(range(min = 0))]
     pub weight_decay: f64,
 }
 
@@ -30,18 +33,6 @@ impl Default for AdamSpec {
             eps: 1e-8,
             weight_decay: 0.0,
         }
-    }
-}
-
-impl AdamSpec {
-    pub(super) fn check(&self) -> Vec<RangeError> {
-        Ranges::default()
-            .positive("lr", self.lr)
-            .below_one("betas", self.betas[0])
-            .below_one("betas", self.betas[1])
-            .positive("eps", self.eps)
-            .not_negative("weight-decay", self.weight_decay)
-            .done()
     }
 }
 
@@ -201,18 +192,5 @@ mod tests {
             lr: 0.05,
             ..AdamSpec::default()
         }));
-    }
-
-    #[test]
-    fn values_out_of_range_are_all_named() {
-        let spec = AdamSpec {
-            lr: -1.0,
-            betas: [0.9, 1.0],
-            eps: 0.0,
-            weight_decay: f64::NAN,
-        };
-        let keys: Vec<&str> = spec.check().iter().map(|error| error.key).collect();
-        assert_eq!(keys, ["lr", "betas", "eps", "weight-decay"]);
-        assert!(AdamSpec::default().check().is_empty());
     }
 }

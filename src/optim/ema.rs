@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{RangeError, Ranges};
 use super::for_each_parameter;
 use crate::device::{Backend, Buffer};
 use crate::ops::{Kernels, Module, OpError};
@@ -13,6 +12,7 @@ use crate::ops::{Kernels, Module, OpError};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct EmaSpec {
     /// Decay after each optimizer step.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub decay: f64,
     /// Whether the decay after n steps is `min(decay, (1+n)/(10+n))`.
     pub warm_up: bool,
@@ -28,11 +28,6 @@ impl Default for EmaSpec {
 }
 
 impl EmaSpec {
-    /// Every value that is out of range.
-    pub fn check(&self) -> Vec<RangeError> {
-        Ranges::default().below_one("decay", self.decay).done()
-    }
-
     /// Decay after step number `step`, counted from 1.
     fn decay_after(&self, step: u64) -> f64 {
         let n = step as f64;

@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{RangeError, Ranges};
+use super::check::RangeError;
 
 /// How the learning rate changes (`train.schedule`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,8 +30,10 @@ pub struct ConstantSpec {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CosineSpec {
     /// The rate at the end.
+    #[schemars(range(min = 0))]
     pub min_lr: f64,
     /// Epochs from the full rate to `min-lr`; without it, all epochs after the warm-up.
+    #[schemars(range(min = 1))]
     pub epochs: Option<usize>,
     /// Linear warm-up before it.
     pub warm_up: Option<WarmUpSpec>,
@@ -42,8 +44,10 @@ pub struct CosineSpec {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct WarmUpSpec {
     /// Epochs until the full rate.
+    #[schemars(range(min = 1))]
     pub epochs: usize,
     /// Share of the full rate in the first epoch.
+    #[schemars(range(min = 0, max = 1))]
     pub from: f64,
 }
 
@@ -100,35 +104,24 @@ impl ScheduleSpec {
         }
     }
 
-    /// Every value that does not work for a full rate of `lr` and a training of `epochs`.
+    /// Values that do not go with a full rate of `lr` and a training of `epochs`; 0 epochs where they are not known.
     pub fn check(&self, lr: f64, epochs: usize) -> Vec<RangeError> {
-        let mut ranges = Ranges::default();
-        if let Some(warm_up) = self.warm_up() {
-            let share_holds = (0.0..=1.0).contains(&warm_up.from);
-            ranges = ranges.require(share_holds, "warm-up.from", || {
-                format!("must be from 0 to 1, not {}", warm_up.from)
-            });
-        }
-        if let Self::Cosine(spec) = self {
-            let warm_up_epochs = spec.warm_up.as_ref().map_or(0, |warm_up| warm_up.epochs);
-            ranges = ranges
-                .not_negative("min-lr", spec.min_lr)
-                .require(spec.min_lr <= lr, "min-lr", || {
-                    format!(
-                        "must be at most the learning rate {lr}, not {}",
-                        spec.min_lr
-                    )
-                })
-                .require(spec.epochs != Some(0), "epochs", || {
-                    "must be 1 or more, not 0".into()
-                })
-                .require(
-                    epochs == 0 || warm_up_epochs < epochs,
-                    "warm-up.epochs",
-                    || format!("must be below `train.epochs` = {epochs}, not {warm_up_epochs}"),
-                );
-        }
-        ranges.done()
+        let Self::Cosine(spec) = self else {
+            return Vec::new();
+        };
+        let warm_up_epochs = spec.warm_up.as_ref().map_or(0, |warm_up| warm_up.epochs);
+        let low = (spec.min_lr > lr).then(|| RangeError {
+            key: "min-lr",
+            message: format!(
+                "must be at most the learning rate {lr}, not {}",
+                spec.min_lr
+            ),
+        });
+        let long = (epochs > 0 && warm_up_epochs >= epochs).then(|| RangeError {
+            key: "warm-up.epochs",
+            message: format!("must be below `train.epochs` = {epochs}, not {warm_up_epochs}"),
+        });
+        low.into_iter().chain(long).collect()
     }
 
     fn warm_up(&self) -> Option<&WarmUpSpec> {
@@ -229,7 +222,7 @@ mod tests {
             }),
         });
         let keys: Vec<&str> = spec.check(0.1, 5).iter().map(|error| error.key).collect();
-        assert_eq!(keys, ["warm-up.from", "min-lr", "epochs", "warm-up.epochs"]);
+        assert_eq!(keys, ["min-lr", "warm-up.epochs"]);
         assert!(spec.lr(0.1, 4, 5).is_finite());
     }
 }

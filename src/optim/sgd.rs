@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{RangeError, Ranges};
+use super::check::RangeError;
 use super::for_each_parameter;
 use crate::device::{Backend, Buffer};
 use crate::ops::{Grads, Kernels, Module, OpError, SgdStep};
@@ -13,12 +13,15 @@ use crate::ops::{Grads, Kernels, Module, OpError, SgdStep};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SgdSpec {
     /// Learning rate.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub lr: f64,
     /// Momentum.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub momentum: f64,
     /// Nesterov's momentum.
     pub nesterov: bool,
     /// Weight decay, an L2 term of the gradient.
+    #[schemars(range(min = 0))]
     pub weight_decay: f64,
 }
 
@@ -34,16 +37,14 @@ impl Default for SgdSpec {
 }
 
 impl SgdSpec {
+    /// Values that do not go together.
     pub(super) fn check(&self) -> Vec<RangeError> {
-        let has_what_nesterov_needs = !self.nesterov || self.momentum > 0.0;
-        Ranges::default()
-            .positive("lr", self.lr)
-            .below_one("momentum", self.momentum)
-            .require(has_what_nesterov_needs, "nesterov", || {
-                "needs a momentum above 0".into()
-            })
-            .not_negative("weight-decay", self.weight_decay)
-            .done()
+        let lacks_momentum = self.nesterov && self.momentum == 0.0;
+        let error = lacks_momentum.then(|| RangeError {
+            key: "nesterov",
+            message: "needs a momentum above 0".to_owned(),
+        });
+        error.into_iter().collect()
     }
 }
 

@@ -1,14 +1,17 @@
 //! Assignments: values that variants, `set` and axes put at a path of the manifest.
 
+use std::sync::Arc;
+
 use crate::diag::Diagnostic;
 use crate::manifest::{Key, Node, Table, Value};
 
 use super::homes::long_path;
 
 /// A value at a long path. Each key has the place where the path is written, so that a mistyped path is shown there.
+/// The values of an axis share one path.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
-    pub(super) path: Vec<Key>,
+    pub(super) path: Arc<[Key]>,
     pub(super) node: Node,
 }
 
@@ -23,7 +26,7 @@ pub(super) fn read(table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<Assignm
                     .help("`variant` is an axis: `[matrix] variant = [\"before\", \"after\"]`"),
             ),
             Ok(path) => assignments.push(Assignment {
-                path,
+                path: path.into(),
                 node: node.clone(),
             }),
             Err(mistake) => mistakes.push(mistake),

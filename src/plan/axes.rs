@@ -1,6 +1,6 @@
 //! Reads `[matrix]`: its axes and what is zipped.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table, Value};
@@ -79,11 +79,8 @@ fn read_axes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>)
                 let before = matrix.axes.len();
                 add_axis(matrix, name, place, node, mistakes);
                 if let Some(axis) = matrix.axes.get(before) {
-                    let rows = (0..axis.listed as u32).map(|value| vec![value]).collect();
-                    matrix.dimensions.push(Dimension {
-                        axes: vec![before],
-                        rows,
-                    });
+                    let dimension = Dimension::new(vec![before], axis.listed);
+                    matrix.dimensions.push(dimension);
                 }
             }),
         }
@@ -134,10 +131,7 @@ fn read_zip(matrix: &mut Matrix, node: &Node, mistakes: &mut Vec<Diagnostic>) {
                 .help("to combine every value with every other, move one axis out of `[matrix.zip]` into `[matrix]`"),
         );
     }
-    let rows = (0..length as u32)
-        .map(|value| vec![value; axes.len()])
-        .collect();
-    matrix.dimensions.push(Dimension { axes, rows });
+    matrix.dimensions.push(Dimension::new(axes, length));
 }
 
 fn add_axis(
@@ -176,8 +170,8 @@ fn add_axis(
     let mut axis = Axis {
         name: name.to_owned(),
         place,
-        path,
-        values: Vec::new(),
+        path: path.into(),
+        values: Vec::with_capacity(nodes.len()),
         listed: 0,
         ranks: Vec::new(),
         kind: AxisKind::Category,
@@ -190,19 +184,42 @@ fn add_axis(
         );
         return;
     }
-    let mut seen: HashMap<String, Place> = HashMap::new();
     for node in nodes {
-        let text = value_text(node);
-        if let Some(first) = seen.insert(text.clone(), node.place) {
-            mistakes.push(
-                Diagnostic::error(format!("axis `{name}` has the value `{text}` twice"))
-                    .at(node.place, "again")
-                    .context(first, "first here"),
-            );
-            continue;
-        }
-        axis.push(node.clone(), text);
+        axis.push(node.clone(), value_text(node));
     }
+    values_twice(&mut axis, mistakes);
     axis.listed = axis.values.len();
     matrix.axes.push(axis);
+}
+
+/// Takes out values that stand before in the list, and says so.
+fn values_twice(axis: &mut Axis, mistakes: &mut Vec<Diagnostic>) {
+    let text = |index: &u32| axis.values.get(*index as usize).map(|value| &value.text);
+    let mut order: Vec<u32> = (0..axis.values.len() as u32).collect();
+    order.sort_by(|one, other| text(one).cmp(&text(other)));
+    let pairs = order.windows(2).filter_map(|pair| match pair {
+        [before, again] if text(before) == text(again) => Some((*again, *before)),
+        _ => None,
+    });
+    // By position in the list: equal texts are neighbours above, the earlier first.
+    let twice: BTreeMap<u32, u32> = pairs.collect();
+    for (again, before) in &twice {
+        let value = |index: &u32| axis.values.get(*index as usize);
+        let (Some(again), Some(before)) = (value(again), value(before)) else {
+            continue;
+        };
+        mistakes.push(
+            Diagnostic::error(format!(
+                "axis `{}` has the value `{}` twice",
+                axis.name, again.text
+            ))
+            .at(again.assignment.node.place, "again")
+            .context(before.assignment.node.place, "first here"),
+        );
+    }
+    let mut index = 0;
+    axis.values.retain(|_| {
+        index += 1;
+        !twice.contains_key(&(index - 1))
+    });
 }

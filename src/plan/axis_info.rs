@@ -1,5 +1,7 @@
 //! [`AxisInfo`]: an axis as results and reports show it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 /// An axis of the matrix.
@@ -12,7 +14,7 @@ pub struct AxisInfo {
     /// Type of its values, which decides how rows sort and plots draw.
     pub kind: AxisKind,
     /// Values in manifest order, as keys show them.
-    pub values: Vec<String>,
+    pub values: Vec<Arc<str>>,
 }
 
 /// Type of an axis.

@@ -12,6 +12,7 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::{EmaSpec, OptimizerSpec, ScheduleSpec};
+use crate::tasks::SamplingSpec;
 
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -55,10 +56,13 @@ pub struct TrainSpec {
     /// Passes over the training split.
     pub epochs: usize,
     /// Cap on the optimizer steps of an epoch.
+    #[schemars(range(min = 1))]
     pub steps_per_epoch: Option<usize>,
     /// Samples of a micro-step.
+    #[schemars(range(min = 1))]
     pub batch_size: usize,
     /// Micro-steps whose gradients are averaged for one optimizer step.
+    #[schemars(range(min = 1))]
     pub accumulate: usize,
     /// Whether a last batch that is not full is left out.
     pub drop_last: bool,
@@ -67,12 +71,14 @@ pub struct TrainSpec {
     /// Where to train.
     pub device: DeviceKind,
     /// Threads that compute; without it, all cores of the run's share.
+    #[schemars(range(min = 1))]
     pub threads: Option<usize>,
     /// The optimizer.
     pub optimizer: OptimizerSpec,
     /// The learning rate over time.
     pub schedule: ScheduleSpec,
     /// Largest global L2 norm of the gradients; without it, no clipping.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub clip: Option<f64>,
     /// Average of the weights; without it, none.
     pub ema: Option<EmaSpec>,
@@ -132,8 +138,10 @@ pub enum Precision {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct EarlyStoppingSpec {
     /// Epochs without improvement after which training stops.
+    #[schemars(range(min = 1))]
     pub patience: usize,
     /// An improvement is a validation loss below the best less this.
+    #[schemars(range(min = 0))]
     pub min_delta: f64,
     /// Whether the weights of the best epoch are put back.
     pub restore_best: bool,
@@ -154,13 +162,19 @@ impl Default for EarlyStoppingSpec {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ValidationSpec {
     /// Share of the training rows taken for validation, where the dataset has no validation split of its own.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub fraction: f64,
     /// Cap on batches; without it, the whole split.
+    #[schemars(range(min = 1))]
     pub batches: Option<usize>,
     /// Samples of a batch.
+    #[schemars(range(min = 1))]
     pub batch_size: usize,
     /// Epochs from one validation to the next.
+    #[schemars(range(min = 1))]
     pub every: usize,
+    /// Samples to draw at the end, of diffusion models; without it, none.
+    pub sampling: Option<SamplingSpec>,
 }
 
 impl Default for ValidationSpec {
@@ -170,6 +184,7 @@ impl Default for ValidationSpec {
             batches: None,
             batch_size: 1024,
             every: 1,
+            sampling: None,
         }
     }
 }

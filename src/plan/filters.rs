@@ -123,7 +123,7 @@ pub(super) fn read_excludes(
 }
 
 fn unknown_value(axis: &Axis, node: &Node, text: &str) -> Diagnostic {
-    let texts = || axis.values.iter().map(|value| value.text.as_str());
+    let texts = || axis.values.iter().map(|value| &*value.text);
     Diagnostic::warning(format!(
         "`exclude` leaves nothing out: axis `{}` has no value `{text}`",
         axis.name

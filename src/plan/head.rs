@@ -49,37 +49,37 @@ pub(super) fn read(
     mistakes: &mut Vec<Diagnostic>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Plan {
-    let root = manifest.root.as_table().cloned().unwrap_or_default();
-    unknown_sections(&root, mistakes);
-    let name = name(&root, mistakes);
-    let variants = variants(&root, mistakes);
-    let (mut found, places) = matrices::read(&root, mistakes, warnings);
+    let root = top(manifest);
+    unknown_sections(root, mistakes);
+    let name = name(root, mistakes);
+    let variants = variants(root, mistakes);
+    let (mut found, places) = matrices::read(root, mistakes, warnings);
     let axes = matrices::union(&mut found);
     unknown_variants(&found, &variants, mistakes);
     matrices::names_twice(&found, &places, mistakes);
-    same_name(manifest, &root, &name, warnings);
+    same_name(manifest, root, &name, warnings);
     let folder = absolute(Path::new("."), manifest.folder());
     let results_name = options.results_name.as_deref().unwrap_or(&name);
     Plan {
-        title: text(&root, "title", mistakes).unwrap_or_else(|| name.clone()),
-        question: text(&root, "question", mistakes),
-        follows: text(&root, "follows", mistakes),
+        title: text(root, "title", mistakes).unwrap_or_else(|| name.clone()),
+        question: text(root, "question", mistakes),
+        follows: text(root, "follows", mistakes),
         axes,
         variants: variants
             .iter()
             .map(|(name, set)| (name.clone(), listed(set)))
             .collect(),
         measure: MeasureSpec::default(),
-        report: section::<ReportSpec>(&root, "report", mistakes),
-        compare: section::<CompareSpec>(&root, "compare", mistakes),
-        cost: section::<CostSpec>(&root, "cost", mistakes),
+        report: section::<ReportSpec>(root, "report", mistakes),
+        compare: section::<CompareSpec>(root, "compare", mistakes),
+        cost: section::<CostSpec>(root, "cost", mistakes),
         manifest_text: with_overrides(manifest),
         manifest_path: manifest.path.clone(),
         results_folder: results_root(&manifest.path).join(results_name),
         warnings: Failure::new(Vec::new(), manifest.sources.clone()),
         name,
         written: Written {
-            root,
+            root: without_matrices(root),
             variants,
             folder,
         },
@@ -87,6 +87,23 @@ pub(super) fn read(
         count: 0,
         selection: None,
         world: world.clone(),
+    }
+}
+
+/// The manifest's top level.
+pub(super) fn top(manifest: &Manifest) -> &Table {
+    static EMPTY: Table = Table {
+        entries: Vec::new(),
+    };
+    manifest.root.as_table().unwrap_or(&EMPTY)
+}
+
+/// What cells are resolved from: the matrices are read, and their lists can be long.
+fn without_matrices(root: &Table) -> Table {
+    let is_matrix = |key: &Key| ["matrix", "matrices"].contains(&key.name.as_str());
+    let entries = root.entries.iter().filter(|(key, _)| !is_matrix(key));
+    Table {
+        entries: entries.cloned().collect(),
     }
 }
 

@@ -1,5 +1,8 @@
 //! `[matrix]` or `[[matrices]]`, and the axes of all of them together.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Node, Table};
 
@@ -52,7 +55,7 @@ pub(super) fn read(
                     .help("it is the first part of the cells' keys"),
             );
         }
-        matrix.name = Some(name.unwrap_or_default().to_owned());
+        matrix.name = Some(name.unwrap_or_default().into());
         places.push(named.map_or(node.place, |named| named.place));
         read.push(matrix);
     }
@@ -85,11 +88,13 @@ pub(super) fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut 
 pub(super) fn union(matrices: &mut [Matrix]) -> Vec<AxisInfo> {
     let mut axes: Vec<AxisInfo> = Vec::new();
     for axis in matrices.iter().flat_map(|matrix| &matrix.axes) {
-        let texts = axis.values.iter().map(|value| value.text.clone());
+        let texts = axis.values.iter().map(|value| Arc::clone(&value.text));
         match axes.iter_mut().find(|known| known.path == axis.long()) {
             Some(known) => {
-                let new: Vec<String> = texts.filter(|text| !known.values.contains(text)).collect();
-                known.values.extend(new);
+                let own: HashSet<Arc<str>> = known.values.iter().cloned().collect();
+                known
+                    .values
+                    .extend(texts.filter(|text| !own.contains(text)));
                 known.kind = wider(known.kind, axis.kind);
             }
             None => axes.push(AxisInfo {
@@ -104,7 +109,7 @@ pub(super) fn union(matrices: &mut [Matrix]) -> Vec<AxisInfo> {
         let number = |info: &AxisInfo| matrix.axes.iter().position(|axis| axis.long() == info.path);
         matrix.columns = axes.iter().map(number).collect();
     }
-    let names: Vec<String> = matrices
+    let names: Vec<Arc<str>> = matrices
         .iter()
         .filter_map(|matrix| matrix.name.clone())
         .collect();

@@ -1,5 +1,8 @@
 //! [`Matrix`]: axes, zipped axes, excluded and included cells, as values. `axes` and `filters` read them.
 
+use std::cmp::Ordering;
+use std::sync::Arc;
+
 use crate::diag::Place;
 use crate::manifest::{Key, Node, Value};
 
@@ -11,7 +14,7 @@ use super::key::value_text;
 #[derive(Debug, Default)]
 pub(super) struct Matrix {
     /// `name`, for one of several.
-    pub(super) name: Option<String>,
+    pub(super) name: Option<Arc<str>>,
     /// What `set` says.
     pub(super) set: Vec<Assignment>,
     /// The axes, in manifest order.
@@ -34,7 +37,7 @@ pub(super) struct Axis {
     /// Where it is written.
     pub(super) place: Place,
     /// Long path.
-    pub(super) path: Vec<Key>,
+    pub(super) path: Arc<[Key]>,
     /// Its values: the list's, then those that only includes name.
     pub(super) values: Vec<AxisValue>,
     /// Number of values in the list.
@@ -51,7 +54,7 @@ pub(super) struct AxisValue {
     /// As an assignment to the axis's path.
     pub(super) assignment: Assignment,
     /// As keys show it.
-    pub(super) text: String,
+    pub(super) text: Arc<str>,
 }
 
 /// Axes that go together, and their combinations in row order.
@@ -59,8 +62,47 @@ pub(super) struct AxisValue {
 pub(super) struct Dimension {
     /// Axis numbers, consecutive.
     pub(super) axes: Vec<usize>,
-    /// One value per axis.
-    pub(super) rows: Vec<Vec<u32>>,
+    /// One value per axis, row after row.
+    values: Vec<u32>,
+}
+
+impl Dimension {
+    /// `length` rows in which every one of the consecutive `axes` takes its value of the row's number.
+    pub(super) fn new(axes: Vec<usize>, length: usize) -> Self {
+        let row = |value| std::iter::repeat_n(value, axes.len());
+        Self {
+            values: (0..length as u32).flat_map(row).collect(),
+            axes,
+        }
+    }
+
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.values.len() / self.axes.len().max(1)
+    }
+
+    /// The values of row `index`, one per axis.
+    pub(super) fn row(&self, index: usize) -> &[u32] {
+        let width = self.axes.len();
+        let row = self.values.get(index * width..(index + 1) * width);
+        row.unwrap_or_default()
+    }
+
+    fn first(&self) -> usize {
+        self.axes.first().copied().unwrap_or(0)
+    }
+
+    /// Puts the rows into the order of the values' ranks.
+    fn sort(&mut self, axes: &[Axis]) {
+        let axes = axes.get(self.first()..).unwrap_or_default();
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by(|one, other| compare(axes, self.row(*one), self.row(*other)));
+        self.values = order
+            .iter()
+            .flat_map(|row| self.row(*row))
+            .copied()
+            .collect();
+    }
 }
 
 impl Axis {
@@ -72,17 +114,17 @@ impl Axis {
 
     /// Number of the value with this text.
     pub(super) fn find(&self, text: &str) -> Option<u32> {
-        let found = self.values.iter().position(|value| value.text == text);
+        let found = self.values.iter().position(|value| &*value.text == text);
         found.and_then(|index| u32::try_from(index).ok())
     }
 }
 
 impl Axis {
     pub(super) fn push(&mut self, node: Node, text: String) {
-        let path = self.path.clone();
+        let path = Arc::clone(&self.path);
         self.values.push(AxisValue {
             assignment: Assignment { path, node },
-            text,
+            text: text.into(),
         });
     }
 
@@ -125,11 +167,15 @@ impl Axis {
     }
 }
 
-/// Row order of a cell: the ranks of its values, axis by axis.
-pub(super) fn ranks(axes: &[Axis], choice: &[u32]) -> Vec<u32> {
+/// Row order of two cells: by the ranks of their values, axis by axis.
+pub(super) fn compare(axes: &[Axis], one: &[u32], other: &[u32]) -> Ordering {
     let rank =
-        |(axis, value): (&Axis, &u32)| axis.ranks.get(*value as usize).copied().unwrap_or(*value);
-    axes.iter().zip(choice).map(rank).collect()
+        |axis: &Axis, value: &u32| axis.ranks.get(*value as usize).copied().unwrap_or(*value);
+    let pairs = axes.iter().zip(one.iter().zip(other));
+    pairs
+        .map(|(axis, (one, other))| rank(axis, one).cmp(&rank(axis, other)))
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
 }
 
 impl Matrix {
@@ -146,9 +192,7 @@ impl Matrix {
     /// Puts the rows of every dimension into row order.
     pub(super) fn sort_rows(&mut self) {
         for dimension in &mut self.dimensions {
-            let first = dimension.axes.first().copied().unwrap_or(0);
-            let axes = self.axes.get(first..).unwrap_or_default();
-            dimension.rows.sort_by_key(|row| ranks(axes, row));
+            dimension.sort(&self.axes);
         }
     }
 
@@ -156,16 +200,16 @@ impl Matrix {
     pub(super) fn settle_includes(&mut self) {
         let mut includes = std::mem::take(&mut self.includes);
         includes.retain(|choice| !self.is_product(choice) || self.is_excluded(choice));
-        includes.sort_by_cached_key(|choice| ranks(&self.axes, choice));
+        includes.sort_by(|one, other| compare(&self.axes, one, other));
         includes.dedup();
         self.includes = includes;
     }
 
     fn is_product(&self, choice: &[u32]) -> bool {
         self.dimensions.iter().all(|dimension| {
-            let first = dimension.axes.first().copied().unwrap_or(0);
+            let first = dimension.first();
             let part = choice.get(first..first + dimension.axes.len());
-            part.is_some_and(|part| dimension.rows.iter().any(|row| row.as_slice() == part))
+            part.is_some_and(|part| (0..dimension.len()).any(|row| dimension.row(row) == part))
         })
     }
 }

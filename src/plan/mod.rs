@@ -8,6 +8,7 @@
 mod assign;
 mod axes;
 mod axis_info;
+mod bounds;
 mod cell;
 mod check;
 mod filters;
@@ -35,6 +36,7 @@ mod validate;
 mod world;
 
 pub use axis_info::{AxisInfo, AxisKind};
+pub use bounds::range_words;
 pub use cell::{Algorithm, CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec};
 pub use check::Feasibility;
 pub use only::Only;
@@ -123,13 +125,13 @@ impl Plan {
         let size = plan.matrices.iter().map(Matrix::product_size);
         let size = size.fold(0, u64::saturating_add);
         if size > LARGEST_PLAN {
-            let mistake = references::too_large(&plan, size);
+            let mistake = references::too_large(head::top(manifest), size);
             return Err(Failure::new(vec![mistake], manifest.sources.clone()));
         }
         plan.count = plan.matrices.iter().map(Matrix::count).sum();
         if plan.count == 0 {
             return Err(Failure::new(
-                vec![references::nothing_left(&plan)],
+                vec![references::nothing_left(head::top(manifest))],
                 manifest.sources.clone(),
             ));
         }

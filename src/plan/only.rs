@@ -1,5 +1,7 @@
 //! `--only 'device=cpu,batch-size=8|16'`: a selection of cells.
 
+use std::sync::Arc;
+
 use crate::diag::{Failure, did_you_mean, list};
 
 use super::axis_info::AxisInfo;
@@ -63,9 +65,10 @@ impl Only {
 
 impl Selection {
     /// Whether a cell with these axis values is selected.
-    pub(super) fn holds(&self, texts: &[String]) -> bool {
+    pub(super) fn holds(&self, texts: &[Arc<str>]) -> bool {
         let fits = |(index, values): &(usize, Vec<String>)| {
-            texts.get(*index).is_some_and(|text| values.contains(text))
+            let text = texts.get(*index);
+            text.is_some_and(|text| values.iter().any(|value| **value == **text))
         };
         self.terms.iter().all(fits)
     }
@@ -96,17 +99,18 @@ fn index_of(name: &str, axes: &[AxisInfo]) -> Result<usize, Failure> {
 }
 
 /// The value as keys show it; a number may be written in any form.
-fn value_of(axis: &str, value: &str, known: &[String]) -> Result<String, Failure> {
+fn value_of(axis: &str, value: &str, known: &[Arc<str>]) -> Result<String, Failure> {
     let number = value.parse::<f64>().ok();
-    let is_same =
-        |text: &&String| *text == value || number.is_some() && text.parse::<f64>().ok() == number;
+    let is_same = |text: &&Arc<str>| {
+        ***text == *value || number.is_some() && text.parse::<f64>().ok() == number
+    };
     let bare = value.trim_matches('"');
     let found = known
         .iter()
         .find(is_same)
         .or_else(|| known.iter().find(|text| text.trim_matches('"') == bare));
-    found.cloned().ok_or_else(|| {
-        let texts = || known.iter().map(String::as_str);
+    found.map(ToString::to_string).ok_or_else(|| {
+        let texts = || known.iter().map(|text| &**text);
         let advice = did_you_mean(value, texts())
             .unwrap_or_else(|| format!("its values are {}", list(texts())));
         Failure::plain(

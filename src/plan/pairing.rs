@@ -42,7 +42,11 @@ pub(super) struct Pairing {
 
 impl Data {
     /// Asks the world about a dataset.
-    pub(super) fn of(world: &World, dataset: &DatasetSpec, validation: &ValidationSpec) -> Self {
+    pub(super) fn of(
+        world: &World,
+        dataset: &Part<DatasetSpec>,
+        validation: &ValidationSpec,
+    ) -> Self {
         let (facts, unknown) = match world.facts(dataset, validation.fraction) {
             Ok(facts) => (facts, None),
             Err(unknown) => (Arc::new(no_facts()), Some(unknown)),
@@ -50,13 +54,13 @@ impl Data {
         // Where the content is known, how to generate it adds nothing.
         let digest = match &facts.fingerprint {
             Some(content) => {
-                let settings = digest_without(dataset, &["path", "generate"]);
+                let settings = digest_without(&*dataset.value, &["path", "generate"]);
                 combine([
                     ("settings", settings.as_str()),
                     ("content", content.as_str()),
                 ])
             }
-            None => digest_without(dataset, &["path"]),
+            None => digest_without(&*dataset.value, &["path"]),
         };
         let (train, validation, test) = (
             facts.train_samples,
@@ -85,21 +89,44 @@ fn no_facts() -> DatasetFacts {
     }
 }
 
-impl Pairing {
-    /// Signs the work of a model on data with a loss.
-    pub(super) fn of(model: &Part<ModelSpec>, loss: &Part<LossSpec>, data: &Data) -> Self {
-        let facts = &data.facts;
-        let task = combine([
-            (
-                "content",
-                facts.fingerprint.as_deref().unwrap_or(&data.digest),
-            ),
+/// Task signatures. The last one is kept: most cells of a matrix do the same job.
+#[derive(Debug, Default)]
+pub(super) struct Tasks(Option<(Part<LossSpec>, Data, Arc<str>)>);
+
+impl Tasks {
+    fn of(&mut self, loss: &Part<LossSpec>, data: &Data) -> Arc<str> {
+        if let Some((last_loss, last_data, task)) = &self.0
+            && Arc::ptr_eq(&last_loss.value, &loss.value)
+            && Arc::ptr_eq(&last_data.facts, &data.facts)
+            && Arc::ptr_eq(&last_data.digest, &data.digest)
+        {
+            return Arc::clone(task);
+        }
+        let content = data.facts.fingerprint.as_deref();
+        let task: Arc<str> = combine([
+            ("content", content.unwrap_or(&data.digest)),
             ("samples", &*data.samples),
             ("target", &*data.target),
             ("quality", quality(&loss.value)),
-        ]);
+        ])
+        .into();
+        self.0 = Some((loss.clone(), data.clone(), Arc::clone(&task)));
+        task
+    }
+}
+
+impl Pairing {
+    /// Signs the work of a model on data with a loss.
+    pub(super) fn of(
+        model: &Part<ModelSpec>,
+        loss: &Part<LossSpec>,
+        data: &Data,
+        tasks: &mut Tasks,
+    ) -> Self {
+        let facts = &data.facts;
+        let task = tasks.of(loss, data);
         let work = combine([
-            ("task", task.as_str()),
+            ("task", &*task),
             ("loss", &*loss.digest),
             ("model", &*model.digest),
         ]);
@@ -108,7 +135,7 @@ impl Pairing {
         Self {
             flops: is_known.then(flops).flatten(),
             misfit: check::misfit(&model.value, facts, &loss.value).map(Into::into),
-            task: task.into(),
+            task,
             work: work.into(),
         }
     }

@@ -20,13 +20,13 @@ pub struct PlannedCell {
     /// What a worker gets.
     pub spec: CellSpec,
     /// Axis values as keys show them, in the order of [`Plan::axes`]; empty where the cell's matrix lacks the axis.
-    pub axes: Vec<String>,
+    pub axes: Vec<Arc<str>>,
     /// Digest over the resolved cell and its data.
     pub cell_hash: String,
     /// The same job.
-    pub task_signature: String,
+    pub task_signature: Arc<str>,
     /// The same arithmetic per sample.
-    pub work_signature: String,
+    pub work_signature: Arc<str>,
     /// What the cell hash is made of: name of the part (`train.optimizer`) and its digest.
     pub hash_parts: Vec<(&'static str, Arc<str>)>,
     /// FLOPs of a forward pass, per sample, by formula; `None` where the data are not known or do not fit.
@@ -37,11 +37,20 @@ pub struct PlannedCell {
     pub feasibility: Feasibility,
 }
 
+impl PlannedCell {
+    /// [`Self::axes`] as results keep them.
+    pub fn axis_texts(&self) -> Vec<String> {
+        self.axes.iter().map(ToString::to_string).collect()
+    }
+}
+
 /// Makes the cells of one matrix.
 pub(super) struct Resolver<'a> {
     plan: &'a Plan,
     matrix: &'a Matrix,
     units: Units<'a>,
+    /// Text of an axis that the matrix lacks.
+    absent: Arc<str>,
 }
 
 impl<'a> Resolver<'a> {
@@ -50,6 +59,7 @@ impl<'a> Resolver<'a> {
             plan,
             matrix,
             units: Units::new(Reader { plan, matrix }),
+            absent: "".into(),
         }
     }
 
@@ -81,8 +91,8 @@ impl<'a> Resolver<'a> {
             },
             axes,
             cell_hash,
-            task_signature: resolved.pairing.task.to_string(),
-            work_signature: resolved.pairing.work.to_string(),
+            task_signature: resolved.pairing.task,
+            work_signature: resolved.pairing.work,
             hash_parts: resolved.hash_parts,
             flops_per_sample: resolved.pairing.flops,
             facts: resolved.data.facts,
@@ -104,7 +114,9 @@ impl<'a> Resolver<'a> {
             None => {}
         }
         let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
-        let misfit = misfit.or_else(|| check::wrong_schedule(&cell.train));
+        let misfit = misfit
+            .or_else(|| check::wrong_schedule(&cell.train))
+            .or_else(|| check::wrong_sampling(&cell.validation.value, &cell.loss.value));
         if let Some(reason) = misfit.or_else(|| check::oversized(&cell.train, &cell.data.facts)) {
             return Feasibility::Infeasible(reason);
         }
@@ -120,26 +132,22 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn axes(&self, choice: &[u32]) -> Vec<String> {
+    fn axes(&self, choice: &[u32]) -> Vec<Arc<str>> {
         let text = |index: &usize| {
             let value = *choice.get(*index)? as usize;
-            Some(
-                self.matrix
-                    .axes
-                    .get(*index)?
-                    .values
-                    .get(value)?
-                    .text
-                    .clone(),
-            )
+            let value = self.matrix.axes.get(*index)?.values.get(value)?;
+            Some(Arc::clone(&value.text))
         };
         let columns = self.matrix.columns.iter();
-        let own = columns.map(|column| column.as_ref().and_then(text).unwrap_or_default());
+        let own = columns.map(|column| {
+            let text = column.as_ref().and_then(text);
+            text.unwrap_or_else(|| Arc::clone(&self.absent))
+        });
         self.matrix.name.iter().cloned().chain(own).collect()
     }
 
-    fn key(&self, texts: &[String]) -> String {
-        let mut key = String::new();
+    fn key(&self, texts: &[Arc<str>]) -> String {
+        let mut key = String::with_capacity(64);
         for (axis, text) in self.plan.axes.iter().zip(texts) {
             if text.is_empty() {
                 continue;

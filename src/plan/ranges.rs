@@ -1,129 +1,169 @@
-//! Values that have the right type and make no sense: one table of ranges, and what specs say against themselves.
+//! Values that have the right type and make no sense: held against the bounds that the types state, one rule for the
+//! planner, the JSON Schema and `fieldtrial list`; and what specs say against their own values together.
 
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde_json::Value as Json;
+
+use crate::datasets::DatasetSpec;
 use crate::diag::Diagnostic;
+use crate::loader::LoaderSpec;
+use crate::losses::LossSpec;
 use crate::manifest::{Node, Value};
-use crate::optim::RangeError;
+use crate::models::ModelSpec;
+use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 
-/// Largest width of a layer or an image: products of a few of them still fit 64 bits.
-const LARGEST_SIZE: f64 = 1e6;
+use super::bounds::Bounds;
+use super::cell::{TrainSpec, ValidationSpec};
+use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
 
-/// What a number must be.
-#[derive(Debug, Clone, Copy)]
-enum Range {
-    /// A whole number from 1.
-    AtLeastOne,
-    /// A whole number from 1 that a machine can hold so many values of.
-    Size,
-    /// A whole number that a machine can hold so many values of.
-    Count,
-    /// Points of a path: a whole number from 2 that a machine can hold so many values of.
-    Points,
-    /// A dyadic order, of which each doubles both sides of a grid.
-    Order,
-    /// Larger than 0.
-    Positive,
-    /// 0 or more.
-    NotNegative,
-    /// `0 ≤ x < 1`.
-    Fraction,
-    /// `0 ≤ x ≤ 1`.
-    Share,
+/// Bounds of every number of a section, by where it stands.
+#[derive(Debug, Default)]
+struct Shape {
+    /// Of the value itself.
+    bounds: Option<Bounds>,
+    /// Of each value of a list.
+    items: Option<Box<Self>>,
+    /// Of the values of a table.
+    keys: Vec<(String, Self)>,
+    /// Of the values of a table of this `kind`.
+    kinds: Vec<(String, Self)>,
 }
 
-impl Range {
-    fn holds(self, number: f64) -> bool {
-        match self {
-            Self::AtLeastOne => number >= 1.0,
-            Self::Size => (1.0..=LARGEST_SIZE).contains(&number),
-            Self::Count => (0.0..=LARGEST_SIZE).contains(&number),
-            Self::Points => (2.0..=LARGEST_SIZE).contains(&number),
-            Self::Order => (0.0..=8.0).contains(&number),
-            Self::Positive => number > 0.0 && number.is_finite(),
-            Self::NotNegative => number >= 0.0 && number.is_finite(),
-            Self::Fraction => (0.0..1.0).contains(&number),
-            Self::Share => (0.0..=1.0).contains(&number),
+/// The sections (named ones without the name), and what their types say.
+static SHAPES: LazyLock<[(&str, Shape); 13]> = LazyLock::new(|| {
+    [
+        ("models", of::<ModelSpec>()),
+        ("datasets", of::<DatasetSpec>()),
+        ("losses", of::<LossSpec>()),
+        ("train", of::<TrainSpec>()),
+        ("train.optimizer", of::<OptimizerSpec>()),
+        ("train.schedule", of::<ScheduleSpec>()),
+        ("loader", of::<LoaderSpec>()),
+        ("validation", of::<ValidationSpec>()),
+        ("measure", of::<MeasureSpec>()),
+        ("limits", of::<LimitsSpec>()),
+        ("report", of::<ReportSpec>()),
+        ("compare", of::<CompareSpec>()),
+        ("cost", of::<CostSpec>()),
+    ]
+});
+
+fn of<T: JsonSchema>() -> Shape {
+    let schema = schemars::schema_for!(T).to_value();
+    Shape::of(&schema, &schema["$defs"])
+}
+
+impl Shape {
+    fn of(schema: &Json, definitions: &Json) -> Self {
+        let items = schema
+            .get("items")
+            .map(|items| Self::of(items, definitions));
+        let mut shape = Self {
+            bounds: Bounds::of(schema),
+            items: items.filter(Self::says_something).map(Box::new),
+            ..Self::default()
+        };
+        for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+            let property = Self::of(property, definitions);
+            if property.says_something() {
+                shape.keys.push((key.clone(), property));
+            }
+        }
+        let name = schema["$ref"]
+            .as_str()
+            .and_then(|path| path.rsplit('/').next());
+        let target = name.map(|name| &definitions[name]);
+        // An optional section is one of itself and `null`.
+        let optional = schema["anyOf"].as_array().into_iter().flatten();
+        for other in target.into_iter().chain(optional) {
+            shape.merge(Self::of(other, definitions));
+        }
+        for one in schema["oneOf"].as_array().into_iter().flatten() {
+            if let Some(kind) = one["properties"]["kind"]["const"].as_str() {
+                shape
+                    .kinds
+                    .push((kind.to_owned(), Self::of(one, definitions)));
+            }
+        }
+        shape
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.bounds = self.bounds.or(other.bounds);
+        self.items = self.items.take().or(other.items);
+        self.keys.extend(other.keys);
+        self.kinds.extend(other.kinds);
+    }
+
+    fn says_something(&self) -> bool {
+        self.bounds.is_some()
+            || self.items.is_some()
+            || !self.keys.is_empty()
+            || !self.kinds.is_empty()
+    }
+
+    /// Finds every number of `node` that is out of bounds, with the keys that lead to it.
+    fn outside<'a>(
+        &self,
+        node: &'a Node,
+        path: &mut Vec<&'a str>,
+        found: &mut dyn FnMut(&[&str], &Node, f64, &Bounds),
+    ) {
+        match &node.value {
+            Value::Integer(number) => self.number(node, *number as f64, path, found),
+            Value::Float(number) => self.number(node, *number, path, found),
+            Value::Array(nodes) => {
+                let items = self.items.iter();
+                for (items, node) in items.flat_map(|items| nodes.iter().map(move |n| (items, n))) {
+                    items.outside(node, path, found);
+                }
+            }
+            Value::Table(table) => {
+                let kind = table.get("kind").and_then(Node::as_str);
+                let kind = self.kinds.iter().find(|(name, _)| Some(&**name) == kind);
+                for (key, node) in &table.entries {
+                    let of_kind = kind.map_or(&[][..], |(_, shape)| &shape.keys);
+                    let mut shapes = self.keys.iter().chain(of_kind);
+                    if let Some((_, shape)) = shapes.find(|(name, _)| *name == key.name) {
+                        path.push(&key.name);
+                        shape.outside(node, path, found);
+                        path.pop();
+                    }
+                }
+            }
+            _ => {}
         }
     }
 
-    fn words(self) -> &'static str {
-        match self {
-            Self::AtLeastOne => "at least 1",
-            Self::Size => "from 1 to 1000000",
-            Self::Count => "from 0 to 1000000",
-            Self::Points => "from 2 to 1000000",
-            Self::Order => "from 0 to 8",
-            Self::Positive => "larger than 0",
-            Self::NotNegative => "0 or more",
-            Self::Fraction => "at least 0 and less than 1",
-            Self::Share => "from 0 to 1",
+    fn number(
+        &self,
+        node: &Node,
+        number: f64,
+        path: &[&str],
+        found: &mut dyn FnMut(&[&str], &Node, f64, &Bounds),
+    ) {
+        if let Some(bounds) = self.bounds.filter(|bounds| !bounds.hold(number)) {
+            found(path, node, number, &bounds);
         }
     }
 }
-
-/// Section (named ones without the name), key below it, range. Types already refuse negative counts.
-const RANGES: &[(&str, &str, Range)] = &[
-    ("train", "epochs", Range::AtLeastOne),
-    ("train", "steps-per-epoch", Range::AtLeastOne),
-    ("train", "batch-size", Range::AtLeastOne),
-    ("train", "accumulate", Range::AtLeastOne),
-    ("train", "threads", Range::AtLeastOne),
-    ("train", "clip", Range::Positive),
-    ("train", "early-stopping.patience", Range::AtLeastOne),
-    ("train", "early-stopping.min-delta", Range::NotNegative),
-    ("train.schedule", "epochs", Range::AtLeastOne),
-    ("train.schedule", "warm-up.epochs", Range::AtLeastOne),
-    ("loader", "prefetch", Range::AtLeastOne),
-    ("validation", "fraction", Range::Fraction),
-    ("validation", "batches", Range::AtLeastOne),
-    ("validation", "batch-size", Range::AtLeastOne),
-    ("validation", "every", Range::AtLeastOne),
-    ("measure", "repeats", Range::AtLeastOne),
-    ("limits", "time", Range::Positive),
-    ("limits", "memory", Range::AtLeastOne),
-    ("limits", "max-loss", Range::Positive),
-    ("cost", "core-hour", Range::NotNegative),
-    ("cost", "gpu-hour", Range::NotNegative),
-    ("models", "hidden", Range::Size),
-    ("models", "base-channels", Range::Size),
-    ("models", "embed", Range::Size),
-    ("models", "heads", Range::Size),
-    ("models", "groups", Range::Size),
-    ("models", "channel-multipliers", Range::Size),
-    ("models", "depth", Range::Count),
-    ("models", "augment", Range::Size),
-    ("models", "dropout", Range::Fraction),
-    ("datasets", "samples", Range::AtLeastOne),
-    ("datasets", "points", Range::Points),
-    ("datasets", "size", Range::Size),
-    ("datasets", "validation", Range::Fraction),
-    ("datasets", "test", Range::Fraction),
-    ("datasets", "augment.flip", Range::Share),
-    ("datasets", "augment.brightness", Range::Share),
-    ("datasets", "augment.contrast", Range::Share),
-    ("datasets", "augment.rotation", Range::NotNegative),
-    ("datasets", "generate.size", Range::Size),
-    ("losses", "timesteps", Range::AtLeastOne),
-    ("losses", "label-dropout", Range::Share),
-    ("losses", "sigma", Range::Positive),
-    ("losses", "order", Range::Order),
-    ("losses", "cut", Range::Points),
-    ("losses", "paths", Range::AtLeastOne),
-];
 
 /// Every number of the section that is out of its range.
 pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> {
-    let rules = RANGES.iter().filter(|(name, ..)| *name == section);
-    let outside = rules.flat_map(|(_, path, range)| {
-        let found = path
-            .split('.')
-            .try_fold(node, |node, key| node.as_table()?.get(key));
-        let numbers = found.into_iter().flat_map(numbers);
-        numbers
-            .filter(|(_, number)| !range.holds(*number))
-            .map(move |(node, number)| outside(shown, path, *range, node, number))
-    });
-    let seeds = (section == "measure").then(|| seeds(node));
-    outside.chain(seeds.into_iter().flatten()).collect()
+    let mut mistakes = Vec::new();
+    if let Some((_, shape)) = SHAPES.iter().find(|(name, _)| *name == section) {
+        shape.outside(node, &mut Vec::new(), &mut |path, node, number, bounds| {
+            let (path, words) = (path.join("."), bounds.words());
+            let title = format!("`{shown}.{path}` must be {words}, found `{number}`");
+            mistakes.push(Diagnostic::error(title).at(node.place, words));
+        });
+    }
+    if section == "measure" {
+        mistakes.extend(seeds(node));
+    }
+    mistakes
 }
 
 /// What a spec says against its own values, where they stand in the section `shown`.
@@ -139,7 +179,6 @@ pub(super) fn refused(shown: &str, node: &Node, errors: &[RangeError]) -> Vec<Di
     };
     errors.iter().map(refused).collect()
 }
-
 /// `measure.seeds` names at least one seed, each once.
 fn seeds(node: &Node) -> Vec<Diagnostic> {
     let list = node.as_table().and_then(|table| table.get("seeds"));
@@ -164,19 +203,41 @@ fn seeds(node: &Node) -> Vec<Diagnostic> {
         .collect()
 }
 
-fn numbers(node: &Node) -> Vec<(&Node, f64)> {
-    match &node.value {
-        Value::Integer(number) => vec![(node, *number as f64)],
-        Value::Float(number) => vec![(node, *number)],
-        Value::Array(nodes) => nodes.iter().flat_map(numbers).collect(),
-        _ => Vec::new(),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
 
-fn outside(shown: &str, path: &str, range: Range, node: &Node, number: f64) -> Diagnostic {
-    Diagnostic::error(format!(
-        "`{shown}.{path}` must be {}, found `{number}`",
-        range.words()
-    ))
-    .at(node.place, range.words())
+    use super::*;
+    use crate::manifest::Manifest;
+
+    #[track_caller]
+    fn mistakes(section: &str, text: &str) -> Vec<String> {
+        let manifest = Manifest::new(Path::new("x.toml"), text.to_owned(), &[]).unwrap();
+        let found = check(section, "s", &manifest.root);
+        found.into_iter().map(|mistake| mistake.title).collect()
+    }
+
+    #[test]
+    fn a_rule_belongs_to_its_kind() {
+        let text = "kind = \"ddpm-unet\"\ndropout = 1.0\nhidden = 0\n";
+        let expected = "`s.dropout` must be at least 0 and less than 1, found `1`";
+        assert_eq!(mistakes("models", text), [expected]);
+    }
+
+    #[test]
+    fn rules_of_inner_tables_and_of_lists_hold() {
+        let text = "[early-stopping]\npatience = 0\n[ema]\ndecay = 1\n";
+        let expected = [
+            "`s.early-stopping.patience` must be at least 1, found `0`",
+            "`s.ema.decay` must be at least 0 and less than 1, found `1`",
+        ];
+        assert_eq!(mistakes("train", text), expected);
+        let text = "kind = \"adam\"\nbetas = [0.9, 1.0]\n";
+        let expected = "`s.betas` must be at least 0 and less than 1, found `1`";
+        assert_eq!(mistakes("train.optimizer", text), [expected]);
+        let text =
+            "kind = \"image-folder\"\ngenerate = { kind = \"surface-textures\", size = 0 }\n";
+        let expected = "`s.generate.size` must be from 1 to 1000000, found `0`";
+        assert_eq!(mistakes("datasets", text), [expected]);
+    }
 }

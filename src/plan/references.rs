@@ -7,7 +7,7 @@ use crate::manifest::{Key, Node, Table};
 
 use super::Plan;
 use super::key::value_text;
-use super::matrix::Matrix;
+use super::matrix::{Axis, Matrix};
 use super::validate::tries;
 
 /// Checks names that other sections use, and finds sections that nobody uses.
@@ -31,7 +31,7 @@ fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>
     let mut used: BTreeSet<String> = BTreeSet::new();
     for matrix in &plan.matrices {
         let axes = axes_choosing(plan, matrix, what);
-        for choice in tries(matrix, &axes) {
+        for choice in tries(matrix, &axes, Axis::all) {
             let assignments = plan.written.assignments(matrix, &choice);
             if let Some(Ok(chosen)) = plan.written.chosen(what, assignments) {
                 used.insert(chosen.name);
@@ -74,7 +74,7 @@ fn unused_variants(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
         .filter(|axis| axis.path.len() == 1);
     let used: BTreeSet<&str> = axes
         .flat_map(|axis| &axis.values)
-        .map(|value| value.text.as_str())
+        .map(|value| &*value.text)
         .collect();
     let table = plan.written.root.get("variants").and_then(Node::as_table);
     for (key, _) in table.into_iter().flat_map(|table| &table.entries) {
@@ -112,8 +112,8 @@ fn baseline(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             continue;
         };
         let text = value_text(node);
-        if !axis.values.contains(&text) {
-            let values = || axis.values.iter().map(String::as_str);
+        if !axis.values.iter().any(|value| **value == *text) {
+            let values = || axis.values.iter().map(|value| &**value);
             mistakes.push(
                 Diagnostic::error(format!(
                     "`report.baseline`: axis `{}` has no value `{text}`",
@@ -151,12 +151,8 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 }
 
 /// What to say when a matrix has more combinations than anyone can run.
-pub(super) fn too_large(plan: &Plan, size: u64) -> Diagnostic {
-    let entry = plan
-        .written
-        .root
-        .entry("matrix")
-        .or(plan.written.root.entry("matrices"));
+pub(super) fn too_large(root: &Table, size: u64) -> Diagnostic {
+    let entry = root.entry("matrix").or(root.entry("matrices"));
     let place = entry.map(|(key, _)| key.place).unwrap_or_default();
     Diagnostic::error("the matrix has too many cells")
         .at(place, format!("{size} combinations"))
@@ -164,8 +160,8 @@ pub(super) fn too_large(plan: &Plan, size: u64) -> Diagnostic {
 }
 
 /// What to say when `exclude` takes every cell out.
-pub(super) fn nothing_left(plan: &Plan) -> Diagnostic {
-    let matrix = plan.written.root.get("matrix").and_then(Node::as_table);
+pub(super) fn nothing_left(root: &Table) -> Diagnostic {
+    let matrix = root.get("matrix").and_then(Node::as_table);
     let exclude = matrix.and_then(|matrix| matrix.get("exclude"));
     let place = exclude.and_then(|node| Some(node.as_array()?.first()?.place));
     Diagnostic::error("`exclude` leaves no cell")
@@ -182,7 +178,7 @@ fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             .iter()
             .filter(|axis| axis.path.len() == 1)
             .flat_map(|axis| &axis.values);
-        let variants = chosen.filter_map(|value| plan.written.variants.get_key_value(&value.text));
+        let variants = chosen.filter_map(|value| plan.written.variants.get_key_value(&*value.text));
         for (name, one) in variants.flat_map(|(name, set)| set.iter().map(move |one| (name, one))) {
             let axis = matrix
                 .axes
@@ -210,11 +206,11 @@ fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         .matrices
         .iter()
         .flat_map(|matrix| &matrix.axes)
-        .map(|axis| axis.path.as_slice());
+        .map(|axis| &axis.path[..]);
     let set = plan.matrices.iter().flat_map(|matrix| &matrix.set);
     let others = set
         .chain(plan.written.variants.values().flatten())
-        .map(|one| one.path.as_slice());
+        .map(|one| &one.path[..]);
     for path in axes.chain(others) {
         let [section, rest @ ..] = path else { continue };
         let is_named = super::homes::NAMED.contains(&section.name.as_str());

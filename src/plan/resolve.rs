@@ -10,7 +10,7 @@ use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::losses::LossSpec;
 use crate::manifest::{Complaint, Key, Mistake, Node, Table, Value, explain, typed};
 use crate::models::ModelSpec;
-use crate::optim::{EmaSpec, RangeError};
+use crate::optim::RangeError;
 
 use super::assign::{Assignment, empty_section, overlay};
 use super::cell::TrainSpec;
@@ -21,7 +21,7 @@ use super::ranges;
 /// The manifest's sections with what their resolution needs.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// The tree.
+    /// The tree, without the matrices.
     pub(super) root: Table,
     /// What each variant sets.
     pub(super) variants: BTreeMap<String, Vec<Assignment>>,
@@ -89,11 +89,7 @@ impl Written {
                 table.take(name);
             }
         }
-        let read = read(&node, "train", "train", &CHOICES);
-        let ema = node.as_table().and_then(|table| table.get("ema"));
-        let Some(ema) = ema else { return read };
-        let refused = refused_by("train.ema", ema, EmaSpec::check);
-        and_none_of(read, refused)
+        read(&node, "train", "train", &CHOICES)
     }
 
     /// Reads some keys of a plain section of a cell; the others are as by default.
@@ -125,11 +121,10 @@ impl Written {
         check: impl Fn(&T) -> Vec<RangeError>,
         assignments: impl Iterator<Item = &'a Assignment>,
     ) -> Result<T, Vec<Diagnostic>> {
-        let train = self.section("train");
-        let written = train.as_table().and_then(|table| table.get(name));
-        let base = written
-            .cloned()
-            .unwrap_or_else(|| empty_section(train.place));
+        let train = self.root.get("train");
+        let written = train.and_then(|train| train.as_table()?.get(name));
+        let place = train.map_or_else(Place::default, |train| train.place);
+        let base = written.cloned().unwrap_or_else(|| empty_section(place));
         let mut node = overlay(base, &["train", name], assignments);
         let place = node.place;
         if let Some(table) = node.as_table_mut()
@@ -143,8 +138,12 @@ impl Written {
             table.set(key, Node { value, place });
         }
         let path = format!("train.{name}");
-        let refused = refused_by(&path, &node, check);
-        and_none_of(read(&node, &path, &path, &[]), refused)
+        let read = read(&node, &path, &path, &[]);
+        let refused = match &read {
+            Ok(value) => ranges::refused(&path, &node, &check(value)),
+            Err(_) => refused_by(&path, &node, check),
+        };
+        and_none_of(read, refused)
     }
 
     /// The name that a cell chooses for `what` (`model`, `dataset`, `loss`): said by an assignment or by `[train]`, or

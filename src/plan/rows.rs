@@ -1,6 +1,6 @@
 //! The cells of a matrix in row order, one after the other, without ever listing them.
 
-use super::matrix::{Matrix, ranks};
+use super::matrix::{Matrix, compare};
 
 /// Choices of a matrix, one value per axis, in row order: the product without what is excluded, merged with what is
 /// included.
@@ -17,7 +17,7 @@ impl Matrix {
     pub(super) fn product_size(&self) -> u64 {
         self.dimensions
             .iter()
-            .map(|dimension| dimension.rows.len() as u64)
+            .map(|dimension| dimension.len() as u64)
             .fold(1, u64::saturating_mul)
     }
 
@@ -46,10 +46,10 @@ impl Matrix {
     fn combination(&self, mut position: u64) -> Vec<u32> {
         let mut choice = vec![0; self.axes.len()];
         for dimension in self.dimensions.iter().rev() {
-            let length = dimension.rows.len() as u64;
-            let row = dimension.rows.get((position % length) as usize);
+            let length = dimension.len().max(1) as u64;
+            let row = dimension.row((position % length) as usize);
             position /= length;
-            for (axis, value) in dimension.axes.iter().zip(row.into_iter().flatten()) {
+            for (axis, value) in dimension.axes.iter().zip(row) {
                 if let Some(slot) = choice.get_mut(*axis) {
                     *slot = *value;
                 }
@@ -77,9 +77,10 @@ impl Iterator for Choices<'_> {
 
     fn next(&mut self) -> Option<Vec<u32>> {
         let included = self.matrix.includes.get(self.include);
-        let order = |choice: &[u32]| ranks(&self.matrix.axes, choice);
         let is_include_first = match (&self.next_product, included) {
-            (Some(product), Some(included)) => order(included) < order(product),
+            (Some(product), Some(included)) => {
+                compare(&self.matrix.axes, included, product).is_lt()
+            }
             (None, Some(_)) => true,
             (_, None) => false,
         };

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct MeasureSpec {
     /// Blocks: passes over all cells and seeds, each in an order of its own.
+    #[schemars(range(min = 1))]
     pub repeats: usize,
     /// Seeds; one row of `runs.csv` each.
     pub seeds: Vec<u64>,
@@ -35,10 +36,13 @@ impl Default for MeasureSpec {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LimitsSpec {
     /// Seconds a run may take.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub time: Option<f64>,
     /// Bytes of memory a run may take on the CPU (`RLIMIT_DATA`).
+    #[schemars(range(min = 1))]
     pub memory: Option<u64>,
     /// A training loss above this ends the run as diverged.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_loss: Option<f64>,
 }
 
@@ -80,8 +84,10 @@ pub struct CompareSpec {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CostSpec {
     /// Price of a core for an hour.
+    #[schemars(range(min = 0))]
     pub core_hour: Option<f64>,
     /// Price of a GPU for an hour.
+    #[schemars(range(min = 0))]
     pub gpu_hour: Option<f64>,
     /// Currency of the prices.
     pub currency: String,

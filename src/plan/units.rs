@@ -14,7 +14,7 @@ use super::cell::{TrainSpec, ValidationSpec};
 use super::homes::Unit;
 use super::identity::digest;
 use super::memo::{Memo, Part};
-use super::pairing::{Data, Pairing};
+use super::pairing::{Data, Pairing, Tasks};
 use super::reader::{Read, Reader};
 use super::resolve::default_loss;
 use super::section::Section;
@@ -26,7 +26,10 @@ pub(super) struct Units<'a> {
     reader: Reader<'a>,
     model: Memo<Part<ModelSpec>>,
     dataset: Memo<Part<DatasetSpec>>,
-    loss: Memo<Part<LossSpec>>,
+    /// The loss that a cell names, if it names one.
+    named_loss: Memo<Option<Part<LossSpec>>>,
+    /// Losses of cells that name none.
+    default_losses: Vec<Part<LossSpec>>,
     train: Section<TrainSpec>,
     optimizer: Memo<Part<OptimizerSpec>>,
     schedule: Memo<Part<ScheduleSpec>>,
@@ -35,6 +38,7 @@ pub(super) struct Units<'a> {
     measure: Section<MeasureSpec>,
     limits: Section<LimitsSpec>,
     data: Memo<Data>,
+    tasks: Tasks,
     pairing: Memo<Pairing>,
     /// The last whole `[train]`, by the combinations of its three units.
     whole_train: Option<([u64; 3], Arc<TrainSpec>)>,
@@ -75,7 +79,8 @@ impl<'a> Units<'a> {
             reader,
             model: memo(reader, &[Unit::Model]),
             dataset: memo(reader, &[Unit::Dataset]),
-            loss: memo(reader, &[Unit::Loss, Unit::Model, Unit::Dataset]),
+            named_loss: memo(reader, &[Unit::Loss]),
+            default_losses: Vec::new(),
             train: Section::new(reader),
             optimizer: memo(reader, &[Unit::Optimizer]),
             schedule: memo(reader, &[Unit::Schedule]),
@@ -84,6 +89,7 @@ impl<'a> Units<'a> {
             measure: Section::new(reader),
             limits: Section::new(reader),
             data: memo(reader, &[Unit::Dataset, Unit::Validation]),
+            tasks: Tasks::default(),
             pairing: memo(
                 reader,
                 &[Unit::Model, Unit::Dataset, Unit::Loss, Unit::Validation],
@@ -97,21 +103,19 @@ impl<'a> Units<'a> {
         let reader = self.reader;
         let model = self.model.value(choice, || model(reader, choice));
         let dataset = self.dataset.value(choice, || dataset(reader, choice));
-        let loss = self.loss.value(choice, || {
-            loss(reader, choice, &model.value, &dataset.value)
-        });
+        let loss = self.loss(choice, &model.value, &dataset.value);
         let train = self.train(choice);
         let loader = self.loader.get(reader, choice).1;
         let validation = self.validation.get(reader, choice).1;
         let measure = self.measure.get(reader, choice).1;
         let limits = self.limits.get(reader, choice).1;
         let world = &reader.plan.world;
-        let data = self.data.value(choice, || {
-            Data::of(world, &dataset.value, &validation.value)
+        let data = self
+            .data
+            .value(choice, || Data::of(world, &dataset, &validation.value));
+        let pairing = self.pairing.value(choice, || {
+            Pairing::of(&model, &loss, &data, &mut self.tasks)
         });
-        let pairing = self
-            .pairing
-            .value(choice, || Pairing::of(&model, &loss, &data));
         let problems = [
             &model.problem,
             &dataset.problem,
@@ -146,6 +150,30 @@ impl<'a> Units<'a> {
             data,
             pairing,
         }
+    }
+
+    fn loss(&mut self, choice: &[u32], model: &ModelSpec, dataset: &DatasetSpec) -> Part<LossSpec> {
+        let reader = self.reader;
+        let read = || {
+            let read = reader.loss(choice)?;
+            Some(named(read, || LossSpec::Mse(MseSpec::default())))
+        };
+        if let Some(loss) = self.named_loss.value(choice, read) {
+            return loss;
+        }
+        let loss = default_loss(model, dataset);
+        let known = self
+            .default_losses
+            .iter()
+            .find(|known| *known.value == loss);
+        if let Some(known) = known {
+            return known.clone();
+        }
+        let part = named(Ok((loss.kind().to_owned(), loss)), || {
+            LossSpec::Mse(MseSpec::default())
+        });
+        self.default_losses.push(part.clone());
+        part
     }
 
     fn train(&mut self, choice: &[u32]) -> Train {
@@ -187,19 +215,6 @@ fn dataset(reader: Reader<'_>, choice: &[u32]) -> Part<DatasetSpec> {
     named(reader.dataset(choice), || {
         DatasetSpec::Digits(DigitsSpec::default())
     })
-}
-
-fn loss(
-    reader: Reader<'_>,
-    choice: &[u32],
-    model: &ModelSpec,
-    dataset: &DatasetSpec,
-) -> Part<LossSpec> {
-    let read = reader.loss(choice).unwrap_or_else(|| {
-        let loss = default_loss(model, dataset);
-        Ok((loss.kind().to_owned(), loss))
-    });
-    named(read, || LossSpec::Mse(MseSpec::default()))
 }
 
 /// A unit, or its stand-in with what is wrong with it.

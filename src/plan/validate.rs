@@ -6,7 +6,7 @@ use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, Place};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
-use crate::manifest::{Complaint, Mistake, Node};
+use crate::manifest::{Complaint, Mistake, Node, Value};
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
 
@@ -18,7 +18,7 @@ use super::reader::{Reader, alone};
 use super::resolve::read_where;
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// Combinations of one unit that are all tried; beyond it, every value and every pair of neighbours is.
+/// Combinations of one unit that are all tried; beyond it, only values that tell of the others.
 const TRIED: u64 = 4096;
 
 /// Checks the sections as they are written, also what no cell uses because an axis or a variant replaces it.
@@ -88,7 +88,7 @@ fn is_changed(plan: &Plan, section: &str, name: &str) -> bool {
         .map(|assignment| &assignment.path);
     set.chain(axes)
         .chain(variants)
-        .any(|path| matches!(path.as_slice(), [first, second, ..] if first.name == section && second.name == name))
+        .any(|path| matches!(&path[..], [first, second, ..] if first.name == section && second.name == name))
 }
 
 /// Tries every unit of the cells with every combination of the values that touch it.
@@ -97,20 +97,69 @@ pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         let reader = Reader { plan, matrix };
         for unit in Unit::ALL {
             let axes = reader.axes_of(&[unit]);
-            for choice in tries(matrix, &axes) {
-                let found = reader.mistakes(unit, &choice);
-                mistakes.extend(
-                    found
-                        .into_iter()
-                        .map(|mistake| in_axis(mistake, plan, matrix)),
-                );
+            let found = |choices: Vec<Vec<u32>>| -> Vec<Diagnostic> {
+                let found = choices
+                    .iter()
+                    .flat_map(|choice| reader.mistakes(unit, choice));
+                found.collect()
+            };
+            let mut all = found(tries(matrix, &axes, Axis::telling));
+            if !all.is_empty() {
+                all = found(tries(matrix, &axes, Axis::all));
             }
+            let placed = all
+                .into_iter()
+                .map(|mistake| in_axis(mistake, plan, matrix));
+            mistakes.extend(placed);
         }
     }
 }
 
-/// Choices that show every mistake of a unit that `axes` touch: the others stay at their first value.
-pub(super) fn tries(matrix: &Matrix, axes: &[usize]) -> Vec<Vec<u32>> {
+impl Axis {
+    /// Every value.
+    pub(super) fn all(&self) -> Vec<u32> {
+        (0..self.values.len() as u32).collect()
+    }
+
+    /// Values that tell whether all can be read. What is asked of one number is always an interval, so that between
+    /// the smallest and the largest whole number, and between those with a point, nothing has to be tried.
+    pub(super) fn telling(&self) -> Vec<u32> {
+        let node = |index: &u32| {
+            self.values
+                .get(*index as usize)
+                .map(|value| &value.assignment.node.value)
+        };
+        let size = |index: &u32| match node(index) {
+            Some(Value::Integer(number)) => *number as f64,
+            Some(Value::Float(number)) => *number,
+            _ => 0.0,
+        };
+        let (whole, rest): (Vec<u32>, Vec<u32>) = self
+            .all()
+            .into_iter()
+            .partition(|index| matches!(node(index), Some(Value::Integer(_))));
+        let (floats, mut telling): (Vec<u32>, Vec<u32>) = rest
+            .into_iter()
+            .partition(|index| matches!(node(index), Some(Value::Float(_))));
+        for numbers in [whole, floats] {
+            let by_size = |one: &&u32, other: &&u32| size(one).total_cmp(&size(other));
+            let ends = [
+                numbers.iter().min_by(by_size),
+                numbers.iter().max_by(by_size),
+            ];
+            telling.extend(ends.into_iter().flatten());
+        }
+        telling
+    }
+}
+
+/// Choices that show every mistake of a unit that `axes` touch: all combinations, or of too many the values that `which`
+/// names; the others stay at their first value.
+pub(super) fn tries(
+    matrix: &Matrix,
+    axes: &[usize],
+    which: impl Fn(&Axis) -> Vec<u32>,
+) -> Vec<Vec<u32>> {
     let count = |axis: usize| {
         matrix
             .axes
@@ -125,7 +174,8 @@ pub(super) fn tries(matrix: &Matrix, axes: &[usize]) -> Vec<Vec<u32>> {
     let mut choices = vec![first.clone()];
     if size > TRIED {
         for axis in axes {
-            choices.extend((0..count(*axis)).map(|value| with(&first, *axis, value)));
+            let values = matrix.axes.get(*axis).map_or_else(Vec::new, &which);
+            choices.extend(values.into_iter().map(|value| with(&first, *axis, value)));
         }
         return choices;
     }

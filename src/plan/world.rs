@@ -8,6 +8,11 @@ use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, FingerprintCache}
 use crate::device::DeviceKind;
 use crate::ops::{DeviceJob, Kernels, run_on};
 
+use super::memo::Part;
+
+/// Facts that are kept. Beyond it they are asked for again: an axis over a generator's settings has as many as values.
+const CAPACITY: usize = 1 << 14;
+
 type FactsOf = dyn Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync;
 type PresenceOf = dyn Fn(DeviceKind) -> Result<(), String> + Send + Sync;
 
@@ -20,8 +25,8 @@ pub struct World {
 struct Inner {
     facts: Box<FactsOf>,
     presence: Box<PresenceOf>,
-    /// Facts by dataset and validation share: a fingerprint of a folder reads every file.
-    known: Mutex<HashMap<String, Facts>>,
+    /// Facts by digest of the dataset and bits of the validation share: a fingerprint of a folder reads every file.
+    known: Mutex<HashMap<(Arc<str>, u64), Facts>>,
     devices: Mutex<HashMap<DeviceKind, Result<(), String>>>,
 }
 
@@ -74,19 +79,21 @@ impl World {
     }
 
     /// Facts of `dataset` with `validation_fraction` of its training rows kept for validation.
-    pub(super) fn facts(&self, dataset: &DatasetSpec, validation_fraction: f64) -> Facts {
-        let json = serde_json::to_string(dataset).unwrap_or_default();
-        let name = format!("{validation_fraction} {json}");
+    pub(super) fn facts(&self, dataset: &Part<DatasetSpec>, validation_fraction: f64) -> Facts {
+        let name = (Arc::clone(&dataset.digest), validation_fraction.to_bits());
         let mut known = self
             .inner
             .known
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let ask = || match (self.inner.facts)(dataset, validation_fraction) {
+        let ask = || match (self.inner.facts)(&dataset.value, validation_fraction) {
             Ok(facts) => Ok(Arc::new(facts)),
             Err(error @ DatasetError::Unreadable { .. }) => Err(Unknown::Absent(error.to_string())),
             Err(error) => Err(Unknown::Wrong(error.to_string())),
         };
+        if known.len() >= CAPACITY && !known.contains_key(&name) {
+            return ask();
+        }
         known.entry(name).or_insert_with(ask).clone()
     }
 

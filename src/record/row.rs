@@ -33,7 +33,7 @@ pub(super) fn run_row(cell: &PlannedCell, run: &StoredRun) -> RunRow {
     RunRow {
         key: cell.spec.key.clone(),
         seed: run.keys.seed,
-        axes: cell.axes.clone(),
+        axes: cell.axis_texts(),
         status: run.status,
         reason: run.reason.clone(),
         facts: run.facts.clone(),
@@ -45,7 +45,7 @@ pub(super) fn empty_row(cell: &PlannedCell, seed: u64, status: Status, reason: &
     RunRow {
         key: cell.spec.key.clone(),
         seed,
-        axes: cell.axes.clone(),
+        axes: cell.axis_texts(),
         status,
         reason: reason.to_owned(),
         facts: None,

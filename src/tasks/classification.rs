@@ -1,106 +1,51 @@
-//! Classification: a row of numbers, or an image taken as one, to one of some classes.
+//! Classification: outputs taken as logits, held against one of some classes.
 
-use super::backprop::{Draw, Objective};
-use super::{ReferenceInputs, Score, TaskParts};
-use crate::base::Purpose;
-use crate::layers::Init;
+use super::supervised::Goal;
+use super::{ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::losses::CrossEntropySpec;
-use crate::measure::{Phase, Stopwatch};
-use crate::models::{Mlp, MlpSpec};
-use crate::ops::{Kernels, Module, OpError, Pass, Var};
+use crate::ops::{Kernels, OpError, Pass, Var};
 
-/// An MLP whose outputs are the logits of the classes.
-pub(super) struct Classification<D: Kernels> {
-    model: Mlp<D>,
-    loss: CrossEntropySpec,
-    inputs: usize,
-    classes: usize,
+/// One of `classes` classes a sample.
+pub(super) struct Classes {
+    pub(super) loss: CrossEntropySpec,
+    pub(super) classes: usize,
 }
 
-/// `x: (B, inputs)` and B classes.
-pub(super) struct Labelled<D: Kernels> {
-    x: Var<D>,
-    labels: Vec<usize>,
-}
+impl<D: Kernels> Goal<D> for Classes {
+    type Host = Vec<usize>;
+    type Targets = Vec<usize>;
 
-impl<D: Kernels> Classification<D> {
-    pub(super) fn new(
-        device: &D,
-        model: &MlpSpec,
-        loss: &CrossEntropySpec,
-        parts: TaskParts<'_>,
-        classes: usize,
-    ) -> Result<Self, OpError> {
-        let inputs = parts.features.len();
-        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
-        Ok(Self {
-            model: model.build(&mut init, inputs, classes)?,
-            loss: loss.clone(),
-            inputs,
-            classes,
-        })
-    }
-}
-
-impl<D: Kernels> Objective<D> for Classification<D> {
-    type Inputs = Labelled<D>;
-
-    fn module(&mut self) -> &mut dyn Module<D> {
-        &mut self.model
+    fn of_batch(&self, batch: &mut Batch) -> Vec<usize> {
+        indices(&batch.labels)
     }
 
-    fn inputs(
-        &self,
-        device: &D,
-        batch: Batch,
-        _draw: Draw,
-        watch: &mut Stopwatch<'_>,
-    ) -> Result<Labelled<D>, OpError> {
-        let inputs = Labelled {
-            x: Var::constant(device, batch.features, [batch.size, self.inputs])?,
-            labels: indices(&batch.labels),
-        };
-        watch.mark(Phase::Transfer);
-        Ok(inputs)
+    fn of_reference(&self, inputs: &mut ReferenceInputs) -> Vec<usize> {
+        inputs.indices("label", self.classes)
     }
 
-    fn reference_inputs(
-        &self,
-        device: &D,
-        inputs: &mut ReferenceInputs,
-    ) -> Result<Labelled<D>, OpError> {
-        let x = inputs.floats("x", &[self.inputs]);
-        let labels = inputs.indices("label", self.classes);
-        inputs.finish()?;
-        Ok(Labelled {
-            x: Var::constant(device, x, [inputs.batch(), self.inputs])?,
-            labels,
-        })
-    }
-
-    fn forward(&self, pass: &mut Pass<D>, inputs: &Labelled<D>) -> Result<Var<D>, OpError> {
-        self.model.forward(pass, &inputs.x)
+    fn upload(&self, _device: &D, labels: Vec<usize>, _rows: usize) -> Result<Vec<usize>, OpError> {
+        Ok(labels)
     }
 
     fn loss(
         &self,
         pass: &mut Pass<D>,
-        output: &Var<D>,
-        inputs: &Labelled<D>,
+        logits: &Var<D>,
+        labels: &Vec<usize>,
     ) -> Result<Var<D>, OpError> {
-        self.loss.loss(pass, output, &inputs.labels)
+        self.loss.loss(pass, logits, labels)
     }
 
     fn score(
         &self,
         device: &D,
-        output: &Var<D>,
-        inputs: &Labelled<D>,
+        logits: &Var<D>,
+        labels: &Vec<usize>,
         score: &mut Score,
     ) -> Result<(), OpError> {
-        let logits = output.to_host(device)?;
-        score.add_classes(&logits, self.classes, &inputs.labels);
+        let logits = logits.to_host(device)?;
+        score.add_classes(&logits, self.classes, labels);
         Ok(())
     }
 }

@@ -7,28 +7,38 @@
 //! All random numbers of a step are drawn on the host from streams at the step's place, so that they depend neither
 //! on the order of batches nor on threads.
 
+mod assess;
 mod backprop;
 mod classification;
 mod diffusion;
+mod diffusion_samples;
 mod error;
 mod noise_schedule;
 mod paths;
 mod reference;
 mod regression;
+mod sampling;
 mod score;
+mod supervised;
 
+pub use assess::{Assess, Assessment, Image};
 pub use error::TaskError;
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
+pub use sampling::{SamplerKind, SamplingSpec};
 pub use score::Score;
 
-use crate::base::Seed;
+use crate::base::{Purpose, Seed};
 use crate::datasets::{Features, Target};
+use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::LossSpec;
 use crate::measure::Stopwatch;
-use crate::models::ModelSpec;
+use crate::models::{Mlp, MlpSpec, ModelSpec};
 use crate::ops::{Grads, Kernels, Module, OpError, Var, Work};
 use backprop::Backprop;
+use classification::Classes;
+use regression::Values;
+use supervised::{Goal, Predictor, Supervised};
 
 /// A model with its meaning: what the training loop trains.
 pub trait Task<D: Kernels> {
@@ -52,6 +62,20 @@ pub trait Task<D: Kernels> {
 
     /// Adds the loss and the metrics of a batch to `score`; batch `index` of its split, whose noise is always the same.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
+
+    /// Evaluates what costs (samples, verification, selection), at the end of a run, with the weights that are kept.
+    ///
+    /// Runs once per cell and seed. Leaves the weights as they are.
+    ///
+    /// # Errors
+    /// [`TaskError::Data`] when the data cannot be read, [`TaskError::Op`] when the device fails.
+    fn assess(
+        &mut self,
+        _assess: &Assess<'_>,
+        _found: &mut Assessment<'_>,
+    ) -> Result<(), TaskError> {
+        Ok(())
+    }
 
     /// The gradients of a step that another program took on `inputs`; without dropout.
     ///
@@ -106,13 +130,14 @@ pub struct TaskParts<'a> {
 pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Task<D>>, TaskError> {
     match (parts.model, parts.loss, parts.target) {
         (ModelSpec::Mlp(model), LossSpec::Mse(loss), Target::Values { len }) => {
-            let objective = regression::Regression::new(device, model, loss, parts, len)?;
-            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+            let loss = loss.clone();
+            let model = mlp(device, model, parts, len)?;
+            Ok(supervised(device, model, Values { loss, len }, parts))
         }
         (ModelSpec::Mlp(model), LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
-            let objective =
-                classification::Classification::new(device, model, loss, parts, classes)?;
-            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+            let loss = loss.clone();
+            let model = mlp(device, model, parts, classes)?;
+            Ok(supervised(device, model, Classes { loss, classes }, parts))
         }
         (ModelSpec::DdpmUnet(model), LossSpec::NoiseMse(loss), Target::Class { classes }) => {
             let Features::Image {
@@ -136,4 +161,24 @@ pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Tas
         }
         _ => Err(TaskError::misfit(parts)),
     }
+}
+
+fn mlp<D: Kernels>(
+    device: &D,
+    spec: &MlpSpec,
+    parts: TaskParts<'_>,
+    outputs: usize,
+) -> Result<Mlp<D>, OpError> {
+    let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
+    spec.build(&mut init, parts.features.len(), outputs)
+}
+
+fn supervised<D, M, G>(device: &D, model: M, goal: G, parts: TaskParts<'_>) -> Box<dyn Task<D>>
+where
+    D: Kernels,
+    M: Predictor<D> + 'static,
+    G: Goal<D> + 'static,
+{
+    let objective = Supervised::new(model, goal, parts.features.len());
+    Box::new(Backprop::new(device, objective, parts.seed))
 }

@@ -16,7 +16,7 @@ const BETAS: (f64, f64) = (1e-4, 0.9999);
 /// Nichol & Dhariwal 2021 (Improved DDPM), §3.2.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NoiseSchedule {
-    alpha_bars: Vec<f32>,
+    alpha_bars: Vec<f64>,
 }
 
 impl NoiseSchedule {
@@ -30,7 +30,7 @@ impl NoiseSchedule {
         let alpha_bars = (1..=timesteps).map(|i| {
             let beta = (1.0 - raw(i) / raw(i - 1)).clamp(BETAS.0, BETAS.1);
             product *= 1.0 - beta;
-            product as f32
+            product
         });
         Self {
             alpha_bars: alpha_bars.collect(),
@@ -42,9 +42,14 @@ impl NoiseSchedule {
         self.alpha_bars.len()
     }
 
+    /// Share ᾱ_t of the image that is left at time t.
+    pub(super) fn alpha_bar(&self, t: usize) -> f64 {
+        self.alpha_bars[t]
+    }
+
     /// Adds noise in place of the image's share: `x = √ᾱ_t x + √(1-ᾱ_t) noise`.
     pub(super) fn add_noise(&self, x: &mut [f32], noise: &[f32], t: usize) {
-        let alpha_bar = self.alpha_bars[t];
+        let alpha_bar = self.alpha_bars[t] as f32;
         let (image, rest) = (alpha_bar.sqrt(), (1.0 - alpha_bar).sqrt());
         for (x, noise) in x.iter_mut().zip(noise) {
             *x = image * *x + rest * noise;

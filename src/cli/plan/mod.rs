@@ -175,7 +175,7 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         let (status, reason) = summary::status(&cell.feasibility);
         let measure = &cell.spec.measure;
         let (seeds, repeats) = (measure.seeds.len().to_string(), measure.repeats.to_string());
-        let axes = cell.axes.iter().map(String::as_str);
+        let axes = cell.axes.iter().map(|text| &**text);
         let expected = expected(&estimator, &cell);
         let seconds = expected.map(|expected| format!("{:.3e}", expected.seconds));
         let basis = expected.map_or("", |expected| basis_text(expected.basis));

@@ -74,7 +74,7 @@ fn row(
     let lonely = plan.axes.is_empty().then_some(cell.spec.key.as_str());
     let texts = lonely
         .into_iter()
-        .chain(cell.axes.iter().map(String::as_str))
+        .chain(cell.axes.iter().map(|text| &**text))
         .chain([status]);
     let mut row: Vec<Cell> = texts.map(Cell::new).collect();
     row.extend(estimate.map(|estimate| Cell::new(estimate(cell).unwrap_or_default())));

@@ -30,9 +30,11 @@ pub struct CsvSpec {
     pub classes: bool,
     /// Share of rows to validate on.
     #[serde(default = "default_share")]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub validation: f64,
     /// Share of rows to test on.
     #[serde(default = "default_share")]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub test: f64,
     /// Whether features (and a number target) are normalised by the training rows' mean and standard deviation.
     #[serde(default = "default_true")]

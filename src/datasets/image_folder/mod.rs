@@ -38,6 +38,7 @@ pub struct ImageFolderSpec {
     pub path: PathBuf,
     /// Height and width in pixels that images are resized to (bilinear).
     #[serde(default = "default_size")]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub size: usize,
     /// Augmentation of training images.
     #[serde(default)]
@@ -57,12 +58,16 @@ fn default_size() -> usize {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct AugmentSpec {
     /// Probability of a horizontal flip.
+    #[schemars(range(min = 0, max = 1))]
     pub flip: f64,
     /// Largest rotation in degrees, either way (nearest pixel, zero fill).
+    #[schemars(range(min = 0, max = 180))]
     pub rotation: f64,
     /// Brightness factor from `1 - brightness` to `1 + brightness`.
+    #[schemars(range(min = 0, max = 1))]
     pub brightness: f64,
     /// Contrast factor from `1 - contrast` to `1 + contrast`.
+    #[schemars(range(min = 0, max = 1))]
     pub contrast: f64,
 }
 
@@ -113,6 +118,7 @@ pub enum GenerateSpec {
         /// Images with a defect.
         abnormal: usize,
         /// Height and width in pixels.
+        #[schemars(range(min = 1, max = 1_000_000))]
         size: usize,
         /// Seed of the generator.
         seed: u64,

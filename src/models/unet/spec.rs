@@ -11,19 +11,25 @@ use crate::layers::{conv2d_count, linear_count};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct DdpmUnetSpec {
     /// Channels at the highest resolution.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub base_channels: usize,
     /// Channels of each level as a multiple of `base-channels`, highest resolution first; each level after the first
     /// has half the height and width of the one before.
+    #[schemars(inner(range(min = 1, max = 1_000_000)))]
     pub channel_multipliers: Vec<usize>,
     /// Whether each level ends with attention. The middle always has it.
     pub attention: Vec<bool>,
     /// Width of the time and class embeddings.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub embed: usize,
     /// Attention heads.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub heads: usize,
     /// Groups of each group norm.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub groups: usize,
     /// Probability of dropout inside residual blocks.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub dropout: f64,
 }
 
@@ -52,23 +58,11 @@ pub(super) struct LevelSize {
 }
 
 impl DdpmUnetSpec {
-    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    /// Values that do not go together, as sentences about their keys; empty when all is well.
     pub fn check(&self) -> Vec<String> {
-        let positive = [
-            ("base-channels", self.base_channels),
-            ("heads", self.heads),
-            ("groups", self.groups),
-        ];
-        let mut mistakes: Vec<String> = positive
-            .iter()
-            .filter(|(_, value)| *value == 0)
-            .map(|(key, _)| format!("`{key}` must be at least 1"))
-            .collect();
+        let mut mistakes = Vec::new();
         if self.embed < 4 || self.embed % 2 == 1 {
             mistakes.push("`embed` must be even and at least 4".to_owned());
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            mistakes.push("`dropout` must be at least 0 and below 1".to_owned());
         }
         self.check_levels(&mut mistakes);
         mistakes
@@ -76,8 +70,8 @@ impl DdpmUnetSpec {
 
     fn check_levels(&self, mistakes: &mut Vec<String>) {
         let (levels, flags) = (self.channel_multipliers.len(), self.attention.len());
-        if levels == 0 || self.channel_multipliers.contains(&0) {
-            mistakes.push("`channel-multipliers` needs numbers of at least 1".to_owned());
+        if levels == 0 {
+            mistakes.push("`channel-multipliers` needs at least one level".to_owned());
         }
         if levels != flags {
             mistakes.push(format!(
@@ -85,7 +79,7 @@ impl DdpmUnetSpec {
             ));
         }
         let widths = self.widths();
-        let divides = |divisor: usize, width: usize| divisor == 0 || width.is_multiple_of(divisor);
+        let divides = |divisor: usize, width: usize| width > 0 && width.is_multiple_of(divisor);
         if let Some(width) = widths.iter().find(|width| !divides(self.groups, **width)) {
             mistakes.push(format!(
                 "`groups = {}` does not divide the {width} channels of a level",
@@ -207,12 +201,10 @@ mod tests {
             attention: vec![true, false],
             embed: 5,
             heads: 3,
-            dropout: 1.0,
             ..DdpmUnetSpec::default()
         };
         let expected = [
             "`embed` must be even and at least 4",
-            "`dropout` must be at least 0 and below 1",
             "`attention` has 2 values for the 3 levels of `channel-multipliers`",
             "`groups = 8` does not divide the 20 channels of a level",
             "`heads = 3` does not divide the 20 channels of a level with attention",

@@ -1,0 +1,151 @@
+//! Supervised learning: a row of numbers, or an image taken as one, to a target that the data give.
+//!
+//! Owns [`Supervised`], generic over the model ([`Predictor`]) and over what its outputs are held against ([`Goal`]).
+
+use super::backprop::{Draw, Objective};
+use super::{ReferenceInputs, Score};
+use crate::loader::Batch;
+use crate::measure::{Phase, Stopwatch};
+use crate::models::Mlp;
+use crate::ops::{Kernels, Module, OpError, Pass, Var};
+
+/// A model that turns rows into outputs in one pass.
+pub(super) trait Predictor<D: Kernels>: Module<D> {
+    /// `(B, outputs)` from `x: (B, inputs)`.
+    fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError>;
+}
+
+impl<D: Kernels> Predictor<D> for Mlp<D> {
+    fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+        Mlp::forward(self, pass, x)
+    }
+}
+
+/// What outputs are held against: the form of the target with its loss and its metrics.
+pub(super) trait Goal<D: Kernels> {
+    /// Targets of a batch on the host.
+    type Host;
+    /// Targets of a batch as the loss takes them.
+    type Targets;
+
+    /// The targets of a batch of the loader.
+    fn of_batch(&self, batch: &mut Batch) -> Self::Host;
+
+    /// The targets of a step that another program took.
+    fn of_reference(&self, inputs: &mut ReferenceInputs) -> Self::Host;
+
+    /// Moves the targets of `rows` samples to the device.
+    fn upload(&self, device: &D, host: Self::Host, rows: usize) -> Result<Self::Targets, OpError>;
+
+    /// The mean loss of the batch, one value, from `output: (B, outputs)`.
+    fn loss(
+        &self,
+        pass: &mut Pass<D>,
+        output: &Var<D>,
+        targets: &Self::Targets,
+    ) -> Result<Var<D>, OpError>;
+
+    /// Adds metrics other than the loss to `score`.
+    fn score(
+        &self,
+        device: &D,
+        output: &Var<D>,
+        targets: &Self::Targets,
+        score: &mut Score,
+    ) -> Result<(), OpError>;
+}
+
+/// A model of rows of `inputs` numbers, and its goal.
+pub(super) struct Supervised<M, G> {
+    model: M,
+    goal: G,
+    inputs: usize,
+}
+
+/// `x: (B, inputs)` and its targets.
+pub(super) struct Labelled<D: Kernels, T> {
+    x: Var<D>,
+    targets: T,
+}
+
+impl<M, G> Supervised<M, G> {
+    /// `model` takes rows of `inputs` numbers.
+    pub(super) fn new(model: M, goal: G, inputs: usize) -> Self {
+        Self {
+            model,
+            goal,
+            inputs,
+        }
+    }
+
+    fn upload<D: Kernels>(
+        &self,
+        device: &D,
+        x: Vec<f32>,
+        targets: G::Host,
+        rows: usize,
+    ) -> Result<Labelled<D, G::Targets>, OpError>
+    where
+        G: Goal<D>,
+    {
+        Ok(Labelled {
+            x: Var::constant(device, x, [rows, self.inputs])?,
+            targets: self.goal.upload(device, targets, rows)?,
+        })
+    }
+}
+
+impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> {
+    type Inputs = Labelled<D, G::Targets>;
+
+    fn module(&mut self) -> &mut dyn Module<D> {
+        &mut self.model
+    }
+
+    fn inputs(
+        &self,
+        device: &D,
+        mut batch: Batch,
+        _draw: Draw,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Self::Inputs, OpError> {
+        let targets = self.goal.of_batch(&mut batch);
+        let inputs = self.upload(device, batch.features, targets, batch.size)?;
+        watch.mark(Phase::Transfer);
+        Ok(inputs)
+    }
+
+    fn reference_inputs(
+        &self,
+        device: &D,
+        inputs: &mut ReferenceInputs,
+    ) -> Result<Self::Inputs, OpError> {
+        let x = inputs.floats("x", &[self.inputs]);
+        let targets = self.goal.of_reference(inputs);
+        inputs.finish()?;
+        self.upload(device, x, targets, inputs.batch())
+    }
+
+    fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError> {
+        self.model.forward(pass, &inputs.x)
+    }
+
+    fn loss(
+        &self,
+        pass: &mut Pass<D>,
+        output: &Var<D>,
+        inputs: &Self::Inputs,
+    ) -> Result<Var<D>, OpError> {
+        self.goal.loss(pass, output, &inputs.targets)
+    }
+
+    fn score(
+        &self,
+        device: &D,
+        output: &Var<D>,
+        inputs: &Self::Inputs,
+        score: &mut Score,
+    ) -> Result<(), OpError> {
+        self.goal.score(device, output, &inputs.targets, score)
+    }
+}
