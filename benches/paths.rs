@@ -23,7 +23,7 @@ use fieldtrial::ops::{
     KernelLoss, KernelOptions, KernelStatistic, Pass, PathBatch, Var, kernel_loss,
 };
 use fieldtrial::optim::OptimizerSpec;
-use fieldtrial::tasks::{self, Place, TaskParts};
+use fieldtrial::tasks::{self, Algorithm, Place, TaskParts};
 
 fn main() {
     // As in a worker: this thread is one of those that compute.
@@ -79,6 +79,8 @@ fn step(bencher: Bencher, id: &str) {
         loss: &loss,
         features: Features::Path { points: POINTS },
         target: Target::None,
+        algorithm: Algorithm::Backprop,
+        beta: 0.0,
         training: &training,
         seed: Seed(1),
     };
