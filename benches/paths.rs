@@ -26,7 +26,8 @@ use fieldtrial::optim::OptimizerSpec;
 use fieldtrial::tasks::{self, Algorithm, Place, TaskParts};
 
 fn main() {
-    // As in a worker: this thread is one of those that compute.
+    // As in a worker: freed memory is kept, and this thread is one of those that compute.
+    fieldtrial::base::os::keep_freed_memory();
     let pool = rayon::ThreadPoolBuilder::new().use_current_thread().build();
     divan::main();
     drop(pool);
