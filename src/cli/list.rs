@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde_json::Value;
 
+use crate::base::text::capitalised;
 use crate::datasets::DatasetSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
@@ -183,15 +184,9 @@ fn sentence(property: &Value, definitions: &Value) -> String {
         .collect();
     let mut text = one_line(described);
     if !words.is_empty() {
-        text.push_str(&format!(" One of {}.", crate::diag::list(words)));
+        text = format!("{text} One of {}.", crate::diag::list(words));
     }
     text
-}
-
-fn capitalised(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
 }
 
 fn one_line(text: Option<&str>) -> String {

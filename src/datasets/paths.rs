@@ -38,7 +38,7 @@ pub struct PathsSpec {
     /// Number of paths.
     #[schemars(range(min = 1))]
     pub samples: usize,
-    /// Points of a path, from 2.
+    /// Points of a path.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub points: usize,
     /// Seed of the generator (the split follows the run's seed).

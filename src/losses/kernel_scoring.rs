@@ -17,7 +17,7 @@ pub struct KernelScoringSpec {
     /// σ of the static kernel (not 2σ²).
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub sigma: f64,
-    /// Dyadic order n, up to 8: every increment is cut into `2ⁿ × 2ⁿ` cells.
+    /// Dyadic order n: every increment is cut into `2ⁿ × 2ⁿ` cells.
     #[schemars(range(min = 0, max = 8))]
     pub order: u32,
     /// Points of a path that are seen, from the first; without it, all.

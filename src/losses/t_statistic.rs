@@ -15,7 +15,6 @@ pub struct TStatisticSpec {}
 
 impl TStatisticSpec {
     /// The loss against `real`, whose part is computed here, once.
-    #[expect(clippy::unused_self, reason = "every spec has the same verbs")]
     pub fn against(&self, real: &PathBatch) -> PathLoss {
         PathLoss::Signature(Rc::new(SignatureLoss::t_statistic(real)))
     }

@@ -29,7 +29,7 @@ pub struct CannedNetSpec {
     /// Channels that the network adds to time and value.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub augment: usize,
-    /// Highest level of the signatures, up to 8.
+    /// Highest level of the signatures.
     #[schemars(range(min = 1, max = 8))]
     pub depth: usize,
     /// Law of the noise paths that it reads, drawn anew in every step.

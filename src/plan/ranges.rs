@@ -18,6 +18,9 @@ use super::bounds::Bounds;
 use super::cell::{TrainSpec, ValidationSpec};
 use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
 
+/// Takes a number out of bounds: the keys that lead to it, where it stands, the number, and the bounds.
+type Found<'a> = &'a mut dyn FnMut(&[&str], &Node, f64, &Bounds);
+
 /// Bounds of every number of a section, by where it stands.
 #[derive(Debug, Default)]
 struct Shape {
@@ -105,12 +108,7 @@ impl Shape {
     }
 
     /// Finds every number of `node` that is out of bounds, with the keys that lead to it.
-    fn outside<'a>(
-        &self,
-        node: &'a Node,
-        path: &mut Vec<&'a str>,
-        found: &mut dyn FnMut(&[&str], &Node, f64, &Bounds),
-    ) {
+    fn outside<'a>(&self, node: &'a Node, path: &mut Vec<&'a str>, found: Found<'_>) {
         match &node.value {
             Value::Integer(number) => self.number(node, *number as f64, path, found),
             Value::Float(number) => self.number(node, *number, path, found),
@@ -137,13 +135,7 @@ impl Shape {
         }
     }
 
-    fn number(
-        &self,
-        node: &Node,
-        number: f64,
-        path: &[&str],
-        found: &mut dyn FnMut(&[&str], &Node, f64, &Bounds),
-    ) {
+    fn number(&self, node: &Node, number: f64, path: &[&str], found: Found<'_>) {
         if let Some(bounds) = self.bounds.filter(|bounds| !bounds.hold(number)) {
             found(path, node, number, &bounds);
         }

@@ -120,6 +120,25 @@ impl<'a> View<'a> {
         }
     }
 
+    /// What measured cells have in common and others do not, in words; "all" for nothing.
+    pub fn shared_name(&self, cells: &[&Cell<'_>]) -> String {
+        let shared = |place: &&usize| {
+            let mut texts = cells.iter().map(|cell| &cell.info.axes[**place]);
+            let first = texts.next();
+            texts.all(|text| Some(text) == first)
+        };
+        let places = self.telling.iter().filter(shared);
+        let words: Vec<String> = places
+            .map(|&place| self.words(place, &cells[0].info.axes[place]))
+            .filter(|words| !words.is_empty())
+            .collect();
+        if words.is_empty() {
+            "all".to_owned()
+        } else {
+            words.join(", ")
+        }
+    }
+
     /// A value of an axis in words: numbers with the axis' name, names alone; empty where the cell's matrix lacks the axis.
     pub fn words(&self, place: usize, value: &str) -> String {
         let axis: &AxisInfo = &self.set.plan.axes[place];

@@ -30,9 +30,9 @@ pub(super) struct Paths<D: Kernels> {
 
 enum Generator<D: Kernels> {
     /// Reads paths of a process.
-    CannedNet(CannedNet<D>, PathProcess),
+    CannedNet(Box<CannedNet<D>>, PathProcess),
     /// Reads normal variates.
-    NeuralSde(NeuralSde<D>),
+    NeuralSde(Box<NeuralSde<D>>),
 }
 
 /// What a generator reads, and the loss with the real paths that its output is compared to.
@@ -59,8 +59,10 @@ impl<D: Kernels> Paths<D> {
         let loss = loss.ok_or_else(|| TaskError::misfit(parts))?;
         let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
         let generator = match parts.model {
-            ModelSpec::CannedNet(spec) => Generator::CannedNet(spec.build(&mut init)?, spec.noise),
-            ModelSpec::NeuralSde(spec) => Generator::NeuralSde(spec.build(&mut init)?),
+            ModelSpec::CannedNet(spec) => {
+                Generator::CannedNet(Box::new(spec.build(&mut init)?), spec.noise)
+            }
+            ModelSpec::NeuralSde(spec) => Generator::NeuralSde(Box::new(spec.build(&mut init)?)),
             _ => return Err(TaskError::misfit(parts)),
         };
         Ok(Self {
@@ -122,8 +124,8 @@ impl<D: Kernels> Objective<D> for Paths<D> {
 
     fn module(&mut self) -> &mut dyn Module<D> {
         match &mut self.generator {
-            Generator::CannedNet(model, _) => model,
-            Generator::NeuralSde(model) => model,
+            Generator::CannedNet(model, _) => &mut **model,
+            Generator::NeuralSde(model) => &mut **model,
         }
     }
 

@@ -9,6 +9,9 @@ use crate::layers::checkpoint::Tensor;
 
 /// Share of the global gradient norm below which a gradient is rounding noise.
 const NOISE: f64 = 1e-6;
+/// Scale of the error of such a gradient, as a share of the global norm: with the tolerance, about the unit roundoff of
+/// single precision. A parameter that changes no output has nothing but such noise.
+const NOISE_SCALE: f64 = 1e-4;
 /// Losses below this are compared absolutely.
 const SMALL_LOSS: f64 = 1e-2;
 
@@ -28,7 +31,8 @@ pub struct Verification {
     pub reference_loss: f64,
     /// `|a - b| / max(|b|, 1e-2)`.
     pub loss_relative_error: f64,
-    /// Largest over parameters of `‖g - g_ref‖ / max(‖g_ref‖, 1e-6 ‖all g_ref‖)`, before clipping.
+    /// Largest over parameters of `‖g - g_ref‖ / ‖g_ref‖`, before clipping; where `‖g_ref‖` is below `1e-6 ‖all g_ref‖`,
+    /// and thus rounding noise, of `‖g - g_ref‖ / (1e-4 ‖all g_ref‖)`.
     pub gradient_relative_error: f64,
     /// The parameter of the largest gradient error.
     pub gradient_worst: String,
@@ -83,7 +87,12 @@ pub(super) fn compare(reference: &Reference, own: &Outcome, after: &[Tensor]) ->
     let floor = NOISE * global;
     let gradient = worst(&own.grads, |tensor| {
         let expected = grads.get(tensor.name.as_str())?;
-        let scale = norm(expected.values.iter().copied()).max(floor);
+        let norm = norm(expected.values.iter().copied());
+        let scale = if norm < floor {
+            NOISE_SCALE * global
+        } else {
+            norm
+        };
         Some(ratio(distance(tensor, expected, |_| true), scale))
     });
     let weights = by_name(&reference.after);

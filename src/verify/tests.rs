@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use super::{Verification, VerifyError, verify};
 use crate::datasets::{DatasetSpec, RegressionSpec};
-use crate::losses::{LossSpec, MseSpec};
-use crate::models::{MlpSpec, ModelSpec};
+use crate::losses::{KernelMmdSpec, LossSpec, MseSpec, TStatisticSpec};
+use crate::models::{CannedNetSpec, MlpSpec, ModelSpec, NeuralSdeSpec};
 use crate::optim::{AdamSpec, OptimizerSpec};
 use crate::plan::{CellSpec, LimitsSpec, MeasureSpec, TrainSpec, ValidationSpec};
 
@@ -59,6 +59,42 @@ fn the_mlp_computes_what_pytorchs_does() {
     assert!(verification.passed, "{verification:?}");
     assert_eq!(verification.parameters, 29);
     assert!(verification.gradient_relative_error < 1e-5);
+}
+
+/// The folder's files, made by `peers.py reference WORKLOAD … --out FOLDER` with the options in its `expected.json`.
+fn generated(model: ModelSpec, loss: LossSpec, folder: &str) -> Verification {
+    let train = TrainSpec {
+        optimizer: OptimizerSpec::Adam(AdamSpec::default()),
+        ..TrainSpec::default()
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference");
+    verify(&cell(model, loss, train), &root.join(folder)).unwrap()
+}
+
+/// Its last pointwise bias changes no output: PyTorch's gradient of it is noise, and so must be ours.
+#[test]
+fn canned_net_and_the_t_statistic_compute_what_pytorchs_do() {
+    let model = ModelSpec::CannedNet(CannedNetSpec::default());
+    let loss = LossSpec::TStatistic(TStatisticSpec::default());
+    let verification = generated(model, loss, "canned-net");
+    assert!(verification.passed, "{verification:?}");
+    assert_eq!(verification.parameters, 199);
+}
+
+#[test]
+fn neural_sde_and_the_kernel_mmd_compute_what_pytorchs_do() {
+    let model = ModelSpec::NeuralSde(NeuralSdeSpec { hidden: 4 });
+    let loss = |order| {
+        LossSpec::KernelMmd(KernelMmdSpec {
+            order,
+            cut: Some(7),
+            paths: Some(3),
+            ..KernelMmdSpec::default()
+        })
+    };
+    let verification = generated(model.clone(), loss(1), "neural-sde");
+    assert!(verification.passed, "{verification:?}");
+    assert!(!generated(model, loss(0), "neural-sde").passed);
 }
 
 #[test]

@@ -11,11 +11,13 @@ mod examples;
 mod kill;
 mod list;
 mod manifest;
+mod million;
 mod plan;
 #[cfg(unix)]
 mod processes;
 mod project;
 mod protocol;
+mod regression;
 mod resume;
 mod run;
 mod samples;

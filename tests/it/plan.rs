@@ -10,7 +10,7 @@ use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
 use crate::project::Project;
 use crate::world::world;
 
-const HEAD: &str =
+pub(crate) const HEAD: &str =
     "name = \"x\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n";
 
 fn plan(text: &str) -> Plan {
@@ -351,97 +351,4 @@ fn explaining_a_cell_says_what_runs_and_why() {
             && text.contains("GFLOP/s per core (50 % of a matrix product's, measured)"),
         "{text}"
     );
-}
-
-/// Every natural shape of a million cells, by name.
-fn a_million_cells() -> Vec<(&'static str, String)> {
-    let numbers = |last: usize| format!("{:?}", (1..=last).collect::<Vec<_>>());
-    let rates = |last: usize| {
-        let rates: Vec<String> = (1..=last).map(|number| format!("{number}e-7")).collect();
-        format!("[{}]", rates.join(", "))
-    };
-    let (hundred, thousand, million) = (numbers(100), numbers(1000), numbers(1_000_000));
-    let matrix = |axes: &[(&str, &str)]| {
-        let axes = axes
-            .iter()
-            .map(|(axis, values)| format!("\"{axis}\" = {values}\n"));
-        let axes: String = axes.collect();
-        format!("{HEAD}samples = 100000\n[matrix]\n{axes}")
-    };
-    let section = [
-        ("train.batch-size", &*hundred),
-        ("epochs", &hundred),
-        ("accumulate", &hundred),
-    ];
-    let model = [
-        ("models.mlp.hidden", &*thousand),
-        ("models.mlp.depth", &thousand),
-    ];
-    let some_rates = rates(1000);
-    let optimizer = [
-        ("train.optimizer.lr", &*some_rates),
-        ("train.optimizer.eps", &some_rates),
-    ];
-    vec![
-        (
-            "six axes of ten",
-            include_str!("../manifests/million.toml").to_owned(),
-        ),
-        ("three keys of one section", matrix(&section)),
-        ("two keys of one model", matrix(&model)),
-        ("two keys of the optimizer", matrix(&optimizer)),
-        ("one axis, batch size", matrix(&[("batch-size", &million)])),
-        (
-            "one axis, learning rate",
-            matrix(&[("train.optimizer.lr", &rates(1_000_000))]),
-        ),
-        (
-            "one axis, hidden units",
-            matrix(&[("models.mlp.hidden", &million)]),
-        ),
-        (
-            "one axis, samples",
-            matrix(&[("datasets.linear.samples", &million)]),
-        ),
-    ]
-}
-
-/// The largest memory of this process since the last call, in megabytes, where the system says it.
-fn peak_megabytes() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: f64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    // 5 sets the mark back to what is in use; where that is refused, the mark is that of all shapes.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-    Some(kilobytes * 1024.0 / 1e6)
-}
-
-#[test]
-#[ignore = "a million cells take seconds in a debug build; run with `--release --ignored`"]
-fn a_million_cells_plan_in_seconds() {
-    let shapes = a_million_cells();
-    peak_megabytes();
-    for (shape, text) in shapes {
-        let start = std::time::Instant::now();
-        let plan = plan(&text);
-        assert_eq!(plan.len(), 1_000_000);
-        let read = start.elapsed().as_secs_f64();
-        let mut digest = blake3::Hasher::new();
-        for cell in plan.cells() {
-            digest.update(cell.cell_hash.as_bytes());
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        let megabytes = peak_megabytes().unwrap_or(0.0);
-        println!(
-            "{shape}: {seconds:.2} s ({read:.2} s to read), {megabytes:.0} MB, digest {}",
-            digest.finalize()
-        );
-        assert!(
-            cfg!(debug_assertions) || seconds < 5.0,
-            "{shape}: {seconds} s"
-        );
-        assert!(megabytes < 500.0, "{shape}: {megabytes} MB");
-    }
 }

@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use rayon::prelude::*;
 
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
@@ -230,24 +231,54 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     Ok(summary)
 }
 
+/// Fewest cells that are worth a thread.
+const SHARE: usize = 1 << 12;
+
+/// Some cells in their order: counts, hashes one after the other, and lines about the first and the last.
+#[derive(Default)]
+struct Share {
+    summary: Summary,
+    hashes: String,
+    first: Option<String>,
+    last: Option<String>,
+}
+
+impl Share {
+    fn of(plan: &Plan, start: usize, count: usize) -> Self {
+        let mut share = Self::default();
+        let mut last = None;
+        let cells = plan.cells().after(start).take(count);
+        for cell in cells.filter(|cell| plan.is_selected(cell)) {
+            share.summary.add(&cell);
+            share.hashes.push_str(&cell.cell_hash);
+            share.first.get_or_insert_with(|| hash_and_key(&cell));
+            last = Some(cell);
+        }
+        share.last = last.as_ref().map(hash_and_key);
+        share
+    }
+}
+
+fn hash_and_key(cell: &PlannedCell) -> String {
+    format!("{} {}", cell.cell_hash, cell.spec.key)
+}
+
 fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
+    let size = plan.len().div_ceil(rayon::current_num_threads()).max(SHARE);
+    let starts: Vec<usize> = (0..plan.len()).step_by(size).collect();
+    let shares = starts.into_par_iter();
+    let shares: Vec<Share> = shares.map(|start| Share::of(plan, start, size)).collect();
     let mut summary = Summary::default();
     let mut hasher = blake3::Hasher::new();
-    let (mut first, mut last) = (None, None);
-    for cell in chosen(plan) {
-        summary.add(&cell);
-        hasher.update(cell.cell_hash.as_bytes());
-        let line = || format!("{} {}", cell.cell_hash, cell.spec.key);
-        first.get_or_insert_with(line);
-        last = Some(cell);
+    for share in &shares {
+        summary.merge(&share.summary);
+        hasher.update(share.hashes.as_bytes());
     }
     writeln!(out, "{summary}")?;
+    let first = shares.iter().find_map(|share| share.first.as_ref());
+    let last = shares.iter().rev().find_map(|share| share.last.as_ref());
     if let (Some(first), Some(last)) = (first, last) {
-        writeln!(
-            out,
-            "first  {first}\nlast   {} {}",
-            last.cell_hash, last.spec.key
-        )?;
+        writeln!(out, "first  {first}\nlast   {last}")?;
     }
     writeln!(out, "digest {}", hasher.finalize())?;
     Ok(summary)

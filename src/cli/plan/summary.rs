@@ -36,6 +36,18 @@ impl Summary {
         self.to_generate |= cell.facts.fingerprint.is_none();
     }
 
+    /// Adds the counts of other cells of the same plan.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.runnable += other.runnable;
+        self.infeasible += other.infeasible;
+        self.skipped += other.skipped;
+        self.runs += other.runs;
+        let differ = self.each.is_some() && other.each.is_some() && self.each != other.each;
+        self.is_mixed |= other.is_mixed || differ;
+        self.each = other.each.or(self.each);
+        self.to_generate |= other.to_generate;
+    }
+
     pub(super) fn cells(&self) -> usize {
         self.runnable + self.infeasible + self.skipped
     }

@@ -336,7 +336,7 @@ fn each_group<T: Send>(size: EulerSize, run: impl Fn(Range<usize>) -> T + Sync +
     map_chunks(size.batch, ROWS, values, run)
 }
 
-fn slices<'a>(fields: [Field<&'a Buffer<Cpu>>; 2]) -> [Slices<'a>; 2] {
+fn slices(fields: [Field<&Buffer<Cpu>>; 2]) -> [Slices<'_>; 2] {
     fields.map(|field| field.map(|values| values.as_slice()))
 }
 

@@ -2,10 +2,6 @@
 //!
 //! A value of the algebra is levels 1 to N, one after another, each row-major; every entry is an array of lanes. The
 //! scalar term is 1 and is not kept.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "lanes of several arrays go side by side"
-)]
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 

@@ -1,8 +1,4 @@
 //! Signatures on the CPU: sixteen paths at a time, one in each lane of a vector.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "lanes of several arrays go side by side"
-)]
 
 use std::ops::Range;
 

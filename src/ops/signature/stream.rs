@@ -1,8 +1,4 @@
 //! The signatures of all prefixes of a group of paths, one lane each, and the gradient of their increments.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "lanes of several arrays go side by side"
-)]
 
 use super::algebra::{Algebra, Real};
 

@@ -5,10 +5,6 @@
 //! between them only the values on a block's lower and right edge live. Backward keeps these edges of all blocks,
 //! computes each block's inside again in the L1 cache, and sweeps the other way. Lanes side by side need neither
 //! diagonals nor shuffles, and the chain along a row of one block overlaps with the next row's.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "lanes of several arrays go side by side"
-)]
 
 /// Pairs of a group.
 pub(super) const LANES: usize = 8;

@@ -1,8 +1,4 @@
 //! Signature kernels of many pairs of paths, and their slopes by the paths' points, group by group.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "lanes of several arrays go side by side"
-)]
 
 use super::goursat::{Grid, LANES, Lanes};
 use crate::ops::chunks::map_chunks;

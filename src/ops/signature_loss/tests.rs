@@ -79,7 +79,7 @@ fn the_gradient_of_the_t_statistic_is_that_of_pytorch() {
     testing::assert_close(
         &grads[0],
         &[
-            0.039_566_912,
+            0.039_566_91,
             0.058_128_817,
             0.057_369_127,
             -1.089_932_1,

@@ -112,12 +112,12 @@ fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
         let Some((samples, rest)) = parts(view, cell) else {
             continue;
         };
-        match known.iter_mut().find(|(other, _)| *other == rest) {
-            Some((_, group)) => group.cells.push((cell, samples)),
-            None => {
-                let cells = vec![(cell, samples)];
-                known.push((rest, Group { cells }));
-            }
+        let like = known.iter_mut().find(|(other, _)| *other == rest);
+        if let Some((_, group)) = like {
+            group.cells.push((cell, samples));
+        } else {
+            let cells = vec![(cell, samples)];
+            known.push((rest, Group { cells }));
         }
     }
     known.into_iter().map(|(_, group)| group).collect()
@@ -142,22 +142,7 @@ impl Group<'_, '_> {
 
     /// What its cells have in common and others do not.
     fn name(&self, view: &View<'_>) -> String {
-        let text = |place: usize, cell: &Cell<'_>| cell.info.axes[place].clone();
-        let shared = |place: &&usize| {
-            let first = text(**place, self.cells[0].0);
-            self.cells
-                .iter()
-                .all(|(cell, _)| text(**place, cell) == first)
-        };
-        let places = view.telling.iter().filter(shared);
-        let words: Vec<String> = places
-            .map(|&place| view.words(place, &text(place, self.cells[0].0)))
-            .filter(|words| !words.is_empty())
-            .collect();
-        if words.is_empty() {
-            "all".to_owned()
-        } else {
-            words.join(", ")
-        }
+        let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
+        view.shared_name(&cells)
     }
 }

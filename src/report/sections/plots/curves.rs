@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::statistics::{median, range};
-use crate::base::text::kebab_case;
+use crate::base::text::{capitalised, kebab_case};
 use crate::event::EpochRow;
 use crate::report::plot::{LinePlot, Point, SERIES, ScaleKind, Series};
 use crate::report::view::{Cell, View};
@@ -116,13 +116,6 @@ fn twins_in_words(twins: &[&str]) -> String {
     format!("; {} is the same within {percent} %", twins.join(", "))
 }
 
-fn capitalised(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
-}
-
 /// The different curves of the first seed, in plan order.
 fn curves<'v, 'a>(
     view: &'v View<'a>,
@@ -174,22 +167,7 @@ fn single(view: &View<'_>, curves: &[Curve<'_, '_>]) -> Vec<Series> {
 
 /// What cells of one curve have in common, in words: `batch-size 8 (2 cells)`.
 fn shared_name(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
-    let shared = |place: &&usize| {
-        let first = &cells[0].info.axes[**place];
-        cells.iter().all(|cell| cell.info.axes[**place] == *first)
-    };
-    let words: Vec<String> = view
-        .telling
-        .iter()
-        .filter(shared)
-        .map(|&place| view.words(place, &cells[0].info.axes[place]))
-        .filter(|words| !words.is_empty())
-        .collect();
-    let name = if words.is_empty() {
-        "all".to_owned()
-    } else {
-        words.join(", ")
-    };
+    let name = view.shared_name(cells);
     if cells.len() > 1 {
         format!("{name} ({} cells)", cells.len())
     } else {
