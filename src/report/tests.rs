@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use super::*;
 use crate::results::golden::ddpm;
 use crate::results::write;
@@ -374,7 +377,7 @@ fn samples_stand_in_the_page_itself_and_one_that_is_gone_says_so() {
     fs::write(folder.join("samples/ddim.png"), &file).expect("writes");
     render(&folder, &ReportOptions::default()).expect("renders");
     let page = text(&folder.join("report.html"));
-    let data = crate::base::base64::encode(&file);
+    let data = STANDARD.encode(&file);
     let image = format!("width=\"2\" height=\"1\" src=\"data:image/png;base64,{data}\">");
     assert!(page.contains(&image), "{page}");
     assert!(page.contains("ddim, batch-size 8, workers 0, seed 42"));
