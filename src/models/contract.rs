@@ -380,7 +380,7 @@ contract!(neural_sde, NeuralSdeSubject);
 contract!(unet, UnetSubject);
 // Which parameters have a gradient in a sequence of one is tested beside the model.
 contract!(
-    equilibrium,
+    equilibrium_asymmetric,
     EquilibriumSubject,
     [
         has_the_promised_shape_and_count,

@@ -160,7 +160,7 @@ mod tests {
             warm_up: true,
         };
         let decays = [1, 8, 90, 10_000, 100_000].map(|step| spec.decay_after(step));
-        let expected = [2.0 / 11.0, 0.5, 0.91, 0.999_100_899_100_899_1, 0.9999];
+        let expected = [2.0 / 11.0, 0.5, 0.91, 0.999_100_899_100_899, 0.9999];
         for (own, expected) in decays.iter().zip(expected) {
             assert!(
                 (own - expected).abs() < 1e-12,

@@ -93,7 +93,7 @@ static KEYS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     keys
 });
 
-/// Keys of optimizers and schedules, for advice only.
+/// Keys of optimizers, schedules and other tables, for advice only.
 static DEEP: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut paths = Vec::new();
     let schema = schemars::schema_for!(TrainSpec).to_value();
@@ -110,6 +110,10 @@ static DEEP: LazyLock<Vec<String>> = LazyLock::new(|| {
     ] {
         collect(&schema["$defs"][name], &schema["$defs"], path, &mut paths);
     }
+    let schema = schemars::schema_for!(ValidationSpec).to_value();
+    let definitions = &schema["$defs"];
+    let sampling = &definitions["SamplingSpec"];
+    collect(sampling, definitions, "validation.sampling", &mut paths);
     paths
 });
 
@@ -282,6 +286,7 @@ mod tests {
             long("lr"),
             "no setting is called `lr`; write its whole path: `train.optimizer.lr`"
         );
+        assert!(long("guidance").ends_with("write its whole path: `validation.sampling.guidance`"));
     }
 
     #[test]

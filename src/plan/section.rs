@@ -114,7 +114,7 @@ keyed! { ValidationSpec, "validation", |_, _| {},
     "every" every json;
     "fraction" fraction json;
     // Nothing where there is none, so that cells without keep their hash.
-    "sampling" sampling |sampling: &Option<SamplingSpec>| sampling.as_ref().and_then(|spec| json(spec));
+    "sampling" sampling |sampling: &Option<SamplingSpec>| sampling.as_ref().and_then(json);
     "split" split json;
 }
 

@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use super::*;
 use crate::results::golden::ddpm;
 use crate::results::write;
@@ -354,4 +357,32 @@ fn ten_thousand_cells_are_cut_and_say_so() {
     let page = text(&folder.join("report.html"));
     assert!(page.contains("The first 200 of 10,009 cells"));
     assert!(page.len() < 4_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn samples_stand_in_the_page_itself_and_one_that_is_gone_says_so() {
+    let (_root, folder) = results();
+    let mut set = ddpm();
+    let sample = |name: &str| results::SampleInfo {
+        seed: 42,
+        name: name.into(),
+        caption: "Rows: <b>abnormal".into(),
+        file: format!("{name}.png"),
+        digest: String::new(),
+    };
+    set.plan.cells[0].samples = vec![sample("ddim"), sample("gone")];
+    write(&folder, &set).expect("writes");
+    fs::create_dir_all(folder.join("samples")).expect("creates");
+    let file = crate::base::png::encode(2, 1, &[0, 0, 0, 255, 255, 255]).expect("encodes");
+    fs::write(folder.join("samples/ddim.png"), &file).expect("writes");
+    render(&folder, &ReportOptions::default()).expect("renders");
+    let page = text(&folder.join("report.html"));
+    let data = STANDARD.encode(&file);
+    let image = format!("width=\"2\" height=\"1\" src=\"data:image/png;base64,{data}\">");
+    assert!(page.contains(&image), "{page}");
+    assert!(page.contains("ddim, batch-size 8, workers 0, seed 42"));
+    assert!(page.contains("samples/gone.png is not there"));
+    assert!(page.contains("Rows: &lt;b&gt;abnormal"));
+    let markdown = text(&folder.join("report.md"));
+    assert!(markdown.contains("](samples/ddim.png)"), "{markdown}");
 }

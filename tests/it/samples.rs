@@ -102,7 +102,7 @@ fn samples_are_drawn_in_the_first_block_kept_on_resume_and_the_same_when_drawn_a
     fs::remove_dir_all(project.path("reports/tiny/samples")).unwrap();
     project.run(&RUN);
     let bytes = |files: &std::collections::BTreeMap<String, (Vec<u8>, _)>| {
-        let images = files.iter().filter(|(name, _)| name.ends_with(".png"));
+        let images = files.iter().filter(|(name, _)| name.contains("/samples/"));
         images
             .map(|(name, file)| (name.clone(), file.0.clone()))
             .collect::<Vec<_>>()

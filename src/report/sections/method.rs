@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::base::statistics::range;
 use crate::base::text::count;
+use crate::base::units::human_seconds;
 use crate::event::RunTimes;
 use crate::report::view::View;
 
@@ -29,6 +31,7 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         "Peak memory is the process's own high-water mark, from {}; peak of the process is the parent's view (wait4).",
         memory::sources(view)
     ));
+    sentences.extend(assessment(view));
     if let Some(threads) = distinct(view, |times| times.threads.to_string()) {
         sentences.push(format!("Threads that computed: {threads}."));
     }
@@ -66,6 +69,24 @@ fn phases(view: &View<'_>) -> String {
     } else {
         "Throughput and phases come from the same ordinary steps; nothing was synchronised for them.".to_owned()
     }
+}
+
+/// What costly evaluation took; `None` where there was none.
+fn assessment(view: &View<'_>) -> Option<String> {
+    let times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
+    let seconds: Vec<f64> = times.filter_map(|times| times.assessment_s).collect();
+    let (low, high) = range(&seconds)?;
+    let (low, high) = (human_seconds(low), human_seconds(high));
+    let took = if low == high {
+        low
+    } else {
+        format!("{low} to {high}")
+    };
+    Some(format!(
+        "Costly evaluation (samples, verification, selection) took {took} in {}: once per cell and seed, in the first \
+         block, with the weights that are kept. No other time holds it.",
+        count(seconds.len(), "run")
+    ))
 }
 
 /// The different values of a run's property, in order; `None` where no run has it.
