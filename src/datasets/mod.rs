@@ -5,6 +5,7 @@
 //! In order: [`DatasetSpec::facts`] (plan), [`DatasetSpec::prepare`] (once before the runs), [`DatasetSpec::open`] (run).
 
 mod csv_table;
+mod detector_events;
 mod digits;
 mod error;
 mod fingerprint;
@@ -16,6 +17,7 @@ mod split;
 mod table;
 
 pub use csv_table::CsvSpec;
+pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
 pub use digits::DigitsSpec;
 pub use error::DatasetError;
 pub use fingerprint::FingerprintCache;
@@ -49,12 +51,20 @@ pub enum DatasetSpec {
     Mnist(MnistSpec),
     /// A table of numbers in a CSV file.
     Csv(CsvSpec),
+    /// Generated detector events.
+    DetectorEvents(DetectorEventsSpec),
 }
 
 impl DatasetSpec {
     /// Every kind, in the order in which `fieldtrial list datasets` shows them.
-    pub const KINDS: [&'static str; 5] =
-        ["image-folder", "regression-5d", "digits", "mnist", "csv"];
+    pub const KINDS: [&'static str; 6] = [
+        "image-folder",
+        "regression-5d",
+        "digits",
+        "mnist",
+        "csv",
+        "detector-events",
+    ];
 
     /// The kind as a manifest writes it.
     pub fn kind(&self) -> &'static str {
@@ -64,6 +74,7 @@ impl DatasetSpec {
             Self::Digits(_) => "digits",
             Self::Mnist(_) => "mnist",
             Self::Csv(_) => "csv",
+            Self::DetectorEvents(_) => "detector-events",
         }
     }
 
@@ -73,7 +84,7 @@ impl DatasetSpec {
             Self::ImageFolder(spec) => &mut spec.path,
             Self::Mnist(spec) => &mut spec.path,
             Self::Csv(spec) => &mut spec.path,
-            Self::Regression5d(_) | Self::Digits(_) => return,
+            Self::Regression5d(_) | Self::Digits(_) | Self::DetectorEvents(_) => return,
         };
         *path = base.join(&*path);
     }
@@ -96,6 +107,7 @@ impl DatasetSpec {
             Self::Digits(spec) => spec.facts(validation_fraction),
             Self::Mnist(spec) => spec.facts(validation_fraction, cache),
             Self::Csv(spec) => spec.facts(cache),
+            Self::DetectorEvents(spec) => spec.facts(validation_fraction),
         }
     }
 
@@ -108,7 +120,11 @@ impl DatasetSpec {
     pub fn prepare(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<bool, DatasetError> {
         match self {
             Self::ImageFolder(spec) => spec.prepare(progress),
-            Self::Regression5d(_) | Self::Digits(_) | Self::Mnist(_) | Self::Csv(_) => Ok(false),
+            Self::Regression5d(_)
+            | Self::Digits(_)
+            | Self::Mnist(_)
+            | Self::Csv(_)
+            | Self::DetectorEvents(_) => Ok(false),
         }
     }
 
@@ -123,6 +139,7 @@ impl DatasetSpec {
             Self::Digits(spec) => spec.open(seed, validation_fraction),
             Self::Mnist(spec) => spec.open(seed, validation_fraction),
             Self::Csv(spec) => spec.open(seed),
+            Self::DetectorEvents(spec) => spec.open(seed, validation_fraction),
         }
     }
 }

@@ -22,6 +22,23 @@ impl<D: Kernels> Linear<D> {
         Ok(Self { weight, bias })
     }
 
+    /// A layer whose weight is uniform in `±√(6 / (inputs + outputs))` and whose bias is zero: Keras' `Dense`.
+    ///
+    /// # Source
+    /// Glorot & Bengio 2010; PyTorch `nn.init.xavier_uniform_`.
+    pub fn glorot(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
+        let bound = (6.0 / (inputs + outputs) as f32).sqrt();
+        Ok(Self {
+            weight: init.uniform([outputs, inputs].into(), Layout::Linear, bound)?,
+            bias: init.constant([outputs].into(), 0.0)?,
+        })
+    }
+
+    /// The weight as an operation reads it: `(inputs, outputs)`.
+    pub fn weight(&self) -> Var<D> {
+        self.weight.var()
+    }
+
     /// `(…, outputs)` from `x: (…, inputs)`.
     pub fn forward(
         &self,

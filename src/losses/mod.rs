@@ -4,10 +4,12 @@
 //! to a loss is in [`crate::tasks`].
 
 mod cross_entropy;
+mod detector_noise;
 mod mse;
 mod noise_mse;
 
 pub use cross_entropy::CrossEntropySpec;
+pub use detector_noise::{DetectorNoiseSpec, Signals};
 pub use mse::MseSpec;
 pub use noise_mse::NoiseMseSpec;
 
@@ -24,11 +26,13 @@ pub enum LossSpec {
     CrossEntropy(CrossEntropySpec),
     /// Mean squared error of the noise that a diffusion model estimates.
     NoiseMse(NoiseMseSpec),
+    /// Mean squared error of the noise in detector signals.
+    DetectorNoise(DetectorNoiseSpec),
 }
 
 impl LossSpec {
     /// Every kind, in the order in which `fieldtrial list losses` shows them.
-    pub const KINDS: [&'static str; 3] = ["mse", "cross-entropy", "noise-mse"];
+    pub const KINDS: [&'static str; 4] = ["mse", "cross-entropy", "noise-mse", "detector-noise"];
 
     /// The kind as a manifest writes it.
     pub fn kind(&self) -> &'static str {
@@ -36,6 +40,7 @@ impl LossSpec {
             Self::Mse(_) => "mse",
             Self::CrossEntropy(_) => "cross-entropy",
             Self::NoiseMse(_) => "noise-mse",
+            Self::DetectorNoise(_) => "detector-noise",
         }
     }
 }

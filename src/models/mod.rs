@@ -2,9 +2,11 @@
 //!
 //! Owns [`ModelSpec`], the list of all kinds. A model is layers and operations; it never asks which device it is on.
 
+mod detector;
 mod mlp;
 mod unet;
 
+pub use detector::{Alt, Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec, Neu};
 pub use mlp::{Mlp, MlpActivation, MlpSpec};
 pub use unet::{DdpmUnetSpec, Unet};
 
@@ -21,17 +23,23 @@ pub enum ModelSpec {
     Mlp(MlpSpec),
     /// Class-conditional U-Net that estimates noise (DDPM).
     DdpmUnet(DdpmUnetSpec),
+    /// Denoiser of detector signals, the model before.
+    DetectorAlt(DetectorAltSpec),
+    /// Denoiser of detector signals, the model after.
+    DetectorNeu(DetectorNeuSpec),
 }
 
 impl ModelSpec {
     /// Every kind, in the order in which `fieldtrial list models` shows them.
-    pub const KINDS: [&'static str; 2] = ["mlp", "ddpm-unet"];
+    pub const KINDS: [&'static str; 4] = ["mlp", "ddpm-unet", "detector-alt", "detector-neu"];
 
     /// The kind as a manifest writes it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mlp(_) => "mlp",
             Self::DdpmUnet(_) => "ddpm-unet",
+            Self::DetectorAlt(_) => "detector-alt",
+            Self::DetectorNeu(_) => "detector-neu",
         }
     }
 
@@ -40,6 +48,8 @@ impl ModelSpec {
         match self {
             Self::Mlp(spec) => spec.check(),
             Self::DdpmUnet(spec) => spec.check(),
+            Self::DetectorAlt(spec) => spec.check(),
+            Self::DetectorNeu(spec) => spec.check(),
         }
     }
 
@@ -62,6 +72,12 @@ impl ModelSpec {
                 },
             ) => Some(spec.forward_flops(height, width, channels)),
             (Self::DdpmUnet(_), Features::Vector { .. }) => None,
+            (Self::DetectorAlt(spec), features) => {
+                Some(spec.forward_flops(features.len(), target.values_len()))
+            }
+            (Self::DetectorNeu(spec), features) => {
+                Some(spec.forward_flops(features.len(), target.values_len()))
+            }
         }
     }
 }

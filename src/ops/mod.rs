@@ -29,6 +29,7 @@ mod mse;
 pub mod parallel;
 mod parameter;
 mod pass;
+mod physics;
 mod scratch;
 mod shape;
 mod silu;
@@ -55,6 +56,7 @@ pub use linear::{LinearKernel, LinearSize, linear};
 pub use mse::{MseKernel, mse};
 pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
+pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use shape::Shape;
 pub use silu::{SiluKernel, silu};
 pub use update::{AdamStep, SgdStep, UpdateKernel};
@@ -126,6 +128,7 @@ pub trait Kernels:
     + LayerNormKernel
     + LinearKernel
     + MseKernel
+    + PhysicsKernel
     + SiluKernel
     + UpdateKernel
     + UpsampleKernel

@@ -24,7 +24,25 @@ pub(super) fn misfit(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -
     own.or_else(|| match model {
         ModelSpec::Mlp(_) => mlp(facts, loss),
         ModelSpec::DdpmUnet(spec) => unet(spec, facts, loss),
+        ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_) => {
+            denoiser(model.kind(), facts, loss)
+        }
     })
+}
+
+fn denoiser(kind: &str, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+    let (Features::Vector { .. }, Target::Values { .. }) = (facts.features, facts.target) else {
+        return Some(format!(
+            "`{kind}` needs rows of numbers with numbers as targets; use `detector-events`"
+        ));
+    };
+    match loss {
+        LossSpec::DetectorNoise(spec) => spec.check().into_iter().next(),
+        other => Some(format!(
+            "`{kind}` estimates noise, `{}` does not fit; use `detector-noise`",
+            other.kind()
+        )),
+    }
 }
 
 fn mlp(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {

@@ -120,5 +120,6 @@ fn quality(loss: &LossSpec) -> &'static str {
         LossSpec::Mse(_) => "mse",
         LossSpec::CrossEntropy(_) => "accuracy",
         LossSpec::NoiseMse(_) => "noise-mse",
+        LossSpec::DetectorNoise(_) => "detector-noise",
     }
 }

@@ -83,6 +83,8 @@ const RANGES: &[(&str, &str, Range)] = &[
     ("models", "channel-multipliers", Range::Size),
     ("models", "depth", Range::Count),
     ("models", "dropout", Range::Fraction),
+    ("models", "layers", Range::Size),
+    ("models", "time-embedding", Range::Size),
     ("datasets", "samples", Range::AtLeastOne),
     ("datasets", "size", Range::Size),
     ("datasets", "validation", Range::Fraction),
@@ -92,7 +94,13 @@ const RANGES: &[(&str, &str, Range)] = &[
     ("datasets", "augment.contrast", Range::Share),
     ("datasets", "augment.rotation", Range::NotNegative),
     ("datasets", "generate.size", Range::Size),
+    ("datasets", "voxels", Range::Size),
+    ("datasets", "radius-mm", Range::Positive),
+    ("datasets", "height-mm", Range::Positive),
+    ("datasets", "attenuation-mm", Range::Positive),
+    ("datasets", "hits-per-mev", Range::Positive),
     ("losses", "timesteps", Range::AtLeastOne),
+    ("losses", "physics-weight", Range::NotNegative),
     ("losses", "label-dropout", Range::Share),
 ];
 

@@ -362,7 +362,12 @@ pub(super) fn absolute(folder: &Path, path: &Path) -> PathBuf {
 pub(super) fn default_loss(model: &ModelSpec, dataset: &DatasetSpec) -> LossSpec {
     match (model, dataset) {
         (ModelSpec::DdpmUnet(_), _) => LossSpec::NoiseMse(crate::losses::NoiseMseSpec::default()),
-        (_, DatasetSpec::Regression5d(_)) => LossSpec::Mse(crate::losses::MseSpec::default()),
+        (ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_), _) => {
+            LossSpec::DetectorNoise(crate::losses::DetectorNoiseSpec::default())
+        }
+        (_, DatasetSpec::Regression5d(_) | DatasetSpec::DetectorEvents(_)) => {
+            LossSpec::Mse(crate::losses::MseSpec::default())
+        }
         (_, DatasetSpec::Csv(spec)) if !spec.classes => {
             LossSpec::Mse(crate::losses::MseSpec::default())
         }

@@ -9,6 +9,7 @@
 
 mod backprop;
 mod classification;
+mod detector;
 mod diffusion;
 mod error;
 mod noise_schedule;
@@ -121,6 +122,14 @@ pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Tas
             };
             let image = (height, width, channels);
             let objective = diffusion::Diffusion::new(device, model, loss, parts, image, classes)?;
+            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+        }
+        (
+            ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_),
+            LossSpec::DetectorNoise(loss),
+            Target::Values { len },
+        ) => {
+            let objective = detector::Detector::new(device, loss, parts, len)?;
             Ok(Box::new(Backprop::new(device, objective, parts.seed)))
         }
         _ => Err(TaskError::misfit(parts)),

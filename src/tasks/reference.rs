@@ -145,7 +145,7 @@ pub fn reference_form(
             let outputs = rows(&format!("layers.{}.weight", 2 * spec.depth))?;
             let target = match loss {
                 LossSpec::CrossEntropy(_) => Target::Class { classes: outputs },
-                LossSpec::Mse(_) | LossSpec::NoiseMse(_) => Target::Values { len: outputs },
+                _ => Target::Values { len: outputs },
             };
             Ok((Features::Vector { len }, target))
         }
@@ -161,6 +161,12 @@ pub fn reference_form(
                 channels,
             };
             Ok((image, Target::Class { classes }))
+        }
+        ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_) => {
+            let (phi, x) = (input("phi")?, input("x_t")?);
+            let len = |shape: &[usize]| shape.iter().skip(1).product();
+            let features = Features::Vector { len: len(phi) };
+            Ok((features, Target::Values { len: len(x) }))
         }
     }
 }

@@ -34,6 +34,12 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
             Target::Class { classes: 10 },
             Some("digits".to_owned()),
         ),
+        DatasetSpec::DetectorEvents(spec) => (
+            spec.samples,
+            Features::Vector { len: 22 },
+            Target::Values { len: spec.voxels },
+            Some(format!("{spec:?}")),
+        ),
         DatasetSpec::Mnist(_) | DatasetSpec::Csv(_) => {
             return Err(DatasetError::Unreadable {
                 path: "nowhere".to_owned(),

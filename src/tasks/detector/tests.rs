@@ -1,0 +1,92 @@
+use dfdx::tensor::Cpu;
+
+use super::*;
+use crate::datasets::{Features, Target};
+use crate::device::Backend;
+use crate::losses::LossSpec;
+use crate::models::DetectorNeuSpec;
+use crate::tasks::Place;
+
+pub(super) const VOXELS: usize = 40;
+
+pub(super) fn task(loss: &DetectorNoiseSpec) -> Detector<Cpu> {
+    let device = Cpu::open(0).unwrap();
+    let model = ModelSpec::DetectorNeu(DetectorNeuSpec {
+        hidden: 16,
+        layers: 2,
+        time_embedding: 4,
+        dropout: 0.1,
+    });
+    let parts = TaskParts {
+        model: &model,
+        loss: &LossSpec::DetectorNoise(loss.clone()),
+        features: Features::Vector { len: 22 },
+        target: Target::Values { len: VOXELS },
+        seed: Seed(1),
+    };
+    Detector::new(&device, loss, parts, VOXELS).unwrap()
+}
+
+fn batch(size: usize) -> Batch {
+    Batch {
+        size,
+        features: vec![0.5; size * 22],
+        values: (0..size * VOXELS).map(|index| (index % 3) as f32).collect(),
+        labels: vec![0; size],
+        rows: (0..size as u32).collect(),
+    }
+}
+
+#[test]
+fn noise_is_standard_and_added_by_the_schedule() {
+    let task = task(&DetectorNoiseSpec::default());
+    let drawn = task.draw(batch(500), Draw::Training(Place { epoch: 1, step: 2 }));
+    let count = drawn.noise.len() as f64;
+    let square = drawn.noise.iter().map(|n| f64::from(n * n)).sum::<f64>();
+    assert!((square / count - 1.0).abs() < 0.04, "{square}");
+    let mean = drawn.times.iter().sum::<usize>() as f64 / 500.0;
+    assert!((mean - 499.5).abs() < 60.0, "{mean}");
+    let row = 7;
+    let alpha_bar = task.schedule.alpha_bar(drawn.times[row]) as f32;
+    for voxel in row * VOXELS..(row + 1) * VOXELS {
+        let expected =
+            alpha_bar.sqrt() * (voxel % 3) as f32 + (1.0 - alpha_bar).sqrt() * drawn.noise[voxel];
+        assert!((drawn.noised[voxel] - expected).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn the_noise_of_a_place_is_always_the_same() {
+    let (task, place) = (
+        task(&DetectorNoiseSpec::default()),
+        Place { epoch: 1, step: 2 },
+    );
+    let noise = |draw| task.draw(batch(4), draw).noise;
+    assert_eq!(noise(Draw::Training(place)), noise(Draw::Training(place)));
+    let next = Place { step: 3, ..place };
+    assert_ne!(noise(Draw::Training(place)), noise(Draw::Training(next)));
+    assert_ne!(noise(Draw::Training(place)), noise(Draw::Evaluation(0)));
+    let drawn = noise(Draw::Evaluation(0));
+    assert_ne!(drawn[..VOXELS], drawn[VOXELS..2 * VOXELS]);
+}
+
+#[test]
+fn the_physics_terms_count_by_their_weight() {
+    let device = Cpu::open(0).unwrap();
+    let loss = |physics_weight| {
+        let task = task(&DetectorNoiseSpec {
+            physics_weight,
+            ..DetectorNoiseSpec::default()
+        });
+        let mut watch = Stopwatch::start();
+        let draw = Draw::Evaluation(0);
+        let inputs = task.inputs(&device, batch(4), draw, &mut watch).unwrap();
+        let mut pass = Pass::inference(&device);
+        let output = task.forward(&mut pass, &inputs).unwrap();
+        let loss = task.loss(&mut pass, &output, &inputs).unwrap();
+        f64::from(loss.to_host(&device).unwrap()[0])
+    };
+    let (none, one, two) = (loss(0.0), loss(0.1), loss(0.2));
+    assert!(one > none);
+    assert!(((two - none) / (one - none) - 2.0).abs() < 1e-4);
+}
