@@ -2,9 +2,11 @@
 //!
 //! Owns no concept of the program; imports nothing of it.
 
+pub mod base64;
 pub mod build_info;
 pub mod hash;
 pub mod os;
+pub mod png;
 mod seed;
 pub mod statistics;
 pub mod text;

@@ -32,6 +32,8 @@ pub enum Purpose {
     Blocks,
     /// Resampling in intervals and tests.
     Bootstrap,
+    /// Samples drawn from a model.
+    Sampling,
 }
 
 impl Seed {

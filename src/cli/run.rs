@@ -139,6 +139,7 @@ impl Session<'_> {
         let estimator = Estimator::new(&store, self.here);
         announce(self.plan, self.cells, &decisions, &estimator, false);
         let launcher = WorkerProgram::this(memory_bytes(&self.environment))?;
+        let launcher = launcher.assessing_into(&std::path::absolute(store.temporary_folder())?);
         let header = header(self.plan);
         let mut recorder = Recorder::new(
             folder,

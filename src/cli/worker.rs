@@ -103,7 +103,7 @@ impl<W: Write> EventWriter<W> {
     }
 
     fn write(&mut self, event: &Event) {
-        if matches!(event, Event::Progress { .. }) {
+        if matches!(event, Event::Progress { .. } | Event::Assessing { .. }) {
             if self
                 .last_progress
                 .is_some_and(|last| last.elapsed() < PROGRESS_EVERY)

@@ -32,6 +32,9 @@ pub struct StepRow {
     pub step_ms: f64,
 }
 
+/// Steps that [`RunFacts::first_steps_loss`] is the mean of.
+pub const FIRST_STEPS: u64 = 10;
+
 /// Everything of a run that a rerun on the same numeric class repeats to the bit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunFacts {
@@ -61,10 +64,14 @@ pub struct RunFacts {
     pub eval_loss_before: Option<f64>,
     /// The same after training.
     pub eval_loss_after: Option<f64>,
-    /// Metrics at the end, by name (`val_mse`, `test_r2`, `fresh_mse`, …).
+    /// Metrics at the end, by name (`val_mse`, `test_r2`, `fresh_mse`, …); those of a costly evaluation in the first
+    /// block only.
     pub metrics: Metric,
     /// blake3 over names and bytes of the final weights.
     pub weight_checksum: String,
+    /// Mean training loss of the first [`FIRST_STEPS`] steps (of all where there are fewer).
+    #[serde(default)]
+    pub first_steps_loss: Option<f64>,
 }
 
 /// Milliseconds of a step by phase: exclusive, summing to the step with `other`. Medians over the measured steps are
@@ -140,7 +147,7 @@ pub struct RunTimes {
     pub best_epoch_s: Option<f64>,
     /// Seconds from the worker's first instruction to the first step (data, model, weights).
     pub startup_s: f64,
-    /// Seconds from the worker's first instruction to the end.
+    /// Seconds from the worker's first instruction to the end, costly evaluation excluded.
     pub total_s: f64,
     /// The loader.
     pub loader: LoaderTimes,
@@ -156,4 +163,7 @@ pub struct RunTimes {
     pub threads: usize,
     /// The numeric class: architecture, vector level, device.
     pub numeric_class: String,
+    /// Seconds of costly evaluation; `None` where there was none.
+    #[serde(default)]
+    pub assessment_s: Option<f64>,
 }

@@ -1,7 +1,8 @@
 //! The contract between a worker process and its parent: one [`Event`] a line, as JSON, on the worker's stdout.
 //!
 //! ```text
-//! Hello · Started · (Progress* · Epoch)* · Finished        the run is `done`, or `diverged` where Finished says so
+//! Hello · Started · (Progress* · Epoch)* · (Assessing* · Sample)* · Finished
+//!                                                          the run is `done`, or `diverged` where Finished says so
 //! Hello · Started · … · Failed                             the worker could not go on and says why
 //! Hello · … (the stream ends)                              killed, panicked, out of memory: the parent decides
 //! ```
@@ -14,17 +15,22 @@ mod job;
 mod numeric_class;
 mod outcome;
 mod run_event;
+mod sample;
 mod status;
 
 pub use facts::{
-    EpochRow, LoaderTimes, MemoryParts, Metric, PhaseTimes, RunFacts, RunTimes, StepRow,
+    EpochRow, FIRST_STEPS, LoaderTimes, MemoryParts, Metric, PhaseTimes, RunFacts, RunTimes,
+    StepRow,
 };
 
 pub use job::{Job, RunId};
 pub use numeric_class::numeric_class;
 pub use outcome::RunOutcome;
 pub use run_event::{RunEvent, StopReason};
+pub use sample::Sample;
 pub use status::Status;
+
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +71,17 @@ pub enum Event {
     },
     /// An epoch has ended.
     Epoch(Box<EpochRow>),
+    /// Where a costly evaluation is; at most ten a second.
+    Assessing {
+        /// What is evaluated: `ddim`.
+        what: String,
+        /// How much of it is done.
+        done: usize,
+        /// How much there is to do.
+        of: usize,
+    },
+    /// The costly evaluation made an image.
+    Sample(Sample),
     /// Something the user should know; training goes on.
     Warning {
         /// One sentence.
@@ -107,6 +124,10 @@ pub struct Order<Cell> {
     pub cell: Cell,
     /// Seed of the run.
     pub seed: u64,
-    /// Block of the run, from 0. Costly evaluation runs in block 0 only.
+    /// Block of the run, from 0.
     pub block: usize,
+    /// Folder for the images of a costly evaluation, which this run then does after training; `None` for a run that
+    /// does none. Repeats repeat training only: it is given in block 0.
+    #[serde(default)]
+    pub assess_into: Option<PathBuf>,
 }

@@ -1,6 +1,6 @@
 //! [`RunOutcome`]: a run that has ended, as its parent saw it.
 
-use super::{EpochRow, RunFacts, RunTimes, Status};
+use super::{EpochRow, RunFacts, RunTimes, Sample, Status};
 
 /// How a run ended and what it gave.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,8 @@ pub struct RunOutcome {
     pub times: Option<RunTimes>,
     /// The epochs that it reached.
     pub epochs: Vec<EpochRow>,
+    /// Images that its costly evaluation made.
+    pub samples: Vec<Sample>,
     /// What it warned of.
     pub warnings: Vec<String>,
     /// The end of its standard error.
@@ -46,6 +48,7 @@ impl RunOutcome {
             facts: None,
             times: None,
             epochs: Vec::new(),
+            samples: Vec::new(),
             warnings: Vec::new(),
             stderr: String::new(),
             wall_s: 0.0,

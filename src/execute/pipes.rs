@@ -1,6 +1,7 @@
 //! The three pipes of a worker: the order in, events out, standard error to be kept.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
@@ -14,12 +15,16 @@ const LONGEST_LINE: u64 = 256 << 20;
 const STDERR_KEPT: usize = 64 << 10;
 
 /// Writes the order. The handle is kept until the end: a worker whose stdin closes ends itself.
-pub(super) fn feed(child: &mut Child, job: &Job) -> Option<ChildStdin> {
+pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> Option<ChildStdin> {
     let order = Order {
         protocol: PROTOCOL_VERSION,
         cell: job.spec.as_ref(),
         seed: job.id.seed,
         block: job.id.block,
+        // Repeats repeat training only.
+        assess_into: assess_into
+            .filter(|_| job.id.block == 0)
+            .map(Path::to_owned),
     };
     let mut stdin = child.stdin.take()?;
     let mut line = serde_json::to_vec(&order).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! [`WorkerProgram`]: spawn, feed, read, limit, kill.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::os::{self, Ended};
 use crate::device::DeviceKind;
-use crate::event::{EpochRow, Event, Job, PROTOCOL_VERSION, RunOutcome, RunTimes, Status};
+use crate::event::{EpochRow, Event, Job, PROTOCOL_VERSION, RunOutcome, RunTimes, Sample, Status};
 
 use super::Launch;
 use super::outcome::{EndedByParent, Evidence, judge};
@@ -26,6 +26,8 @@ pub struct WorkerProgram {
     arguments: Vec<String>,
     /// Memory of the machine in bytes, where it is known: SIGKILL near it is `oom`.
     machine_bytes: Option<u64>,
+    /// Where images of costly evaluations are written; without it, nothing is evaluated at a cost.
+    assess_into: Option<PathBuf>,
 }
 
 impl WorkerProgram {
@@ -44,7 +46,15 @@ impl WorkerProgram {
             program,
             arguments,
             machine_bytes,
+            assess_into: None,
         }
+    }
+
+    /// Lets the runs of the first block evaluate what costs, and write images into `folder` (absolute).
+    #[must_use]
+    pub fn assessing_into(mut self, folder: &Path) -> Self {
+        self.assess_into = Some(folder.to_owned());
+        self
     }
 
     fn spawn(&self, threads: usize) -> io::Result<Child> {
@@ -88,7 +98,7 @@ impl Launch for WorkerProgram {
             .limits
             .time
             .and_then(|s| Duration::try_from_secs_f64(s).ok());
-        let stdin = feed(&mut child, job);
+        let stdin = feed(&mut child, job, self.assess_into.as_deref());
         let stderr = drain(child.stderr.take());
         let mut watch = Watch {
             lines: read_lines(&mut child),
@@ -112,6 +122,7 @@ struct Heard {
     last: Option<Event>,
     has_greeted: bool,
     epochs: Vec<EpochRow>,
+    samples: Vec<Sample>,
     warnings: Vec<String>,
 }
 
@@ -187,9 +198,10 @@ impl Heard {
         match event {
             Event::Hello { .. } => self.has_greeted = true,
             Event::Epoch(row) => self.epochs.push(row.as_ref().clone()),
+            Event::Sample(sample) => self.samples.push(sample.clone()),
             Event::Warning { message } => self.warnings.push(message.clone()),
             Event::Finished { .. } | Event::Failed { .. } => self.last = Some(event.clone()),
-            Event::Started { .. } | Event::Progress { .. } => {}
+            Event::Started { .. } | Event::Progress { .. } | Event::Assessing { .. } => {}
         }
     }
 }
@@ -240,6 +252,7 @@ fn outcome(
         facts,
         times,
         epochs: heard.epochs,
+        samples: heard.samples,
         warnings: heard.warnings,
         stderr: evidence.stderr,
         wall_s: began.elapsed().as_secs_f64(),

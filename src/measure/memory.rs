@@ -44,6 +44,11 @@ impl PeakMemory {
         self.reset();
     }
 
+    /// What was held since the last mark counts for neither.
+    pub fn leave_out(&self) {
+        self.reset();
+    }
+
     /// The marks so far.
     pub fn peaks(&self) -> Peaks {
         self.peaks

@@ -12,6 +12,7 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::{EmaSpec, OptimizerSpec, ScheduleSpec};
+use crate::tasks::SamplingSpec;
 
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -161,6 +162,8 @@ pub struct ValidationSpec {
     pub batch_size: usize,
     /// Epochs from one validation to the next.
     pub every: usize,
+    /// Samples to draw at the end, of diffusion models; without it, none.
+    pub sampling: Option<SamplingSpec>,
 }
 
 impl Default for ValidationSpec {
@@ -170,6 +173,7 @@ impl Default for ValidationSpec {
             batches: None,
             batch_size: 1024,
             every: 1,
+            sampling: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::device::DeviceKind;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 
-use super::cell::{Precision, TrainSpec};
+use super::cell::{Precision, TrainSpec, ValidationSpec};
 
 /// Whether a cell can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +98,18 @@ pub(super) fn wrong_schedule(train: &TrainSpec) -> Option<String> {
     let wrong = train.schedule.check(train.optimizer.lr(), train.epochs);
     let first = wrong.into_iter().next()?;
     Some(format!("`train.schedule.{}` {}", first.key, first.message))
+}
+
+/// Why such samples cannot be drawn; `None` if they can.
+pub(super) fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Option<String> {
+    let spec = validation.sampling.as_ref()?;
+    match loss {
+        LossSpec::NoiseMse(loss) => spec.check(loss.timesteps),
+        other => Some(format!(
+            "`validation.sampling` draws from diffusion models, `{}` trains none",
+            other.kind()
+        )),
+    }
 }
 
 /// Why this arithmetic works on no such device; `None` if it does.

@@ -104,7 +104,9 @@ impl<'a> Resolver<'a> {
             None => {}
         }
         let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
-        let misfit = misfit.or_else(|| check::wrong_schedule(&cell.train));
+        let misfit = misfit
+            .or_else(|| check::wrong_schedule(&cell.train))
+            .or_else(|| check::wrong_sampling(&cell.validation.value, &cell.loss.value));
         if let Some(reason) = misfit.or_else(|| check::oversized(&cell.train, &cell.data.facts)) {
             return Feasibility::Infeasible(reason);
         }

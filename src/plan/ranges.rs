@@ -54,7 +54,7 @@ impl Range {
 
 /// Section (named ones without the name), key below it, range. Types already refuse negative counts.
 const RANGES: &[(&str, &str, Range)] = &[
-    ("train", "epochs", Range::AtLeastOne),
+    ("train", "epochs", Range::Count),
     ("train", "steps-per-epoch", Range::AtLeastOne),
     ("train", "batch-size", Range::AtLeastOne),
     ("train", "accumulate", Range::AtLeastOne),
@@ -69,6 +69,10 @@ const RANGES: &[(&str, &str, Range)] = &[
     ("validation", "batches", Range::AtLeastOne),
     ("validation", "batch-size", Range::AtLeastOne),
     ("validation", "every", Range::AtLeastOne),
+    ("validation", "sampling.ddim-steps", Range::AtLeastOne),
+    ("validation", "sampling.guidance", Range::NotNegative),
+    ("validation", "sampling.per-class", Range::AtLeastOne),
+    ("validation", "sampling.batch-size", Range::AtLeastOne),
     ("measure", "repeats", Range::AtLeastOne),
     ("limits", "time", Range::Positive),
     ("limits", "memory", Range::AtLeastOne),

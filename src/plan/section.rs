@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::loader::LoaderSpec;
 use crate::manifest::Key;
+use crate::tasks::SamplingSpec;
 
 use super::cell::{TrainSpec, ValidationSpec};
 use super::homes::{CHOICES, Unit};
@@ -110,6 +111,8 @@ keyed! { ValidationSpec, "validation", |_, _| {},
     "batches" batches json;
     "every" every json;
     "fraction" fraction json;
+    // Nothing where there is none, so that cells without keep their hash.
+    "sampling" sampling |sampling: &Option<SamplingSpec>| sampling.as_ref().and_then(|spec| json(spec));
 }
 
 keyed! { MeasureSpec, "measure", |_, _| {},

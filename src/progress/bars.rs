@@ -114,6 +114,9 @@ impl Bars {
                 running.show(row.epoch + 1, 0);
                 self.eta.advance(id, running.share(row.epoch + 1, 0));
             }
+            Event::Assessing { what, done, of } => {
+                running.bar.set_message(format!("{what}  {done}/{of}"));
+            }
             Event::Warning { message } => {
                 let line = format!("warning: {message}");
                 self.say(&line);

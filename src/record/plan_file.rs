@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::plan::PlannedCell;
-use crate::results::CellInfo;
+use crate::results::{CellInfo, SampleInfo};
 
 /// A cell for `plan.json`, under which code and numeric class it was measured.
 pub(super) fn cell_info(
@@ -14,6 +14,7 @@ pub(super) fn cell_info(
     first: &Value,
     is_first: bool,
     measured: Option<(String, String)>,
+    samples: Vec<SampleInfo>,
 ) -> CellInfo {
     let spec = portable(
         serde_json::to_value(&cell.spec).unwrap_or_default(),
@@ -28,6 +29,7 @@ pub(super) fn cell_info(
         work_signature: cell.work_signature.clone(),
         code_hash,
         numeric_class,
+        samples,
         spec: if is_first {
             spec
         } else {

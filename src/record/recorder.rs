@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::event::{Job, RunEvent, RunOutcome, Status};
+use crate::event::{Job, RunEvent, RunOutcome, Sample, Status};
 use crate::plan::PlannedCell;
-use crate::results::store::{Here, Store, StoreError, StoredRun, arithmetic};
+use crate::results::store::{Here, Store, StoreError, StoredRun, StoredSample, arithmetic};
 use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError};
 use crate::{base::build_info, results::environment::env_id};
 
@@ -93,6 +93,10 @@ impl<'a> Recorder<'a> {
                 self.keep(job, outcome)?;
                 self.write_if_due()
             }
+            RunEvent::RunEnded { outcome, .. } => {
+                forget_samples(outcome);
+                Ok(())
+            }
             RunEvent::Tick => self.write_if_due(),
             _ => Ok(()),
         }
@@ -114,6 +118,9 @@ impl<'a> Recorder<'a> {
     fn write(&mut self) -> Result<ResultSet, RecordError> {
         let results = self.view().results()?;
         results::write(self.folder, &results)?;
+        results::write_samples(self.folder, &results, |sample| {
+            self.store.sample(&sample.digest)
+        })?;
         self.last_write = Instant::now();
         self.is_behind = false;
         Ok(results)
@@ -149,11 +156,13 @@ impl<'a> Recorder<'a> {
         let is_measured = |run: &StoredRun| run.keys == keys && run.facts.is_some();
         let stored = self.store.runs_of(&keys.cell_hash);
         if outcome.status == Status::Timeout && stored.iter().any(is_measured) {
+            forget_samples(outcome);
             return Ok(());
         }
         let parts = build_info::code_parts(arithmetic(&cell.spec));
         self.store.put_code(&keys.code_hash, parts)?;
         self.has_measured = true;
+        let samples = self.keep_samples(outcome)?;
         let environment = self.environment.clone();
         self.store
             .put_environment(&env_id(&self.environment), environment)?;
@@ -168,11 +177,37 @@ impl<'a> Recorder<'a> {
             facts: outcome.facts.clone(),
             times: outcome.times.clone(),
             epochs: outcome.epochs.clone(),
+            samples,
             wall_s: outcome.wall_s,
             peak_rss_bytes: outcome.peak_rss_bytes,
             cpu_s: outcome.cpu_s,
         })?;
         self.is_behind = true;
         Ok(())
+    }
+
+    /// Images are facts: a run without any has none either.
+    fn keep_samples(&self, outcome: &RunOutcome) -> Result<Vec<StoredSample>, StoreError> {
+        if outcome.facts.is_none() {
+            forget_samples(outcome);
+            return Ok(Vec::new());
+        }
+        let keep = |sample: &Sample| {
+            self.store.take_sample(sample)?;
+            Ok(StoredSample {
+                name: sample.name.clone(),
+                caption: sample.caption.clone(),
+                digest: sample.digest.clone(),
+            })
+        };
+        outcome.samples.iter().map(keep).collect()
+    }
+}
+
+/// Removes the images of a run that is not kept.
+fn forget_samples(outcome: &RunOutcome) {
+    for sample in &outcome.samples {
+        // One that stays is removed at the next start.
+        let _ = std::fs::remove_file(&sample.path);
     }
 }

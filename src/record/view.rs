@@ -10,7 +10,8 @@ use crate::event::Status;
 use crate::plan::{Feasibility, PlannedCell};
 use crate::results::store::{Here, RunKeys, Store, StoredRun};
 use crate::results::{
-    BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, metric_column, timings,
+    BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, SampleInfo,
+    metric_column, timings,
 };
 
 use super::plan_file::{cell_info, portable};
@@ -41,6 +42,7 @@ struct CellRows {
     runs: Vec<RunRow>,
     epochs: Vec<EpochRecord>,
     blocks: Vec<BlockRow>,
+    samples: Vec<SampleInfo>,
     /// Code hash and numeric class.
     measured: Option<(String, String)>,
 }
@@ -69,6 +71,7 @@ impl View<'_> {
                 &first,
                 row == 0,
                 rows.measured,
+                rows.samples,
             ));
             all.runs.extend(rows.runs);
             all.epochs.extend(rows.epochs);
@@ -131,6 +134,7 @@ impl View<'_> {
             };
             rows.runs.push(run_row(cell, run));
             rows.epochs.extend(epoch_rows(cell, run));
+            rows.samples.extend(run.sample_infos(&cell.spec.key));
             rows.blocks
                 .extend(blocks.iter().map(|run| run.block_row(&cell.spec.key)));
             rows.measured = Some((run.keys.code_hash.clone(), run.keys.numeric_class.clone()));
@@ -175,6 +179,7 @@ fn completed(cell: &PlannedCell, mut rows: CellRows) -> CellRows {
     rows.epochs
         .sort_by_key(|row| (place(row.seed), row.epoch.epoch));
     rows.blocks.sort_by_key(|row| (place(row.seed), row.block));
+    rows.samples.sort_by_key(|sample| place(sample.seed));
     rows
 }
 
@@ -249,6 +254,12 @@ impl<'a> Previous<'a> {
                 .filter(|row| has(row.seed) && row.block < measure.repeats)
                 .map(|row| (*row).clone())
                 .collect(),
+            samples: info
+                .samples
+                .iter()
+                .filter(|sample| has(sample.seed))
+                .cloned()
+                .collect(),
             measured: info.code_hash.clone().zip(info.numeric_class.clone()),
         })
         .filter(|rows| !rows.runs.is_empty())
@@ -275,6 +286,9 @@ fn merge(now: CellRows, before: CellRows) -> CellRows {
         merged.epochs.retain(|other| other.seed != row.seed);
         let epochs = before.epochs.iter().filter(|other| other.seed == row.seed);
         merged.epochs.extend(epochs.cloned());
+        merged.samples.retain(|other| other.seed != row.seed);
+        let samples = before.samples.iter().filter(|other| other.seed == row.seed);
+        merged.samples.extend(samples.cloned());
     }
     for block in before.blocks {
         let same = |other: &BlockRow| (other.seed, other.block) == (block.seed, block.block);

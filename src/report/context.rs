@@ -11,6 +11,7 @@ use super::sections::findings::{Findings, check};
 use super::sections::headline::{Headline, headlines};
 use super::sections::plots::Plots;
 use super::sections::ranking::{Ranking, rankings, unranked};
+use super::sections::samples::Samples;
 use super::sections::{cells, compute, loader, memory, method, phases, quality, speed};
 use super::table::Table;
 use super::view::View;
@@ -56,6 +57,8 @@ pub struct Report {
     pub memory: Table,
     /// Losses and metrics.
     pub quality: Table,
+    /// Images that costly evaluations made.
+    pub samples: Samples,
     /// Parameters and FLOPs.
     pub compute: Table,
     /// The plots.
@@ -112,6 +115,7 @@ impl Report {
             loader: loader::table(view),
             memory: memory::table(view),
             quality: quality::table(view),
+            samples: Samples::of(view),
             compute: compute::table(view),
             plots: Plots::of(view),
             findings: check(view),

@@ -24,6 +24,7 @@ pub use sections::findings::{Finding, Findings};
 pub use sections::headline::Headline;
 pub use sections::plots::{PlotContext, Plots};
 pub use sections::ranking::Ranking;
+pub use sections::samples::{SampleContext, Samples};
 pub use table::{Column, Entry, Row, Source, Table};
 pub use template::TEMPLATES;
 
@@ -51,7 +52,8 @@ pub struct ReportOptions {
 /// [`ReportError`]; files that were there before are then still whole.
 pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, ReportError> {
     let set = results::read(folder)?;
-    let report = Report::of(&set);
+    let mut report = Report::of(&set);
+    report.samples.embed(folder);
     let own = own_templates(folder);
     let templates = chosen(options, &set.plan.report, own.as_deref())?;
     let engine = template::engine(own);

@@ -62,6 +62,7 @@ pub(crate) const FACTS: &[Column<RunFacts>] = columns![show;
     "eval_loss_before" "1" Lower "Loss on one fixed evaluation batch before training" => eval_loss_before;
     "eval_loss_after" "1" Lower "Loss on one fixed evaluation batch after training" => eval_loss_after;
     "weight_checksum" "" None "blake3 over names and bytes of the final weights" => weight_checksum;
+    "first_steps_loss" "1" Lower "Mean training loss of the first ten steps" => first_steps_loss;
 ];
 
 /// `epochs.csv`, after key, seed and axes.
@@ -102,7 +103,7 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "validation_s" "s" Lower "Validation and evaluation" => validation_s;
     "best_epoch_s" "s" Lower "Start of training to the end of the best epoch, validation excluded" => best_epoch_s;
     "startup_s" "s" Lower "First instruction of the worker to the first step" => startup_s;
-    "total_s" "s" Lower "First instruction of the worker to its end" => total_s;
+    "total_s" "s" Lower "First instruction of the worker to its end, costly evaluation excluded" => total_s;
     "loader_wait_s" "s" Lower "Training waited for batches, summed over the run" => loader.wait_s;
     "loader_work_s" "s" Lower "Loading worked, summed over the run and its workers" => loader.work_s;
     "loader_start_ms" "ms" Lower "Starting the loader's workers" => loader.start_ms;
@@ -116,7 +117,11 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "activation_bytes" "bytes" None "Activations held for the backward pass, computed" => memory.activation_bytes;
     "threads" "1" None "Threads that computed" => threads;
     "numeric_class" "" None "Architecture, vector level, device" => numeric_class;
+    "assessment_s" "s" Lower "Costly evaluation: samples, verification, selection" => assessment_s;
 ];
+
+/// Fixed columns that files of earlier versions lack; they read as missing.
+pub(crate) const ADDED: [&str; 2] = ["first_steps_loss", "assessment_s"];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
 pub(crate) const TIMED: [&str; 20] = [

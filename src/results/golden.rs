@@ -143,6 +143,7 @@ fn cell_info((index, cell): (usize, &Cell)) -> CellInfo {
         work_signature: "beef0002".into(),
         code_hash: is_measured.then(|| "7a11ab1e".into()),
         numeric_class: is_measured.then(|| "x86-64 avx512 cpu".into()),
+        samples: Vec::new(),
         spec: json!({"train": {"batch-size": cell.batch}, "loader": {"workers": cell.workers}}),
     }
 }
@@ -215,6 +216,7 @@ fn facts(cell: &Cell) -> RunFacts {
         eval_loss_after: Some(loss(cell, 3) * 1.1),
         metrics: BTreeMap::from([("val_loss".into(), Some(loss(cell, 3) * 1.04))]),
         weight_checksum: format!("{:016x}", 0x9e37_79b9_7f4a_7c15_u64 ^ u64::from(cell.batch)),
+        first_steps_loss: Some(1.1),
         diverged: None,
     }
 }

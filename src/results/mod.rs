@@ -14,6 +14,7 @@ mod intervals;
 mod plan_file;
 mod read;
 mod rows;
+mod samples;
 mod steps;
 pub mod store;
 mod table;
@@ -26,12 +27,13 @@ pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
 pub use intervals::{BOOTSTRAP_FROM, counted_runs, timing_row, timings, value};
 pub use read::read;
+pub use samples::{sample_file, write_samples};
 pub use steps::{RunSteps, steps_are_behind, write_steps};
 pub use write::write;
 
 pub use rows::{
     BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord, Interval, IntervalKind,
-    PlanFile, ResultSet, RunRow, Status, TimingRow,
+    PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow,
 };
 
 /// Version of the results' format; a folder of another version is refused with a sentence.

@@ -105,8 +105,26 @@ pub struct CellInfo {
     pub code_hash: Option<String>,
     /// Numeric class under which the row was measured.
     pub numeric_class: Option<String>,
+    /// Images that its costly evaluation made, in `samples/`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<SampleInfo>,
     /// The resolved specification; for all but the first cell only the top-level sections that differ from it.
     pub spec: serde_json::Value,
+}
+
+/// An image in `samples/`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleInfo {
+    /// Seed of the run that made it.
+    pub seed: u64,
+    /// What it is, unique in its run: `ddim`.
+    pub name: String,
+    /// What it shows, in one sentence.
+    pub caption: String,
+    /// Name of the file in `samples/`.
+    pub file: String,
+    /// Digest over the file's bytes.
+    pub digest: String,
 }
 
 /// A row of `runs.csv`.

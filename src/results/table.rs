@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ResultsError;
-use super::columns::Column;
+use super::columns::{ADDED, Column};
 use super::field::Field;
 use super::files::read_text;
 
@@ -13,6 +13,8 @@ pub(crate) struct Table {
     header: Vec<String>,
     records: Vec<csv::StringRecord>,
     fixed: usize,
+    /// Fixed columns that this file lacks.
+    lacks: Vec<String>,
 }
 
 impl Table {
@@ -41,7 +43,13 @@ impl Table {
             .iter()
             .map(str::to_owned)
             .collect();
-        check_header(&header, expected, has_metrics).map_err(|reason| damaged(1, reason))?;
+        let lacks: Vec<String> = added(expected)
+            .filter(|name| !header.contains(name))
+            .cloned()
+            .collect();
+        let here = expected.iter().filter(|name| !lacks.contains(name));
+        let here: Vec<&String> = here.collect();
+        check_header(&header, &here, has_metrics).map_err(|reason| damaged(1, reason))?;
         let mut records = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| {
@@ -59,7 +67,8 @@ impl Table {
             path: path.to_owned(),
             header,
             records,
-            fixed: expected.len(),
+            fixed: here.len(),
+            lacks,
         })
     }
 
@@ -82,10 +91,17 @@ fn line_of(record: &csv::StringRecord) -> u64 {
     record.position().map_or(0, csv::Position::line)
 }
 
-fn check_header(found: &[String], expected: &[String], has_metrics: bool) -> Result<(), String> {
+/// Columns that files of earlier versions lack.
+fn added(expected: &[String]) -> impl Iterator<Item = &String> {
+    expected
+        .iter()
+        .filter(|name| ADDED.contains(&name.as_str()))
+}
+
+fn check_header(found: &[String], expected: &[&String], has_metrics: bool) -> Result<(), String> {
     for (place, name) in expected.iter().enumerate() {
         match found.get(place) {
-            Some(same) if same == name => {}
+            Some(same) if same == *name => {}
             Some(other) => {
                 let number = place + 1;
                 return Err(format!(
@@ -155,6 +171,9 @@ impl Cursor<'_> {
         row: &mut R,
     ) -> Result<(), ResultsError> {
         for column in table {
+            if self.table.lacks.iter().any(|name| name == column.name) {
+                continue;
+            }
             let text = self.record.get(self.column).unwrap_or_default();
             (column.read)(row, text).map_err(|expected| self.error(expected, text))?;
             self.column += 1;
@@ -162,9 +181,10 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// Whether the next `count` fields are all empty.
+    /// Whether the next `count` fields are all empty, as far as there are any.
     pub(crate) fn is_empty_for(&self, count: usize) -> bool {
-        (self.column..self.column + count).all(|place| self.record.get(place) == Some(""))
+        let mut fields = self.record.iter().skip(self.column).take(count);
+        fields.all(str::is_empty)
     }
 
     /// Leaves out `count` fields.

@@ -183,3 +183,39 @@ fn a_folder_that_cannot_be_written_is_an_error() {
     let error = write(&file, &ddpm()).expect_err("a file is no folder");
     assert!(error.to_string().starts_with("cannot write `"), "{error}");
 }
+
+#[test]
+fn a_file_without_columns_that_came_later_is_read_and_they_are_missing() {
+    let folder = written();
+    let mut expected = read(folder.path()).expect("reads");
+    let added = [
+        ("runs.csv", "first_steps_loss"),
+        ("blocks.csv", "assessment_s"),
+    ];
+    for (file, column) in added {
+        let text = text(folder.path(), file);
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .from_reader(text.as_bytes());
+        let rows = reader.records().map(|row| row.expect("a row"));
+        let rows: Vec<csv::StringRecord> = rows.collect();
+        let place = rows[0]
+            .iter()
+            .position(|name| name == column)
+            .expect(column);
+        let mut shorter = csv::Writer::from_path(folder.path().join(file)).expect("opens");
+        for row in &rows {
+            let rest = row.iter().enumerate().filter(|(index, _)| *index != place);
+            let rest = rest.map(|(_, field)| field);
+            shorter.write_record(rest).expect("writes");
+        }
+    }
+    for facts in expected
+        .runs
+        .iter_mut()
+        .filter_map(|run| run.facts.as_mut())
+    {
+        assert!(facts.first_steps_loss.take().is_some());
+    }
+    assert_eq!(read(folder.path()).expect("reads"), expected);
+}

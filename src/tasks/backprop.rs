@@ -1,6 +1,6 @@
 //! [`Backprop`]: the task of every objective that is one forward pass, one loss and backpropagation.
 
-use super::{Micro, Place, ReferenceInputs, Score, Task};
+use super::{Assess, Assessment, Micro, Place, ReferenceInputs, Score, Task, TaskError};
 use crate::base::{Purpose, Seed};
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
@@ -49,6 +49,16 @@ pub(super) trait Objective<D: Kernels> {
         _inputs: &Self::Inputs,
         _score: &mut Score,
     ) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    /// Evaluates what costs; see [`Task::assess`].
+    fn assess(
+        &mut self,
+        _device: &D,
+        _assess: &Assess<'_>,
+        _found: &mut Assessment<'_>,
+    ) -> Result<(), TaskError> {
         Ok(())
     }
 }
@@ -137,6 +147,10 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         score.add_loss(loss.to_host(&self.device)?[0], samples);
         score.add_work(pass.work());
         self.objective.score(&self.device, &output, &inputs, score)
+    }
+
+    fn assess(&mut self, assess: &Assess<'_>, found: &mut Assessment<'_>) -> Result<(), TaskError> {
+        self.objective.assess(&self.device, assess, found)
     }
 
     fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {

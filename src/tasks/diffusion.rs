@@ -9,7 +9,7 @@ use rand_distr::StandardNormal;
 use super::backprop::{Draw, Objective};
 use super::classification::indices;
 use super::noise_schedule::NoiseSchedule;
-use super::{ReferenceInputs, TaskParts};
+use super::{Assess, Assessment, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -63,6 +63,28 @@ impl<D: Kernels> Diffusion<D> {
             classes,
             seed: parts.seed,
         })
+    }
+
+    pub(super) fn model(&self) -> &Unet<D> {
+        &self.model
+    }
+
+    pub(super) fn schedule(&self) -> &NoiseSchedule {
+        &self.schedule
+    }
+
+    pub(super) fn timesteps(&self) -> usize {
+        self.schedule.timesteps()
+    }
+
+    /// Height, width, channels.
+    pub(super) fn image(&self) -> (usize, usize, usize) {
+        self.image
+    }
+
+    /// The label that stands for "no class": the number of classes.
+    pub(super) fn no_class(&self) -> usize {
+        self.classes
     }
 
     /// Draws times, dropped labels and noise, in this order, and adds the noise. In evaluation no label is dropped.
@@ -173,6 +195,18 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
     ) -> Result<Var<D>, OpError> {
         self.loss.loss(pass, output, &inputs.noise)
     }
+
+    fn assess(
+        &mut self,
+        device: &D,
+        assess: &Assess<'_>,
+        found: &mut Assessment<'_>,
+    ) -> Result<(), TaskError> {
+        if let Some(spec) = assess.sampling {
+            self.draw_samples(device, assess, spec, found)?;
+        }
+        Ok(())
+    }
 }
 
 /// `(B, C, positions)` to `(B, positions, C)`.
@@ -188,7 +222,7 @@ fn channels_last(values: &[f32], channels: usize, positions: usize) -> Vec<f32> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use dfdx::tensor::Cpu;
 
     use super::*;
@@ -198,7 +232,7 @@ mod tests {
     use crate::models::ModelSpec;
     use crate::tasks::Place;
 
-    fn task() -> Diffusion<Cpu> {
+    pub(in crate::tasks) fn task(timesteps: usize) -> Diffusion<Cpu> {
         let device = Cpu::open(0).unwrap();
         let model = DdpmUnetSpec {
             base_channels: 8,
@@ -207,7 +241,10 @@ mod tests {
             groups: 2,
             ..DdpmUnetSpec::default()
         };
-        let loss = NoiseMseSpec::default();
+        let loss = NoiseMseSpec {
+            timesteps,
+            ..NoiseMseSpec::default()
+        };
         let (height, width, channels) = (8, 8, 3);
         let parts = TaskParts {
             model: &ModelSpec::DdpmUnet(model.clone()),
@@ -235,7 +272,7 @@ mod tests {
 
     #[test]
     fn three_labels_in_ten_are_dropped_and_times_are_uniform() {
-        let drawn = task().draw(batch(2000), Draw::Training(Place { epoch: 1, step: 2 }));
+        let drawn = task(1000).draw(batch(2000), Draw::Training(Place { epoch: 1, step: 2 }));
         let dropped = drawn.labels.iter().filter(|label| **label == 2).count();
         assert!((500..700).contains(&dropped), "{dropped}");
         let mean = drawn.times.iter().sum::<usize>() as f64 / 2000.0;
@@ -246,7 +283,7 @@ mod tests {
 
     #[test]
     fn the_noise_of_a_place_is_always_the_same() {
-        let (task, place) = (task(), Place { epoch: 1, step: 2 });
+        let (task, place) = (task(1000), Place { epoch: 1, step: 2 });
         let noise = |draw| task.draw(batch(4), draw).noise;
         assert_eq!(noise(Draw::Training(place)), noise(Draw::Training(place)));
         let next = Place { step: 3, ..place };
@@ -256,7 +293,7 @@ mod tests {
 
     #[test]
     fn evaluation_keeps_every_label() {
-        let drawn = task().draw(batch(100), Draw::Evaluation(0));
+        let drawn = task(1000).draw(batch(100), Draw::Evaluation(0));
         assert_eq!(drawn.labels, indices(&batch(100).labels));
     }
 }

@@ -1,7 +1,7 @@
 //! [`TaskError`]: a model, a loss and a dataset that do not fit each other.
 
 use super::TaskParts;
-use crate::datasets::{Features, Target};
+use crate::datasets::{DatasetError, Features, Target};
 use crate::ops::OpError;
 
 /// Why there is no such task.
@@ -10,6 +10,9 @@ pub enum TaskError {
     /// Model, loss and dataset do not fit each other.
     #[error("{0}")]
     Misfit(String),
+    /// Data that a costly evaluation reads.
+    #[error(transparent)]
+    Data(#[from] DatasetError),
     /// The device failed.
     #[error(transparent)]
     Op(#[from] OpError),

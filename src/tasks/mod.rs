@@ -7,18 +7,23 @@
 //! All random numbers of a step are drawn on the host from streams at the step's place, so that they depend neither
 //! on the order of batches nor on threads.
 
+mod assess;
 mod backprop;
 mod classification;
 mod detector;
 mod diffusion;
+mod diffusion_samples;
 mod error;
 mod noise_schedule;
 mod reference;
 mod regression;
+mod sampling;
 mod score;
 
+pub use assess::{Assess, Assessment, Image};
 pub use error::TaskError;
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
+pub use sampling::{SamplerKind, SamplingSpec};
 pub use score::Score;
 
 use crate::base::Seed;
@@ -52,6 +57,20 @@ pub trait Task<D: Kernels> {
 
     /// Adds the loss and the metrics of a batch to `score`; batch `index` of its split, whose noise is always the same.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
+
+    /// Evaluates what costs (samples, verification, selection), at the end of a run, with the weights that are kept.
+    ///
+    /// Runs once per cell and seed. Leaves the weights as they are.
+    ///
+    /// # Errors
+    /// [`TaskError::Data`] when the data cannot be read, [`TaskError::Op`] when the device fails.
+    fn assess(
+        &mut self,
+        _assess: &Assess<'_>,
+        _found: &mut Assessment<'_>,
+    ) -> Result<(), TaskError> {
+        Ok(())
+    }
 
     /// The gradients of a step that another program took on `inputs`; without dropout.
     ///

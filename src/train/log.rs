@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::epoch::EpochOutcome;
 use super::learner::Cost;
 use super::stopping::Best;
-use crate::event::{LoaderTimes, MemoryParts, PhaseTimes, RunFacts, RunTimes};
+use crate::event::{FIRST_STEPS, LoaderTimes, MemoryParts, Metric, PhaseTimes, RunFacts, RunTimes};
 use crate::loader;
 use crate::measure::{Pace, PeakMemory, Phase, StepTimes, median};
 
@@ -19,6 +19,10 @@ pub(super) struct Log {
     startup_s: f64,
     train_s: f64,
     validation_s: f64,
+    /// Seconds of the costly evaluation, where there was one.
+    assessment_s: Option<f64>,
+    /// Losses of the first steps.
+    first_losses: Vec<Option<f64>>,
     full_epochs_s: Vec<f64>,
     /// Seconds of training at the end of each epoch.
     ends_s: Vec<f64>,
@@ -36,6 +40,8 @@ impl Log {
             startup_s: 0.0,
             train_s: 0.0,
             validation_s: 0.0,
+            assessment_s: None,
+            first_losses: Vec::new(),
             full_epochs_s: Vec::new(),
             ends_s: Vec::new(),
         }
@@ -62,6 +68,9 @@ impl Log {
             _ => facts.first_loss,
         };
         facts.final_loss = outcome.train_loss;
+        let wanted = FIRST_STEPS as usize - self.first_losses.len();
+        let first = outcome.steps.iter().take(wanted).map(|step| step.loss);
+        self.first_losses.extend(first);
         self.train_s += outcome.seconds;
         self.ends_s.push(self.train_s);
         if is_full && outcome.diverged.is_none() {
@@ -77,6 +86,19 @@ impl Log {
         self.validation_s += start.elapsed().as_secs_f64();
         self.memory.end_validation();
         result
+    }
+
+    /// Runs the costly evaluation and counts its seconds, as nobody else's; returns its metrics.
+    pub(super) fn assessment<E>(
+        &mut self,
+        assess: impl FnOnce() -> Result<Option<Metric>, E>,
+    ) -> Result<Metric, E> {
+        self.memory.end_training();
+        let start = Instant::now();
+        let found = assess()?;
+        self.assessment_s = found.as_ref().map(|_| start.elapsed().as_secs_f64());
+        self.memory.leave_out();
+        Ok(found.unwrap_or_default())
     }
 
     /// Per-sample arithmetic and held activations from what the first micro-step cost.
@@ -96,6 +118,7 @@ impl Log {
     ) -> (RunFacts, RunTimes) {
         self.facts.best_epoch = best.map(|best| best.epoch);
         self.facts.best_loss = best.map(|best| best.loss);
+        self.facts.first_steps_loss = mean(&self.first_losses);
         self.memory.end_training();
         let peaks = self.memory.peaks();
         let pace = self.pace.summary();
@@ -112,7 +135,7 @@ impl Log {
             validation_s: self.validation_s,
             best_epoch_s: best.and_then(|best| self.ends_s.get(best.epoch).copied()),
             startup_s: self.startup_s,
-            total_s: self.start.elapsed().as_secs_f64(),
+            total_s: self.start.elapsed().as_secs_f64() - self.assessment_s.unwrap_or(0.0),
             loader: loader_times(loader.times()),
             peak_train_bytes: peaks.train_bytes,
             peak_validation_bytes: peaks.validation_bytes,
@@ -120,9 +143,17 @@ impl Log {
             memory: self.parts,
             threads: rayon::current_num_threads(),
             numeric_class,
+            assessment_s: self.assessment_s,
         };
         (self.facts, times)
     }
+}
+
+/// The mean; `None` of nothing, and where a value is missing.
+fn mean(values: &[Option<f64>]) -> Option<f64> {
+    let sum: Option<f64> = values.iter().copied().sum();
+    sum.filter(|_| !values.is_empty())
+        .map(|sum| sum / values.len() as f64)
 }
 
 fn phases(mean: &StepTimes) -> PhaseTimes {

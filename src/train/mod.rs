@@ -2,9 +2,10 @@
 //!
 //! Owns [`run`]. `setup.rs` opens the data and builds what is needed, `session.rs` is the loop, `epoch.rs` one pass
 //! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `stopping.rs` decides when to
-//! stop, `log.rs` keeps facts and times. It writes nothing but the checkpoint that the cell asks for, and draws
-//! nothing: whoever called [`run`] hands the events on.
+//! stop, `assessment.rs` evaluates what costs, `log.rs` keeps facts and times. It writes nothing but the checkpoint that
+//! the cell asks for and the images that the order asks for, and draws nothing: whoever called [`run`] hands the events on.
 
+mod assessment;
 mod epoch;
 mod error;
 mod evaluation;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::assessment::Costly;
 use super::epoch::{EpochOutcome, EpochPlan, train_epoch};
 use super::error::TrainError;
 use super::evaluation::Evaluation;
@@ -25,6 +26,8 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) loader: Loader,
     pub(super) steps: Steps,
     pub(super) evaluation: Evaluation,
+    /// What costs, where the order asks for it.
+    pub(super) costly: Option<Costly>,
     pub(super) stopping: Stopping,
     /// The best epoch's weights and validation metrics, where they are to be put back.
     pub(super) best: Option<(Weights<D>, Metric)>,
@@ -70,6 +73,7 @@ impl<D: Kernels> Session<'_, D> {
         self.restore_best()?;
         self.evaluate_at_end()?;
         self.save()?;
+        self.assess(emit)?;
         self.finish()
     }
 
@@ -230,6 +234,22 @@ impl<D: Kernels> Session<'_, D> {
             let path = folder.join(format!("{name}.ema.safetensors"));
             with_average(&mut self.learner, |learner| write(learner, &path))?;
         }
+        Ok(())
+    }
+
+    /// Samples, verification, selection, with the averaged weights if there are any.
+    fn assess(&mut self, emit: &mut dyn FnMut(Event)) -> Result<(), TrainError> {
+        let Some(costly) = &self.costly else {
+            return Ok(());
+        };
+        if self.log.facts.diverged.is_some() {
+            return Ok(());
+        }
+        let learner = &mut self.learner;
+        let metrics = self.log.assessment(|| {
+            with_average(learner, |learner| costly.assess(&mut *learner.task, emit))
+        })?;
+        self.log.facts.metrics.extend(metrics);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::assessment::Costly;
 use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::learner::Learner;
@@ -46,6 +47,12 @@ pub(super) fn set_up<'a, D: Kernels>(
         loader,
         steps,
         evaluation,
+        costly: order.assess_into.clone().map(|folder| Costly {
+            data,
+            seed,
+            sampling: cell.validation.sampling.clone(),
+            folder,
+        }),
         stopping: Stopping::new(cell.train.early_stopping.clone()),
         best: None,
         validated: None,

@@ -92,6 +92,7 @@ fn told(cell: CellSpec) -> Told {
         cell,
         seed: 42,
         block: 0,
+        assess_into: None,
     };
     let run = || {
         let mut events = Vec::new();

@@ -103,6 +103,7 @@ impl Job<'_> {
         };
         tasks::build(device, parts).map_err(|error| match error {
             TaskError::Misfit(text) => VerifyError::one(&text),
+            TaskError::Data(error) => VerifyError::one(&error.to_string()),
             TaskError::Op(error) => VerifyError::Op(error),
         })
     }

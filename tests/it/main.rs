@@ -15,6 +15,7 @@ mod project;
 mod protocol;
 mod resume;
 mod run;
+mod samples;
 mod schema;
 mod tiny;
 #[cfg(unix)]

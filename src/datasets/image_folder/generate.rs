@@ -1,7 +1,7 @@
 //! Writing a generated image folder: whole or not at all, with a stamp of its parameters.
 
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 use super::super::DatasetError;
 use super::GenerateSpec;
-use super::pixels::Rgb;
 use super::texture::{self, Class};
+use crate::base::png;
 
 /// The stamp's file, in the generated folder. The folder's fingerprint leaves it out (it is hidden).
 const STAMP: &str = ".fieldtrial-stamp.toml";
@@ -163,7 +163,9 @@ pub(super) fn write(
             .path()
             .join(class.name())
             .join(format!("{index:06}.png"));
-        write_png(&image, &path).map_err(unwritable)?;
+        let file = png::encode(image.width, image.height, &image.pixels);
+        file.and_then(|file| fs::write(&path, file))
+            .map_err(unwritable)?;
         progress(written.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         Ok(())
     })?;
@@ -223,20 +225,4 @@ fn open_to_all(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn open_to_all(_folder: &Path) -> io::Result<()> {
     Ok(())
-}
-
-/// PNG with fixed settings: the same bytes for the same pixels.
-fn write_png(image: &Rgb, path: &Path) -> io::Result<()> {
-    let mut file = BufWriter::new(fs::File::create(path)?);
-    let mut encoder = png::Encoder::new(&mut file, image.width as u32, image.height as u32);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_compression(png::Compression::Balanced);
-    encoder.set_filter(png::Filter::Paeth);
-    let mut writer = encoder.write_header().map_err(io::Error::other)?;
-    writer
-        .write_image_data(&image.pixels)
-        .map_err(io::Error::other)?;
-    writer.finish().map_err(io::Error::other)?;
-    file.flush()
 }

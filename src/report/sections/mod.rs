@@ -12,4 +12,5 @@ pub(crate) mod phases;
 pub(crate) mod plots;
 pub(crate) mod quality;
 pub(crate) mod ranking;
+pub(crate) mod samples;
 pub(crate) mod speed;

@@ -16,7 +16,13 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let how = Provenance::Measured(seeds_in_words(view));
     let mut columns = vec![
         Column::number("first loss", "", &how),
+        Column::number("first 10 steps", "", &how),
         Column::number("final loss", "", &how),
+        Column::number(
+            "final ÷ first 10",
+            "",
+            &Provenance::Derived("final loss ÷ first 10 steps".into()),
+        ),
         Column::number("best loss", "", &how),
         Column::number("eval loss before", "", &how),
         Column::number("eval loss after", "", &how),
@@ -31,7 +37,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         columns.push(Column::number(&with_direction(view, name), "", &how));
     }
     let about = format!(
-        "First: loss of the first step. Final: mean training loss of the last epoch. Best: {} over epochs. \
+        "First: loss of the first step; first 10 steps: their mean. Final: mean training loss of the last epoch. Best: {} over epochs. \
          Eval: one fixed batch with fixed noise, before and after training.",
         loss_name(view)
     );
@@ -39,9 +45,13 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         if cell.runs.iter().all(|row| row.facts.is_none()) {
             return None;
         }
-        let get: [fn(&RunFacts) -> Option<f64>; 5] = [
+        let get: [fn(&RunFacts) -> Option<f64>; 7] = [
             |facts| facts.first_loss,
+            |facts| facts.first_steps_loss,
             |facts| facts.final_loss,
+            |facts| {
+                Some(facts.final_loss? / facts.first_steps_loss?).filter(|ratio| ratio.is_finite())
+            },
             |facts| facts.best_loss,
             |facts| facts.eval_loss_before,
             |facts| facts.eval_loss_after,

@@ -5,6 +5,7 @@
 //! .store/lock                                   locked by the program that writes; says who that is
 //! .store/runs/<cell hash>/<seed>-<block>-<digest over the other keys>.json
 //! .store/steps/<cell hash>/<the same name>      losses and times of its steps, which no resume needs
+//! .store/samples/<digest>.png                   images of costly evaluations, by their bytes
 //! .store/codes/<code hash>.json                 the parts of a code hash: what `plan --explain` names
 //! .store/environments/<env id>.json
 //! .store/tmp/                                   files that are being written; emptied at every start
@@ -19,7 +20,7 @@ mod stored_run;
 pub use here::{Here, arithmetic};
 pub use keys::{Conditions, RunKeys};
 pub use lock::Lock;
-pub use stored_run::StoredRun;
+pub use stored_run::{StoredRun, StoredSample};
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -29,7 +30,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::event::StepRow;
+use crate::base::hash::Digest;
+use crate::event::{Sample, StepRow};
 
 use super::Environment;
 
@@ -97,7 +99,7 @@ impl Store {
     /// [`StoreError`]; nothing has been changed then, but folders that were missing.
     pub fn open(results: &Path) -> Result<Self, StoreError> {
         let folder = results.join(".store");
-        for part in ["runs", "steps", "codes", "environments", "tmp"] {
+        for part in ["runs", "steps", "samples", "codes", "environments", "tmp"] {
             let part = folder.join(part);
             fs::create_dir_all(&part).map_err(StoreError::system("create", &part))?;
         }
@@ -173,6 +175,33 @@ impl Store {
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default()
+    }
+
+    /// Where workers may write images that are to be kept: emptied at every start.
+    pub fn temporary_folder(&self) -> PathBuf {
+        self.folder.join("tmp")
+    }
+
+    /// Takes the image that a worker has written into the store.
+    ///
+    /// # Errors
+    /// [`StoreError::System`], also where the file is not what the worker wrote.
+    pub fn take_sample(&self, sample: &Sample) -> Result<(), StoreError> {
+        let wrong = StoreError::system("read", &sample.path);
+        let bytes = match fs::read(&sample.path) {
+            Ok(bytes) if Digest::new().with(&bytes).short() == sample.digest => bytes,
+            Ok(_) => return Err(wrong(io::Error::other("it is not what the worker wrote"))),
+            Err(error) => return Err(wrong(error)),
+        };
+        self.write_atomically(sample_path(&sample.digest), &bytes)?;
+        // One that stays is removed at the next start.
+        let _ = fs::remove_file(&sample.path);
+        Ok(())
+    }
+
+    /// The bytes of an image; `None` where it was never kept or cannot be read.
+    pub fn sample(&self, digest: &str) -> Option<Vec<u8>> {
+        fs::read(self.folder.join(sample_path(digest))).ok()
     }
 
     /// Keeps the parts of the current code hash.
@@ -272,6 +301,10 @@ impl Store {
         };
         write().map_err(StoreError::system("write", &path))
     }
+}
+
+fn sample_path(digest: &str) -> PathBuf {
+    Path::new("samples").join(format!("{digest}.png"))
 }
 
 /// Whether there is a store of this version; that of another is refused.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{EpochRow, RunFacts, RunTimes, Status, StepRow};
 use crate::plan::{LimitsSpec, PlannedCell};
-use crate::results::BlockRow;
+use crate::results::{BlockRow, SampleInfo, sample_file};
 
 use super::RunKeys;
 
@@ -33,12 +33,26 @@ pub struct StoredRun {
     pub times: Option<RunTimes>,
     /// The epochs; their steps are kept apart.
     pub epochs: Vec<EpochRow>,
+    /// Images of its costly evaluation, kept under their digests.
+    #[serde(default)]
+    pub samples: Vec<StoredSample>,
     /// Seconds from start to end, as the parent saw it.
     pub wall_s: f64,
     /// High-water mark of the process, from `wait4`.
     pub peak_rss_bytes: Option<u64>,
     /// CPU seconds of the process, from `wait4`.
     pub cpu_s: Option<f64>,
+}
+
+/// An image of a stored run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredSample {
+    /// What it is, unique in its run.
+    pub name: String,
+    /// What it shows, in one sentence.
+    pub caption: String,
+    /// Digest over the file's bytes.
+    pub digest: String,
 }
 
 impl StoredRun {
@@ -65,6 +79,18 @@ impl StoredRun {
             Status::Oom => limits.memory == self.limits.memory,
             _ => true,
         }
+    }
+
+    /// Its images as `plan.json` has them, under the key that its cell has now.
+    pub fn sample_infos(&self, key: &str) -> impl Iterator<Item = SampleInfo> {
+        let seed = self.keys.seed;
+        self.samples.iter().map(move |sample| SampleInfo {
+            seed,
+            name: sample.name.clone(),
+            caption: sample.caption.clone(),
+            file: sample_file(key, seed, &sample.name),
+            digest: sample.digest.clone(),
+        })
     }
 
     /// Its row of `blocks.csv`, under the key that its cell has now.

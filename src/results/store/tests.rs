@@ -26,6 +26,7 @@ fn run(cell_hash: &str, seed: u64) -> StoredRun {
         facts: None,
         times: None,
         epochs: Vec::new(),
+        samples: Vec::new(),
         wall_s: 1.0,
         peak_rss_bytes: None,
         cpu_s: None,

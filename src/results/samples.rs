@@ -1,0 +1,137 @@
+//! `samples/`: the images of costly evaluations, a view of the store as the CSV files are.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::base::hash::short_hash;
+
+use super::files::{remove_stale, write_if_changed};
+use super::{ResultSet, ResultsError, SampleInfo};
+
+/// Longest part of a file's name that comes from a key; systems allow 255 bytes for the whole.
+const LONGEST_KEY: usize = 150;
+
+/// The name of a sample's file: `model=unet,dataset=surfaces-seed42-ddim.png`.
+///
+/// Letters of the key that not every system has in names become `-`; a digest then keeps names apart.
+pub fn sample_file(key: &str, seed: u64, name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ',' | '=');
+    let plain = |text: &str| -> String {
+        let letters = text.chars().map(|c| if is_plain(c) { c } else { '-' });
+        letters.collect()
+    };
+    let mut cell = plain(key);
+    if cell != key || cell.len() > LONGEST_KEY {
+        cell.truncate(LONGEST_KEY);
+        cell = format!("{cell}-{}", &short_hash(key)[..8]);
+    }
+    format!("{cell}-seed{seed}-{}.png", plain(name))
+}
+
+/// Writes every image of `results` that `bytes_of` has, and removes those in `folder` that no row has any more.
+///
+/// An image that `bytes_of` does not have (a clone has no store) stays as it lies there.
+///
+/// # Errors
+/// [`ResultsError::Unwritable`].
+pub fn write_samples(
+    folder: &Path,
+    results: &ResultSet,
+    bytes_of: impl Fn(&SampleInfo) -> Option<Vec<u8>>,
+) -> Result<(), ResultsError> {
+    let folder = folder.join("samples");
+    let cells = results.plan.cells.iter();
+    let samples: Vec<&SampleInfo> = cells.flat_map(|cell| &cell.samples).collect();
+    if !samples.is_empty() {
+        fs::create_dir_all(&folder).map_err(|error| ResultsError::Unwritable {
+            path: folder.clone(),
+            reason: error.to_string(),
+        })?;
+    }
+    for sample in &samples {
+        if let Some(bytes) = bytes_of(sample) {
+            write_if_changed(&folder.join(&sample.file), &bytes)?;
+        }
+    }
+    remove_others(
+        &folder,
+        &samples.iter().map(|sample| &*sample.file).collect(),
+    );
+    Ok(())
+}
+
+/// An image of a cell that is gone would be mistaken for one of today's.
+fn remove_others(folder: &Path, known: &BTreeSet<&str>) {
+    remove_stale(folder, Duration::ZERO);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_image = path.extension().is_some_and(|extension| extension == "png");
+        if is_image && !known.contains(&*entry.file_name().to_string_lossy()) {
+            // One that stays is no harm: the next run tries again.
+            let _ = fs::remove_file(path);
+        }
+    }
+    // Goes only when it is empty.
+    let _ = fs::remove_dir(folder);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{CellInfo, PlanFile};
+
+    #[test]
+    fn names_are_those_of_the_key_where_every_system_has_its_letters() {
+        assert_eq!(
+            sample_file("model=unet,train.optimizer.lr=0.001", 42, "ddim"),
+            "model=unet,train.optimizer.lr=0.001-seed42-ddim.png"
+        );
+        let names = ["a/b", "a:b"].map(|key| sample_file(key, 1, "x/y"));
+        assert!(names[0].starts_with("a-b-") && names[0].ends_with("-seed1-x-y.png"));
+        assert_ne!(names[0], names[1]);
+        assert!(sample_file(&"long,".repeat(100), 1, "ddim").len() < 255);
+    }
+
+    #[test]
+    fn images_are_written_kept_and_removed_with_their_cells() {
+        let folder = tempfile::tempdir().unwrap();
+        let sample = |name: &str| SampleInfo {
+            seed: 1,
+            name: name.into(),
+            caption: String::new(),
+            file: sample_file("cell", 1, name),
+            digest: name.into(),
+        };
+        let set = |names: &[&str]| ResultSet {
+            plan: PlanFile {
+                cells: vec![CellInfo {
+                    samples: names.iter().map(|name| sample(name)).collect(),
+                    ..CellInfo::default()
+                }],
+                ..PlanFile::default()
+            },
+            ..ResultSet::default()
+        };
+        let bytes = |sample: &SampleInfo| (sample.name != "b").then(|| sample.name.clone().into());
+        let there = || {
+            let entries = fs::read_dir(folder.path().join("samples"));
+            let names = entries.into_iter().flatten().flatten();
+            let mut names: Vec<_> = names
+                .map(|e| e.file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        };
+        let write = |names: &[&str]| write_samples(folder.path(), &set(names), bytes).unwrap();
+        write(&["a"]);
+        fs::write(folder.path().join("samples/cell-seed1-b.png"), "of a clone").unwrap();
+        write(&["a", "b"]);
+        assert_eq!(there(), ["cell-seed1-a.png", "cell-seed1-b.png"]);
+        write(&["b"]);
+        assert_eq!(there(), ["cell-seed1-b.png"]);
+        write(&[]);
+        assert!(!folder.path().join("samples").exists());
+    }
+}

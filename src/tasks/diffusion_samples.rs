@@ -1,0 +1,170 @@
+//! Samples of the class-conditional U-Net, by classifier-free guidance.
+
+use super::diffusion::Diffusion;
+use super::sampling::{Denoiser, sheet};
+use super::{Assess, Assessment, SamplerKind, SamplingSpec};
+use crate::base::{Purpose, Seed};
+use crate::ops::{Kernels, OpError, Pass, Var};
+
+/// Values that pixels have.
+const RANGE: (f32, f32) = (-1.0, 1.0);
+
+/// A sample's class and its index in it: all that it depends on beside the seed and the weights.
+type Place = (usize, usize);
+
+impl<D: Kernels> Diffusion<D> {
+    /// Adds one image per sampler: a row of samples for every class.
+    pub(super) fn draw_samples(
+        &self,
+        device: &D,
+        assess: &Assess<'_>,
+        spec: &SamplingSpec,
+        found: &mut Assessment<'_>,
+    ) -> Result<(), OpError> {
+        for &sampler in &spec.samplers {
+            let (places, steps) = (self.places(spec), spec.steps(sampler, self.timesteps()));
+            let mut values = Vec::new();
+            let mut before = 0;
+            for batch in places.chunks(spec.batch_size.max(1)) {
+                let told = |done: usize| {
+                    let done = before * steps + batch.len() * done;
+                    found.progress(sampler.name(), done, places.len() * steps);
+                };
+                values.extend(self.draw_batch(device, assess.seed, spec, sampler, batch, told)?);
+                before += batch.len();
+            }
+            let mut image = sheet(&values, spec.per_class, self.image());
+            image.name = sampler.name().to_owned();
+            image.caption = self.caption(spec, sampler, assess.data.dataset.class_names());
+            found.add_image(image);
+        }
+        Ok(())
+    }
+
+    /// `(places, H, W, C)`.
+    fn draw_batch(
+        &self,
+        device: &D,
+        seed: Seed,
+        spec: &SamplingSpec,
+        sampler: SamplerKind,
+        places: &[Place],
+        told: impl FnMut(usize),
+    ) -> Result<Vec<f32>, OpError> {
+        let steps = spec.steps(sampler, self.timesteps());
+        let denoiser = Denoiser::new(self.schedule(), sampler, steps, Some(RANGE));
+        let stream = |&(class, index): &Place| {
+            seed.stream_at(Purpose::Sampling, &[class as u64, index as u64])
+        };
+        let mut streams: Vec<_> = places.iter().map(stream).collect();
+        let (height, width, channels) = self.image();
+        let guidance = spec.guidance as f32;
+        let estimate = |x: &[f32], time| self.guided_noise(device, x, time, places, guidance);
+        denoiser.draw(&mut streams, height * width * channels, estimate, told)
+    }
+
+    /// `u + w (c - u)`: u estimated without class, c with it, both in one batch.
+    fn guided_noise(
+        &self,
+        device: &D,
+        x: &[f32],
+        time: usize,
+        places: &[Place],
+        guidance: f32,
+    ) -> Result<Vec<f32>, OpError> {
+        let (height, width, channels) = self.image();
+        let shape = [2 * places.len(), height, width, channels];
+        let both = Var::constant(device, x.repeat(2), shape)?;
+        let mut labels: Vec<usize> = places.iter().map(|(class, _)| *class).collect();
+        labels.resize(2 * places.len(), self.no_class());
+        let times = vec![time; labels.len()];
+        let mut pass = Pass::inference(device);
+        let noise = self.model().forward(&mut pass, &both, &times, &labels)?;
+        let mut noise = noise.to_host(device)?;
+        let without = noise.split_off(x.len());
+        for (noise, without) in noise.iter_mut().zip(&without) {
+            *noise = without + guidance * (*noise - without);
+        }
+        Ok(noise)
+    }
+
+    /// Class by class.
+    fn places(&self, spec: &SamplingSpec) -> Vec<Place> {
+        let of_class = |class| (0..spec.per_class).map(move |index| (class, index));
+        (0..self.no_class()).flat_map(of_class).collect()
+    }
+
+    fn caption(&self, spec: &SamplingSpec, sampler: SamplerKind, classes: &[String]) -> String {
+        let how = match sampler {
+            SamplerKind::Ddim => "DDIM (η = 0)",
+            SamplerKind::Ancestral => "Ancestral sampling",
+        };
+        let steps = spec.steps(sampler, self.timesteps());
+        format!(
+            "{how}, {steps} steps, guidance {}; from the top: {}",
+            spec.guidance,
+            classes.join(", ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dfdx::tensor::Cpu;
+
+    use super::*;
+    use crate::device::Backend;
+    use crate::ops::testing::assert_close;
+    use crate::tasks::diffusion::tests::task;
+
+    fn spec() -> SamplingSpec {
+        SamplingSpec {
+            ddim_steps: 3,
+            per_class: 2,
+            ..SamplingSpec::default()
+        }
+    }
+
+    fn drawn(sampler: SamplerKind, places: &[Place], seed: u64) -> Vec<f32> {
+        let (device, mut spec) = (Cpu::open(0).unwrap(), spec());
+        let task = task(if sampler == SamplerKind::Ddim {
+            1000
+        } else {
+            4
+        });
+        spec.guidance = 2.0;
+        task.draw_batch(&device, Seed(seed), &spec, sampler, places, |_| ())
+            .unwrap()
+    }
+
+    #[test]
+    fn a_sample_depends_on_seed_class_and_index_alone() {
+        for sampler in [SamplerKind::Ddim, SamplerKind::Ancestral] {
+            let places = [(0, 0), (0, 1), (1, 0)];
+            let together = drawn(sampler, &places, 1);
+            for (place, own) in places.iter().zip(together.chunks(8 * 8 * 3)) {
+                assert_close(&drawn(sampler, &[*place], 1), own, 1e-5);
+            }
+            assert_ne!(drawn(sampler, &[(0, 0)], 1), drawn(sampler, &[(0, 0)], 2));
+        }
+    }
+
+    #[test]
+    fn guidance_leads_away_from_the_estimate_without_class() {
+        let (device, task) = (Cpu::open(0).unwrap(), task(1000));
+        let x: Vec<f32> = (0..8 * 8 * 3).map(|i| (i as f32 * 0.37).sin()).collect();
+        let noise = |places: &[Place], guidance| {
+            task.guided_noise(&device, &x, 500, places, guidance)
+                .unwrap()
+        };
+        let (with, without) = (noise(&[(0, 0)], 1.0), noise(&[(0, 0)], 0.0));
+        assert_eq!(without, noise(&[(1, 0)], 0.0));
+        assert_ne!(with, noise(&[(1, 0)], 1.0));
+        let expected: Vec<f32> = with
+            .iter()
+            .zip(&without)
+            .map(|(c, u)| u + 3.0 * (c - u))
+            .collect();
+        assert_close(&noise(&[(0, 0)], 3.0), &expected, 1e-5);
+    }
+}

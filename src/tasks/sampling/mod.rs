@@ -1,0 +1,87 @@
+//! Samples from diffusion models: the way back from noise, and the sheet that shows them.
+//!
+//! Owns [`SamplingSpec`] (`validation.sampling`), `Denoiser` (the steps, on the host, for values of any form) and
+//! `sheet` (images in a grid). What a model estimates is the task's, which hands in a function.
+
+mod denoiser;
+mod sheet;
+
+pub(super) use denoiser::Denoiser;
+pub(super) use sheet::sheet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Samples that a diffusion model draws at the end of a run, with the averaged weights if there are any
+/// (`validation.sampling`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SamplingSpec {
+    /// How samples are drawn; every sampler draws from the same noise and gives one image.
+    pub samplers: Vec<SamplerKind>,
+    /// Steps of `ddim`, spread evenly over the diffusion steps.
+    pub ddim_steps: usize,
+    /// Strength w of the classifier-free guidance: the noise is `u + w (c - u)`, u estimated without and c with the
+    /// class.
+    pub guidance: f64,
+    /// Samples of every class.
+    pub per_class: usize,
+    /// Samples that go through the model at one time, each with and without its class.
+    pub batch_size: usize,
+}
+
+/// A way to draw samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SamplerKind {
+    /// Fewer steps, no noise on the way (Song et al. 2021, η = 0).
+    Ddim,
+    /// All diffusion steps, each with fresh noise (Ho et al. 2020).
+    Ancestral,
+}
+
+impl SamplerKind {
+    /// The kind as a manifest writes it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Ddim => "ddim",
+            Self::Ancestral => "ancestral",
+        }
+    }
+}
+
+impl Default for SamplingSpec {
+    fn default() -> Self {
+        Self {
+            samplers: vec![SamplerKind::Ddim],
+            ddim_steps: 50,
+            guidance: 3.0,
+            per_class: 8,
+            batch_size: 16,
+        }
+    }
+}
+
+impl SamplingSpec {
+    /// What does not work with a diffusion of `timesteps` steps; `None` if all does.
+    pub fn check(&self, timesteps: usize) -> Option<String> {
+        if self.samplers.is_empty() {
+            return Some("`validation.sampling.samplers` names no sampler".to_owned());
+        }
+        let has_ddim = self.samplers.contains(&SamplerKind::Ddim);
+        (has_ddim && self.ddim_steps > timesteps).then(|| {
+            format!(
+                "`validation.sampling.ddim-steps` is {}, the loss has {timesteps} timesteps",
+                self.ddim_steps
+            )
+        })
+    }
+
+    /// Steps of `sampler` where the diffusion has `timesteps`.
+    pub(super) fn steps(&self, sampler: SamplerKind, timesteps: usize) -> usize {
+        match sampler {
+            SamplerKind::Ddim => self.ddim_steps.clamp(1, timesteps),
+            SamplerKind::Ancestral => timesteps,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! [`Costly`]: evaluation that costs, at the end of a run, with the weights that are kept.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::error::TrainError;
+use crate::base::Seed;
+use crate::base::hash::Digest;
+use crate::base::png;
+use crate::datasets::OpenDataset;
+use crate::event::{Event, Metric, Sample};
+use crate::ops::Kernels;
+use crate::tasks::{Assess, Assessment, Image, SamplingSpec, Task};
+
+/// Time between two events.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// What a costly evaluation needs.
+pub(super) struct Costly {
+    /// The data with its splits.
+    pub(super) data: OpenDataset,
+    /// Seed of the run.
+    pub(super) seed: Seed,
+    /// Samples to draw, where some are asked for.
+    pub(super) sampling: Option<SamplingSpec>,
+    /// Where images are written.
+    pub(super) folder: PathBuf,
+}
+
+impl Costly {
+    /// Evaluates `task`; returns its metrics, or `None` where it had nothing to evaluate.
+    pub(super) fn assess<D: Kernels>(
+        &self,
+        task: &mut dyn Task<D>,
+        emit: &mut dyn FnMut(Event),
+    ) -> Result<Option<Metric>, TrainError> {
+        let assess = Assess {
+            data: &self.data,
+            seed: self.seed,
+            sampling: self.sampling.as_ref(),
+        };
+        let mut told = Instant::now();
+        let mut progress = |what: &str, done: usize, of: usize| {
+            if told.elapsed() >= PROGRESS {
+                told = Instant::now();
+                let what = what.to_owned();
+                emit(Event::Assessing { what, done, of });
+            }
+        };
+        let mut found = Assessment::new(&mut progress);
+        task.assess(&assess, &mut found)?;
+        let (metrics, images) = found.into_parts();
+        if metrics.is_empty() && images.is_empty() {
+            return Ok(None);
+        }
+        for image in images {
+            emit(Event::Sample(self.write(image)?));
+        }
+        Ok(Some(metrics))
+    }
+
+    fn write(&self, image: Image) -> Result<Sample, TrainError> {
+        let unwritable = |reason| TrainError::Unwritable {
+            path: self.folder.display().to_string(),
+            reason,
+        };
+        let file = png::encode(image.width, image.height, &image.pixels).map_err(unwritable)?;
+        Ok(Sample {
+            name: image.name,
+            caption: image.caption,
+            digest: Digest::new().with(&file).short(),
+            path: write_new(&self.folder, &file).map_err(unwritable)?,
+        })
+    }
+}
+
+/// Writes a file of a name that nobody has, whole or not at all.
+fn write_new(folder: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
+    let mut file = tempfile::Builder::new()
+        .prefix("sample-")
+        .suffix(".png")
+        .tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    let (_, path) = file.keep()?;
+    Ok(path)
+}

@@ -1,0 +1,198 @@
+//! Images of costly evaluations: once per cell and seed, kept on resume, gone with their cell.
+
+use std::fs;
+
+use crate::project::Project;
+
+/// Two cells, two blocks; a U-Net of width 8 that draws samples of two classes after one epoch.
+const MANIFEST: &str = r#"
+name = "tiny"
+
+[models.unet]
+kind = "ddpm-unet"
+base-channels = 8
+embed = 16
+
+[datasets.surfaces]
+kind = "image-folder"
+path = "../data/surfaces"
+size = 8
+generate = { kind = "surface-textures", normal = 12, abnormal = 4, size = 8, seed = 7 }
+
+[matrix]
+"train.optimizer.lr" = [0.001, 0.002]
+
+[train]
+batch-size = 8
+ema = { warm-up = true }
+save-to = "last"
+
+[validation]
+sampling = { samplers = ["ddim", "ancestral"], ddim-steps = 2, per-class = 2 }
+
+[losses.noise]
+kind = "noise-mse"
+timesteps = 4
+
+[measure]
+repeats = 2
+warmup-steps = 0
+"#;
+
+const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
+
+const NAMES: [&str; 4] = [
+    "train.optimizer.lr=1e-3-seed42-ancestral.png",
+    "train.optimizer.lr=1e-3-seed42-ddim.png",
+    "train.optimizer.lr=2e-3-seed42-ancestral.png",
+    "train.optimizer.lr=2e-3-seed42-ddim.png",
+];
+
+fn project() -> Project {
+    let manifest = MANIFEST.replace("[train]\n", "[train]\nloss = \"noise\"\n");
+    Project::new().file("experiments/tiny.toml", &manifest)
+}
+
+fn samples(project: &Project) -> Vec<String> {
+    let entries = fs::read_dir(project.path("reports/tiny/samples"));
+    let entries = entries.into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .map(|e| e.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn column(project: &Project, file: &str, name: &str) -> Vec<String> {
+    let text = project.read(&format!("reports/tiny/{file}"));
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let headers = reader.headers().unwrap().clone();
+    let place = headers.iter().position(|own| own == name).unwrap();
+    reader
+        .records()
+        .map(|row| row.unwrap()[place].to_owned())
+        .collect()
+}
+
+#[test]
+fn samples_are_drawn_in_the_first_block_kept_on_resume_and_the_same_when_drawn_again() {
+    let project = project();
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(samples(&project), NAMES);
+    let of_blocks: Vec<(String, bool)> = column(&project, "blocks.csv", "block")
+        .into_iter()
+        .zip(
+            column(&project, "blocks.csv", "assessment_s")
+                .iter()
+                .map(|s| !s.is_empty()),
+        )
+        .collect();
+    for (block, is_assessed) in of_blocks {
+        assert_eq!(is_assessed, block == "0", "block {block}");
+    }
+    let left = fs::read_dir(project.path("reports/tiny/.store/tmp")).unwrap();
+    assert_eq!(left.count(), 0);
+    let before = project.results();
+
+    let ended = project.run(&RUN);
+    assert!(ended.stderr.contains("nothing to run"), "{}", ended.stderr);
+    assert_eq!(before, project.results());
+
+    fs::remove_dir_all(project.path("reports/tiny/samples")).unwrap();
+    project.run(&RUN);
+    let bytes = |files: &std::collections::BTreeMap<String, (Vec<u8>, _)>| {
+        let images = files.iter().filter(|(name, _)| name.ends_with(".png"));
+        images
+            .map(|(name, file)| (name.clone(), file.0.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(bytes(&before), bytes(&project.results()), "from the store");
+    let runs = project.read("reports/tiny/runs.csv");
+    assert_eq!(project.run(&[&RUN[..], &["--fresh"]].concat()).code, 0);
+    assert_eq!(bytes(&before), bytes(&project.results()), "drawn again");
+    assert_eq!(runs, project.read("reports/tiny/runs.csv"));
+}
+
+#[test]
+fn samples_go_with_their_cell_and_stay_where_only_the_store_is_gone() {
+    let project = project();
+    let once = [&RUN[..], &["--set", "measure.repeats=1"]].concat();
+    assert_eq!(project.run(&once).code, 0);
+    fs::remove_dir_all(project.path("reports/tiny/.store")).unwrap();
+    let ended = project.run(&[&once[..], &["--only", "train.optimizer.lr=1e-3"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(samples(&project), NAMES);
+    let report = project.read("reports/tiny/report.md");
+    assert!(
+        report.contains(&format!("(samples/{})", NAMES[3])),
+        "{report}"
+    );
+    let manifest = project
+        .read("experiments/tiny.toml")
+        .replace("[0.001, 0.002]", "[0.001]");
+    project.write("experiments/tiny.toml", &manifest);
+    assert_eq!(project.run(&once).code, 0);
+    assert_eq!(samples(&project), NAMES[..2]);
+    let page = project.read("reports/tiny/report.html");
+    assert_eq!(
+        page.matches("src=\"data:image/png;base64,iVBORw0KGgo")
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn a_checkpoint_is_sampled_without_training() {
+    let project = project();
+    let trained = [
+        &RUN[..],
+        &[
+            "--set",
+            "measure.repeats=1",
+            "--only",
+            "train.optimizer.lr=1e-3",
+        ],
+    ]
+    .concat();
+    assert_eq!(project.run(&trained).code, 0);
+    let folder = fs::read_dir(project.path("reports/tiny/checkpoints")).unwrap();
+    let folder = folder.flatten().next().unwrap().path();
+    fs::copy(
+        folder.join("last.ema.safetensors"),
+        project.path("experiments/ema.safetensors"),
+    )
+    .unwrap();
+    let manifest = project.read("experiments/tiny.toml");
+    let manifest = manifest.replace(
+        "ema = { warm-up = true }",
+        "init-from = \"ema.safetensors\"\nepochs = 0",
+    );
+    let manifest = manifest
+        .replace("name = \"tiny\"", "name = \"again\"")
+        .replace("save-to = \"last\"", "");
+    let project = project.file("experiments/again.toml", &manifest);
+    let ended = project.run(&[
+        "run",
+        "experiments/again.toml",
+        "--only",
+        "train.optimizer.lr=1e-3",
+    ]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for name in &NAMES[..2] {
+        let read = |run| fs::read(project.path(&format!("reports/{run}/samples/{name}"))).unwrap();
+        assert_eq!(read("tiny"), read("again"), "{name}");
+    }
+}
+
+#[test]
+fn samples_of_a_model_that_has_none_are_refused_before_anything_runs() {
+    let project = Project::new().file(
+        "experiments/tiny.toml",
+        &crate::tiny::MANIFEST.replace("[measure]", "[validation]\nsampling = {}\n\n[measure]"),
+    );
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let reason = "`validation.sampling` draws from diffusion models, `mse` trains none";
+    assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+}
