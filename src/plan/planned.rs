@@ -106,7 +106,12 @@ impl<'a> Resolver<'a> {
         let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
         let misfit = misfit
             .or_else(|| check::wrong_schedule(&cell.train))
-            .or_else(|| check::wrong_sampling(&cell.validation.value, &cell.loss.value));
+            .or_else(|| check::wrong_sampling(&cell.validation.value, &cell.loss.value))
+            .or_else(|| {
+                let (validation, loss) = (&cell.validation.value, &cell.loss.value);
+                check::wrong_assessment(validation, loss, &cell.data.facts)
+            })
+            .or_else(|| check::endless(&cell.validation.value));
         if let Some(reason) = misfit.or_else(|| check::oversized(&cell.train, &cell.data.facts)) {
             return Feasibility::Infeasible(reason);
         }

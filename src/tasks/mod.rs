@@ -21,6 +21,7 @@ mod sampling;
 mod score;
 
 pub use assess::{Assess, Assessment, Image};
+pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
 pub use sampling::{SamplerKind, SamplingSpec};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::error::TrainError;
-use crate::datasets::{Dataset, OpenDataset};
+use crate::datasets::{Dataset, OpenDataset, Splits};
 use crate::event::Metric;
 use crate::loader::{Batch, Loader, LoaderOptions, LoaderSpec};
 use crate::ops::Kernels;
-use crate::plan::CellSpec;
+use crate::plan::{CellSpec, ValidationSpec};
 use crate::tasks::{Score, Task};
 
 /// Samples of the fixed batch, spread evenly over the validation split (over the training split where there is none).
@@ -47,7 +47,11 @@ impl Evaluation {
         Ok(Self {
             data: Arc::clone(&data.dataset),
             fixed: fixed_batch(&data.dataset, fixed)?,
-            validation: loader(&data.dataset, splits.validation.clone(), validation)?,
+            validation: loader(
+                &data.dataset,
+                validated(splits, &cell.validation),
+                validation,
+            )?,
             test: loader(&data.dataset, splits.test.clone(), options.clone())?,
             fresh: match fresh {
                 Some((dataset, rows)) => loader(&dataset, rows, options)?,
@@ -114,6 +118,15 @@ fn named(split: &str, metrics: Vec<(&'static str, Option<f64>)>) -> Metric {
         .collect()
 }
 
+/// The rows that a validation goes through: the split, or with `cycle` as often as `batches` full batches take.
+fn validated(splits: &Splits, spec: &ValidationSpec) -> Vec<u32> {
+    let rows = splits.validation.iter().copied();
+    match spec.batches {
+        Some(batches) if spec.cycle => rows.cycle().take(batches * spec.batch_size).collect(),
+        _ => rows.collect(),
+    }
+}
+
 fn loader(
     dataset: &Arc<dyn Dataset>,
     rows: Vec<u32>,
@@ -133,4 +146,40 @@ fn fixed_batch(dataset: &Arc<dyn Dataset>, split: &[u32]) -> Result<Batch, Train
     let loader = Loader::new(Arc::clone(dataset), rows, options)?;
     let mut batches = loader.epoch(0);
     Ok(batches.next().transpose()?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_validation_in_cycles_has_as_many_full_batches_as_it_asks_for() {
+        let splits = Splits {
+            validation: vec![7, 8, 9],
+            ..Splits::default()
+        };
+        let rows = |batches, cycle| {
+            let spec = ValidationSpec {
+                batches,
+                cycle,
+                batch_size: 4,
+                ..ValidationSpec::default()
+            };
+            validated(&splits, &spec)
+        };
+        assert_eq!(rows(Some(2), true), [7, 8, 9, 7, 8, 9, 7, 8]);
+        assert_eq!(rows(Some(2), false), [7, 8, 9]);
+        assert_eq!(rows(None, false), [7, 8, 9]);
+        assert_eq!(
+            validated(
+                &Splits::default(),
+                &ValidationSpec {
+                    cycle: true,
+                    batches: Some(3),
+                    ..ValidationSpec::default()
+                }
+            ),
+            [0; 0]
+        );
+    }
 }

@@ -6,6 +6,7 @@
 //! the cell asks for and the images that the order asks for, and draws nothing: whoever called [`run`] hands the events on.
 
 mod assessment;
+mod ensemble;
 mod epoch;
 mod error;
 mod evaluation;

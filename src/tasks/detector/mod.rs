@@ -4,12 +4,21 @@
 //! host from a stream for every signal, so that signals can be noised by several threads; the time for it stays in the
 //! step's residual, `other`.
 
+mod events;
+mod scores;
+mod selection;
+mod verification;
+mod voxels;
+
+pub use selection::SelectionSpec;
+pub use verification::VerificationSpec;
+
 use rand::Rng;
 use rand_distr::StandardNormal;
 
 use super::backprop::{Draw, Objective};
 use super::noise_schedule::NoiseSchedule;
-use super::{ReferenceInputs, TaskError, TaskParts};
+use super::{Assess, Assessment, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -18,6 +27,7 @@ use crate::measure::{Phase, Stopwatch};
 use crate::models::{Denoiser, DenoiserSize, ModelSpec};
 use crate::ops::parallel::for_each_chunk_pair;
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
+use events::Events;
 
 /// A denoiser of detector signals.
 pub(super) struct Detector<D: Kernels> {
@@ -190,6 +200,30 @@ impl<D: Kernels> Objective<D> for Detector<D> {
             alpha_bars: &alpha_bars,
         });
         self.loss.loss(pass, output, &inputs.noise, signals)
+    }
+
+    fn assess(
+        &mut self,
+        device: &D,
+        assess: &Assess<'_>,
+        found: &mut Assessment<'_>,
+    ) -> Result<(), TaskError> {
+        let data = assess.data;
+        if let Some(spec) = assess.verification {
+            let held_out = &data.splits.validation;
+            let rows = if held_out.is_empty() {
+                &data.splits.train
+            } else {
+                held_out
+            };
+            let rows = &rows[..spec.events.min(rows.len())];
+            let events = Events::read(&*data.dataset, rows)?;
+            self.verify(device, spec, &events, assess.seed, found)?;
+        }
+        if let Some(spec) = assess.selection {
+            self.select(device, spec, data, assess.seed, found)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 use dfdx::tensor::Cpu;
 
 use super::*;
-use crate::datasets::{Features, Target};
+use crate::datasets::{DatasetSpec, DetectorEventsSpec, Features, OpenDataset, Target};
 use crate::device::Backend;
 use crate::losses::LossSpec;
 use crate::models::DetectorNeuSpec;
@@ -25,6 +25,18 @@ pub(super) fn task(loss: &DetectorNoiseSpec) -> Detector<Cpu> {
         seed: Seed(1),
     };
     Detector::new(&device, loss, parts, VOXELS).unwrap()
+}
+
+/// Events of few voxels, a quarter held out.
+pub(super) fn data(samples: usize) -> OpenDataset {
+    let spec = DetectorEventsSpec {
+        samples,
+        voxels: VOXELS,
+        ..DetectorEventsSpec::default()
+    };
+    DatasetSpec::DetectorEvents(spec)
+        .open(Seed(1), 0.25)
+        .unwrap()
 }
 
 fn batch(size: usize) -> Batch {
@@ -89,4 +101,84 @@ fn the_physics_terms_count_by_their_weight() {
     let (none, one, two) = (loss(0.0), loss(0.1), loss(0.2));
     assert!(one > none);
     assert!(((two - none) / (one - none) - 2.0).abs() < 1e-4);
+}
+
+fn assess(
+    verification: Option<&VerificationSpec>,
+    selection: Option<&SelectionSpec>,
+) -> Vec<(String, f64)> {
+    let device = Cpu::open(0).unwrap();
+    let mut task = task(&DetectorNoiseSpec::default());
+    let mut progress = |_: &str, _, _| ();
+    let mut found = Assessment::new(&mut progress);
+    let assess = Assess {
+        data: &data(24),
+        seed: Seed(1),
+        sampling: None,
+        verification,
+        selection,
+    };
+    task.assess(&device, &assess, &mut found).unwrap();
+    let (metrics, images) = found.into_parts();
+    assert!(images.is_empty());
+    let named = metrics.into_iter();
+    named.map(|(name, value)| (name, value.unwrap())).collect()
+}
+
+#[test]
+fn verification_gives_every_score_and_always_the_same() {
+    let spec = VerificationSpec {
+        events: 4,
+        ddim_steps: 3,
+        consistency_events: 2,
+        draws: 3,
+        pairs: 1,
+        interpolation_steps: 2,
+        clip: Some([0.0, 20.0]),
+    };
+    let found = assess(Some(&spec), None);
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    let expected = [
+        "verification_consistency",
+        "verification_energy_violation",
+        "verification_fidelity",
+        "verification_multiplicity",
+        "verification_overall",
+        "verification_physics",
+        "verification_smoothness",
+    ];
+    assert_eq!(names, expected);
+    let value = |name: &str| found.iter().find(|(own, _)| own.ends_with(name)).unwrap().1;
+    let overall = 0.3 * value("fidelity")
+        + 0.2 * value("consistency")
+        + 0.1 * value("smoothness")
+        + 0.4 * value("physics");
+    assert!((value("overall") - overall).abs() < 1e-12);
+    assert_eq!(found, assess(Some(&spec), None));
+}
+
+#[test]
+fn selection_sees_no_more_events_than_all_voxels_do() {
+    let spec = SelectionSpec {
+        pmts: 10,
+        events: 4,
+        shapley_permutations: 2,
+        shapley_top: 5,
+        ..SelectionSpec::default()
+    };
+    let found = assess(None, Some(&spec));
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    let expected = [
+        "selection_detection_limit",
+        "selection_detection_rate",
+        "selection_shapley_overlap",
+    ];
+    assert_eq!(names, expected);
+    assert!(found[1].1 <= found[0].1 && found[1].1 >= 0.0, "{found:?}");
+    let all = SelectionSpec {
+        pmts: VOXELS,
+        ..spec
+    };
+    let found = assess(None, Some(&all));
+    assert!((found[0].1 - found[1].1).abs() < 1e-12);
 }
