@@ -175,12 +175,14 @@ mod tests {
             ];
             for (a, b) in pairs {
                 let wanted = naive(&a, &b);
+                // Sums of more terms round more.
+                let tolerance = 1e-5 * (k as f32 / 70.0).max(1.0);
                 let mut c = vec![f32::NAN; m * n];
                 product(&mut MatrixMut::new(&mut c, m, n), Into::Replace, a, b);
-                assert_close(&c, &wanted, 1e-5);
+                assert_close(&c, &wanted, tolerance);
                 let twice: Vec<f32> = wanted.iter().map(|v| 2.0 * v).collect();
                 rows_product(&mut c, Into::Add, a, b, |_, _| ());
-                assert_close(&c, &twice, 1e-5);
+                assert_close(&c, &twice, tolerance);
             }
         }
     }
