@@ -79,8 +79,8 @@ impl PhysicsKernel for Cpu {
 /// `x̂ = (noised - noise · estimate) / signal`.
 #[derive(Debug, Clone, Copy)]
 struct Recovery {
-    noise: f32,
-    signal: f32,
+    noise: f64,
+    signal: f64,
 }
 
 impl Recovery {
@@ -91,7 +91,7 @@ impl Recovery {
     };
 
     fn at(alpha_bar: f32) -> Self {
-        let alpha_bar = alpha_bar.max(SMALLEST_ALPHA_BAR);
+        let alpha_bar = f64::from(alpha_bar.max(SMALLEST_ALPHA_BAR));
         Self {
             noise: (1.0 - alpha_bar).sqrt(),
             signal: alpha_bar.sqrt(),
@@ -111,13 +111,15 @@ struct Sums {
 #[inline(always)]
 fn sums(noised: &[f32], estimate: &[f32], recovery: Recovery) -> Sums {
     let (mut total, mut moment, mut hits) = ([0.0_f64; LANES], [0.0_f64; LANES], [0.0_f64; LANES]);
+    let by_signal = 1.0 / recovery.signal;
     let chunks = noised.chunks(LANES).zip(estimate.chunks(LANES));
     for (chunk, (noised, estimate)) in chunks.enumerate() {
         for (lane, (noised, estimate)) in noised.iter().zip(estimate).enumerate() {
-            let x = (noised - recovery.noise * estimate) / recovery.signal;
-            total[lane] += f64::from(x);
-            moment[lane] += (chunk * LANES + lane) as f64 * f64::from(x);
-            hits[lane] += if x > HIT { 1.0 } else { 0.0 };
+            // In f64: where a sum is near 0, its centre is sensitive to the last digit of every term.
+            let x = (f64::from(*noised) - recovery.noise * f64::from(*estimate)) * by_signal;
+            total[lane] += x;
+            moment[lane] += (chunk * LANES + lane) as f64 * x;
+            hits[lane] += if x > f64::from(HIT) { 1.0 } else { 0.0 };
         }
     }
     Sums {
@@ -144,7 +146,7 @@ fn terms(own: &Sums, truth: &Sums, scale: f64, recovery: Recovery) -> Term {
         + multiplicity * (own.hits - truth.hits).abs()
         + locality * shift.abs();
     // d com / d x̂_i = (i - com) / (Σ x̂ + 1e-6), d x̂ / d ε̂ = -noise / signal.
-    let by_estimate = -scale * f64::from(recovery.noise / recovery.signal);
+    let by_estimate = -scale * recovery.noise / recovery.signal;
     let slope = by_estimate * locality * sign(shift) / own_total;
     let level = by_estimate * energy * sign(excess) / true_total - slope * centre;
     Term {
