@@ -5,6 +5,7 @@
 //! In order: [`DatasetSpec::facts`] (plan), [`DatasetSpec::prepare`] (once before the runs), [`DatasetSpec::open`] (run).
 
 mod csv_table;
+mod detector_events;
 mod digits;
 mod error;
 mod fingerprint;
@@ -17,6 +18,7 @@ mod split;
 mod table;
 
 pub use csv_table::CsvSpec;
+pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
 pub use digits::DigitsSpec;
 pub use error::DatasetError;
 pub use fingerprint::FingerprintCache;
@@ -53,17 +55,20 @@ pub enum DatasetSpec {
     Csv(CsvSpec),
     /// Generated paths of a stochastic process.
     Paths(PathsSpec),
+    /// Generated detector events.
+    DetectorEvents(DetectorEventsSpec),
 }
 
 impl DatasetSpec {
     /// Every kind, in the order in which `fieldtrial list datasets` shows them.
-    pub const KINDS: [&'static str; 6] = [
+    pub const KINDS: [&'static str; 7] = [
         "image-folder",
         "regression-5d",
         "digits",
         "mnist",
         "csv",
         "paths",
+        "detector-events",
     ];
 
     /// The kind as a manifest writes it.
@@ -75,6 +80,7 @@ impl DatasetSpec {
             Self::Mnist(_) => "mnist",
             Self::Csv(_) => "csv",
             Self::Paths(_) => "paths",
+            Self::DetectorEvents(_) => "detector-events",
         }
     }
 
@@ -84,7 +90,9 @@ impl DatasetSpec {
             Self::ImageFolder(spec) => &mut spec.path,
             Self::Mnist(spec) => &mut spec.path,
             Self::Csv(spec) => &mut spec.path,
-            Self::Regression5d(_) | Self::Digits(_) | Self::Paths(_) => return,
+            Self::Regression5d(_) | Self::Digits(_) | Self::Paths(_) | Self::DetectorEvents(_) => {
+                return;
+            }
         };
         *path = base.join(&*path);
     }
@@ -107,6 +115,7 @@ impl DatasetSpec {
             Self::Digits(spec) => spec.facts(validation_fraction),
             Self::Mnist(spec) => spec.facts(validation_fraction, cache),
             Self::Csv(spec) => spec.facts(cache),
+            Self::DetectorEvents(spec) => spec.facts(validation_fraction),
             Self::Paths(spec) => spec.facts(validation_fraction),
         }
     }
@@ -132,7 +141,8 @@ impl DatasetSpec {
             | Self::Digits(_)
             | Self::Mnist(_)
             | Self::Csv(_)
-            | Self::Paths(_) => Ok(false),
+            | Self::Paths(_)
+            | Self::DetectorEvents(_) => Ok(false),
         }
     }
 
@@ -148,6 +158,7 @@ impl DatasetSpec {
             Self::Mnist(spec) => spec.open(seed, validation_fraction),
             Self::Csv(spec) => spec.open(seed),
             Self::Paths(spec) => spec.open(seed, validation_fraction),
+            Self::DetectorEvents(spec) => spec.open(seed, validation_fraction),
         }
     }
 }

@@ -169,4 +169,10 @@ pub struct RunTimes {
     /// Improvement rate: `(first_loss − best_loss) / best_epoch_s`.
     #[serde(default)]
     pub improvement_per_s: Option<f64>,
+    /// Bytes of the checkpoint files that the run wrote; `None` where it wrote none.
+    #[serde(default)]
+    pub checkpoint_bytes: Option<u64>,
+    /// Bytes of everything that the run told, from which its record is made; its parent counts them.
+    #[serde(default)]
+    pub log_bytes: Option<u64>,
 }

@@ -124,6 +124,8 @@ struct Heard {
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
     warnings: Vec<String>,
+    /// Bytes of all lines.
+    bytes: u64,
 }
 
 struct Watch<'a> {
@@ -183,6 +185,7 @@ impl Watch<'_> {
         if self.heard.by_parent.is_some() {
             return;
         }
+        self.heard.bytes += line.len() as u64;
         match understand(line, self.heard.has_greeted) {
             Ok(event) => {
                 self.heard.note(&event);
@@ -241,7 +244,10 @@ fn outcome(
         ..Evidence::default()
     };
     match heard.last {
-        Some(Event::Finished { facts, times }) => evidence.finished = Some((*facts, *times)),
+        Some(Event::Finished { facts, mut times }) => {
+            times.log_bytes = Some(heard.bytes);
+            evidence.finished = Some((*facts, *times));
+        }
         Some(Event::Failed { status, reason }) => evidence.failed = Some((status, reason)),
         _ => {}
     }

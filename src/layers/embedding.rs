@@ -20,6 +20,17 @@ impl<D: Kernels> Embedding<D> {
         Ok(Self { weight })
     }
 
+    /// As [`Self::new`], with values uniform in `±bound` (Keras begins at 0.05).
+    pub fn uniform(
+        init: &mut Init<'_, D>,
+        rows: usize,
+        features: usize,
+        bound: f32,
+    ) -> Result<Self, OpError> {
+        let weight = init.uniform([rows, features].into(), Layout::Plain, bound)?;
+        Ok(Self { weight })
+    }
+
     /// `(B, features)` from B indices.
     pub fn forward(&self, pass: &mut Pass<D>, indices: &[usize]) -> Result<Var<D>, OpError> {
         ops::embedding(pass, &self.weight.var(), indices)

@@ -50,6 +50,11 @@ impl<D: Kernels> Linear<D> {
         [self.weight.var(), self.bias.var()]
     }
 
+    /// The weight as an operation reads it: `(inputs, outputs)`.
+    pub fn weight(&self) -> Var<D> {
+        self.weight.var()
+    }
+
     /// `(…, outputs)` from `x: (…, inputs)`.
     pub fn forward(
         &self,

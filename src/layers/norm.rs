@@ -58,19 +58,25 @@ impl<D: Backend> Module<D> for GroupNorm<D> {
 pub struct LayerNorm<D: Backend> {
     weight: Parameter<D>,
     bias: Parameter<D>,
+    eps: f32,
 }
 
 impl<D: Kernels> LayerNorm<D> {
     /// A norm over `features`.
     pub fn new(init: &mut Init<'_, D>, features: usize) -> Result<Self, OpError> {
+        Self::with_eps(init, features, NORM_EPS)
+    }
+
+    /// As [`Self::new`], with `eps` added to variances.
+    pub fn with_eps(init: &mut Init<'_, D>, features: usize, eps: f32) -> Result<Self, OpError> {
         let weight = init.constant([features].into(), 1.0)?;
         let bias = init.constant([features].into(), 0.0)?;
-        Ok(Self { weight, bias })
+        Ok(Self { weight, bias, eps })
     }
 
     /// As `x: (…, F)`.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
-        ops::layer_norm(pass, x, &self.weight.var(), &self.bias.var(), NORM_EPS)
+        ops::layer_norm(pass, x, &self.weight.var(), &self.bias.var(), self.eps)
     }
 }
 

@@ -4,6 +4,7 @@
 //! to a loss is in [`crate::tasks`].
 
 mod cross_entropy;
+mod detector_noise;
 mod kernel_mmd;
 mod kernel_scoring;
 mod mse;
@@ -15,6 +16,7 @@ mod t_statistic;
 mod truncated_mmd;
 
 pub use cross_entropy::CrossEntropySpec;
+pub use detector_noise::{DetectorNoiseSpec, Signals};
 pub use kernel_mmd::KernelMmdSpec;
 pub use kernel_scoring::KernelScoringSpec;
 pub use mse::MseSpec;
@@ -50,11 +52,13 @@ pub enum LossSpec {
     KernelScoring(KernelScoringSpec),
     /// Unbiased MMD of the signature kernel.
     KernelMmd(KernelMmdSpec),
+    /// Mean squared error of the noise in detector signals.
+    DetectorNoise(DetectorNoiseSpec),
 }
 
 impl LossSpec {
     /// Every kind, in the order in which `fieldtrial list losses` shows them.
-    pub const KINDS: [&'static str; 9] = [
+    pub const KINDS: [&'static str; 10] = [
         "mse",
         "cross-entropy",
         "noise-mse",
@@ -64,6 +68,7 @@ impl LossSpec {
         "simplified-scoring",
         "kernel-scoring",
         "kernel-mmd",
+        "detector-noise",
     ];
 
     /// The kind as a manifest writes it.
@@ -78,6 +83,7 @@ impl LossSpec {
             Self::SimplifiedScoring(_) => "simplified-scoring",
             Self::KernelScoring(_) => "kernel-scoring",
             Self::KernelMmd(_) => "kernel-mmd",
+            Self::DetectorNoise(_) => "detector-noise",
         }
     }
 }

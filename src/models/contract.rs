@@ -12,8 +12,10 @@ use crate::ops::{
     AdamStep, Module, OpError, Pass, Path, Shape, UpdateKernel, Var, count_parameters, mse,
 };
 
+mod detector;
 mod equilibrium;
 
+use detector::{AltSubject, NeuSubject};
 use equilibrium::{EquilibriumSubject, SymmetricSubject};
 
 /// Rows of the fixed batch.
@@ -375,6 +377,8 @@ macro_rules! contract {
 }
 
 contract!(canned_net, CannedNetSubject);
+contract!(detector_alt, AltSubject);
+contract!(detector_neu, NeuSubject);
 contract!(mlp, MlpSubject);
 contract!(neural_sde, NeuralSdeSubject);
 contract!(unet, UnetSubject);

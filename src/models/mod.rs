@@ -3,12 +3,14 @@
 //! Owns [`ModelSpec`], the list of all kinds. A model is layers and operations; it never asks which device it is on.
 
 mod canned_net;
+mod detector;
 mod equilibrium;
 mod mlp;
 mod neural_sde;
 mod unet;
 
 pub use canned_net::{CannedNet, CannedNetSpec};
+pub use detector::{Alt, Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec, Neu};
 pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, Solved, Solver, Source};
 pub use mlp::{Mlp, MlpActivation, MlpSpec};
 pub use neural_sde::{NeuralSde, NeuralSdeSpec};
@@ -33,16 +35,22 @@ pub enum ModelSpec {
     NeuralSde(NeuralSdeSpec),
     /// Classifier at the fixed point of a weight-tied block.
     Equilibrium(EquilibriumSpec),
+    /// Denoiser of detector signals, the model before.
+    DetectorAlt(DetectorAltSpec),
+    /// Denoiser of detector signals, the model after.
+    DetectorNeu(DetectorNeuSpec),
 }
 
 impl ModelSpec {
     /// Every kind, in the order in which `fieldtrial list models` shows them.
-    pub const KINDS: [&'static str; 5] = [
+    pub const KINDS: [&'static str; 7] = [
         "mlp",
         "ddpm-unet",
         "canned-net",
         "neural-sde",
         "equilibrium",
+        "detector-alt",
+        "detector-neu",
     ];
 
     /// The kind as a manifest writes it.
@@ -53,6 +61,8 @@ impl ModelSpec {
             Self::Equilibrium(_) => "equilibrium",
             Self::CannedNet(_) => "canned-net",
             Self::NeuralSde(_) => "neural-sde",
+            Self::DetectorAlt(_) => "detector-alt",
+            Self::DetectorNeu(_) => "detector-neu",
         }
     }
 
@@ -64,6 +74,8 @@ impl ModelSpec {
             Self::Equilibrium(spec) => spec.check(),
             Self::CannedNet(spec) => spec.check(),
             Self::NeuralSde(spec) => spec.check(),
+            Self::DetectorAlt(spec) => spec.check(),
+            Self::DetectorNeu(spec) => spec.check(),
         }
     }
 
@@ -93,6 +105,12 @@ impl ModelSpec {
             (Self::CannedNet(spec), Features::Path { points }) => Some(spec.forward_flops(points)),
             (Self::NeuralSde(spec), Features::Path { points }) => Some(spec.forward_flops(points)),
             (Self::DdpmUnet(_) | Self::CannedNet(_) | Self::NeuralSde(_), _) => None,
+            (Self::DetectorAlt(spec), features) => {
+                Some(spec.forward_flops(features.len(), target.values_len()))
+            }
+            (Self::DetectorNeu(spec), features) => {
+                Some(spec.forward_flops(features.len(), target.values_len()))
+            }
         }
     }
 }

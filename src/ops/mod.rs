@@ -34,6 +34,7 @@ pub mod parallel;
 mod parameter;
 mod pass;
 mod path_batch;
+mod physics;
 mod scratch;
 mod shape;
 mod signature;
@@ -70,6 +71,7 @@ pub use nudge::nudge;
 pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
 pub use path_batch::PathBatch;
+pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use shape::Shape;
 pub use signature::{ProjectionGrads, SignatureKernel, SignatureSize, signature_projection};
 pub use signature_kernel::{
@@ -152,6 +154,7 @@ pub trait Kernels:
     + LinearKernel
     + MseKernel
     + PathKernelKernel
+    + PhysicsKernel
     + SignatureKernel
     + SignatureLossKernel
     + SiluKernel

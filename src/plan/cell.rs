@@ -12,7 +12,7 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::{ClipBy, EmaSpec, OptimizerSpec, ScheduleSpec};
-use crate::tasks::{Algorithm, SamplingSpec};
+use crate::tasks::{Algorithm, SamplingSpec, SelectionSpec, VerificationSpec};
 
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -187,6 +187,15 @@ pub struct ValidationSpec {
     pub every: usize,
     /// Samples to draw at the end, of diffusion models; without it, none.
     pub sampling: Option<SamplingSpec>,
+    /// How signals of a detector denoiser are verified at the end; without it, they are not.
+    pub verification: Option<VerificationSpec>,
+    /// How photomultipliers are selected at the end, by a detector denoiser; without it, they are not.
+    pub selection: Option<SelectionSpec>,
+    /// Whether the split is gone through again, with other noise, until `batches` full batches are done.
+    pub cycle: bool,
+    /// Best epochs whose weights are averaged at the end, for the metrics `ensemble_…`; without it, none.
+    #[schemars(range(min = 1))]
+    pub ensemble: Option<usize>,
 }
 
 impl Default for ValidationSpec {
@@ -198,6 +207,10 @@ impl Default for ValidationSpec {
             batch_size: 1024,
             every: 1,
             sampling: None,
+            verification: None,
+            selection: None,
+            cycle: false,
+            ensemble: None,
         }
     }
 }

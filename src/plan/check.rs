@@ -27,7 +27,25 @@ pub(super) fn misfit(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -
         ModelSpec::DdpmUnet(spec) => unet(spec, facts, loss),
         ModelSpec::Equilibrium(_) => equilibrium(facts, loss),
         ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_) => paths(model, facts, loss),
+        ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_) => {
+            denoiser(model.kind(), facts, loss)
+        }
     })
+}
+
+fn denoiser(kind: &str, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+    let (Features::Vector { .. }, Target::Values { .. }) = (facts.features, facts.target) else {
+        return Some(format!(
+            "`{kind}` needs rows of numbers with numbers as targets; use `detector-events`"
+        ));
+    };
+    match loss {
+        LossSpec::DetectorNoise(spec) => spec.check().into_iter().next(),
+        other => Some(format!(
+            "`{kind}` estimates noise, `{}` does not fit; use `detector-noise`",
+            other.kind()
+        )),
+    }
 }
 
 fn mlp(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
@@ -137,11 +155,48 @@ pub(super) fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Op
     let spec = validation.sampling.as_ref()?;
     match loss {
         LossSpec::NoiseMse(loss) => spec.check(loss.timesteps),
+        LossSpec::DetectorNoise(_) => Some(
+            "`validation.sampling` draws images; `validation.verification` draws signals"
+                .to_owned(),
+        ),
         other => Some(format!(
             "`validation.sampling` draws from diffusion models, `{}` trains none",
             other.kind()
         )),
     }
+}
+
+/// Why a detector cannot be verified or selected for in this way; `None` if it can.
+pub(super) fn wrong_assessment(
+    validation: &ValidationSpec,
+    loss: &LossSpec,
+    facts: &DatasetFacts,
+) -> Option<String> {
+    let (verification, selection) = (&validation.verification, &validation.selection);
+    let LossSpec::DetectorNoise(noise) = loss else {
+        let key = match (verification, selection) {
+            (Some(_), _) => "verification",
+            (None, Some(_)) => "selection",
+            (None, None) => return None,
+        };
+        let kind = loss.kind();
+        return Some(format!(
+            "`validation.{key}` is for `detector-noise`, not for `{kind}`"
+        ));
+    };
+    let voxels = facts.target.values_len();
+    let wrong = verification
+        .as_ref()
+        .and_then(|spec| spec.check(noise.timesteps));
+    let select = || selection.as_ref()?.check(noise.timesteps, voxels);
+    wrong.or_else(select)
+}
+
+/// Why `validation.cycle` has no end; `None` if it has.
+pub(super) fn endless(validation: &ValidationSpec) -> Option<String> {
+    (validation.cycle && validation.batches.is_none()).then(|| {
+        "`validation.cycle` goes on until `validation.batches`, which is not set".to_owned()
+    })
 }
 
 /// Why this arithmetic works on no such device; `None` if it does.

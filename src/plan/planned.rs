@@ -120,6 +120,8 @@ impl<'a> Resolver<'a> {
         let misfit = misfit
             .or_else(|| check::wrong_schedule(train))
             .or_else(|| check::wrong_sampling(&cell.validation.value, &cell.loss.value))
+            .or_else(|| check::wrong_assessment(&cell.validation.value, &cell.loss.value, facts))
+            .or_else(|| check::endless(&cell.validation.value))
             .or_else(|| check::wrong_algorithm(train, &cell.model.value))
             .or_else(|| check::no_split(&cell.validation.value, facts));
         if let Some(reason) = misfit.or_else(|| check::oversized(train, facts)) {

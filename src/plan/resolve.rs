@@ -364,7 +364,12 @@ pub(super) fn default_loss(model: &ModelSpec, dataset: &DatasetSpec) -> LossSpec
         (ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_), _) => {
             LossSpec::TStatistic(crate::losses::TStatisticSpec::default())
         }
-        (_, DatasetSpec::Regression5d(_)) => LossSpec::Mse(crate::losses::MseSpec::default()),
+        (ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_), _) => {
+            LossSpec::DetectorNoise(crate::losses::DetectorNoiseSpec::default())
+        }
+        (_, DatasetSpec::Regression5d(_) | DatasetSpec::DetectorEvents(_)) => {
+            LossSpec::Mse(crate::losses::MseSpec::default())
+        }
         (_, DatasetSpec::Csv(spec)) if !spec.classes => {
             LossSpec::Mse(crate::losses::MseSpec::default())
         }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::loader::LoaderSpec;
 use crate::manifest::Key;
-use crate::tasks::SamplingSpec;
+use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
 
 use super::cell::{TrainSpec, ValidationSpec};
 use super::homes::{CHOICES, Unit};
@@ -111,11 +111,15 @@ keyed! { LoaderSpec, "loader", |_, _| {},
 keyed! { ValidationSpec, "validation", |_, _| {},
     "batch-size" batch_size json;
     "batches" batches json;
+    "cycle" cycle |cycle: &bool| cycle.then(|| "true".to_owned());
+    "ensemble" ensemble |count: &Option<usize>| count.as_ref().and_then(|count| json(count));
     "every" every json;
     "fraction" fraction json;
     // Nothing where there is none, so that cells without keep their hash.
     "sampling" sampling |sampling: &Option<SamplingSpec>| sampling.as_ref().and_then(json);
+    "selection" selection |selection: &Option<SelectionSpec>| selection.as_ref().and_then(json);
     "split" split json;
+    "verification" verification |verification: &Option<VerificationSpec>| verification.as_ref().and_then(json);
 }
 
 keyed! { MeasureSpec, "measure", |_, _| {},

@@ -119,10 +119,18 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "numeric_class" "" None "Architecture, vector level, device" => numeric_class;
     "assessment_s" "s" Lower "Costly evaluation: samples, verification, selection" => assessment_s;
     "improvement_per_s" "1/s" Higher "First less best loss, by the seconds to the end of the best epoch" => improvement_per_s;
+    "checkpoint_bytes" "bytes" Lower "Checkpoint files that the run wrote" => checkpoint_bytes;
+    "log_bytes" "bytes" Lower "Everything that the run told its parent, from which its record is made" => log_bytes;
 ];
 
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 3] = ["first_steps_loss", "assessment_s", "improvement_per_s"];
+pub(crate) const ADDED: [&str; 5] = [
+    "first_steps_loss",
+    "assessment_s",
+    "improvement_per_s",
+    "checkpoint_bytes",
+    "log_bytes",
+];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
 pub(crate) const TIMED: [&str; 21] = [
@@ -173,6 +181,56 @@ pub fn metric_column(name: &str) -> ColumnInfo {
     let (direction, unit, what) = match plain.rsplit('_').next().unwrap_or(plain) {
         "r2" => (Direction::Higher, "1", "R²"),
         "accuracy" => (Direction::Higher, "1", "share of right classes"),
+        "fidelity" => (
+            Direction::Higher,
+            "1",
+            "likeness of generated and true signals",
+        ),
+        "consistency" => (
+            Direction::Higher,
+            "1",
+            "agreement of several draws of one event",
+        ),
+        "smoothness" => (
+            Direction::Higher,
+            "1",
+            "directness of the way between two events",
+        ),
+        "physics" => (
+            Direction::Higher,
+            "1",
+            "energy, multiplicity and spread of generated signals",
+        ),
+        "overall" => (
+            Direction::Higher,
+            "1",
+            "weighted sum of the verification scores",
+        ),
+        "violation" => (
+            Direction::Lower,
+            "1",
+            "relative error of the energy of generated signals",
+        ),
+        "multiplicity" => (
+            Direction::Higher,
+            "1",
+            "share of generated signals that hit six voxels",
+        ),
+        "rate" => (
+            Direction::Higher,
+            "1",
+            "share of held-out events that hit six chosen voxels",
+        ),
+        "limit" => (
+            Direction::None,
+            "1",
+            "share of held-out events that hit six voxels at all",
+        ),
+        "overlap" => (
+            Direction::Higher,
+            "1",
+            "share of the best voxels that are best by Shapley values too",
+        ),
         "loss" => (Direction::Lower, "1", "loss"),
         "mse" => (Direction::Lower, "1", "mean squared error"),
         "rmse" => (Direction::Lower, "1", "root of the mean squared error"),
@@ -190,6 +248,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
         "val" => " on the validation split",
         "test" => " on the test split",
         "fresh" => " on fresh data that nobody trained on",
+        "ensemble" => " of the best epochs' mean weights on the validation split",
         _ => "",
     };
     ColumnInfo {

@@ -219,6 +219,8 @@ fn a_file_without_columns_that_came_later_is_read_and_they_are_missing() {
     let added = [
         ("runs.csv", "first_steps_loss"),
         ("blocks.csv", "assessment_s"),
+        ("blocks.csv", "checkpoint_bytes"),
+        ("blocks.csv", "log_bytes"),
     ];
     for (file, column) in added {
         let text = text(folder.path(), file);

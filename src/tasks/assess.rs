@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::SamplingSpec;
+use super::{SamplingSpec, SelectionSpec, VerificationSpec};
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
 
@@ -15,6 +15,10 @@ pub struct Assess<'a> {
     pub seed: Seed,
     /// Samples to draw, where some are asked for.
     pub sampling: Option<&'a SamplingSpec>,
+    /// How generated signals are verified, where they are to be.
+    pub verification: Option<&'a VerificationSpec>,
+    /// How photomultipliers are selected, where they are to be.
+    pub selection: Option<&'a SelectionSpec>,
 }
 
 /// What a costly evaluation finds: metrics by name, and images.

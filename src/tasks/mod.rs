@@ -11,6 +11,7 @@ mod algorithm;
 mod assess;
 mod backprop;
 mod classification;
+mod detector;
 mod diffusion;
 mod diffusion_samples;
 mod equilibrium;
@@ -25,6 +26,7 @@ mod supervised;
 
 pub use algorithm::Algorithm;
 pub use assess::{Assess, Assessment, Image};
+pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
 pub use sampling::{SamplerKind, SamplingSpec};
@@ -171,6 +173,14 @@ pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Tas
                 return Err(TaskError::misfit(parts));
             };
             let objective = paths::Paths::new(device, parts, points)?;
+            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+        }
+        (
+            ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_),
+            LossSpec::DetectorNoise(loss),
+            Target::Values { len },
+        ) => {
+            let objective = detector::Detector::new(device, loss, parts, len)?;
             Ok(Box::new(Backprop::new(device, objective, parts.seed)))
         }
         _ => Err(TaskError::misfit(parts)),

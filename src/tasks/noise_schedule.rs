@@ -37,6 +37,23 @@ impl NoiseSchedule {
         }
     }
 
+    /// The linear schedule: `β` from the first of `betas` to the last in `timesteps` equal steps, both ends included.
+    ///
+    /// # Source
+    /// Ho et al. 2020 (DDPM), §4.
+    pub(super) fn linear(timesteps: usize, betas: [f64; 2]) -> Self {
+        let [first, last] = betas;
+        let step = (last - first) / timesteps.saturating_sub(1).max(1) as f64;
+        let mut product = 1.0;
+        let alpha_bars = (0..timesteps).map(|t| {
+            product *= 1.0 - (first + step * t as f64);
+            product
+        });
+        Self {
+            alpha_bars: alpha_bars.collect(),
+        }
+    }
+
     /// Number of steps T.
     pub(super) fn timesteps(&self) -> usize {
         self.alpha_bars.len()
@@ -79,6 +96,26 @@ mod tests {
         for (own, expected) in picked.iter().zip(expected) {
             assert!(
                 (own / expected - 1.0).abs() < 1e-5,
+                "{own} instead of {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_linear_schedule_is_that_of_pytorch() {
+        // abar = torch.cumprod(1 - torch.linspace(1e-4, .02, 1000, dtype=torch.float64), 0); abar[[0, 1, 250, 500, 999]]
+        let schedule = NoiseSchedule::linear(1000, [1e-4, 0.02]);
+        let picked = [0, 1, 250, 500, 999].map(|t| schedule.alpha_bar(t));
+        let expected = [
+            0.9999,
+            0.999_780_092_072_072_1,
+            0.521_423_030_618_527_5,
+            0.077_796_658_365_023_89,
+            4.035_829_765_375_675_4e-5,
+        ];
+        for (own, expected) in picked.iter().zip(expected) {
+            assert!(
+                (own / expected - 1.0).abs() < 1e-9,
                 "{own} instead of {expected}"
             );
         }

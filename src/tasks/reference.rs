@@ -188,6 +188,12 @@ pub fn reference_form(
             };
             Ok((Features::Path { points }, Target::None))
         }
+        ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_) => {
+            let (phi, x) = (input("phi")?, input("x_t")?);
+            let len = |shape: &[usize]| shape.iter().skip(1).product();
+            let features = Features::Vector { len: len(phi) };
+            Ok((features, Target::Values { len: len(x) }))
+        }
     }
 }
 

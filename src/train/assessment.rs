@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::error::TrainError;
@@ -11,7 +12,8 @@ use crate::base::png;
 use crate::datasets::OpenDataset;
 use crate::event::{Event, Metric, Sample};
 use crate::ops::Kernels;
-use crate::tasks::{Assess, Assessment, Image, SamplingSpec, Task};
+use crate::plan::ValidationSpec;
+use crate::tasks::{Assess, Assessment, Image, Task};
 
 /// Time between two events.
 const PROGRESS: Duration = Duration::from_millis(100);
@@ -22,8 +24,8 @@ pub(super) struct Costly {
     pub(super) data: OpenDataset,
     /// Seed of the run.
     pub(super) seed: Seed,
-    /// Samples to draw, where some are asked for.
-    pub(super) sampling: Option<SamplingSpec>,
+    /// What is asked for.
+    pub(super) wanted: Arc<ValidationSpec>,
     /// Where images are written.
     pub(super) folder: PathBuf,
 }
@@ -38,7 +40,9 @@ impl Costly {
         let assess = Assess {
             data: &self.data,
             seed: self.seed,
-            sampling: self.sampling.as_ref(),
+            sampling: self.wanted.sampling.as_ref(),
+            verification: self.wanted.verification.as_ref(),
+            selection: self.wanted.selection.as_ref(),
         };
         let mut told = Instant::now();
         let mut progress = |what: &str, done: usize, of: usize| {

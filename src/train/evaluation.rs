@@ -7,7 +7,7 @@ use crate::datasets::{Dataset, OpenDataset};
 use crate::event::Metric;
 use crate::loader::{Batch, Loader, LoaderOptions, LoaderSpec};
 use crate::ops::Kernels;
-use crate::plan::{CellSpec, WatchedSplit};
+use crate::plan::{CellSpec, ValidationSpec, WatchedSplit};
 use crate::tasks::{Score, Task};
 
 /// Samples of the fixed batch, spread evenly over the validation split (over the training split where there is none).
@@ -40,7 +40,7 @@ impl Evaluation {
             WatchedSplit::Validation => (&splits.validation, "val", splits.test.clone()),
             WatchedSplit::Test => (&splits.test, "test", Vec::new()),
         };
-        let watched = loader(&data.dataset, watched.clone(), capped)?;
+        let watched = loader(&data.dataset, validated(watched, &cell.validation), capped)?;
         let fixed = if splits.validation.is_empty() {
             &splits.train
         } else {
@@ -122,6 +122,15 @@ fn named(split: &str, metrics: Vec<(&'static str, Option<f64>)>) -> Metric {
         .collect()
 }
 
+/// The rows that a validation goes through: the split, or with `cycle` as often as `batches` full batches take.
+fn validated(split: &[u32], spec: &ValidationSpec) -> Vec<u32> {
+    let rows = split.iter().copied();
+    match spec.batches {
+        Some(batches) if spec.cycle => rows.cycle().take(batches * spec.batch_size).collect(),
+        _ => rows.collect(),
+    }
+}
+
 fn loader(
     dataset: &Arc<dyn Dataset>,
     rows: Vec<u32>,
@@ -141,4 +150,36 @@ fn fixed_batch(dataset: &Arc<dyn Dataset>, split: &[u32]) -> Result<Batch, Train
     let loader = Loader::new(Arc::clone(dataset), rows, options)?;
     let mut batches = loader.epoch(0);
     Ok(batches.next().transpose()?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_validation_in_cycles_has_as_many_full_batches_as_it_asks_for() {
+        let rows = |batches, cycle| {
+            let spec = ValidationSpec {
+                batches,
+                cycle,
+                batch_size: 4,
+                ..ValidationSpec::default()
+            };
+            validated(&[7, 8, 9], &spec)
+        };
+        assert_eq!(rows(Some(2), true), [7, 8, 9, 7, 8, 9, 7, 8]);
+        assert_eq!(rows(Some(2), false), [7, 8, 9]);
+        assert_eq!(rows(None, false), [7, 8, 9]);
+        assert_eq!(
+            validated(
+                &[],
+                &ValidationSpec {
+                    cycle: true,
+                    batches: Some(3),
+                    ..ValidationSpec::default()
+                }
+            ),
+            [0; 0]
+        );
+    }
 }

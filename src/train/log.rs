@@ -19,6 +19,7 @@ pub(super) struct Log {
     startup_s: f64,
     train_s: f64,
     validation_s: f64,
+    pub(super) checkpoint_bytes: Option<u64>,
     /// Seconds of the costly evaluation, where there was one.
     assessment_s: Option<f64>,
     /// Losses of the first steps.
@@ -40,6 +41,7 @@ impl Log {
             startup_s: 0.0,
             train_s: 0.0,
             validation_s: 0.0,
+            checkpoint_bytes: None,
             assessment_s: None,
             first_losses: Vec::new(),
             full_epochs_s: Vec::new(),
@@ -146,6 +148,8 @@ impl Log {
             numeric_class,
             assessment_s: self.assessment_s,
             improvement_per_s: improvement_per_s(&self.facts, best_epoch_s),
+            checkpoint_bytes: self.checkpoint_bytes,
+            log_bytes: None,
         };
         (self.facts, times)
     }

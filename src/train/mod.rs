@@ -8,6 +8,7 @@
 
 mod accuracy;
 mod assessment;
+mod ensemble;
 mod epoch;
 mod error;
 mod evaluation;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::accuracy::Accuracies;
 use super::assessment::Costly;
+use super::ensemble::Ensemble;
 use super::epoch::{EpochOutcome, EpochPlan, train_epoch};
 use super::error::TrainError;
 use super::evaluation::Evaluation;
@@ -33,6 +34,8 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) accuracies: Accuracies,
     /// The best epoch's weights and validation metrics, where they are to be put back.
     pub(super) best: Option<(Weights<D>, Metric)>,
+    /// The best epochs' weights, where their mean is wanted.
+    pub(super) ensemble: Ensemble<D>,
     /// The last validation, if the weights have not changed since.
     pub(super) validated: Option<Metric>,
     pub(super) log: Log,
@@ -148,6 +151,12 @@ impl<D: Kernels> Session<'_, D> {
         } else {
             outcome.train_loss
         };
+        let learner = &mut self.learner;
+        self.ensemble.offer(loss, || {
+            with_average(learner, |learner| {
+                Ok(Weights::copy(learner.task.module(), None)?)
+            })
+        })?;
         let verdict = self.stopping.judge(epoch, loss);
         if verdict == Verdict::Best && self.stopping.restores_best() {
             let learner = &mut self.learner;
@@ -196,6 +205,26 @@ impl<D: Kernels> Session<'_, D> {
         self.log.facts.metrics = self.validated.take().unwrap_or_default();
         self.log.facts.metrics.extend(tested);
         self.log.facts.metrics.extend(self.accuracies.metrics());
+        self.evaluate_ensemble()
+    }
+
+    /// The validation metrics of the mean of the best epochs' weights, named `ensemble_…`; the weights stay as they are.
+    fn evaluate_ensemble(&mut self) -> Result<(), TrainError> {
+        let (learner, evaluation) = (&mut self.learner, &self.evaluation);
+        let Some(mean) = self.ensemble.take_mean(&learner.device)? else {
+            return Ok(());
+        };
+        let own = Weights::copy(learner.task.module(), None)?;
+        mean.restore(learner.task.module())?;
+        let (_, metrics) = self
+            .log
+            .validation(|| evaluation.validate(&mut *learner.task))?;
+        own.restore(learner.task.module())?;
+        let metrics = metrics.into_iter().map(|(name, value)| {
+            let bare = name.strip_prefix("val_").unwrap_or(&name);
+            (format!("ensemble_{bare}"), value)
+        });
+        self.log.facts.metrics.extend(metrics);
         Ok(())
     }
 
@@ -230,14 +259,13 @@ impl<D: Kernels> Session<'_, D> {
             reason,
         })?;
         let name = name.strip_suffix(".safetensors").unwrap_or(name);
-        write(
-            &mut self.learner,
-            &folder.join(format!("{name}.safetensors")),
-        )?;
+        let path = folder.join(format!("{name}.safetensors"));
+        let mut bytes = write(&mut self.learner, &path)?;
         if self.learner.ema.is_some() {
             let path = folder.join(format!("{name}.ema.safetensors"));
-            with_average(&mut self.learner, |learner| write(learner, &path))?;
+            bytes += with_average(&mut self.learner, |learner| write(learner, &path))?;
         }
+        self.log.checkpoint_bytes = Some(bytes);
         Ok(())
     }
 
@@ -284,7 +312,12 @@ fn with_average<D: Kernels, T>(
     result
 }
 
-fn write<D: Kernels>(learner: &mut Learner<D>, path: &Path) -> Result<(), TrainError> {
+/// Returns the bytes of the file.
+fn write<D: Kernels>(learner: &mut Learner<D>, path: &Path) -> Result<u64, TrainError> {
     checkpoint::save(path, &learner.device, learner.task.module())?;
-    Ok(())
+    let file = std::fs::metadata(path).map_err(|reason| TrainError::Unwritable {
+        path: path.display().to_string(),
+        reason,
+    })?;
+    Ok(file.len())
 }

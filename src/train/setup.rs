@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::accuracy::Accuracies;
 use super::assessment::Costly;
+use super::ensemble::Ensemble;
 use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::learner::Learner;
@@ -51,12 +52,13 @@ pub(super) fn set_up<'a, D: Kernels>(
         costly: order.assess_into.clone().map(|folder| Costly {
             data,
             seed,
-            sampling: cell.validation.sampling.clone(),
+            wanted: Arc::clone(&cell.validation),
             folder,
         }),
         stopping: Stopping::new(cell.train.early_stopping.clone()),
         accuracies: Accuracies::default(),
         best: None,
+        ensemble: Ensemble::new(cell.validation.ensemble),
         validated: None,
         log,
     })

@@ -22,6 +22,25 @@ impl<D: Kernels> Weights<D> {
         Ok(Self { buffers, ema })
     }
 
+    /// The mean of several copies, without an average of its own; `None` of none.
+    pub(super) fn mean(device: &D, all: Vec<Self>) -> Result<Option<Self>, OpError> {
+        let share = 1.0 / all.len().max(1) as f32;
+        let mut all = all.into_iter();
+        let Some(mut mean) = all.next() else {
+            return Ok(None);
+        };
+        mean.ema = None;
+        for buffer in &mut mean.buffers {
+            device.scale(buffer, share)?;
+        }
+        for other in all {
+            for (mean, own) in mean.buffers.iter_mut().zip(&other.buffers) {
+                device.add_scaled(mean, own, share)?;
+            }
+        }
+        Ok(Some(mean))
+    }
+
     /// Puts them back; returns the average.
     pub(super) fn restore(self, module: &mut dyn Module<D>) -> Result<Option<Ema<D>>, OpError> {
         let mut buffers = self.buffers.into_iter();

@@ -42,6 +42,12 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
             Target::None,
             Some(format!("{spec:?}")),
         ),
+        DatasetSpec::DetectorEvents(spec) => (
+            spec.samples,
+            Features::Vector { len: 22 },
+            Target::Values { len: spec.voxels },
+            Some(format!("{spec:?}")),
+        ),
         DatasetSpec::Mnist(_) | DatasetSpec::Csv(_) => {
             return Err(DatasetError::Unreadable {
                 path: "nowhere".to_owned(),

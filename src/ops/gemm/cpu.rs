@@ -5,7 +5,7 @@
 )]
 
 use super::{Into, Matrix, MatrixMut};
-use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if};
+use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
 
 /// Rows of a chunk, about: enough that packing the right matrix once per chunk is lost in the product.
@@ -15,6 +15,9 @@ const DEPTH: usize = 512;
 const SEGMENTS: usize = 8;
 /// Result rows of a block of [`transposed_product`], about.
 const BLOCK: usize = 64;
+/// Columns of a block of [`rows_product`] where there are too few rows to cut, about; a block begins at a full vector.
+const COLUMNS: usize = 1024;
+const VECTOR: usize = 16;
 
 /// `C = A · B` or `C += A · B` on the calling thread.
 ///
@@ -25,17 +28,26 @@ pub fn product(c: &mut MatrixMut<'_>, into: Into, a: Matrix<'_>, b: Matrix<'_>) 
         a.rows == c.rows && b.columns == c.columns && a.columns == b.rows,
         "a product of matrices that fit"
     );
+    // SAFETY: `c` borrows its slice mutably, so it overlaps neither `a` nor `b`, and it holds all of its elements.
+    unsafe { product_at(c.values.as_mut_ptr(), c.row_stride, into, a, b) }
+}
+
+/// `C = A · B` or `C += A · B` for a row-major C at `c`, whose rows begin `row_stride` values apart.
+///
+/// # Safety
+/// All of C's elements must lie in memory that nothing else reads or writes meanwhile, and not overlap each other.
+unsafe fn product_at(c: *mut f32, row_stride: usize, into: Into, a: Matrix<'_>, b: Matrix<'_>) {
     // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements: `needed` or fewer values
-    // are reached through its strides, and a transposed view reaches the same elements. `c` borrows its slice mutably,
-    // so it overlaps neither `a` nor `b`, and its rows do not overlap each other. Strides fit `isize`, as slice lengths do.
+    // are reached through its strides, and a transposed view reaches the same elements. For `c` the caller promises it.
+    // Strides fit `isize`, as slice lengths do.
     unsafe {
         gemm::gemm(
-            c.rows,
-            c.columns,
+            a.rows,
+            b.columns,
             a.columns,
-            c.values.as_mut_ptr(),
+            c,
             1,
-            c.row_stride.cast_signed(),
+            row_stride.cast_signed(),
             into == Into::Add,
             a.values.as_ptr(),
             a.column_stride.cast_signed(),
@@ -54,7 +66,7 @@ pub fn product(c: &mut MatrixMut<'_>, into: Into, a: Matrix<'_>, b: Matrix<'_>) 
 }
 
 /// `C = A · B` or `C += A · B` with C's rows cut into chunks for threads; `finish(first_row, rows)` is called on each
-/// chunk of C while it is still in the cache.
+/// chunk of C while it is still in the cache. Where there are too few rows to cut, C's columns are.
 ///
 /// # Panics
 /// When the dimensions do not agree.
@@ -69,6 +81,11 @@ pub fn rows_product(
     assert_eq!(c.len(), a.rows * n, "a result of the product's size");
     let rows = even_chunk(a.rows, ROWS);
     let large = 2 * a.rows * n * a.columns >= PRODUCT_FLOP;
+    if large && rows == a.rows && n >= 2 * VECTOR {
+        columns_product(c, into, a, b);
+        finish(0, c);
+        return;
+    }
     for_each_chunk_if(large, c, rows * n, |start, c| {
         let (first, count) = (start / n, c.len() / n);
         product(
@@ -79,6 +96,40 @@ pub fn rows_product(
         );
         finish(first, c);
     });
+}
+
+/// `C = A · B` or `C += A · B` with C's columns cut into blocks for threads: each reads its own part of B.
+fn columns_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
+    let n = b.columns;
+    let width = even_chunk(n, COLUMNS).next_multiple_of(VECTOR);
+    assert_eq!(
+        (c.len(), a.columns),
+        (a.rows * n, b.rows),
+        "a product of matrices that fit"
+    );
+    let start = Start(c.as_mut_ptr());
+    for_each_index(true, n.div_ceil(width), |block| {
+        let first = block * width;
+        let b = b.column_range(first, width.min(n - first));
+        // SAFETY: `c` is borrowed mutably for the whole call and holds `a.rows` rows of n values; a block writes the
+        // columns from `first` to below `first + b.columns ≤ n` of each, and no other block has any of them.
+        unsafe { product_at(start.at(first), n, into, a, b) }
+    });
+}
+
+/// Where a result begins, for threads that write different columns of it.
+struct Start(*mut f32);
+
+// SAFETY: a pointer alone does nothing; who writes through it says why that is sound.
+unsafe impl Sync for Start {}
+// SAFETY: as above.
+unsafe impl Send for Start {}
+
+impl Start {
+    /// `offset` values further, within the result.
+    fn at(&self, offset: usize) -> *mut f32 {
+        self.0.wrapping_add(offset)
+    }
 }
 
 /// `C += Aᵀ · B` for tall matrices, as weight gradients are: `a: (k × m)`, `b: (k × n)`, `c: (m × n)`.

@@ -285,8 +285,8 @@ mod tests {
 
     #[test]
     fn one_and_two_threads_give_the_same_bits() {
-        // The second shape cuts the weight gradient's rows, the first its depth.
-        for (rows, inputs, outputs) in [(6000, 17, 33), (700, 131, 65)] {
+        // The second shape cuts the weight gradient's rows, the first its depth, the third the result's columns.
+        for (rows, inputs, outputs) in [(6000, 17, 33), (700, 131, 65), (32, 300, 501)] {
             testing::check_threads(
                 &[
                     [rows, inputs].into(),

@@ -3,6 +3,7 @@
 pub(crate) mod cells;
 pub(crate) mod compute;
 pub(crate) mod environment;
+mod equal_loss;
 pub(crate) mod findings;
 pub(crate) mod headline;
 pub(crate) mod leak;

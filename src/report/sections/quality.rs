@@ -1,5 +1,6 @@
 //! Losses and metrics: what training achieved.
 
+use super::equal_loss;
 use crate::base::statistics::{median, range};
 use crate::base::units::human;
 use crate::event::RunFacts;
@@ -44,6 +45,8 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     for name in &metrics {
         columns.push(Column::number(&with_direction(view, name), "", &how));
     }
+    let target = equal_loss::target(view);
+    columns.extend(target.map(equal_loss::column));
     let about = format!(
         "First: loss of the first step; first 10 steps: their mean. Final: mean training loss of the last epoch. Best: {} over epochs. \
          Eval: one fixed batch with fixed noise, before and after training. Improvement rate: first less best loss, by \
@@ -77,6 +80,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
             fields.push(Entry::number(over_seeds(cell, &get).as_ref()));
         }
+        fields.extend(target.map(|target| equal_loss::entry(cell, target)));
         Some(fields)
     })
 }

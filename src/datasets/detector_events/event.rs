@@ -1,0 +1,151 @@
+//! What is drawn for one event: the capture with its gammas, and its hits.
+
+use std::f64::consts::TAU;
+
+use rand::RngCore;
+use rand_chacha::ChaCha8Rng;
+
+use super::DetectorEventsSpec;
+
+/// The numbers of an event, in order: energies in keV, momenta in keV/c, positions in mm.
+pub const PHI_COLUMNS: [&str; 22] = [
+    "#gamma",
+    "E_gamma_tot_keV",
+    "gammaE1_keV",
+    "gammaE2_keV",
+    "gammaE3_keV",
+    "gammaE4_keV",
+    "gammapx1",
+    "gammapx2",
+    "gammapx3",
+    "gammapx4",
+    "gammapy1",
+    "gammapy2",
+    "gammapy3",
+    "gammapy4",
+    "gammapz1",
+    "gammapz2",
+    "gammapz3",
+    "gammapz4",
+    "matID",
+    "xNC_mm",
+    "yNC_mm",
+    "zNC_mm",
+];
+
+/// Most gammas of a capture.
+const MOST_GAMMAS: usize = 4;
+/// Column of the first gamma's energy; then come its momenta along x, y and z, four columns each.
+const FIRST_GAMMA: usize = 2;
+
+/// Energy in keV that a capture on each material sets free: hydrogen, argon, copper, gadolinium.
+const MATERIALS_KEV: [f64; 4] = [2223.2, 6098.9, 7915.9, 7937.1];
+/// Smallest share of it that goes into gammas.
+const SMALLEST_SHARE: f64 = 0.02;
+
+/// Where events come from.
+#[derive(Debug)]
+pub(super) struct Source {
+    radius_mm: f64,
+    height_mm: f64,
+    hits_per_mev: f64,
+}
+
+/// What the hits of an event follow from.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    /// Where it happened.
+    pub(super) position_mm: [f64; 3],
+    /// Mean hits on a surface without attenuation.
+    pub(super) hits: f64,
+}
+
+impl Source {
+    pub(super) fn new(spec: &DetectorEventsSpec) -> Self {
+        Self {
+            radius_mm: spec.radius_mm,
+            height_mm: spec.height_mm,
+            hits_per_mev: spec.hits_per_mev,
+        }
+    }
+
+    /// Draws a capture to `phi`, which holds zeros.
+    pub(super) fn draw(&self, rng: &mut ChaCha8Rng, phi: &mut [f32]) -> Drawn {
+        let position_mm = self.position(rng);
+        let material = below(rng, MATERIALS_KEV.len());
+        let share = SMALLEST_SHARE + (1.0 - SMALLEST_SHARE) * uniform(rng);
+        let total_kev = share * MATERIALS_KEV[material];
+        let count = 1 + below(rng, MOST_GAMMAS);
+        phi[0] = count as f32;
+        phi[1] = total_kev as f32;
+        for (gamma, energy) in energies(rng, count, total_kev).into_iter().enumerate() {
+            let direction = direction(rng);
+            phi[FIRST_GAMMA + gamma] = energy as f32;
+            for (axis, part) in direction.into_iter().enumerate() {
+                phi[FIRST_GAMMA + (1 + axis) * MOST_GAMMAS + gamma] = (energy * part) as f32;
+            }
+        }
+        phi[18] = material as f32;
+        for (place, coordinate) in phi[19..].iter_mut().zip(position_mm) {
+            *place = coordinate as f32;
+        }
+        Drawn {
+            position_mm,
+            hits: 1e-3 * total_kev * self.hits_per_mev,
+        }
+    }
+
+    /// Uniform in the cylinder.
+    fn position(&self, rng: &mut ChaCha8Rng) -> [f64; 3] {
+        let radius = self.radius_mm * uniform(rng).sqrt();
+        let (sin, cos) = libm::sincos(TAU * uniform(rng));
+        let z = self.height_mm * (uniform(rng) - 0.5);
+        [radius * cos, radius * sin, z]
+    }
+}
+
+/// `count` energies that sum to `total`, uniform among all such: waiting times over their sum.
+fn energies(rng: &mut ChaCha8Rng, count: usize, total: f64) -> Vec<f64> {
+    let parts: Vec<f64> = (0..count).map(|_| waiting_time(rng)).collect();
+    let sum: f64 = parts.iter().sum();
+    parts.into_iter().map(|part| total * part / sum).collect()
+}
+
+/// A unit vector, uniform on the sphere.
+fn direction(rng: &mut ChaCha8Rng) -> [f64; 3] {
+    let z = 2.0 * uniform(rng) - 1.0;
+    let across = (1.0 - z * z).max(0.0).sqrt();
+    let (sin, cos) = libm::sincos(TAU * uniform(rng));
+    [across * cos, across * sin, z]
+}
+
+/// Adds Poisson hits with mean `hits · light[v]` to every voxel v of `x`, which holds zeros.
+///
+/// All voxels at once: the points of a Poisson process on a line, on which every voxel takes as much as its mean. So an
+/// event costs as many random numbers as it has hits, and not as it has voxels.
+pub(super) fn draw_hits(rng: &mut ChaCha8Rng, light: &[f64], hits: f64, x: &mut [f32]) {
+    let mut point = waiting_time(rng);
+    let mut end = 0.0;
+    for (light, x) in light.iter().zip(x) {
+        end += hits * light;
+        while point < end {
+            *x += 1.0;
+            point += waiting_time(rng);
+        }
+    }
+}
+
+/// Uniform in 0 ≤ u < 1, 53 bits.
+fn uniform(rng: &mut ChaCha8Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+}
+
+/// A whole number below `count`.
+fn below(rng: &mut ChaCha8Rng, count: usize) -> usize {
+    ((uniform(rng) * count as f64) as usize).min(count - 1)
+}
+
+/// Exponential with mean 1: above 0 but for one draw in 2⁵³.
+fn waiting_time(rng: &mut ChaCha8Rng) -> f64 {
+    -libm::log(1.0 - uniform(rng))
+}

@@ -1,0 +1,196 @@
+use super::*;
+
+fn spec() -> DetectorEventsSpec {
+    DetectorEventsSpec {
+        samples: 200,
+        voxels: 300,
+        seed: 3,
+        ..DetectorEventsSpec::default()
+    }
+}
+
+fn columns(table: &Table, row: usize) -> (&[f32], &[f32]) {
+    let (phi, voxels) = (PHI_COLUMNS.len(), table.target.values_len());
+    (
+        &table.features[row * phi..][..phi],
+        &table.values[row * voxels..][..voxels],
+    )
+}
+
+#[test]
+fn gammas_sum_to_the_energy_and_lie_in_the_cylinder() {
+    let table = spec().generate();
+    let mut counts = [0; 5];
+    for row in 0..200 {
+        let (phi, _) = columns(&table, row);
+        let count = phi[0] as usize;
+        counts[count] += 1;
+        let sum: f32 = phi[2..6].iter().sum();
+        assert!((sum / phi[1] - 1.0).abs() < 1e-5, "{phi:?}");
+        for gamma in 0..4 {
+            let energy = phi[2 + gamma];
+            let momentum: f32 = [6, 10, 14]
+                .map(|first| phi[first + gamma].powi(2))
+                .iter()
+                .sum();
+            assert!((momentum.sqrt() - energy).abs() < 1e-3 * energy.max(1.0));
+            assert_eq!(energy > 0.0, gamma < count, "{phi:?}");
+        }
+        assert!((0.0..=3.0).contains(&phi[18]) && phi[18].fract() == 0.0);
+        assert!(phi[19].hypot(phi[20]) <= 2000.0 && phi[21].abs() <= 2000.0);
+    }
+    assert!(counts[1..].iter().all(|count| *count > 25), "{counts:?}");
+}
+
+#[test]
+fn hits_are_whole_and_grow_with_the_energy() {
+    let table = spec().generate();
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    for row in 0..200 {
+        let (phi, x) = columns(&table, row);
+        assert!(x.iter().all(|hits| *hits >= 0.0 && hits.fract() == 0.0));
+        let group = if phi[1] < 2000.0 { &mut low } else { &mut high };
+        group.push(x.iter().sum::<f32>());
+    }
+    let mean = |sums: &[f32]| sums.iter().sum::<f32>() / sums.len() as f32;
+    assert!(
+        mean(&high) > 3.0 * mean(&low),
+        "{} {}",
+        mean(&low),
+        mean(&high)
+    );
+}
+
+#[test]
+fn hits_are_poisson() {
+    // Mean and variance of each voxel over many draws of one event are those of its Poisson distribution.
+    let light = [0.1, 0.0, 0.5, 2.0];
+    let (mut sums, mut squares) = ([0.0; 4], [0.0; 4]);
+    let mut rng = Seed(1).stream(Purpose::Data);
+    let draws = 20_000;
+    for _ in 0..draws {
+        let mut x = [0.0; 4];
+        event::draw_hits(&mut rng, &light, 1.5, &mut x);
+        for voxel in 0..4 {
+            sums[voxel] += f64::from(x[voxel]);
+            squares[voxel] += f64::from(x[voxel] * x[voxel]);
+        }
+    }
+    for voxel in 0..4 {
+        let (mean, expected) = (sums[voxel] / f64::from(draws), 1.5 * light[voxel]);
+        let variance = squares[voxel] / f64::from(draws) - mean * mean;
+        // Five standard errors of the mean and of the variance.
+        let (of_mean, of_variance) = (expected, expected + 2.0 * expected * expected);
+        let bound = |square: f64| 5.0 * (square / f64::from(draws)).sqrt() + 1e-12;
+        assert!(
+            (mean - expected).abs() < bound(of_mean),
+            "{mean} {expected}"
+        );
+        assert!(
+            (variance - expected).abs() < bound(of_variance),
+            "{variance} {expected}"
+        );
+    }
+}
+
+#[test]
+fn some_events_of_the_default_size_hit_fewer_than_six_voxels() {
+    let table = DetectorEventsSpec {
+        samples: 400,
+        ..DetectorEventsSpec::default()
+    }
+    .generate();
+    let few = (0..400).filter(|row| {
+        let (_, x) = columns(&table, *row);
+        x.iter().filter(|hits| **hits > 0.5).count() < 6
+    });
+    let few = few.count();
+    assert!((3..40).contains(&few), "{few} of 400");
+}
+
+#[test]
+fn the_numbers_are_standardised_by_the_training_events() {
+    let open = spec().open(Seed(5), 0.25).unwrap();
+    assert_eq!(
+        (open.splits.train.len(), open.splits.validation.len()),
+        (150, 50)
+    );
+    let mut sums = [0.0_f64; 22];
+    let mut squares = [0.0_f64; 22];
+    for row in &open.splits.train {
+        let mut phi = [0.0; 22];
+        let mut x = vec![0.0; 300];
+        let sample = crate::datasets::SampleMut {
+            features: &mut phi,
+            values: &mut x,
+            label: &mut 0,
+        };
+        open.dataset.read(*row, None, sample).unwrap();
+        for column in 0..22 {
+            sums[column] += f64::from(phi[column]);
+            squares[column] += f64::from(phi[column]).powi(2);
+        }
+    }
+    for column in 0..22 {
+        assert!((sums[column] / 150.0).abs() < 1e-5, "{column}");
+        assert!((squares[column] / 150.0 - 1.0).abs() < 1e-4, "{column}");
+    }
+}
+
+#[test]
+fn the_first_events_of_a_larger_dataset_are_those_of_a_smaller_one() {
+    let small = spec().generate();
+    let large = DetectorEventsSpec {
+        samples: 260,
+        ..spec()
+    }
+    .generate();
+    assert_eq!(small.values, large.values[..200 * 300]);
+    assert_eq!(small.features, large.features[..200 * 22]);
+}
+
+#[test]
+fn the_bytes_are_always_the_same() {
+    let table = spec().generate();
+    let bytes: Vec<u8> = table
+        .features
+        .iter()
+        .chain(&table.values)
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    let digest = blake3::hash(&bytes).to_hex();
+    assert_eq!(&digest[..16], "973ca6c71f1c7220");
+}
+
+#[test]
+fn facts_need_no_events() {
+    let facts = DetectorEventsSpec {
+        samples: 2500,
+        ..spec()
+    }
+    .facts(0.2)
+    .unwrap();
+    assert_eq!((facts.train_samples, facts.validation_samples), (2000, 500));
+    assert_eq!(facts.features, Features::Vector { len: 22 });
+    assert_eq!(facts.target, Target::Values { len: 300 });
+    let other = DetectorEventsSpec {
+        hits_per_mev: 161.0,
+        ..spec()
+    };
+    assert_ne!(facts.fingerprint, other.facts(0.2).unwrap().fingerprint);
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let message = |spec: DetectorEventsSpec| spec.facts(0.0).unwrap_err().to_string();
+    let few = DetectorEventsSpec {
+        voxels: 2,
+        ..spec()
+    };
+    assert_eq!(message(few), "`voxels` must be at least 3, not 2");
+    let flat = DetectorEventsSpec {
+        height_mm: 0.0,
+        ..spec()
+    };
+    assert_eq!(message(flat), "`height-mm` must be larger than 0, not 0");
+}

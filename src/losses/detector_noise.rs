@@ -1,0 +1,82 @@
+//! Mean squared error of the noise in a detector signal, with physics terms where they are wanted.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ops::{self, Kernels, OpError, Pass, Var, mse};
+
+/// Mean squared error of the noise that a denoiser estimates in detector signals, with linear betas.
+///
+/// `physics-weight` adds `0.4 energy + 0.3 multiplicity + 0.3 locality` of the signal that the estimate implies; ᾱ is
+/// taken as at least 0.01 there, since the terms have no bound as it falls to 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct DetectorNoiseSpec {
+    /// Diffusion steps T.
+    #[schemars(range(min = 1))]
+    pub timesteps: usize,
+    /// Share of noise added by the first step and by the last; the steps between lie on a line.
+    pub betas: [f64; 2],
+    /// Weight of the physics terms; 0 for none. The report's was 0.1.
+    #[schemars(range(min = 0))]
+    pub physics_weight: f64,
+}
+
+impl Default for DetectorNoiseSpec {
+    fn default() -> Self {
+        Self {
+            timesteps: 1000,
+            betas: [1e-4, 0.02],
+            physics_weight: 0.0,
+        }
+    }
+}
+
+/// A batch as the physics terms read it.
+#[derive(Debug)]
+pub struct Signals<'a, D: Kernels> {
+    /// The noised signals `(B, voxels)`.
+    pub noised: &'a Var<D>,
+    /// The signals themselves.
+    pub clean: &'a Var<D>,
+    /// ᾱ at each signal's time.
+    pub alpha_bars: &'a [f32],
+}
+
+impl DetectorNoiseSpec {
+    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    pub fn check(&self) -> Vec<String> {
+        let [first, last] = self.betas;
+        let are_shares = [first, last].iter().all(|beta| *beta > 0.0 && *beta < 1.0);
+        if are_shares && first <= last {
+            return Vec::new();
+        }
+        vec!["`betas` must be two shares above 0 and below 1, the smaller first".to_owned()]
+    }
+
+    /// Whether the physics terms count.
+    pub fn has_physics(&self) -> bool {
+        self.physics_weight > 0.0
+    }
+
+    /// The mean over all values of `(estimate - noise)²`, plus `physics-weight` times the physics terms.
+    ///
+    /// # Shapes
+    /// `(1)` from `estimate` and `noise: (B, voxels)`.
+    pub fn loss<D: Kernels>(
+        &self,
+        pass: &mut Pass<D>,
+        estimate: &Var<D>,
+        noise: &Var<D>,
+        signals: Option<Signals<'_, D>>,
+    ) -> Result<Var<D>, OpError> {
+        let error = mse(pass, estimate, noise)?;
+        let Some(signals) = signals.filter(|_| self.has_physics()) else {
+            return Ok(error);
+        };
+        let weight = self.physics_weight as f32;
+        let (noised, clean) = (signals.noised, signals.clean);
+        let physics = ops::physics(pass, estimate, noised, clean, signals.alpha_bars, weight)?;
+        ops::add(pass, &error, &physics)
+    }
+}

@@ -1,0 +1,124 @@
+//! The denoisers of detector signals as subjects of the contract.
+
+use std::ops::Range;
+
+use dfdx::tensor::Cpu;
+
+use super::Subject;
+use crate::layers::Init;
+use crate::models::{Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec};
+use crate::ops::{OpError, Pass, Var};
+
+/// Voxels and the numbers of an event side by side in a row.
+const DETECTOR: DenoiserSize = DenoiserSize {
+    phi: 3,
+    voxels: 6,
+    timesteps: 50,
+};
+
+fn denoise(
+    model: &Denoiser<Cpu>,
+    pass: &mut Pass<Cpu>,
+    x: &Var<Cpu>,
+    rows: Range<usize>,
+) -> Result<Var<Cpu>, OpError> {
+    let values = x.to_host(pass.device())?;
+    let part = |columns: Range<usize>| -> Vec<f32> {
+        let rows = values.chunks(9);
+        rows.flat_map(|row| row[columns.clone()].to_vec()).collect()
+    };
+    let device = pass.device().clone();
+    let signals = Var::constant(&device, part(0..6), [rows.len(), 6])?;
+    let phi = Var::constant(&device, part(6..9), [rows.len(), 3])?;
+    let times: Vec<usize> = rows.map(|row| row % 50).collect();
+    model.forward(pass, &signals, &times, &phi)
+}
+
+/// It depends on the time and on the event, so that a model without either cannot learn it.
+fn denoised(x: &[f32], row: usize) -> Vec<f32> {
+    let factor = if row.is_multiple_of(2) { 1.0 } else { -1.0 };
+    (0..6)
+        .map(|voxel| factor * x[voxel] + x[6 + voxel % 3])
+        .collect()
+}
+
+pub(super) struct AltSubject;
+
+impl AltSubject {
+    fn spec() -> DetectorAltSpec {
+        DetectorAltSpec {
+            hidden: 32,
+            layers: 2,
+            time_embedding: 16,
+        }
+    }
+}
+
+impl Subject for AltSubject {
+    type Model = Denoiser<Cpu>;
+    const INPUT: &'static [usize] = &[9];
+    const OUTPUT: &'static [usize] = &[6];
+    const STEPS: u64 = 150;
+
+    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+        Ok(Denoiser::Alt(Self::spec().build(init, DETECTOR)?))
+    }
+
+    fn count() -> usize {
+        Self::spec().parameter_count(DETECTOR)
+    }
+
+    fn forward(
+        model: &Self::Model,
+        pass: &mut Pass<Cpu>,
+        x: &Var<Cpu>,
+        rows: Range<usize>,
+    ) -> Result<Var<Cpu>, OpError> {
+        denoise(model, pass, x, rows)
+    }
+
+    fn target(x: &[f32], row: usize) -> Vec<f32> {
+        denoised(x, row)
+    }
+}
+
+pub(super) struct NeuSubject;
+
+impl NeuSubject {
+    fn spec() -> DetectorNeuSpec {
+        DetectorNeuSpec {
+            hidden: 16,
+            layers: 2,
+            time_embedding: 16,
+            dropout: 0.1,
+        }
+    }
+}
+
+impl Subject for NeuSubject {
+    type Model = Denoiser<Cpu>;
+    const INPUT: &'static [usize] = &[9];
+    const OUTPUT: &'static [usize] = &[6];
+    const STEPS: u64 = 150;
+
+    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+        Ok(Denoiser::Neu(Self::spec().build(init, DETECTOR)?))
+    }
+
+    fn count() -> usize {
+        Self::spec().parameter_count(DETECTOR)
+    }
+
+    fn forward(
+        model: &Self::Model,
+        pass: &mut Pass<Cpu>,
+        x: &Var<Cpu>,
+        rows: Range<usize>,
+    ) -> Result<Var<Cpu>, OpError> {
+        denoise(model, pass, x, rows)
+    }
+
+    fn target(x: &[f32], row: usize) -> Vec<f32> {
+        denoised(x, row)
+    }
+}

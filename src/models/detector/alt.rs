@@ -1,0 +1,166 @@
+//! The model before ("alt"): dense layers alone.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{DenoiserSize, EMBEDDING_BOUND, concat, dense_flops, swish_flops, too_small};
+use crate::device::Backend;
+use crate::layers::{Embedding, Init, Linear, linear_count};
+use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+
+/// Units of the event's layer.
+const PHI_UNITS: usize = 128;
+
+/// The denoiser of detector signals before the work of report 004 ("alt"): dense layers, no norm, no residual.
+///
+/// Trained with Adam at `eps = 1e-7`, as it was, it has 9,152,781 parameters at 7,789 voxels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct DetectorAltSpec {
+    /// Units of the signal's layer and of every hidden layer.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub hidden: usize,
+    /// Hidden layers.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub layers: usize,
+    /// Width of the time embedding and its layer.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub time_embedding: usize,
+}
+
+impl Default for DetectorAltSpec {
+    fn default() -> Self {
+        Self {
+            hidden: 512,
+            layers: 4,
+            time_embedding: 32,
+        }
+    }
+}
+
+impl DetectorAltSpec {
+    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    pub fn check(&self) -> Vec<String> {
+        too_small(&[
+            ("hidden", self.hidden, 1),
+            ("layers", self.layers, 1),
+            ("time-embedding", self.time_embedding, 1),
+        ])
+    }
+
+    /// The model with initial values from `init`: Glorot-uniform kernels, no bias, embeddings in ±0.05.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] with what [`Self::check`] finds.
+    pub fn build<D: Kernels>(
+        &self,
+        init: &mut Init<'_, D>,
+        size: DenoiserSize,
+    ) -> Result<Alt<D>, OpError> {
+        let mistakes = self.check();
+        if !mistakes.is_empty() {
+            return Err(OpError::shape("detector-alt", mistakes.join("; ")));
+        }
+        let time = self.time_embedding;
+        Ok(Alt {
+            time_embed: Embedding::uniform(init, size.timesteps, time, EMBEDDING_BOUND)?,
+            time_proj: Linear::xavier(init, time, time)?,
+            phi_proj: Linear::xavier(init, size.phi, PHI_UNITS)?,
+            signal_proj: Linear::xavier(init, size.voxels, self.hidden)?,
+            hidden: self
+                .hidden_sizes()
+                .map(|(inputs, outputs)| Linear::xavier(init, inputs, outputs))
+                .collect::<Result<_, _>>()?,
+            out: Linear::xavier(init, self.hidden, size.voxels)?,
+        })
+    }
+
+    /// Number of values of all parameters.
+    pub fn parameter_count(&self, size: DenoiserSize) -> usize {
+        let time = self.time_embedding;
+        let hidden = self.hidden_sizes().map(|(i, o)| linear_count(i, o));
+        size.timesteps * time
+            + linear_count(time, time)
+            + linear_count(size.phi, PHI_UNITS)
+            + linear_count(size.voxels, self.hidden)
+            + hidden.sum::<usize>()
+            + linear_count(self.hidden, size.voxels)
+    }
+
+    /// Floating-point operations of a forward pass of one sample, as the operations count them.
+    pub fn forward_flops(&self, phi: usize, voxels: usize) -> f64 {
+        let time = self.time_embedding;
+        let hidden = self
+            .hidden_sizes()
+            .map(|(i, o)| dense_flops(i, o) + swish_flops(o));
+        dense_flops(time, time)
+            + dense_flops(phi, PHI_UNITS)
+            + dense_flops(voxels, self.hidden)
+            + swish_flops(self.joined())
+            + hidden.sum::<f64>()
+            + dense_flops(self.hidden, voxels)
+    }
+
+    /// Width of time, event and signal side by side.
+    fn joined(&self) -> usize {
+        self.time_embedding + PHI_UNITS + self.hidden
+    }
+
+    /// Inputs and outputs of the hidden layers.
+    fn hidden_sizes(&self) -> impl Iterator<Item = (usize, usize)> {
+        let (hidden, joined) = (self.hidden, self.joined());
+        let inputs = move |index| if index == 0 { joined } else { hidden };
+        (0..self.layers).map(move |index| (inputs(index), hidden))
+    }
+}
+
+/// The model before; see [`DetectorAltSpec`].
+///
+/// # Source
+/// Founding report 004 (Keras); names as in the PyTorch peer `benches/peers/detector.py`.
+#[derive(Debug)]
+pub struct Alt<D: Backend> {
+    time_embed: Embedding<D>,
+    time_proj: Linear<D>,
+    phi_proj: Linear<D>,
+    signal_proj: Linear<D>,
+    hidden: Vec<Linear<D>>,
+    out: Linear<D>,
+}
+
+impl<D: Kernels> Alt<D> {
+    pub(super) fn signal_layer(&self) -> &Linear<D> {
+        &self.signal_proj
+    }
+
+    pub(super) fn from_signal(
+        &self,
+        pass: &mut Pass<D>,
+        signal: &Var<D>,
+        times: &[usize],
+        phi: &Var<D>,
+    ) -> Result<Var<D>, OpError> {
+        let t = self.time_embed.forward(pass, times)?;
+        let t = self.time_proj.forward(pass, &t, Activation::Identity)?;
+        let phi = self.phi_proj.forward(pass, phi, Activation::Identity)?;
+        let joined = concat(pass, &t, &phi, signal)?;
+        let mut h = ops::silu(pass, &joined)?;
+        for layer in &self.hidden {
+            h = layer.forward(pass, &h, Activation::Silu)?;
+        }
+        self.out.forward(pass, &h, Activation::Identity)
+    }
+}
+
+impl<D: Backend> Module<D> for Alt<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        self.time_embed.visit(&path.join("time_embed"), visit);
+        self.time_proj.visit(&path.join("time_proj"), visit);
+        self.phi_proj.visit(&path.join("phi_proj"), visit);
+        self.signal_proj.visit(&path.join("signal_proj"), visit);
+        for (index, layer) in self.hidden.iter_mut().enumerate() {
+            layer.visit(&path.join("hidden").join(index), visit);
+        }
+        self.out.visit(&path.join("out"), visit);
+    }
+}

@@ -1,0 +1,171 @@
+//! The denoisers of the detector workload: from a noised signal, its time and its event to an estimate of the noise.
+//!
+//! [`DetectorNeuSpec`] and [`DetectorAltSpec`] describe the model after and before the work of founding report 004;
+//! [`Denoiser`] is either of them.
+//!
+//! The first layer over the voxels stands apart ([`Denoiser::signal`]) from the rest ([`Denoiser::from_signal`]): that
+//! a voxel is silent changes its result by one column of its weight, so that asking what every voxel is worth does not
+//! take a product over all voxels for each.
+
+mod alt;
+mod neu;
+
+pub use alt::{Alt, DetectorAltSpec};
+pub use neu::{DetectorNeuSpec, Neu};
+
+use crate::device::Backend;
+use crate::layers::{Init, LayerNorm, Linear};
+use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+
+/// What is added to variances (Keras' default; PyTorch's is smaller).
+const NORM_EPS: f32 = 1e-3;
+/// Embeddings begin uniform in ± this (Keras' default).
+const EMBEDDING_BOUND: f32 = 0.05;
+
+/// The sizes that the data and the diffusion give a denoiser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DenoiserSize {
+    /// Numbers of an event.
+    pub phi: usize,
+    /// Voxels.
+    pub voxels: usize,
+    /// Diffusion steps T.
+    pub timesteps: usize,
+}
+
+/// A denoiser of either form.
+#[derive(Debug)]
+pub enum Denoiser<D: Backend> {
+    /// The model before.
+    Alt(Alt<D>),
+    /// The model after.
+    Neu(Neu<D>),
+}
+
+impl<D: Kernels> Denoiser<D> {
+    /// The estimated noise `(B, voxels)` of `x: (B, voxels)` at B times, given `phi: (B, 22)`.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] when the rows differ in number or a time is not below T.
+    pub fn forward(
+        &self,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        times: &[usize],
+        phi: &Var<D>,
+    ) -> Result<Var<D>, OpError> {
+        let signal = self.signal(pass, x)?;
+        self.from_signal(pass, &signal, times, phi)
+    }
+
+    /// `(B, hidden)`: the first layer over the voxels, before its activation.
+    pub fn signal(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+        self.signal_layer().forward(pass, x, Activation::Identity)
+    }
+
+    /// The rest of [`Self::forward`], from what [`Self::signal`] gave.
+    pub fn from_signal(
+        &self,
+        pass: &mut Pass<D>,
+        signal: &Var<D>,
+        times: &[usize],
+        phi: &Var<D>,
+    ) -> Result<Var<D>, OpError> {
+        match self {
+            Self::Alt(model) => model.from_signal(pass, signal, times, phi),
+            Self::Neu(model) => model.from_signal(pass, signal, times, phi),
+        }
+    }
+
+    /// Weight of the first layer over the voxels, `(voxels, hidden)` row by row.
+    pub fn signal_weight(&self) -> Var<D> {
+        self.signal_layer().weight()
+    }
+
+    fn signal_layer(&self) -> &Linear<D> {
+        match self {
+            Self::Alt(model) => model.signal_layer(),
+            Self::Neu(model) => model.signal_layer(),
+        }
+    }
+}
+
+impl<D: Backend> Module<D> for Denoiser<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        match self {
+            Self::Alt(model) => model.visit(path, visit),
+            Self::Neu(model) => model.visit(path, visit),
+        }
+    }
+}
+
+/// A dense layer, swish, layer norm.
+#[derive(Debug)]
+struct DenseNorm<D: Backend> {
+    dense: Linear<D>,
+    norm: LayerNorm<D>,
+}
+
+impl<D: Kernels> DenseNorm<D> {
+    fn new(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
+        Ok(Self {
+            dense: Linear::xavier(init, inputs, outputs)?,
+            norm: LayerNorm::with_eps(init, outputs, NORM_EPS)?,
+        })
+    }
+
+    fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+        let h = self.dense.forward(pass, x, Activation::Silu)?;
+        self.norm.forward(pass, &h)
+    }
+
+    /// The rest of [`Self::forward`] from the values before the swish.
+    fn from_dense(&self, pass: &mut Pass<D>, before: &Var<D>) -> Result<Var<D>, OpError> {
+        let h = ops::silu(pass, before)?;
+        self.norm.forward(pass, &h)
+    }
+}
+
+impl<D: Backend> Module<D> for DenseNorm<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        self.dense.visit(&path.join("dense"), visit);
+        self.norm.visit(&path.join("norm"), visit);
+    }
+}
+
+/// `[a, b, c]` side by side.
+fn concat<D: Kernels>(
+    pass: &mut Pass<D>,
+    a: &Var<D>,
+    b: &Var<D>,
+    c: &Var<D>,
+) -> Result<Var<D>, OpError> {
+    let both = ops::concat(pass, a, b)?;
+    ops::concat(pass, &both, c)
+}
+
+/// Operations of a row of `inputs` values to `outputs` with a bias, as [`ops::linear`] counts them.
+fn dense_flops(inputs: usize, outputs: usize) -> f64 {
+    (2 * inputs + 1) as f64 * outputs as f64
+}
+
+/// Operations of swish on `values`.
+fn swish_flops(values: usize) -> f64 {
+    (Activation::Silu.flop().0 * values) as f64
+}
+
+/// Operations of [`DenseNorm`]: 8 for each normalised value.
+fn dense_norm_flops(inputs: usize, outputs: usize) -> f64 {
+    dense_flops(inputs, outputs) + swish_flops(outputs) + 8.0 * outputs as f64
+}
+
+/// Sentences about values below their smallest.
+fn too_small(values: &[(&str, usize, usize)]) -> Vec<String> {
+    let wrong = values.iter().filter(|(_, value, least)| value < least);
+    wrong
+        .map(|(key, _, least)| format!("`{key}` must be at least {least}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

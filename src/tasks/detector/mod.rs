@@ -1,0 +1,231 @@
+//! Diffusion on detector signals: a noised signal, its time and its event to an estimate of the noise.
+//!
+//! The features of a sample are the numbers of an event, its target's values are the signal. Noise is drawn on the
+//! host from a stream for every signal, so that signals can be noised by several threads; the time for it stays in the
+//! step's residual, `other`.
+
+mod events;
+mod scores;
+mod selection;
+mod verification;
+mod voxels;
+
+pub use selection::SelectionSpec;
+pub use verification::VerificationSpec;
+
+use rand::Rng;
+use rand_distr::StandardNormal;
+
+use super::backprop::{Draw, Objective};
+use super::noise_schedule::NoiseSchedule;
+use super::{Assess, Assessment, ReferenceInputs, TaskError, TaskParts};
+use crate::base::{Purpose, Seed};
+use crate::layers::Init;
+use crate::loader::Batch;
+use crate::losses::{DetectorNoiseSpec, Signals};
+use crate::measure::{Phase, Stopwatch};
+use crate::models::{Denoiser, DenoiserSize, ModelSpec};
+use crate::ops::parallel::for_each_chunk_pair;
+use crate::ops::{Kernels, Module, OpError, Pass, Var};
+use events::Events;
+
+/// A denoiser of detector signals.
+pub(super) struct Detector<D: Kernels> {
+    model: Denoiser<D>,
+    loss: DetectorNoiseSpec,
+    schedule: NoiseSchedule,
+    size: DenoiserSize,
+    seed: Seed,
+}
+
+/// `noised`, `noise: (B, voxels)`, B times, `phi: (B, 22)`.
+pub(super) struct Noised<D: Kernels> {
+    noised: Var<D>,
+    noise: Var<D>,
+    times: Vec<usize>,
+    phi: Var<D>,
+    /// The signals before, where the physics terms want them.
+    clean: Option<Var<D>>,
+}
+
+/// The same on the host.
+struct Drawn {
+    noised: Vec<f32>,
+    noise: Vec<f32>,
+    times: Vec<usize>,
+    phi: Vec<f32>,
+    clean: Option<Vec<f32>>,
+}
+
+impl<D: Kernels> Detector<D> {
+    /// For signals of `voxels` values.
+    ///
+    /// # Errors
+    /// [`TaskError::Misfit`] when the model is no denoiser, [`TaskError::Op`] when the device fails.
+    pub(super) fn new(
+        device: &D,
+        loss: &DetectorNoiseSpec,
+        parts: TaskParts<'_>,
+        voxels: usize,
+    ) -> Result<Self, TaskError> {
+        let size = DenoiserSize {
+            phi: parts.features.len(),
+            voxels,
+            timesteps: loss.timesteps,
+        };
+        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
+        let model = match parts.model {
+            ModelSpec::DetectorAlt(spec) => Denoiser::Alt(spec.build(&mut init, size)?),
+            ModelSpec::DetectorNeu(spec) => Denoiser::Neu(spec.build(&mut init, size)?),
+            _ => return Err(TaskError::misfit(parts)),
+        };
+        Ok(Self {
+            model,
+            loss: loss.clone(),
+            schedule: NoiseSchedule::linear(loss.timesteps, loss.betas),
+            size,
+            seed: parts.seed,
+        })
+    }
+
+    /// Draws the times, then the noise of every signal from a stream of its own, and adds it.
+    fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
+        let (purpose, place) = match draw {
+            Draw::Training(place) => (Purpose::Noise, vec![place.epoch, place.step]),
+            Draw::Evaluation(index) => (Purpose::Evaluation, vec![index]),
+        };
+        let mut rng = self.seed.stream_at(purpose, &place);
+        let times: Vec<usize> = (0..batch.size)
+            .map(|_| rng.gen_range(0..self.size.timesteps))
+            .collect();
+        let clean = self.loss.has_physics().then(|| batch.values.clone());
+        let (voxels, mut noised) = (self.size.voxels, batch.values);
+        let mut noise = vec![0.0; noised.len()];
+        // The closure must not hold `self`: a model stays on its thread.
+        let (seed, schedule) = (self.seed, &self.schedule);
+        for_each_chunk_pair(&mut noised, &mut noise, voxels, |start, signal, noise| {
+            let row = start / voxels;
+            let at: Vec<u64> = place.iter().copied().chain([row as u64]).collect();
+            let mut rng = seed.stream_at(purpose, &at);
+            for value in noise.iter_mut() {
+                *value = rng.sample(StandardNormal);
+            }
+            schedule.add_noise(signal, noise, times[row]);
+        });
+        Drawn {
+            noised,
+            noise,
+            times,
+            phi: batch.features,
+            clean,
+        }
+    }
+
+    fn upload(&self, device: &D, drawn: Drawn) -> Result<Noised<D>, OpError> {
+        let rows = drawn.times.len();
+        let shape = [rows, self.size.voxels];
+        let clean = drawn
+            .clean
+            .map(|clean| Var::constant(device, clean, shape))
+            .transpose()?;
+        Ok(Noised {
+            noised: Var::constant(device, drawn.noised, shape)?,
+            noise: Var::constant(device, drawn.noise, shape)?,
+            times: drawn.times,
+            phi: Var::constant(device, drawn.phi, [rows, self.size.phi])?,
+            clean,
+        })
+    }
+}
+
+impl<D: Kernels> Objective<D> for Detector<D> {
+    type Inputs = Noised<D>;
+
+    fn module(&mut self) -> &mut dyn Module<D> {
+        &mut self.model
+    }
+
+    fn inputs(
+        &self,
+        device: &D,
+        batch: Batch,
+        draw: Draw,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Noised<D>, OpError> {
+        let drawn = self.draw(batch, draw);
+        watch.skip();
+        let inputs = self.upload(device, drawn)?;
+        watch.mark(Phase::Transfer);
+        Ok(inputs)
+    }
+
+    fn reference_inputs(
+        &self,
+        device: &D,
+        inputs: &mut ReferenceInputs,
+    ) -> Result<Noised<D>, OpError> {
+        let voxels = [self.size.voxels];
+        let noised = inputs.floats("x_t", &voxels);
+        let noise = inputs.floats("eps", &voxels);
+        let clean = inputs.floats("x0", &voxels);
+        let phi = inputs.floats("phi", &[self.size.phi]);
+        let times = inputs.indices("t", self.size.timesteps);
+        inputs.finish()?;
+        let drawn = Drawn {
+            noised,
+            noise,
+            times,
+            phi,
+            clean: self.loss.has_physics().then_some(clean),
+        };
+        self.upload(device, drawn)
+    }
+
+    fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {
+        self.model
+            .forward(pass, &inputs.noised, &inputs.times, &inputs.phi)
+    }
+
+    fn loss(
+        &self,
+        pass: &mut Pass<D>,
+        output: &Var<D>,
+        inputs: &Noised<D>,
+    ) -> Result<Var<D>, OpError> {
+        let times = inputs.times.iter();
+        let alpha_bars: Vec<f32> = times.map(|t| self.schedule.alpha_bar(*t) as f32).collect();
+        let signals = inputs.clean.as_ref().map(|clean| Signals {
+            noised: &inputs.noised,
+            clean,
+            alpha_bars: &alpha_bars,
+        });
+        self.loss.loss(pass, output, &inputs.noise, signals)
+    }
+
+    fn assess(
+        &mut self,
+        device: &D,
+        assess: &Assess<'_>,
+        found: &mut Assessment<'_>,
+    ) -> Result<(), TaskError> {
+        let data = assess.data;
+        if let Some(spec) = assess.verification {
+            let held_out = &data.splits.validation;
+            let rows = if held_out.is_empty() {
+                &data.splits.train
+            } else {
+                held_out
+            };
+            let rows = &rows[..spec.events.min(rows.len())];
+            let events = Events::read(&*data.dataset, rows)?;
+            self.verify(device, spec, &events, assess.seed, found)?;
+        }
+        if let Some(spec) = assess.selection {
+            self.select(device, spec, data, assess.seed, found)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! [`SelectionSpec`]: which voxels are worth a photomultiplier, and how many events those see.
+
+use std::cmp::Ordering;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Detector;
+use super::events::Events;
+use super::scores::{MULTIPLICITY, Mean, hits};
+use crate::base::Seed;
+use crate::datasets::OpenDataset;
+use crate::ops::{HIT, Kernels};
+use crate::tasks::{Assessment, TaskError};
+
+/// Rows that are read at one time.
+const ROWS: usize = 256;
+
+/// Selection of photomultipliers by a detector denoiser at the end of a run (`validation.selection`).
+///
+/// Three scores of each voxel, from training events, each over its largest size and weighted; the best voxels are
+/// taken one after another, ties by index. The detection rate is the share of held-out events that hit at least six of
+/// them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SelectionSpec {
+    /// Photomultipliers to place.
+    #[schemars(range(min = 1))]
+    pub pmts: usize,
+    /// Training events behind the gradient and the ablation.
+    #[schemars(range(min = 1))]
+    pub events: usize,
+    /// Diffusion time at which the model is asked.
+    pub time: usize,
+    /// Weight of the gradient: mean `|d Σ ε̂² / d x_i|`.
+    #[schemars(range(min = 0))]
+    pub gradient: f64,
+    /// Weight of the ablation: how much the noise's mean squared error rises when `x_i` is zeroed.
+    #[schemars(range(min = 0))]
+    pub ablation: f64,
+    /// Weight of the hit rate: the share of all training events that hit the voxel.
+    #[schemars(range(min = 0))]
+    pub hit_rate: f64,
+    /// Orders in which the voxels of each event are added, for the Shapley values; 0 for none.
+    pub shapley_permutations: usize,
+    /// Best voxels of both rankings that are compared.
+    #[schemars(range(min = 1))]
+    pub shapley_top: usize,
+}
+
+impl Default for SelectionSpec {
+    fn default() -> Self {
+        Self {
+            pmts: 300,
+            events: 50,
+            time: 500,
+            gradient: 1.0,
+            ablation: 1.0,
+            hit_rate: 1.0,
+            shapley_permutations: 0,
+            shapley_top: 100,
+        }
+    }
+}
+
+impl SelectionSpec {
+    /// What does not work with a diffusion of `timesteps` steps and `voxels` voxels; `None` if all does.
+    pub fn check(&self, timesteps: usize, voxels: usize) -> Option<String> {
+        if self.time >= timesteps {
+            return Some(format!(
+                "`validation.selection.time` is {}, the loss has times below {timesteps}",
+                self.time
+            ));
+        }
+        let most = self.pmts.max(self.shapley_top);
+        if most > voxels {
+            return Some(format!(
+                "`validation.selection` asks for {most} voxels, the dataset has {voxels}"
+            ));
+        }
+        let weights = [self.gradient, self.ablation, self.hit_rate];
+        (weights.iter().all(|weight| *weight == 0.0))
+            .then(|| "`validation.selection` gives no score a weight".to_owned())
+    }
+}
+
+impl<D: Kernels> Detector<D> {
+    /// Adds the metrics `selection_…`.
+    pub(super) fn select(
+        &self,
+        device: &D,
+        spec: &SelectionSpec,
+        data: &OpenDataset,
+        seed: Seed,
+        found: &mut Assessment<'_>,
+    ) -> Result<(), TaskError> {
+        let (dataset, splits) = (&*data.dataset, &data.splits);
+        let count = spec.events.min(splits.train.len());
+        let events = Events::read(dataset, &splits.train[..count])?;
+        let asked = self.ask(device, &events, spec.time, seed)?;
+        let scores = [
+            (spec.gradient, self.gradient_scores(device, &asked)?),
+            (spec.ablation, self.ablation_scores(device, &asked, found)?),
+            (spec.hit_rate, hit_rates(data)?),
+        ];
+        let ranked = ranking(&combine(&scores));
+        let chosen = &ranked[..spec.pmts.min(ranked.len())];
+        let (rate, limit) = detection(data, chosen)?;
+        found.add_metric("selection_detection_rate", rate);
+        found.add_metric("selection_detection_limit", limit);
+        if spec.shapley_permutations > 0 {
+            let orders = spec.shapley_permutations as u64;
+            let shapley = ranking(&self.shapley_values(device, &asked, orders, seed, found)?);
+            let top = spec.shapley_top.min(ranked.len());
+            found.add_metric(
+                "selection_shapley_overlap",
+                overlap(&ranked[..top], &shapley[..top]),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The weighted sum of scores, each over its largest size.
+fn combine(scores: &[(f64, Vec<f64>)]) -> Vec<f64> {
+    let voxels = scores.first().map_or(0, |(_, score)| score.len());
+    let mut sum = vec![0.0; voxels];
+    for (weight, score) in scores {
+        let largest = score
+            .iter()
+            .fold(0.0_f64, |most, value| most.max(value.abs()));
+        if largest > 0.0 {
+            for (sum, value) in sum.iter_mut().zip(score) {
+                *sum += weight * value / largest;
+            }
+        }
+    }
+    sum
+}
+
+/// Voxels from the best score on; ties by index.
+fn ranking(scores: &[f64]) -> Vec<usize> {
+    let mut voxels: Vec<usize> = (0..scores.len()).collect();
+    voxels.sort_by(|a, b| {
+        let order = scores[*b].partial_cmp(&scores[*a]);
+        order.unwrap_or(Ordering::Equal) // the sort is stable
+    });
+    voxels
+}
+
+/// Share of `a` that `b` has too.
+fn overlap(a: &[usize], b: &[usize]) -> f64 {
+    let shared = a.iter().filter(|voxel| b.contains(voxel)).count();
+    shared as f64 / a.len().max(1) as f64
+}
+
+/// Share of the training events that hit each voxel.
+fn hit_rates(data: &OpenDataset) -> Result<Vec<f64>, TaskError> {
+    let mut rates = vec![0.0; data.dataset.target().values_len()];
+    let share = 1.0 / data.splits.train.len().max(1) as f64;
+    for rows in data.splits.train.chunks(ROWS) {
+        for signal in Events::read(&*data.dataset, rows)?.signals() {
+            for (rate, value) in rates.iter_mut().zip(signal) {
+                *rate += if *value > HIT { share } else { 0.0 };
+            }
+        }
+    }
+    Ok(rates)
+}
+
+/// Share of held-out events that hit at least six of the `chosen` voxels, and six of all.
+fn detection(data: &OpenDataset, chosen: &[usize]) -> Result<(f64, f64), TaskError> {
+    let splits = &data.splits;
+    let rows = if splits.validation.is_empty() {
+        &splits.train
+    } else {
+        &splits.validation
+    };
+    let (mut rate, mut limit) = (Mean::default(), Mean::default());
+    for rows in rows.chunks(ROWS) {
+        for signal in Events::read(&*data.dataset, rows)?.signals() {
+            let seen = chosen.iter().filter(|voxel| signal[**voxel] > HIT).count();
+            rate.add(f64::from(u8::from(seen >= MULTIPLICITY)));
+            limit.add(f64::from(u8::from(hits(signal) >= MULTIPLICITY)));
+        }
+    }
+    Ok((rate.value(), limit.value()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_count_by_their_weight_whatever_their_size() {
+        let scores = [(1.0, vec![100.0, 50.0, 0.0]), (2.0, vec![-1e-3, 0.0, 1e-3])];
+        assert_eq!(combine(&scores), [-1.0, 0.5, 2.0]);
+        assert_eq!(combine(&[(1.0, vec![0.0, 0.0])]), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_best_voxels_come_first_and_ties_by_index() {
+        assert_eq!(ranking(&[0.5, 2.0, 0.5, -1.0]), [1, 0, 2, 3]);
+        assert!((overlap(&[1, 0, 2, 7], &[2, 5, 1, 6]) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let spec = SelectionSpec::default();
+        assert_eq!(spec.check(1000, 7789), None);
+        assert!(spec.check(500, 7789).unwrap().contains("times below 500"));
+        assert!(
+            spec.check(1000, 200)
+                .unwrap()
+                .contains("asks for 300 voxels")
+        );
+        let none = SelectionSpec {
+            gradient: 0.0,
+            ablation: 0.0,
+            hit_rate: 0.0,
+            ..spec
+        };
+        assert!(none.check(1000, 7789).is_some());
+    }
+}

@@ -1,0 +1,322 @@
+//! What each voxel is worth to a denoiser: gradient, ablation and Shapley values.
+//!
+//! That a voxel is silent changes the first layer by a rank-1 update, `-√ᾱ x_i W[i, :]`: every question costs the rest
+//! of the model for one row, and not a product over all voxels. A voxel that an event does not hit is silent already,
+//! so that its part of these scores is exactly 0 and nothing is computed for it.
+
+use rand::Rng;
+use rand::seq::SliceRandom;
+use rand_distr::StandardNormal;
+
+use super::Detector;
+use super::events::Events;
+use crate::base::{Purpose, Seed};
+use crate::ops::{Kernels, OpError, Pass, Var, mse};
+use crate::tasks::Assessment;
+
+/// Rows that go through the model at one time.
+const BATCH: usize = 256;
+/// First parts of the places of random streams; 1 and 2 are those of the verification.
+const NOISE: u64 = 3;
+const ORDER: u64 = 4;
+
+/// Events with the noise that is added to them, at one time.
+pub(super) struct Asked<D: Kernels> {
+    time: usize,
+    noised: Var<D>,
+    phi: Vec<Vec<f32>>,
+    noise: Vec<Vec<f32>>,
+    /// By event: the voxels that it hits, and what each adds to the first layer, over its weight: `√ᾱ x_i`.
+    hits: Vec<Vec<(usize, f32)>>,
+    /// `(events, hidden)`: the first layer over all voxels.
+    signal: Vec<f32>,
+    /// `(voxels, hidden)`: its weight.
+    weight: Vec<f32>,
+    hidden: usize,
+}
+
+impl<D: Kernels> Asked<D> {
+    fn events(&self) -> usize {
+        self.phi.len()
+    }
+
+    /// The first layer of event `event`.
+    fn signal(&self, event: usize) -> &[f32] {
+        &self.signal[event * self.hidden..][..self.hidden]
+    }
+
+    /// Adds `factor` times what the hit `(voxel, size)` adds to the first layer.
+    fn add(&self, row: &mut [f32], (voxel, size): (usize, f32), factor: f32) {
+        let weight = &self.weight[voxel * self.hidden..][..self.hidden];
+        for (value, weight) in row.iter_mut().zip(weight) {
+            *value += factor * size * weight;
+        }
+    }
+}
+
+impl<D: Kernels> Detector<D> {
+    /// Draws the noise of every event and asks the first layer.
+    pub(super) fn ask(
+        &self,
+        device: &D,
+        events: &Events,
+        time: usize,
+        seed: Seed,
+    ) -> Result<Asked<D>, OpError> {
+        let voxels = self.size.voxels;
+        let kept = self.schedule.alpha_bar(time).sqrt() as f32;
+        let mut noised = events.values().to_vec();
+        let mut noise = Vec::with_capacity(events.len());
+        for (event, signal) in noised.chunks_exact_mut(voxels).enumerate() {
+            let mut rng = seed.stream_at(Purpose::Sampling, &[NOISE, event as u64]);
+            let drawn: Vec<f32> = (0..voxels).map(|_| rng.sample(StandardNormal)).collect();
+            self.schedule.add_noise(signal, &drawn, time);
+            noise.push(drawn);
+        }
+        let noised = Var::constant(device, noised, [events.len(), voxels])?;
+        let signal = self.model.signal(&mut Pass::inference(device), &noised)?;
+        let weight = self.model.signal_weight();
+        let hits = |signal: &[f32]| {
+            let hit = signal.iter().enumerate().filter(|(_, x)| **x != 0.0);
+            hit.map(|(voxel, x)| (voxel, kept * x)).collect()
+        };
+        Ok(Asked {
+            time,
+            phi: events.numbers().map(<[f32]>::to_vec).collect(),
+            noise,
+            hits: events.signals().map(hits).collect(),
+            signal: signal.to_host(device)?,
+            weight: weight.to_host(device)?,
+            hidden: signal.shape().last(),
+            noised,
+        })
+    }
+
+    /// Mean over events of `|d Σ ε̂² / d x_i|` at the noised signal.
+    pub(super) fn gradient_scores(
+        &self,
+        device: &D,
+        asked: &Asked<D>,
+    ) -> Result<Vec<f64>, OpError> {
+        let events = asked.events();
+        let x = asked.noised.leaf(device)?;
+        let phi = Var::constant(device, asked.phi.concat(), [events, self.size.phi])?;
+        let mut pass = Pass::recording(device);
+        let times = vec![asked.time; events];
+        let estimate = self.model.forward(&mut pass, &x, &times, &phi)?;
+        let len = estimate.shape().len();
+        let zeros = Var::constant(device, vec![0.0; len], estimate.shape())?;
+        let square = mse(&mut pass, &estimate, &zeros)?;
+        // The sum over all values is their mean times their number; rows do not meet, so one pass serves all events.
+        let mut grads = pass.backward(&square, len as f32)?;
+        let gradient = device.download(grads.of(&x)?)?;
+        let mut scores = vec![0.0; self.size.voxels];
+        for row in gradient.chunks_exact(self.size.voxels) {
+            for (score, value) in scores.iter_mut().zip(row) {
+                *score += f64::from(value.abs()) / events as f64;
+            }
+        }
+        Ok(scores)
+    }
+
+    /// Mean over events of how much the noise's mean squared error rises when `x_i` is zeroed.
+    pub(super) fn ablation_scores(
+        &self,
+        device: &D,
+        asked: &Asked<D>,
+        found: &mut Assessment<'_>,
+    ) -> Result<Vec<f64>, OpError> {
+        let events = asked.events();
+        let mut scores = vec![0.0; self.size.voxels];
+        for event in 0..events {
+            let hits = &asked.hits[event];
+            let whole = std::iter::once(asked.signal(event).to_vec());
+            let without = hits.iter().map(|hit| {
+                let mut row = asked.signal(event).to_vec();
+                asked.add(&mut row, *hit, -1.0);
+                row
+            });
+            let errors = self.errors(device, asked, event, whole.chain(without))?;
+            for ((voxel, _), error) in hits.iter().zip(&errors[1..]) {
+                scores[*voxel] += (error - errors[0]) / events as f64;
+            }
+            found.progress("ablation", event + 1, events);
+        }
+        Ok(scores)
+    }
+
+    /// Shapley values of the voxels for the fall of the noise's mean squared error, by sampling: the mean over events
+    /// and `orders` random orders of what a voxel adds when it comes after those before it.
+    ///
+    /// # Source
+    /// Castro, Gómez & Tejada 2009.
+    pub(super) fn shapley_values(
+        &self,
+        device: &D,
+        asked: &Asked<D>,
+        orders: u64,
+        seed: Seed,
+        found: &mut Assessment<'_>,
+    ) -> Result<Vec<f64>, OpError> {
+        let events = asked.events();
+        let share = 1.0 / (events as f64 * orders as f64);
+        let mut values = vec![0.0; self.size.voxels];
+        for event in 0..events {
+            let mut silent = asked.signal(event).to_vec();
+            for hit in &asked.hits[event] {
+                asked.add(&mut silent, *hit, -1.0);
+            }
+            for order in 0..orders {
+                let mut hits = asked.hits[event].clone();
+                let place = [ORDER, event as u64, order];
+                hits.shuffle(&mut seed.stream_at(Purpose::Sampling, &place));
+                let mut row = silent.clone();
+                let added = hits.iter().map(|hit| {
+                    asked.add(&mut row, *hit, 1.0);
+                    row.clone()
+                });
+                let rows = std::iter::once(silent.clone()).chain(added);
+                let errors = self.errors(device, asked, event, rows)?;
+                for ((voxel, _), pair) in hits.iter().zip(errors.windows(2)) {
+                    values[*voxel] += share * (pair[0] - pair[1]);
+                }
+            }
+            found.progress("shapley", event + 1, events);
+        }
+        Ok(values)
+    }
+
+    /// The noise's mean squared error of event `event` for every row of its first layer.
+    fn errors(
+        &self,
+        device: &D,
+        asked: &Asked<D>,
+        event: usize,
+        rows: impl Iterator<Item = Vec<f32>>,
+    ) -> Result<Vec<f64>, OpError> {
+        let (mut errors, mut rows) = (Vec::new(), rows.peekable());
+        while rows.peek().is_some() {
+            let batch: Vec<f32> = rows.by_ref().take(BATCH).flatten().collect();
+            let count = batch.len() / asked.hidden;
+            let signal = Var::constant(device, batch, [count, asked.hidden])?;
+            let phi = asked.phi[event].repeat(count);
+            let phi = Var::constant(device, phi, [count, self.size.phi])?;
+            let mut pass = Pass::inference(device);
+            let times = vec![asked.time; count];
+            let estimate = self.model.from_signal(&mut pass, &signal, &times, &phi)?;
+            let estimate = estimate.to_host(device)?;
+            let each = estimate.chunks_exact(self.size.voxels);
+            errors.extend(each.map(|row| mean_square(row, &asked.noise[event])));
+        }
+        Ok(errors)
+    }
+}
+
+fn mean_square(a: &[f32], b: &[f32]) -> f64 {
+    let squares = a.iter().zip(b).map(|(a, b)| {
+        let difference = f64::from(a - b);
+        difference * difference
+    });
+    squares.sum::<f64>() / a.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use dfdx::tensor::Cpu;
+
+    use super::super::tests::{VOXELS, data, task};
+    use super::*;
+    use crate::losses::DetectorNoiseSpec;
+
+    fn asked(task: &Detector<Cpu>, device: &Cpu) -> (Asked<Cpu>, Events) {
+        let data = data(6);
+        let events = Events::read(&*data.dataset, &[0, 1, 2, 3]).unwrap();
+        (task.ask(device, &events, 500, Seed(3)).unwrap(), events)
+    }
+
+    /// The noise's error of event `event` when its signal is `x`, through the whole model.
+    fn error(task: &Detector<Cpu>, asked: &Asked<Cpu>, event: usize, x: &[f32]) -> f64 {
+        let device = Cpu::default();
+        let mut noised = x.to_vec();
+        task.schedule
+            .add_noise(&mut noised, &asked.noise[event], 500);
+        let noised = Var::constant(&device, noised, [1, VOXELS]).unwrap();
+        let phi = Var::constant(&device, asked.phi[event].clone(), [1, 22]).unwrap();
+        let mut pass = Pass::inference(&device);
+        let estimate = task
+            .model
+            .forward(&mut pass, &noised, &[500], &phi)
+            .unwrap();
+        mean_square(&estimate.to_host(&device).unwrap(), &asked.noise[event])
+    }
+
+    #[test]
+    fn the_ablation_is_that_of_the_whole_model() {
+        let (device, task) = (Cpu::default(), task(&DetectorNoiseSpec::default()));
+        let (asked, events) = asked(&task, &device);
+        let mut progress = |_: &str, _, _| ();
+        let mut found = Assessment::new(&mut progress);
+        let scores = task.ablation_scores(&device, &asked, &mut found).unwrap();
+        for voxel in 0..VOXELS {
+            let rise = events.signals().enumerate().map(|(event, x)| {
+                let mut without = x.to_vec();
+                without[voxel] = 0.0;
+                error(&task, &asked, event, &without) - error(&task, &asked, event, x)
+            });
+            let expected = rise.sum::<f64>() / 4.0;
+            assert!((scores[voxel] - expected).abs() < 1e-6, "voxel {voxel}");
+        }
+        assert!(scores.iter().any(|score| score.abs() > 1e-4));
+    }
+
+    #[test]
+    fn shapley_values_share_out_what_all_voxels_do() {
+        let (device, task) = (Cpu::default(), task(&DetectorNoiseSpec::default()));
+        let (asked, events) = asked(&task, &device);
+        let mut progress = |_: &str, _, _| ();
+        let mut found = Assessment::new(&mut progress);
+        let values = task
+            .shapley_values(&device, &asked, 3, Seed(5), &mut found)
+            .unwrap();
+        let whole = events.signals().enumerate().map(|(event, x)| {
+            let silent = vec![0.0; VOXELS];
+            error(&task, &asked, event, &silent) - error(&task, &asked, event, x)
+        });
+        let (sum, expected) = (values.iter().sum::<f64>(), whole.sum::<f64>() / 4.0);
+        assert!((sum - expected).abs() < 1e-5, "{sum} {expected}");
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_finite_differences() {
+        let (device, task) = (Cpu::default(), task(&DetectorNoiseSpec::default()));
+        let (asked, _) = asked(&task, &device);
+        let scores = task.gradient_scores(&device, &asked).unwrap();
+        let noised = asked.noised.to_host(&device).unwrap();
+        let phi = Var::constant(&device, asked.phi.concat(), [4, 22]).unwrap();
+        let squares = |values: Vec<f32>| -> Vec<f64> {
+            let x = Var::constant(&device, values, [4, VOXELS]).unwrap();
+            let mut pass = Pass::inference(&device);
+            let estimate = task.model.forward(&mut pass, &x, &[500; 4], &phi).unwrap();
+            let estimate = estimate.to_host(&device).unwrap();
+            let rows = estimate.chunks(VOXELS);
+            rows.map(|row| row.iter().map(|e| f64::from(*e).powi(2)).sum())
+                .collect()
+        };
+        for voxel in [0, 7, 39] {
+            let shifted = |by: f32| {
+                let mut values = noised.clone();
+                (0..4).for_each(|event| values[event * VOXELS + voxel] += by);
+                squares(values)
+            };
+            let (up, down) = (shifted(0.01), shifted(-0.01));
+            let slopes = up.iter().zip(&down).map(|(u, d)| ((u - d) / 0.02).abs());
+            let expected = slopes.sum::<f64>() / 4.0;
+            let error = (scores[voxel] - expected).abs();
+            assert!(
+                error < 1e-2 * expected.max(0.1),
+                "{} {expected}",
+                scores[voxel]
+            );
+        }
+    }
+}
