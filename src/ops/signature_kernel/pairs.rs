@@ -93,10 +93,14 @@ impl Group {
                 let mut value = [0.0; LANES];
                 for lane in 0..LANES {
                     let (t, v) = (x[0][lane] - y[0][lane], x[1][lane] - y[1][lane]);
-                    value[lane] = exp_f64((t * t + v * v) * scale);
+                    value[lane] = (t * t + v * v) * scale;
                 }
                 kappa.push(value);
             }
+        }
+        // A loop of its own over all values, which vectorises.
+        for value in kappa.as_flattened_mut() {
+            *value = exp_f64(*value);
         }
         Self {
             grid: kernel.grid(pairs[0]),
