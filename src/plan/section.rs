@@ -110,13 +110,13 @@ keyed! { ValidationSpec, "validation", |_, _| {},
     "batch-size" batch_size json;
     "batches" batches json;
     "cycle" cycle |cycle: &bool| cycle.then(|| "true".to_owned());
-    "ensemble" ensemble |count: &Option<usize>| count.as_ref().and_then(|count| json(count));
+    "ensemble" ensemble |count: &Option<usize>| count.as_ref().and_then(json);
     "every" every json;
     "fraction" fraction json;
     // Nothing where there is none, so that cells without keep their hash.
-    "sampling" sampling |sampling: &Option<SamplingSpec>| sampling.as_ref().and_then(|spec| json(spec));
-    "selection" selection |selection: &Option<SelectionSpec>| selection.as_ref().and_then(|spec| json(spec));
-    "verification" verification |verification: &Option<VerificationSpec>| verification.as_ref().and_then(|spec| json(spec));
+    "sampling" sampling |sampling: &Option<SamplingSpec>| sampling.as_ref().and_then(json);
+    "selection" selection |selection: &Option<SelectionSpec>| selection.as_ref().and_then(json);
+    "verification" verification |verification: &Option<VerificationSpec>| verification.as_ref().and_then(json);
 }
 
 keyed! { MeasureSpec, "measure", |_, _| {},

@@ -168,7 +168,26 @@ pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
 
 /// Describes a metric by its name, for `plan.json`: accuracies and R² are better high, errors and losses low.
 pub fn metric_column(name: &str) -> ColumnInfo {
-    let (direction, unit, what) = match name.rsplit('_').next().unwrap_or(name) {
+    let (direction, unit, what) = described(name);
+    let split = match name.split_once('_').map_or("", |(split, _)| split) {
+        "train" => " on the training split",
+        "val" => " on the validation split",
+        "test" => " on the test split",
+        "fresh" => " on fresh data that nobody trained on",
+        "ensemble" => " of the best epochs' mean weights on the validation split",
+        _ => "",
+    };
+    ColumnInfo {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        direction,
+        meaning: format!("{what}{split}"),
+    }
+}
+
+/// Direction, unit and what it is, by the last part of a metric's name.
+fn described(name: &str) -> (Direction, &'static str, &'static str) {
+    match name.rsplit('_').next().unwrap_or(name) {
         "r2" => (Direction::Higher, "1", "R²"),
         "accuracy" => (Direction::Higher, "1", "share of right classes"),
         "fidelity" => (
@@ -226,20 +245,6 @@ pub fn metric_column(name: &str) -> ColumnInfo {
         "rmse" => (Direction::Lower, "1", "root of the mean squared error"),
         "mae" => (Direction::Lower, "1", "mean absolute error"),
         _ => (Direction::None, "1", "metric of the task"),
-    };
-    let split = match name.split_once('_').map_or("", |(split, _)| split) {
-        "train" => " on the training split",
-        "val" => " on the validation split",
-        "test" => " on the test split",
-        "fresh" => " on fresh data that nobody trained on",
-        "ensemble" => " of the best epochs' mean weights on the validation split",
-        _ => "",
-    };
-    ColumnInfo {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        direction,
-        meaning: format!("{what}{split}"),
     }
 }
 

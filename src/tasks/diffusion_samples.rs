@@ -34,7 +34,7 @@ impl<D: Kernels> Diffusion<D> {
                 before += batch.len();
             }
             let mut image = sheet(&values, spec.per_class, self.image());
-            image.name = sampler.name().to_owned();
+            sampler.name().clone_into(&mut image.name);
             image.caption = self.caption(spec, sampler, assess.data.dataset.class_names());
             found.add_image(image);
         }

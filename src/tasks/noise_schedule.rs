@@ -59,7 +59,7 @@ impl NoiseSchedule {
         self.alpha_bars.len()
     }
 
-    /// Share ᾱ_t of the image that is left at time t.
+    /// Share `ᾱ_t` of the image that is left at time t.
     pub(super) fn alpha_bar(&self, t: usize) -> f64 {
         self.alpha_bars[t]
     }

@@ -45,7 +45,7 @@ pub struct DetectorEventsSpec {
     pub height_mm: f64,
     /// Distance in millimetres over which light falls to 1/e.
     pub attenuation_mm: f64,
-    /// Mean hits that one MeV would leave on a surface without attenuation.
+    /// Mean hits that one `MeV` would leave on a surface without attenuation.
     pub hits_per_mev: f64,
     /// Seed of the generator (the split follows the run's seed).
     pub seed: u64,
