@@ -112,7 +112,7 @@ keyed! { ValidationSpec, "validation", |_, _| {},
     "batch-size" batch_size json;
     "batches" batches json;
     "cycle" cycle |cycle: &bool| cycle.then(|| "true".to_owned());
-    "ensemble" ensemble |count: &Option<usize>| count.as_ref().and_then(|count| json(count));
+    "ensemble" ensemble |count: &Option<usize>| count.as_ref().and_then(json);
     "every" every json;
     "fraction" fraction json;
     // Nothing where there is none, so that cells without keep their hash.

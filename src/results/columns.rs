@@ -178,7 +178,26 @@ pub fn metric_column(name: &str) -> ColumnInfo {
         Some(plain) => (plain, ", the best over epochs"),
         None => (name, ""),
     };
-    let (direction, unit, what) = match plain.rsplit('_').next().unwrap_or(plain) {
+    let (direction, unit, what) = described(plain);
+    let split = match plain.split_once('_').map_or("", |(split, _)| split) {
+        "train" => " on the training split",
+        "val" => " on the validation split",
+        "test" => " on the test split",
+        "fresh" => " on fresh data that nobody trained on",
+        "ensemble" => " of the best epochs' mean weights on the validation split",
+        _ => "",
+    };
+    ColumnInfo {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        direction,
+        meaning: format!("{what}{split}{over_epochs}"),
+    }
+}
+
+/// Direction, unit and what it is, by the last part of a metric's name.
+fn described(name: &str) -> (Direction, &'static str, &'static str) {
+    match name.rsplit('_').next().unwrap_or(name) {
         "r2" => (Direction::Higher, "1", "R²"),
         "accuracy" => (Direction::Higher, "1", "share of right classes"),
         "fidelity" => (
@@ -242,20 +261,6 @@ pub fn metric_column(name: &str) -> ColumnInfo {
             "first epoch, from 0, with at least 90 % of the best share of right classes",
         ),
         _ => (Direction::None, "1", "metric of the task"),
-    };
-    let split = match plain.split_once('_').map_or("", |(split, _)| split) {
-        "train" => " on the training split",
-        "val" => " on the validation split",
-        "test" => " on the test split",
-        "fresh" => " on fresh data that nobody trained on",
-        "ensemble" => " of the best epochs' mean weights on the validation split",
-        _ => "",
-    };
-    ColumnInfo {
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        direction,
-        meaning: format!("{what}{split}{over_epochs}"),
     }
 }
 

@@ -50,7 +50,7 @@ pub struct DetectorEventsSpec {
     /// Distance in millimetres over which light falls to 1/e.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub attenuation_mm: f64,
-    /// Mean hits that one MeV would leave on a surface without attenuation.
+    /// Mean hits that one `MeV` would leave on a surface without attenuation.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub hits_per_mev: f64,
     /// Seed of the generator (the split follows the run's seed).

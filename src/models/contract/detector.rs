@@ -61,7 +61,7 @@ impl Subject for AltSubject {
     const STEPS: u64 = 150;
 
     fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
-        Ok(Denoiser::Alt(Self::spec().build(init, DETECTOR)?))
+        Ok(Denoiser::Alt(Box::new(Self::spec().build(init, DETECTOR)?)))
     }
 
     fn count() -> usize {
@@ -102,7 +102,7 @@ impl Subject for NeuSubject {
     const STEPS: u64 = 150;
 
     fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
-        Ok(Denoiser::Neu(Self::spec().build(init, DETECTOR)?))
+        Ok(Denoiser::Neu(Box::new(Self::spec().build(init, DETECTOR)?)))
     }
 
     fn count() -> usize {

@@ -133,7 +133,7 @@ impl<D: Kernels> Alt<D> {
         &self.signal_proj
     }
 
-    pub(super) fn from_signal(
+    pub(super) fn after_signal(
         &self,
         pass: &mut Pass<D>,
         signal: &Var<D>,

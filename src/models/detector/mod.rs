@@ -3,7 +3,7 @@
 //! [`DetectorNeuSpec`] and [`DetectorAltSpec`] describe the model after and before the work of founding report 004;
 //! [`Denoiser`] is either of them.
 //!
-//! The first layer over the voxels stands apart ([`Denoiser::signal`]) from the rest ([`Denoiser::from_signal`]): that
+//! The first layer over the voxels stands apart ([`Denoiser::signal`]) from the rest ([`Denoiser::after_signal`]): that
 //! a voxel is silent changes its result by one column of its weight, so that asking what every voxel is worth does not
 //! take a product over all voxels for each.
 
@@ -37,9 +37,9 @@ pub struct DenoiserSize {
 #[derive(Debug)]
 pub enum Denoiser<D: Backend> {
     /// The model before.
-    Alt(Alt<D>),
+    Alt(Box<Alt<D>>),
     /// The model after.
-    Neu(Neu<D>),
+    Neu(Box<Neu<D>>),
 }
 
 impl<D: Kernels> Denoiser<D> {
@@ -55,7 +55,7 @@ impl<D: Kernels> Denoiser<D> {
         phi: &Var<D>,
     ) -> Result<Var<D>, OpError> {
         let signal = self.signal(pass, x)?;
-        self.from_signal(pass, &signal, times, phi)
+        self.after_signal(pass, &signal, times, phi)
     }
 
     /// `(B, hidden)`: the first layer over the voxels, before its activation.
@@ -64,7 +64,7 @@ impl<D: Kernels> Denoiser<D> {
     }
 
     /// The rest of [`Self::forward`], from what [`Self::signal`] gave.
-    pub fn from_signal(
+    pub fn after_signal(
         &self,
         pass: &mut Pass<D>,
         signal: &Var<D>,
@@ -72,8 +72,8 @@ impl<D: Kernels> Denoiser<D> {
         phi: &Var<D>,
     ) -> Result<Var<D>, OpError> {
         match self {
-            Self::Alt(model) => model.from_signal(pass, signal, times, phi),
-            Self::Neu(model) => model.from_signal(pass, signal, times, phi),
+            Self::Alt(model) => model.after_signal(pass, signal, times, phi),
+            Self::Neu(model) => model.after_signal(pass, signal, times, phi),
         }
     }
 
@@ -120,7 +120,7 @@ impl<D: Kernels> DenseNorm<D> {
     }
 
     /// The rest of [`Self::forward`] from the values before the swish.
-    fn from_dense(&self, pass: &mut Pass<D>, before: &Var<D>) -> Result<Var<D>, OpError> {
+    fn after_dense(&self, pass: &mut Pass<D>, before: &Var<D>) -> Result<Var<D>, OpError> {
         let h = ops::silu(pass, before)?;
         self.norm.forward(pass, &h)
     }

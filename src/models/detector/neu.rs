@@ -158,7 +158,7 @@ impl<D: Kernels> Neu<D> {
         &self.signal.dense
     }
 
-    pub(super) fn from_signal(
+    pub(super) fn after_signal(
         &self,
         pass: &mut Pass<D>,
         signal: &Var<D>,
@@ -173,7 +173,7 @@ impl<D: Kernels> Neu<D> {
         for layer in &self.phi_mlp {
             phi = layer.forward(pass, &phi)?;
         }
-        let signal = self.signal.from_dense(pass, signal)?;
+        let signal = self.signal.after_dense(pass, signal)?;
         let mut h = concat(pass, &t, &phi, &signal)?;
         for (index, block) in self.blocks.iter().enumerate() {
             let mut inner = h.clone();

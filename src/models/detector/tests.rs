@@ -42,8 +42,8 @@ fn alt() -> DetectorAltSpec {
 
 fn both(device: &Cpu) -> [Denoiser<Cpu>; 2] {
     [
-        Denoiser::Alt(alt().build(&mut init(device), SMALL).unwrap()),
-        Denoiser::Neu(neu().build(&mut init(device), SMALL).unwrap()),
+        Denoiser::Alt(Box::new(alt().build(&mut init(device), SMALL).unwrap())),
+        Denoiser::Neu(Box::new(neu().build(&mut init(device), SMALL).unwrap())),
     ]
 }
 

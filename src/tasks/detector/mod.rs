@@ -38,9 +38,9 @@ pub(super) struct Detector<D: Kernels> {
     seed: Seed,
 }
 
-/// `noised`, `noise: (B, voxels)`, B times, `phi: (B, 22)`.
+/// `x` (noised), `noise: (B, voxels)`, B times, `phi: (B, 22)`.
 pub(super) struct Noised<D: Kernels> {
-    noised: Var<D>,
+    x: Var<D>,
     noise: Var<D>,
     times: Vec<usize>,
     phi: Var<D>,
@@ -75,8 +75,8 @@ impl<D: Kernels> Detector<D> {
         };
         let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
         let model = match parts.model {
-            ModelSpec::DetectorAlt(spec) => Denoiser::Alt(spec.build(&mut init, size)?),
-            ModelSpec::DetectorNeu(spec) => Denoiser::Neu(spec.build(&mut init, size)?),
+            ModelSpec::DetectorAlt(spec) => Denoiser::Alt(Box::new(spec.build(&mut init, size)?)),
+            ModelSpec::DetectorNeu(spec) => Denoiser::Neu(Box::new(spec.build(&mut init, size)?)),
             _ => return Err(TaskError::misfit(parts)),
         };
         Ok(Self {
@@ -129,7 +129,7 @@ impl<D: Kernels> Detector<D> {
             .map(|clean| Var::constant(device, clean, shape))
             .transpose()?;
         Ok(Noised {
-            noised: Var::constant(device, drawn.noised, shape)?,
+            x: Var::constant(device, drawn.noised, shape)?,
             noise: Var::constant(device, drawn.noise, shape)?,
             times: drawn.times,
             phi: Var::constant(device, drawn.phi, [rows, self.size.phi])?,
@@ -183,7 +183,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {
         self.model
-            .forward(pass, &inputs.noised, &inputs.times, &inputs.phi)
+            .forward(pass, &inputs.x, &inputs.times, &inputs.phi)
     }
 
     fn loss(
@@ -195,7 +195,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         let times = inputs.times.iter();
         let alpha_bars: Vec<f32> = times.map(|t| self.schedule.alpha_bar(*t) as f32).collect();
         let signals = inputs.clean.as_ref().map(|clean| Signals {
-            noised: &inputs.noised,
+            noised: &inputs.x,
             clean,
             alpha_bars: &alpha_bars,
         });

@@ -203,7 +203,7 @@ impl<D: Kernels> Detector<D> {
             let phi = Var::constant(device, phi, [count, self.size.phi])?;
             let mut pass = Pass::inference(device);
             let times = vec![asked.time; count];
-            let estimate = self.model.from_signal(&mut pass, &signal, &times, &phi)?;
+            let estimate = self.model.after_signal(&mut pass, &signal, &times, &phi)?;
             let estimate = estimate.to_host(device)?;
             let each = estimate.chunks_exact(self.size.voxels);
             errors.extend(each.map(|row| mean_square(row, &asked.noise[event])));
