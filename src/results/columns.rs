@@ -178,7 +178,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
         Some(plain) => (plain, ", the best over epochs"),
         None => (name, ""),
     };
-    let (direction, unit, what) = described(plain);
+    let (direction, what) = described(plain);
     let split = match plain.split_once('_').map_or("", |(split, _)| split) {
         "train" => " on the training split",
         "val" => " on the validation split",
@@ -189,79 +189,90 @@ pub fn metric_column(name: &str) -> ColumnInfo {
     };
     ColumnInfo {
         name: name.to_owned(),
-        unit: unit.to_owned(),
+        unit: "1".to_owned(),
         direction,
         meaning: format!("{what}{split}{over_epochs}"),
     }
 }
 
-/// Direction, unit and what it is, by the last part of a metric's name.
-fn described(name: &str) -> (Direction, &'static str, &'static str) {
-    match name.rsplit('_').next().unwrap_or(name) {
-        "r2" => (Direction::Higher, "1", "R²"),
-        "accuracy" => (Direction::Higher, "1", "share of right classes"),
-        "fidelity" => (
-            Direction::Higher,
-            "1",
-            "likeness of generated and true signals",
-        ),
-        "consistency" => (
-            Direction::Higher,
-            "1",
-            "agreement of several draws of one event",
-        ),
-        "smoothness" => (
-            Direction::Higher,
-            "1",
-            "directness of the way between two events",
-        ),
-        "physics" => (
-            Direction::Higher,
-            "1",
-            "energy, multiplicity and spread of generated signals",
-        ),
-        "overall" => (
-            Direction::Higher,
-            "1",
-            "weighted sum of the verification scores",
-        ),
-        "violation" => (
-            Direction::Lower,
-            "1",
-            "relative error of the energy of generated signals",
-        ),
-        "multiplicity" => (
-            Direction::Higher,
-            "1",
-            "share of generated signals that hit six voxels",
-        ),
-        "rate" => (
-            Direction::Higher,
-            "1",
-            "share of held-out events that hit six chosen voxels",
-        ),
-        "limit" => (
-            Direction::None,
-            "1",
-            "share of held-out events that hit six voxels at all",
-        ),
-        "overlap" => (
-            Direction::Higher,
-            "1",
-            "share of the best voxels that are best by Shapley values too",
-        ),
-        "loss" => (Direction::Lower, "1", "loss"),
-        "mse" => (Direction::Lower, "1", "mean squared error"),
-        "rmse" => (Direction::Lower, "1", "root of the mean squared error"),
-        "mae" => (Direction::Lower, "1", "mean absolute error"),
-        "iterations" => (Direction::Lower, "1", "mean iterations of the solver"),
-        "epoch" => (
-            Direction::Lower,
-            "1",
-            "first epoch, from 0, with at least 90 % of the best share of right classes",
-        ),
-        _ => (Direction::None, "1", "metric of the task"),
-    }
+/// Metrics by the last part of their name: better high or low, and what it is; none has a unit.
+const METRICS: [(&str, Direction, &str); 18] = [
+    ("r2", Direction::Higher, "R²"),
+    ("accuracy", Direction::Higher, "share of right classes"),
+    (
+        "fidelity",
+        Direction::Higher,
+        "likeness of generated and true signals",
+    ),
+    (
+        "consistency",
+        Direction::Higher,
+        "agreement of several draws of one event",
+    ),
+    (
+        "smoothness",
+        Direction::Higher,
+        "directness of the way between two events",
+    ),
+    (
+        "physics",
+        Direction::Higher,
+        "energy, multiplicity and spread of generated signals",
+    ),
+    (
+        "overall",
+        Direction::Higher,
+        "weighted sum of the verification scores",
+    ),
+    (
+        "violation",
+        Direction::Lower,
+        "relative error of the energy of generated signals",
+    ),
+    (
+        "multiplicity",
+        Direction::Higher,
+        "share of generated signals that hit six voxels",
+    ),
+    (
+        "rate",
+        Direction::Higher,
+        "share of held-out events that hit six chosen voxels",
+    ),
+    (
+        "limit",
+        Direction::None,
+        "share of held-out events that hit six voxels at all",
+    ),
+    (
+        "overlap",
+        Direction::Higher,
+        "share of the best voxels that are best by Shapley values too",
+    ),
+    ("loss", Direction::Lower, "loss"),
+    ("mse", Direction::Lower, "mean squared error"),
+    ("rmse", Direction::Lower, "root of the mean squared error"),
+    ("mae", Direction::Lower, "mean absolute error"),
+    (
+        "iterations",
+        Direction::Lower,
+        "mean iterations of the solver",
+    ),
+    (
+        "epoch",
+        Direction::Lower,
+        "first epoch, from 0, with at least 90 % of the best share of right classes",
+    ),
+];
+
+/// Direction and meaning of a metric.
+fn described(name: &str) -> (Direction, &'static str) {
+    let last = name.rsplit('_').next().unwrap_or(name);
+    let found = METRICS.iter().find(|(metric, ..)| *metric == last);
+    found.map_or(
+        (Direction::None, "metric of the task"),
+        |(_, direction, what)| (*direction, what),
+    )
 }
 
 /// Returns the columns of the axes: the snake case of their names, or of their long paths where a fixed column has

@@ -15,38 +15,23 @@ use super::speed::timing;
 /// Significant digits of losses and metrics.
 const DIGITS: usize = 4;
 
+/// Columns of a run's facts before its metrics.
+const FACTS: [fn(&RunFacts) -> Option<f64>; 7] = [
+    |facts| facts.first_loss,
+    |facts| facts.first_steps_loss,
+    |facts| facts.final_loss,
+    |facts| Some(facts.final_loss? / facts.first_steps_loss?).filter(|ratio| ratio.is_finite()),
+    |facts| facts.best_loss,
+    |facts| facts.eval_loss_before,
+    |facts| facts.eval_loss_after,
+];
+
+/// Times beside them.
+const TIMES: [&str; 2] = ["best_epoch_s", "improvement_per_s"];
+
 /// The table of losses and metrics.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let how = Provenance::Measured(seeds_in_words(view));
-    let mut columns = vec![
-        Column::number("first loss", "", &how),
-        Column::number("first 10 steps", "", &how),
-        Column::number("final loss", "", &how),
-        Column::number(
-            "final ÷ first 10",
-            "",
-            &Provenance::Derived("final loss ÷ first 10 steps".into()),
-        ),
-        Column::number("best loss", "", &how),
-        Column::number("eval loss before", "", &how),
-        Column::number("eval loss after", "", &how),
-        Column::number(
-            "change",
-            "%",
-            &Provenance::Derived("after ÷ before − 1".into()),
-        ),
-    ];
-    let timed = Provenance::Measured("median of n runs".into());
-    columns.extend([
-        Column::number("time to the best epoch", "s", &timed),
-        Column::number("improvement rate ↑", "1/s", &timed),
-    ]);
-    let metrics = metric_names(view);
-    for name in &metrics {
-        columns.push(Column::number(&with_direction(view, name), "", &how));
-    }
-    let target = equal_loss::target(view);
-    columns.extend(target.map(equal_loss::column));
+    let (metrics, target) = (metric_names(view), equal_loss::target(view));
     let about = format!(
         "First: loss of the first step; first 10 steps: their mean. Final: mean training loss of the last epoch. Best: {} over epochs. \
          Eval: one fixed batch with fixed noise, before and after training. Improvement rate: first less best loss, by \
@@ -54,28 +39,18 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         loss_name(view),
         leak::floor_sentence(view).unwrap_or_default()
     );
+    let mut columns = columns(view, &metrics);
+    columns.extend(target.map(equal_loss::column));
     Table::of_cells(view, ("quality", "Quality", about), columns, |cell| {
         if cell.runs.iter().all(|row| row.facts.is_none()) {
             return None;
         }
-        let get: [fn(&RunFacts) -> Option<f64>; 7] = [
-            |facts| facts.first_loss,
-            |facts| facts.first_steps_loss,
-            |facts| facts.final_loss,
-            |facts| {
-                Some(facts.final_loss? / facts.first_steps_loss?).filter(|ratio| ratio.is_finite())
-            },
-            |facts| facts.best_loss,
-            |facts| facts.eval_loss_before,
-            |facts| facts.eval_loss_after,
-        ];
-        let mut fields: Vec<Entry> = get
+        let facts = FACTS
             .iter()
-            .map(|get| Entry::number(over_seeds(cell, get).as_ref()))
-            .collect();
+            .map(|get| Entry::number(over_seeds(cell, get).as_ref()));
+        let mut fields: Vec<Entry> = facts.collect();
         fields.push(change(cell));
-        let timed = ["best_epoch_s", "improvement_per_s"];
-        fields.extend(timed.map(|name| Entry::number(timing(cell, name).as_ref())));
+        fields.extend(TIMES.map(|name| Entry::number(timing(cell, name).as_ref())));
         for name in &metrics {
             let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
             fields.push(Entry::number(over_seeds(cell, &get).as_ref()));
@@ -83,6 +58,28 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         fields.extend(target.map(|target| equal_loss::entry(cell, target)));
         Some(fields)
     })
+}
+
+fn columns(view: &View<'_>, metrics: &[String]) -> Vec<Column> {
+    let how = Provenance::Measured(seeds_in_words(view));
+    let timed = Provenance::Measured("median of n runs".into());
+    let ratio = Provenance::Derived("final loss ÷ first 10 steps".into());
+    let change = Provenance::Derived("after ÷ before − 1".into());
+    let mut columns = vec![
+        Column::number("first loss", "", &how),
+        Column::number("first 10 steps", "", &how),
+        Column::number("final loss", "", &how),
+        Column::number("final ÷ first 10", "", &ratio),
+        Column::number("best loss", "", &how),
+        Column::number("eval loss before", "", &how),
+        Column::number("eval loss after", "", &how),
+        Column::number("change", "%", &change),
+        Column::number("time to the best epoch", "s", &timed),
+        Column::number("improvement rate ↑", "1/s", &timed),
+    ];
+    let metrics = metrics.iter();
+    columns.extend(metrics.map(|name| Column::number(&with_direction(view, name), "", &how)));
+    columns
 }
 
 /// The best loss of a cell: the one value that headline and table show.

@@ -22,10 +22,10 @@ fn spec() -> EquilibriumSpec {
     }
 }
 
-fn make(model: ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<Cpu>>, TaskError> {
+fn make(model: &ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<Cpu>>, TaskError> {
     let loss = LossSpec::CrossEntropy(CrossEntropySpec::default());
     let parts = TaskParts {
-        model: &model,
+        model,
         loss: &loss,
         features: Features::Vector { len: 6 },
         target: Target::Class { classes: 3 },
@@ -38,7 +38,7 @@ fn make(model: ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<Cpu>>, Ta
 }
 
 fn task(spec: &EquilibriumSpec, algorithm: Algorithm) -> Box<dyn Task<Cpu>> {
-    make(ModelSpec::Equilibrium(spec.clone()), algorithm).unwrap()
+    make(&ModelSpec::Equilibrium(spec.clone()), algorithm).unwrap()
 }
 
 /// 12 samples whose class is the largest of the first three features.
@@ -220,7 +220,7 @@ fn a_warm_start_goes_on_where_the_samples_were_left() {
 #[test]
 fn only_the_equilibrium_model_is_trained_by_propagation() {
     let refused = make(
-        ModelSpec::Mlp(MlpSpec::default()),
+        &ModelSpec::Mlp(MlpSpec::default()),
         Algorithm::EquilibriumPropagation,
     );
     let error = refused.err().unwrap().to_string();
