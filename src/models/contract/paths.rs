@@ -1,0 +1,105 @@
+//! The path generators as subjects of the contract.
+
+use std::ops::Range;
+
+use dfdx::tensor::Cpu;
+
+use super::Subject;
+use crate::layers::Init;
+use crate::models::{CannedNet, CannedNetSpec, NeuralSde, NeuralSdeSpec};
+use crate::ops::{OpError, Pass, Var};
+
+pub(super) struct CannedNetSubject;
+
+impl CannedNetSubject {
+    fn spec() -> CannedNetSpec {
+        CannedNetSpec {
+            hidden: 6,
+            ..CannedNetSpec::default()
+        }
+    }
+}
+
+impl Subject for CannedNetSubject {
+    type Model = CannedNet<Cpu>;
+    const INPUT: &'static [usize] = &[7, 2];
+    const OUTPUT: &'static [usize] = &[6];
+    const STEPS: u64 = 100;
+    /// It moves the whole path, and signatures do not see where a path begins.
+    const WITHOUT_EFFECT: &'static [&'static str] = &["augment1.4.bias"];
+
+    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+        Self::spec().build(init)
+    }
+
+    fn count() -> usize {
+        Self::spec().parameter_count()
+    }
+
+    fn forward(
+        model: &Self::Model,
+        pass: &mut Pass<Cpu>,
+        x: &Var<Cpu>,
+        _: Range<usize>,
+    ) -> Result<Var<Cpu>, OpError> {
+        model.forward(pass, x)
+    }
+
+    /// The increment of the value and half the square of time's: signature entries of every prefix.
+    fn target(x: &[f32], _: usize) -> Vec<f32> {
+        let points = x.chunks(2).skip(1);
+        let target = |point: &[f32]| (point[1] - x[1]) + 0.5 * (point[0] - x[0]).powi(2);
+        points.map(target).collect()
+    }
+}
+
+pub(super) struct NeuralSdeSubject;
+
+impl NeuralSdeSubject {
+    fn spec() -> NeuralSdeSpec {
+        NeuralSdeSpec { hidden: 8 }
+    }
+}
+
+impl Subject for NeuralSdeSubject {
+    type Model = NeuralSde<Cpu>;
+    /// z, then the noise of seven steps.
+    const INPUT: &'static [usize] = &[8];
+    const OUTPUT: &'static [usize] = &[7];
+    const STEPS: u64 = 150;
+
+    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+        Self::spec().build(init)
+    }
+
+    fn count() -> usize {
+        Self::spec().parameter_count()
+    }
+
+    fn forward(
+        model: &Self::Model,
+        pass: &mut Pass<Cpu>,
+        x: &Var<Cpu>,
+        _: Range<usize>,
+    ) -> Result<Var<Cpu>, OpError> {
+        let rows = x.data().chunks(8);
+        let (z, e): (Vec<f32>, Vec<Vec<f32>>) = rows.map(|row| (row[0], row[1..].to_vec())).unzip();
+        let count = z.len();
+        let z = Var::constant(pass.device(), z, [count, 1])?;
+        let e = Var::constant(pass.device(), e.concat(), [count, 7])?;
+        model.forward(pass, &z, &e)
+    }
+
+    /// `dX = −X dt + (1 + t) dW` from 2 z.
+    fn target(x: &[f32], _: usize) -> Vec<f32> {
+        let dt = 1.0 / 7.0_f32;
+        let mut value = 2.0 * x[0];
+        let steps = x[1..].iter().enumerate();
+        steps
+            .map(|(step, e)| {
+                value += -value * dt + (1.0 + step as f32 * dt) * dt.sqrt() * e;
+                value
+            })
+            .collect()
+    }
+}
