@@ -1,6 +1,7 @@
 //! Reads `[matrix]`: its axes and what is zipped.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table, Value};
@@ -107,31 +108,88 @@ pub(super) fn flatten(key: &Key, node: &Node, visit: &mut impl FnMut(&str, Place
     }
 }
 
+/// An axis of `[matrix.zip]`: for each place of its list, which of its values stands there.
+struct Zipped {
+    values: Vec<u32>,
+    places: Vec<Place>,
+}
+
 fn read_zip(matrix: &mut Matrix, node: &Node, mistakes: &mut Vec<Diagnostic>) {
     let Some(table) = expect_table(node, "matrix.zip", mistakes) else {
         return;
     };
     let first = matrix.axes.len();
+    let mut zipped: Vec<Zipped> = Vec::new();
     for (key, node) in &table.entries {
         flatten(key, node, &mut |name, place, node| {
-            add_axis(matrix, name, place, node, mistakes);
+            if let Some(axis) = new_axis(matrix, name, place, node, mistakes) {
+                zipped.push(zip_axis(matrix, axis));
+            }
         });
     }
-    let axes: Vec<usize> = (first..matrix.axes.len()).collect();
-    let zipped = matrix.axes.get(first..).unwrap_or_default();
-    let Some(length) = zipped.first().map(|axis| axis.listed) else {
+    let Some(length) = zipped.first().map(|axis| axis.values.len()) else {
         return;
     };
-    for axis in zipped.iter().filter(|axis| axis.listed != length) {
+    let axes = matrix.axes.get(first..).unwrap_or_default();
+    for (axis, list) in axes.iter().zip(&zipped) {
+        if list.values.len() == length {
+            continue;
+        }
         let count = |count| format!("{count} value{}", if count == 1 { "" } else { "s" });
         mistakes.push(
             Diagnostic::error("zipped axes must have the same number of values")
-                .at(axis.place, count(axis.listed))
-                .context(zipped.first().map_or(axis.place, |first| first.place), count(length))
+                .at(axis.place, count(list.values.len()))
+                .context(axes.first().map_or(axis.place, |first| first.place), count(length))
                 .help("to combine every value with every other, move one axis out of `[matrix.zip]` into `[matrix]`"),
         );
     }
-    matrix.dimensions.push(Dimension::new(axes, length));
+    let row = |place: usize| -> Vec<u32> {
+        let values = zipped.iter().map(|axis| axis.values.get(place));
+        values.map(|value| value.copied().unwrap_or(0)).collect()
+    };
+    let rows: Vec<Vec<u32>> = (0..length).map(row).collect();
+    rows_twice(&rows, &zipped, mistakes);
+    let axes = (first..matrix.axes.len()).collect();
+    matrix.dimensions.push(Dimension::of_rows(axes, &rows));
+}
+
+/// Adds the axis with each of its values once: in a zip a value may stand at several places.
+fn zip_axis(matrix: &mut Matrix, mut axis: Axis) -> Zipped {
+    let values = std::mem::take(&mut axis.values);
+    let places = values.iter().map(|value| value.assignment.node.place);
+    let places: Vec<Place> = places.collect();
+    let mut known: BTreeMap<Arc<str>, u32> = BTreeMap::new();
+    let mut numbers = Vec::with_capacity(values.len());
+    for value in values {
+        let next = axis.values.len() as u32;
+        let number = *known.entry(Arc::clone(&value.text)).or_insert(next);
+        if number == next {
+            axis.values.push(value);
+        }
+        numbers.push(number);
+    }
+    axis.listed = axis.values.len();
+    matrix.axes.push(axis);
+    Zipped {
+        values: numbers,
+        places,
+    }
+}
+
+/// Says where all zipped axes repeat the values of an earlier place.
+fn rows_twice(rows: &[Vec<u32>], zipped: &[Zipped], mistakes: &mut Vec<Diagnostic>) {
+    let mut seen: BTreeMap<&[u32], usize> = BTreeMap::new();
+    let place = |row: usize| zipped.first().and_then(|axis| axis.places.get(row));
+    for (index, row) in rows.iter().enumerate() {
+        let before = *seen.entry(row).or_insert(index);
+        if let (true, Some(again), Some(first)) = (before != index, place(index), place(before)) {
+            mistakes.push(
+                Diagnostic::error("the zipped axes have the same values twice")
+                    .at(*again, "again, in all of them")
+                    .context(*first, "first here"),
+            );
+        }
+    }
 }
 
 fn add_axis(
@@ -141,10 +199,24 @@ fn add_axis(
     node: &Node,
     mistakes: &mut Vec<Diagnostic>,
 ) {
-    let path = match long_path(name, place) {
-        Ok(path) => path,
-        Err(mistake) => return mistakes.push(mistake),
-    };
+    if let Some(mut axis) = new_axis(matrix, name, place, node, mistakes) {
+        values_twice(&mut axis, mistakes);
+        axis.listed = axis.values.len();
+        matrix.axes.push(axis);
+    }
+}
+
+/// The axis with all values of its list, where nothing is wrong with it.
+fn new_axis(
+    matrix: &Matrix,
+    name: &str,
+    place: Place,
+    node: &Node,
+    mistakes: &mut Vec<Diagnostic>,
+) -> Option<Axis> {
+    let path = long_path(name, place)
+        .map_err(|mistake| mistakes.push(mistake))
+        .ok()?;
     let Some(nodes) = node.as_array() else {
         mistakes.push(
             Diagnostic::error(format!(
@@ -157,7 +229,7 @@ fn add_axis(
                 value_text(node)
             )),
         );
-        return;
+        return None;
     };
     if nodes.is_empty() {
         mistakes.push(
@@ -165,7 +237,7 @@ fn add_axis(
                 .at(node.place, "the list is empty")
                 .help("an axis without values leaves no cell; give it one value or remove it"),
         );
-        return;
+        return None;
     }
     let mut axis = Axis {
         name: name.to_owned(),
@@ -182,14 +254,12 @@ fn add_axis(
                 .at(place, "the same setting again")
                 .context(other.place, "first here"),
         );
-        return;
+        return None;
     }
     for node in nodes {
         axis.push(node.clone(), value_text(node));
     }
-    values_twice(&mut axis, mistakes);
-    axis.listed = axis.values.len();
-    matrix.axes.push(axis);
+    Some(axis)
 }
 
 /// Takes out values that stand before in the list, and says so.

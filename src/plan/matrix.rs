@@ -76,6 +76,14 @@ impl Dimension {
         }
     }
 
+    /// The given rows, one value per axis.
+    pub(super) fn of_rows(axes: Vec<usize>, rows: &[Vec<u32>]) -> Self {
+        Self {
+            values: rows.concat(),
+            axes,
+        }
+    }
+
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.values.len() / self.axes.len().max(1)

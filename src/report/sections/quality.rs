@@ -1,16 +1,15 @@
 //! Losses and metrics: what training achieved.
 
-use super::equal_loss;
 use crate::base::statistics::{median, range};
-use crate::base::units::human;
+use crate::base::units::{human, human_integer};
 use crate::event::RunFacts;
 use crate::report::number::{Number, Provenance};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::Direction;
 
-use super::leak;
 use super::speed::timing;
+use super::{equal_loss, leak};
 
 /// Significant digits of losses and metrics.
 const DIGITS: usize = 4;
@@ -20,7 +19,7 @@ const FACTS: [fn(&RunFacts) -> Option<f64>; 7] = [
     |facts| facts.first_loss,
     |facts| facts.first_steps_loss,
     |facts| facts.final_loss,
-    |facts| Some(facts.final_loss? / facts.first_steps_loss?).filter(|ratio| ratio.is_finite()),
+    final_over_first,
     |facts| facts.best_loss,
     |facts| facts.eval_loss_before,
     |facts| facts.eval_loss_after,
@@ -102,18 +101,29 @@ pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
     }
 }
 
+/// Final loss over that of the first steps; of losses that may fall below 0 a ratio says nothing.
+fn final_over_first(facts: &RunFacts) -> Option<f64> {
+    let (last, first) = (facts.final_loss?, facts.first_steps_loss?);
+    (last >= 0.0 && first > 0.0).then(|| last / first)
+}
+
 /// Median over the seeds that have the value, with their range.
 fn over_seeds(cell: &Cell<'_>, get: &dyn Fn(&RunFacts) -> Option<f64>) -> Option<Number> {
     let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
     let values: Vec<f64> = facts.filter_map(get).collect();
     let middle = median(&values)?;
     let (low, high) = range(&values)?;
-    let interval = (values.len() > 1).then(|| {
-        let (low, high) = (human(low, DIGITS), human(high, DIGITS));
-        format!("{low}–{high}")
-    });
+    let is_whole = values.iter().all(|value| value.fract() == 0.0);
+    let text = |value: f64| {
+        if is_whole && value.fract() == 0.0 && value >= 0.0 {
+            human_integer(value as u64)
+        } else {
+            human(value, DIGITS)
+        }
+    };
+    let interval = (values.len() > 1).then(|| format!("{}–{}", text(low), text(high)));
     Some(Number {
-        text: human(middle, DIGITS),
+        text: text(middle),
         interval,
         interval_name: "range of the seeds",
         unit: String::new(),
