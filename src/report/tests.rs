@@ -10,6 +10,7 @@ use super::*;
 use crate::results::golden::ddpm;
 use crate::results::write;
 
+mod equal_loss;
 mod scaling;
 
 /// A results folder of the golden set, as `reports/ddpm` in a folder of its own.
