@@ -80,7 +80,7 @@ fn read_axes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>)
                 let before = matrix.axes.len();
                 add_axis(matrix, name, place, node, mistakes);
                 if let Some(axis) = matrix.axes.get(before) {
-                    let dimension = Dimension::new(vec![before], axis.listed);
+                    let dimension = Dimension::of_axis(before, axis.listed);
                     matrix.dimensions.push(dimension);
                 }
             }),

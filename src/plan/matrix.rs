@@ -67,12 +67,11 @@ pub(super) struct Dimension {
 }
 
 impl Dimension {
-    /// `length` rows in which every one of the consecutive `axes` takes its value of the row's number.
-    pub(super) fn new(axes: Vec<usize>, length: usize) -> Self {
-        let row = |value| std::iter::repeat_n(value, axes.len());
+    /// One axis and its first `length` values.
+    pub(super) fn of_axis(axis: usize, length: usize) -> Self {
         Self {
-            values: (0..length as u32).flat_map(row).collect(),
-            axes,
+            axes: vec![axis],
+            values: (0..length as u32).collect(),
         }
     }
 
