@@ -1,7 +1,7 @@
 //! The contract between a worker process and its parent: one [`Event`] a line, as JSON, on the worker's stdout.
 //!
 //! ```text
-//! Hello · Started · (Progress* · Epoch)* · (Assessing* · Sample)* · Finished
+//! Hello · Started · (Progress* · Epoch)* · (Assessing* · Sample)* · Profile? · Finished
 //!                                                          the run is `done`, or `diverged` where Finished says so
 //! Hello · Started · … · Failed                             the worker could not go on and says why
 //! Hello · … (the stream ends)                              killed, panicked, out of memory: the parent decides
@@ -14,6 +14,7 @@ mod facts;
 mod job;
 mod numeric_class;
 mod outcome;
+mod profile;
 mod run_event;
 mod sample;
 mod status;
@@ -26,6 +27,7 @@ pub use facts::{
 pub use job::{Job, RunId};
 pub use numeric_class::numeric_class;
 pub use outcome::RunOutcome;
+pub use profile::{OpRow, Profile, Span};
 pub use run_event::{RunEvent, StopReason};
 pub use sample::Sample;
 pub use status::Status;
@@ -87,6 +89,8 @@ pub enum Event {
         /// One sentence.
         message: String,
     },
+    /// Where the time of the profiled steps went (`measure.ops`, first block only).
+    Profile(Box<Profile>),
     /// The end of a run that went its way.
     Finished {
         /// The facts.

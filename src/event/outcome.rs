@@ -1,6 +1,6 @@
 //! [`RunOutcome`]: a run that has ended, as its parent saw it.
 
-use super::{EpochRow, RunFacts, RunTimes, Sample, Status};
+use super::{EpochRow, Profile, RunFacts, RunTimes, Sample, Status};
 
 /// How a run ended and what it gave.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,8 @@ pub struct RunOutcome {
     pub epochs: Vec<EpochRow>,
     /// Images that its costly evaluation made.
     pub samples: Vec<Sample>,
+    /// Where the time of its profiled steps went.
+    pub profile: Option<Profile>,
     /// What it warned of.
     pub warnings: Vec<String>,
     /// The end of its standard error.
@@ -49,6 +51,7 @@ impl RunOutcome {
             times: None,
             epochs: Vec::new(),
             samples: Vec::new(),
+            profile: None,
             warnings: Vec::new(),
             stderr: String::new(),
             wall_s: 0.0,

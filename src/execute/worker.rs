@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use crate::base::os::{self, Ended};
 use crate::device::DeviceKind;
-use crate::event::{EpochRow, Event, Job, PROTOCOL_VERSION, RunOutcome, RunTimes, Sample, Status};
+use crate::event::{
+    EpochRow, Event, Job, PROTOCOL_VERSION, Profile, RunOutcome, RunTimes, Sample, Status,
+};
 
 use super::Launch;
 use super::outcome::{EndedByParent, Evidence, judge};
@@ -123,6 +125,7 @@ struct Heard {
     has_greeted: bool,
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
+    profile: Option<Profile>,
     warnings: Vec<String>,
     /// Bytes of all lines.
     bytes: u64,
@@ -202,6 +205,7 @@ impl Heard {
             Event::Hello { .. } => self.has_greeted = true,
             Event::Epoch(row) => self.epochs.push(row.as_ref().clone()),
             Event::Sample(sample) => self.samples.push(sample.clone()),
+            Event::Profile(profile) => self.profile = Some(profile.as_ref().clone()),
             Event::Warning { message } => self.warnings.push(message.clone()),
             Event::Finished { .. } | Event::Failed { .. } => self.last = Some(event.clone()),
             Event::Started { .. } | Event::Progress { .. } | Event::Assessing { .. } => {}
@@ -259,6 +263,7 @@ fn outcome(
         times,
         epochs: heard.epochs,
         samples: heard.samples,
+        profile: heard.profile,
         warnings: heard.warnings,
         stderr: evidence.stderr,
         wall_s: began.elapsed().as_secs_f64(),

@@ -123,9 +123,11 @@ keyed! { ValidationSpec, "validation", |_, _| {},
 }
 
 keyed! { MeasureSpec, "measure", |_, _| {},
+    "ops" ops |_: &bool| None;
     "phase-steps" phase_steps |_: &usize| None;
     "repeats" repeats |_: &usize| None;
     "seeds" seeds |_: &Vec<u64>| None;
+    "tensorboard" tensorboard |_: &bool| None;
     "warmup-steps" warmup_steps |_: &usize| None;
 }
 

@@ -16,8 +16,12 @@ pub struct MeasureSpec {
     pub seeds: Vec<u64>,
     /// Steps dropped before the clock counts.
     pub warmup_steps: usize,
-    /// Synchronised extra steps, on devices that run asynchronously.
+    /// Extra steps after training: synchronised, on devices that run asynchronously; per operation, with `ops`.
     pub phase_steps: usize,
+    /// Times every operation in `phase-steps` extra steps of the first block, forward and backward: `ops.csv`, `trace/`.
+    pub ops: bool,
+    /// Writes losses, throughput and phases as TensorBoard event files: `tensorboard/`.
+    pub tensorboard: bool,
 }
 
 impl Default for MeasureSpec {
@@ -27,6 +31,8 @@ impl Default for MeasureSpec {
             seeds: vec![42],
             warmup_steps: 3,
             phase_steps: 5,
+            ops: false,
+            tensorboard: false,
         }
     }
 }

@@ -1,0 +1,64 @@
+//! [`Profile`]: where the time of a few steps went, operation by operation.
+
+use serde::{Deserialize, Serialize};
+
+use super::PhaseTimes;
+
+/// The profile of a run's extra steps, taken after everything else (`measure.ops`).
+///
+/// The steps run after the final weights were read, so that neither facts nor ordinary times depend on them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Profile {
+    /// Profiled steps.
+    pub steps: usize,
+    /// Samples of one of them.
+    pub samples: usize,
+    /// Mean milliseconds of a profiled step.
+    pub step_ms: f64,
+    /// Its phases, means over the profiled steps.
+    pub phases: PhaseTimes,
+    /// Operations, in the order of their first call.
+    pub ops: Vec<OpRow>,
+    /// What happened when, for the trace.
+    pub spans: Vec<Span>,
+}
+
+/// One operation of one layer, over the profiled steps.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct OpRow {
+    /// Path of the layer that called it, as the checkpoint names it (`down.0.block.conv1`); empty for none.
+    pub layer: String,
+    /// Name of the operation (`conv2d`, `silu`).
+    pub op: String,
+    /// Phase that its forward time belongs to (`forward`, `loss`, `optimizer`).
+    pub phase: String,
+    /// Calls in all profiled steps.
+    pub calls: u64,
+    /// Milliseconds a step in the forward direction (or in its phase).
+    pub forward_ms: f64,
+    /// Milliseconds a step in the backward pass.
+    pub backward_ms: f64,
+    /// FLOPs a step, forward, by the operation's rule.
+    pub flops_forward: f64,
+    /// FLOPs a step, backward.
+    pub flops_backward: f64,
+    /// Bytes that its results took a step.
+    pub allocated_bytes: f64,
+    /// Of these, the bytes still held when the forward pass ended.
+    pub retained_bytes: f64,
+}
+
+/// Something with a beginning and an end, on one lane of the trace.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Span {
+    /// Where it is drawn: `phases`, `ops`, `loader 0`.
+    pub lane: String,
+    /// What it was (`backward`, `conv2d`).
+    pub name: String,
+    /// Layer, or other detail; empty for none.
+    pub detail: String,
+    /// Microseconds since the first profiled step began; before it for batches loaded ahead.
+    pub start_us: f64,
+    /// Microseconds that it took.
+    pub duration_us: f64,
+}
