@@ -65,7 +65,7 @@ pub struct ReportSpec {
 impl Default for ReportSpec {
     fn default() -> Self {
         Self {
-            templates: vec!["summary".into()],
+            templates: vec!["analysis".into()],
             baseline: None,
         }
     }
