@@ -37,6 +37,14 @@ impl Default for MeasureSpec {
     }
 }
 
+impl MeasureSpec {
+    /// Whether the runs of a block profile their operations: those of the first, where it is asked for and there are
+    /// steps for it.
+    pub fn profiles(&self, block: usize) -> bool {
+        self.ops && self.phase_steps > 0 && block == 0
+    }
+}
+
 /// When to give up on a run (`[limits]`).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
