@@ -20,7 +20,7 @@ pub struct MeasureSpec {
     pub phase_steps: usize,
     /// Times every operation in `phase-steps` extra steps of the first block, forward and backward: `ops.csv`, `trace/`.
     pub ops: bool,
-    /// Writes losses, throughput and phases as TensorBoard event files: `tensorboard/`.
+    /// Writes losses, throughput and phases as `TensorBoard` event files: `tensorboard/`.
     pub tensorboard: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct ReportSpec {
 impl Default for ReportSpec {
     fn default() -> Self {
         Self {
-            templates: vec!["summary".into()],
+            templates: vec!["analysis".into()],
             baseline: None,
         }
     }

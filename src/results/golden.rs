@@ -127,7 +127,7 @@ fn plan(cells: &[Cell]) -> PlanFile {
         ],
         columns: vec![metric_column("val_loss")],
         cells: cells.iter().enumerate().map(cell_info).collect(),
-        report: json!({"templates": ["summary"]}),
+        report: json!({"templates": ["analysis"]}),
         measure: json!({"repeats": REPEATS, "seeds": [SEED], "warmup-steps": 1}),
         ..PlanFile::default()
     }
