@@ -58,7 +58,7 @@ impl Scale {
             return Self::logarithmic(kind, low, high, pixels);
         }
         // One value alone has no spread to show.
-        let from_zero = low >= 0.0 && (low < 0.6 * high || low == high);
+        let from_zero = low >= 0.0 && (low < 0.6 * high || low >= high);
         let low = if from_zero { 0.0 } else { low };
         let step = tidy_step((high - low).max(high.abs() * 1e-3).max(f64::MIN_POSITIVE) / 5.0);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
