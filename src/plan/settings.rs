@@ -21,7 +21,7 @@ pub struct MeasureSpec {
     pub phase_steps: usize,
     /// Times every operation in `phase-steps` extra steps of the first block, forward and backward: `ops.csv`, `trace/`.
     pub ops: bool,
-    /// Writes losses, throughput and phases as TensorBoard event files: `tensorboard/`.
+    /// Writes losses, throughput and phases as `TensorBoard` event files: `tensorboard/`.
     pub tensorboard: bool,
 }
 
@@ -35,6 +35,14 @@ impl Default for MeasureSpec {
             ops: false,
             tensorboard: false,
         }
+    }
+}
+
+impl MeasureSpec {
+    /// Whether the runs of a block profile their operations: those of the first, where it is asked for and there are
+    /// steps for it.
+    pub fn profiles(&self, block: usize) -> bool {
+        self.ops && self.phase_steps > 0 && block == 0
     }
 }
 
@@ -66,7 +74,7 @@ pub struct ReportSpec {
 impl Default for ReportSpec {
     fn default() -> Self {
         Self {
-            templates: vec!["summary".into()],
+            templates: vec!["analysis".into()],
             baseline: None,
         }
     }

@@ -15,6 +15,7 @@ mod template;
 mod tests;
 mod view;
 
+pub use crate::plan::TEMPLATES;
 pub use context::{Report, Variant};
 pub use error::ReportError;
 pub use number::{Number, Provenance};
@@ -26,7 +27,6 @@ pub use sections::plots::{PlotContext, Plots};
 pub use sections::ranking::Ranking;
 pub use sections::samples::{SampleContext, Samples};
 pub use table::{Column, Entry, Row, Source, Table};
-pub use template::TEMPLATES;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use minijinja::value::Value;
 
+use crate::plan::template_meant;
 use crate::results::{self, ResultsError, remove_stale, write_if_changed};
 
 /// What to render.
@@ -112,6 +113,7 @@ fn chosen(
         None => Ok(names),
         Some(unknown) => Err(ReportError::UnknownTemplate {
             name: unknown.clone(),
+            meant: template_meant(unknown).map_or_else(String::new, |meant| format!("; {meant}")),
             known: TEMPLATES.map(|(name, _)| format!("`{name}`")).join(", "),
             folder: "reports/templates".to_owned(),
         }),
