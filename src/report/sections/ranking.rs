@@ -66,9 +66,10 @@ pub(crate) fn unranked(view: &View<'_>) -> Option<String> {
         others.any(|task| view.section(task.cells[0], name) != first)
     });
     let differs: Vec<&str> = differs.collect();
-    let because = match differs.is_empty() {
-        true => "the content of the data".to_owned(),
-        false => differs.join(" and "),
+    let because = if differs.is_empty() {
+        "the content of the data".to_owned()
+    } else {
+        differs.join(" and ")
     };
     Some(format!(
         "{which}. Tasks differ in {because}, so that times and qualities of one say nothing about another; all values stand \
