@@ -1,6 +1,6 @@
 //! Cells by group, where there are too many for a row each: by the values of the axes, neighbouring numbers together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::units::human_integer;
 use crate::plan::AxisKind;
@@ -100,10 +100,10 @@ impl Grouping {
 impl Cut {
     fn of(plan: &PlanFile, place: usize) -> Self {
         let mut values: Vec<String> = Vec::new();
-        let mut seen = BTreeMap::new();
+        let mut seen = BTreeSet::new();
         for cell in &plan.cells {
             let value = &cell.axes[place];
-            if seen.insert(value.clone(), ()).is_none() {
+            if seen.insert(value.clone()) {
                 values.push(value.clone());
             }
         }

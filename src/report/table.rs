@@ -284,13 +284,15 @@ fn cut(view: &View<'_>) -> Option<String> {
     ))
 }
 
-/// The sentence for a ranking that leaves rows out.
-pub(super) fn cut_ranking(view: &View<'_>, rows: usize) -> Option<String> {
-    let is_cut = view.grouping.is_some() && rows > RANKED;
-    is_cut.then(|| {
-        format!(
-            "The first {RANKED} of {} cells; all of them are in the CSV files beside this report.",
-            human_integer(rows as u64)
-        )
-    })
+/// Leaves rows of a ranking out where the cells are too many, and gives the sentence that says so.
+pub(super) fn cut_ranking(view: &View<'_>, rows: &mut Vec<Row>) -> Option<String> {
+    let all = rows.len();
+    if view.grouping.is_none() || all <= RANKED {
+        return None;
+    }
+    rows.truncate(RANKED);
+    Some(format!(
+        "The first {RANKED} of {} cells; all of them are in the CSV files beside this report.",
+        human_integer(all as u64)
+    ))
 }

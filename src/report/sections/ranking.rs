@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, RANKED, Row, Table, cut_ranking, sources};
+use crate::report::table::{Column, Entry, Row, Table, cut_ranking, sources};
 use crate::report::view::{Cell, View};
 
 use super::speed::throughput;
@@ -152,10 +152,7 @@ fn ranking(view: &View<'_>, cells: &[&Cell<'_>], number: Option<usize>) -> Ranki
         fields.extend(view.labels(cell).into_iter().map(Entry::text));
         rows.push(row(cell, fields, Some(cell.why_missing())));
     }
-    let cut = cut_ranking(view, rows.len());
-    if cut.is_some() {
-        rows.truncate(RANKED);
-    }
+    let cut = cut_ranking(view, &mut rows);
     let title = number.map_or("Ranking".to_owned(), |n| format!("Ranking, task {n}"));
     let about = base_name.as_ref().map_or_else(
         || "No cell of this task was measured.".to_owned(),

@@ -76,17 +76,16 @@ fn of_group(view: &View<'_>, group: &Group) -> Option<(String, Breakdown)> {
 }
 
 fn left_out(view: &View<'_>, found: usize) -> String {
-    let mut words = String::new();
-    if let Some(grouping) = &view.grouping {
-        words = format!(" {}, means over each.", grouping.words(&view.set.plan));
-    }
+    let (words, what) = match &view.grouping {
+        None => (String::new(), "cells"),
+        Some(grouping) => {
+            let words = grouping.words(&view.set.plan);
+            (format!(" {words}, means over each."), "groups")
+        }
+    };
     if found > BARS {
-        let what = if view.grouping.is_some() {
-            "groups"
-        } else {
-            "cells"
-        };
-        words += &format!(" The first {BARS} of {found} {what}.");
+        format!("{words} The first {BARS} of {found} {what}.")
+    } else {
+        words
     }
-    words
 }
