@@ -1,7 +1,7 @@
 //! How fast the loss fell: a rate that can be ranked within one loss and one task, and nowhere else.
 
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, ROWS, Row, Table, cut, sources};
+use crate::report::table::{Column, Entry, Row, Table, cut_ranking, ranked_rows, sources};
 use crate::report::view::{Cell, View};
 
 use super::difference;
@@ -61,7 +61,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         let values: Vec<f64> = ordered.iter().map(|(_, rate)| rate.value).collect();
         let ranks = ranks(&values);
         for (place, (cell, rate)) in ordered.iter().enumerate() {
-            if rows.len() == ROWS {
+            if rows.len() == ranked_rows(view) {
                 break;
             }
             let (rank, remark) = if ordered.len() == 1 {
@@ -87,7 +87,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         }
     }
     rows.extend(missing);
-    rows.truncate(ROWS);
+    let cut = cut_ranking(view, &mut rows, view.cells.len());
     Table {
         id: "efficiency".to_owned(),
         title: "Efficiency ranking".to_owned(),
@@ -103,7 +103,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         sources: sources(&columns),
         columns,
         rows,
-        cut: cut(view.cells.len()),
+        cut,
     }
 }
 

@@ -4,13 +4,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, ROWS, Row, Table, cut, sources};
+use crate::report::table::{Column, Entry, Row, Table, cut_ranking, ranked_rows, sources};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind};
 
 use super::difference;
 use super::speed::timing;
 use super::tasks::{Task, tasks};
+
+/// Cells that are looked through for intervals that overlap.
+const NAMED: usize = 200;
 
 /// A ranking within one task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -174,7 +177,7 @@ fn ranking(view: &View<'_>, task: &Task<'_, '_>, number: Option<usize>) -> Ranki
     let measured = fastest_first(&task.cells);
     let ranks = ranks(&measured.iter().map(|(_, n)| n.value).collect::<Vec<_>>());
     let mut rows: Vec<Row> = Vec::new();
-    for (place, (cell, number)) in measured.iter().enumerate().take(ROWS) {
+    for (place, (cell, number)) in measured.iter().enumerate().take(ranked_rows(view)) {
         let mut fields = vec![Entry::text(rank_text(&ranks, place))];
         fields.extend(view.labels(cell).into_iter().map(Entry::text));
         fields.push(Entry::number(Some(number)));
@@ -192,7 +195,7 @@ fn ranking(view: &View<'_>, task: &Task<'_, '_>, number: Option<usize>) -> Ranki
         fields.extend(view.labels(cell).into_iter().map(Entry::text));
         rows.push(row(cell, fields, Some(cell.why_missing())));
     }
-    rows.truncate(ROWS);
+    let cut = cut_ranking(view, &mut rows, task.cells.len());
     let base_name = base.map(|cell| view.name(cell, None));
     let title = match &*task.name {
         "" => "Speed ranking".to_owned(),
@@ -206,7 +209,7 @@ fn ranking(view: &View<'_>, task: &Task<'_, '_>, number: Option<usize>) -> Ranki
             sources: sources(&columns),
             columns,
             rows,
-            cut: cut(task.cells.len()),
+            cut,
         },
         baseline: base_name,
     }
@@ -269,7 +272,8 @@ pub(crate) fn ranks(ordered: &[f64]) -> Vec<usize> {
 /// A rank, marked where others share it.
 pub(crate) fn rank_text(ranks: &[usize], place: usize) -> String {
     let own = ranks[place];
-    let is_shared = ranks.iter().filter(|rank| **rank == own).count() > 1;
+    let before = place.checked_sub(1).and_then(|before| ranks.get(before));
+    let is_shared = before == Some(&own) || ranks.get(place + 1) == Some(&own);
     format!("{own}{}", if is_shared { " =" } else { "" })
 }
 
@@ -288,7 +292,7 @@ pub(crate) fn overlapping(
         return "unknown: n = 1".to_owned();
     }
     let mut found: Vec<usize> = Vec::new();
-    for (other, (cell, _)) in ordered.iter().enumerate().take(ROWS) {
+    for (other, (cell, _)) in ordered.iter().enumerate().take(NAMED) {
         let overlaps = ends(cell).is_some_and(|e| e.low <= own.high && own.low <= e.high);
         let is_own = ranks[other] == ranks[place];
         if !is_own && overlaps && found.last() != Some(&ranks[other]) {
@@ -341,13 +345,10 @@ fn against(
         return Entry::text("–");
     };
     if let Some(reason) = not_comparable(view, cell, base) {
-        return Entry {
-            text: "–".into(),
-            detail: format!("not comparable: {reason}"),
-        };
+        return Entry::detailed("–", format!("not comparable: {reason}"));
     }
     let ratio = Number::ratio(pace.speed_up(speed.value, base_speed.value), "speed-up");
-    Entry::text(ratio.text)
+    Entry::value(ratio.value, ratio.text)
 }
 
 #[cfg(test)]
