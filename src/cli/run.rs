@@ -302,6 +302,7 @@ fn header(plan: &Plan) -> PlanFile {
         name: plan.name.clone(),
         title: plan.title.clone(),
         question: plan.question.clone(),
+        follows: plan.follows.clone(),
         manifest_path: manifest.to_string_lossy().replace('\\', "/"),
         manifest: plan.manifest_text.clone(),
         axes: plan.axes.clone(),

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::base::text::count;
 use crate::results::ResultSet;
 
+use super::advice::Advice;
 use super::sections::cells::{Failure, failures, summary};
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{Findings, check};
@@ -67,6 +68,8 @@ pub struct Report {
     pub plots: Plots,
     /// Findings with their rules, and what was checked.
     pub findings: Findings,
+    /// Recommendations, and what came of those that these results test.
+    pub advice: Advice,
     /// Runs that failed.
     pub failures: Vec<Failure>,
     /// Machines and builds.
@@ -122,6 +125,7 @@ impl Report {
             compute: compute::table(view),
             plots: Plots::of(view),
             findings: check(view),
+            advice: Advice::of(view),
             failures: failures(view),
             environments,
             method: method::sentences(view),
