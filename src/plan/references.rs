@@ -114,13 +114,10 @@ fn named_cell(plan: &Plan, table: &Table, path: &str, mistakes: &mut Vec<Diagnos
         else {
             let names = || plan.axes.iter().map(|axis| axis.name.as_str());
             mistakes.push(
-                Diagnostic::error(format!(
-                    "`{path}` names `{}`, which is no axis",
-                    key.name
-                ))
-                .at(key.place, "not an axis")
-                .maybe_help(did_you_mean(&key.name, names()))
-                .help(format!("the axes are {}", list(names()))),
+                Diagnostic::error(format!("`{path}` names `{}`, which is no axis", key.name))
+                    .at(key.place, "not an axis")
+                    .maybe_help(did_you_mean(&key.name, names()))
+                    .help(format!("the axes are {}", list(names()))),
             );
             continue;
         };

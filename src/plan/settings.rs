@@ -19,6 +19,7 @@ pub struct MeasureSpec {
     /// Steps dropped before the clock counts.
     pub warmup_steps: usize,
     /// Extra steps after training: synchronised, on devices that run asynchronously; per operation, with `ops`.
+    #[schemars(range(min = 1))]
     pub phase_steps: usize,
     /// Times every operation in `phase-steps` extra steps of the first block, forward and backward: `ops.csv`, `trace/`.
     pub ops: bool,
@@ -36,6 +37,14 @@ impl Default for MeasureSpec {
             ops: false,
             tensorboard: false,
         }
+    }
+}
+
+impl MeasureSpec {
+    /// Whether the runs of a block profile their operations: those of the first, where it is asked for and there are
+    /// steps for it.
+    pub fn profiles(&self, block: usize) -> bool {
+        self.ops && self.phase_steps > 0 && block == 0
     }
 }
 

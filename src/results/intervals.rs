@@ -153,6 +153,8 @@ mod tests {
             }),
             peak_rss_bytes: None,
             cpu_s: None,
+            wall_s: None,
+            estimated_s: None,
         }
     }
 

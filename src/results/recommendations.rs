@@ -166,7 +166,11 @@ mod tests {
     #[test]
     fn damage_is_named_and_no_file_is_no_row() {
         let folder = tempfile::tempdir().expect("a folder");
-        assert!(read_recommendations(folder.path()).expect("none").is_empty());
+        assert!(
+            read_recommendations(folder.path())
+                .expect("none")
+                .is_empty()
+        );
         let path = folder.path().join("recommendations.csv");
         std::fs::write(&path, "rule,cell\nbatch-size,x\n").expect("writes");
         let error = read_recommendations(folder.path()).expect_err("damaged");

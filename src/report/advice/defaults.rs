@@ -37,8 +37,8 @@ pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, V
         let Some(removed) = take(&mut whole, &path) else {
             continue;
         };
-        let is_default = serde_json::from_value::<CellSpec>(whole.clone())
-            .is_ok_and(|spec| spec == meant);
+        let is_default =
+            serde_json::from_value::<CellSpec>(whole.clone()).is_ok_and(|spec| spec == meant);
         if !is_default {
             put(&mut whole, &path, removed);
         }

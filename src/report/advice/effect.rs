@@ -68,7 +68,11 @@ pub(super) fn verdict(
     measured: &Measured,
 ) -> (Verdict, &'static str) {
     let [_, low, high] = improvement(column, predicted);
-    let ends = [measured.ratio.median, measured.ratio.low, measured.ratio.high];
+    let ends = [
+        measured.ratio.median,
+        measured.ratio.low,
+        measured.ratio.high,
+    ];
     let [_, worst, best] = improvement(column, ends);
     if measured.pairs < FEWEST_PAIRS || measured.ratio.kind == IntervalKind::Single {
         return (Verdict::Unclear, "fewer than three pairs of runs");
@@ -78,22 +82,40 @@ pub(super) fn verdict(
         Claim::NoWorse => low,
         Claim::Value => {
             return if best < low || worst > high {
-                (Verdict::Refuted, "the measured interval lies outside the predicted one")
+                (
+                    Verdict::Refuted,
+                    "the measured interval lies outside the predicted one",
+                )
             } else if worst <= 1.0 && best >= 1.0 {
-                (Verdict::Unclear, "the measured interval contains no change at all")
+                (
+                    Verdict::Unclear,
+                    "the measured interval contains no change at all",
+                )
             } else {
-                (Verdict::Confirmed, "the measured interval meets the predicted one")
+                (
+                    Verdict::Confirmed,
+                    "the measured interval meets the predicted one",
+                )
             };
         }
     };
     if best < low {
-        (Verdict::Refuted, "all of the measured interval is worse than predicted")
+        (
+            Verdict::Refuted,
+            "all of the measured interval is worse than predicted",
+        )
     } else if worst > floor && worst > high {
         (Verdict::Confirmed, "better than predicted")
     } else if worst > floor {
-        (Verdict::Confirmed, "the measured interval meets the predicted one and excludes the opposite")
+        (
+            Verdict::Confirmed,
+            "the measured interval meets the predicted one and excludes the opposite",
+        )
     } else {
-        (Verdict::Unclear, "the measured interval contains both the prediction and its opposite")
+        (
+            Verdict::Unclear,
+            "the measured interval contains both the prediction and its opposite",
+        )
     }
 }
 
@@ -103,13 +125,31 @@ mod tests {
 
     fn measured(low: f64, high: f64, pairs: usize) -> Measured {
         let median = f64::midpoint(low, high);
-        let kind = if pairs > 1 { IntervalKind::Range } else { IntervalKind::Single };
-        Measured { ratio: Interval { median, low, high, kind }, pairs }
+        let kind = if pairs > 1 {
+            IntervalKind::Range
+        } else {
+            IntervalKind::Single
+        };
+        Measured {
+            ratio: Interval {
+                median,
+                low,
+                high,
+                kind,
+            },
+            pairs,
+        }
     }
 
     fn of_gain(low: f64, high: f64) -> Verdict {
         let predicted = [1.2, 1.1, 1.3];
-        verdict(PredictedColumn::SamplesPerS, Claim::Gain, predicted, &measured(low, high, 3)).0
+        verdict(
+            PredictedColumn::SamplesPerS,
+            Claim::Gain,
+            predicted,
+            &measured(low, high, 3),
+        )
+        .0
     }
 
     #[test]
@@ -126,7 +166,13 @@ mod tests {
     fn less_time_is_a_gain() {
         let of = |low, high| {
             let predicted = [0.8, 0.7, 0.9];
-            verdict(PredictedColumn::TrainS, Claim::Gain, predicted, &measured(low, high, 3)).0
+            verdict(
+                PredictedColumn::TrainS,
+                Claim::Gain,
+                predicted,
+                &measured(low, high, 3),
+            )
+            .0
         };
         assert_eq!(of(0.75, 0.85), Verdict::Confirmed);
         assert_eq!(of(0.95, 1.02), Verdict::Refuted);
@@ -138,7 +184,13 @@ mod tests {
         let of = |low, high| {
             let predicted = [1.0, 0.95, 1.0];
             let found = measured(low, high, 3);
-            verdict(PredictedColumn::SamplesPerS, Claim::NoWorse, predicted, &found).0
+            verdict(
+                PredictedColumn::SamplesPerS,
+                Claim::NoWorse,
+                predicted,
+                &found,
+            )
+            .0
         };
         assert_eq!(of(0.98, 1.01), Verdict::Confirmed);
         assert_eq!(of(0.8, 0.9), Verdict::Refuted);
@@ -149,7 +201,13 @@ mod tests {
     fn a_value_has_two_sides_and_few_runs_decide_nothing() {
         let of = |low, high, pairs| {
             let predicted = [1.9, 1.8, 2.0];
-            verdict(PredictedColumn::PeakRssBytes, Claim::Value, predicted, &measured(low, high, pairs)).0
+            verdict(
+                PredictedColumn::PeakRssBytes,
+                Claim::Value,
+                predicted,
+                &measured(low, high, pairs),
+            )
+            .0
         };
         assert_eq!(of(1.88, 1.92, 3), Verdict::Confirmed);
         assert_eq!(of(2.1, 2.2, 3), Verdict::Refuted);

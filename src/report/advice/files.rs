@@ -44,7 +44,11 @@ pub(crate) fn prepare(folder: &Path, set: &ResultSet, advice: &mut Advice) -> Ad
     if manifest.is_some() {
         advice.command = format!("fieldtrial run reports/{name}/next.toml");
     }
-    for (item, one) in advice.recommendations.iter_mut().zip(&counsel.recommendations) {
+    for (item, one) in advice
+        .recommendations
+        .iter_mut()
+        .zip(&counsel.recommendations)
+    {
         let of_one = outcome_of(&outcomes, one).map(|outcome| measured(outcome));
         item.outcome = of_one.unwrap_or_default();
     }
@@ -86,12 +90,17 @@ impl AdviceFiles {
 /// Name of the results: that of their folder, under which they are found beside others.
 fn name_of(folder: &Path, set: &ResultSet) -> String {
     let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = whole
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
     let is_plain = |name: &String| {
         name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            && name
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
     };
-    name.filter(is_plain).unwrap_or_else(|| set.plan.name.clone())
+    name.filter(is_plain)
+        .unwrap_or_else(|| set.plan.name.clone())
 }
 
 /// What results of `next.toml`, where there are some, measured of the predictions.
@@ -111,8 +120,13 @@ fn outcome_of<'o>(outcomes: &'o [Outcome], one: &Recommendation) -> Option<&'o O
     let own = prediction(one);
     outcomes.iter().find(|outcome| {
         let other = &outcome.prediction;
-        (&other.rule, &other.origin, &other.setting, &other.from, &other.to)
-            == (&own.rule, &own.origin, &own.setting, &own.from, &own.to)
+        (
+            &other.rule,
+            &other.origin,
+            &other.setting,
+            &other.from,
+            &other.to,
+        ) == (&own.rule, &own.origin, &own.setting, &own.from, &own.to)
             && other.column == own.column
     })
 }
@@ -131,7 +145,12 @@ fn rows(counsel: &Counsel<'_, '_>, outcomes: &[Outcome]) -> Vec<RecommendationRo
             claim: word(&draft.claim),
             predicted: draft.predicted,
             reasoning: draft.reasoning.clone(),
-            status: if outcome.is_some() { "tested" } else { "proposed" }.to_owned(),
+            status: if outcome.is_some() {
+                "tested"
+            } else {
+                "proposed"
+            }
+            .to_owned(),
             measured: outcome.and_then(ends),
             verdict: outcome.map_or(String::new(), |outcome| outcome.verdict.text().to_owned()),
         }

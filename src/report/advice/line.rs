@@ -117,7 +117,13 @@ mod tests {
 
     #[test]
     fn the_interval_widens_with_the_spread_and_the_distance() {
-        let noisy = [(8.0, 44.0), (8.0, 48.0), (16.0, 66.0), (16.0, 70.0), (32.0, 118.0)];
+        let noisy = [
+            (8.0, 44.0),
+            (8.0, 48.0),
+            (16.0, 66.0),
+            (16.0, 70.0),
+            (32.0, 118.0),
+        ];
         let line = Line::fit(&noisy).expect("a line");
         let width = |to: f64| {
             let [_, low, high] = line.gain(8.0, to, 3).expect("a ratio");

@@ -68,7 +68,11 @@ impl<'v, 'a> Counsel<'v, 'a> {
         for rule in RULES {
             for (number, study) in self.studies.iter().enumerate() {
                 let name = study.view.name(study.anchor, None);
-                let of = if several { format!(" ({name})") } else { String::new() };
+                let of = if several {
+                    format!(" ({name})")
+                } else {
+                    String::new()
+                };
                 let drafts = match rule.look(study) {
                     Said::Nothing(words) => {
                         self.checked.push(format!("{}{of}: {words}", rule.id));
@@ -87,16 +91,22 @@ impl<'v, 'a> Counsel<'v, 'a> {
                     match refusal(&one, study, &self.tested, &self.recommendations) {
                         Some(why) => {
                             let change = one.change();
-                            self.checked.push(format!("{}{of}: {change}: {why}", rule.id));
+                            self.checked
+                                .push(format!("{}{of}: {change}: {why}", rule.id));
                         }
                         None => self.recommendations.push(one),
                     }
                 }
             }
         }
-        self.recommendations.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
-        for one in self.recommendations.drain(MOST.min(self.recommendations.len())..) {
-            self.checked.push(format!("{}: {}: left for later", one.rule, one.change()));
+        self.recommendations
+            .sort_by(|a, b| b.gain().total_cmp(&a.gain()));
+        for one in self
+            .recommendations
+            .drain(MOST.min(self.recommendations.len())..)
+        {
+            self.checked
+                .push(format!("{}: {}: left for later", one.rule, one.change()));
         }
     }
 }
@@ -110,7 +120,10 @@ fn refusal(
 ) -> Option<String> {
     if let Some(tested) = tested.iter().find(|tested| one.is_settled(tested)) {
         let verdict = tested.verdict.text();
-        return Some(format!("{verdict} by an earlier test ({} instead of {})", tested.to, tested.from));
+        return Some(format!(
+            "{verdict} by an earlier test ({} instead of {})",
+            tested.to, tested.from
+        ));
     }
     if let Some(measured) = study
         .at(one.draft.setting, &one.draft.to)
@@ -122,14 +135,24 @@ fn refusal(
         })
     {
         let ratio = recommendation::ratio(measured.ratio.median);
-        return Some(format!("measured here already, {ratio} {}", one.draft.column.words()));
+        return Some(format!(
+            "measured here already, {ratio} {}",
+            one.draft.column.words()
+        ));
     }
     let same = |other: &&Recommendation| {
         other.study == one.study
             && other.draft.column == one.draft.column
-            && other.is_change(one.draft.setting, &text(&one.draft.from), &text(&one.draft.to))
+            && other.is_change(
+                one.draft.setting,
+                &text(&one.draft.from),
+                &text(&one.draft.to),
+            )
     };
-    known.iter().find(same).map(|other| format!("the same as that of {}", other.rule))
+    known
+        .iter()
+        .find(same)
+        .map(|other| format!("the same as that of {}", other.rule))
 }
 
 /// What later reports need not try: values that these results show to be no better than what is recommended.

@@ -14,7 +14,8 @@ use super::recommendation::{Recommendation, text};
 use super::toml_text;
 
 /// First line of every manifest that is written here: what does not begin so is the user's own.
-pub(super) const FIRST_LINE: &str = "# Written by Fieldtrial: the cells that test the recommendations of";
+pub(super) const FIRST_LINE: &str =
+    "# Written by Fieldtrial: the cells that test the recommendations of";
 
 /// Sections whose keys are settings of a cell.
 const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
@@ -110,15 +111,27 @@ impl Next<'_, '_> {
 
     fn head(&self) -> String {
         let (name, plan) = (self.name, &self.view.set.plan);
-        let title = if plan.title.is_empty() { name } else { &plan.title };
+        let title = if plan.title.is_empty() {
+            name
+        } else {
+            &plan.title
+        };
         let fields = [
             ("name", format!("{name}-next")),
             ("title", format!("{title}: the recommendations tested")),
-            ("question", format!("Do the recommendations of `{name}` hold?")),
+            (
+                "question",
+                format!("Do the recommendations of `{name}` hold?"),
+            ),
             ("follows", name.to_owned()),
         ];
-        let lines = fields.map(|(key, text)| format!("{key} = {}\n", toml_text::value(&json!(text))));
-        format!("{FIRST_LINE} `{name}`.\n{}{}", self.schema(), lines.concat())
+        let lines =
+            fields.map(|(key, text)| format!("{key} = {}\n", toml_text::value(&json!(text))));
+        format!(
+            "{FIRST_LINE} `{name}`.\n{}{}",
+            self.schema(),
+            lines.concat()
+        )
     }
 
     /// The line that names the schema, where the manifest as run has one.
@@ -179,7 +192,10 @@ fn from_results(folder: &Path, path: &str) -> String {
             part => clean.push(part),
         }
     }
-    Path::new("../..").join(clean).to_string_lossy().replace('\\', "/")
+    Path::new("../..")
+        .join(clean)
+        .to_string_lossy()
+        .replace('\\', "/")
 }
 
 /// A verdict needs [`FEWEST_PAIRS`] pairs of runs.
@@ -203,7 +219,12 @@ fn settings(
 ) -> BTreeMap<String, Value> {
     let mut settings = BTreeMap::new();
     for section in PLAIN {
-        for (key, value) in spec.get(section).and_then(Value::as_object).into_iter().flatten() {
+        for (key, value) in spec
+            .get(section)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             settings.insert(format!("{section}.{key}"), value.clone());
         }
     }
@@ -214,7 +235,10 @@ fn settings(
         let wanted = own.or(kind).unwrap_or(section).to_owned();
         let mut name = wanted.clone();
         let mut number = 1;
-        while named.get(&(plural, name.clone())).is_some_and(|other| *other != value) {
+        while named
+            .get(&(plural, name.clone()))
+            .is_some_and(|other| *other != value)
+        {
             number += 1;
             name = format!("{wanted}-{number}");
         }
@@ -258,7 +282,9 @@ fn cell_name(one: &Recommendation) -> String {
 pub(super) fn prediction(one: &Recommendation) -> PredictionSpec {
     let axes = |name: String| Map::from_iter([("matrix".to_owned(), Value::from(name))]);
     let draft = &one.draft;
-    let [predicted, low, high] = draft.predicted.map(|end| crate::base::units::round_significant(end, 5));
+    let [predicted, low, high] = draft
+        .predicted
+        .map(|end| crate::base::units::round_significant(end, 5));
     PredictionSpec {
         rule: one.rule.to_owned(),
         setting: draft.setting.to_owned(),
@@ -290,8 +316,14 @@ mod tests {
     #[test]
     fn paths_lead_from_the_results_folder_to_the_same_place() {
         let from = |folder: &str, path: &str| from_results(Path::new(folder), path);
-        assert_eq!(from("experiments", "../data/surfaces"), "../../data/surfaces");
-        assert_eq!(from("experiments", "here.csv"), "../../experiments/here.csv");
+        assert_eq!(
+            from("experiments", "../data/surfaces"),
+            "../../data/surfaces"
+        );
+        assert_eq!(
+            from("experiments", "here.csv"),
+            "../../experiments/here.csv"
+        );
         assert_eq!(from("reports/ddpm", "../../data/x"), "../../data/x");
         assert_eq!(from("experiments", "../../outside"), "../../../outside");
         assert_eq!(from("experiments", "/data/x"), "/data/x");

@@ -33,10 +33,7 @@ impl Outcome {
     }
 
     fn of(view: &View<'_>, prediction: PredictionSpec) -> Self {
-        let (cell, against) = (
-            view.find(&prediction.cell),
-            view.find(&prediction.against),
-        );
+        let (cell, against) = (view.find(&prediction.cell), view.find(&prediction.against));
         let key = |cell: Option<&Cell<'_>>| cell.map(|cell| cell.info.key.clone());
         let measured = cell
             .zip(against)
@@ -68,7 +65,10 @@ impl Outcome {
     pub(super) fn gain(&self) -> f64 {
         self.measured.map_or(0.0, |measured| {
             let ratio = measured.ratio;
-            improvement(self.prediction.column, [ratio.median, ratio.low, ratio.high])[0]
+            improvement(
+                self.prediction.column,
+                [ratio.median, ratio.low, ratio.high],
+            )[0]
         })
     }
 

@@ -113,7 +113,9 @@ fn same_but(one: Option<&Value>, other: Option<&Value>, key: &str) -> bool {
     };
     let rest = |name: &&String| *name != key;
     let names: BTreeSet<&String> = one.keys().chain(other.keys()).filter(rest).collect();
-    names.into_iter().all(|name| one.get(name) == other.get(name))
+    names
+        .into_iter()
+        .all(|name| one.get(name) == other.get(name))
 }
 
 fn measured<'v, 'a>(view: &'v View<'a>) -> impl Iterator<Item = &'v Cell<'a>> {

@@ -74,13 +74,26 @@ mod tests {
             "lr": 5e-5, "whole": 1.0, "n": 8, "text": "a \"b\" \\ c\nd", "list": [1, [2.5]], "on": true,
             "none": null, "a.b": {"kind": "adam", "betas": [0.9, 0.999], "nothing": null}
         });
-        let Value::Object(fields) = &fields else { panic!("a table") };
+        let Value::Object(fields) = &fields else {
+            panic!("a table")
+        };
         let text = section("[train]", fields);
-        let read: toml::Table = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let read: toml::Table = text
+            .parse()
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mut expected = fields.clone();
         expected.remove("none");
-        expected["a.b"].as_object_mut().expect("a table").remove("nothing");
-        assert_eq!(serde_json::to_value(&read["train"]).expect("JSON"), Value::Object(expected));
-        assert!(text.contains("\"a.b\" = { kind = \"adam\", betas"), "{text}");
+        expected["a.b"]
+            .as_object_mut()
+            .expect("a table")
+            .remove("nothing");
+        assert_eq!(
+            serde_json::to_value(&read["train"]).expect("JSON"),
+            Value::Object(expected)
+        );
+        assert!(
+            text.contains("\"a.b\" = { kind = \"adam\", betas"),
+            "{text}"
+        );
     }
 }

@@ -53,13 +53,18 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         drafts.extend(draft(study, &line, &speeds, (size, knee.0), WORTH, why));
     }
     let next = 2.0 * largest.0;
-    let grows = line.gain(largest.0, next, 1).is_some_and(|gain| gain[0] >= NEXT);
+    let grows = line
+        .gain(largest.0, next, 1)
+        .is_some_and(|gain| gain[0] >= NEXT);
     if grows && fits(study, next) {
         let why = format!(
             "Throughput still grows at the largest measured size, {}: the fit gives {} % more for twice of it. No such size \
              was measured.",
             largest.0,
-            human((line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]) - 1.0) * 100.0, 2)
+            human(
+                (line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]) - 1.0) * 100.0,
+                2
+            )
         );
         drafts.extend(draft(study, &line, &speeds, (size, next), NEXT, why));
     }
