@@ -58,8 +58,8 @@ pub(super) fn improvement(column: PredictedColumn, [middle, low, high]: [f64; 3]
 
 /// What a measured interval says about a predicted one, and why.
 ///
-/// With both turned so that more is better: *refuted* where the whole measured interval is worse than the predicted one
-/// (for a `value`, where the two do not meet); *confirmed* where it is not, and the whole measured interval is better than
+/// With both turned so that more is better: *refuted* where the whole measured interval is worse than the predicted one,
+/// or than no change where a gain was predicted (for a `value`, where the two do not meet); *confirmed* where it is not, and the whole measured interval is better than
 /// no change (for `no-worse`, than the predicted interval's worse end); *unclear* otherwise, and below three pairs.
 pub(super) fn verdict(
     column: PredictedColumn,
@@ -77,9 +77,10 @@ pub(super) fn verdict(
     if measured.pairs < FEWEST_PAIRS || measured.ratio.kind == IntervalKind::Single {
         return (Verdict::Unclear, "fewer than three pairs of runs");
     }
-    let floor = match claim {
-        Claim::Gain => 1.0,
-        Claim::NoWorse => low,
+    let (floor, low) = match claim {
+        // A predicted interval that reaches below 1 does not make a loss a gain.
+        Claim::Gain => (1.0, low.max(1.0)),
+        Claim::NoWorse => (low, low),
         Claim::Value => {
             return if best < low || worst > high {
                 (

@@ -17,6 +17,9 @@ use super::toml_text;
 pub(super) const FIRST_LINE: &str =
     "# Written by Fieldtrial: the cells that test the recommendations of";
 
+/// End of the title.
+const TESTED: &str = ": recommendations tested";
+
 /// Sections whose keys are settings of a cell.
 const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
 /// Sections of named things: section of a cell, key of `[train]`, section of a manifest.
@@ -114,11 +117,11 @@ impl Next<'_, '_> {
         let title = if plan.title.is_empty() {
             name
         } else {
-            &plan.title
+            plan.title.trim_end_matches(TESTED)
         };
         let fields = [
             ("name", format!("{name}-next")),
-            ("title", format!("{title}: the recommendations tested")),
+            ("title", format!("{title}{TESTED}")),
             (
                 "question",
                 format!("Do the recommendations of `{name}` hold?"),

@@ -48,7 +48,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
              gain is below {} %. It changes the optimisation too: compare the losses.",
             milliseconds(line.fixed),
             knee.0,
-            human((1.0 - KNEE) * 100.0, 2)
+            (100.0 * (1.0 - KNEE)).round()
         );
         drafts.extend(draft(study, &line, &speeds, (size, knee.0), WORTH, why));
     }
