@@ -7,9 +7,11 @@
 mod advice;
 mod context;
 mod error;
+mod groups;
 mod number;
 mod plot;
 mod sections;
+mod summary;
 mod table;
 mod template;
 #[cfg(test)]

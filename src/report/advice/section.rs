@@ -151,6 +151,7 @@ fn row(outcome: &Outcome) -> Row {
         Entry {
             text: text.to_owned(),
             detail: detail.trim_end_matches(')').to_owned(),
+            value: Some(value),
         }
     };
     let measured = outcome.measured.map(|found| {
@@ -173,6 +174,7 @@ fn row(outcome: &Outcome) -> Row {
             Entry {
                 text: outcome.verdict.text().to_owned(),
                 detail: outcome.reason.clone(),
+                value: None,
             },
         ],
         missing: None,
