@@ -49,7 +49,7 @@ pub(crate) fn prepare(folder: &Path, set: &ResultSet, advice: &mut Advice) -> Ad
         .iter_mut()
         .zip(&counsel.recommendations)
     {
-        let of_one = outcome_of(&outcomes, one).map(|outcome| measured(outcome));
+        let of_one = outcome_of(&outcomes, one).map(measured);
         item.outcome = of_one.unwrap_or_default();
     }
     AdviceFiles {
