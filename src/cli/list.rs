@@ -12,12 +12,17 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
+<<<<<<< HEAD
 use crate::plan::{
     CompareSpec, CostSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, ReportSpec, TrainSpec,
     ValidationSpec, range_words, toml_text,
 };
 use crate::report::TEMPLATES;
 use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
+=======
+use crate::plan::range_words;
+use crate::report::{RULES, TEMPLATES};
+>>>>>>> main
 
 use super::{Outcome, exit_code};
 
@@ -41,6 +46,7 @@ enum What {
     Optimizers,
     Sections,
     Templates,
+    Rules,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -49,7 +55,11 @@ enum Format {
     Json,
 }
 
+<<<<<<< HEAD
 /// A kind of model, dataset, loss or optimizer, a plain section, or a template.
+=======
+/// A kind of model, dataset, loss or optimizer, a template, or a rule of recommendations.
+>>>>>>> main
 #[derive(Debug, serde::Serialize)]
 struct Kind {
     name: String,
@@ -76,6 +86,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         What::Optimizers => kinds::<OptimizerSpec>(),
         What::Sections => sections(),
         What::Templates => TEMPLATES.map(template).into(),
+        What::Rules => RULES.map(|rule| template((rule.id, rule.about))).into(),
     };
     let text = match arguments.format {
         Format::Json => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",
