@@ -12,17 +12,12 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
-<<<<<<< HEAD
 use crate::plan::{
     CompareSpec, CostSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, ReportSpec, TrainSpec,
     ValidationSpec, range_words, toml_text,
 };
-use crate::report::TEMPLATES;
-use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
-=======
-use crate::plan::range_words;
 use crate::report::{RULES, TEMPLATES};
->>>>>>> main
+use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
 
 use super::{Outcome, exit_code};
 
@@ -55,11 +50,7 @@ enum Format {
     Json,
 }
 
-<<<<<<< HEAD
-/// A kind of model, dataset, loss or optimizer, a plain section, or a template.
-=======
-/// A kind of model, dataset, loss or optimizer, a template, or a rule of recommendations.
->>>>>>> main
+/// A kind of model, dataset, loss or optimizer, a plain section, a template, or a rule of recommendations.
 #[derive(Debug, serde::Serialize)]
 struct Kind {
     name: String,
