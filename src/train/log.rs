@@ -167,7 +167,8 @@ fn improvement_per_s(facts: &RunFacts, best_epoch_s: Option<f64>) -> Option<f64>
     rate.is_finite().then_some(rate)
 }
 
-fn phases(mean: &StepTimes) -> PhaseTimes {
+/// The phases of a mean step.
+pub(super) fn phases(mean: &StepTimes) -> PhaseTimes {
     let ms = |phase| 1e3 * mean.phase_s(phase);
     PhaseTimes {
         data_wait_ms: ms(Phase::DataWait),

@@ -1,3 +1,5 @@
+mod profile;
+
 use std::sync::Arc;
 
 use super::run;
@@ -87,11 +89,15 @@ fn with(change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
 
 /// Runs in a thread of its own, since a run makes its thread part of a pool.
 fn told(cell: CellSpec) -> Told {
+    told_in_block(0, cell)
+}
+
+fn told_in_block(block: usize, cell: CellSpec) -> Told {
     let order = Order {
         protocol: PROTOCOL_VERSION,
         cell,
         seed: 42,
-        block: 0,
+        block,
         assess_into: None,
     };
     let run = || {
