@@ -6,9 +6,11 @@
 
 mod context;
 mod error;
+mod groups;
 mod number;
 mod plot;
 mod sections;
+mod summary;
 mod table;
 mod template;
 #[cfg(test)]
