@@ -101,7 +101,7 @@ def check_trace(path):
         assert not stack or end <= stack[-1], f"{path}: {event} does not nest"
         stack.append(end)
     lanes = [named[tid] for tid in sorted(named)]
-    assert lanes[:2] == ["phases", "operations"], lanes
+    assert lanes[:3] == ["steps", "phases", "operations"], lanes
     return sum(event["ph"] == "X" for event in events)
 
 

@@ -22,7 +22,7 @@ pub fn trace_file(key: &str, seed: u64) -> String {
     format!("{}-seed-{seed}.json", cell_slug(key))
 }
 
-/// The trace of a profiled run: one lane for phases, one for operations, one for every loader thread, and how many of
+/// The trace of a profiled run: one lane for steps, phases and operations each, one for every loader thread, and how many of
 /// those were at work. It begins at 0, with the earliest span.
 pub fn trace_json(run: ProfiledRun<'_>, profile: &Profile, spans: &[Span]) -> String {
     let lanes = lanes(spans);
@@ -108,7 +108,10 @@ struct Lane<'a> {
     blocks: Vec<Block<'a>>,
 }
 
-/// The lanes from top to bottom: phases, operations, loader threads by number, then others by name.
+/// Rank of the loader's lanes.
+const LOADER: u64 = 3;
+
+/// The lanes from top to bottom: steps, phases, operations, loader threads by number, then others by name.
 fn lanes(spans: &[Span]) -> Vec<Lane<'_>> {
     let mut by_lane: BTreeMap<(u64, u64, &str), Vec<Block<'_>>> = BTreeMap::new();
     let mut blocks: Vec<Block<'_>> = spans.iter().map(Block::of).collect();
@@ -134,7 +137,7 @@ fn lanes(spans: &[Span]) -> Vec<Lane<'_>> {
                     } else {
                         format!("{name} ({part})")
                     },
-                    is_loader: rank == 2,
+                    is_loader: rank == LOADER,
                     blocks,
                 })
         })
@@ -144,10 +147,13 @@ fn lanes(spans: &[Span]) -> Vec<Lane<'_>> {
 fn place(lane: &str) -> (u64, u64, &str) {
     let number = lane.strip_prefix("loader ").and_then(|n| n.parse().ok());
     match (lane, number) {
-        ("phases", _) => (0, 0, lane),
-        ("ops", _) => (1, 0, lane),
-        (_, Some(number)) => (2, number, lane),
-        _ => (3, 0, lane),
+        ("steps", _) => (0, 0, lane),
+        ("phases", _) => (1, 0, lane),
+        ("ops", _) => (2, 0, lane),
+        // Without workers, loading happens in the training thread.
+        ("loader", _) => (LOADER, 0, lane),
+        (_, Some(number)) => (LOADER, number, lane),
+        _ => (LOADER + 1, 0, lane),
     }
 }
 
@@ -162,7 +168,7 @@ fn nested(blocks: Vec<Block<'_>>) -> Vec<Vec<Block<'_>>> {
             }
             open.last().is_none_or(|end| block.end <= *end)
         };
-        let found = lanes.iter_mut().position(|mut lane| fits(&mut lane));
+        let found = lanes.iter_mut().position(fits);
         let place = found.unwrap_or_else(|| {
             lanes.push((Vec::new(), Vec::new()));
             lanes.len() - 1
@@ -265,12 +271,13 @@ mod tests {
             span("loader 10", "batch", -800.0, -100.0),
             span("loader 2", "batch", -900.0, -200.0),
             span("phases", "forward", 0.0, 2000.0),
-            span("phases", "step", 0.0, 3000.0),
-            span("ops", "silu", 1100.0000004, 1200.3),
+            span("steps", "step", 0.0, 3000.0),
+            span("ops", "silu", 1_100.000_000_4, 1200.3),
         ]);
         check(&trace);
         let lanes: Vec<String> = names(&trace).into_values().collect();
-        assert_eq!(lanes, ["phases", "operations", "loader 2", "loader 10"]);
+        let expected = ["steps", "phases", "operations", "loader 2", "loader 10"];
+        assert_eq!(lanes, expected);
         let events = trace["traceEvents"].as_array().unwrap();
         let find = |name: &str| events.iter().find(|event| event["name"] == name).unwrap();
         assert_eq!(find("process_name")["args"]["name"], "model=\"ünet\"");

@@ -16,7 +16,7 @@ use super::files::replace;
 use super::slug::cell_slug;
 use wire::{record, scalar_event, version_event};
 
-/// TensorBoard knows its files by the middle of their names.
+/// `TensorBoard` knows its files by the middle of their names.
 const NAME: &str = "events.out.tfevents.0.fieldtrial";
 
 /// What the event file of one run says.
@@ -98,7 +98,7 @@ fn last(steps: u64) -> u64 {
     steps.saturating_sub(1)
 }
 
-/// What is missing or not finite is left out: TensorBoard would draw it at 0.
+/// What is missing or not finite is left out: `TensorBoard` would draw it at 0.
 fn write<T: AsRef<str>>(
     out: &mut impl Write,
     (seconds, step): (f64, u64),

@@ -105,9 +105,7 @@ fn checksum(data: &[u8]) -> [u8; 4] {
         crc = crc >> 1 ^ if feedback == 1 { 0x82f6_3b78 } else { 0 };
     }
     let crc = !crc;
-    (crc >> 15 | crc << 17)
-        .wrapping_add(0xa282_ead8)
-        .to_le_bytes()
+    crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
 
 fn epoch(epoch: usize, train_loss: f64) -> EpochRow {
