@@ -48,7 +48,7 @@ pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict
 pub use reported::{TEMPLATES, template_meant};
 pub use results_root::{namesakes, results_root};
 pub use schema::manifest_schema;
-pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
+pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec, TargetSpec};
 pub use toml_text::toml_text;
 pub use world::{Facts, Unknown, World};
 
@@ -141,6 +141,10 @@ impl Plan {
                 vec![references::nothing_left(head::top(manifest))],
                 manifest.sources.clone(),
             ));
+        }
+        let mistakes = reported::targets(&plan);
+        if !mistakes.is_empty() {
+            return Err(Failure::new(mistakes, manifest.sources.clone()));
         }
         plan.measure = plan
             .written

@@ -10,6 +10,7 @@ use super::*;
 use crate::results::golden::ddpm;
 use crate::results::write;
 
+mod analysis;
 mod equal_loss;
 mod many;
 mod scaling;

@@ -1,6 +1,8 @@
 //! The parts of a report, one file each: from a [`super::view::View`] to the values that templates draw.
 
 pub(crate) mod cells;
+pub(crate) mod classes;
+pub(crate) mod complexity;
 pub(crate) mod compute;
 pub(crate) mod difference;
 pub(crate) mod efficiency;
@@ -19,4 +21,6 @@ pub(crate) mod ranking;
 pub(crate) mod samples;
 pub(crate) mod scaling;
 pub(crate) mod speed;
+pub(crate) mod target;
 pub(crate) mod tasks;
+pub(crate) mod treatments;

@@ -1,5 +1,6 @@
 //! Which plots a report has: throughput over each numeric axis, loss curves, phases.
 
+mod complexity;
 mod curves;
 mod phase_bars;
 mod throughput;
@@ -26,6 +27,8 @@ pub struct PlotContext {
 pub struct Plots {
     /// Throughput over the numeric axes, or per cell where there is none.
     pub throughput: Vec<PlotContext>,
+    /// Parameters against the time of a sample.
+    pub complexity: Vec<PlotContext>,
     /// Shares of the phases.
     pub phases: Vec<PlotContext>,
     /// Loss and metric curves.
@@ -37,6 +40,7 @@ impl Plots {
     pub(crate) fn of(view: &View<'_>) -> Self {
         Self {
             throughput: throughput::plots(view),
+            complexity: complexity::plots(view),
             phases: phase_bars::plots(view),
             curves: curves::plots(view),
         }
@@ -46,6 +50,7 @@ impl Plots {
     pub fn all(&self) -> impl Iterator<Item = &PlotContext> {
         self.throughput
             .iter()
+            .chain(&self.complexity)
             .chain(&self.phases)
             .chain(&self.curves)
     }
