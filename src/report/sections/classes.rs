@@ -93,7 +93,7 @@ fn classes<'v, 'a>(view: &View<'a>, cells: Vec<&'v Cell<'a>>, by: &By) -> Vec<Cl
             kind.unwrap_or("all cells").to_owned()
         }
     };
-    let groups = grouped(cells.into_iter(), &name);
+    let groups = grouped(cells.into_iter(), name);
     let class = |cells: Vec<&'v Cell<'a>>| Class {
         name: name(cells[0]),
         cells,

@@ -76,7 +76,7 @@ impl Target {
         if reach.reached.is_empty() {
             return Entry::detailed("not reached", format!("best {}", human(reach.best, DIGITS)));
         }
-        let times = self.times(cell, &reach);
+        let times = reach.times(cell);
         let (Some(middle), Some((low, high))) = (median(&times), range(&times)) else {
             return Entry::text("–");
         };
@@ -195,16 +195,18 @@ impl Target {
             Some((row.epoch.epoch, value?))
         })
     }
+}
 
-    /// Seconds to it, of every run of a seed that reached it.
-    fn times(&self, cell: &Cell<'_>, reach: &Reach) -> Vec<f64> {
+impl Reach {
+    /// Seconds to the target, of every run of a seed that reached it.
+    fn times(&self, cell: &Cell<'_>) -> Vec<f64> {
         let of_run = |(seed, epochs): &(u64, usize)| {
             let share = *epochs as f64 / facts_of(cell, *seed)?.epochs as f64;
             let runs = cell.counted.iter().filter(|run| run.seed == *seed);
             let seconds = runs.filter_map(|run| Some(run.times.as_ref()?.train_s * share));
             Some(seconds.collect::<Vec<f64>>())
         };
-        reach.reached.iter().filter_map(of_run).flatten().collect()
+        self.reached.iter().filter_map(of_run).flatten().collect()
     }
 }
 
