@@ -17,11 +17,14 @@ mod read;
 mod recommendations;
 mod rows;
 mod samples;
+mod slug;
 mod steps;
 pub mod store;
 mod table;
+mod tensorboard;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod write;
 
 pub use columns::{axis_columns, fixed_column, metric_column};
@@ -33,6 +36,8 @@ pub use read::read;
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
 pub use samples::{sample_file, write_samples};
 pub use steps::{RunSteps, steps_are_behind, write_steps};
+pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
+pub use trace::{trace_file, trace_json};
 pub use write::write;
 
 pub use rows::{
