@@ -320,3 +320,11 @@ fn the_same_results_give_the_same_advice_whatever_the_order_of_their_rows() {
     let text = |set: &ResultSet| format!("{:?}", Advice::of(&View::of(set)));
     assert_eq!(text(&forwards), text(&backwards));
 }
+
+#[test]
+fn every_rule_stands_in_the_documentation() {
+    let text = include_str!("../../../docs/recommendations.md");
+    for rule in RULES {
+        assert!(text.contains(&format!("| `{}` |", rule.id)), "{}", rule.id);
+    }
+}
