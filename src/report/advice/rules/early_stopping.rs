@@ -50,18 +50,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
             percent(BEST)
         ));
     }
-    let ends = |patience: usize| -> Option<Vec<f64>> {
-        let ends = curves.iter().map(|curve| end(curve, patience));
-        ends.collect::<Option<Vec<usize>>>()
-            .map(|ends| ends.iter().map(|end| *end as f64 / epochs as f64).collect())
-    };
-    let mut tried = PATIENCE
-        .into_iter()
-        .filter_map(|patience| Some((patience, ends(patience)?)));
-    let found = tried.find_map(|(patience, shares)| {
-        let middle = median(&shares).filter(|share| *share <= LEFT)?;
-        Some((patience, middle, range(&shares)?))
-    });
+    let found = shortest(&curves, epochs);
     let Some((patience, middle, (low, high))) = found else {
         return Said::Nothing(format!(
             "no patience up to {} reaches the best epoch, {}, and saves a tenth",
@@ -91,6 +80,18 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
             "Epochs after the best one change nothing that is kept: its weights are put back."
                 .to_owned(),
     }])
+}
+
+/// The smallest patience that reaches every curve's best epoch and is worth a test, with the share of the epochs until it
+/// would have stopped: median and range over the curves.
+fn shortest(curves: &[Vec<f64>], epochs: usize) -> Option<(usize, f64, (f64, f64))> {
+    PATIENCE.into_iter().find_map(|patience| {
+        let ends = curves.iter().map(|curve| end(curve, patience));
+        let ends = ends.collect::<Option<Vec<usize>>>()?;
+        let shares: Vec<f64> = ends.iter().map(|end| *end as f64 / epochs as f64).collect();
+        let middle = median(&shares).filter(|share| *share <= LEFT)?;
+        Some((patience, middle, range(&shares)?))
+    })
 }
 
 /// Validation losses of a run, in order.

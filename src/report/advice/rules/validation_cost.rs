@@ -56,24 +56,33 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     }
     let now = validations(epochs, every);
     let saved = |every: usize| validation * (1.0 - validations(epochs, every) / now);
-    let is_enough = |every: &usize| {
-        (validation - saved(*every)) / (total - saved(*every)) < SHARE && saved(*every) > 0.0
-    };
-    let useful = EVERY
+    let useful: Vec<usize> = EVERY
         .into_iter()
-        .filter(|to| *to > every && 2 * *to <= epochs);
-    let useful: Vec<usize> = useful.collect();
-    let chosen = useful.iter().find(|to| is_enough(to)).or(useful.last());
+        .filter(|to| *to > every && 2 * *to <= epochs)
+        .collect();
+    let is_enough = |to: &&usize| (validation - saved(**to)) / (total - saved(**to)) < SHARE;
+    let chosen = useful.iter().find(is_enough).or(useful.last());
     let Some(&to) = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / WORTH) else {
         let share = percent(share);
         return Said::Nothing(format!(
             "validation takes {share} of the run, and {epochs} epochs are too few to leave some out"
         ));
     };
-    let ratio = 1.0 - saved(to) / total;
-    Said::Recommended(vec![Draft {
+    let left = validations(epochs, to);
+    Said::Recommended(vec![draft(study, to, (validation, total), (left, now))])
+}
+
+/// Validating every `to` epochs, which leaves `left` of `now` validations.
+fn draft(
+    study: &Study<'_, '_>,
+    to: usize,
+    (validation, total): (f64, f64),
+    (left, now): (f64, f64),
+) -> Draft {
+    let ratio = 1.0 - validation / total * (1.0 - left / now);
+    Draft {
         setting: SETTING,
-        from: study.setting(anchor, SETTING).clone(),
+        from: study.setting(study.anchor, SETTING).clone(),
         to: Value::from(to),
         column: PredictedColumn::TotalS,
         claim: Claim::Gain,
@@ -82,15 +91,14 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
             "Validation takes {} s of {} s, {} of the run.",
             human(validation, 3),
             human(total, 3),
-            percent(share)
+            percent(validation / total)
         ),
         formula: format!(
-            "1 − validation ÷ run × (1 − {} ÷ {now}) as the best case: evaluations before and after training, which stay, \
-             are in the validation's time",
-            validations(epochs, to)
+            "1 − validation ÷ run × (1 − {left} ÷ {now}) as the best case: evaluations before and after training, which \
+             stay, are in the validation's time"
         ),
         reasoning: "Every second that validation takes is measured; the best epoch is then chosen from fewer.".to_owned(),
-    }])
+    }
 }
 
 /// Validations of a run: every `every` epochs, and after the last.
