@@ -31,6 +31,7 @@ mod rows;
 mod schema;
 mod section;
 mod settings;
+mod targets;
 mod units;
 mod validate;
 mod world;
@@ -43,7 +44,8 @@ pub use only::Only;
 pub use planned::PlannedCell;
 pub use results_root::{namesakes, results_root};
 pub use schema::manifest_schema;
-pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
+pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec, TargetSpec};
+pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
 pub use world::{Facts, Unknown, World};
 
 use std::collections::BTreeMap;

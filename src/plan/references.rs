@@ -21,6 +21,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut 
     }
     unused_variants(plan, warnings);
     baseline(plan, mistakes);
+    super::targets::check(plan, mistakes);
     treatment(plan, mistakes);
     matrix_paths(plan, mistakes);
     set_twice(plan, mistakes);
@@ -93,7 +94,19 @@ fn baseline(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let table = report
         .and_then(|report| report.get("baseline"))
         .and_then(Node::as_table);
-    for (key, node) in table.into_iter().flat_map(|table| &table.entries) {
+    if let Some(table) = table {
+        values_of_axes(plan, "report.baseline", table, mistakes);
+    }
+}
+
+/// Checks a table of axes with one value each, which `what` names.
+pub(super) fn values_of_axes(
+    plan: &Plan,
+    what: &str,
+    table: &Table,
+    mistakes: &mut Vec<Diagnostic>,
+) {
+    for (key, node) in &table.entries {
         let Some(axis) = plan
             .axes
             .iter()
@@ -101,13 +114,10 @@ fn baseline(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         else {
             let names = || plan.axes.iter().map(|axis| axis.name.as_str());
             mistakes.push(
-                Diagnostic::error(format!(
-                    "`report.baseline` names `{}`, which is no axis",
-                    key.name
-                ))
-                .at(key.place, "not an axis")
-                .maybe_help(did_you_mean(&key.name, names()))
-                .help(format!("the axes are {}", list(names()))),
+                Diagnostic::error(format!("`{what}` names `{}`, which is no axis", key.name))
+                    .at(key.place, "not an axis")
+                    .maybe_help(did_you_mean(&key.name, names()))
+                    .help(format!("the axes are {}", list(names()))),
             );
             continue;
         };
@@ -115,13 +125,10 @@ fn baseline(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         if !axis.values.iter().any(|value| **value == *text) {
             let values = || axis.values.iter().map(|value| &**value);
             mistakes.push(
-                Diagnostic::error(format!(
-                    "`report.baseline`: axis `{}` has no value `{text}`",
-                    axis.name
-                ))
-                .at(node.place, "not a value of the axis")
-                .maybe_help(did_you_mean(&text, values()))
-                .help(format!("its values are {}", list(values()))),
+                Diagnostic::error(format!("`{what}`: axis `{}` has no value `{text}`", axis.name))
+                    .at(node.place, "not a value of the axis")
+                    .maybe_help(did_you_mean(&text, values()))
+                    .help(format!("its values are {}", list(values()))),
             );
         }
     }

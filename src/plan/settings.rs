@@ -60,6 +60,30 @@ pub struct ReportSpec {
     pub templates: Vec<String>,
     /// Cell that others are compared with: one value per named axis.
     pub baseline: Option<serde_json::Map<String, serde_json::Value>>,
+    /// How far below the best throughput the knee of a batch-size curve may lie (0.05 is 5 %).
+    #[schemars(range(min = 0, max = 0.5))]
+    pub knee: f64,
+    /// Figures to hold the results against.
+    pub targets: Vec<TargetSpec>,
+}
+
+/// A figure to hold results against: an entry of `report.targets`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TargetSpec {
+    /// What the report calls it.
+    pub name: String,
+    /// What is held against it: a column of the results, a share (`data_wait_share`) or a metric (`val_r2`).
+    pub column: String,
+    /// Smallest value that meets it.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// Largest value that meets it.
+    #[serde(default)]
+    pub max: Option<f64>,
+    /// Cells that it is about, one value per named axis; all where it is missing.
+    #[serde(default, rename = "where")]
+    pub cells: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Default for ReportSpec {
@@ -67,6 +91,8 @@ impl Default for ReportSpec {
         Self {
             templates: vec!["summary".into()],
             baseline: None,
+            knee: 0.05,
+            targets: Vec::new(),
         }
     }
 }

@@ -123,13 +123,19 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "log_bytes" "bytes" Lower "Everything that the run told its parent, from which its record is made" => log_bytes;
 ];
 
+/// `blocks.csv`, after that: what the parent saw, added since.
+pub(crate) const RUN_TOTALS: &[Column<BlockRow>] = columns![show_measured;
+    "wall_s" "s" Lower "Start to end of the process as its parent saw it, costly evaluation included" => wall_s;
+];
+
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 5] = [
+pub(crate) const ADDED: [&str; 6] = [
     "first_steps_loss",
     "assessment_s",
     "improvement_per_s",
     "checkpoint_bytes",
     "log_bytes",
+    "wall_s",
 ];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
@@ -167,6 +173,7 @@ pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
         .or_else(|| find(EPOCHS, name))
         .or_else(|| find(RUN_ENDS, name))
         .or_else(|| find(TIMES, name))
+        .or_else(|| find(RUN_TOTALS, name))
 }
 
 /// Describes a metric by its name, for `plan.json`: accuracies and R² are better high, errors, losses and epochs low.

@@ -182,6 +182,7 @@ fn add_cell(set: &mut ResultSet, cell: &Cell) {
         times: is_done.then(|| times(cell, block)),
         peak_rss_bytes: is_done.then(|| 500_000_000 + 24_000_000 * u64::from(cell.batch)),
         cpu_s: is_done.then_some(61.25),
+        wall_s: Some(times(cell, block).total_s + 0.05),
     }));
 }
 

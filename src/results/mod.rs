@@ -25,7 +25,7 @@ mod write;
 pub use columns::{axis_columns, fixed_column, metric_column};
 pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
-pub use intervals::{BOOTSTRAP_FROM, counted_runs, timing_row, timings, value};
+pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval_over_runs, timing_row, timings, value};
 pub use read::read;
 pub use samples::{sample_file, write_samples};
 pub use steps::{RunSteps, steps_are_behind, write_steps};

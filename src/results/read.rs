@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::event::Metric;
 
-use super::columns::{EPOCHS, FACTS, RUN_ENDS, TIMED, TIMES};
+use super::columns::{EPOCHS, FACTS, RUN_ENDS, RUN_TOTALS, TIMED, TIMES};
 use super::files::read_text;
 use super::plan_file::read_plan;
 use super::table::{Cursor, Table};
@@ -123,12 +123,17 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             times: None,
             peak_rss_bytes: None,
             cpu_s: None,
+            wall_s: None,
         };
         cursor.skip(plan.axes.len());
         cursor.next_into(RUN_ENDS, &mut row)?;
-        if !cursor.is_empty_for(TIMES.len()) {
+        let times = TIMES.iter().filter(|column| table.has(column.name)).count();
+        if cursor.is_empty_for(times) {
+            cursor.skip(times);
+        } else {
             row.times = Some(cursor.next_group(TIMES)?);
         }
+        cursor.next_into(RUN_TOTALS, &mut row)?;
         rows.push(row);
     }
     Ok(rows)

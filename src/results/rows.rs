@@ -178,6 +178,8 @@ pub struct BlockRow {
     pub peak_rss_bytes: Option<u64>,
     /// CPU seconds of the process (user + system), from `wait4`.
     pub cpu_s: Option<f64>,
+    /// Seconds from start to end of the process as the parent saw it, costly evaluation included.
+    pub wall_s: Option<f64>,
 }
 
 /// A row of `timings.csv`: one cell, over its runs.

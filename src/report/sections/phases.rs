@@ -50,7 +50,7 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
 }
 
 /// Rounds shares to one decimal so that they still sum to 100.0: the largest remainders are rounded up.
-fn to_hundred(exact: &[f64]) -> Vec<f64> {
+pub(crate) fn to_hundred(exact: &[f64]) -> Vec<f64> {
     let mut tenths: Vec<i64> = exact
         .iter()
         .map(|share| (share * 10.0).floor() as i64)

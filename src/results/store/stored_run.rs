@@ -106,6 +106,7 @@ impl StoredRun {
             times: self.times.clone(),
             peak_rss_bytes: self.peak_rss_bytes,
             cpu_s: self.cpu_s,
+            wall_s: Some(self.wall_s),
         }
     }
 }

@@ -1,0 +1,167 @@
+//! Throughput against batch size, with the knee: the smallest batch size within a few percent of the best.
+
+use crate::base::units::human;
+use crate::report::judged::{Judged, some_of};
+use crate::report::number::{Provenance, fixed};
+use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::view::{Cell, View};
+
+use super::memory::mebibytes;
+use super::speed::{throughput, timing};
+use super::sweep::{Sweep, columns, in_words, interval, sweeps};
+
+/// Axis that is swept.
+pub(crate) const AXIS: &str = "train.batch-size";
+
+/// The knee of a sweep.
+pub(crate) struct Knee<'v, 'a> {
+    /// The cell at the knee.
+    pub(crate) cell: &'v Cell<'a>,
+    /// The cell with the highest throughput.
+    pub(crate) best: &'v Cell<'a>,
+    /// Smaller batch sizes that may be the knee as well: their intervals reach the line.
+    pub(crate) also: Vec<&'v Cell<'a>>,
+    /// Whether the knee's own interval reaches below the line.
+    pub(crate) is_unsure: bool,
+}
+
+/// The tolerance below the best: `report.knee`.
+pub(crate) fn tolerance(view: &View<'_>) -> f64 {
+    let knee = view.set.plan.report.get("knee").and_then(serde_json::Value::as_f64);
+    knee.unwrap_or_else(|| crate::plan::ReportSpec::default().knee)
+}
+
+/// Finds the knee: the smallest batch size whose median throughput is at least `1 − tolerance` of the best.
+///
+/// The line is an interval too: `1 − tolerance` of the best cell's. A smaller batch size is told apart from the knee
+/// when its own interval ends below that line; with one run there is no interval and nothing is told apart.
+pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee<'v, 'a>> {
+    let speed = |cell: &Cell<'_>| throughput(cell).map_or(0.0, |number| number.value);
+    let by_speed = |a: &&(&Cell<'_>, f64), b: &&(&Cell<'_>, f64)| speed(a.0).total_cmp(&speed(b.0));
+    let (best, _) = sweep.cells.iter().max_by(by_speed)?;
+    let line = (1.0 - tolerance) * speed(best);
+    let place = sweep.cells.iter().position(|(cell, _)| speed(cell) >= line)?;
+    let (cell, _) = sweep.cells[place];
+    let of_best = interval(best, "samples_per_s");
+    let scaled = |end: f64| (1.0 - tolerance) * end;
+    let reaches = |cell: &Cell<'_>| match (interval(cell, "samples_per_s"), of_best) {
+        (Some(own), Some(best)) => own.high >= scaled(best.low),
+        _ => true,
+    };
+    let also = sweep.cells[..place].iter().map(|(cell, _)| *cell);
+    let is_unsure = match (interval(cell, "samples_per_s"), of_best) {
+        (Some(own), Some(of_best)) => {
+            cell.info.key != best.info.key && own.low < scaled(of_best.high)
+        }
+        _ => true,
+    };
+    Some(Knee {
+        cell,
+        best,
+        also: also.filter(|cell| reaches(cell)).collect(),
+        is_unsure,
+    })
+}
+
+/// The table of every batch-size curve, with its knee.
+pub(crate) fn judged(view: &View<'_>) -> Judged {
+    let found = sweeps(view, AXIS);
+    let percent = tolerance(view) * 100.0;
+    let median = Provenance::Measured("median of n runs".into());
+    let columns = columns(
+        view,
+        vec![
+            Column::number("n", "", &Provenance::Measured("runs that count".into())),
+            Column::number("throughput", "samples/s", &median),
+            Column::number("of the best", "%", &Provenance::Derived("throughput ÷ highest of the curve".into())),
+            Column::number("time per sample", "ms", &Provenance::Derived("1 ÷ throughput".into())),
+            Column::number("peak, training", "MiB", &median),
+            Column::text("knee"),
+        ],
+    );
+    let rows: Vec<Row> = found
+        .iter()
+        .flat_map(|sweep| rows(view, sweep))
+        .collect();
+    let mut verdicts: Vec<String> = found.iter().filter_map(|sweep| verdict(view, sweep)).collect();
+    if verdicts.is_empty() {
+        verdicts.push("No two measured cells differ in batch size only.".to_owned());
+    }
+    let table = Table {
+        id: "batch-size".to_owned(),
+        title: "Batch size".to_owned(),
+        about: "Cells that differ in batch size only, each group a curve.".to_owned(),
+        sources: sources(&columns),
+        columns,
+        rows,
+        cut: None,
+    };
+    let rule = format!(
+        "The knee is the smallest batch size whose median throughput is within {} % of the highest of its curve \
+         (`report.knee`). Another size is told apart from it where its interval ends below that line.",
+        human(percent, 3)
+    );
+    Judged::new(table, rule, verdicts)
+}
+
+fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
+    let Some(found) = knee(sweep, tolerance(view)) else {
+        return Vec::new();
+    };
+    let best = throughput(found.best).map_or(f64::NAN, |number| number.value);
+    sweep.rows(view, |cell| {
+        let speed = throughput(cell);
+        let value = speed.as_ref().map_or(f64::NAN, |number| number.value);
+        let peak = timing(cell, "peak_train_bytes");
+        let is = |other: &Cell<'_>| other.info.key == cell.info.key;
+        let mark = if is(found.cell) {
+            "knee"
+        } else if found.also.iter().any(|cell| is(cell)) {
+            "not told apart"
+        } else {
+            "–"
+        };
+        vec![
+            Entry::text(cell.timing.map_or(0, |row| row.n).to_string()),
+            Entry::number(speed.as_ref()),
+            Entry::text(fixed(value / best * 100.0, 1)),
+            Entry::text(human(1e3 / value, 4)),
+            Entry::text(peak.map_or_else(|| "–".to_owned(), |peak| mebibytes(peak.value))),
+            Entry::text(mark),
+        ]
+    })
+}
+
+fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
+    let found = knee(sweep, tolerance(view))?;
+    let size = |cell: &Cell<'_>| &cell.info.axes[sweep.axis];
+    let n = sweep.n();
+    let (knee, best) = (size(found.cell), size(found.best));
+    let share = throughput(found.cell)?.value / throughput(found.best)?.value * 100.0;
+    let against = if knee == best {
+        "the highest of the curve".to_owned()
+    } else {
+        let highest = in_words(found.best, "samples_per_s");
+        format!("{} % of the highest, {highest} at {best}", fixed(share, 1))
+    };
+    let mut text = format!(
+        "{}: the knee is at batch size {knee} with {}, {against}.",
+        sweep.name(view),
+        in_words(found.cell, "samples_per_s"),
+    );
+    let largest = sweep.cells.last().map(|(cell, _)| size(cell));
+    if largest == Some(knee) {
+        text += " No larger size was measured, so the curve may go on.";
+    }
+    let names: Vec<String> = found.also.iter().map(|cell| size(cell).clone()).collect();
+    if names.is_empty() && !found.is_unsure {
+        text += &format!(" Every smaller size is told apart from it at {n}.");
+    }
+    if !names.is_empty() {
+        text += &format!(" Not told apart from it at {n}: {}.", some_of(&names, 4));
+    }
+    if found.is_unsure {
+        text += &format!(" At {n} its own interval does not clear the line.");
+    }
+    Some(text)
+}
