@@ -1,5 +1,6 @@
 //! `fieldtrial run`: plan, prepare the data, run what is not finished, write results and report.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -138,6 +139,7 @@ impl Session<'_> {
         let decisions = decisions(self.arguments, self.plan, self.cells, &store, self.here);
         let estimator = Estimator::new(&store, self.here);
         announce(self.plan, self.cells, &decisions, &estimator, false);
+        let jobs = jobs(self.cells, &decisions, &estimator);
         let launcher = WorkerProgram::this(memory_bytes(&self.environment))?;
         let launcher = launcher.assessing_into(&std::path::absolute(store.temporary_folder())?);
         let header = header(self.plan);
@@ -150,18 +152,17 @@ impl Session<'_> {
             self.environment.clone(),
             previous,
         );
-        let summary = self.execute(&decisions, &launcher, &mut recorder)?;
+        let summary = self.execute(jobs, &launcher, &mut recorder)?;
         let results = recorder.finish().map_err(record_problem)?;
         self.end(&decisions, summary, &results)
     }
 
     fn execute(
         &self,
-        decisions: &[(RunId, Decision)],
+        jobs: Vec<Job>,
         launcher: &WorkerProgram,
         recorder: &mut Recorder<'_>,
     ) -> Result<Summary, Problem> {
-        let jobs = jobs(self.cells, decisions);
         if jobs.is_empty() {
             return Ok(Summary::default());
         }
@@ -251,7 +252,11 @@ impl Session<'_> {
 }
 
 /// The runs to do, in the order in which they are done.
-fn jobs(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> Vec<Job> {
+fn jobs(
+    cells: &[PlannedCell],
+    decisions: &[(RunId, Decision)],
+    estimator: &Estimator<'_>,
+) -> Vec<Job> {
     let wanted = decisions
         .iter()
         .filter(|(_, decision)| matches!(decision, Decision::Run(_)));
@@ -267,9 +272,16 @@ fn jobs(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> Vec<Job> {
         .map(|cell| Arc::new(cell.spec.clone()))
         .collect();
     let order = execute::in_block_order(cells.len(), &seeds, &wanted);
+    let mut expected = HashMap::new();
+    let mut expected_s = |cell: usize| {
+        let expected = expected.entry(cell);
+        let expected = expected.or_insert_with(|| estimator.run(&cells[cell]));
+        expected.map(|expected| expected.seconds)
+    };
     let job = |id: RunId| Job {
         id,
         spec: Arc::clone(&specs[id.cell]),
+        estimated_s: expected_s(id.cell),
     };
     order.into_iter().map(job).collect()
 }

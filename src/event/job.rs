@@ -22,6 +22,8 @@ pub struct Job {
     pub id: RunId,
     /// What to train.
     pub spec: Arc<CellSpec>,
+    /// Seconds that it is expected to take; `None` where nothing is known.
+    pub estimated_s: Option<f64>,
 }
 
 impl Job {

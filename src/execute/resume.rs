@@ -45,6 +45,8 @@ pub enum Why {
     NumericClass(String),
     /// Its facts count, its times were measured otherwise.
     Times(Vec<&'static str>),
+    /// It counts, but `measure.ops` asks for a profile that it was not asked for.
+    Profile,
 }
 
 impl fmt::Display for Why {
@@ -58,6 +60,7 @@ impl fmt::Display for Why {
             Self::Limits(status) => write!(f, "limits changed: was {status}"),
             Self::NumericClass(was) => write!(f, "numeric class: was {was}"),
             Self::Times(parts) => write!(f, "timed with other {}", parts.join(", ")),
+            Self::Profile => f.write_str("measure.ops: its operations were not profiled"),
         }
     }
 }
@@ -118,14 +121,23 @@ fn decision(
         .iter()
         .filter(|run| run.keys.share_facts(keys))
         .collect();
-    let serving = facts
-        .iter()
-        .find(|run| run.keys.conditions.serve(&keys.conditions));
-    if let Some(run) = serving {
+    let serves = |run: &&&StoredRun| run.keys.conditions.serve(&keys.conditions);
+    let lacks_profile = |run: &StoredRun| {
+        let is_wanted = cell.spec.measure.profiles(keys.block);
+        is_wanted && run.status == Status::Done && !run.is_profiled
+    };
+    let mut serving = facts.iter().filter(serves);
+    if let Some(run) = serving
+        .clone()
+        .find(|run| !lacks_profile(run))
+        .or(serving.next())
+    {
         return if wish.retry && run.status.is_failure() {
             Decision::Run(Why::Retry(run.status))
         } else if !run.holds_under(&cell.spec.limits) {
             Decision::Run(Why::Limits(run.status))
+        } else if lacks_profile(run) {
+            Decision::Run(Why::Profile)
         } else {
             Decision::Keep(run.status)
         };

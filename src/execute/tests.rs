@@ -38,6 +38,7 @@ fn job_of(cell: usize, limits: LimitsSpec) -> Job {
     Job {
         id,
         spec: Arc::new(spec),
+        estimated_s: None,
     }
 }
 

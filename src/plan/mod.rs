@@ -25,6 +25,7 @@ mod planned;
 mod ranges;
 mod reader;
 mod references;
+mod reported;
 mod resolve;
 mod results_root;
 mod rows;
@@ -42,6 +43,7 @@ pub use cell::{CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec
 pub use check::Feasibility;
 pub use only::Only;
 pub use planned::PlannedCell;
+pub use reported::{TEMPLATES, template_meant};
 pub use results_root::{namesakes, results_root};
 pub use schema::manifest_schema;
 pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec, TargetSpec};
@@ -121,6 +123,7 @@ impl Plan {
         validate::sections(&plan, &mut mistakes);
         validate::cells(&plan, &mut mistakes);
         references::check(&plan, &mut mistakes, &mut warnings);
+        reported::check(&plan, &mut mistakes);
         if !mistakes.is_empty() {
             return Err(Failure::new(mistakes, manifest.sources.clone()));
         }

@@ -125,10 +125,13 @@ pub(super) fn values_of_axes(
         if !axis.values.iter().any(|value| **value == *text) {
             let values = || axis.values.iter().map(|value| &**value);
             mistakes.push(
-                Diagnostic::error(format!("`{what}`: axis `{}` has no value `{text}`", axis.name))
-                    .at(node.place, "not a value of the axis")
-                    .maybe_help(did_you_mean(&text, values()))
-                    .help(format!("its values are {}", list(values()))),
+                Diagnostic::error(format!(
+                    "`{what}`: axis `{}` has no value `{text}`",
+                    axis.name
+                ))
+                .at(node.place, "not a value of the axis")
+                .maybe_help(did_you_mean(&text, values()))
+                .help(format!("its values are {}", list(values()))),
             );
         }
     }

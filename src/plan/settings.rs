@@ -20,7 +20,7 @@ pub struct MeasureSpec {
     pub phase_steps: usize,
     /// Times every operation in `phase-steps` extra steps of the first block, forward and backward: `ops.csv`, `trace/`.
     pub ops: bool,
-    /// Writes losses, throughput and phases as TensorBoard event files: `tensorboard/`.
+    /// Writes losses, throughput and phases as `TensorBoard` event files: `tensorboard/`.
     pub tensorboard: bool,
 }
 
@@ -34,6 +34,14 @@ impl Default for MeasureSpec {
             ops: false,
             tensorboard: false,
         }
+    }
+}
+
+impl MeasureSpec {
+    /// Whether the runs of a block profile their operations: those of the first, where it is asked for and there are
+    /// steps for it.
+    pub fn profiles(&self, block: usize) -> bool {
+        self.ops && self.phase_steps > 0 && block == 0
     }
 }
 
@@ -89,7 +97,7 @@ pub struct TargetSpec {
 impl Default for ReportSpec {
     fn default() -> Self {
         Self {
-            templates: vec!["summary".into()],
+            templates: vec!["analysis".into()],
             baseline: None,
             knee: 0.05,
             targets: Vec::new(),

@@ -88,14 +88,16 @@ fn column(table: &Table, mistakes: &mut Vec<Diagnostic>) {
         return;
     }
     mistakes.push(
-        Diagnostic::error(format!("`report.targets` names `{name}`, which is no column"))
-            .at(node.place, "neither a column nor a metric")
-            .maybe_help(did_you_mean(name, TARGET_COLUMNS))
-            .help(format!(
-                "columns are {}; metrics begin with {}",
-                list(TARGET_COLUMNS),
-                list(METRIC_SPLITS)
-            )),
+        Diagnostic::error(format!(
+            "`report.targets` names `{name}`, which is no column"
+        ))
+        .at(node.place, "neither a column nor a metric")
+        .maybe_help(did_you_mean(name, TARGET_COLUMNS))
+        .help(format!(
+            "columns are {}; metrics begin with {}",
+            list(TARGET_COLUMNS),
+            list(METRIC_SPLITS)
+        )),
     );
 }
 
@@ -111,10 +113,12 @@ fn limits(target: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) {
                 .at(target.place, "nothing to hold a value against")
                 .help("for example `max = 0.15`"),
         ),
-        (Some(min), Some(max)) if min > max => mistakes.push(
-            Diagnostic::error("a target's `min` is above its `max`")
-                .at(target.place, format!("nothing is above {min} and below {max}")),
-        ),
+        (Some(min), Some(max)) if min > max => {
+            mistakes.push(Diagnostic::error("a target's `min` is above its `max`").at(
+                target.place,
+                format!("nothing is above {min} and below {max}"),
+            ))
+        }
         _ => {}
     }
 }

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::event::{Job, RunEvent, RunOutcome, Sample, Status};
-use crate::plan::PlannedCell;
-use crate::results::store::{Here, Store, StoreError, StoredRun, StoredSample, arithmetic};
+use crate::plan::{CellSpec, PlannedCell};
+use crate::results::store::{
+    Here, RunKeys, Store, StoreError, StoredRun, StoredSample, arithmetic,
+};
 use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError};
 use crate::{base::build_info, results::environment::env_id};
 
@@ -112,6 +114,7 @@ impl<'a> Recorder<'a> {
         if results::steps_are_behind(self.folder) {
             results::write_steps(self.folder, self.view().steps(&results))?;
         }
+        results::write_ops(self.folder, &results.plan, self.view().ops(&results))?;
         Ok(results)
     }
 
@@ -163,6 +166,7 @@ impl<'a> Recorder<'a> {
         self.store.put_code(&keys.code_hash, parts)?;
         self.has_measured = true;
         let samples = self.keep_samples(outcome)?;
+        let is_profiled = self.keep_profile(&keys, &cell.spec, outcome)?;
         let environment = self.environment.clone();
         self.store
             .put_environment(&env_id(&self.environment), environment)?;
@@ -181,9 +185,27 @@ impl<'a> Recorder<'a> {
             wall_s: outcome.wall_s,
             peak_rss_bytes: outcome.peak_rss_bytes,
             cpu_s: outcome.cpu_s,
+            is_profiled,
+            estimated_s: job.estimated_s,
         })?;
         self.is_behind = true;
         Ok(())
+    }
+
+    /// Keeps the profile that the run made, and says whether it was, or an earlier one had been, asked for one: a
+    /// profile of the same code on the same machine outlives a rerun that is asked for none.
+    fn keep_profile(
+        &self,
+        keys: &RunKeys,
+        spec: &CellSpec,
+        outcome: &RunOutcome,
+    ) -> Result<bool, StoreError> {
+        if let Some(profile) = &outcome.profile {
+            self.store.put_profile(keys, profile)?;
+        }
+        let mut stored = self.store.runs_of(&keys.cell_hash).iter();
+        let was_profiled = stored.any(|run| run.keys == *keys && run.is_profiled);
+        Ok(was_profiled || spec.measure.profiles(keys.block))
     }
 
     /// Images are facts: a run without any has none either.

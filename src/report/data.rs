@@ -46,10 +46,16 @@ fn shape(value: &mut Value) {
 }
 
 fn rewrite(table: &mut Map<String, Value>) {
-    let columns = table.get("columns").and_then(Value::as_array).cloned().unwrap_or_default();
+    let columns = table
+        .get("columns")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     let is_number = |place: usize| {
         let column: Option<&Value> = columns.get(place);
-        column.and_then(|column| column.get("is_number")?.as_bool()).unwrap_or(false)
+        column
+            .and_then(|column| column.get("is_number")?.as_bool())
+            .unwrap_or(false)
     };
     let rows = table.get_mut("rows").and_then(Value::as_array_mut);
     for row in rows.into_iter().flatten() {
@@ -63,10 +69,19 @@ fn rewrite(table: &mut Map<String, Value>) {
 }
 
 fn add_numbers(field: &mut Value) {
-    let part = |name: &str| field.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let part = |name: &str| {
+        field
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let (text, detail) = (part("text"), part("detail"));
     let Value::Object(entry) = field else { return };
-    entry.insert("value".to_owned(), number(&text).map_or(Value::Null, |value| json!(value)));
+    entry.insert(
+        "value".to_owned(),
+        number(&text).map_or(Value::Null, |value| json!(value)),
+    );
     if let Some((low, high)) = ends(&detail) {
         entry.insert("low".to_owned(), json!(low));
         entry.insert("high".to_owned(), json!(high));
@@ -77,8 +92,16 @@ fn add_numbers(field: &mut Value) {
 fn number(text: &str) -> Option<f64> {
     let (first, unit) = text.split_once(' ').unwrap_or((text, ""));
     let plain = first.replace(',', "");
-    let value: f64 = plain.trim_start_matches('+').trim_end_matches('×').parse().ok()?;
-    let factor = match unit.chars().next().filter(|_| unit.ends_with("FLOP") || unit.ends_with("FLOP/s")) {
+    let value: f64 = plain
+        .trim_start_matches('+')
+        .trim_end_matches('×')
+        .parse()
+        .ok()?;
+    let factor = match unit
+        .chars()
+        .next()
+        .filter(|_| unit.ends_with("FLOP") || unit.ends_with("FLOP/s"))
+    {
         Some('k') => 1e3,
         Some('M') => 1e6,
         Some('G') => 1e9,
@@ -90,7 +113,9 @@ fn number(text: &str) -> Option<f64> {
 }
 
 fn ends(detail: &str) -> Option<(f64, f64)> {
-    let (low, high) = detail.split_once('–').or_else(|| detail.split_once(" to "))?;
+    let (low, high) = detail
+        .split_once('–')
+        .or_else(|| detail.split_once(" to "))?;
     Some((number(low)?, number(high)?))
 }
 
@@ -123,13 +148,24 @@ mod tests {
         assert_eq!(all["name"], "ddpm");
         assert!(all["plots"]["phases"][0].get("svg").is_none());
         let speed = &all["speed"];
-        let place = report.speed.columns.iter().position(|column| column.heading == "throughput");
+        let place = report
+            .speed
+            .columns
+            .iter()
+            .position(|column| column.heading == "throughput");
         let place = place.expect("a throughput");
         assert_eq!(speed["columns"][place]["unit"], "samples/s");
-        assert!(speed["columns"][place]["provenance"].as_str().is_some_and(|how| how.starts_with("measured")));
+        assert!(
+            speed["columns"][place]["provenance"]
+                .as_str()
+                .is_some_and(|how| how.starts_with("measured"))
+        );
         let field = &speed["rows"][0]["fields"][place];
         let shown = &report.speed.rows[0].fields[place];
-        assert_eq!(field["value"].as_f64().map(|value| value.to_string()), Some(shown.text.clone()));
+        assert_eq!(
+            field["value"].as_f64().map(|value| value.to_string()),
+            Some(shown.text.clone())
+        );
         assert!(field["low"].is_f64() && field["high"].is_f64(), "{field}");
     }
 }

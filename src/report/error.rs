@@ -10,13 +10,15 @@ pub enum ReportError {
     Results(#[from] ResultsError),
     /// There is no template of this name.
     #[error(
-        "unknown template `{name}`; there are {known}, and `<name>.md.j2` with `<name>.html.j2` in `{folder}`"
+        "unknown template `{name}`; there are {known}, and `<name>.md.j2` with `<name>.html.j2` in `{folder}`{meant}"
     )]
     UnknownTemplate {
         /// What was asked for.
         name: String,
         /// The program's own.
         known: String,
+        /// "; did you mean …?"; empty where nothing is near.
+        meant: String,
         /// Where a user's own are looked for.
         folder: String,
     },

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::base::units::{human, human_integer};
+
 use super::table::Table;
 
 /// A table, and the sentences that a rule makes of it.
@@ -46,5 +48,14 @@ pub(super) fn span(values: &[f64], show: impl Fn(f64) -> String) -> String {
         low
     } else {
         format!("{low}–{high}")
+    }
+}
+
+/// A setting or a count: whole numbers as such, others to three digits.
+pub(super) fn plain(value: f64) -> String {
+    if value >= 0.0 && (value - value.round()).abs() < 1e-9 * value.max(1.0) {
+        human_integer(value.round() as u64)
+    } else {
+        human(value, 3)
     }
 }

@@ -5,7 +5,9 @@
 //! `reports/templates/`; a user's own file of the same name beside the results takes its place.
 
 mod context;
+mod data;
 mod error;
+mod judged;
 mod number;
 mod plot;
 mod sections;
@@ -15,18 +17,22 @@ mod template;
 mod tests;
 mod view;
 
+pub use crate::plan::TEMPLATES;
 pub use context::{Report, Variant};
 pub use error::ReportError;
+pub use judged::Judged;
 pub use number::{Number, Provenance};
 pub use sections::cells::Failure;
+pub use sections::configuration::{CellConfig, ConfigSection, Configuration};
 pub use sections::environment::{EnvironmentContext, EnvironmentField};
 pub use sections::findings::{Finding, Findings};
 pub use sections::headline::Headline;
 pub use sections::plots::{PlotContext, Plots};
+pub use sections::profiling::Profiling;
 pub use sections::ranking::Ranking;
 pub use sections::samples::{SampleContext, Samples};
+pub use sections::tree::{TimeNode, TimeTree};
 pub use table::{Column, Entry, Row, Source, Table};
-pub use template::TEMPLATES;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +40,11 @@ use std::time::Duration;
 
 use minijinja::value::Value;
 
+use crate::plan::template_meant;
 use crate::results::{self, ResultsError, remove_stale, write_if_changed};
+
+/// The template that everything is written for as data, too.
+const PROFILING: &str = "profiling";
 
 /// What to render.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,7 +56,7 @@ pub struct ReportOptions {
 /// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
 ///
 /// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`; the
-/// plots lie in `plots/`. The same results give the same bytes.
+/// plots lie in `plots/`, and beside the template `profiling` everything as data in `report.json`. The same results give the same bytes.
 ///
 /// # Errors
 /// [`ReportError`]; files that were there before are then still whole.
@@ -70,6 +80,9 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
             let text = if format == "md" { tidy(&text) } else { text };
             files.push((folder.join(format!("{stem}.{format}")), text));
         }
+    }
+    if templates.iter().any(|name| name == PROFILING) {
+        files.push((folder.join("report.json"), data::text(&report)));
     }
     let plots = folder.join("plots");
     for drawing in report.plots.all() {
@@ -112,6 +125,7 @@ fn chosen(
         None => Ok(names),
         Some(unknown) => Err(ReportError::UnknownTemplate {
             name: unknown.clone(),
+            meant: template_meant(unknown).map_or_else(String::new, |meant| format!("; {meant}")),
             known: TEMPLATES.map(|(name, _)| format!("`{name}`")).join(", "),
             folder: "reports/templates".to_owned(),
         }),

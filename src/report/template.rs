@@ -10,7 +10,15 @@ use super::ReportError;
 use super::plot::STYLE;
 
 /// The templates of the program, by file name.
-const EMBEDDED: [(&str, &str); 5] = [
+const EMBEDDED: [(&str, &str); 7] = [
+    (
+        "analysis.html.j2",
+        include_str!("../../reports/templates/analysis.html.j2"),
+    ),
+    (
+        "analysis.md.j2",
+        include_str!("../../reports/templates/analysis.md.j2"),
+    ),
     (
         "layout.html.j2",
         include_str!("../../reports/templates/layout.html.j2"),
@@ -24,20 +32,14 @@ const EMBEDDED: [(&str, &str); 5] = [
         include_str!("../../reports/templates/macros.md.j2"),
     ),
     (
-        "summary.html.j2",
-        include_str!("../../reports/templates/summary.html.j2"),
+        "profiling.html.j2",
+        include_str!("../../reports/templates/profiling.html.j2"),
     ),
     (
-        "summary.md.j2",
-        include_str!("../../reports/templates/summary.md.j2"),
+        "profiling.md.j2",
+        include_str!("../../reports/templates/profiling.md.j2"),
     ),
 ];
-
-/// Names that a manifest's `report.templates` can have.
-pub const TEMPLATES: [(&str, &str); 1] = [(
-    "summary",
-    "environment, cells, ranking, speed, phases, loading, memory, quality, curves, method",
-)];
 
 /// Instructions that one template may run: some ten times what the longest report needs.
 const FUEL: u64 = 30_000_000;

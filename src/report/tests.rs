@@ -12,6 +12,7 @@ use crate::results::write;
 
 mod equal_loss;
 mod scaling;
+mod templates;
 
 /// A results folder of the golden set, as `reports/ddpm` in a folder of its own.
 fn results() -> (tempfile::TempDir, PathBuf) {
@@ -295,41 +296,6 @@ fn damaged_results_are_named_and_the_old_report_stays() {
     let error = render(&folder, &ReportOptions::default()).expect_err("damaged");
     assert!(error.to_string().contains("blocks.csv"), "{error}");
     assert_eq!(text(&folder.join("report.md")), before);
-}
-
-#[test]
-fn a_users_template_comes_before_the_programs_and_its_mistakes_have_a_line() {
-    let (root, folder) = results();
-    let own = root.path().join("reports/templates");
-    fs::create_dir_all(&own).expect("creates");
-    fs::write(own.join("summary.md.j2"), "Mine: {{ report.title }}\n").expect("writes");
-    render(&folder, &ReportOptions::default()).expect("renders");
-    let mine = "Mine: DDPM: batch size and loader workers\n";
-    assert_eq!(text(&folder.join("report.md")), mine);
-    fs::write(own.join("summary.md.j2"), "a\n{{ report.titel }}\n").expect("writes");
-    let error = render(&folder, &ReportOptions::default()).expect_err("misspelled");
-    let message = error.to_string();
-    assert!(
-        message.starts_with("template `summary.md.j2`, line 2:"),
-        "{message}"
-    );
-    fs::write(
-        own.join("summary.md.j2"),
-        "{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}{% endfor %}",
-    )
-    .expect("writes");
-    assert!(
-        render(&folder, &ReportOptions::default()).is_err(),
-        "out of fuel"
-    );
-    let options = ReportOptions {
-        templates: vec!["sumary".into()],
-    };
-    let error = render(&folder, &options).expect_err("no such template");
-    assert!(
-        error.to_string().contains("unknown template `sumary`"),
-        "{error}"
-    );
 }
 
 #[test]

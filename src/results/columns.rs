@@ -7,7 +7,7 @@ use crate::base::text::snake_case;
 use crate::event::{EpochRow, RunFacts, RunTimes};
 
 use super::field::{Expected, Field};
-use super::{BlockRow, ColumnInfo, Direction, PlanFile};
+use super::{BlockRow, ColumnInfo, Direction, OpRecord, PlanFile};
 
 /// A fixed column over values of `R`.
 pub(crate) struct Column<R: 'static> {
@@ -123,19 +123,40 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "log_bytes" "bytes" Lower "Everything that the run told its parent, from which its record is made" => log_bytes;
 ];
 
-/// `blocks.csv`, after that: what the parent saw, added since.
-pub(crate) const RUN_TOTALS: &[Column<BlockRow>] = columns![show_measured;
-    "wall_s" "s" Lower "Start to end of the process as its parent saw it, costly evaluation included" => wall_s;
+/// `blocks.csv`, after that: how long it was to take, and took.
+pub(crate) const RUN_COSTS: &[Column<BlockRow>] = columns![show_measured;
+    "wall_s" "s" Lower "Start to end of the process, as its parent saw it" => wall_s;
+    "estimated_s" "s" None "What the run was expected to take before it began" => estimated_s;
+];
+
+/// `ops.csv`, after key, seed and axes.
+pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
+    "block" "1" None "Block, from 0" => block;
+    "code_hash" "" None "Code under which it was measured" => code_hash;
+    "profiled_steps" "1" None "Steps that the figures rest on" => profiled_steps;
+    "samples_per_step" "1" None "Samples of a profiled step" => samples_per_step;
+    "layer" "" None "Path of the layer that called it; empty for none" => row.layer;
+    "op" "" None "Operation; `residual` is a phase less its operations" => row.op;
+    "phase" "" None "Phase that the forward time belongs to; for a residual, its phase" => row.phase;
+    "calls" "1" None "Calls in all profiled steps" => row.calls;
+    "forward_ms" "ms" Lower "Forward, or in its phase, a step" => row.forward_ms;
+    "backward_ms" "ms" Lower "In the backward pass, a step" => row.backward_ms;
+    "share" "1" None "Both, as a share of the profiled step; the rows of a run sum to 1" => share;
+    "flops_forward" "FLOP" None "Forward, a step, by the operation's rule" => row.flops_forward;
+    "flops_backward" "FLOP" None "Backward, a step, by the operation's rule" => row.flops_backward;
+    "allocated_bytes" "bytes" Lower "Results of the operation, a step" => row.allocated_bytes;
+    "retained_bytes" "bytes" Lower "Of these, held when the forward pass ended" => row.retained_bytes;
 ];
 
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 6] = [
+pub(crate) const ADDED: [&str; 7] = [
     "first_steps_loss",
     "assessment_s",
     "improvement_per_s",
     "checkpoint_bytes",
     "log_bytes",
     "wall_s",
+    "estimated_s",
 ];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
@@ -173,7 +194,8 @@ pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
         .or_else(|| find(EPOCHS, name))
         .or_else(|| find(RUN_ENDS, name))
         .or_else(|| find(TIMES, name))
-        .or_else(|| find(RUN_TOTALS, name))
+        .or_else(|| find(RUN_COSTS, name))
+        .or_else(|| find(OPS, name))
 }
 
 /// Describes a metric by its name, for `plan.json`: accuracies and R² are better high, errors, losses and epochs low.

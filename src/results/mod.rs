@@ -11,6 +11,7 @@ mod files;
 #[cfg(test)]
 pub(crate) mod golden;
 mod intervals;
+mod ops;
 mod plan_file;
 mod read;
 mod rows;
@@ -26,6 +27,7 @@ pub use columns::{axis_columns, fixed_column, metric_column};
 pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
 pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval_over_runs, timing_row, timings, value};
+pub use ops::{BACKWARD, ProfiledRun, RESIDUAL, op_records, write_ops};
 pub use read::read;
 pub use samples::{sample_file, write_samples};
 pub use steps::{RunSteps, steps_are_behind, write_steps};
@@ -33,7 +35,7 @@ pub use write::write;
 
 pub use rows::{
     BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord, Interval, IntervalKind,
-    PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow,
+    OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow,
 };
 
 /// Version of the results' format; a folder of another version is refused with a sentence.

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use crate::event::Metric;
 
-use super::columns::{EPOCHS, FACTS, RUN_ENDS, RUN_TOTALS, TIMED, TIMES};
+use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, TIMED, TIMES};
 use super::files::read_text;
+use super::ops::read_ops;
 use super::plan_file::read_plan;
 use super::table::{Cursor, Table};
 use super::write::{blocks_header, epochs_header, runs_header, timings_header};
@@ -27,6 +28,7 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
     let epochs = read_epochs(&folder.join("epochs.csv"), &plan)?;
     let blocks = read_blocks(&folder.join("blocks.csv"), &plan)?;
     let timings = read_timings(&folder.join("timings.csv"), &plan)?;
+    let ops = read_ops(folder, &plan)?;
     let environments = read_environments(&folder.join("env.toml"))?;
     Ok(ResultSet {
         plan,
@@ -34,6 +36,7 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
         epochs,
         blocks,
         timings,
+        ops,
         environments,
     })
 }
@@ -124,6 +127,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             peak_rss_bytes: None,
             cpu_s: None,
             wall_s: None,
+            estimated_s: None,
         };
         cursor.skip(plan.axes.len());
         cursor.next_into(RUN_ENDS, &mut row)?;
@@ -133,7 +137,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
         } else {
             row.times = Some(cursor.next_group(TIMES)?);
         }
-        cursor.next_into(RUN_TOTALS, &mut row)?;
+        cursor.next_into(RUN_COSTS, &mut row)?;
         rows.push(row);
     }
     Ok(rows)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use crate::event::Status;
-use crate::event::{EpochRow, RunFacts, RunTimes};
+use crate::event::{EpochRow, OpRow, RunFacts, RunTimes};
 use crate::plan::AxisInfo;
 
 /// Everything that one results folder says.
@@ -21,6 +21,8 @@ pub struct ResultSet {
     pub blocks: Vec<BlockRow>,
     /// `timings.csv`: one row per cell.
     pub timings: Vec<TimingRow>,
+    /// `ops.csv`; empty where there is none.
+    pub ops: Vec<OpRecord>,
     /// `env.toml`, by `env_id`.
     pub environments: BTreeMap<String, Environment>,
 }
@@ -178,8 +180,31 @@ pub struct BlockRow {
     pub peak_rss_bytes: Option<u64>,
     /// CPU seconds of the process (user + system), from `wait4`.
     pub cpu_s: Option<f64>,
-    /// Seconds from start to end of the process as the parent saw it, costly evaluation included.
+    /// Seconds from start to end, as the parent saw it.
     pub wall_s: Option<f64>,
+    /// Seconds that it was expected to take before it began.
+    pub estimated_s: Option<f64>,
+}
+
+/// A row of `ops.csv`: an operation of a layer in the profiled steps of a run, or what is left of a phase.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OpRecord {
+    /// Readable key of the cell.
+    pub key: String,
+    /// Seed.
+    pub seed: u64,
+    /// Block, from 0.
+    pub block: usize,
+    /// Code hash under which it was measured: the file is in no git, so that it may be of another branch.
+    pub code_hash: String,
+    /// Profiled steps.
+    pub profiled_steps: usize,
+    /// Samples of one of them.
+    pub samples_per_step: usize,
+    /// The operation, with what it took a step.
+    pub row: OpRow,
+    /// Share of the profiled step that it took in both directions.
+    pub share: f64,
 }
 
 /// A row of `timings.csv`: one cell, over its runs.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::event::{EpochRow, Metric};
 
-use super::columns::{Column, EPOCHS, FACTS, RUN_ENDS, RUN_TOTALS, TIMED, TIMES, axis_columns};
+use super::columns::{Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, TIMED, TIMES, axis_columns};
 use super::field::Field;
 use super::files::{remove_stale, write_if_changed};
 use super::plan_file::plan_json;
@@ -98,7 +98,14 @@ pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
     let mut header = identity(&["key", "seed"], plan);
     header.extend(names(RUN_ENDS));
     header.extend(names(TIMES));
-    header.extend(names(RUN_TOTALS));
+    header.extend(names(RUN_COSTS));
+    header
+}
+
+/// The header of `ops.csv`.
+pub(crate) fn ops_header(plan: &PlanFile) -> Vec<String> {
+    let mut header = identity(&["key", "seed"], plan);
+    header.extend(names(OPS));
     header
 }
 
@@ -169,7 +176,7 @@ fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
         fields.extend(order.axes(&row.key));
         fields.extend(group(RUN_ENDS, Some(row)).map(|field| one_line(&field)));
         fields.extend(group(TIMES, row.times.as_ref()));
-        fields.extend(group(RUN_TOTALS, Some(row)));
+        fields.extend(group(RUN_COSTS, Some(row)));
         table.push(&fields);
     }
     table.bytes()

@@ -206,7 +206,7 @@ fn a_change_on_a_branch_runs_again_what_it_can_have_changed_and_the_way_back_run
     clone.commit("results of b");
 
     // A report template runs nothing.
-    let template = clone.path("reports/templates/summary.md.j2");
+    let template = clone.path("reports/templates/analysis.md.j2");
     let text = fs::read_to_string(&template).expect("a template");
     fs::write(&template, text + "\nThe last line of branch b.\n").expect("a template");
     clone.build();

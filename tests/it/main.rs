@@ -15,6 +15,7 @@ mod million;
 mod plan;
 #[cfg(unix)]
 mod processes;
+mod profile;
 mod project;
 mod protocol;
 mod regression;

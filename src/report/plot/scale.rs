@@ -3,9 +3,10 @@
 use crate::base::units::human;
 
 /// How an axis maps values to places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ScaleKind {
     /// Equal steps, equal distances.
+    #[default]
     Linear,
     /// Equal distances for each doubling.
     Log2,
@@ -26,15 +27,6 @@ impl ScaleKind {
             Self::Log2
         } else {
             Self::Log10
-        }
-    }
-
-    /// What the axis' label adds, so that nobody reads distances as differences.
-    pub(crate) fn note(self) -> &'static str {
-        match self {
-            Self::Linear => "",
-            Self::Log2 => ", log₂ scale",
-            Self::Log10 => ", log₁₀ scale",
         }
     }
 
@@ -65,7 +57,8 @@ impl Scale {
         if kind != ScaleKind::Linear {
             return Self::logarithmic(kind, low, high, pixels);
         }
-        let from_zero = low >= 0.0 && low < 0.6 * high;
+        // One value alone has no spread to show.
+        let from_zero = low >= 0.0 && (low < 0.6 * high || low >= high);
         let low = if from_zero { 0.0 } else { low };
         let step = tidy_step((high - low).max(high.abs() * 1e-3).max(f64::MIN_POSITIVE) / 5.0);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
@@ -137,9 +130,22 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// Whether a linear axis leaves out zero.
-    pub(crate) fn leaves_out_zero(&self) -> bool {
-        self.kind == ScaleKind::Linear && self.low > 0.0
+    /// What the label of an axis of magnitudes adds, so that nobody reads distances as what they are not.
+    pub(crate) fn note(&self) -> &'static str {
+        match self.kind {
+            ScaleKind::Linear if self.low == 0.0 => ", from 0",
+            ScaleKind::Linear if self.low > 0.0 || self.high < 0.0 => ", not from 0",
+            _ => self.kind_note(),
+        }
+    }
+
+    /// The same for an axis of settings or positions, where zero means nothing.
+    pub(crate) fn kind_note(&self) -> &'static str {
+        match self.kind {
+            ScaleKind::Linear => "",
+            ScaleKind::Log2 => ", log₂ scale",
+            ScaleKind::Log10 => ", log₁₀ scale",
+        }
     }
 
     /// Places and texts of the ticks.
@@ -192,9 +198,10 @@ mod tests {
     fn ticks_are_tidy_and_enclose_the_values() {
         let scale = Scale::magnitude(ScaleKind::Linear, &[0.3, 13.9], (0.0, 100.0));
         assert_eq!(texts(&scale), ["0", "5", "10", "15"]);
+        assert_eq!(scale.note(), ", from 0");
         let scale = Scale::magnitude(ScaleKind::Linear, &[13.2, 14.6], (0.0, 100.0));
         assert_eq!(texts(&scale), ["13", "13.5", "14", "14.5", "15"]);
-        assert!(scale.leaves_out_zero());
+        assert_eq!(scale.note(), ", not from 0");
         let scale = Scale::magnitude(ScaleKind::Linear, &[0.1, 0.3], (0.0, 100.0));
         assert_eq!(texts(&scale)[..3], ["0", "0.1", "0.2"]);
     }

@@ -97,12 +97,21 @@ impl Svg {
         self.polygon(&class, &points, about);
     }
 
-    /// Ends the drawing; `about` is what a screen reader says.
-    pub(crate) fn finish(self, about: &str) -> String {
-        let (width, height, about) = (px(self.width), px(self.height), escape(about));
+    /// A small dot.
+    pub(crate) fn dot(&mut self, class: &str, (x, y): (f64, f64)) {
+        let (cx, cy) = (px(x), px(y));
+        self.push(&format!(
+            r#"<circle class="{class}" cx="{cx}" cy="{cy}" r="2.4"/>"#
+        ));
+    }
+
+    /// Ends the drawing; a screen reader says `about`, and `described` on demand.
+    pub(crate) fn finish(self, about: &str, described: &str) -> String {
+        let (width, height) = (px(self.width), px(self.height));
+        let (about, described) = (escape(about), escape(described));
         format!(
-            "<svg class=\"plot\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-             aria-label=\"{about}\">\n{}</svg>\n",
+            "<svg class=\"plot\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n\
+             <title>{about}</title>\n<desc>{described}</desc>\n{}</svg>\n",
             self.body
         )
     }
@@ -173,16 +182,17 @@ mod tests {
     fn text_cannot_become_markup() {
         let mut svg = Svg::new(10.0, 10.0);
         svg.text("tick", (0.0, -0.001), Anchor::Start, "<script>\"&");
-        let text = svg.finish("a \"b\"");
+        let text = svg.finish("a \"b\"", "<c>");
         assert!(
             text.contains("&lt;script&gt;&quot;&amp;") && text.contains("y=\"0\""),
             "{text}"
         );
+        assert!(text.contains("<title>a &quot;b&quot;</title>\n<desc>&lt;c&gt;</desc>"));
     }
 
     #[test]
     fn a_file_of_its_own_has_its_style() {
-        let text = standalone(&Svg::new(10.0, 20.0).finish("x"));
+        let text = standalone(&Svg::new(10.0, 20.0).finish("x", "y"));
         assert!(
             text.starts_with("<svg ") && text.contains("<style>") && text.ends_with("</svg>\n")
         );

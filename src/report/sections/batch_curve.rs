@@ -1,14 +1,14 @@
 //! Throughput against batch size, with the knee: the smallest batch size within a few percent of the best.
 
 use crate::base::units::human;
-use crate::report::judged::{Judged, some_of};
+use crate::report::judged::{Judged, plain, some_of};
 use crate::report::number::{Provenance, fixed};
 use crate::report::table::{Column, Entry, Row, Table, sources};
 use crate::report::view::{Cell, View};
 
 use super::memory::mebibytes;
 use super::speed::{throughput, timing};
-use super::sweep::{Sweep, columns, in_words, interval, sweeps};
+use super::sweep::{Sweep, columns, in_words, interval, rows_once, sweeps};
 
 /// Axis that is swept.
 pub(crate) const AXIS: &str = "train.batch-size";
@@ -27,7 +27,12 @@ pub(crate) struct Knee<'v, 'a> {
 
 /// The tolerance below the best: `report.knee`.
 pub(crate) fn tolerance(view: &View<'_>) -> f64 {
-    let knee = view.set.plan.report.get("knee").and_then(serde_json::Value::as_f64);
+    let knee = view
+        .set
+        .plan
+        .report
+        .get("knee")
+        .and_then(serde_json::Value::as_f64);
     knee.unwrap_or_else(|| crate::plan::ReportSpec::default().knee)
 }
 
@@ -40,7 +45,10 @@ pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee
     let by_speed = |a: &&(&Cell<'_>, f64), b: &&(&Cell<'_>, f64)| speed(a.0).total_cmp(&speed(b.0));
     let (best, _) = sweep.cells.iter().max_by(by_speed)?;
     let line = (1.0 - tolerance) * speed(best);
-    let place = sweep.cells.iter().position(|(cell, _)| speed(cell) >= line)?;
+    let place = sweep
+        .cells
+        .iter()
+        .position(|(cell, _)| speed(cell) >= line)?;
     let (cell, _) = sweep.cells[place];
     let of_best = interval(best, "samples_per_s");
     let scaled = |end: f64| (1.0 - tolerance) * end;
@@ -65,25 +73,32 @@ pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee
 
 /// The table of every batch-size curve, with its knee.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
-    let found = sweeps(view, AXIS);
-    let percent = tolerance(view) * 100.0;
+    let found = sweeps(view, AXIS, &[]);
     let median = Provenance::Measured("median of n runs".into());
     let columns = columns(
         view,
         vec![
             Column::number("n", "", &Provenance::Measured("runs that count".into())),
             Column::number("throughput", "samples/s", &median),
-            Column::number("of the best", "%", &Provenance::Derived("throughput ÷ highest of the curve".into())),
-            Column::number("time per sample", "ms", &Provenance::Derived("1 ÷ throughput".into())),
+            Column::number(
+                "of the best",
+                "%",
+                &Provenance::Derived("throughput ÷ highest of the curve".into()),
+            ),
+            Column::number(
+                "time per sample",
+                "ms",
+                &Provenance::Derived("1 ÷ throughput".into()),
+            ),
             Column::number("peak, training", "MiB", &median),
             Column::text("knee"),
         ],
     );
-    let rows: Vec<Row> = found
+    let rows = rows_once(found.iter().flat_map(|sweep| rows(view, sweep)));
+    let mut verdicts: Vec<String> = found
         .iter()
-        .flat_map(|sweep| rows(view, sweep))
+        .filter_map(|sweep| verdict(view, sweep))
         .collect();
-    let mut verdicts: Vec<String> = found.iter().filter_map(|sweep| verdict(view, sweep)).collect();
     if verdicts.is_empty() {
         verdicts.push("No two measured cells differ in batch size only.".to_owned());
     }
@@ -99,14 +114,14 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
     let rule = format!(
         "The knee is the smallest batch size whose median throughput is within {} % of the highest of its curve \
          (`report.knee`). Another size is told apart from it where its interval ends below that line.",
-        human(percent, 3)
+        plain(tolerance(view) * 100.0)
     );
     Judged::new(table, rule, verdicts)
 }
 
 fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
     let Some(found) = knee(sweep, tolerance(view)) else {
-        return Vec::new();
+        return sweep.rows(view, |_| Vec::new());
     };
     let best = throughput(found.best).map_or(f64::NAN, |number| number.value);
     sweep.rows(view, |cell| {
@@ -132,9 +147,35 @@ fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
     })
 }
 
+/// Larger sizes than the knee that fall below its line again.
+fn below(sweep: &Sweep<'_, '_>, found: &Knee<'_, '_>, tolerance: f64) -> String {
+    let speed = |cell: &Cell<'_>| throughput(cell).map_or(0.0, |number| number.value);
+    let line = (1.0 - tolerance) * speed(found.best);
+    let cells = sweep.cells.iter().map(|(cell, _)| *cell);
+    let larger = cells.skip_while(|cell| cell.info.key != found.cell.info.key);
+    let names: Vec<String> = larger
+        .filter(|cell| speed(cell) < line)
+        .map(|cell| {
+            let share = speed(cell) / speed(found.best) * 100.0;
+            format!("{} ({} %)", cell.info.axes[sweep.axis], fixed(share, 1))
+        })
+        .collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        let names = some_of(&names, 3);
+        format!(
+            " Larger sizes that fall below the line again, so that the curve is not a steady one: {names}."
+        )
+    }
+}
+
 fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
+    if !sweep.is_curve() {
+        return None;
+    }
     let found = knee(sweep, tolerance(view))?;
-    let size = |cell: &Cell<'_>| &cell.info.axes[sweep.axis];
+    let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
     let n = sweep.n();
     let (knee, best) = (size(found.cell), size(found.best));
     let share = throughput(found.cell)?.value / throughput(found.best)?.value * 100.0;
@@ -150,10 +191,11 @@ fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
         in_words(found.cell, "samples_per_s"),
     );
     let largest = sweep.cells.last().map(|(cell, _)| size(cell));
-    if largest == Some(knee) {
+    if largest.as_ref() == Some(&knee) {
         text += " No larger size was measured, so the curve may go on.";
     }
-    let names: Vec<String> = found.also.iter().map(|cell| size(cell).clone()).collect();
+    text += &below(sweep, &found, tolerance(view));
+    let names: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
     if names.is_empty() && !found.is_unsure {
         text += &format!(" Every smaller size is told apart from it at {n}.");
     }

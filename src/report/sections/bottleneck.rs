@@ -78,7 +78,11 @@ fn largest(found: &Breakdown) -> (&'static str, f64) {
 pub(crate) fn judged(view: &View<'_>) -> Judged {
     let share = |what: &str| Provenance::Derived(format!("{what} ÷ step"));
     let columns = vec![
-        Column::number("compute", "%", &share("forward + loss + backward + optimizer")),
+        Column::number(
+            "compute",
+            "%",
+            &share("forward + loss + backward + optimizer"),
+        ),
         Column::number("input", "%", &share("data wait")),
         Column::number("transfer", "%", &share("transfer")),
         Column::number("overhead", "%", &share("residual")),
@@ -86,7 +90,8 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         Column::text("largest component"),
         Column::text("bound by"),
     ];
-    let about = "Every phase of the step in one of four classes; the whole is the mean step.".to_owned();
+    let about =
+        "Every phase of the step in one of four classes; the whole is the mean step.".to_owned();
     let table = Table::of_cells(
         view,
         ("bottleneck", "What bounds the step", about),
@@ -119,7 +124,9 @@ fn verdicts(view: &View<'_>) -> Vec<String> {
         return vec!["No cell was measured.".to_owned()];
     }
     let of = |class| {
-        let own = measured.iter().filter(move |(_, found)| bound(found) == class);
+        let own = measured
+            .iter()
+            .filter(move |(_, found)| bound(found) == class);
         own.collect::<Vec<_>>()
     };
     let classes = Class::ALL.iter().map(|class| (*class, of(*class)));
@@ -139,7 +146,10 @@ fn verdict(
         let shares: Vec<f64> = cells.iter().map(|(_, found)| class.share(found)).collect();
         format!("{} %", span(&shares, |share| fixed(share, 1)))
     };
-    let names: Vec<String> = cells.iter().map(|(cell, _)| view.name(cell, None)).collect();
+    let names: Vec<String> = cells
+        .iter()
+        .map(|(cell, _)| view.name(cell, None))
+        .collect();
     let who = match (cells.len(), measured) {
         (1, 1) => "The measured cell is".to_owned(),
         (n, all) if n == all => format!("All {n} measured cells are"),

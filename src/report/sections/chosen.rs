@@ -11,7 +11,11 @@ pub(crate) const CHOSEN: usize = 3;
 /// All measured cells where they are few; else of each task the baseline and the fastest, and of these the ones that
 /// trained longest. In plan order.
 pub(crate) fn chosen<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Cell<'a>> {
-    let measured: Vec<&Cell<'_>> = view.cells.iter().filter(|cell| cell.is_measured()).collect();
+    let measured: Vec<&Cell<'_>> = view
+        .cells
+        .iter()
+        .filter(|cell| cell.is_measured())
+        .collect();
     if measured.len() <= CHOSEN {
         return measured;
     }

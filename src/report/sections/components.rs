@@ -25,8 +25,16 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let columns = vec![
         Column::text("cell"),
         Column::text("component"),
-        Column::number("time per step", "ms", &Provenance::Measured("median of n runs".into())),
-        Column::number("share", "%", &Provenance::Derived("mean of the component ÷ mean step".into())),
+        Column::number(
+            "time per step",
+            "ms",
+            &Provenance::Measured("median of n runs".into()),
+        ),
+        Column::number(
+            "share",
+            "%",
+            &Provenance::Derived("mean of the component ÷ mean step".into()),
+        ),
         Column::text("class"),
     ];
     let about = format!(
@@ -40,7 +48,10 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         about,
         sources: sources(&columns),
         columns,
-        rows: chosen(view).iter().flat_map(|cell| rows(view, cell)).collect(),
+        rows: chosen(view)
+            .iter()
+            .flat_map(|cell| rows(view, cell))
+            .collect(),
         cut: None,
     }
 }
@@ -65,6 +76,11 @@ fn rows(view: &View<'_>, cell: &Cell<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = each
         .map(|(place, ((name, column), share))| row(name, column, *share, Class::of(place).name()))
         .collect();
-    rows.push(row("step", "step_mean_ms", found.shares.iter().sum(), "sum"));
+    rows.push(row(
+        "step",
+        "step_mean_ms",
+        found.shares.iter().sum(),
+        "sum",
+    ));
     rows
 }

@@ -10,7 +10,14 @@ use crate::report::view::{Cell, View};
 
 /// Sections of a specification that are shown, in this order.
 const SECTIONS: [&str; 8] = [
-    "model", "dataset", "loss", "train", "loader", "validation", "measure", "limits",
+    "model",
+    "dataset",
+    "loss",
+    "train",
+    "loader",
+    "validation",
+    "measure",
+    "limits",
 ];
 
 /// The configuration of all cells.
@@ -55,25 +62,40 @@ impl Configuration {
         }
         let lines = |section: usize| -> Vec<String> {
             let own = common.iter().filter(|((place, _), _)| *place == section);
-            own.map(|((_, key), value)| format!("{key} = {value}")).collect()
+            own.map(|((_, key), value)| format!("{key} = {value}"))
+                .collect()
         };
-        let sections = SECTIONS.iter().enumerate().map(|(place, name)| ConfigSection {
-            name: (*name).to_owned(),
-            lines: lines(place),
-        });
+        let sections = SECTIONS
+            .iter()
+            .enumerate()
+            .map(|(place, name)| ConfigSection {
+                name: (*name).to_owned(),
+                lines: lines(place),
+            });
         let is_own = |entry: &(&(usize, String), &String)| !common.contains_key(entry.0);
-        let cells = view.cells.iter().zip(&all).take(ROWS).map(|(cell, own)| CellConfig {
-            cell: view.name(cell, None),
-            lines: own
-                .iter()
-                .filter(is_own)
-                .map(|((place, key), value)| format!("{}.{key} = {value}", SECTIONS[*place]))
-                .collect(),
-        });
+        let cells = view
+            .cells
+            .iter()
+            .zip(&all)
+            .take(ROWS)
+            .map(|(cell, own)| CellConfig {
+                cell: view.name(cell, None),
+                lines: own
+                    .iter()
+                    .filter(is_own)
+                    .map(|((place, key), value)| format!("{}.{key} = {value}", SECTIONS[*place]))
+                    .collect(),
+            });
         let cells: Vec<CellConfig> = cells.filter(|cell| !cell.lines.is_empty()).collect();
         Self {
-            common: sections.filter(|section| !section.lines.is_empty()).collect(),
-            cut: if cells.is_empty() { None } else { cut(view.cells.len()) },
+            common: sections
+                .filter(|section| !section.lines.is_empty())
+                .collect(),
+            cut: if cells.is_empty() {
+                None
+            } else {
+                cut(view.cells.len())
+            },
             cells,
         }
     }
@@ -84,12 +106,25 @@ fn settings(view: &View<'_>, cell: &Cell<'_>) -> Settings {
     for (place, name) in SECTIONS.iter().enumerate() {
         let section = view.section(cell, name).and_then(Value::as_object);
         for (key, value) in section.into_iter().flatten() {
-            if !value.is_null() {
-                found.insert((place, key.clone()), toml_text(value));
-            }
+            add(&mut found, place, key.clone(), value);
         }
     }
     found
+}
+
+/// Adds a setting by its dotted path; a table by each of its own settings.
+fn add(found: &mut Settings, section: usize, path: String, value: &Value) {
+    match value {
+        Value::Null => {}
+        Value::Object(table) => {
+            for (key, value) in table {
+                add(found, section, format!("{path}.{key}"), value);
+            }
+        }
+        other => {
+            found.insert((section, path), toml_text(other));
+        }
+    }
 }
 
 /// A JSON value as TOML writes it on one line; what is null is left out.
@@ -118,11 +153,18 @@ mod tests {
 
     #[test]
     fn settings_read_like_a_manifest() {
-        let value = json!({"kind": "adam", "lr": 5e-5, "betas": [0.9, 0.999], "clip": null});
-        assert_eq!(
-            toml_text(&value),
-            "{ betas = [0.9, 0.999], kind = \"adam\", lr = 5e-5 }"
-        );
+        let mut found = Settings::new();
+        let value = json!({"kind": "adam", "lr": 0.5, "betas": [0.9, 0.999], "clip": null});
+        add(&mut found, 3, "optimizer".into(), &value);
+        let lines = found
+            .iter()
+            .map(|((_, key), value)| format!("{key} = {value}"));
+        let expected = [
+            "optimizer.betas = [0.9, 0.999]",
+            "optimizer.kind = \"adam\"",
+            "optimizer.lr = 0.5",
+        ];
+        assert_eq!(lines.collect::<Vec<_>>(), expected);
         assert_eq!(toml_text(&json!(true)), "true");
     }
 

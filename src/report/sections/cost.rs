@@ -32,19 +32,29 @@ struct Hours {
 pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let prices = prices(view)?;
     let columns = columns(&prices);
-    let hours: Vec<(&Cell<'_>, Hours)> = view.cells.iter().map(|cell| (cell, hours(view, cell))).collect();
+    let hours: Vec<(&Cell<'_>, Hours)> = view
+        .cells
+        .iter()
+        .map(|cell| (cell, hours(view, cell)))
+        .collect();
     let mut rows: Vec<Row> = hours
         .iter()
         .take(ROWS)
         .map(|(cell, hours)| row(view, &prices, cell, hours))
         .collect();
-    let total = hours.iter().fold(Hours::default(), |sum, (_, own)| sum.plus(own));
+    let total = hours
+        .iter()
+        .fold(Hours::default(), |sum, (_, own)| sum.plus(own));
     let width = view.axis_columns().len();
     let mut fields = vec![Entry::text("all")];
     fields.extend(std::iter::repeat_n(Entry::text("–"), width - 1));
     fields.extend(prices.entries(&total));
     fields.extend([Entry::text("–"), Entry::text("–")]);
-    rows.push(Row { key: String::new(), fields, missing: None });
+    rows.push(Row {
+        key: String::new(),
+        fields,
+        missing: None,
+    });
     let mut all = view.axis_columns();
     all.extend(columns);
     let table = Table {
@@ -130,14 +140,34 @@ fn columns(prices: &Prices) -> Vec<Column> {
     let price = |what: &str| Provenance::Derived(format!("{what} × the assumed price"));
     let currency = &prices.currency;
     vec![
-        Column::number("runs", "", &Provenance::Measured("rows of blocks.csv".into())),
-        Column::number("wall", "h", &Provenance::Measured("sum over all runs".into())),
-        Column::number("cores", "core-h", &Provenance::Derived("wall × cores kept from others".into())),
-        Column::number("GPUs", "GPU-h", &Provenance::Derived("wall of runs on a GPU".into())),
+        Column::number(
+            "runs",
+            "",
+            &Provenance::Measured("rows of blocks.csv".into()),
+        ),
+        Column::number(
+            "wall",
+            "h",
+            &Provenance::Measured("sum over all runs".into()),
+        ),
+        Column::number(
+            "cores",
+            "core-h",
+            &Provenance::Derived("wall × cores kept from others".into()),
+        ),
+        Column::number(
+            "GPUs",
+            "GPU-h",
+            &Provenance::Derived("wall of runs on a GPU".into()),
+        ),
         Column::number("cost", currency, &price("hours")),
         Column::number("of failed and pruned runs", currency, &price("their hours")),
         Column::number("an epoch", currency, &price("median epoch × cores or GPU")),
-        Column::number("1,000 samples", currency, &price("1,000 ÷ median throughput × cores or GPU")),
+        Column::number(
+            "1,000 samples",
+            currency,
+            &price("1,000 ÷ median throughput × cores or GPU"),
+        ),
     ]
 }
 
@@ -196,7 +226,9 @@ fn row(view: &View<'_>, prices: &Prices, cell: &Cell<'_>, hours: &Hours) -> Row 
         let cores = cell.counted.first().and_then(|run| cores(view, cell, run));
         let gpu = f64::from(u8::from(is_on_gpu(view, cell)));
         let of_time = |seconds: Option<f64>| {
-            let cost = seconds.zip(cores).map(|(seconds, cores)| prices.of(cores, gpu) * seconds / SECONDS);
+            let cost = seconds
+                .zip(cores)
+                .map(|(seconds, cores)| prices.of(cores, gpu) * seconds / SECONDS);
             Entry::text(cost.map_or_else(|| "–".to_owned(), |cost| human(cost, 3)))
         };
         fields.extend(prices.entries(hours));
@@ -215,7 +247,11 @@ fn verdict(prices: &Prices, total: &Hours) -> String {
         "{} took {} core-hours{} and cost {} {} at the assumed prices",
         count(total.runs, "run"),
         human(total.core, 3),
-        if total.gpu > 0.0 { format!(" and {} GPU-hours", human(total.gpu, 3)) } else { String::new() },
+        if total.gpu > 0.0 {
+            format!(" and {} GPU-hours", human(total.gpu, 3))
+        } else {
+            String::new()
+        },
         human(prices.of(total.core, total.gpu), 3),
         prices.currency,
     );
@@ -228,7 +264,10 @@ fn verdict(prices: &Prices, total: &Hours) -> String {
         ),
     };
     if total.unknown > 0 {
-        text += &format!("; {} without a wall time are not in these sums", count(total.unknown, "run"));
+        text += &format!(
+            "; {} without a wall time are not in these sums",
+            count(total.unknown, "run")
+        );
     }
     text + "."
 }
@@ -255,15 +294,28 @@ mod tests {
     #[test]
     fn cost_is_wall_times_all_cores_times_the_price_and_failed_runs_count() {
         let second = |set: &mut crate::results::ResultSet| {
-            set.blocks.iter_mut().for_each(|run| run.wall_s = Some(3600.0));
+            set.blocks
+                .iter_mut()
+                .for_each(|run| run.wall_s = Some(3600.0));
         };
         let found = cost(second);
         // 24 runs of an hour on 2 cores at 0.5; the three of the cell that ran out of memory are a part of it.
         let last = found.table.rows.last().expect("the sum");
         let texts: Vec<&str> = last.fields.iter().map(|field| &*field.text).collect();
-        assert_eq!(texts[3..], ["24", "24.0", "48.0", "0", "24.0", "3.00", "–", "–"]);
-        assert!(found.verdicts[0].contains("24.0 EUR"), "{}", found.verdicts[0]);
-        assert!(found.verdicts[0].contains("3.00 of it for 3 runs"), "{}", found.verdicts[0]);
+        assert_eq!(
+            texts[3..],
+            ["24", "24.0", "48.0", "0", "24.0", "3.00", "–", "–"]
+        );
+        assert!(
+            found.verdicts[0].contains("24.0 EUR"),
+            "{}",
+            found.verdicts[0]
+        );
+        assert!(
+            found.verdicts[0].contains("3.00 of it for 3 runs"),
+            "{}",
+            found.verdicts[0]
+        );
     }
 
     #[test]
@@ -277,7 +329,15 @@ mod tests {
                 }
             }
         });
-        assert!(found.verdicts[0].contains("21.0 core-hours"), "{}", found.verdicts[0]);
-        assert!(found.verdicts[0].contains("3 runs without a wall time"), "{}", found.verdicts[0]);
+        assert!(
+            found.verdicts[0].contains("21.0 core-hours"),
+            "{}",
+            found.verdicts[0]
+        );
+        assert!(
+            found.verdicts[0].contains("3 runs without a wall time"),
+            "{}",
+            found.verdicts[0]
+        );
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::base::statistics::{Line, fit_line};
-use crate::base::units::{human, human_bytes};
-use crate::report::judged::{Judged, span};
+use crate::base::units::{human_bytes, human_integer};
+use crate::report::judged::{Judged, plain, span};
 use crate::report::number::{Provenance, fixed};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
@@ -12,7 +12,6 @@ use crate::results::{Interval, interval_over_runs};
 
 use super::batch_curve;
 use super::machine;
-use super::memory::mebibytes;
 use super::speed::timing;
 use super::sweep::{Sweep, sweeps};
 
@@ -24,13 +23,30 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
     let measured = |what: &str| Provenance::Measured(what.to_owned());
     let columns = vec![
         Column::number("peak, process", "MiB", &measured("wait4, median of n runs")),
-        Column::number("machine's memory", "MiB", &measured("named by the system, in whole GiB")),
+        Column::number(
+            "machine's memory",
+            "MiB",
+            &measured("named by the system, in whole GiB"),
+        ),
         Column::number("used", "%", &Provenance::Derived("peak ÷ memory".into())),
-        Column::number("headroom", "MiB", &Provenance::Derived("memory − peak".into())),
-        Column::number("limit", "MiB", &Provenance::Assumed("limits.memory of the manifest".into())),
-        Column::number("used of the limit", "%", &Provenance::Derived("peak ÷ limit".into())),
+        Column::number(
+            "headroom",
+            "MiB",
+            &Provenance::Derived("memory − peak".into()),
+        ),
+        Column::number(
+            "limit",
+            "MiB",
+            &Provenance::Assumed("limits.memory of the manifest".into()),
+        ),
+        Column::number(
+            "used of the limit",
+            "%",
+            &Provenance::Derived("peak ÷ limit".into()),
+        ),
     ];
-    let about = "Memory of the host. What a larger batch would need stands below, from a fit, and was not measured."
+    let about = "Memory of the host. What a larger batch would need stands below, from a fit, and was not measured. \
+                 Inference alone has no high-water mark of its own: validation runs in the process that trained."
         .to_owned();
     let table = Table::of_cells(
         view,
@@ -66,7 +82,9 @@ pub(crate) fn share_interval(view: &View<'_>, cell: &Cell<'_>) -> Option<Interva
 fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
     let peak = peak(cell)?;
     let memory = machine::memory_bytes(view, cell);
-    let limits = view.section(cell, "limits").and_then(|limits| limits.get("memory"));
+    let limits = view
+        .section(cell, "limits")
+        .and_then(|limits| limits.get("memory"));
     let limit = limits.and_then(Value::as_f64);
     let of = |whole: Option<f64>, show: &dyn Fn(f64) -> String| {
         Entry::text(whole.map_or_else(|| "–".to_owned(), show))
@@ -83,7 +101,10 @@ fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
 
 fn verdicts(view: &View<'_>) -> Vec<String> {
     let measured = || view.cells.iter().filter(|cell| cell.is_measured());
-    let shares: Vec<f64> = measured().filter_map(|cell| share(view, cell)).map(|s| s * 100.0).collect();
+    let shares: Vec<f64> = measured()
+        .filter_map(|cell| share(view, cell))
+        .map(|s| s * 100.0)
+        .collect();
     let mut verdicts = Vec::new();
     if shares.is_empty() {
         verdicts.push("Peak or machine's memory is unknown: no headroom can be told.".to_owned());
@@ -93,9 +114,14 @@ fn verdicts(view: &View<'_>) -> Vec<String> {
             span(&shares, |share| fixed(share, 1))
         ));
     }
-    let curves = sweeps(view, batch_curve::AXIS);
+    let curves = sweeps(view, batch_curve::AXIS, &[]);
     verdicts.extend(curves.iter().filter_map(|sweep| fitted(view, sweep)));
     verdicts
+}
+
+/// In whole MiB: what is subtracted here must not be rounded to four digits.
+fn mebibytes(bytes: f64) -> String {
+    human_integer((bytes / f64::from(1 << 20)).round().max(0.0) as u64)
 }
 
 /// What a batch beyond the largest would need, by a line through the measured peaks.
@@ -111,7 +137,10 @@ fn fitted(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
     let error = line.prediction_error(beyond)?;
     let bytes = |value: f64| human_bytes(value.max(0.0) as u64);
     let of_memory = machine::memory_bytes(view, largest.0).map_or(String::new(), |all| {
-        format!(", {} % of the machine's memory", fixed(line.at(beyond) / all * 100.0, 1))
+        format!(
+            ", {} % of the machine's memory",
+            fixed(line.at(beyond) / all * 100.0, 1)
+        )
     });
     Some(format!(
         "{}: peak ≈ {} + {} × batch size (least squares, n = {} sizes, residual {}). At batch size {}: {} ± {}{of_memory}; \
@@ -121,7 +150,7 @@ fn fitted(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
         bytes(line.slope),
         points.len(),
         bytes(line.residual),
-        human(beyond, 6),
+        plain(beyond),
         bytes(line.at(beyond)),
         bytes(error),
     ))

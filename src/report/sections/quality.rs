@@ -108,7 +108,10 @@ fn final_over_first(facts: &RunFacts) -> Option<f64> {
 }
 
 /// Median over the seeds that have the value, with their range.
-pub(crate) fn over_seeds(cell: &Cell<'_>, get: &dyn Fn(&RunFacts) -> Option<f64>) -> Option<Number> {
+pub(crate) fn over_seeds(
+    cell: &Cell<'_>,
+    get: &dyn Fn(&RunFacts) -> Option<f64>,
+) -> Option<Number> {
     let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
     let values: Vec<f64> = facts.filter_map(get).collect();
     let middle = median(&values)?;

@@ -15,26 +15,43 @@ use super::scaling::groups;
 use super::speed::timing;
 use super::sweep::interval;
 
+/// Tasks that get a sentence each, at most.
+const SENTENCES: usize = 4;
+
 /// The table of the fastest setting of each task.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
     let median = Provenance::Measured("median of n runs".into());
     let columns = vec![
         Column::text("dataset"),
-        Column::number("samples", "", &Provenance::Assumed("from the manifest".into())),
+        Column::number(
+            "samples",
+            "",
+            &Provenance::Assumed("from the manifest".into()),
+        ),
         Column::text("fastest cell"),
         Column::text("device"),
         Column::text("batch size"),
         Column::text("workers"),
-        Column::number("threads", "", &Provenance::Measured("threads that computed".into())),
+        Column::number(
+            "threads",
+            "",
+            &Provenance::Measured("threads that computed".into()),
+        ),
         Column::number("throughput", "samples/s", &median),
         Column::number("training", "s", &median),
         Column::number("peak, training", "MiB", &median),
-        Column::number("settings measured", "", &Provenance::Measured("cells with a throughput".into())),
+        Column::number(
+            "settings measured",
+            "",
+            &Provenance::Measured("cells with a throughput".into()),
+        ),
         Column::text("not told apart from it"),
     ];
     let all = tasks(view);
     let found: Vec<Row> = all.iter().filter_map(|cells| row(view, cells)).collect();
-    let mut verdicts = choice(&all);
+    let best = all.iter().filter_map(|cells| best(view, cells));
+    let mut verdicts: Vec<String> = best.take(SENTENCES).collect();
+    verdicts.extend(choice(&all));
     verdicts.extend(unseen(view));
     let rule = "Recommended is the measured cell with the highest median throughput of its task; cells whose intervals \
                 overlap with its own are named as not told apart. Sizes that nobody measured come only from the fitted \
@@ -56,10 +73,16 @@ fn row(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<Row> {
     let (best, speed) = order.first()?;
     let of = |section: &str, key: &str| {
         let value = view.section(best, section)?.get(key)?;
-        (!value.is_null()).then(|| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        (!value.is_null()).then(|| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        })
     };
     let text = |text: Option<String>| Entry::text(text.unwrap_or_else(|| "–".to_owned()));
-    let samples = view.section(best, "dataset").and_then(|data| data.get("samples"));
+    let samples = view
+        .section(best, "dataset")
+        .and_then(|data| data.get("samples"));
     let samples = samples.and_then(Value::as_u64).map(human_integer);
     let name = view.section(best, "dataset_name").and_then(Value::as_str);
     let threads = best.counted.first()?.times.as_ref()?.threads;
@@ -88,6 +111,38 @@ fn row(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<Row> {
         ],
         missing: None,
     })
+}
+
+/// The fastest cell of a task with a choice; of those that are not told apart from it, the one with the least memory.
+fn best(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
+    let order = fastest_first(cells);
+    let (best, speed) = order.first().filter(|_| order.len() > 1)?;
+    let peak =
+        |cell: &Cell<'_>| timing(cell, "peak_train_bytes").map_or(f64::INFINITY, |peak| peak.value);
+    let mut alike: Vec<&Cell<'_>> = order
+        .iter()
+        .map(|(cell, _)| *cell)
+        .filter(|cell| !is_apart(best, cell))
+        .collect();
+    alike.sort_by(|a, b| peak(a).total_cmp(&peak(b)));
+    let name = view.name(best, None);
+    let mut text = format!(
+        "Fastest of {} measured settings: {name} with {} {}.",
+        order.len(),
+        speed.text,
+        speed.unit
+    );
+    let least = alike.first().filter(|least| peak(least) < peak(best));
+    if let Some(least) = least {
+        text += &format!(
+            " Of the {} that its interval does not tell apart, {} takes the least memory: {} MiB against {} MiB.",
+            alike.len() - 1,
+            view.name(least, None),
+            mebibytes(peak(least)),
+            mebibytes(peak(best))
+        );
+    }
+    Some(text)
 }
 
 /// Whether the intervals of two throughputs lie apart; those of single runs never do.

@@ -42,7 +42,9 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     };
     let rule = "Growth is called below or above proportional where the fitted exponent is two standard errors from 1. A \
                 metric of one size is told apart from that of another where the ranges of their seeds do not overlap.";
-    let verdicts = groups.iter().flat_map(|group| verdicts(view, group, &metrics));
+    let verdicts = groups
+        .iter()
+        .flat_map(|group| verdicts(view, group, &metrics));
     Some(Judged::new(table, rule, verdicts.collect()))
 }
 
@@ -62,10 +64,18 @@ fn columns(view: &View<'_>, metrics: &[String]) -> Vec<Column> {
     let seeds = Provenance::Measured(seeds_in_words(view));
     let mut columns = vec![
         Column::text("cells"),
-        Column::number("samples", "", &Provenance::Assumed("from the manifest".into())),
+        Column::number(
+            "samples",
+            "",
+            &Provenance::Assumed("from the manifest".into()),
+        ),
         Column::number("n", "", &Provenance::Measured("runs that count".into())),
         Column::number("training", "s", &median),
-        Column::number("against the smallest", "", &Provenance::Derived("training ÷ that of the smallest size".into())),
+        Column::number(
+            "against the smallest",
+            "",
+            &Provenance::Derived("training ÷ that of the smallest size".into()),
+        ),
         Column::number("epochs", "", &seeds),
         Column::number("peak, training", "MiB", &median),
     ];
@@ -75,7 +85,10 @@ fn columns(view: &View<'_>, metrics: &[String]) -> Vec<Column> {
 }
 
 fn rows(view: &View<'_>, group: &Group<'_, '_>, metrics: &[String]) -> Vec<Row> {
-    let smallest = group.cells.first().and_then(|(cell, _)| timing(cell, "train_s"));
+    let smallest = group
+        .cells
+        .first()
+        .and_then(|(cell, _)| timing(cell, "train_s"));
     let cells = group.cells.iter().map(|(cell, samples)| {
         let training = timing(cell, "train_s");
         let ratio = training.as_ref().zip(smallest.as_ref());
@@ -92,7 +105,9 @@ fn rows(view: &View<'_>, group: &Group<'_, '_>, metrics: &[String]) -> Vec<Row> 
             Entry::number(epochs.as_ref()),
             or_dash(peak),
         ];
-        let own = metrics.iter().map(|name| Entry::number(metric(cell, name).as_ref()));
+        let own = metrics
+            .iter()
+            .map(|name| Entry::number(metric(cell, name).as_ref()));
         fields.extend(own);
         Row {
             key: cell.info.key.clone(),
@@ -104,12 +119,17 @@ fn rows(view: &View<'_>, group: &Group<'_, '_>, metrics: &[String]) -> Vec<Row> 
 }
 
 fn metric(cell: &Cell<'_>, name: &str) -> Option<Number> {
-    over_seeds(cell, &|facts: &RunFacts| facts.metrics.get(name).copied().flatten())
+    over_seeds(cell, &|facts: &RunFacts| {
+        facts.metrics.get(name).copied().flatten()
+    })
 }
 
 fn verdicts(view: &View<'_>, group: &Group<'_, '_>, metrics: &[String]) -> Vec<String> {
     let name = group.name(view);
-    let times = [("train_s", "training time"), ("epoch_s", "time of an epoch")];
+    let times = [
+        ("train_s", "training time"),
+        ("epoch_s", "time of an epoch"),
+    ];
     let growth = times.iter().filter_map(|(column, words)| {
         let fit = fit_power_law(&group.points(column))?;
         let exponent = human(fit.exponent, 3);
@@ -127,16 +147,34 @@ fn verdicts(view: &View<'_>, group: &Group<'_, '_>, metrics: &[String]) -> Vec<S
             }
         })
     });
-    let quality = metrics.iter().filter_map(|metric| told_apart(group, metric));
-    growth.chain(quality.map(|text| format!("{name}: {text}"))).collect()
+    let mut verdicts: Vec<String> = growth.collect();
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    for metric in metrics {
+        let Some(text) = told_apart(group, metric) else {
+            continue;
+        };
+        match found.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(metric),
+            None => found.push((text, vec![metric])),
+        }
+    }
+    let quality = found
+        .iter()
+        .map(|(text, names)| format!("{name}: {}: {text}", names.join(", ")));
+    verdicts.extend(quality);
+    verdicts
 }
 
 /// Which sizes' seeds lie apart from those of the largest size that has several.
 fn told_apart(group: &Group<'_, '_>, name: &str) -> Option<String> {
     let ends = |cell: &Cell<'_>| {
         let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-        let values: Vec<f64> = facts.filter_map(|facts| facts.metrics.get(name).copied().flatten()).collect();
-        (values.len() > 1).then(|| crate::base::statistics::range(&values)).flatten()
+        let values: Vec<f64> = facts
+            .filter_map(|facts| facts.metrics.get(name).copied().flatten())
+            .collect();
+        (values.len() > 1)
+            .then(|| crate::base::statistics::range(&values))
+            .flatten()
     };
     let mut known: Vec<(f64, (f64, f64))> = group
         .cells
@@ -148,11 +186,17 @@ fn told_apart(group: &Group<'_, '_>, name: &str) -> Option<String> {
         return None;
     }
     let apart = known.iter().filter(|(_, (a, b))| *b < low || *a > high);
-    let apart: Vec<String> = apart.map(|(samples, _)| human_integer(*samples as u64)).collect();
+    let apart: Vec<String> = apart
+        .map(|(samples, _)| human_integer(*samples as u64))
+        .collect();
     let largest = human_integer(largest as u64);
     Some(if apart.is_empty() {
-        format!("{name} at no smaller size is told apart from that at {largest} samples.")
+        format!("no smaller size is told apart from {largest} samples.")
     } else {
-        format!("{name} is told apart from that at {largest} samples at {}.", apart.join(", "))
+        let (some, all) = (apart.len(), known.len());
+        format!(
+            "told apart from {largest} samples: {} ({some} of {all} smaller sizes).",
+            apart.join(", ")
+        )
     })
 }

@@ -1,7 +1,9 @@
 //! [`Sweep`]: cells that differ in one numeric axis and in nothing else.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::base::statistics::range;
-use crate::report::table::{Column, Entry, Row};
+use crate::report::table::{Column, Entry, ROWS, Row};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind};
 
@@ -18,36 +20,55 @@ pub(crate) struct Sweep<'v, 'a> {
     pub(crate) missing: Vec<&'v Cell<'a>>,
 }
 
-/// Every sweep over the axis of this path with two measured cells or more, in plan order.
-pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str) -> Vec<Sweep<'v, 'a>> {
-    let Some(axis) = view.set.plan.axes.iter().position(|axis| axis.path == path) else {
+/// A line of cells under construction, by its values on the other axes.
+type Line<'v, 'a> = (Vec<&'v str>, Sweep<'v, 'a>);
+
+/// Every line of two cells or more along the axis of this path, in plan order; only measured cells of one work, code
+/// and environment stand in [`Sweep::cells`].
+///
+/// At 0 the axes in `idle` set nothing (workers that persist, where there are none): such a cell belongs to every line
+/// that differs in them only.
+pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str, idle: &[&str]) -> Vec<Sweep<'v, 'a>> {
+    let axes = &view.set.plan.axes;
+    let Some(axis) = axes.iter().position(|axis| axis.path == path) else {
         return Vec::new();
     };
-    let mut lines: Vec<Sweep<'v, 'a>> = Vec::new();
-    let mut places: std::collections::BTreeMap<Vec<&str>, usize> = std::collections::BTreeMap::new();
+    let is_idle = |place: usize| idle.contains(&&*axes[place].path);
+    let mut lines: Vec<Line<'v, 'a>> = Vec::new();
+    let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    let mut zeros: Vec<&'v Cell<'a>> = Vec::new();
     for cell in &view.cells {
         let Ok(value) = cell.info.axes[axis].parse::<f64>() else {
             continue;
         };
-        let place = *places.entry(others(cell, axis)).or_insert_with(|| {
-            let (cells, missing) = (Vec::new(), Vec::new());
-            lines.push(Sweep { axis, cells, missing });
-            lines.len() - 1
-        });
-        let line = &mut lines[place];
-        // What was measured with other code or elsewhere has no ratio to the rest.
-        let fits = line.cells.first().is_none_or(|(first, _)| not_comparable(first, cell).is_none());
-        if throughput(cell).is_some() && fits {
-            line.cells.push((cell, value));
-        } else {
-            line.missing.push(cell);
+        if value == 0.0 && (0..axes.len()).any(is_idle) {
+            zeros.push(cell);
+            continue;
+        }
+        let others = others(cell, axis);
+        let place = *places.entry(others.clone()).or_insert(lines.len());
+        if place == lines.len() {
+            lines.push((others, Sweep::new(axis)));
+        }
+        lines[place].1.add(cell, value);
+    }
+    for cell in zeros {
+        let own = others(cell, axis);
+        for (known, line) in &mut lines {
+            let pairs = own.iter().zip(known.iter()).enumerate();
+            // The swept axis itself is left out of the values.
+            let mut apart = pairs.filter(|(_, (a, b))| a != b).map(|(place, _)| place);
+            if apart.all(|place| is_idle(place + usize::from(place >= axis))) {
+                line.add(cell, 0.0);
+            }
         }
     }
-    lines.retain(|line| line.cells.len() > 1);
-    for line in &mut lines {
+    let mut found: Vec<Sweep<'v, 'a>> = lines.into_iter().map(|(_, line)| line).collect();
+    found.retain(|line| line.cells.len() + line.missing.len() > 1);
+    for line in &mut found {
         line.cells.sort_by(|a, b| a.1.total_cmp(&b.1));
     }
-    lines
+    found
 }
 
 /// A cell's values on all axes but one.
@@ -59,7 +80,42 @@ fn others<'c>(cell: &'c Cell<'_>, axis: usize) -> Vec<&'c str> {
         .collect()
 }
 
+/// The rows of several sweeps, a cell that belongs to several of them once.
+pub(crate) fn rows_once(rows: impl Iterator<Item = Row>) -> Vec<Row> {
+    let mut seen = BTreeSet::new();
+    rows.filter(|row| seen.insert(row.key.clone()))
+        .take(ROWS)
+        .collect()
+}
+
+impl<'v, 'a> Sweep<'v, 'a> {
+    fn new(axis: usize) -> Self {
+        let (cells, missing) = (Vec::new(), Vec::new());
+        Self {
+            axis,
+            cells,
+            missing,
+        }
+    }
+
+    fn add(&mut self, cell: &'v Cell<'a>, value: f64) {
+        // What was measured with other code or elsewhere has no ratio to the rest.
+        let first = self.cells.first();
+        let fits = first.is_none_or(|(first, _)| not_comparable(first, cell).is_none());
+        if throughput(cell).is_some() && fits {
+            self.cells.push((cell, value));
+        } else {
+            self.missing.push(cell);
+        }
+    }
+}
+
 impl Sweep<'_, '_> {
+    /// Whether there are two measured cells, which a verdict needs.
+    pub(crate) fn is_curve(&self) -> bool {
+        self.cells.len() > 1
+    }
+
     /// What its cells have in common and others do not.
     pub(crate) fn name(&self, view: &View<'_>) -> String {
         let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
@@ -92,7 +148,10 @@ impl Sweep<'_, '_> {
 
     /// "n = 2", or "n = 2 to 9".
     pub(crate) fn n(&self) -> String {
-        let counts = self.cells.iter().filter_map(|(cell, _)| Some(cell.timing?.n as f64));
+        let counts = self
+            .cells
+            .iter()
+            .filter_map(|(cell, _)| Some(cell.timing?.n as f64));
         match range(&counts.collect::<Vec<_>>()) {
             Some((low, high)) if low < high => format!("n = {low} to {high}"),
             Some((low, _)) => format!("n = {low}"),
@@ -119,7 +178,9 @@ pub(crate) fn in_words(cell: &Cell<'_>, column: &str) -> String {
     timing(cell, column).map_or_else(
         || "not measured".to_owned(),
         |number| {
-            let ends = number.interval.map_or(String::new(), |ends| format!(" ({ends})"));
+            let ends = number
+                .interval
+                .map_or(String::new(), |ends| format!(" ({ends})"));
             format!("{} {}{ends}", number.text, number.unit)
         },
     )

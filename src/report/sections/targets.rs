@@ -58,8 +58,16 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
         Column::text("figure"),
         Column::number("at least", "", &assumed),
         Column::number("at most", "", &assumed),
-        Column::number("measured", "", &Provenance::Measured("median of n runs, metrics: of n seeds".into())),
-        Column::number("n", "", &Provenance::Measured("runs or seeds that count".into())),
+        Column::number(
+            "measured",
+            "",
+            &Provenance::Measured("median of n runs, metrics: of n seeds".into()),
+        ),
+        Column::number(
+            "n",
+            "",
+            &Provenance::Measured("runs or seeds that count".into()),
+        ),
         Column::text("in cell"),
         Column::text("status"),
     ];
@@ -85,16 +93,26 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
 }
 
 fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
-    let about: Vec<&Cell<'_>> = view.cells.iter().filter(|cell| has_values(view, cell, &spec.cells)).collect();
+    let about: Vec<&Cell<'_>> = view
+        .cells
+        .iter()
+        .filter(|cell| has_values(view, cell, &spec.cells))
+        .collect();
     let judged: Vec<Worst<'_, '_>> = about
         .iter()
         .filter_map(|cell| {
             let figure = figure(view, cell, &spec.column)?;
             let status = status(spec, &figure);
-            Some(Worst { cell, figure, status })
+            Some(Worst {
+                cell,
+                figure,
+                status,
+            })
         })
         .collect();
-    let limit = |limit: Option<f64>| Entry::text(limit.map_or_else(|| "–".to_owned(), |limit| show(&spec.column, limit)));
+    let limit = |limit: Option<f64>| {
+        Entry::text(limit.map_or_else(|| "–".to_owned(), |limit| show(&spec.column, limit)))
+    };
     let mut fields = vec![
         Entry::text(&spec.name),
         Entry::text(&spec.column),
@@ -107,10 +125,21 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
         by_status.then(shortfall(spec, a).total_cmp(&shortfall(spec, b)))
     });
     let Some(worst) = worst else {
-        let verdict = format!("{}: not measured in any of {}.", spec.name, count(about.len(), "cell"));
+        let verdict = format!(
+            "{}: not measured in any of {}.",
+            spec.name,
+            count(about.len(), "cell")
+        );
         let missing = Some(format!("not measured: {}", why_not(&about, &spec.column)));
         let key = String::new();
-        return (Row { key, fields, missing }, verdict);
+        return (
+            Row {
+                key,
+                fields,
+                missing,
+            },
+            verdict,
+        );
     };
     let name = view.name(worst.cell, None);
     let figure = entry(&spec.column, &worst.figure);
@@ -125,11 +154,22 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
     fields.push(Entry::text(name));
     fields.push(Entry::text(worst.status.text()));
     let key = worst.cell.info.key.clone();
-    (Row { key, fields, missing: None }, verdict)
+    (
+        Row {
+            key,
+            fields,
+            missing: None,
+        },
+        verdict,
+    )
 }
 
 fn why_not(cells: &[&Cell<'_>], column: &str) -> String {
-    match cells.iter().find(|cell| cell.is_measured()).or(cells.first()) {
+    match cells
+        .iter()
+        .find(|cell| cell.is_measured())
+        .or(cells.first())
+    {
         None => "no cell has these values".to_owned(),
         Some(cell) if cell.is_measured() => format!("no run has `{column}`"),
         Some(cell) => cell.why_missing(),
@@ -137,7 +177,10 @@ fn why_not(cells: &[&Cell<'_>], column: &str) -> String {
 }
 
 fn status(spec: &TargetSpec, figure: &Interval) -> Status {
-    let (min, max) = (spec.min.unwrap_or(f64::NEG_INFINITY), spec.max.unwrap_or(f64::INFINITY));
+    let (min, max) = (
+        spec.min.unwrap_or(f64::NEG_INFINITY),
+        spec.max.unwrap_or(f64::INFINITY),
+    );
     if figure.low >= min && figure.high <= max {
         Status::Met
     } else if figure.high < min || figure.low > max {
@@ -171,9 +214,7 @@ fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<Interval> {
     }
     let runs = cell.counted.iter();
     let values: Option<Vec<f64>> = match phase_of(column) {
-        Some(phase) => runs
-            .map(|run| share(run.times.as_ref()?, phase))
-            .collect(),
+        Some(phase) => runs.map(|run| share(run.times.as_ref()?, phase)).collect(),
         None => runs.map(|run| value(run, column)).collect(),
     };
     interval_over_runs(&cell.info.key, &values?)
@@ -198,9 +239,9 @@ fn phase_of(column: &str) -> Option<fn(&PhaseTimes) -> f64> {
         "backward_share" => |phases| phases.backward_ms,
         "optimizer_share" => |phases| phases.optimizer_ms,
         "other_share" => |phases| phases.other_ms,
-        "compute_share" => |phases| {
-            phases.forward_ms + phases.loss_ms + phases.backward_ms + phases.optimizer_ms
-        },
+        "compute_share" => {
+            |phases| phases.forward_ms + phases.loss_ms + phases.backward_ms + phases.optimizer_ms
+        }
         _ => return None,
     })
 }
@@ -224,11 +265,19 @@ fn facts(cell: &Cell<'_>, column: &str) -> Option<Vec<f64>> {
 }
 
 fn entry(column: &str, figure: &Interval) -> Entry {
-    let detail = (figure.kind != IntervalKind::Single)
-        .then(|| format!("{} to {}", show(column, figure.low), show(column, figure.high)));
+    let detail = (figure.kind != IntervalKind::Single).then(|| {
+        format!(
+            "{} to {}",
+            show(column, figure.low),
+            show(column, figure.high)
+        )
+    });
     let detail = detail.unwrap_or_else(|| "n = 1".to_owned());
     let text = show(column, figure.median);
-    if column.ends_with("_share") || column.ends_with("_bytes") || figure.kind == IntervalKind::Single {
+    if column.ends_with("_share")
+        || column.ends_with("_bytes")
+        || figure.kind == IntervalKind::Single
+    {
         return Entry { text, detail };
     }
     let number = Number::timing(figure, "", 0);
@@ -286,12 +335,17 @@ mod tests {
         assert_eq!(status_of(&judged_with(not)), "not met");
         let set = ddpm();
         let speed = set.timings[0].values["samples_per_s"];
-        let crossed = json!([{"name": "a", "column": "samples_per_s", "min": speed.median, "where": one}]);
+        let crossed =
+            json!([{"name": "a", "column": "samples_per_s", "min": speed.median, "where": one}]);
         assert!(status_of(&judged_with(crossed)).starts_with("not told apart"));
-        let gpu = json!([{"name": "a", "column": "step_ms", "max": 5, "where": {"device": "cuda"}}]);
+        let gpu =
+            json!([{"name": "a", "column": "step_ms", "max": 5, "where": {"device": "cuda"}}]);
         let found = judged_with(gpu);
         let missing = found.table.rows[0].missing.as_deref().expect("a reason");
-        assert!(missing.starts_with("not measured: not run: device"), "{missing}");
+        assert!(
+            missing.starts_with("not measured: not run: device"),
+            "{missing}"
+        );
     }
 
     #[test]
@@ -309,7 +363,10 @@ mod tests {
         let view = View::of(&set);
         for column in TARGET_COLUMNS {
             let found = figure(&view, &view.cells[0], column);
-            assert!(found.is_some_and(|figure| figure.median.is_finite()), "{column}");
+            assert!(
+                found.is_some_and(|figure| figure.median.is_finite()),
+                "{column}"
+            );
         }
         assert!(figure(&view, &view.cells[0], "val_loss").is_some());
         assert!(figure(&view, &view.cells[0], "val_r2").is_none());

@@ -46,7 +46,10 @@ pub struct TimeNode {
 
 /// One tree for each of the cells that are shown in detail.
 pub(crate) fn trees(view: &View<'_>) -> Vec<TimeTree> {
-    chosen(view).into_iter().filter_map(|cell| tree(view, cell)).collect()
+    chosen(view)
+        .into_iter()
+        .filter_map(|cell| tree(view, cell))
+        .collect()
 }
 
 fn tree(view: &View<'_>, cell: &Cell<'_>) -> Option<TimeTree> {
@@ -56,7 +59,12 @@ fn tree(view: &View<'_>, cell: &Cell<'_>) -> Option<TimeTree> {
         .filter_map(|run| Some((*run, run.times.as_ref()?)))
         .collect();
     let over = |get: &dyn Fn(&BlockRow, &RunTimes) -> f64| {
-        mean(&runs.iter().map(|(run, times)| get(run, times)).collect::<Vec<f64>>())
+        mean(
+            &runs
+                .iter()
+                .map(|(run, times)| get(run, times))
+                .collect::<Vec<f64>>(),
+        )
     };
     let total = over(&|run, times| whole(run, times))?;
     let mut nodes = vec![node(0, "run", total)];
@@ -77,7 +85,11 @@ fn tree(view: &View<'_>, cell: &Cell<'_>) -> Option<TimeTree> {
         nodes.push(residual(3, "other", rest));
     }
     let rest = training - steps;
-    nodes.push(residual(2, "warm-up steps, loader start and stop, the rest", rest));
+    nodes.push(residual(
+        2,
+        "warm-up steps, loader start and stop, the rest",
+        rest,
+    ));
     let validation = over(&|_, times| times.validation_s)?;
     nodes.push(node(1, "validation and evaluation", validation));
     let assessment = over(&|_, times| times.assessment_s.unwrap_or(0.0))?;
@@ -85,7 +97,11 @@ fn tree(view: &View<'_>, cell: &Cell<'_>) -> Option<TimeTree> {
         nodes.push(node(1, "costly evaluation (first block)", assessment));
     }
     let rest = total - startup - training - validation - assessment;
-    nodes.push(residual(1, "process start and end, checkpoints, the rest", rest));
+    nodes.push(residual(
+        1,
+        "process start and end, checkpoints, the rest",
+        rest,
+    ));
     share_out(&mut nodes);
     Some(TimeTree {
         cell: view.name(cell, None),
@@ -128,15 +144,25 @@ fn residual(depth: usize, name: &str, seconds: f64) -> TimeNode {
 fn share_out(nodes: &mut [TimeNode]) {
     let depths: Vec<usize> = nodes.iter().map(|node| node.depth).collect();
     let ends = |place: usize| {
-        let after = depths[place + 1..].iter().position(|depth| *depth <= depths[place]);
+        let after = depths[place + 1..]
+            .iter()
+            .position(|depth| *depth <= depths[place]);
         after.map_or(depths.len(), |after| place + 1 + after)
     };
     let whole = nodes[0].seconds;
-    let leaves: Vec<usize> = (0..nodes.len()).filter(|&place| ends(place) == place + 1).collect();
-    let exact: Vec<f64> = leaves.iter().map(|&leaf| nodes[leaf].seconds / whole * 100.0).collect();
+    let leaves: Vec<usize> = (0..nodes.len())
+        .filter(|&place| ends(place) == place + 1)
+        .collect();
+    let exact: Vec<f64> = leaves
+        .iter()
+        .map(|&leaf| nodes[leaf].seconds / whole * 100.0)
+        .collect();
     let shares = to_hundred(&exact);
     for place in 0..nodes.len() {
-        let own = leaves.iter().zip(&shares).filter(|(leaf, _)| (place..ends(place)).contains(*leaf));
+        let own = leaves
+            .iter()
+            .zip(&shares)
+            .filter(|(leaf, _)| (place..ends(place)).contains(*leaf));
         nodes[place].share = own.map(|(_, share)| share).sum();
         nodes[place].share_text = fixed(nodes[place].share, 1);
         nodes[place].is_leaf = ends(place) == place + 1;
@@ -161,7 +187,12 @@ mod tests {
             assert!((shares - 100.0).abs() < 1e-9, "{tree:?}");
             let steps = tree.nodes.iter().find(|node| node.name == "measured steps");
             let steps = steps.expect("steps").seconds;
-            let phases: f64 = tree.nodes.iter().filter(|node| node.depth == 3).map(|node| node.seconds).sum();
+            let phases: f64 = tree
+                .nodes
+                .iter()
+                .filter(|node| node.depth == 3)
+                .map(|node| node.seconds)
+                .sum();
             assert!((steps - phases).abs() < 1e-9, "{tree:?}");
         }
     }
@@ -171,8 +202,17 @@ mod tests {
         let set = ddpm();
         let view = View::of(&set);
         let tree = &trees(&view)[0];
-        let mut runs = view.cells.iter().filter(|cell| view.name(cell, None) == tree.cell);
-        let walls: Vec<f64> = runs.next().expect("the cell").counted.iter().filter_map(|run| run.wall_s).collect();
+        let mut runs = view
+            .cells
+            .iter()
+            .filter(|cell| view.name(cell, None) == tree.cell);
+        let walls: Vec<f64> = runs
+            .next()
+            .expect("the cell")
+            .counted
+            .iter()
+            .filter_map(|run| run.wall_s)
+            .collect();
         let expected = walls.iter().sum::<f64>() / walls.len() as f64;
         assert!((tree.nodes[0].seconds - expected).abs() < 1e-12);
     }

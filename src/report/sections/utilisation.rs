@@ -13,11 +13,31 @@ use super::speed::throughput;
 /// The table of core use and achieved arithmetic.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
     let columns = vec![
-        Column::number("threads", "", &Provenance::Measured("threads that computed".into())),
-        Column::number("cores busy", "", &Provenance::Derived("CPU seconds ÷ wall seconds, median of n runs".into())),
-        Column::number("of the machine's cores", "%", &Provenance::Derived("cores busy ÷ logical cores".into())),
-        Column::number("achieved", "", &Provenance::Derived("FLOPs per sample × throughput".into())),
-        Column::number("per busy core", "", &Provenance::Derived("achieved ÷ cores busy".into())),
+        Column::number(
+            "threads",
+            "",
+            &Provenance::Measured("threads that computed".into()),
+        ),
+        Column::number(
+            "cores busy",
+            "",
+            &Provenance::Derived("CPU seconds ÷ wall seconds, median of n runs".into()),
+        ),
+        Column::number(
+            "of the machine's cores",
+            "%",
+            &Provenance::Derived("cores busy ÷ logical cores".into()),
+        ),
+        Column::number(
+            "achieved",
+            "",
+            &Provenance::Derived("FLOPs per sample × throughput".into()),
+        ),
+        Column::number(
+            "per busy core",
+            "",
+            &Provenance::Derived("achieved ÷ cores busy".into()),
+        ),
     ];
     let about = "CPU seconds are the process's own (wait4), over the whole run with start-up and evaluation; achieved \
                  arithmetic is over the steps, waiting included."
@@ -40,7 +60,9 @@ fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
     let share = core_share(view, cell).map(|share| fixed(share.median * 100.0, 1));
     let facts = cell.runs.iter().find_map(|row| row.facts.as_ref());
     let work = facts.map(|facts| facts.flops_forward_per_sample + facts.flops_backward_per_sample);
-    let achieved = work.zip(throughput(cell)).map(|(work, speed)| work * speed.value);
+    let achieved = work
+        .zip(throughput(cell))
+        .map(|(work, speed)| work * speed.value);
     let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), |rate| human_si(rate, "FLOP/s"));
     let per_core = achieved.zip(busy).map(|(rate, busy)| rate / busy.median);
     Some(vec![

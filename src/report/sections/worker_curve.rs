@@ -5,34 +5,58 @@ use serde_json::Value;
 use crate::base::statistics::median;
 use crate::base::units::{human, human_seconds};
 use crate::event::{RunFacts, RunTimes};
-use crate::report::judged::Judged;
-use crate::report::number::{Number, Provenance, fixed};
+use crate::report::judged::{Judged, plain};
+use crate::report::number::{Number, Provenance};
 use crate::report::table::{Column, Entry, Row, Table, sources};
 use crate::report::view::{Cell, View};
 
 use super::speed::{throughput, timing};
-use super::sweep::{Sweep, columns, in_words, interval, sweeps};
+use super::sweep::{Sweep, columns, in_words, interval, rows_once, sweeps};
 
 /// The table of every worker curve, with a verdict for each number of workers against none.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
-    let found = sweeps(view, "loader.workers");
+    let found = sweeps(
+        view,
+        "loader.workers",
+        &["loader.persistent", "loader.prefetch"],
+    );
     let median = Provenance::Measured("median of n runs".into());
     let columns = columns(
         view,
         vec![
             Column::number("throughput", "samples/s", &median),
-            Column::number("against fewest", "", &Provenance::Derived("throughput ÷ that of the fewest workers".into())),
+            Column::number(
+                "against fewest",
+                "",
+                &Provenance::Derived("throughput ÷ that of the fewest workers".into()),
+            ),
             Column::number("waited", "s", &median),
             Column::number("worked", "s", &median),
-            Column::number("waited, of training", "%", &Provenance::Derived("waited ÷ training time".into())),
-            Column::number("waited, an epoch", "ms", &Provenance::Derived("waited ÷ epochs".into())),
+            Column::number(
+                "waited, of training",
+                "%",
+                &Provenance::Derived("waited ÷ training time".into()),
+            ),
+            Column::number(
+                "waited, an epoch",
+                "ms",
+                &Provenance::Derived("waited ÷ epochs".into()),
+            ),
             Column::number("start of workers", "ms", &median),
             Column::number("stop of workers", "ms", &median),
-            Column::number("starts", "", &Provenance::Derived("1 where workers persist, else epochs".into())),
-            Column::number("start and stop, whole run", "ms", &Provenance::Derived("(start + stop) × starts".into())),
+            Column::number(
+                "starts",
+                "",
+                &Provenance::Derived("1 where workers persist, else epochs".into()),
+            ),
+            Column::number(
+                "start and stop, whole run",
+                "ms",
+                &Provenance::Derived("(start + stop) × starts".into()),
+            ),
         ],
     );
-    let rows: Vec<Row> = found.iter().flat_map(|sweep| rows(view, sweep)).collect();
+    let rows = rows_once(found.iter().flat_map(|sweep| rows(view, sweep)));
     let verdicts = found.iter().flat_map(|sweep| verdicts(view, sweep));
     let mut verdicts: Vec<String> = verdicts.collect();
     if verdicts.is_empty() {
@@ -71,7 +95,7 @@ fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
             ms(waited_ms(cell)),
             ms(over_runs(cell, |times| times.loader.start_ms)),
             ms(over_runs(cell, |times| times.loader.stop_ms)),
-            Entry::text(starts.map_or("–".to_owned(), |starts| human(starts, 4))),
+            Entry::text(starts.map_or("–".to_owned(), plain)),
             ms(starts.and_then(|starts| Some(starts * start_and_stop_ms(cell)?))),
         ]
     })
@@ -100,7 +124,11 @@ fn over_runs(cell: &Cell<'_>, get: fn(&RunTimes) -> f64) -> Option<f64> {
 
 fn epochs(cell: &Cell<'_>) -> Option<f64> {
     let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    median(&facts.map(|facts: &RunFacts| facts.epochs as f64).collect::<Vec<_>>())
+    median(
+        &facts
+            .map(|facts: &RunFacts| facts.epochs as f64)
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// How often the workers of a run were started: none at all, once, or each epoch.
@@ -120,14 +148,12 @@ fn verdicts(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<String> {
         return Vec::new();
     };
     let sentences = others.iter().filter_map(|(cell, _)| {
-        let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
         let ratio = throughput(cell)?.value / throughput(base)?.value;
         Some(format!(
-            "{}: {} workers against {} give {}× the throughput, {} against {} ({} at {}).{}",
-            sweep.name(view),
-            size(cell),
-            size(base),
+            "{}: {}× the throughput of {}, {} against {} ({} at {}).{}",
+            view.name(cell, None),
             human(ratio, 3),
+            view.name(base, None),
             in_words(cell, "samples_per_s"),
             in_words(base, "samples_per_s"),
             direction(cell, base),
@@ -139,7 +165,10 @@ fn verdicts(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<String> {
 }
 
 fn direction(cell: &Cell<'_>, base: &Cell<'_>) -> &'static str {
-    match (interval(cell, "samples_per_s"), interval(base, "samples_per_s")) {
+    match (
+        interval(cell, "samples_per_s"),
+        interval(base, "samples_per_s"),
+    ) {
         (Some(own), Some(other)) if own.low > other.high => "higher: the intervals do not overlap",
         (Some(own), Some(other)) if own.high < other.low => "lower: the intervals do not overlap",
         (Some(_), Some(_)) => "not told apart: the intervals overlap",
@@ -152,15 +181,17 @@ fn break_even(view: &View<'_>, cell: &Cell<'_>, base: &Cell<'_>) -> Option<Strin
     let (before, after) = (waited_ms(base)?, waited_ms(cell)?);
     let (starts, epochs) = (starts(view, cell)?, epochs(cell)?.max(1.0));
     let cost = start_and_stop_ms(cell)? * starts / epochs;
-    let share = |cell: &Cell<'_>| fixed(waited_share(cell).unwrap_or(0.0), 1);
+    let share = |cell: &Cell<'_>| human(waited_share(cell).unwrap_or(0.0), 2);
+    let change = if after > before { "longer" } else { "less" };
     let pays = if before - after > cost {
         "above break-even"
     } else {
         "below break-even"
     };
     Some(format!(
-        " An epoch waited {} less ({} → {}; {} % → {} % of training), starting and stopping them took {} of it: {pays}.",
-        human_seconds((before - after) / 1e3),
+        " An epoch waited {} {change} ({} → {}, of training {} % → {} %); starting and stopping the workers took {} an \
+         epoch: {pays}.",
+        human_seconds((before - after).abs() / 1e3),
         human_seconds(before / 1e3),
         human_seconds(after / 1e3),
         share(base),

@@ -5,6 +5,8 @@
 //! .store/lock                                   locked by the program that writes; says who that is
 //! .store/runs/<cell hash>/<seed>-<block>-<digest over the other keys>.json
 //! .store/steps/<cell hash>/<the same name>      losses and times of its steps, which no resume needs
+//! .store/profiles/<cell hash>/<the same name>   times of its operations, where they were measured
+//! .store/spans/<cell hash>/<the same name>      what happened when in the profiled steps, for the trace
 //! .store/samples/<digest>.png                   images of costly evaluations, by their bytes
 //! .store/codes/<code hash>.json                 the parts of a code hash: what `plan --explain` names
 //! .store/environments/<env id>.json
@@ -15,6 +17,7 @@
 mod here;
 mod keys;
 mod lock;
+mod profiles;
 mod stored_run;
 
 pub use here::{Here, arithmetic};
@@ -26,6 +29,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -99,7 +103,16 @@ impl Store {
     /// [`StoreError`]; nothing has been changed then, but folders that were missing.
     pub fn open(results: &Path) -> Result<Self, StoreError> {
         let folder = results.join(".store");
-        for part in ["runs", "steps", "samples", "codes", "environments", "tmp"] {
+        for part in [
+            "runs",
+            "steps",
+            "profiles",
+            "spans",
+            "samples",
+            "codes",
+            "environments",
+            "tmp",
+        ] {
             let part = folder.join(part);
             fs::create_dir_all(&part).map_err(StoreError::system("create", &part))?;
         }
@@ -156,12 +169,8 @@ impl Store {
     pub fn put(&mut self, mut run: StoredRun) -> Result<(), StoreError> {
         // Apart, so that a start does not read them: a long run has a million.
         let steps = run.take_steps();
-        for part in ["runs", "steps"] {
-            let folder = self.folder.join(part).join(&run.keys.cell_hash);
-            fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
-        }
-        self.write_json(&run.keys.path("steps"), &steps)?;
-        self.write_json(&run.keys.path("runs"), &run)?;
+        self.write_of_run(&run.keys, "steps", &steps)?;
+        self.write_of_run(&run.keys, "runs", &run)?;
         let runs = self.runs.entry(run.keys.cell_hash.clone()).or_default();
         runs.retain(|other| other.keys != run.keys);
         runs.push(run);
@@ -170,11 +179,13 @@ impl Store {
 
     /// The steps of a stored run, by epoch; none where they were never kept or cannot be read.
     pub fn steps_of(&self, keys: &RunKeys) -> Vec<Vec<StepRow>> {
-        let bytes = fs::read(self.folder.join(keys.path("steps")));
-        bytes
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default()
+        self.read_of_run(keys, "steps").unwrap_or_default()
+    }
+
+    /// When a stored run was kept; `None` for one that is not there.
+    pub fn kept_at(&self, keys: &RunKeys) -> Option<SystemTime> {
+        let data = fs::metadata(self.folder.join(keys.path("runs")));
+        data.and_then(|data| data.modified()).ok()
     }
 
     /// Where workers may write images that are to be kept: emptied at every start.
@@ -278,6 +289,24 @@ impl Store {
             }
         }
         Ok(all)
+    }
+
+    /// Writes one of the files of a run.
+    fn write_of_run(
+        &self,
+        keys: &RunKeys,
+        part: &str,
+        value: &impl Serialize,
+    ) -> Result<(), StoreError> {
+        let folder = self.folder.join(part).join(&keys.cell_hash);
+        fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
+        self.write_json(&keys.path(part), value)
+    }
+
+    /// Reads one of the files of a run; `None` where it was never kept or cannot be read.
+    fn read_of_run<T: DeserializeOwned>(&self, keys: &RunKeys, part: &str) -> Option<T> {
+        let bytes = fs::read(self.folder.join(keys.path(part))).ok()?;
+        serde_json::from_slice(&bytes).ok()
     }
 
     fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), StoreError> {

@@ -42,6 +42,12 @@ pub struct StoredRun {
     pub peak_rss_bytes: Option<u64>,
     /// CPU seconds of the process, from `wait4`.
     pub cpu_s: Option<f64>,
+    /// Whether its operations were to be profiled; what came of it is kept apart.
+    #[serde(default)]
+    pub is_profiled: bool,
+    /// Seconds that it was expected to take before it began.
+    #[serde(default)]
+    pub estimated_s: Option<f64>,
 }
 
 /// An image of a stored run.
@@ -107,6 +113,7 @@ impl StoredRun {
             peak_rss_bytes: self.peak_rss_bytes,
             cpu_s: self.cpu_s,
             wall_s: Some(self.wall_s),
+            estimated_s: self.estimated_s,
         }
     }
 }

@@ -30,6 +30,8 @@ fn run(cell_hash: &str, seed: u64) -> StoredRun {
         wall_s: 1.0,
         peak_rss_bytes: None,
         cpu_s: None,
+        is_profiled: false,
+        estimated_s: None,
     }
 }
 

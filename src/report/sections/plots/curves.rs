@@ -74,8 +74,7 @@ fn plot(
     if curves.iter().all(|curve| curve.points.len() < 2) {
         return None;
     }
-    let bands = curves.len() > SERIES;
-    let (series, how) = if bands {
+    let (series, how) = if curves.len() > SERIES {
         aggregated(view, &curves)
     } else {
         let how = "one line per different curve; cells that share it are named together";
@@ -98,7 +97,7 @@ fn plot(
         y_label: words.clone(),
         y_scale,
         series,
-        bands,
+        guides: Vec::new(),
     };
     Some(PlotContext {
         id: kebab_case(name),
@@ -154,13 +153,15 @@ fn single(view: &View<'_>, curves: &[Curve<'_, '_>]) -> Vec<Series> {
         let points = curve.points.iter().map(|&(x, y)| Point {
             x,
             y,
-            interval: None,
             about: format!("{name}, epoch {x}: {y:.5}"),
+            ..Point::default()
         });
         Series {
             points: points.collect(),
             name,
+            is_band: false,
         }
+        .condensed()
     };
     curves.iter().map(line).collect()
 }
@@ -221,10 +222,12 @@ fn summed(curves: &[&Curve<'_, '_>], name: &str) -> Series {
             y,
             interval: range(values),
             about: format!("{name}, epoch {epoch}: {y:.5}"),
+            ..Point::default()
         })
     });
     Series {
         name: name.to_owned(),
         points: points.collect(),
+        is_band: true,
     }
 }

@@ -30,8 +30,8 @@ pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
                 text: fixed(found.shares[place], 1),
             })
             .collect(),
-        interval: None,
         end: format!("{} ms", human(found.step_ms, 4)),
+        ..Bar::default()
     });
     let plot = BarPlot {
         about: "Shares of the phases of a step by cell".to_owned(),

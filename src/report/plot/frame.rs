@@ -1,0 +1,215 @@
+//! The frame of a plot over two axes: legend, axes with units and scale notes, guides.
+
+use super::SERIES;
+use super::scale::{Scale, ScaleKind};
+use super::series::Guide;
+use super::svg::{Anchor, Svg, text_width};
+
+pub(super) const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 280.0;
+const LEGEND_LINE: f64 = 22.0;
+const RIGHT: f64 = WIDTH - 22.0;
+
+/// An axis, before its place is known.
+pub(super) struct Axis<'a> {
+    /// Name and unit.
+    pub(super) label: &'a str,
+    pub(super) kind: ScaleKind,
+    /// Whether ticks stand at the values themselves (settings) or are tidy numbers.
+    pub(super) is_settings: bool,
+    pub(super) values: Vec<f64>,
+}
+
+/// The frame, with its scales.
+pub(super) struct Frame {
+    pub(super) x: Scale,
+    pub(super) y: Scale,
+    left: f64,
+    top: f64,
+    bottom: f64,
+}
+
+/// How a legend draws a series.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// A line with its marker.
+    Line(usize),
+    /// A marker alone.
+    Mark(usize),
+    /// A filled square.
+    Square(usize),
+    /// A dashed line without a series.
+    Guide,
+}
+
+impl Frame {
+    /// Begins a drawing: legend and axes.
+    pub(super) fn begin(entries: &[(Sign, &str)], x: &Axis<'_>, y: &Axis<'_>) -> (Svg, Self) {
+        let legend = legend(entries);
+        let top = 42.0 + legend.len() as f64 * LEGEND_LINE;
+        let bottom = top + HEIGHT;
+        let up = Scale::magnitude(y.kind, &y.values, (bottom, top));
+        let ticks = up.ticks().map(|(_, text)| text_width(&text, 13.0));
+        let left = (ticks.fold(0.0, f64::max) + 18.0).max(48.0);
+        let across = if x.is_settings {
+            Scale::settings(x.kind, &x.values, (left + 18.0, RIGHT - 18.0))
+        } else {
+            Scale::magnitude(x.kind, &x.values, (left, RIGHT))
+        };
+        let mut svg = Svg::new(WIDTH, bottom + 54.0);
+        draw_legend(&mut svg, &legend);
+        let frame = Self {
+            x: across,
+            y: up,
+            left,
+            top,
+            bottom,
+        };
+        frame.axes(&mut svg, x, y);
+        (svg, frame)
+    }
+
+    /// Pixels of a value pair.
+    pub(super) fn place(&self, x: f64, y: f64) -> (f64, f64) {
+        (self.x.place(x), self.y.place(y))
+    }
+
+    /// Whether a box lies inside the axes.
+    pub(super) fn holds(&self, (left, top, right, bottom): (f64, f64, f64, f64)) -> bool {
+        left >= self.left && right <= RIGHT && top >= self.top - 8.0 && bottom <= self.bottom
+    }
+
+    /// Draws guides with their words; those that lie outside are left out.
+    pub(super) fn guides(&self, svg: &mut Svg, guides: &[Guide]) {
+        let mut row = 0.0;
+        for guide in guides {
+            match guide {
+                Guide::X(value, text) => {
+                    let place = self.x.place(*value);
+                    if !(self.left..=RIGHT).contains(&place) {
+                        continue;
+                    }
+                    svg.line("guide", (place, self.top), (place, self.bottom));
+                    let at = self.top + 13.0 + 17.0 * row;
+                    row += 1.0;
+                    if place + text_width(text, 13.0) + 8.0 > RIGHT {
+                        svg.text("note", (place - 6.0, at), Anchor::End, text);
+                    } else {
+                        svg.text("note", (place + 6.0, at), Anchor::Start, text);
+                    }
+                }
+                Guide::Y(value, text) => {
+                    let place = self.y.place(*value);
+                    if !(self.top..=self.bottom).contains(&place) {
+                        continue;
+                    }
+                    svg.line("guide", (self.left, place), (RIGHT, place));
+                    svg.text("note", (RIGHT - 2.0, place - 6.0), Anchor::End, text);
+                }
+            }
+        }
+    }
+
+    fn axes(&self, svg: &mut Svg, x: &Axis<'_>, y: &Axis<'_>) {
+        for (place, text) in self.y.ticks() {
+            svg.line("grid", (self.left, place), (RIGHT, place));
+            svg.text("tick", (self.left - 9.0, place + 4.5), Anchor::End, &text);
+        }
+        let mut taken = f64::NEG_INFINITY;
+        for (place, text) in self.x.ticks() {
+            svg.line("axis", (place, self.bottom), (place, self.bottom + 5.0));
+            let half = text_width(&text, 13.0) / 2.0;
+            if place - half > taken {
+                svg.text("tick", (place, self.bottom + 21.0), Anchor::Middle, &text);
+                taken = place + half + 6.0;
+            }
+        }
+        svg.line("axis", (self.left, self.bottom), (RIGHT, self.bottom));
+        let label = format!("{}{}", y.label, self.y.note());
+        svg.text("label", (8.0, self.top - 16.0), Anchor::Start, &label);
+        // Settings and positions are no magnitudes: only a scale that bends distances is told.
+        let label = format!("{}{}", x.label, self.x.kind_note());
+        svg.text("label", (RIGHT, self.bottom + 44.0), Anchor::End, &label);
+    }
+}
+
+/// An entry of a legend, placed.
+type Placed = (Sign, f64, String);
+
+/// Names in rows that fit the width.
+pub(super) fn legend(entries: &[(Sign, &str)]) -> Vec<Vec<Placed>> {
+    let mut rows: Vec<Vec<Placed>> = Vec::new();
+    let mut left = 8.0;
+    for (sign, name) in entries.iter().filter(|(_, name)| !name.is_empty()) {
+        let indent = sign.width();
+        let name = shortened(name, WIDTH - 16.0 - indent, 14.0);
+        let width = indent + text_width(&name, 14.0);
+        if rows.is_empty() || (left + width > WIDTH - 8.0 && left > 8.0) {
+            rows.push(Vec::new());
+            left = 8.0;
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push((*sign, left, name));
+        }
+        left += width + 16.0;
+    }
+    rows
+}
+
+/// Pixels that a legend of this many rows takes.
+pub(super) fn legend_height(rows: usize) -> f64 {
+    rows as f64 * LEGEND_LINE
+}
+
+pub(super) fn draw_legend(svg: &mut Svg, rows: &[Vec<Placed>]) {
+    for (line, row) in rows.iter().enumerate() {
+        let middle = 14.0 + line as f64 * LEGEND_LINE;
+        for (sign, left, name) in row {
+            sign.draw(svg, *left, middle);
+            let at = (left + sign.width(), middle + 5.0);
+            svg.text("name", at, Anchor::Start, name);
+        }
+    }
+}
+
+impl Sign {
+    fn width(self) -> f64 {
+        match self {
+            Self::Line(_) | Self::Guide => 38.0,
+            Self::Mark(_) => 18.0,
+            Self::Square(_) => 20.0,
+        }
+    }
+
+    fn draw(self, svg: &mut Svg, left: f64, middle: f64) {
+        match self {
+            Self::Line(index) => {
+                let class = line_class(index);
+                svg.line(&class, (left, middle), (left + 30.0, middle));
+                svg.marker(index, (left + 15.0, middle), "");
+            }
+            Self::Mark(index) => svg.marker(index, (left + 7.0, middle), ""),
+            Self::Square(index) => {
+                let class = format!("segment f{}", index % SERIES);
+                svg.rectangle(&class, (left, middle - 7.0), (14.0, 14.0), "");
+            }
+            Self::Guide => svg.line("fit", (left, middle), (left + 30.0, middle)),
+        }
+    }
+}
+
+/// Colour and dash of a line.
+pub(super) fn line_class(index: usize) -> String {
+    format!("line s{} d{}", index % SERIES, index % 4)
+}
+
+/// A text that fits `width`: longer ones keep their end, where the innermost axes stand.
+pub(super) fn shortened(text: &str, width: f64, size: f64) -> String {
+    let count = text.chars().count();
+    let most = (width / text_width("0", size)) as usize;
+    if count <= most {
+        return text.to_owned();
+    }
+    let tail: String = text.chars().skip(count + 1 - most.max(1)).collect();
+    format!("…{tail}")
+}

@@ -1,0 +1,218 @@
+//! Points over two numeric axes, with labels where there is room, and a fitted curve.
+
+use std::collections::BTreeMap;
+
+use super::SERIES;
+use super::frame::{Axis, Frame, Sign};
+use super::line::{reach, runs, whiskers};
+use super::scale::ScaleKind;
+use super::series::{Point, Series};
+use super::svg::{Anchor, Svg, text_width};
+
+/// Points of a plot beyond which those that lie on each other are drawn as one.
+const MOST: usize = 400;
+/// Pixels within which points then count as lying on each other.
+const GRID: f64 = 9.0;
+/// Labels beyond which a plot has none: names stand in the legend and at the pointer.
+const LABELS: usize = 24;
+
+/// Points over two numeric axes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ScatterPlot {
+    /// What a screen reader says first.
+    pub(crate) about: String,
+    /// Name and unit below the axis.
+    pub(crate) x_label: String,
+    /// Scale of the x axis.
+    pub(crate) x_scale: ScaleKind,
+    /// Name and unit above the axis.
+    pub(crate) y_label: String,
+    /// Scale of the y axis.
+    pub(crate) y_scale: ScaleKind,
+    /// The points, by series; at most [`super::SERIES`]. A label is drawn where it hides nothing.
+    pub(crate) series: Vec<Series>,
+    /// Points of a fitted curve from left to right, with its name; empty for none.
+    pub(crate) curve: (String, Vec<(f64, f64)>),
+}
+
+/// A box on the drawing: left, top, right, bottom.
+type Area = (f64, f64, f64, f64);
+
+impl ScatterPlot {
+    /// Draws it; the same value gives the same bytes.
+    pub(crate) fn draw(&self) -> String {
+        let names = self.series.iter().enumerate();
+        let mut entries: Vec<(Sign, &str)> = names
+            .map(|(index, series)| (Sign::Mark(index), &*series.name))
+            .collect();
+        if entries.len() == 1 && self.curve.1.is_empty() {
+            entries.clear();
+        }
+        if !self.curve.1.is_empty() {
+            entries.push((Sign::Guide, &self.curve.0));
+        }
+        let (mut svg, frame) = Frame::begin(&entries, &self.x_axis(), &self.y_axis());
+        let curve = self.curve.1.iter().map(|(x, y)| frame.place(*x, *y));
+        let curve: Vec<(f64, f64)> = curve.collect();
+        if !curve.is_empty() {
+            svg.polyline("fit", &curve);
+        }
+        if self.count() > MOST {
+            self.merged(&mut svg, &frame);
+        } else {
+            self.points(&mut svg, &frame);
+        }
+        let described: Vec<String> = self.series.iter().map(Series::described).collect();
+        svg.finish(&self.about, &described.join(" "))
+    }
+
+    /// What its caption must add where points are drawn as one; empty where each has its own.
+    pub(crate) fn merged_note(&self) -> String {
+        if self.count() > MOST {
+            format!(
+                " {} points; those that lie on each other are drawn as one.",
+                self.count()
+            )
+        } else {
+            String::new()
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.series.iter().map(|series| series.points.len()).sum()
+    }
+
+    fn x_axis(&self) -> Axis<'_> {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let curve = self.curve.1.iter().map(|(x, _)| *x);
+        Axis {
+            label: &self.x_label,
+            kind: self.x_scale,
+            is_settings: false,
+            values: points.map(|point| point.x).chain(curve).collect(),
+        }
+    }
+
+    fn y_axis(&self) -> Axis<'_> {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let curve = self.curve.1.iter().map(|(_, y)| *y);
+        Axis {
+            label: &self.y_label,
+            kind: self.y_scale,
+            is_settings: false,
+            values: points.flat_map(reach).chain(curve).collect(),
+        }
+    }
+
+    fn points(&self, svg: &mut Svg, frame: &Frame) {
+        let mut taken: Vec<Area> = Vec::new();
+        for (index, series) in self.series.iter().enumerate() {
+            whiskers(svg, frame, index, series, 0.0);
+            for point in &series.points {
+                let (x, y) = frame.place(point.x, point.y);
+                runs(svg, frame, index, point, x);
+                svg.marker(index, (x, y), &point.about);
+                taken.push((x - 6.0, y - 6.0, x + 6.0, y + 6.0));
+            }
+        }
+        let all = || self.series.iter().flat_map(|series| &series.points);
+        if all().filter(|point| !point.label.is_empty()).count() <= LABELS {
+            for point in all().filter(|point| !point.label.is_empty()) {
+                label(svg, frame, point, &mut taken);
+            }
+        }
+    }
+
+    /// One marker per place of a grid, per series.
+    fn merged(&self, svg: &mut Svg, frame: &Frame) {
+        for (index, series) in self.series.iter().enumerate() {
+            let mut places: BTreeMap<(i64, i64), ((f64, f64), usize)> = BTreeMap::new();
+            for point in &series.points {
+                let (x, y) = frame.place(point.x, point.y);
+                let place = ((x / GRID).round() as i64, (y / GRID).round() as i64);
+                places.entry(place).or_insert(((x, y), 0)).1 += 1;
+            }
+            for (at, count) in places.values() {
+                let about = format!("{}: {count} points here", series.name);
+                svg.marker(index % SERIES, *at, &about);
+            }
+        }
+    }
+}
+
+/// Writes a label right, left, above or below its point: the first that hides nothing; none where all would.
+fn label(svg: &mut Svg, frame: &Frame, point: &Point, taken: &mut Vec<Area>) {
+    let (x, y) = frame.place(point.x, point.y);
+    let wide = text_width(&point.label, 13.0);
+    let sides = [
+        (Anchor::Start, (x + 9.0, y + 4.5), x + 9.0),
+        (Anchor::End, (x - 9.0, y + 4.5), x - 9.0 - wide),
+        (Anchor::Middle, (x, y - 11.0), x - wide / 2.0),
+        (Anchor::Middle, (x, y + 20.0), x - wide / 2.0),
+    ];
+    for (anchor, at, left) in sides {
+        let own = (left, at.1 - 11.0, left + wide, at.1 + 3.0);
+        let is_free = taken.iter().all(|other| !overlap(&own, other));
+        if is_free && frame.holds(own) {
+            svg.text("note", at, anchor, &point.label);
+            taken.push(own);
+            return;
+        }
+    }
+}
+
+fn overlap(a: &Area, b: &Area) -> bool {
+    a.0 < b.2 && b.0 < a.2 && a.1 < b.3 && b.1 < a.3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot(count: usize) -> ScatterPlot {
+        let point = |i: usize| Point {
+            x: 1.0 + (i % 100) as f64,
+            y: 1.0 + (i / 100) as f64,
+            label: format!("p{i}"),
+            ..Point::default()
+        };
+        ScatterPlot {
+            about: "Points".into(),
+            series: vec![Series {
+                name: "all".into(),
+                points: (0..count).map(point).collect(),
+                is_band: false,
+            }],
+            ..ScatterPlot::default()
+        }
+    }
+
+    #[test]
+    fn labels_never_lie_on_points_or_each_other() {
+        let notes = |crowd: usize| {
+            let mut plot = plot(crowd);
+            for point in &mut plot.series[0].points {
+                (point.x, point.y) = (5.0, 5.0);
+            }
+            let corners = [0.0, 10.0].map(|at| Point {
+                x: at,
+                y: at,
+                ..Point::default()
+            });
+            plot.series[0].points.extend(corners);
+            plot.draw().matches("class=\"note\"").count()
+        };
+        // Right, left, above and below of one place, and no label twice there.
+        assert_eq!([1, 3, 4, 9].map(notes), [1, 3, 4, 4]);
+    }
+
+    #[test]
+    fn many_points_are_merged_and_the_caption_says_so() {
+        assert_eq!(plot(400).merged_note(), "");
+        let many = plot(10_000);
+        assert!(many.merged_note().contains("10000 points"));
+        let svg = many.draw();
+        assert!(svg.len() < 300_000, "{} bytes", svg.len());
+        assert!(svg.contains("points here"));
+    }
+}

@@ -1,0 +1,129 @@
+//! What plots draw: points with their intervals and runs, by series; and fewer of them where there are too many.
+
+use crate::base::statistics::{median, range};
+
+/// Points of a series beyond which a drawing shows stretches of them: median and range.
+pub(crate) const POINTS: usize = 120;
+
+/// A series: one line, or one kind of point.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Series {
+    /// Its name in the legend.
+    pub(crate) name: String,
+    /// Its points, from left to right.
+    pub(crate) points: Vec<Point>,
+    /// Whether intervals are drawn as a band around the line and not as whiskers at the points.
+    pub(crate) is_band: bool,
+}
+
+/// A point, with what is known about its spread.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Point {
+    /// Place on the x axis.
+    pub(crate) x: f64,
+    /// Place on the y axis.
+    pub(crate) y: f64,
+    /// Lower and upper end of its interval; `None` for n = 1.
+    pub(crate) interval: Option<(f64, f64)>,
+    /// The values of its runs, drawn as small dots; empty where they are not known or are the point itself.
+    pub(crate) runs: Vec<f64>,
+    /// Written beside it, where a scatter plot has room; empty for none.
+    pub(crate) label: String,
+    /// Shown when the pointer rests on it.
+    pub(crate) about: String,
+}
+
+/// A line across the plot at one value, with a few words: a knee, a target.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(dead_code)]
+pub(crate) enum Guide {
+    /// Upright, at a value of the x axis.
+    X(f64, String),
+    /// Level, at a value of the y axis.
+    Y(f64, String),
+}
+
+impl Series {
+    /// A series of at most [`POINTS`] points: where there are more, each stands for a stretch of them, with their median
+    /// and their range as a band. Points are expected from left to right.
+    pub(crate) fn condensed(self) -> Self {
+        if self.points.len() <= POINTS {
+            return self;
+        }
+        let stretch = self.points.len().div_ceil(POINTS / 2);
+        let points = self.points.chunks(stretch).filter_map(|part| {
+            let xs: Vec<f64> = part.iter().map(|point| point.x).collect();
+            let ys: Vec<f64> = part.iter().map(|point| point.y).collect();
+            let (low, high) = range(&ys)?;
+            Some(Point {
+                x: median(&xs)?,
+                y: median(&ys)?,
+                interval: Some((low, high)),
+                about: format!("{}: median and range of {} points", self.name, part.len()),
+                ..Point::default()
+            })
+        });
+        Self {
+            points: points.collect(),
+            is_band: true,
+            name: self.name,
+        }
+    }
+
+    /// What a screen reader says of it.
+    pub(super) fn described(&self) -> String {
+        let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else {
+            return format!("{}: no points.", self.name);
+        };
+        let show = |value: f64| crate::base::units::human(value, 4);
+        let place = |point: &Point| format!("{} at {}", show(point.y), show(point.x));
+        match self.points.len() {
+            1 => format!("{}: {}.", self.name, place(first)),
+            n => format!(
+                "{}: {n} points, from {} to {}.",
+                self.name,
+                place(first),
+                place(last)
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(count: usize) -> Series {
+        let point = |i: usize| Point {
+            x: i as f64,
+            y: (i % 7) as f64,
+            ..Point::default()
+        };
+        Series {
+            name: "a".into(),
+            points: (0..count).map(point).collect(),
+            is_band: false,
+        }
+    }
+
+    #[test]
+    fn few_points_stay_and_many_become_medians_with_their_range() {
+        assert_eq!(line(POINTS).condensed(), line(POINTS));
+        let many = line(10_000).condensed();
+        assert!(many.is_band && many.points.len() <= POINTS);
+        // 167 points of 0 to 6 each: the median of the first stretch is 3 at x = 83.
+        let first = &many.points[0];
+        assert_eq!(first.interval, Some((0.0, 6.0)));
+        assert!((first.y - 3.0).abs() < 1e-12 && (first.x - 83.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_series_is_described_by_its_ends() {
+        assert_eq!(line(0).described(), "a: no points.");
+        assert_eq!(line(1).described(), "a: 0 at 0.");
+        assert_eq!(
+            line(3).described(),
+            "a: 3 points, from 0 at 0 to 2.000 at 2.000."
+        );
+    }
+}

@@ -1,0 +1,266 @@
+//! `ops.csv`: what every operation of every layer took in the profiled steps. Not in git: it grows with the model.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use crate::base::units::round_significant;
+use crate::event::{OpRow, PhaseTimes, Profile};
+
+use super::columns::OPS;
+use super::field::{Field, RUN_DIGITS};
+use super::files::replace;
+use super::table::Table;
+use super::write::ops_header;
+use super::{OpRecord, PlanFile, ResultsError};
+
+const NAME: &str = "ops.csv";
+
+/// Name of the rows that hold what is left of a phase: the phase less its operations.
+pub const RESIDUAL: &str = "residual";
+
+/// Phase that backward times belong to.
+pub const BACKWARD: &str = "backward";
+
+/// Whose profile it is.
+#[derive(Debug, Clone, Copy)]
+pub struct ProfiledRun<'a> {
+    /// Readable key of its cell.
+    pub key: &'a str,
+    /// Seed.
+    pub seed: u64,
+    /// Block, from 0.
+    pub block: usize,
+    /// Code hash under which it ran.
+    pub code_hash: &'a str,
+}
+
+/// The rows of a profile: its operations, then what is left of every phase, so that all of them sum to the step.
+pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
+    let step_ms = profile.step_ms;
+    let rows = profile.ops.iter().cloned().chain(residuals(profile));
+    let record = |mut row: OpRow| {
+        let share = (row.forward_ms + row.backward_ms) / step_ms;
+        row.forward_ms = round_significant(row.forward_ms, RUN_DIGITS);
+        row.backward_ms = round_significant(row.backward_ms, RUN_DIGITS);
+        OpRecord {
+            key: run.key.to_owned(),
+            seed: run.seed,
+            block: run.block,
+            code_hash: run.code_hash.to_owned(),
+            profiled_steps: profile.steps,
+            samples_per_step: profile.samples,
+            share: round_significant(if step_ms > 0.0 { share } else { 0.0 }, RUN_DIGITS),
+            row,
+        }
+    };
+    rows.map(record).collect()
+}
+
+/// One row per phase. `other` is the step less all named phases, and less operations of no named phase.
+fn residuals(profile: &Profile) -> Vec<OpRow> {
+    let PhaseTimes {
+        data_wait_ms,
+        transfer_ms,
+        forward_ms,
+        loss_ms,
+        backward_ms,
+        optimizer_ms,
+        ..
+    } = profile.phases;
+    let forward = [
+        ("data-wait", data_wait_ms),
+        ("transfer", transfer_ms),
+        ("forward", forward_ms),
+        ("loss", loss_ms),
+        ("optimizer", optimizer_ms),
+    ];
+    let in_phase = |name: &str| -> f64 {
+        let rows = profile.ops.iter().filter(|row| row.phase == name);
+        rows.map(|row| row.forward_ms).sum()
+    };
+    let row = |phase: &str, forward_ms: f64, backward_ms: f64| OpRow {
+        op: RESIDUAL.to_owned(),
+        phase: phase.to_owned(),
+        forward_ms,
+        backward_ms,
+        ..OpRow::default()
+    };
+    let mut rows: Vec<OpRow> = forward
+        .iter()
+        .map(|&(phase, ms)| row(phase, ms - in_phase(phase), 0.0))
+        .collect();
+    let backward: f64 = profile.ops.iter().map(|row| row.backward_ms).sum();
+    rows.insert(4, row(BACKWARD, 0.0, backward_ms - backward));
+    let named: f64 = rows.iter().chain(&profile.ops).map(both).sum();
+    rows.push(row("other", profile.step_ms - named, 0.0));
+    rows
+}
+
+fn both(row: &OpRow) -> f64 {
+    row.forward_ms + row.backward_ms
+}
+
+/// Writes `ops.csv`, with one run at a time in memory, its axis values from `plan`; there is none where no run has a
+/// profile.
+///
+/// # Errors
+/// [`ResultsError::Unwritable`]; the old file is then still there.
+pub fn write_ops(
+    folder: &Path,
+    plan: &PlanFile,
+    runs: impl Iterator<Item = Vec<OpRecord>>,
+) -> Result<(), ResultsError> {
+    let path = folder.join(NAME);
+    let mut runs = runs.filter(|rows| !rows.is_empty()).peekable();
+    if runs.peek().is_some() {
+        return replace(&path, |file| write_rows(file, plan, runs));
+    }
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ResultsError::Unwritable {
+            path,
+            reason: error.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn write_rows(
+    file: &mut File,
+    plan: &PlanFile,
+    runs: impl Iterator<Item = Vec<OpRecord>>,
+) -> io::Result<()> {
+    let mut table = csv::WriterBuilder::new()
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_writer(file);
+    table.write_record(ops_header(plan))?;
+    let cells = plan.cells.iter();
+    let axes_of: BTreeMap<&str, _> = cells.map(|cell| (&*cell.key, &cell.axes)).collect();
+    let no_axes = vec![String::new(); plan.axes.len()];
+    for rows in runs {
+        let key = rows.first().map_or("", |row| &row.key);
+        let axes = axes_of.get(key).copied().unwrap_or(&no_axes);
+        for row in &rows {
+            let mut fields = vec![row.key.clone(), row.seed.show()];
+            fields.extend_from_slice(axes);
+            fields.extend(OPS.iter().map(|column| (column.show)(row)));
+            table.write_record(&fields)?;
+        }
+    }
+    table.flush()
+}
+
+/// Reads `ops.csv`; empty where there is none, as in every clone.
+pub(super) fn read_ops(folder: &Path, plan: &PlanFile) -> Result<Vec<OpRecord>, ResultsError> {
+    let path = folder.join(NAME);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let table = Table::read(&path, &ops_header(plan), false)?;
+    let mut rows = Vec::new();
+    for mut cursor in table.rows() {
+        let mut row = OpRecord {
+            key: cursor.next_text()?,
+            seed: cursor.next()?,
+            ..OpRecord::default()
+        };
+        cursor.skip(plan.axes.len());
+        cursor.next_into(OPS, &mut row)?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::super::golden::ddpm;
+    use super::*;
+    use crate::event::Span;
+
+    /// One convolution, one linear layer, a loss and an optimizer: what a small network gives.
+    pub(crate) fn profile() -> Profile {
+        let op = |layer: &str, op: &str, phase: &str, ms: (f64, f64), flops: (f64, f64)| OpRow {
+            layer: layer.into(),
+            op: op.into(),
+            phase: phase.into(),
+            calls: 10,
+            forward_ms: ms.0,
+            backward_ms: ms.1,
+            flops_forward: flops.0,
+            flops_backward: flops.1,
+            allocated_bytes: 4096.0,
+            retained_bytes: 1024.0,
+        };
+        Profile {
+            steps: 5,
+            samples: 8,
+            step_ms: 60.0,
+            phases: PhaseTimes {
+                data_wait_ms: 2.0,
+                transfer_ms: 0.5,
+                forward_ms: 20.0,
+                loss_ms: 1.0,
+                backward_ms: 30.0,
+                optimizer_ms: 4.0,
+                other_ms: 2.5,
+            },
+            ops: vec![
+                op("down.conv1", "conv2d", "forward", (12.0, 20.0), (3e9, 6e9)),
+                op("down.conv2", "conv2d", "forward", (3.0, 5.0), (1e9, 2e9)),
+                op("head", "linear", "forward", (4.0, 3.0), (0.1e9, 0.2e9)),
+                op("", "mse", "loss", (0.75, 0.25), (1e4, 1e4)),
+                op("", "adam", "optimizer", (3.5, 0.0), (1e6, 0.0)),
+            ],
+            spans: vec![Span {
+                lane: "phases".into(),
+                name: "forward".into(),
+                detail: String::new(),
+                start_us: 0.0,
+                duration_us: 20_000.0,
+            }],
+        }
+    }
+
+    fn records() -> Vec<OpRecord> {
+        let key = &ddpm().plan.cells[0].key;
+        let run = ProfiledRun {
+            key,
+            seed: 42,
+            block: 0,
+            code_hash: "7a11ab1e",
+        };
+        op_records(run, &profile())
+    }
+
+    #[test]
+    fn rows_and_residuals_sum_to_the_phases_and_the_step() {
+        let records = records();
+        let sum = |get: &dyn Fn(&OpRecord) -> f64| records.iter().map(get).sum::<f64>();
+        let is = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-5, "{found}");
+        for (phase, ms) in [("forward", 20.0), ("loss", 1.0), ("optimizer", 4.0)] {
+            let of_phase = records.iter().filter(|record| record.row.phase == phase);
+            is(of_phase.map(|record| record.row.forward_ms).sum(), ms);
+        }
+        is(sum(&|record| record.row.backward_ms), 30.0);
+        is(sum(&|record| both(&record.row)), 60.0);
+        is(sum(&|record| record.share), 1.0);
+        let residual = records.iter().find(|record| record.row.phase == BACKWARD);
+        is(residual.unwrap().row.backward_ms, 1.75);
+    }
+
+    #[test]
+    fn the_file_reads_back_and_goes_with_its_profiles() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = ddpm().plan;
+        write_ops(folder.path(), &plan, [records()].into_iter()).unwrap();
+        assert_eq!(read_ops(folder.path(), &plan).unwrap(), records());
+        let text = fs::read_to_string(folder.path().join(NAME)).unwrap();
+        let line = text.lines().nth(1).unwrap();
+        let expected = ",42,unet,cpu,8,0,0,7a11ab1e,5,8,down.conv1,conv2d,forward,10,12,20,0.533333,\
+                        3000000000,6000000000,4096,1024";
+        assert!(line.ends_with(expected), "{line}");
+        write_ops(folder.path(), &plan, std::iter::empty()).unwrap();
+        assert!(read_ops(folder.path(), &plan).unwrap().is_empty());
+    }
+}
