@@ -117,7 +117,7 @@ fn limits(target: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) {
             mistakes.push(Diagnostic::error("a target's `min` is above its `max`").at(
                 target.place,
                 format!("nothing is above {min} and below {max}"),
-            ))
+            ));
         }
         _ => {}
     }

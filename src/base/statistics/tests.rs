@@ -76,7 +76,9 @@ fn a_straight_line_is_numpys() {
     assert!((line.slope - 31.502_173_913).abs() < 1e-8, "{line:?}");
     assert!((line.offset - 174.434_782_6).abs() < 1e-6, "{line:?}");
     assert!((line.residual - 5.338_131_9).abs() < 1e-6, "{line:?}");
-    let error = line.prediction_error(128.0).expect("two degrees of freedom");
+    let error = line
+        .prediction_error(128.0)
+        .expect("two degrees of freedom");
     assert!((error - 13.577_720_0).abs() < 1e-6, "{error}");
     assert_eq!(fit_line(&points[..1]), None);
     let two = fit_line(&points[..2]).expect("two points");

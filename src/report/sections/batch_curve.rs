@@ -3,7 +3,7 @@
 use crate::base::units::human;
 use crate::report::judged::{Judged, plain, some_of};
 use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 use super::memory::mebibytes;
@@ -102,15 +102,8 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
     if verdicts.is_empty() {
         verdicts.push("No two measured cells differ in batch size only.".to_owned());
     }
-    let table = Table {
-        id: "batch-size".to_owned(),
-        title: "Batch size".to_owned(),
-        about: "Cells that differ in batch size only, each group a curve.".to_owned(),
-        sources: sources(&columns),
-        columns,
-        rows,
-        cut: None,
-    };
+    let about = "Cells that differ in batch size only, each group a curve.".to_owned();
+    let table = Table::of_rows(("batch-size", "Batch size", about), columns, rows);
     let rule = format!(
         "The knee is the smallest batch size whose median throughput is within {} % of the highest of its curve \
          (`report.knee`). Another size is told apart from it where its interval ends below that line.",
@@ -176,7 +169,6 @@ fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
     }
     let found = knee(sweep, tolerance(view))?;
     let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
-    let n = sweep.n();
     let (knee, best) = (size(found.cell), size(found.best));
     let share = throughput(found.cell)?.value / throughput(found.best)?.value * 100.0;
     let against = if knee == best {
@@ -185,25 +177,40 @@ fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
         let highest = in_words(found.best, "samples_per_s");
         format!("{} % of the highest, {highest} at {best}", fixed(share, 1))
     };
-    let mut text = format!(
+    let text = format!(
         "{}: the knee is at batch size {knee} with {}, {against}.",
         sweep.name(view),
         in_words(found.cell, "samples_per_s"),
     );
     let largest = sweep.cells.last().map(|(cell, _)| size(cell));
-    if largest.as_ref() == Some(&knee) {
-        text += " No larger size was measured, so the curve may go on.";
-    }
-    text += &below(sweep, &found, tolerance(view));
+    let open = if largest.as_ref() == Some(&knee) {
+        " No larger size was measured, so the curve may go on."
+    } else {
+        ""
+    };
+    let below = below(sweep, &found, tolerance(view));
+    Some(format!("{text}{open}{below}{}", apart(sweep, &found)))
+}
+
+/// How surely the knee is where it is.
+fn apart(sweep: &Sweep<'_, '_>, found: &Knee<'_, '_>) -> String {
+    let n = sweep.n();
+    let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
     let names: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
-    if names.is_empty() && !found.is_unsure {
-        text += &format!(" Every smaller size is told apart from it at {n}.");
-    }
-    if !names.is_empty() {
-        text += &format!(" Not told apart from it at {n}: {}.", some_of(&names, 4));
-    }
-    if found.is_unsure {
-        text += &format!(" At {n} its own interval does not clear the line.");
-    }
-    Some(text)
+    let smallest = sweep.cells.first().map(|(cell, _)| size(cell));
+    let own = if found.is_unsure {
+        format!(" At {n} its own interval does not clear the line.")
+    } else {
+        String::new()
+    };
+    let others = if smallest == Some(size(found.cell)) {
+        " No smaller size was measured.".to_owned()
+    } else if !names.is_empty() {
+        format!(" Not told apart from it at {n}: {}.", some_of(&names, 4))
+    } else if found.is_unsure {
+        String::new()
+    } else {
+        format!(" Every smaller size is told apart from it at {n}.")
+    };
+    others + &own
 }

@@ -243,19 +243,12 @@ fn row(view: &View<'_>, prices: &Prices, cell: &Cell<'_>, hours: &Hours) -> Row 
 }
 
 fn verdict(prices: &Prices, total: &Hours) -> String {
-    let mut text = format!(
-        "{} took {} core-hours{} and cost {} {} at the assumed prices",
-        count(total.runs, "run"),
-        human(total.core, 3),
-        if total.gpu > 0.0 {
-            format!(" and {} GPU-hours", human(total.gpu, 3))
-        } else {
-            String::new()
-        },
-        human(prices.of(total.core, total.gpu), 3),
-        prices.currency,
-    );
-    text += &match total.lost_runs {
+    let gpu = if total.gpu > 0.0 {
+        format!(" and {} GPU-hours", human(total.gpu, 3))
+    } else {
+        String::new()
+    };
+    let lost = match total.lost_runs {
         0 => "; none failed or was pruned".to_owned(),
         lost => format!(
             ", {} of it for {} that failed or were pruned",
@@ -263,13 +256,20 @@ fn verdict(prices: &Prices, total: &Hours) -> String {
             count(lost, "run")
         ),
     };
-    if total.unknown > 0 {
-        text += &format!(
+    let unknown = match total.unknown {
+        0 => String::new(),
+        unknown => format!(
             "; {} without a wall time are not in these sums",
-            count(total.unknown, "run")
-        );
-    }
-    text + "."
+            count(unknown, "run")
+        ),
+    };
+    format!(
+        "{} took {} core-hours{gpu} and cost {} {} at the assumed prices{lost}{unknown}.",
+        count(total.runs, "run"),
+        human(total.core, 3),
+        human(prices.of(total.core, total.gpu), 3),
+        prices.currency,
+    )
 }
 
 #[cfg(test)]

@@ -126,23 +126,22 @@ fn best(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
         .collect();
     alike.sort_by(|a, b| peak(a).total_cmp(&peak(b)));
     let name = view.name(best, None);
-    let mut text = format!(
-        "Fastest of {} measured settings: {name} with {} {}.",
-        order.len(),
-        speed.text,
-        speed.unit
-    );
     let least = alike.first().filter(|least| peak(least) < peak(best));
-    if let Some(least) = least {
-        text += &format!(
+    let least = least.map_or(String::new(), |least| {
+        format!(
             " Of the {} that its interval does not tell apart, {} takes the least memory: {} MiB against {} MiB.",
             alike.len() - 1,
             view.name(least, None),
             mebibytes(peak(least)),
             mebibytes(peak(best))
-        );
-    }
-    Some(text)
+        )
+    });
+    Some(format!(
+        "Fastest of {} measured settings: {name} with {} {}.{least}",
+        order.len(),
+        speed.text,
+        speed.unit
+    ))
 }
 
 /// Whether the intervals of two throughputs lie apart; those of single runs never do.

@@ -6,7 +6,7 @@ use crate::event::{PhaseTimes, RunFacts, RunTimes};
 use crate::plan::{ReportSpec, TargetSpec};
 use crate::report::judged::Judged;
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind, fixed_column, interval_over_runs, value};
 
@@ -36,6 +36,18 @@ struct Worst<'v, 'a> {
     cell: &'v Cell<'a>,
     figure: Interval,
     status: Status,
+}
+
+impl<'v, 'a> Worst<'v, 'a> {
+    fn of(view: &View<'_>, cell: &'v Cell<'a>, spec: &TargetSpec) -> Option<Self> {
+        let figure = figure(view, cell, &spec.column)?;
+        let status = status(spec, &figure);
+        Some(Self {
+            cell,
+            figure,
+            status,
+        })
+    }
 }
 
 /// The targets, as the manifest has them.
@@ -78,20 +90,14 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
         row
     });
     let rows: Vec<Row> = rows.collect();
-    let table = Table {
-        id: "targets".to_owned(),
-        title: "Targets".to_owned(),
-        about: "Each target with the measured cell that meets it least.".to_owned(),
-        sources: sources(&columns),
-        columns,
-        rows,
-        cut: None,
-    };
+    let about = "Each target with the measured cell that meets it least.".to_owned();
+    let table = Table::of_rows(("targets", "Targets", about), columns, rows);
     let rule = "A target is met, or not met, where the whole interval lies on one side of it; where the interval crosses \
                 it, the two are not told apart. One run has no interval: its value alone decides, and n = 1 says so.";
     Some(Judged::new(table, rule, verdicts))
 }
 
+/// The row of a target, and its sentence.
 fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
     let about: Vec<&Cell<'_>> = view
         .cells
@@ -100,68 +106,50 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
         .collect();
     let judged: Vec<Worst<'_, '_>> = about
         .iter()
-        .filter_map(|cell| {
-            let figure = figure(view, cell, &spec.column)?;
-            let status = status(spec, &figure);
-            Some(Worst {
-                cell,
-                figure,
-                status,
-            })
-        })
+        .filter_map(|cell| Worst::of(view, cell, spec))
         .collect();
     let limit = |limit: Option<f64>| {
         Entry::text(limit.map_or_else(|| "–".to_owned(), |limit| show(&spec.column, limit)))
     };
-    let mut fields = vec![
-        Entry::text(&spec.name),
-        Entry::text(&spec.column),
-        limit(spec.min),
-        limit(spec.max),
-    ];
-    let measured = format!("{} of {}", judged.len(), count(about.len(), "cell"));
+    let mut row = Row {
+        key: String::new(),
+        fields: vec![
+            Entry::text(&spec.name),
+            Entry::text(&spec.column),
+            limit(spec.min),
+            limit(spec.max),
+        ],
+        missing: None,
+    };
+    let cells = count(about.len(), "cell");
+    let measured = judged.len();
     let worst = judged.into_iter().max_by(|a, b| {
         let by_status = a.status.cmp(&b.status);
         by_status.then(shortfall(spec, a).total_cmp(&shortfall(spec, b)))
     });
     let Some(worst) = worst else {
-        let verdict = format!(
-            "{}: not measured in any of {}.",
-            spec.name,
-            count(about.len(), "cell")
-        );
-        let missing = Some(format!("not measured: {}", why_not(&about, &spec.column)));
-        let key = String::new();
+        row.missing = Some(format!("not measured: {}", why_not(&about, &spec.column)));
         return (
-            Row {
-                key,
-                fields,
-                missing,
-            },
-            verdict,
+            row,
+            format!("{}: not measured in any of {cells}.", spec.name),
         );
     };
     let name = view.name(worst.cell, None);
     let figure = entry(&spec.column, &worst.figure);
     let verdict = format!(
-        "{}: {} ({measured} measured; the one that meets it least: {} with {name}).",
+        "{}: {} ({measured} of {cells} measured; the one that meets it least: {} with {name}).",
         spec.name,
         worst.status.text(),
         figure.text,
     );
-    fields.push(figure);
-    fields.push(Entry::text(n(worst.cell, &spec.column).to_string()));
-    fields.push(Entry::text(name));
-    fields.push(Entry::text(worst.status.text()));
-    let key = worst.cell.info.key.clone();
-    (
-        Row {
-            key,
-            fields,
-            missing: None,
-        },
-        verdict,
-    )
+    row.key.clone_from(&worst.cell.info.key);
+    row.fields.extend([
+        figure,
+        Entry::text(n(worst.cell, &spec.column).to_string()),
+        Entry::text(name),
+        Entry::text(worst.status.text()),
+    ]);
+    (row, verdict)
 }
 
 fn why_not(cells: &[&Cell<'_>], column: &str) -> String {
@@ -316,7 +304,7 @@ mod tests {
     use crate::plan::TARGET_COLUMNS;
     use crate::results::golden::ddpm;
 
-    fn judged_with(targets: serde_json::Value) -> Judged {
+    fn judged_with(targets: &serde_json::Value) -> Judged {
         let mut set = ddpm();
         set.plan.report = json!({ "targets": targets });
         judged(&View::of(&set)).expect("targets")
@@ -330,17 +318,17 @@ mod tests {
     fn a_target_is_met_not_met_not_told_apart_or_not_measured() {
         let one = json!({"batch-size": 8, "workers": 0});
         let met = json!([{"name": "a", "column": "data_wait_share", "max": 0.15, "where": one}]);
-        assert_eq!(status_of(&judged_with(met)), "met");
+        assert_eq!(status_of(&judged_with(&met)), "met");
         let not = json!([{"name": "a", "column": "samples_per_s", "min": 1e6}]);
-        assert_eq!(status_of(&judged_with(not)), "not met");
+        assert_eq!(status_of(&judged_with(&not)), "not met");
         let set = ddpm();
         let speed = set.timings[0].values["samples_per_s"];
         let crossed =
             json!([{"name": "a", "column": "samples_per_s", "min": speed.median, "where": one}]);
-        assert!(status_of(&judged_with(crossed)).starts_with("not told apart"));
+        assert!(status_of(&judged_with(&crossed)).starts_with("not told apart"));
         let gpu =
             json!([{"name": "a", "column": "step_ms", "max": 5, "where": {"device": "cuda"}}]);
-        let found = judged_with(gpu);
+        let found = judged_with(&gpu);
         let missing = found.table.rows[0].missing.as_deref().expect("a reason");
         assert!(
             missing.starts_with("not measured: not run: device"),

@@ -158,14 +158,13 @@ fn share_out(nodes: &mut [TimeNode]) {
         .map(|&leaf| nodes[leaf].seconds / whole * 100.0)
         .collect();
     let shares = to_hundred(&exact);
-    for place in 0..nodes.len() {
-        let own = leaves
-            .iter()
-            .zip(&shares)
-            .filter(|(leaf, _)| (place..ends(place)).contains(*leaf));
-        nodes[place].share = own.map(|(_, share)| share).sum();
-        nodes[place].share_text = fixed(nodes[place].share, 1);
-        nodes[place].is_leaf = ends(place) == place + 1;
+    for (place, node) in nodes.iter_mut().enumerate() {
+        let inside = place..ends(place);
+        let own = leaves.iter().zip(&shares);
+        let own = own.filter(|(leaf, _)| inside.contains(*leaf));
+        node.share = own.map(|(_, share)| share).sum();
+        node.share_text = fixed(node.share, 1);
+        node.is_leaf = inside.len() == 1;
     }
 }
 

@@ -7,7 +7,7 @@ use crate::base::units::{human, human_seconds};
 use crate::event::{RunFacts, RunTimes};
 use crate::report::judged::{Judged, plain};
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 use super::speed::{throughput, timing};
@@ -20,62 +20,50 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         "loader.workers",
         &["loader.persistent", "loader.prefetch"],
     );
-    let median = Provenance::Measured("median of n runs".into());
-    let columns = columns(
-        view,
-        vec![
-            Column::number("throughput", "samples/s", &median),
-            Column::number(
-                "against fewest",
-                "",
-                &Provenance::Derived("throughput ÷ that of the fewest workers".into()),
-            ),
-            Column::number("waited", "s", &median),
-            Column::number("worked", "s", &median),
-            Column::number(
-                "waited, of training",
-                "%",
-                &Provenance::Derived("waited ÷ training time".into()),
-            ),
-            Column::number(
-                "waited, an epoch",
-                "ms",
-                &Provenance::Derived("waited ÷ epochs".into()),
-            ),
-            Column::number("start of workers", "ms", &median),
-            Column::number("stop of workers", "ms", &median),
-            Column::number(
-                "starts",
-                "",
-                &Provenance::Derived("1 where workers persist, else epochs".into()),
-            ),
-            Column::number(
-                "start and stop, whole run",
-                "ms",
-                &Provenance::Derived("(start + stop) × starts".into()),
-            ),
-        ],
-    );
     let rows = rows_once(found.iter().flat_map(|sweep| rows(view, sweep)));
     let verdicts = found.iter().flat_map(|sweep| verdicts(view, sweep));
     let mut verdicts: Vec<String> = verdicts.collect();
     if verdicts.is_empty() {
         verdicts.push("No two measured cells differ in the number of workers only.".to_owned());
     }
-    let table = Table {
-        id: "workers".to_owned(),
-        title: "Loader workers".to_owned(),
-        about: "Cells that differ in the number of workers only. Waited and worked are sums over a run; work is summed \
-                over the workers and was hidden behind training where nobody waited."
-            .to_owned(),
-        sources: sources(&columns),
-        columns,
+    let about = "Cells that differ in the number of workers only. Waited and worked are sums over a run; work is summed \
+                 over the workers and was hidden behind training where nobody waited."
+        .to_owned();
+    let table = Table::of_rows(
+        ("workers", "Loader workers", about),
+        own_columns(view),
         rows,
-        cut: None,
-    };
+    );
     let rule = "Workers pay where the waiting that they save an epoch is more than their start and stop take; throughput \
                 is called higher or lower only where the intervals of the medians do not overlap.";
     Judged::new(table, rule, verdicts)
+}
+
+fn own_columns(view: &View<'_>) -> Vec<Column> {
+    let median = Provenance::Measured("median of n runs".into());
+    let measured = |heading: &str, unit: &str| Column::number(heading, unit, &median);
+    let derived = |heading: &str, unit: &str, formula: &str| {
+        Column::number(heading, unit, &Provenance::Derived(formula.to_owned()))
+    };
+    columns(
+        view,
+        vec![
+            measured("throughput", "samples/s"),
+            derived(
+                "against fewest",
+                "",
+                "throughput ÷ that of the fewest workers",
+            ),
+            measured("waited", "s"),
+            measured("worked", "s"),
+            derived("waited, of training", "%", "waited ÷ training time"),
+            derived("waited, an epoch", "ms", "waited ÷ epochs"),
+            measured("start of workers", "ms"),
+            measured("stop of workers", "ms"),
+            derived("starts", "", "1 where workers persist, else epochs"),
+            derived("start and stop, whole run", "ms", "(start + stop) × starts"),
+        ],
+    )
 }
 
 fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
