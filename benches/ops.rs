@@ -71,6 +71,7 @@ fn step(bencher: Bencher, shapes: &[Shape], operation: &Operation) {
             // A loss that costs nothing but writing the gradient of the result.
             let loss = pass
                 .finish(
+                    "seed",
                     ops::Work::default(),
                     seed,
                     [1],

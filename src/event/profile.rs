@@ -17,7 +17,8 @@ pub struct Profile {
     pub step_ms: f64,
     /// Its phases, means over the profiled steps.
     pub phases: PhaseTimes,
-    /// Operations, in the order of their first call.
+    /// Operations, in the order of their first call. What a phase took beyond the forward times of its rows, and the
+    /// backward phase beyond all backward times, lies between operations; it is never negative.
     pub ops: Vec<OpRow>,
     /// What happened when, for the trace.
     pub spans: Vec<Span>,
@@ -51,11 +52,11 @@ pub struct OpRow {
 /// Something with a beginning and an end, on one lane of the trace.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Span {
-    /// Where it is drawn: `phases`, `ops`, `loader 0`.
+    /// Where it is drawn: `steps`, `phases`, `ops`, `loader 0` (a thread), `loader` (batches of the training thread).
     pub lane: String,
-    /// What it was (`backward`, `conv2d`).
+    /// What it was (`step`, `backward`, `conv2d`, `conv2d backward`, `batch`).
     pub name: String,
-    /// Layer, or other detail; empty for none.
+    /// Layer, number of the step from 1, place of the batch in its epoch from 0; empty for none.
     pub detail: String,
     /// Microseconds since the first profiled step began; before it for batches loaded ahead.
     pub start_us: f64,

@@ -188,9 +188,12 @@ impl Watch<'_> {
         if self.heard.by_parent.is_some() {
             return;
         }
-        self.heard.bytes += line.len() as u64;
         match understand(line, self.heard.has_greeted) {
             Ok(event) => {
+                // A profile is no part of the run's record: it must not change what the run is said to have told.
+                if !matches!(event, Event::Profile(_)) {
+                    self.heard.bytes += line.len() as u64;
+                }
                 self.heard.note(&event);
                 emit(event);
             }

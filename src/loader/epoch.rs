@@ -42,9 +42,10 @@ impl<'a> Epoch<'a> {
     fn make(&self) -> Option<Result<Batch, DatasetError>> {
         let loader = self.loader;
         loader.clock.wait(|| match &self.source {
-            Source::Here => loader
-                .clock
-                .work(|| loader.work.make(&self.plan, self.next, || false)),
+            Source::Here => {
+                let make = || loader.work.make(&self.plan, self.next, || false);
+                loader.clock.work(None, self.next, make)
+            }
             Source::Threads(Some(pool)) => Some(pool.take(self.next)),
             Source::Threads(None) => None,
         })

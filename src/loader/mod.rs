@@ -10,7 +10,7 @@ mod times;
 mod work;
 
 pub use epoch::Epoch;
-pub use times::LoaderTimes;
+pub use times::{LoaderTimes, MadeBatch};
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -155,6 +155,16 @@ impl Loader {
         })
     }
 
+    /// A loader of the same batches with threads and times of its own, which keeps when each batch was made.
+    #[must_use]
+    pub fn traced(&self) -> Self {
+        Self {
+            work: Arc::clone(&self.work),
+            pool: Mutex::new(None),
+            clock: Arc::new(Clock::keeping_batches()),
+        }
+    }
+
     /// Batches of an epoch.
     pub fn steps_per_epoch(&self) -> usize {
         self.work.batches()
@@ -184,6 +194,11 @@ impl Loader {
     /// Waiting, working, start and stop times since the loader was made.
     pub fn times(&self) -> LoaderTimes {
         self.clock.read()
+    }
+
+    /// Every batch of a [`Self::traced`] loader, in the order in which they were ready.
+    pub fn made(&self) -> Vec<MadeBatch> {
+        self.clock.made()
     }
 
     fn pool(&self) -> std::sync::MutexGuard<'_, Option<Pool>> {

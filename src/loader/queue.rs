@@ -69,7 +69,7 @@ impl Pool {
             let builder = Builder::new().name(format!("loader-{worker}"));
             let thread = builder.spawn({
                 let queue = Arc::clone(&queue);
-                move || queue.serve(&work, &clock)
+                move || queue.serve(worker, &work, &clock)
             });
             match thread {
                 Ok(thread) => threads.push(thread),
@@ -130,10 +130,13 @@ impl Queue {
     }
 
     /// The life of a worker.
-    fn serve(&self, work: &Work, clock: &Clock) {
+    fn serve(&self, worker: usize, work: &Work, clock: &Clock) {
         while let Some(job) = self.claim() {
             let is_abandoned = || self.current.load(Ordering::Relaxed) != job.number;
-            let make = || clock.work(|| work.make(&job.plan, job.index, is_abandoned));
+            let make = || {
+                let make = || work.make(&job.plan, job.index, is_abandoned);
+                clock.work(Some(worker), job.index, make)
+            };
             let made = catch_unwind(AssertUnwindSafe(make))
                 .unwrap_or_else(|panic| Some(Err(DatasetError::Panicked(words(&*panic)))));
             if let Some(made) = made {

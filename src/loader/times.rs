@@ -1,7 +1,21 @@
 //! [`LoaderTimes`]: waiting is training's time, working is the workers'.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+/// A batch that was made, for a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MadeBatch {
+    /// Worker thread that made it, from 0; `None` for the training thread.
+    pub worker: Option<usize>,
+    /// Its place in its epoch.
+    pub index: usize,
+    /// When it was begun.
+    pub start: Instant,
+    /// When it was ready.
+    pub end: Instant,
+}
 
 /// Times of a loader since it was made; differences of two readings are those of an epoch or a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -29,6 +43,8 @@ pub(super) struct Clock {
     stop: AtomicU64,
     starts: AtomicU64,
     stops: AtomicU64,
+    /// Every batch, where they are wanted.
+    made: Option<Mutex<Vec<MadeBatch>>>,
 }
 
 impl Clock {
@@ -36,8 +52,43 @@ impl Clock {
         timed(&self.wait, act)
     }
 
-    pub(super) fn work<T>(&self, act: impl FnOnce() -> T) -> T {
-        timed(&self.work, act)
+    /// A clock that also keeps when each batch was made.
+    pub(super) fn keeping_batches() -> Self {
+        Self {
+            made: Some(Mutex::default()),
+            ..Self::default()
+        }
+    }
+
+    /// Times the making of batch `index`.
+    pub(super) fn work<T>(
+        &self,
+        worker: Option<usize>,
+        index: usize,
+        act: impl FnOnce() -> T,
+    ) -> T {
+        let start = Instant::now();
+        let result = act();
+        let end = Instant::now();
+        add(&self.work, start, end);
+        if let Some(made) = &self.made {
+            let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+            made.push(MadeBatch {
+                worker,
+                index,
+                start,
+                end,
+            });
+        }
+        result
+    }
+
+    /// The batches made, in the order in which they were ready; none where they are not kept.
+    pub(super) fn made(&self) -> Vec<MadeBatch> {
+        let made = self.made.as_ref();
+        made.map_or_else(Vec::new, |made| {
+            made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        })
     }
 
     pub(super) fn start<T>(&self, act: impl FnOnce() -> T) -> T {
@@ -66,6 +117,10 @@ impl Clock {
 fn timed<T>(sum: &AtomicU64, act: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = act();
-    sum.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    add(sum, start, Instant::now());
     result
+}
+
+fn add(sum: &AtomicU64, start: Instant, end: Instant) {
+    sum.fetch_add((end - start).as_nanos() as u64, Ordering::Relaxed);
 }

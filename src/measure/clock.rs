@@ -2,8 +2,10 @@
 
 use std::time::Instant;
 
+use super::profiler::{OpCost, Profiler};
+
 /// A part of a training step. What belongs to none of them is the residual, `other`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Training waits for its batch.
     DataWait,
@@ -53,6 +55,7 @@ pub struct Stopwatch<'a> {
     last: Instant,
     phases_s: [f64; Phase::COUNT],
     synchronise: Option<&'a dyn Fn()>,
+    profiler: Option<Profiler>,
 }
 
 impl<'a> Stopwatch<'a> {
@@ -67,6 +70,17 @@ impl<'a> Stopwatch<'a> {
         Self::start_with(Some(synchronise))
     }
 
+    /// Starts now; `profiler` is told of every mark, which is when it waits for the device.
+    pub fn start_profiled(profiler: &Profiler) -> Self {
+        let now = profiler.begin_step();
+        Self {
+            start: now,
+            last: now,
+            profiler: Some(profiler.clone()),
+            ..Self::start_with(None)
+        }
+    }
+
     fn start_with(synchronise: Option<&'a dyn Fn()>) -> Self {
         let now = Instant::now();
         Self {
@@ -74,33 +88,52 @@ impl<'a> Stopwatch<'a> {
             last: now,
             phases_s: [0.0; Phase::COUNT],
             synchronise,
+            profiler: None,
+        }
+    }
+
+    /// Who is told of every operation of the step, if anyone is.
+    pub fn profiler(&self) -> Option<&Profiler> {
+        self.profiler.as_ref()
+    }
+
+    /// Tells the profiler, if there is one, that what has just ended is an operation called `name`, of no layer.
+    pub fn operation(&self, name: &'static str) {
+        if let Some(profiler) = &self.profiler {
+            profiler.operation(name, std::iter::empty(), OpCost::default());
         }
     }
 
     /// Gives the time since the last mark to `phase`.
     pub fn mark(&mut self, phase: Phase) {
-        self.phases_s[phase as usize] += self.lap();
+        self.phases_s[phase as usize] += self.lap(Some(phase));
     }
 
     /// Gives the time since the last mark to no phase; it stays in the residual.
     pub fn skip(&mut self) {
-        self.lap();
+        self.lap(None);
     }
 
     /// Ends the step; the time since the last mark stays in the residual.
     pub fn stop(mut self) -> StepTimes {
         self.skip();
+        if let Some(profiler) = &self.profiler {
+            profiler.end_step();
+        }
         StepTimes {
             total_s: (self.last - self.start).as_secs_f64(),
             phases_s: self.phases_s,
         }
     }
 
-    fn lap(&mut self) -> f64 {
+    fn lap(&mut self, phase: Option<Phase>) -> f64 {
         if let Some(synchronise) = self.synchronise {
             synchronise();
         }
-        let now = Instant::now();
+        let now = match &self.profiler {
+            None => Instant::now(),
+            Some(profiler) => profiler.end_phase(phase),
+        };
         let lap = now - self.last;
         self.last = now;
         lap.as_secs_f64()

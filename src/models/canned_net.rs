@@ -134,7 +134,7 @@ impl<D: Kernels> CannedNet<D> {
         let h = first.forward(pass, x, Activation::Relu)?;
         let h = second.forward(pass, &h, Activation::Relu)?;
         let added = third.forward(pass, &h, Activation::Identity)?;
-        let path = concat(pass, x, &added)?; // (B, T, 2 + augment)
+        let path = pass.within("augment1", |pass| concat(pass, x, &added))?; // (B, T, 2 + augment)
         let [weight, bias] = self.project.parameters();
         signature_projection(pass, &path, &weight, &bias, self.depth)
     }

@@ -35,6 +35,7 @@ mod parameter;
 mod pass;
 mod path_batch;
 mod physics;
+mod profile;
 mod scratch;
 mod shape;
 mod signature;
@@ -72,6 +73,7 @@ pub use parameter::{Module, Parameter, Path, count_parameters};
 pub use pass::{GradSlots, Grads, Pass};
 pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
+pub use profile::layers_by_key;
 pub use shape::Shape;
 pub use signature::{ProjectionGrads, SignatureKernel, SignatureSize, signature_projection};
 pub use signature_kernel::{

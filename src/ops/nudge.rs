@@ -42,7 +42,7 @@ pub fn nudge<D: Kernels>(
     let work = Work::new(4 * values * size.inputs + 9 * values + f.shape().len(), 0);
     let shape = f.shape();
     let nudged = Var::from_buffer(&device, nudged, shape, false)?;
-    pass.count(work);
+    pass.count("nudge", work, shape.len(), &[f, weight, bias]);
     Ok(nudged)
 }
 

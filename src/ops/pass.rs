@@ -9,14 +9,16 @@ use dfdx::tensor::{Gradients, OwnedTape, PutTape, SplitTape, Storage, Tape, Tens
 use dfdx::tensor_ops::Backward;
 use rand_chacha::ChaCha8Rng;
 
+use super::profile::Told;
 use super::var::Token;
 use super::{OpError, Parameter, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
+use crate::measure::Profiler;
 
 /// Everything a forward pass carries from operation to operation: the device, dfdx's tape if gradients are wanted,
 /// whether dropout is on, and the count of arithmetic done.
 ///
-/// One `Pass` is one step: [`Pass::recording`], the model, the loss, then [`Pass::backward`].
+/// One `Pass` is one step: [`Pass::training`], the model, the loss, then [`Pass::backward`].
 pub struct Pass<D: Backend> {
     device: D,
     tape: Option<OwnedTape<f32, D>>,
@@ -25,10 +27,34 @@ pub struct Pass<D: Backend> {
     dropout: Option<ChaCha8Rng>,
     work: Work,
     /// The memory of every recorded result, to see what is still held.
-    recorded: Vec<(Weak<Buffer<D>>, usize)>,
+    recorded: Vec<Recorded<D>>,
+    pub(super) profiler: Option<Profiler>,
+}
+
+/// A recorded result: its memory, the number of its values, and what a profiler knows it by.
+struct Recorded<D: Backend> {
+    memory: Weak<Buffer<D>>,
+    len: usize,
+    told: Option<Told>,
+}
+
+impl<D: Backend> Recorded<D> {
+    /// Bytes that are held now.
+    fn held_bytes(&self) -> u64 {
+        let is_held = self.memory.strong_count() > 0;
+        u64::from(is_held) * (self.len * size_of::<f32>()) as u64
+    }
 }
 
 impl<D: Backend> Pass<D> {
+    /// A recording pass that adds to the gradients of earlier micro-steps, where there were any.
+    pub fn training(device: &D, sum: Option<Grads<D>>) -> Result<Self, OpError> {
+        match sum {
+            None => Ok(Self::recording(device)),
+            Some(grads) => Self::accumulating(device, grads),
+        }
+    }
+
     /// A pass whose operations are recorded for [`Pass::backward`]. Dropout is off until [`Pass::with_dropout`].
     pub fn recording(device: &D) -> Self {
         // A fresh leaky tape each step: one kept over steps would accumulate (DFDX.md, A).
@@ -58,6 +84,7 @@ impl<D: Backend> Pass<D> {
             dropout: None,
             work: Work::default(),
             recorded: Vec::new(),
+            profiler: None,
         }
     }
 
@@ -92,17 +119,17 @@ impl<D: Backend> Pass<D> {
     ///
     /// Results of operations only: not inputs, and not what an operation keeps beside its result.
     pub fn held_bytes(&self) -> u64 {
-        let held = self.recorded.iter();
-        let values = held.filter(|(memory, _)| memory.strong_count() > 0);
-        values.map(|(_, len)| (len * size_of::<f32>()) as u64).sum()
+        self.recorded.iter().map(Recorded::held_bytes).sum()
     }
 
-    /// Counts the work of an operation whose result needs no gradient, whatever its inputs do.
-    pub(super) fn count(&mut self, work: Work) {
+    /// Ends the operation `op` on `inputs`, whose result of `len` values needs no gradient whatever its inputs do:
+    /// counts its `work`.
+    pub(super) fn count(&mut self, op: &'static str, work: Work, len: usize, inputs: &[&Var<D>]) {
         self.work += work;
+        self.tell(op, inputs, work, len);
     }
 
-    /// Ends an operation: counts its `work`, wraps `data` as its result and, when recording and `inputs` need it,
+    /// Ends the operation `op`: counts its `work`, wraps `data` as its result and, when recording and `inputs` need it,
     /// puts `backward` on the tape.
     ///
     /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of
@@ -110,6 +137,7 @@ impl<D: Backend> Pass<D> {
     /// [`Pass::backward`] returns it.
     pub fn finish<F>(
         &mut self,
+        op: &'static str,
         work: Work,
         data: Buffer<D>,
         shape: impl Into<Shape>,
@@ -122,32 +150,50 @@ impl<D: Backend> Pass<D> {
         let needs_grad = inputs.iter().any(|input| input.needs_grad());
         let records = needs_grad && self.tape.is_some();
         let output = Var::from_buffer(&self.device, data, shape.into(), records)?;
-        self.work.forward += work.forward;
-        if let (true, Some(tape)) = (records, &mut self.tape) {
-            self.work.backward += work.backward;
-            self.recorded.push((output.memory(), output.shape().len()));
-            let (device, token, len) = (
-                self.device.clone(),
-                output.token().clone(),
-                output.shape().len(),
-            );
-            let failure = Rc::clone(&self.failure);
-            tape.add_backward_op(move |gradients| {
-                if failure.borrow().is_none() {
-                    let grad_output = take(gradients, &device, &token, len)?;
-                    let done = backward(
-                        &mut GradSlots {
-                            device: &device,
-                            gradients,
-                        },
-                        &grad_output,
-                    );
-                    *failure.borrow_mut() = done.err();
-                }
-                Ok(())
-            });
+        let work = Work {
+            backward: if records { work.backward } else { 0 },
+            ..work
+        };
+        self.work += work;
+        let told = self.tell(op, inputs, work, output.shape().len());
+        if records {
+            self.record(&output, told, backward);
         }
         Ok(output)
+    }
+
+    fn record<F>(&mut self, output: &Var<D>, told: Option<Told>, backward: F)
+    where
+        F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<(), OpError> + 'static,
+    {
+        let Some(tape) = &mut self.tape else { return };
+        let len = output.shape().len();
+        self.recorded.push(Recorded {
+            memory: output.memory(),
+            len,
+            told: told.clone(),
+        });
+        let (device, token) = (self.device.clone(), output.token().clone());
+        let failure = Rc::clone(&self.failure);
+        tape.add_backward_op(move |gradients| {
+            if failure.borrow().is_none() {
+                let start = told.as_ref().map(Told::begin_backward);
+                let grad_output = take(gradients, &device, &token, len)?;
+                let done = backward(
+                    &mut GradSlots {
+                        device: &device,
+                        gradients,
+                    },
+                    &grad_output,
+                );
+                drop(grad_output);
+                *failure.borrow_mut() = done.err();
+                if let (Some(told), Some(start)) = (told, start) {
+                    told.end_backward(start);
+                }
+            }
+            Ok(())
+        });
     }
 
     /// Runs the tape backwards from `loss`, a single value, whose own gradient is `seed` (1, or 1/n for one of n
@@ -156,6 +202,11 @@ impl<D: Backend> Pass<D> {
     /// # Errors
     /// [`OpError::NotRecorded`] when the pass does not record; else the first error of a backward kernel.
     pub fn backward(self, loss: &Var<D>, seed: f32) -> Result<Grads<D>, OpError> {
+        for recorded in &self.recorded {
+            if let Some(told) = &recorded.told {
+                told.retain(recorded.held_bytes());
+            }
+        }
         let device = self.device;
         let mut tape = self.tape.ok_or(OpError::NotRecorded)?;
         if loss.shape().len() != 1 {

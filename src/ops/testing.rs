@@ -212,6 +212,7 @@ fn weighted_sum(
         .sum();
     let (data, saved) = (pass.device().upload(vec![sum as f32])?, values.clone());
     pass.finish(
+        "weighted_sum",
         Work::default(),
         data,
         [1],

@@ -77,6 +77,10 @@ impl<D: Kernels> Adam<D> {
         }
     }
 
+    pub(super) fn name(&self) -> &'static str {
+        if self.is_decoupled { "adamw" } else { "adam" }
+    }
+
     pub(super) fn step(
         &mut self,
         module: &mut dyn Module<D>,

@@ -113,6 +113,14 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
+    /// Its name, as a manifest writes it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Adam(adam) => adam.name(),
+            Self::Sgd(_) => "sgd",
+        }
+    }
+
     /// Bytes that the state takes once a step is done, for `parameters` values.
     pub fn state_bytes(&self, parameters: u64) -> u64 {
         let values = match self {

@@ -17,6 +17,7 @@ pub struct MeasureSpec {
     /// Steps dropped before the clock counts.
     pub warmup_steps: usize,
     /// Extra steps after training: synchronised, on devices that run asynchronously; per operation, with `ops`.
+    #[schemars(range(min = 1))]
     pub phase_steps: usize,
     /// Times every operation in `phase-steps` extra steps of the first block, forward and backward: `ops.csv`, `trace/`.
     pub ops: bool,

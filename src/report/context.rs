@@ -6,7 +6,7 @@ use crate::base::text::count;
 use crate::results::ResultSet;
 
 use super::judged::Judged;
-use super::sections::cells::{Failure, failures, summary};
+use super::sections::cells::{FAILURES, Failure, failures, more_failures, summary};
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{Findings, check};
 use super::sections::headline::{Headline, headlines};
@@ -75,8 +75,10 @@ pub struct Report {
     pub plots: Plots,
     /// Findings with their rules, and what was checked.
     pub findings: Findings,
-    /// Runs that failed.
+    /// Runs that failed: the first hundred.
     pub failures: Vec<Failure>,
+    /// "The first 100 of 1,000 runs…", where some are left out.
+    pub failures_cut: Option<String>,
     /// Machines and builds.
     pub environments: Vec<EnvironmentContext>,
     /// How it was measured, in sentences.
@@ -105,6 +107,7 @@ impl Report {
             &plan.title
         };
         let environments = environments(view);
+        let failures = failures(view);
         Self {
             name: plan.name.clone(),
             title: title.clone(),
@@ -132,7 +135,8 @@ impl Report {
             profiling: Profiling::of(view),
             plots: Plots::of(view),
             findings: check(view),
-            failures: failures(view),
+            failures_cut: more_failures(failures.len()),
+            failures: failures.into_iter().take(FAILURES).collect(),
             environments,
             method: method::sentences(view),
             version: env!("CARGO_PKG_VERSION").to_owned(),

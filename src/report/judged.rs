@@ -4,7 +4,11 @@ use serde::Serialize;
 
 use crate::base::units::{human, human_integer};
 
+use super::groups::ROWS;
 use super::table::Table;
+
+/// Sentences of a section at most.
+const VERDICTS: usize = 12;
 
 /// A table, and the sentences that a rule makes of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,7 +23,26 @@ pub struct Judged {
 
 impl Judged {
     /// A table with the verdicts of `rule`.
-    pub(super) fn new(table: Table, rule: impl Into<String>, verdicts: Vec<String>) -> Self {
+    ///
+    /// Beyond [`VERDICTS`] sentences the rest is counted, and of the table the first [`ROWS`] rows stay.
+    pub(super) fn new(
+        mut table: Table,
+        rule: impl Into<String>,
+        mut verdicts: Vec<String>,
+    ) -> Self {
+        let (rows, sentences) = (table.rows.len(), verdicts.len());
+        if rows > ROWS {
+            table.rows.truncate(ROWS);
+            let all = human_integer(rows as u64);
+            table.cut = Some(format!(
+                "The first {ROWS} of {all} rows; all cells are in the CSV files beside this report."
+            ));
+        }
+        if sentences > VERDICTS {
+            verdicts.truncate(VERDICTS - 1);
+            let more = human_integer((sentences + 1 - VERDICTS) as u64);
+            verdicts.push(format!("And {more} more sentences of this kind."));
+        }
         Self {
             table,
             verdicts,

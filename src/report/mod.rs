@@ -7,10 +7,12 @@
 mod context;
 mod data;
 mod error;
+mod groups;
 mod judged;
 mod number;
 mod plot;
 mod sections;
+mod summary;
 mod table;
 mod template;
 #[cfg(test)]

@@ -124,9 +124,40 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
+/// Rounds shares to one decimal so that they still sum to 100.0: the largest remainders are rounded up.
+pub(super) fn to_hundred(exact: &[f64]) -> Vec<f64> {
+    let mut tenths: Vec<i64> = exact
+        .iter()
+        .map(|share| (share * 10.0).floor() as i64)
+        .collect();
+    let missing = (1000 - tenths.iter().sum::<i64>()).max(0) as usize;
+    let mut order: Vec<usize> = (0..exact.len()).collect();
+    let remainder = |place: usize| exact[place] * 10.0 - (exact[place] * 10.0).floor();
+    order.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)).then(a.cmp(&b)));
+    for &place in order.iter().take(missing) {
+        tenths[place] += 1;
+    }
+    tenths.iter().map(|&tenth| tenth as f64 / 10.0).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shown_shares_sum_to_a_hundred() {
+        let third = 100.0 / 7.0;
+        let shares = to_hundred(&[third; 7]);
+        assert!(
+            (shares.iter().sum::<f64>() - 100.0).abs() < 1e-9,
+            "{shares:?}"
+        );
+        let shares = to_hundred(&[33.35, 66.64, 0.01]);
+        assert!(
+            (shares.iter().sum::<f64>() - 100.0).abs() < 1e-9,
+            "{shares:?}"
+        );
+    }
 
     #[test]
     fn an_interval_has_the_decimals_of_its_median() {

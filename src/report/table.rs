@@ -2,11 +2,15 @@
 
 use serde::Serialize;
 
+use crate::base::units::human_integer;
+
+use super::groups::{Group, Grouping};
 use super::number::{Number, Provenance};
+use super::summary::summed;
 use super::view::{Cell, View};
 
-/// Rows that a table shows at most; all of them are in the CSV files.
-pub(super) const ROWS: usize = 200;
+/// Rows of a ranking, where the cells are too many for a row each.
+pub(super) const RANKED: usize = 50;
 
 /// A table, ready to draw.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,7 +27,7 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Where the numbers come from, each provenance with its columns.
     pub sources: Vec<Source>,
-    /// "The first 200 of 1,000 cells…", where rows are left out.
+    /// Where the rows are groups of cells, or only the first of them: which, in a sentence.
     pub cut: Option<String>,
 }
 
@@ -38,6 +42,8 @@ pub struct Column {
     pub provenance: String,
     /// Whether numbers stand in it, so that it is set flush right.
     pub is_number: bool,
+    /// Whether it is one of the exclusive shares of a whole: those of a row sum to 100 %.
+    pub is_share: bool,
 }
 
 /// A provenance with the columns that have it.
@@ -52,7 +58,7 @@ pub struct Source {
 /// A row of a [`Table`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Key of the cell that the row is about; empty for other rows.
+    /// Key of the cell that the row is about, values of the axes for a group of cells; empty for other rows.
     pub key: String,
     /// One per column; shorter where `missing` says why.
     pub fields: Vec<Entry>,
@@ -67,14 +73,32 @@ pub struct Entry {
     pub text: String,
     /// The interval, or a second line in small print; empty for none.
     pub detail: String,
+    /// The number behind the text; `None` where it is no number, or is given as text only.
+    pub value: Option<f64>,
 }
 
 impl Entry {
-    /// A field of one text.
+    /// A field of one text. Numbers with a unit in their text go through [`Entry::value`], so that they can be summed up.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            detail: String::new(),
+            ..Self::default()
+        }
+    }
+
+    /// A text with a second line in small print.
+    pub fn detailed(text: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            detail: detail.into(),
+            ..Self::text(text)
+        }
+    }
+
+    /// A number without an interval, as `text` shows it.
+    pub fn value(value: f64, text: impl Into<String>) -> Self {
+        Self {
+            value: value.is_finite().then_some(value),
+            ..Self::text(text)
         }
     }
 
@@ -83,10 +107,19 @@ impl Entry {
         number.map_or_else(
             || Self::text("–"),
             |number| Self {
-                text: number.text.clone(),
                 detail: number.interval.clone().unwrap_or_default(),
+                ..Self::value(number.value, number.text.clone())
             },
         )
+    }
+
+    /// Its number: the one behind it, or the one that its whole text is.
+    pub(super) fn number_value(&self) -> Option<f64> {
+        let plain = || self.text.replace(',', "");
+        let value = self
+            .value
+            .or_else(|| plain().trim_end_matches('×').parse().ok());
+        value.filter(|value| value.is_finite())
     }
 }
 
@@ -98,6 +131,7 @@ impl Column {
             unit: String::new(),
             provenance: String::new(),
             is_number: false,
+            is_share: false,
         }
     }
 
@@ -108,6 +142,16 @@ impl Column {
             unit: unit.to_owned(),
             provenance: provenance.to_string(),
             is_number: true,
+            is_share: false,
+        }
+    }
+
+    /// A column of one of the exclusive shares of a whole, in percent: those of a row sum to 100. `formula` says of what.
+    pub fn share(heading: &str, formula: &str) -> Self {
+        let how = Provenance::Derived(formula.to_owned());
+        Self {
+            is_share: true,
+            ..Self::number(heading, "%", &how)
         }
     }
 }
@@ -132,34 +176,99 @@ impl Table {
 
     /// One row per cell, in plan order: the axes that vary, then what `fields` gives. `None` means that the cell has no
     /// values here; the row then says why.
+    ///
+    /// Where the cells are too many for a row each, the rows are groups of cells, the same in every table: of numbers the
+    /// middle one with smallest and largest below, of columns by [`Column::share`] the mean, of words their counts.
     pub fn of_cells<'a>(
         view: &View<'a>,
         (id, title, about): (&str, &str, String),
         columns: Vec<Column>,
         fields: impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
     ) -> Self {
-        let mut heading = view.axis_columns();
-        heading.extend(columns);
-        let rows = view.cells.iter().take(ROWS).map(|cell| {
-            let own = fields(cell);
-            let missing = own.is_none().then(|| cell.why_missing());
-            let mut all: Vec<Entry> = view.labels(cell).into_iter().map(Entry::text).collect();
-            all.extend(own.unwrap_or_default());
-            Row {
-                key: cell.info.key.clone(),
-                fields: all,
-                missing,
+        let (mut all, rows): (Vec<Column>, Vec<Row>) = match &view.grouping {
+            None => {
+                let row = |cell| row_of_cell(view, cell, &fields);
+                (view.axis_columns(), view.cells.iter().map(row).collect())
             }
-        });
+            Some(grouping) => {
+                let row = |group| row_of_group(view, group, &columns, &fields);
+                (
+                    group_columns(view, grouping),
+                    grouping.groups.iter().map(row).collect(),
+                )
+            }
+        };
+        all.extend(columns);
         Self {
             id: id.to_owned(),
             title: title.to_owned(),
             about,
-            sources: sources(&heading),
-            columns: heading,
-            rows: rows.collect(),
-            cut: cut(view.cells.len()),
+            sources: sources(&all),
+            columns: all,
+            rows,
+            cut: cut(view),
         }
+    }
+}
+
+fn row_of_cell<'a>(
+    view: &View<'a>,
+    cell: &Cell<'a>,
+    fields: &impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
+) -> Row {
+    let own = fields(cell);
+    let missing = own.is_none().then(|| cell.why_missing());
+    let mut all: Vec<Entry> = view.labels(cell).into_iter().map(Entry::text).collect();
+    all.extend(own.unwrap_or_default());
+    Row {
+        key: cell.info.key.clone(),
+        fields: all,
+        missing,
+    }
+}
+
+fn group_columns(view: &View<'_>, grouping: &Grouping) -> Vec<Column> {
+    let axes = grouping.axes.iter();
+    let names = axes.map(|&place| Column::text(&view.set.plan.axes[place].name));
+    let counted = Provenance::Measured("cells with values".into());
+    names
+        .chain([Column::number("cells", "", &counted)])
+        .collect()
+}
+
+fn row_of_group<'a>(
+    view: &View<'a>,
+    group: &Group,
+    columns: &[Column],
+    fields: &impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
+) -> Row {
+    let cells = group.cells.iter().map(|&place| &view.cells[place]);
+    let found: Vec<Vec<Entry>> = cells.clone().filter_map(fields).collect();
+    let count = human_integer(found.len() as u64);
+    let all = human_integer(group.cells.len() as u64);
+    let mut row: Vec<Entry> = group.labels.iter().map(Entry::text).collect();
+    let of = if count == all {
+        count
+    } else {
+        format!("{count} of {all}")
+    };
+    row.push(Entry::value(found.len() as f64, of));
+    let missing = found.is_empty().then(|| {
+        let mut reasons: Vec<String> = cells.map(Cell::why_missing).collect();
+        reasons.sort();
+        reasons.dedup();
+        match reasons.len() {
+            1 => reasons.remove(0),
+            n => format!("{} ({} more reasons)", reasons[0], n - 1),
+        }
+    });
+    if missing.is_none() {
+        row.extend(summed(columns, &found));
+    }
+    Row {
+        key: group.labels.join(","),
+        fields: row,
+        missing,
     }
 }
 
@@ -182,13 +291,25 @@ pub(super) fn sources(columns: &[Column]) -> Vec<Source> {
     sources
 }
 
-/// The sentence for a table that leaves rows out.
-pub(super) fn cut(cells: usize) -> Option<String> {
-    use crate::base::units::human_integer;
-    (cells > ROWS).then(|| {
-        format!(
-            "The first {ROWS} of {} cells; all of them are in the CSV files beside this report.",
-            human_integer(cells as u64)
-        )
-    })
+/// The sentence for a table whose rows are groups.
+fn cut(view: &View<'_>) -> Option<String> {
+    let grouping = view.grouping.as_ref()?;
+    Some(format!(
+        "{}: of each the cell in the middle, with the smallest and the largest below it; of shares the mean. Single \
+         cells are in the CSV files beside this report.",
+        grouping.words(&view.set.plan)
+    ))
+}
+
+/// Leaves rows of a ranking out where the cells are too many, and gives the sentence that says so.
+pub(super) fn cut_ranking(view: &View<'_>, rows: &mut Vec<Row>) -> Option<String> {
+    let all = rows.len();
+    if view.grouping.is_none() || all <= RANKED {
+        return None;
+    }
+    rows.truncate(RANKED);
+    Some(format!(
+        "The first {RANKED} of {} cells; all of them are in the CSV files beside this report.",
+        human_integer(all as u64)
+    ))
 }

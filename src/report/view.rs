@@ -7,6 +7,7 @@ use crate::results::{
     BlockRow, CellInfo, EpochRecord, ResultSet, RunRow, Status, TimingRow, counted_runs,
 };
 
+use super::groups::Grouping;
 use super::table::Column;
 
 /// A result set by cell, in plan order.
@@ -19,6 +20,8 @@ pub struct View<'a> {
     pub varying: Vec<usize>,
     /// The same among the measured cells: what names need to tell them apart.
     pub telling: Vec<usize>,
+    /// Groups of cells that share a row; `None` where each has its own.
+    pub(crate) grouping: Option<Grouping>,
 }
 
 /// A cell with its rows.
@@ -67,9 +70,11 @@ impl<'a> View<'a> {
         let cells: Vec<Cell<'_>> = cells.collect();
         let measured = cells.iter().filter(|cell| cell.is_measured());
         let telling = varying(set, &measured.map(|cell| cell.info).collect::<Vec<_>>());
+        let varying = varying(set, &set.plan.cells.iter().collect::<Vec<_>>());
         Self {
             set,
-            varying: varying(set, &set.plan.cells.iter().collect::<Vec<_>>()),
+            grouping: Grouping::of(&set.plan, &varying),
+            varying,
             telling,
             cells,
         }

@@ -82,20 +82,28 @@ impl<D: Kernels> Learner<D> {
         if let Some(grads) = sum
             && (D::IS_ASYNCHRONOUS || divergence(loss.read(&self.device)?, self.max_loss).is_none())
         {
-            self.update(grads, lr)?;
+            self.update(grads, lr, watch)?;
         }
         watch.mark(Phase::Optimizer);
         Ok(loss)
     }
 
-    fn update(&mut self, mut grads: Grads<D>, lr: f64) -> Result<(), OpError> {
+    fn update(
+        &mut self,
+        mut grads: Grads<D>,
+        lr: f64,
+        watch: &Stopwatch<'_>,
+    ) -> Result<(), OpError> {
         let module = self.task.module();
         if let Some((max_norm, by)) = self.clip {
             clip(module, &mut grads, max_norm, by)?;
+            watch.operation("clip_grad_norm");
         }
         self.optimizer.step(module, &mut grads, lr)?;
+        watch.operation(self.optimizer.name());
         if let Some(ema) = &mut self.ema {
             ema.update(&self.device, module)?;
+            watch.operation("ema");
         }
         self.steps += 1;
         Ok(())

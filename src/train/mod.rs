@@ -2,7 +2,8 @@
 //!
 //! Owns [`run`]. `setup.rs` opens the data and builds what is needed, `session.rs` is the loop, `epoch.rs` one pass
 //! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `accuracy.rs` their best accuracy,
-//! `stopping.rs` decides when to stop, `assessment.rs` evaluates what costs, `log.rs` keeps facts and times. It writes
+//! `stopping.rs` decides when to stop, `assessment.rs` evaluates what costs, `log.rs` keeps facts and times, `profile.rs`
+//! times the operations of extra steps at the very end. It writes
 //! nothing but the checkpoint that the cell asks for and the images that the order asks for, and draws nothing: whoever
 //! called [`run`] hands the events on.
 
@@ -14,6 +15,7 @@ mod error;
 mod evaluation;
 mod learner;
 mod log;
+mod profile;
 mod session;
 mod setup;
 mod steps;

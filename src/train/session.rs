@@ -10,10 +10,11 @@ use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::learner::{Cost, Learner};
 use super::log::Log;
+use super::profile::{ProfilePlan, profile};
 use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
-use crate::event::{EpochRow, Event, Metric, RunFacts, RunTimes, numeric_class};
+use crate::event::{EpochRow, Event, Metric, Profile, RunFacts, RunTimes, numeric_class};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
@@ -30,6 +31,8 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) evaluation: Evaluation,
     /// What costs, where the order asks for it.
     pub(super) costly: Option<Costly>,
+    /// Whether extra steps are timed by operation at the end.
+    pub(super) profiles: bool,
     pub(super) stopping: Stopping,
     pub(super) accuracies: Accuracies,
     /// The best epoch's weights and validation metrics, where they are to be put back.
@@ -79,7 +82,7 @@ impl<D: Kernels> Session<'_, D> {
         self.evaluate_at_end()?;
         self.save()?;
         self.assess(emit)?;
-        self.finish()
+        self.finish(emit)
     }
 
     fn train_epoch(
@@ -92,8 +95,8 @@ impl<D: Kernels> Session<'_, D> {
             lr: self.lr(epoch),
             steps: self.steps,
         };
-        let pace = &mut self.log.pace;
-        let outcome = train_epoch(&mut self.learner, &self.loader, &plan, pace, emit)?;
+        let meters = (&mut self.log.pace, &mut self.log.growth);
+        let outcome = train_epoch(&mut self.learner, &self.loader, &plan, meters, emit)?;
         self.validated = None;
         self.log.add_epoch(&outcome, !self.steps.is_capped());
         self.log.facts.diverged.clone_from(&outcome.diverged);
@@ -285,16 +288,46 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Outcome, TrainError> {
+    /// Closes facts and times, and only then takes the extra steps that are timed by operation.
+    fn finish(mut self, emit: &mut dyn FnMut(Event)) -> Result<Outcome, TrainError> {
         let learner = &mut self.learner;
         let weights = checkpoint::snapshot(&learner.device, learner.task.module())?;
         self.log.facts.weight_checksum = checkpoint::checksum(&weights);
         self.log.facts.steps = learner.steps;
         let class = numeric_class(self.cell.train.device);
         let best = self.stopping.best();
+        let plan = self.profiles.then(|| self.profile_plan());
         let (facts, times) = self.log.finish(best, &self.loader, class);
+        if let Some(plan) = plan.filter(|_| facts.diverged.is_none()) {
+            emit(profile_event(profile(
+                &mut self.learner,
+                &self.loader,
+                &plan,
+            )));
+        }
         Ok(Outcome { facts, times })
     }
+
+    fn profile_plan(&self) -> ProfilePlan {
+        let epochs = self.cell.train.epochs;
+        ProfilePlan {
+            wanted: self.cell.measure.phase_steps,
+            epoch: epochs,
+            lr: self.lr(epochs.saturating_sub(1)),
+            steps: self.steps,
+        }
+    }
+}
+
+/// A profile, or why there is none: the run itself is whole.
+fn profile_event(profile: Result<Option<Profile>, TrainError>) -> Event {
+    let reason = match profile {
+        Ok(Some(profile)) => return Event::Profile(Box::new(profile)),
+        Ok(None) => "the loss diverged in its extra steps".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let message = format!("no profile of operations: {reason}");
+    Event::Warning { message }
 }
 
 /// Does `work` with the averaged weights in place of the raw ones, if there are any.

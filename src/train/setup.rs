@@ -55,6 +55,7 @@ pub(super) fn set_up<'a, D: Kernels>(
             wanted: Arc::clone(&cell.validation),
             folder,
         }),
+        profiles: cell.measure.ops && order.block == 0,
         stopping: Stopping::new(cell.train.early_stopping.clone()),
         accuracies: Accuracies::default(),
         best: None,

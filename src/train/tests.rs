@@ -1,3 +1,5 @@
+mod profile;
+
 use std::sync::Arc;
 
 use super::run;
@@ -87,11 +89,15 @@ fn with(change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
 
 /// Runs in a thread of its own, since a run makes its thread part of a pool.
 fn told(cell: CellSpec) -> Told {
+    told_in_block(0, cell)
+}
+
+fn told_in_block(block: usize, cell: CellSpec) -> Told {
     let order = Order {
         protocol: PROTOCOL_VERSION,
         cell,
         seed: 42,
-        block: 0,
+        block,
         assess_into: None,
     };
     let run = || {
@@ -201,6 +207,10 @@ fn phases_and_the_residual_sum_to_the_step() {
     assert_eq!((times.warmup_steps, times.measured_steps), (3, 9));
     assert!(times.memory.activation_bytes > 0);
     assert_eq!(times.memory.optimizer_bytes, 2 * 4 * 113);
+    assert_eq!(
+        times.memory_growth_bytes.is_some(),
+        cfg!(target_os = "linux")
+    );
 }
 
 #[test]

@@ -64,7 +64,9 @@ impl<D: Kernels> Asymmetric<D> {
         let normed = self.norm1.forward(pass, h)?;
         let q = self.q.forward(pass, &normed, Activation::Identity)?;
         let (k, v) = (&source.keys, &source.values);
-        let attended = cross_attention(pass, &q, k, v, self.heads, self.kind)?;
+        let attended = pass.within("attn", |pass| {
+            cross_attention(pass, &q, k, v, self.heads, self.kind)
+        })?;
         let u = self.out.forward_onto(pass, h, &attended)?;
         let normed = self.norm2.forward(pass, &u)?;
         let hidden = self.ff1.forward(pass, &normed, Activation::Gelu)?; // (B, T, 4d)

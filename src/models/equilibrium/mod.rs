@@ -113,10 +113,10 @@ impl<D: Kernels> Equilibrium<D> {
         source: &Source<D>,
         h: &Var<D>,
     ) -> Result<Var<D>, OpError> {
-        match &self.block {
+        pass.within("block", |pass| match &self.block {
             Block::Asymmetric(block) => block.forward(pass, h, source),
             Block::Symmetric(block) => block.forward(pass, h, source),
-        }
+        })
     }
 
     /// The free phase: the damped fixed point of `f(·, x)` from `start`.

@@ -80,11 +80,13 @@ impl<D: Kernels> Level<D> {
         conditioning: &Conditioning<D>,
     ) -> Result<Var<D>, OpError> {
         let mut h = x.clone();
-        for block in &self.res {
-            h = block.forward(pass, &h, conditioning)?;
+        for (index, block) in self.res.iter().enumerate() {
+            h = pass.within(format_args!("res.{index}"), |pass| {
+                block.forward(pass, &h, conditioning)
+            })?;
         }
         match &self.attn {
-            Some(attn) => attn.forward(pass, &h),
+            Some(attn) => pass.within("attn", |pass| attn.forward(pass, &h)),
             None => Ok(h),
         }
     }
@@ -95,7 +97,7 @@ impl<D: Kernels> Level<D> {
             Resample::None => Ok(x),
             Resample::Down(convolution) => convolution.forward(pass, &x),
             Resample::Up(convolution) => {
-                let x = ops::upsample_bilinear(pass, &x)?;
+                let x = pass.within("upsample", |pass| ops::upsample_bilinear(pass, &x))?;
                 convolution.forward(pass, &x)
             }
         }
@@ -147,9 +149,10 @@ impl<D: Kernels> Middle<D> {
         x: &Var<D>,
         conditioning: &Conditioning<D>,
     ) -> Result<Var<D>, OpError> {
-        let h = self.res[0].forward(pass, x, conditioning)?;
-        let h = self.attn.forward(pass, &h)?;
-        self.res[1].forward(pass, &h, conditioning)
+        let [first, second] = &self.res;
+        let h = pass.within("res.0", |pass| first.forward(pass, x, conditioning))?;
+        let h = pass.within("attn", |pass| self.attn.forward(pass, &h))?;
+        pass.within("res.1", |pass| second.forward(pass, &h, conditioning))
     }
 }
 

@@ -99,21 +99,24 @@ impl<D: Kernels> Unet<D> {
         let time = self.time_mlp.forward(pass, times)?;
         let class = self.class_embed.forward(pass, labels)?;
         let conditioning = Conditioning {
-            time: ops::silu(pass, &time)?,
-            class: ops::silu(pass, &class)?,
+            time: pass.within("time_mlp", |pass| ops::silu(pass, &time))?,
+            class: pass.within("class_embed", |pass| ops::silu(pass, &class))?,
         };
         let mut h = self.conv_in.forward(pass, x)?;
         let mut skips = Vec::with_capacity(self.down.len());
-        for level in &self.down {
-            h = level.forward(pass, &h, &conditioning)?;
+        for (index, level) in self.down.iter().enumerate() {
+            let name = format_args!("down.{index}");
+            h = pass.within(name, |pass| level.forward(pass, &h, &conditioning))?;
             skips.push(h.clone());
-            h = level.resample(pass, h)?;
+            h = pass.within(name, |pass| level.resample(pass, h))?;
         }
-        h = self.mid.forward(pass, &h, &conditioning)?;
-        for (level, skip) in self.up.iter().zip(skips.iter().rev()) {
-            h = ops::concat(pass, &h, skip)?;
-            h = level.forward(pass, &h, &conditioning)?;
-            h = level.resample(pass, h)?;
+        h = pass.within("mid", |pass| self.mid.forward(pass, &h, &conditioning))?;
+        for ((index, level), skip) in self.up.iter().enumerate().zip(skips.iter().rev()) {
+            h = pass.within(format_args!("up.{index}"), |pass| {
+                let h = ops::concat(pass, &h, skip)?;
+                let h = level.forward(pass, &h, &conditioning)?;
+                level.resample(pass, h)
+            })?;
         }
         let h = self.norm_out.forward(pass, &h, None, Activation::Silu)?;
         self.conv_out.forward(pass, &h)

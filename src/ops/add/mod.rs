@@ -61,9 +61,14 @@ fn activated_sum<D: Kernels>(
     b: &Var<D>,
     activation: Activation,
 ) -> Result<Var<D>, OpError> {
+    let name = match activation {
+        Activation::Silu => "add_silu",
+        Activation::Tanh => "add_tanh",
+        _ => "add",
+    };
     if a.shape() != b.shape() {
         return Err(OpError::shape(
-            "add",
+            name,
             format!("{} and {} have different shapes", a.shape(), b.shape()),
         ));
     }
@@ -80,19 +85,28 @@ fn activated_sum<D: Kernels>(
     let n = a.shape().len();
     let work = Work::new((1 + forward) * n, (inputs + backward) * n);
     let (saved_a, saved_b) = (a.clone(), b.clone());
-    pass.finish(work, data, a.shape(), &[a, b], move |slots, grad_output| {
-        let owned = match &before {
-            Some(before) => Some(device.activation_backward(before, grad_output, activation)?),
-            None => None,
-        };
-        let grad = owned.as_ref().unwrap_or(grad_output);
-        for input in [&saved_a, &saved_b] {
-            if input.needs_grad() {
-                device.accumulate(grad, slots.of(input)?)?;
+    pass.finish(
+        name,
+        work,
+        data,
+        a.shape(),
+        &[a, b],
+        move |slots, grad_output| {
+            let owned = match &before {
+                Some(before) => {
+                    Some(device.activation_backward(before, grad_output, activation)?)
+                }
+                None => None,
+            };
+            let grad = owned.as_ref().unwrap_or(grad_output);
+            for input in [&saved_a, &saved_b] {
+                if input.needs_grad() {
+                    device.accumulate(grad, slots.of(input)?)?;
+                }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
 #[cfg(test)]

@@ -97,11 +97,18 @@ pub fn attention<D: Kernels>(
     };
     let (y, probabilities) = pass.device().attention(qkv.data(), size)?;
     let (shape, saved) = (qkv.shape().with_last(size.features), qkv.clone());
-    pass.finish(size.work(), y, shape, &[qkv], move |grads, grad_output| {
-        let device = grads.device().clone();
-        let grad_qkv = grads.of(&saved)?;
-        device.attention_backward(saved.data(), &probabilities, size, grad_output, grad_qkv)
-    })
+    pass.finish(
+        "attention",
+        size.work(),
+        y,
+        shape,
+        &[qkv],
+        move |grads, grad_output| {
+            let device = grads.device().clone();
+            let grad_qkv = grads.of(&saved)?;
+            device.attention_backward(saved.data(), &probabilities, size, grad_output, grad_qkv)
+        },
+    )
 }
 
 #[cfg(test)]

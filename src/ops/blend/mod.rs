@@ -45,15 +45,22 @@ pub fn blend<D: Kernels>(
     let inputs = usize::from(x.needs_grad()) + usize::from(z.needs_grad());
     let parts = [(x.clone(), a), (z.clone(), b)];
     let work = Work::new(3 * n, 2 * inputs * n);
-    pass.finish(work, data, x.shape(), &[x, z], move |slots, grad_output| {
-        let device = slots.device().clone();
-        for (input, factor) in &parts {
-            if input.needs_grad() {
-                device.add_scaled(slots.of(input)?, grad_output, *factor)?;
+    pass.finish(
+        "blend",
+        work,
+        data,
+        x.shape(),
+        &[x, z],
+        move |slots, grad_output| {
+            let device = slots.device().clone();
+            for (input, factor) in &parts {
+                if input.needs_grad() {
+                    device.add_scaled(slots.of(input)?, grad_output, *factor)?;
+                }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
 /// The Euclidean distance between two values of one shape, over all of their numbers. Forces a device sync.
@@ -64,8 +71,10 @@ pub fn blend<D: Kernels>(
 /// [`OpError::Shape`] when the shapes differ.
 pub fn distance<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, z: &Var<D>) -> Result<f64, OpError> {
     same_shape("distance", x, z)?;
-    pass.count(Work::new(3 * x.shape().len(), 0));
-    pass.device().distance(x.data(), z.data())
+    let distance = pass.device().distance(x.data(), z.data())?;
+    let work = Work::new(3 * x.shape().len(), 0);
+    pass.count("distance", work, 0, &[x, z]);
+    Ok(distance)
 }
 
 fn same_shape<D: Backend>(op: &'static str, x: &Var<D>, z: &Var<D>) -> Result<(), OpError> {

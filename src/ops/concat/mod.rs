@@ -55,6 +55,7 @@ pub fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<
     let shape = a.shape().with_last(wa + wb);
     let (saved_a, saved_b) = (a.clone(), b.clone());
     pass.finish(
+        "concat",
         Work::new(0, shape.len()),
         data,
         shape,

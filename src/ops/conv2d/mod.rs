@@ -130,6 +130,7 @@ pub fn conv2d<D: Kernels>(
     };
     let work = Work::new(size.flop() + biased, products * size.flop() + biased);
     pass.finish(
+        "conv2d",
         work,
         data,
         size.output_shape(),

@@ -123,6 +123,7 @@ pub fn cross_attention<D: Kernels>(
         .cross_attention(q.data(), k.data(), v.data(), size)?;
     let inputs = [q.clone(), k.clone(), v.clone()];
     pass.finish(
+        "cross_attention",
         size.work(),
         y,
         q.shape(),

@@ -68,6 +68,7 @@ pub fn cross_entropy<D: Kernels>(
     let values = logits.shape().len();
     let (input, labels) = (logits.clone(), labels.to_vec());
     pass.finish(
+        "cross_entropy",
         Work::new(5 * values, 3 * values),
         loss,
         [1],

@@ -72,6 +72,7 @@ pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var
     let y = pass.device().dropout(x.data(), mask)?;
     let (values, input) = (x.shape().len(), x.clone());
     pass.finish(
+        "dropout",
         Work::new(values, values),
         y,
         x.shape(),

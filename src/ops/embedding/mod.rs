@@ -62,6 +62,7 @@ pub fn embedding<D: Kernels>(
     let (input, indices) = (table.clone(), indices.to_vec());
     let values = indices.len() * features;
     pass.finish(
+        "embedding",
         Work::new(0, values),
         y,
         [indices.len(), features],

@@ -101,6 +101,7 @@ pub fn euler_maruyama<D: Kernels>(
         .collect();
     let kept = (start.clone(), noise.clone(), fields.clone());
     pass.finish(
+        "euler_maruyama",
         Work::new(size.forward_flop(), size.backward_flop()),
         path,
         [size.batch, size.steps],

@@ -121,6 +121,7 @@ pub fn group_norm<D: Kernels>(
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
     let (x, gamma, beta, shift) = (x.clone(), gamma.clone(), beta.clone(), shift.cloned());
     pass.finish(
+        "group_norm",
         work,
         data,
         x.shape(),

@@ -104,20 +104,27 @@ pub fn layer_norm<D: Kernels>(
         per_value(x, 10) + per_value(gamma, 4) + per_value(beta, 1),
     );
     let inputs = (x.clone(), gamma.clone(), beta.clone());
-    pass.finish(work, y, shape, &[x, gamma, beta], move |grads, dy| {
-        let (x, gamma, beta) = inputs;
-        let device = grads.device().clone();
-        if x.needs_grad() {
-            device.layer_norm_backward_x(x.data(), gamma.data(), &saved, dy, grads.of(&x)?)?;
-        }
-        if gamma.needs_grad() {
-            device.layer_norm_backward_gamma(x.data(), &saved, dy, grads.of(&gamma)?)?;
-        }
-        if beta.needs_grad() {
-            device.layer_norm_backward_beta(dy, grads.of(&beta)?)?;
-        }
-        Ok(())
-    })
+    pass.finish(
+        "layer_norm",
+        work,
+        y,
+        shape,
+        &[x, gamma, beta],
+        move |grads, dy| {
+            let (x, gamma, beta) = inputs;
+            let device = grads.device().clone();
+            if x.needs_grad() {
+                device.layer_norm_backward_x(x.data(), gamma.data(), &saved, dy, grads.of(&x)?)?;
+            }
+            if gamma.needs_grad() {
+                device.layer_norm_backward_gamma(x.data(), &saved, dy, grads.of(&gamma)?)?;
+            }
+            if beta.needs_grad() {
+                device.layer_norm_backward_beta(dy, grads.of(&beta)?)?;
+            }
+            Ok(())
+        },
+    )
 }
 
 #[cfg(test)]

@@ -129,6 +129,7 @@ pub fn linear<D: Kernels>(
     let (saved_x, saved_weight, saved_bias) = (x.clone(), weight.clone(), bias.cloned());
     let shape = x.shape().with_last(size.outputs);
     pass.finish(
+        "linear",
         work(size, &inputs, activation),
         data,
         shape,

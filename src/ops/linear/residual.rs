@@ -33,21 +33,28 @@ pub fn linear_residual<D: Kernels>(
     count += Work::new(shape.len(), backward);
     let inputs = [residual, x, weight, bias];
     let [residual, x, weight, bias] = inputs.map(Var::clone);
-    pass.finish(count, data, shape, &inputs, move |slots, grad| {
-        if residual.needs_grad() {
-            device.accumulate(grad, slots.of(&residual)?)?;
-        }
-        if bias.needs_grad() {
-            device.bias_backward(grad, slots.of(&bias)?)?;
-        }
-        if weight.needs_grad() {
-            device.linear_backward_weight(x.data(), grad, size, slots.of(&weight)?)?;
-        }
-        if x.needs_grad() {
-            device.linear_backward_x(grad, weight.data(), size, slots.of(&x)?)?;
-        }
-        Ok(())
-    })
+    pass.finish(
+        "linear_residual",
+        count,
+        data,
+        shape,
+        &inputs,
+        move |slots, grad| {
+            if residual.needs_grad() {
+                device.accumulate(grad, slots.of(&residual)?)?;
+            }
+            if bias.needs_grad() {
+                device.bias_backward(grad, slots.of(&bias)?)?;
+            }
+            if weight.needs_grad() {
+                device.linear_backward_weight(x.data(), grad, size, slots.of(&weight)?)?;
+            }
+            if x.needs_grad() {
+                device.linear_backward_x(grad, weight.data(), size, slots.of(&x)?)?;
+            }
+            Ok(())
+        },
+    )
 }
 
 #[cfg(test)]

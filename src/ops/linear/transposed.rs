@@ -38,21 +38,29 @@ pub fn linear_transposed<D: Kernels>(
         (needed(x) + needed(weight)) * product + residual.map_or(0, needed) * sums,
     );
     let (x, weight, residual) = (x.clone(), weight.clone(), residual.cloned());
-    pass.finish(work, y, shape, &inputs, move |slots, grad| {
-        if let Some(residual) = residual.as_ref().filter(|residual| residual.needs_grad()) {
-            device.accumulate(grad, slots.of(residual)?)?;
-        }
-        if weight.needs_grad() {
-            // As in a layer from F_in to F_out whose input is `grad` and whose gradient is `x`.
-            device.linear_backward_weight(grad, x.data(), size, slots.of(&weight)?)?;
-        }
-        if x.needs_grad() {
-            let identity = super::Activation::Identity;
-            let (forward, _) = device.linear(grad, weight.data(), None, size, identity, false)?;
-            device.accumulate(&forward, slots.of(&x)?)?;
-        }
-        Ok(())
-    })
+    pass.finish(
+        "linear_transposed",
+        work,
+        y,
+        shape,
+        &inputs,
+        move |slots, grad| {
+            if let Some(residual) = residual.as_ref().filter(|residual| residual.needs_grad()) {
+                device.accumulate(grad, slots.of(residual)?)?;
+            }
+            if weight.needs_grad() {
+                // As in a layer from F_in to F_out whose input is `grad` and whose gradient is `x`.
+                device.linear_backward_weight(grad, x.data(), size, slots.of(&weight)?)?;
+            }
+            if x.needs_grad() {
+                let identity = super::Activation::Identity;
+                let (forward, _) =
+                    device.linear(grad, weight.data(), None, size, identity, false)?;
+                device.accumulate(&forward, slots.of(&x)?)?;
+            }
+            Ok(())
+        },
+    )
 }
 
 fn check<D: Kernels>(

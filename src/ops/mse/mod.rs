@@ -53,6 +53,7 @@ pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Resul
         * values;
     let (a, b) = (x.clone(), target.clone());
     pass.finish(
+        "mse",
         Work::new(3 * values, backward),
         loss,
         [1],

@@ -93,6 +93,7 @@ pub fn physics<D: Kernels>(
     )?;
     let (n, saved) = (shape.len(), estimate.clone());
     pass.finish(
+        "physics",
         Work::new(9 * n, 3 * n),
         value,
         [1],

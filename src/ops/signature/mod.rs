@@ -121,6 +121,7 @@ pub fn signature_projection<D: Kernels>(
         device.signature_projection(path.data(), weight.data(), bias.data(), size)?;
     let inputs = [path.clone(), weight.clone(), bias.clone()];
     pass.finish(
+        "signature_projection",
         Work::new(size.forward_flop(), size.backward_flop()),
         data,
         [size.batch, size.points - 1],

@@ -234,10 +234,17 @@ pub fn kernel_loss<D: Kernels>(
     }
     let data = pass.device().kernel_loss(output.data(), steps, loss)?;
     let (saved, loss, work) = (output.clone(), Rc::clone(loss), loss.work(batch));
-    pass.finish(work, data, [1], &[output], move |slots, dy| {
-        let device = slots.device().clone();
-        device.kernel_loss_backward(saved.data(), steps, &loss, dy, slots.of(&saved)?)
-    })
+    pass.finish(
+        "kernel_loss",
+        work,
+        data,
+        [1],
+        &[output],
+        move |slots, dy| {
+            let device = slots.device().clone();
+            device.kernel_loss_backward(saved.data(), steps, &loss, dy, slots.of(&saved)?)
+        },
+    )
 }
 
 #[cfg(test)]

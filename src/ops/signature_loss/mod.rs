@@ -155,11 +155,18 @@ pub fn signature_loss<D: Kernels>(
     }
     let (data, kept) = pass.device().signature_loss(output.data(), steps, loss)?;
     let (saved, loss, work) = (output.clone(), Rc::clone(loss), loss.work(batch));
-    pass.finish(work, data, [1], &[output], move |slots, dy| {
-        let device = slots.device().clone();
-        let loss = (&*loss, &kept);
-        device.signature_loss_backward(saved.data(), steps, loss, dy, slots.of(&saved)?)
-    })
+    pass.finish(
+        "signature_loss",
+        work,
+        data,
+        [1],
+        &[output],
+        move |slots, dy| {
+            let device = slots.device().clone();
+            let loss = (&*loss, &kept);
+            device.signature_loss_backward(saved.data(), steps, loss, dy, slots.of(&saved)?)
+        },
+    )
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub fn silu<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpErro
     let (forward, backward) = Activation::Silu.flop();
     let (n, saved) = (x.shape().len(), x.clone());
     pass.finish(
+        "silu",
         Work::new(forward * n, backward * n),
         data,
         x.shape(),

@@ -54,6 +54,7 @@ pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<V
     let values = 4 * x.shape().len();
     let input = x.clone();
     pass.finish(
+        "upsample_bilinear",
         Work::new(9 * values, 8 * values),
         y,
         [b, 2 * h, 2 * w, c],

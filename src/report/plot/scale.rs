@@ -179,11 +179,14 @@ fn tidy_step(raw: f64) -> f64 {
 fn tick_text(value: f64) -> String {
     // Six digits hide the last bits of 0.1 + 0.2.
     let text = human(value, 6);
-    if text.contains('.') && !text.contains('e') {
-        let short = text.trim_end_matches('0').trim_end_matches('.');
-        return short.to_owned();
-    }
-    text
+    let (digits, power) = text.split_once('e').unwrap_or((&text, ""));
+    let digits = if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        digits
+    };
+    let e = if power.is_empty() { "" } else { "e" };
+    format!("{digits}{e}{power}")
 }
 
 #[cfg(test)]
@@ -204,6 +207,12 @@ mod tests {
         assert_eq!(scale.note(), ", not from 0");
         let scale = Scale::magnitude(ScaleKind::Linear, &[0.1, 0.3], (0.0, 100.0));
         assert_eq!(texts(&scale)[..3], ["0", "0.1", "0.2"]);
+    }
+
+    #[test]
+    fn ticks_have_no_digits_that_say_nothing() {
+        let texts = [1e-5, 0.1 + 0.2, 2500.0, -0.5, 3e15].map(tick_text);
+        assert_eq!(texts, ["1e-5", "0.3", "2,500", "-0.5", "3e15"]);
     }
 
     #[test]

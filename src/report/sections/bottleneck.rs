@@ -76,16 +76,11 @@ fn largest(found: &Breakdown) -> (&'static str, f64) {
 
 /// The table of classes per cell, with the verdict.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
-    let share = |what: &str| Provenance::Derived(format!("{what} ÷ step"));
     let columns = vec![
-        Column::number(
-            "compute",
-            "%",
-            &share("forward + loss + backward + optimizer"),
-        ),
-        Column::number("input", "%", &share("data wait")),
-        Column::number("transfer", "%", &share("transfer")),
-        Column::number("overhead", "%", &share("residual")),
+        Column::share("compute", "(forward + loss + backward + optimizer) ÷ step"),
+        Column::share("input", "data wait ÷ step"),
+        Column::share("transfer", "transfer ÷ step"),
+        Column::share("overhead", "residual ÷ step"),
         Column::number("sum", "%", &Provenance::Derived("sum of the shares".into())),
         Column::text("largest component"),
         Column::text("bound by"),
@@ -99,7 +94,9 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         |cell| {
             let found = breakdown(cell)?;
             let shares = Class::ALL.map(|class| class.share(&found));
-            let mut fields = shares.map(|share| Entry::text(fixed(share, 1))).to_vec();
+            let mut fields = shares
+                .map(|share| Entry::value(share, fixed(share, 1)))
+                .to_vec();
             fields.push(Entry::text(fixed(shares.iter().sum(), 1)));
             let (name, most) = largest(&found);
             fields.push(Entry::text(format!("{name} ({} %)", fixed(most, 1))));

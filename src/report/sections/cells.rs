@@ -79,6 +79,16 @@ pub(crate) fn summary(view: &View<'_>) -> String {
     )
 }
 
+/// Failed runs that a report lists; all of them are in `blocks.csv`.
+pub(crate) const FAILURES: usize = 100;
+
+/// The sentence for a list that leaves failed runs out.
+pub(crate) fn more_failures(all: usize) -> Option<String> {
+    let is_cut = all > FAILURES;
+    is_cut
+        .then(|| format!("The first {FAILURES} of {all} runs that failed; all are in blocks.csv."))
+}
+
 /// Every failed run, in plan order.
 pub(crate) fn failures(view: &View<'_>) -> Vec<Failure> {
     let runs = view.cells.iter().flat_map(|cell| {

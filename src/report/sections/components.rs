@@ -1,7 +1,7 @@
 //! The component table: every phase of a step with its time, its share and its class.
 
 use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 use super::bottleneck::Class;
@@ -42,18 +42,12 @@ pub(crate) fn table(view: &View<'_>) -> Table {
          “Loading” and is no part of the step.",
         which(view)
     );
-    Table {
-        id: "components".to_owned(),
-        title: "Components of a step".to_owned(),
-        about,
-        sources: sources(&columns),
+    let rows = chosen(view).into_iter().flat_map(|cell| rows(view, cell));
+    Table::of_rows(
+        ("components", "Components of a step", about),
         columns,
-        rows: chosen(view)
-            .iter()
-            .flat_map(|cell| rows(view, cell))
-            .collect(),
-        cut: None,
-    }
+        rows.collect(),
+    )
 }
 
 fn rows(view: &View<'_>, cell: &Cell<'_>) -> Vec<Row> {

@@ -38,12 +38,15 @@ pub(crate) fn table(view: &View<'_>) -> Table {
                 facts.flops_backward_per_sample,
             );
             let achieved = throughput(cell).map(|speed| speed.value * (forward + backward));
-            let achieved = achieved.map_or_else(|| "–".to_owned(), |rate| human_si(rate, "FLOP/s"));
+            let achieved = achieved.map_or_else(
+                || Entry::text("–"),
+                |rate| Entry::value(rate, human_si(rate, "FLOP/s")),
+            );
             Some(vec![
-                Entry::text(human_integer(facts.parameters)),
-                Entry::text(human_si(forward, "FLOP")),
-                Entry::text(human_si(backward, "FLOP")),
-                Entry::text(achieved),
+                Entry::value(facts.parameters as f64, human_integer(facts.parameters)),
+                Entry::value(forward, human_si(forward, "FLOP")),
+                Entry::value(backward, human_si(backward, "FLOP")),
+                achieved,
             ])
         },
     )

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::report::table::{ROWS, cut};
+use crate::base::units::human_integer;
+use crate::report::groups::ROWS;
 use crate::report::view::{Cell, View};
 
 /// Sections of a specification that are shown, in this order.
@@ -91,14 +92,16 @@ impl Configuration {
             common: sections
                 .filter(|section| !section.lines.is_empty())
                 .collect(),
-            cut: if cells.is_empty() {
-                None
-            } else {
-                cut(view.cells.len())
-            },
+            cut: cut(view.cells.len()).filter(|_| !cells.is_empty()),
             cells,
         }
     }
+}
+
+fn cut(cells: usize) -> Option<String> {
+    let all = human_integer(cells as u64);
+    (cells > ROWS)
+        .then(|| format!("The first {ROWS} of {all} cells; all of them are in plan.json."))
 }
 
 fn settings(view: &View<'_>, cell: &Cell<'_>) -> Settings {

@@ -5,7 +5,7 @@ use crate::base::units::human;
 use crate::plan::CostSpec;
 use crate::report::judged::Judged;
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, ROWS, Row, Table, cut, sources};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
@@ -31,44 +31,29 @@ struct Hours {
 /// The table of costs; `None` where the manifest has no price.
 pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let prices = prices(view)?;
+    let about = format!(
+        "Assumed prices, from the manifest: {}. Every run counts, failed and pruned ones too.",
+        prices.in_words()
+    );
     let columns = columns(&prices);
-    let hours: Vec<(&Cell<'_>, Hours)> = view
-        .cells
-        .iter()
-        .map(|cell| (cell, hours(view, cell)))
+    let own = columns.len();
+    let mut table = Table::of_cells(view, ("cost", "Cost", about), columns, |cell| {
+        fields(view, &prices, cell)
+    });
+    let each = view.cells.iter().map(|cell| hours(view, cell));
+    let total = each.fold(Hours::default(), |sum, own| sum.plus(&own));
+    let labels = std::iter::repeat_n("–", table.columns.len() - own - 1);
+    let mut sum: Vec<Entry> = std::iter::once("all")
+        .chain(labels)
+        .map(Entry::text)
         .collect();
-    let mut rows: Vec<Row> = hours
-        .iter()
-        .take(ROWS)
-        .map(|(cell, hours)| row(view, &prices, cell, hours))
-        .collect();
-    let total = hours
-        .iter()
-        .fold(Hours::default(), |sum, (_, own)| sum.plus(own));
-    let width = view.axis_columns().len();
-    let mut fields = vec![Entry::text("all")];
-    fields.extend(std::iter::repeat_n(Entry::text("–"), width - 1));
-    fields.extend(prices.entries(&total));
-    fields.extend([Entry::text("–"), Entry::text("–")]);
-    rows.push(Row {
+    sum.extend(prices.entries(&total));
+    sum.extend([Entry::text("–"), Entry::text("–")]);
+    table.rows.push(Row {
         key: String::new(),
-        fields,
+        fields: sum,
         missing: None,
     });
-    let mut all = view.axis_columns();
-    all.extend(columns);
-    let table = Table {
-        id: "cost".to_owned(),
-        title: "Cost".to_owned(),
-        about: format!(
-            "Assumed prices, from the manifest: {}. Every run counts, failed and pruned ones too.",
-            prices.in_words()
-        ),
-        sources: sources(&all),
-        columns: all,
-        rows,
-        cut: cut(view.cells.len()),
-    };
     let rule = "Core-hours are the wall time of a run × the cores that it kept from others: all logical cores of its \
                 machine where it ran alone, else the threads that it computed with. GPU-hours are the wall time of runs \
                 on a GPU. Cost is hours × price; of an epoch and of 1,000 samples it is their median time × the same.";
@@ -109,14 +94,14 @@ impl Prices {
         let failed = if hours.lost_runs == 0 {
             Entry::text("–")
         } else {
-            Entry::text(human(self.of(core, gpu), 3))
+            digits(self.of(core, gpu))
         };
         vec![
             Entry::text(hours.runs.to_string()),
-            Entry::text(human(hours.wall, 3)),
-            Entry::text(human(hours.core, 3)),
-            Entry::text(human(hours.gpu, 3)),
-            Entry::text(human(self.of(hours.core, hours.gpu), 3)),
+            digits(hours.wall),
+            digits(hours.core),
+            digits(hours.gpu),
+            digits(self.of(hours.core, hours.gpu)),
             failed,
         ]
     }
@@ -218,28 +203,27 @@ fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
     device.is_some_and(|device| device.starts_with("cuda"))
 }
 
-fn row(view: &View<'_>, prices: &Prices, cell: &Cell<'_>, hours: &Hours) -> Row {
-    let labels = view.labels(cell).into_iter().map(Entry::text);
-    let mut fields: Vec<Entry> = labels.collect();
-    let missing = cell.blocks.is_empty().then(|| cell.why_missing());
-    if missing.is_none() {
-        let cores = cell.counted.first().and_then(|run| cores(view, cell, run));
-        let gpu = f64::from(u8::from(is_on_gpu(view, cell)));
-        let of_time = |seconds: Option<f64>| {
-            let cost = seconds
-                .zip(cores)
-                .map(|(seconds, cores)| prices.of(cores, gpu) * seconds / SECONDS);
-            Entry::text(cost.map_or_else(|| "–".to_owned(), |cost| human(cost, 3)))
-        };
-        fields.extend(prices.entries(hours));
-        fields.push(of_time(timing(cell, "epoch_s").map(|epoch| epoch.value)));
-        fields.push(of_time(throughput(cell).map(|speed| 1000.0 / speed.value)));
+/// A cell's hours and costs; `None` where nothing ran.
+fn fields(view: &View<'_>, prices: &Prices, cell: &Cell<'_>) -> Option<Vec<Entry>> {
+    if cell.blocks.is_empty() {
+        return None;
     }
-    Row {
-        key: cell.info.key.clone(),
-        fields,
-        missing,
-    }
+    let cores = cell.counted.first().and_then(|run| cores(view, cell, run));
+    let gpu = f64::from(u8::from(is_on_gpu(view, cell)));
+    let of_time = |seconds: Option<f64>| {
+        let cost = seconds.zip(cores);
+        let cost = cost.map(|(seconds, cores)| prices.of(cores, gpu) * seconds / SECONDS);
+        cost.map_or_else(|| Entry::text("–"), digits)
+    };
+    let mut fields = prices.entries(&hours(view, cell));
+    fields.push(of_time(timing(cell, "epoch_s").map(|epoch| epoch.value)));
+    fields.push(of_time(throughput(cell).map(|speed| 1000.0 / speed.value)));
+    Some(fields)
+}
+
+/// A number to three digits.
+fn digits(value: f64) -> Entry {
+    Entry::value(value, human(value, 3))
 }
 
 fn verdict(prices: &Prices, total: &Hours) -> String {

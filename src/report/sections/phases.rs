@@ -1,8 +1,9 @@
 //! Where a step's time goes: exclusive shares of one denominator, with the residual, that sum to 100 %.
 
 use crate::base::statistics::mean;
+use crate::base::units::human;
 use crate::event::{PhaseTimes, RunTimes};
-use crate::report::number::{Provenance, fixed};
+use crate::report::number::{Provenance, fixed, to_hundred};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 
@@ -49,22 +50,6 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
     })
 }
 
-/// Rounds shares to one decimal so that they still sum to 100.0: the largest remainders are rounded up.
-pub(crate) fn to_hundred(exact: &[f64]) -> Vec<f64> {
-    let mut tenths: Vec<i64> = exact
-        .iter()
-        .map(|share| (share * 10.0).floor() as i64)
-        .collect();
-    let missing = (1000 - tenths.iter().sum::<i64>()).max(0) as usize;
-    let mut order: Vec<usize> = (0..exact.len()).collect();
-    let remainder = |place: usize| exact[place] * 10.0 - (exact[place] * 10.0).floor();
-    order.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)).then(a.cmp(&b)));
-    for &place in order.iter().take(missing) {
-        tenths[place] += 1;
-    }
-    tenths.iter().map(|&tenth| tenth as f64 / 10.0).collect()
-}
-
 /// Names of the phases that some cell has, with their places; the residual is always among them.
 pub(crate) fn present(view: &View<'_>) -> Vec<(usize, &'static str)> {
     let measured: Vec<Breakdown> = view.cells.iter().filter_map(breakdown).collect();
@@ -80,13 +65,12 @@ pub(crate) fn present(view: &View<'_>) -> Vec<(usize, &'static str)> {
 /// The table of shares.
 pub(crate) fn table(view: &View<'_>) -> Table {
     let how = Provenance::Measured("mean over steps and runs".into());
-    let share = Provenance::Derived("phase ÷ step".into());
     let phases = present(view);
     let mut columns = vec![Column::number("step, mean", "ms", &how)];
     columns.extend(
         phases
             .iter()
-            .map(|(_, name)| Column::number(name, "%", &share)),
+            .map(|(_, name)| Column::share(name, "phase ÷ step")),
     );
     columns.push(Column::number(
         "sum",
@@ -112,31 +96,11 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         columns,
         |cell| {
             let found = breakdown(cell)?;
-            let mut fields = vec![Entry::text(crate::base::units::human(found.step_ms, 4))];
+            let mut fields = vec![Entry::value(found.step_ms, human(found.step_ms, 4))];
             let shown = phases.iter().map(|&(place, _)| found.shares[place]);
-            fields.extend(shown.map(|share| Entry::text(fixed(share, 1))));
+            fields.extend(shown.map(|share| Entry::value(share, fixed(share, 1))));
             fields.push(Entry::text(fixed(found.shares.iter().sum(), 1)));
             Some(fields)
         },
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shown_shares_sum_to_a_hundred() {
-        let third = 100.0 / 7.0;
-        let shares = to_hundred(&[third; 7]);
-        assert!(
-            (shares.iter().sum::<f64>() - 100.0).abs() < 1e-9,
-            "{shares:?}"
-        );
-        let shares = to_hundred(&[33.35, 66.64, 0.01]);
-        assert!(
-            (shares.iter().sum::<f64>() - 100.0).abs() < 1e-9,
-            "{shares:?}"
-        );
-    }
 }

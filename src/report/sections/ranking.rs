@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, ROWS, Row, Table, cut, sources};
+use crate::report::table::{Column, Entry, Row, Table, cut_ranking, sources};
 use crate::report::view::{Cell, View};
 
 use super::speed::throughput;
@@ -160,7 +160,7 @@ fn ranking(view: &View<'_>, cells: &[&Cell<'_>], number: Option<usize>) -> Ranki
         fields.extend(view.labels(cell).into_iter().map(Entry::text));
         rows.push(row(cell, fields, Some(cell.why_missing())));
     }
-    rows.truncate(ROWS);
+    let cut = cut_ranking(view, &mut rows);
     let title = number.map_or("Ranking".to_owned(), |n| format!("Ranking, task {n}"));
     let about = base_name.as_ref().map_or_else(
         || "No cell of this task was measured.".to_owned(),
@@ -182,7 +182,7 @@ fn ranking(view: &View<'_>, cells: &[&Cell<'_>], number: Option<usize>) -> Ranki
             sources: sources(&columns),
             columns,
             rows,
-            cut: cut(cells.len()),
+            cut,
         },
         baseline: base_name,
     }
@@ -201,11 +201,8 @@ fn against(cell: &Cell<'_>, speed: &Number, base: Option<&Cell<'_>>) -> Entry {
         return Entry::text("–");
     };
     if let Some(reason) = not_comparable(cell, base) {
-        return Entry {
-            text: "–".into(),
-            detail: format!("not comparable: {reason}"),
-        };
+        return Entry::detailed("–", format!("not comparable: {reason}"));
     }
     let ratio = Number::ratio(speed.value / base_speed.value, "throughput ÷ baseline");
-    Entry::text(ratio.text)
+    Entry::value(ratio.value, ratio.text)
 }

@@ -1,5 +1,7 @@
 //! How times grow with the number of samples: a power law per group of cells that differ in nothing else.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::base::statistics::{PowerLaw, fit_power_law, range};
@@ -102,20 +104,19 @@ fn row(
 
 /// Measured cells whose specifications differ in the dataset's `samples` only, what is measured and limited aside.
 pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
-    let mut known: Vec<(Vec<Value>, Group<'v, 'a>)> = Vec::new();
+    let mut groups: Vec<Group<'_, '_>> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for cell in view.cells.iter().filter(|cell| cell.is_measured()) {
         let Some((samples, rest)) = parts(view, cell) else {
             continue;
         };
-        let like = known.iter_mut().find(|(other, _)| *other == rest);
-        if let Some((_, group)) = like {
-            group.cells.push((cell, samples));
-        } else {
-            let cells = vec![(cell, samples)];
-            known.push((rest, Group { cells }));
+        let place = *places.entry(rest).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Group { cells: Vec::new() });
         }
+        groups[place].cells.push((cell, samples));
     }
-    known.into_iter().map(|(_, group)| group).collect()
+    groups
 }
 
 /// What ten times the largest dataset would take, by the fit; `None` where two sizes leave no error.
@@ -129,13 +130,13 @@ pub(super) fn prediction(points: &[(f64, f64)], fit: &PowerLaw) -> Option<String
     Some(format!("{time} (×/÷ {factor}) at {size}"))
 }
 
-/// The number of samples, and everything else that decides the work.
-fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, Vec<Value>)> {
+/// The number of samples, and everything else that decides the work, as text.
+fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, String)> {
     let mut dataset = view.section(cell, "dataset")?.clone();
     let samples = dataset.as_object_mut()?.remove("samples")?.as_f64()?;
     let others = ["model", "loss", "train", "loader", "validation"];
-    let others = others.map(|name| view.section(cell, name).cloned().unwrap_or_default());
-    Some((samples, std::iter::once(dataset).chain(others).collect()))
+    let others = others.map(|name| view.section(cell, name).unwrap_or(&Value::Null).to_string());
+    Some((samples, format!("{dataset} {}", others.join(" "))))
 }
 
 impl Group<'_, '_> {

@@ -6,7 +6,7 @@ use crate::base::statistics::fit_power_law;
 use crate::base::units::human_integer;
 use crate::report::judged::{Judged, some_of};
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, ROWS, Row, Table, cut, sources};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 use super::memory::mebibytes;
@@ -56,15 +56,12 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
     let rule = "Recommended is the measured cell with the highest median throughput of its task; cells whose intervals \
                 overlap with its own are named as not told apart. Sizes that nobody measured come only from the fitted \
                 power law, with its error.";
-    let table = Table {
-        id: "settings".to_owned(),
-        title: "Fastest measured settings by size".to_owned(),
-        about: "One row for each task: the same data, samples and target.".to_owned(),
-        cut: cut(found.len()),
-        rows: found.into_iter().take(ROWS).collect(),
-        sources: sources(&columns),
+    let about = "One row for each task: the same data, samples and target.".to_owned();
+    let table = Table::of_rows(
+        ("settings", "Fastest measured settings by size", about),
         columns,
-    };
+        found,
+    );
     Judged::new(table, rule, verdicts)
 }
 

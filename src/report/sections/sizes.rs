@@ -5,7 +5,7 @@ use crate::base::units::{human, human_integer};
 use crate::event::RunFacts;
 use crate::report::judged::Judged;
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 use super::memory::mebibytes;
@@ -29,17 +29,10 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let metrics = metrics(view);
     let columns = columns(view, &metrics);
     let rows = groups.iter().flat_map(|group| rows(view, group, &metrics));
-    let table = Table {
-        id: "sizes".to_owned(),
-        title: "Dataset sizes".to_owned(),
-        about: "Cells that differ in their number of samples only. How the times grow is fitted under “Scaling with the \
-                number of samples”."
-            .to_owned(),
-        rows: rows.collect(),
-        sources: sources(&columns),
-        columns,
-        cut: None,
-    };
+    let about = "Cells that differ in their number of samples only. How the times grow is fitted under “Scaling with the \
+                 number of samples”."
+        .to_owned();
+    let table = Table::of_rows(("sizes", "Dataset sizes", about), columns, rows.collect());
     let rule = "Growth is called below or above proportional where the fitted exponent is two standard errors from 1. A \
                 metric of one size is told apart from that of another where the ranges of their seeds do not overlap.";
     let verdicts = groups

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::statistics::range;
-use crate::report::table::{Column, Entry, ROWS, Row};
+use crate::report::table::{Column, Entry, Row};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind};
 
@@ -83,9 +83,7 @@ fn others<'c>(cell: &'c Cell<'_>, axis: usize) -> Vec<&'c str> {
 /// The rows of several sweeps, a cell that belongs to several of them once.
 pub(crate) fn rows_once(rows: impl Iterator<Item = Row>) -> Vec<Row> {
     let mut seen = BTreeSet::new();
-    rows.filter(|row| seen.insert(row.key.clone()))
-        .take(ROWS)
-        .collect()
+    rows.filter(|row| seen.insert(row.key.clone())).collect()
 }
 
 impl<'v, 'a> Sweep<'v, 'a> {

@@ -109,7 +109,10 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
         .filter_map(|cell| Worst::of(view, cell, spec))
         .collect();
     let limit = |limit: Option<f64>| {
-        Entry::text(limit.map_or_else(|| "–".to_owned(), |limit| show(&spec.column, limit)))
+        limit.map_or_else(
+            || Entry::text("–"),
+            |limit| Entry::value(limit, show(&spec.column, limit)),
+        )
     };
     let mut row = Row {
         key: String::new(),
@@ -266,13 +269,16 @@ fn entry(column: &str, figure: &Interval) -> Entry {
         || column.ends_with("_bytes")
         || figure.kind == IntervalKind::Single
     {
-        return Entry { text, detail };
+        return Entry {
+            detail,
+            ..Entry::value(figure.median, text)
+        };
     }
     let number = Number::timing(figure, "", 0);
     let unit = unit(column);
     Entry {
-        text: format!("{}{unit}", number.text),
         detail: number.interval.unwrap_or_default(),
+        ..Entry::value(figure.median, format!("{}{unit}", number.text))
     }
 }
 

@@ -5,12 +5,12 @@ use serde::Serialize;
 use crate::base::statistics::mean;
 use crate::base::units::human_seconds;
 use crate::event::RunTimes;
-use crate::report::number::fixed;
+use crate::report::number::{fixed, to_hundred};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
 use super::chosen::chosen;
-use super::phases::{PHASES, to_hundred};
+use super::phases::PHASES;
 
 /// The times of one cell's mean run.
 #[derive(Debug, Clone, PartialEq, Serialize)]

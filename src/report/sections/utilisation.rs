@@ -63,14 +63,19 @@ fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
     let achieved = work
         .zip(throughput(cell))
         .map(|(work, speed)| work * speed.value);
-    let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), |rate| human_si(rate, "FLOP/s"));
+    let rate = |rate: Option<f64>| {
+        rate.map_or_else(
+            || Entry::text("–"),
+            |rate| Entry::value(rate, human_si(rate, "FLOP/s")),
+        )
+    };
     let per_core = achieved.zip(busy).map(|(rate, busy)| rate / busy.median);
     Some(vec![
         Entry::text(times.threads.to_string()),
         busy.map_or_else(|| Entry::text("–"), |found| entry(&found)),
         Entry::text(share.unwrap_or_else(|| "–".to_owned())),
-        Entry::text(rate(achieved)),
-        Entry::text(rate(per_core)),
+        rate(achieved),
+        rate(per_core),
     ])
 }
 
@@ -78,8 +83,8 @@ fn entry(interval: &Interval) -> Entry {
     let ends = (interval.kind != IntervalKind::Single)
         .then(|| format!("{}–{}", human(interval.low, 3), human(interval.high, 3)));
     Entry {
-        text: human(interval.median, 3),
         detail: ends.unwrap_or_default(),
+        ..Entry::value(interval.median, human(interval.median, 3))
     }
 }
 

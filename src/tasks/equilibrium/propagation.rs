@@ -2,7 +2,7 @@
 
 use super::{Classifier, Labelled};
 use crate::loader::Batch;
-use crate::measure::{Phase, Stopwatch};
+use crate::measure::{Phase, Profiler, Stopwatch};
 use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var, Work, blend, cross_entropy, mse};
 use crate::tasks::{Micro, Place, ReferenceInputs, Score, Task};
 
@@ -31,9 +31,13 @@ impl<D: Kernels> Propagation<D> {
         Self { classifier, beta }
     }
 
-    fn phases(&self, inputs: &Labelled<D>) -> Result<Phases<D>, OpError> {
+    fn phases(
+        &self,
+        inputs: &Labelled<D>,
+        profiler: Option<&Profiler>,
+    ) -> Result<Phases<D>, OpError> {
         let (model, beta) = (&self.classifier.model, self.beta as f32);
-        let mut pass = Pass::inference(&self.classifier.device);
+        let mut pass = Pass::inference(&self.classifier.device).profiled(profiler);
         let source = model.embed(&mut pass, &inputs.x)?;
         let start = self.classifier.start(inputs)?;
         let free = model.relax(&mut pass, &source, &start)?.state;
@@ -68,7 +72,7 @@ impl<D: Kernels> Propagation<D> {
         share: f32,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError> {
-        let phases = self.phases(inputs)?;
+        let phases = self.phases(inputs, watch.profiler())?;
         self.classifier.remember(inputs, &phases.free)?;
         watch.mark(Phase::Forward);
         let loss = self.loss(&mut pass, &phases, inputs)?;
@@ -100,10 +104,7 @@ impl<D: Kernels> Task<D> for Propagation<D> {
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError> {
         let inputs = self.classifier.load(batch, watch)?;
-        let pass = match sum {
-            None => Pass::recording(&self.classifier.device),
-            Some(grads) => Pass::accumulating(&self.classifier.device, grads)?,
-        };
+        let pass = Pass::training(&self.classifier.device, sum)?.profiled(watch.profiler());
         self.step(pass, &inputs, share, watch)
     }
 

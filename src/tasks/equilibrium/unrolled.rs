@@ -57,10 +57,7 @@ impl<D: Kernels> Task<D> for Unrolled<D> {
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError> {
         let inputs = self.0.load(batch, watch)?;
-        let pass = match sum {
-            None => Pass::recording(&self.0.device),
-            Some(grads) => Pass::accumulating(&self.0.device, grads)?,
-        };
+        let pass = Pass::training(&self.0.device, sum)?.profiled(watch.profiler());
         self.backpropagate(pass, &inputs, share, watch)
     }
 

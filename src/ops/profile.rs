@@ -1,0 +1,83 @@
+//! What a [`Pass`] tells a profiler, where it has one.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::time::Instant;
+
+use super::{Module, Pass, Path, Var, Work};
+use crate::device::Backend;
+use crate::measure::{OpCost, OpId, Profiler};
+
+impl<D: Backend> Pass<D> {
+    /// Tells `profiler` of every operation, forward and backward, if there is one.
+    #[must_use]
+    pub fn profiled(mut self, profiler: Option<&Profiler>) -> Self {
+        self.profiler = profiler.cloned();
+        self
+    }
+
+    /// Runs `part`, the part of the model that its walk calls `name`: so a profile can name operations that read no
+    /// parameter. Without a profiler `name` is not looked at.
+    pub fn within<T>(&mut self, name: impl Display, part: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.profiler.as_ref().map(|profiler| profiler.enter(name));
+        let result = part(self);
+        if let (Some(profiler), Some(outer)) = (&self.profiler, outer) {
+            profiler.leave(outer);
+        }
+        result
+    }
+
+    /// An operation on `inputs` has ended forward.
+    pub(super) fn tell(
+        &self,
+        op: &'static str,
+        inputs: &[&Var<D>],
+        work: Work,
+        allocated: usize,
+    ) -> Option<Told> {
+        let profiler = self.profiler.as_ref()?;
+        let cost = OpCost {
+            flops_forward: work.forward,
+            flops_backward: work.backward,
+            allocated_bytes: (allocated * size_of::<f32>()) as u64,
+        };
+        let keys = inputs.iter().map(|input| input.key());
+        Some(Told {
+            id: profiler.operation(op, keys, cost),
+            profiler: profiler.clone(),
+        })
+    }
+}
+
+/// An operation that a profiler knows.
+#[derive(Clone)]
+pub(super) struct Told {
+    profiler: Profiler,
+    id: OpId,
+}
+
+impl Told {
+    pub(super) fn begin_backward(&self) -> Instant {
+        self.profiler.begin_backward()
+    }
+
+    pub(super) fn end_backward(&self, start: Instant) {
+        self.profiler.end_backward(self.id, start);
+    }
+
+    pub(super) fn retain(&self, bytes: u64) {
+        self.profiler.retain(self.id, bytes);
+    }
+}
+
+/// Names of the layers by the keys of their parameters, for [`Profiler::new`]: `down.0.res.1.conv1`.
+///
+/// Holds until a parameter's memory is replaced.
+pub fn layers_by_key<D: Backend>(module: &mut dyn Module<D>) -> BTreeMap<usize, String> {
+    let mut layers = BTreeMap::new();
+    module.visit(&Path::root(), &mut |name, parameter| {
+        let layer = name.rsplit_once('.').map_or("", |(layer, _)| layer);
+        layers.insert(parameter.var().key(), layer.to_owned());
+    });
+    layers
+}

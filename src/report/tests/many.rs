@@ -1,0 +1,199 @@
+//! Ten thousand cells: rendered fast, in groups, with plots that sum up.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::text;
+use crate::plan::{AxisInfo, AxisKind};
+use crate::report::{Report, ReportOptions, TEMPLATES, render};
+use crate::results::golden::ddpm;
+use crate::results::{self, ResultSet, write};
+
+const MODELS: [&str; 4] = ["mlp", "wide", "deep", "unet"];
+const BATCHES: [usize; 10] = [8, 16, 24, 32, 48, 64, 96, 128, 192, 256];
+const RATES: usize = 25;
+const SAMPLES: [usize; 10] = [100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200];
+
+/// Cells of a matrix of models, batch sizes, learning rates and numbers of samples, the first `count` of 10,000: two runs
+/// and four epochs each, every hundredth out of memory.
+pub(in crate::report) fn many(count: usize) -> ResultSet {
+    let mut set = ddpm();
+    let golden = set.clone();
+    set.plan.axes = axes();
+    set.plan.cells.clear();
+    set.runs.clear();
+    set.epochs.clear();
+    set.blocks.clear();
+    for number in 0..count {
+        add(&mut set, &golden, number);
+    }
+    set.timings = results::timings(&set.blocks);
+    set
+}
+
+fn axes() -> Vec<AxisInfo> {
+    let axis = |name: &str, path: &str, kind| AxisInfo {
+        name: name.into(),
+        path: path.into(),
+        kind,
+        values: Vec::new(),
+    };
+    vec![
+        axis("model", "train.model", AxisKind::Category),
+        axis("batch-size", "train.batch-size", AxisKind::Integer),
+        axis("train.optimizer.lr", "train.optimizer.lr", AxisKind::Float),
+        axis(
+            "datasets.linear.samples",
+            "datasets.linear.samples",
+            AxisKind::Integer,
+        ),
+    ]
+}
+
+fn add(set: &mut ResultSet, golden: &ResultSet, number: usize) {
+    let (samples, rest) = (SAMPLES[number % 10], number / 10);
+    let (rate, rest) = (rest % RATES, rest / RATES);
+    let (batch, model) = (BATCHES[rest % 10], rest / 10 % 4);
+    let rate = (rate + 1) as f64 / 1e5;
+    let values = [
+        MODELS[model].to_owned(),
+        batch.to_string(),
+        rate.to_string(),
+        samples.to_string(),
+    ];
+    let key = format!(
+        "model={},batch-size={},lr={},samples={}",
+        values[0], values[1], values[2], values[3]
+    );
+    let mut info = golden.plan.cells[0].clone();
+    (info.key, info.axes) = (key.clone(), values.to_vec());
+    info.spec = json!({
+        "model": { "kind": MODELS[model] },
+        "dataset": { "kind": "regression-5d", "samples": samples, "target": "linear", "seed": 0 },
+        "train": { "batch-size": batch, "optimizer": { "lr": rate } },
+    });
+    set.plan.cells.push(info);
+    let speed = (model + 1) as f64 * (1.0 + 0.1 * (number as f64).sin());
+    let is_done = number % 100 != 99;
+    let mut run = golden.runs[0].clone();
+    (run.key, run.axes) = (key.clone(), values.to_vec());
+    if !is_done {
+        (run.status, run.facts) = (results::Status::Oom, None);
+        run.reason = "out of memory: 3.9 GiB of 4.0 GiB".into();
+    }
+    set.runs.push(run);
+    for block in golden.blocks.iter().take(2) {
+        let mut block = block.clone();
+        block.key.clone_from(&key);
+        if !is_done {
+            (block.status, block.times) = (results::Status::Oom, None);
+        }
+        if let Some(times) = &mut block.times {
+            times.samples_per_s *= speed * (batch as f64).sqrt();
+            times.train_s *= samples as f64 / speed;
+        }
+        set.blocks.push(block);
+    }
+    for epoch in golden.epochs.iter().take(if is_done { 4 } else { 0 }) {
+        let mut epoch = epoch.clone();
+        epoch.key.clone_from(&key);
+        epoch.epoch.train_loss = epoch.epoch.train_loss.map(|loss| loss * speed);
+        set.epochs.push(epoch);
+    }
+}
+
+fn folder_of(root: &Path, set: &ResultSet) -> std::path::PathBuf {
+    let folder = root.join("reports/many");
+    write(&folder, set).expect("writes");
+    folder
+}
+
+#[test]
+fn many_cells_are_grouped_alike_in_every_table() {
+    let set = many(1000);
+    let report = Report::of(&set);
+    let rows = |table: &crate::report::Table| -> Vec<String> {
+        table.rows.iter().map(|row| row.key.clone()).collect()
+    };
+    let expected = rows(&report.cells);
+    assert!(
+        (2..=100).contains(&expected.len()),
+        "{} rows",
+        expected.len()
+    );
+    for table in [
+        &report.speed,
+        &report.phases,
+        &report.loader,
+        &report.memory,
+        &report.quality,
+        &report.compute,
+    ] {
+        assert_eq!(rows(table), expected, "{}", table.id);
+        let cut = table.cut.as_deref().expect("groups are told");
+        assert!(cut.starts_with("1,000 cells in "), "{cut}");
+    }
+    let counted: f64 = report
+        .cells
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let place = report
+                .cells
+                .columns
+                .iter()
+                .position(|c| c.heading == "cells")?;
+            row.fields[place].value
+        })
+        .sum();
+    assert!(
+        (counted - 1000.0).abs() < 1e-9,
+        "every cell is in one group: {counted}"
+    );
+    assert!(
+        report.rankings[0]
+            .table
+            .cut
+            .as_deref()
+            .is_some_and(|cut| cut.starts_with("The first 50 of"))
+    );
+}
+
+/// Every template and every plot within 2 s in a release build: `cargo test --release --lib ten_thousand -- --nocapture`.
+#[test]
+fn ten_thousand_cells_are_rendered_fast_and_stay_small() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let count = if cfg!(debug_assertions) {
+        2_000
+    } else {
+        10_000
+    };
+    let folder = folder_of(root.path(), &many(count));
+    for (name, _) in TEMPLATES {
+        let options = ReportOptions {
+            templates: vec![name.to_owned()],
+        };
+        let start = Instant::now();
+        let files = render(&folder, &options).expect("renders");
+        let seconds = start.elapsed().as_secs_f64();
+        let size = |path: &std::path::PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+        let page = text(&folder.join("report.html"));
+        println!(
+            "{name}: {count} cells in {seconds:.2} s, page {} bytes, {} files of {} bytes",
+            page.len(),
+            files.len(),
+            files.iter().map(size).sum::<u64>()
+        );
+        assert!(page.len() < 3_000_000, "{name}: {} bytes", page.len());
+        if let Some(to) = std::env::var_os("FIELDTRIAL_MANY") {
+            let to = Path::new(&to).join(format!("{name}.html"));
+            fs::copy(folder.join("report.html"), to).expect("copies");
+        }
+        if !cfg!(debug_assertions) {
+            assert!(seconds < 2.0, "{name}: {seconds} s");
+        }
+    }
+}

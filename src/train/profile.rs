@@ -1,0 +1,186 @@
+//! Extra steps after everything else, operation by operation (`measure.ops`).
+
+use std::time::{Duration, Instant};
+
+use super::error::TrainError;
+use super::learner::{Learner, divergence};
+use super::log::phases;
+use super::steps::Steps;
+use crate::event::{OpRow, Profile, Span};
+use crate::loader::{Loader, MadeBatch};
+use crate::measure::{self, Moment, Phase, Profiler, StepTimes, Stopwatch, What};
+use crate::ops::{Kernels, layers_by_key};
+
+/// Most spans of a profile; its rows are always complete.
+const MOST_SPANS: usize = 20_000;
+
+/// What is to be profiled, and how it goes on where training ended.
+pub(super) struct ProfilePlan {
+    /// Steps to count, after one that warms up.
+    pub(super) wanted: usize,
+    /// The first epoch that training has not seen.
+    pub(super) epoch: usize,
+    /// Learning rate.
+    pub(super) lr: f64,
+    /// The steps of an epoch.
+    pub(super) steps: Steps,
+}
+
+/// Takes real steps with real batches, timing every operation; the weights are others afterwards.
+///
+/// The first step warms up and is not counted, nor is a step of fewer samples than the first. `None` where a loss
+/// diverges.
+///
+/// # Errors
+/// Whatever a step answers.
+pub(super) fn profile<D: Kernels>(
+    learner: &mut Learner<D>,
+    loader: &Loader,
+    plan: &ProfilePlan,
+) -> Result<Option<Profile>, TrainError> {
+    let loader = loader.traced();
+    let profiler = Profiler::new(layers_by_key(learner.task.module()), wait(&learner.device));
+    let full = plan.steps.iter().next().map_or(0, |step| step.samples);
+    let (mut epoch, mut is_warm) = (plan.epoch, false);
+    while profiler.steps() < plan.wanted {
+        let mut batches = loader.epoch(epoch as u64);
+        for step in plan.steps.iter() {
+            let is_counted = is_warm && step.samples == full && profiler.steps() < plan.wanted;
+            let mut watch = if is_counted {
+                Stopwatch::start_profiled(&profiler)
+            } else {
+                Stopwatch::start()
+            };
+            let loss = learner.step(step, epoch, plan.lr, &mut batches, &mut watch)?;
+            let loss = loss.read(&learner.device)?;
+            watch.stop();
+            if divergence(loss, learner.max_loss).is_some() {
+                return Ok(None);
+            }
+            is_warm = true;
+            if profiler.steps() == plan.wanted {
+                break;
+            }
+        }
+        epoch += 1;
+    }
+    Ok(Some(told(&profiler.profile(), full, &loader.made())))
+}
+
+/// What waits for a device that runs asynchronously.
+fn wait<D: Kernels>(device: &D) -> Option<Box<dyn Fn()>> {
+    let device = device.clone();
+    // What fails here fails again at the next operation, which says so.
+    let wait = move || drop(device.try_synchronize());
+    D::IS_ASYNCHRONOUS.then(|| Box::new(wait) as Box<dyn Fn()>)
+}
+
+fn told(profile: &measure::Profile, samples: usize, made: &[MadeBatch]) -> Profile {
+    let steps = profile.steps.max(1) as f64;
+    let ms = |time: Duration| 1e3 * time.as_secs_f64() / steps;
+    Profile {
+        steps: profile.steps,
+        samples,
+        step_ms: ms(profile.total),
+        phases: phases(&StepTimes {
+            total_s: profile.total.as_secs_f64() / steps,
+            phases_s: profile.phases.map(|time| time.as_secs_f64() / steps),
+        }),
+        ops: profile
+            .rows
+            .iter()
+            .map(|row| OpRow {
+                layer: row.layer.clone(),
+                op: row.op.to_owned(),
+                phase: phase_name(row.phase).to_owned(),
+                calls: row.calls,
+                forward_ms: ms(row.forward),
+                backward_ms: ms(row.backward),
+                flops_forward: row.cost.flops_forward as f64 / steps,
+                flops_backward: row.cost.flops_backward as f64 / steps,
+                allocated_bytes: row.cost.allocated_bytes as f64 / steps,
+                retained_bytes: row.retained_bytes as f64 / steps,
+            })
+            .collect(),
+        spans: spans(&profile.moments, made),
+    }
+}
+
+fn phase_name(phase: Option<Phase>) -> &'static str {
+    match phase {
+        Some(Phase::DataWait) => "data-wait",
+        Some(Phase::Transfer) => "transfer",
+        Some(Phase::Forward) => "forward",
+        Some(Phase::Loss) => "loss",
+        Some(Phase::Backward) => "backward",
+        Some(Phase::Optimizer) => "optimizer",
+        None => "other",
+    }
+}
+
+/// Steps, phases and operations, and the batches that were begun by the end of the last step.
+fn spans(moments: &[Moment], made: &[MadeBatch]) -> Vec<Span> {
+    let (Some(first), Some(end)) = (moments.first(), moments.iter().map(|m| m.end).max()) else {
+        return Vec::new();
+    };
+    let origin = first.start;
+    let batches = made.iter().filter(|batch| batch.start < end);
+    let batches = batches.map(|batch| batch_span(batch, origin));
+    let (operations, others): (Vec<_>, Vec<_>) = moments
+        .iter()
+        .partition(|moment| matches!(moment.what, What::Operation { .. }));
+    let moments = others.into_iter().chain(operations);
+    let moments = moments.map(|moment| moment_span(moment, origin));
+    batches.chain(moments).take(MOST_SPANS).collect()
+}
+
+fn batch_span(batch: &MadeBatch, origin: Instant) -> Span {
+    let lane = batch
+        .worker
+        .map_or_else(|| "loader".to_owned(), |worker| format!("loader {worker}"));
+    let detail = batch.index.to_string();
+    span(
+        (lane, "batch".to_owned(), detail),
+        (batch.start, batch.end),
+        origin,
+    )
+}
+
+fn moment_span(moment: &Moment, origin: Instant) -> Span {
+    let (lane, name, detail) = match &moment.what {
+        What::Step(number) => ("steps", "step".to_owned(), number.to_string()),
+        What::Phase(phase) => ("phases", phase_name(Some(*phase)).to_owned(), String::new()),
+        What::Operation {
+            name,
+            layer,
+            is_backward,
+        } => {
+            let suffix = if *is_backward { " backward" } else { "" };
+            ("ops", format!("{name}{suffix}"), layer.clone())
+        }
+    };
+    span(
+        (lane.to_owned(), name, detail),
+        (moment.start, moment.end),
+        origin,
+    )
+}
+
+fn span(
+    (lane, name, detail): (String, String, String),
+    (start, end): (Instant, Instant),
+    origin: Instant,
+) -> Span {
+    let us = |time: Duration| 1e6 * time.as_secs_f64();
+    let start_us = match start.checked_duration_since(origin) {
+        Some(after) => us(after),
+        None => -us(origin - start),
+    };
+    Span {
+        lane,
+        name,
+        detail,
+        start_us,
+        duration_us: us(end - start),
+    }
+}

@@ -1,0 +1,322 @@
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use super::*;
+use crate::datasets::{DetectorEventsSpec, PathsSpec};
+use crate::event::{OpRow, Profile, Span};
+use crate::losses::{DetectorNoiseSpec, NoiseMseSpec, SignatureScoringSpec};
+use crate::models::{
+    CannedNetSpec, DdpmUnetSpec, DetectorAltSpec, DetectorNeuSpec, EquilibriumSpec, NeuralSdeSpec,
+};
+use crate::optim::ClipBy;
+use crate::tasks::Algorithm;
+
+impl Told {
+    fn profiles(&self) -> Vec<&Profile> {
+        let profiles = self.events.iter().filter_map(|event| match event {
+            Event::Profile(profile) => Some(&**profile),
+            _ => None,
+        });
+        profiles.collect()
+    }
+
+    fn profile(&self) -> &Profile {
+        match self.profiles()[..] {
+            [profile] => profile,
+            ref other => panic!("{} profiles: {:?}", other.len(), self.events.last()),
+        }
+    }
+}
+
+fn profiled(mut cell: CellSpec) -> CellSpec {
+    let measure = Arc::make_mut(&mut cell.measure);
+    (measure.ops, measure.phase_steps) = (true, 4);
+    cell
+}
+
+/// A small U-Net that draws digits: dropout, two micro-steps a step, clipping, a weight average, two workers.
+fn unet() -> CellSpec {
+    let mut cell = with(|train| {
+        (train.epochs, train.batch_size, train.accumulate) = (1, 3, 2);
+        train.steps_per_epoch = Some(3);
+        train.clip = Some(1.0);
+        train.clip_by = ClipBy::All;
+        train.ema = Some(EmaSpec::default());
+    });
+    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+    cell.loss = Arc::new(LossSpec::NoiseMse(NoiseMseSpec::default()));
+    cell.model = Arc::new(ModelSpec::DdpmUnet(DdpmUnetSpec {
+        base_channels: 4,
+        embed: 8,
+        heads: 2,
+        groups: 2,
+        ..DdpmUnetSpec::default()
+    }));
+    Arc::make_mut(&mut cell.validation).fraction = 0.01;
+    Arc::make_mut(&mut cell.loader).workers = 2;
+    cell
+}
+
+/// Its run, told once for all tests.
+static UNET: LazyLock<Told> = LazyLock::new(|| told(profiled(unet())));
+
+fn of_paths(model: ModelSpec) -> CellSpec {
+    let mut cell = with(|train| (train.epochs, train.batch_size) = (1, 4));
+    cell.model = Arc::new(model);
+    cell.dataset = Arc::new(DatasetSpec::Paths(PathsSpec {
+        samples: 12,
+        points: 5,
+        ..PathsSpec::default()
+    }));
+    cell.loss = Arc::new(LossSpec::SignatureScoring(SignatureScoringSpec::default()));
+    cell
+}
+
+fn of_detector(model: ModelSpec) -> CellSpec {
+    let mut cell = with(|train| (train.epochs, train.batch_size) = (1, 4));
+    cell.model = Arc::new(model);
+    cell.dataset = Arc::new(DatasetSpec::DetectorEvents(DetectorEventsSpec {
+        samples: 12,
+        voxels: 9,
+        ..DetectorEventsSpec::default()
+    }));
+    cell.loss = Arc::new(LossSpec::DetectorNoise(DetectorNoiseSpec::default()));
+    cell
+}
+
+fn equilibrium(algorithm: Algorithm) -> CellSpec {
+    let mut cell = with(|train| {
+        (train.epochs, train.batch_size) = (1, 4);
+        (train.algorithm, train.steps_per_epoch) = (algorithm, Some(2));
+    });
+    cell.model = Arc::new(ModelSpec::Equilibrium(EquilibriumSpec {
+        hidden: 4,
+        iterations: 3,
+        ..EquilibriumSpec::default()
+    }));
+    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
+    cell
+}
+
+fn sum(rows: &[OpRow], of: impl Fn(&OpRow) -> f64) -> f64 {
+    rows.iter().map(of).sum()
+}
+
+#[track_caller]
+fn assert_same(found: f64, expected: f64) {
+    assert!(
+        (found - expected).abs() <= 1e-9 * expected.abs().max(1e-9),
+        "{found} instead of {expected}"
+    );
+}
+
+/// Operations lie in their phases, and phases in the step: what is left of each is not negative.
+#[track_caller]
+fn assert_sums(profile: &Profile) {
+    let forward = |phase: &str| {
+        let of = |row: &OpRow| f64::from(u8::from(row.phase == phase)) * row.forward_ms;
+        sum(&profile.ops, of)
+    };
+    let phases = &profile.phases;
+    let parts = [
+        (forward("forward"), phases.forward_ms),
+        (forward("loss"), phases.loss_ms),
+        (forward("optimizer"), phases.optimizer_ms),
+        (sum(&profile.ops, |row| row.backward_ms), phases.backward_ms),
+    ];
+    for (operations, phase) in parts {
+        assert!(
+            0.0 < operations && operations <= phase * (1.0 + 1e-12),
+            "{operations} {phase}"
+        );
+    }
+    for row in &profile.ops {
+        assert!(
+            ["forward", "loss", "optimizer"].contains(&&*row.phase),
+            "{row:?}"
+        );
+    }
+    let all = phases.data_wait_ms + phases.transfer_ms + phases.forward_ms + phases.loss_ms;
+    let all = all + phases.backward_ms + phases.optimizer_ms + phases.other_ms;
+    assert_same(all, profile.step_ms);
+    assert!(phases.forward_ms > 0.0 && phases.backward_ms > 0.0 && phases.other_ms >= 0.0);
+}
+
+/// FLOPs and held bytes are those that the run itself counted in its first micro-step.
+#[track_caller]
+fn assert_counts(told: &Told, samples: usize, micro_steps: usize) {
+    let (profile, (facts, times)) = (told.profile(), told.finished());
+    assert_eq!(profile.samples, samples);
+    let samples = samples as f64;
+    let flops = [
+        (
+            facts.flops_forward_per_sample,
+            sum(&profile.ops, |row| row.flops_forward),
+        ),
+        (
+            facts.flops_backward_per_sample,
+            sum(&profile.ops, |row| row.flops_backward),
+        ),
+    ];
+    for (per_sample, found) in flops {
+        assert!(found > 0.0);
+        assert_same(found, per_sample * samples);
+    }
+    let retained = sum(&profile.ops, |row| row.retained_bytes);
+    let held = times.memory.activation_bytes * micro_steps as u64;
+    assert_same(retained, held as f64);
+    assert!(sum(&profile.ops, |row| row.allocated_bytes) >= retained);
+}
+
+/// Layers that own a parameter, from the checkpoint's names.
+fn layers(cell: &CellSpec) -> BTreeSet<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut cell = cell.clone();
+    let train = Arc::make_mut(&mut cell.train);
+    (train.epochs, train.save_to) = (0, Some("last".into()));
+    cell.checkpoint_folder = Some(folder.path().to_owned());
+    Arc::make_mut(&mut cell.measure).ops = false;
+    told(cell);
+    let bytes = std::fs::read(folder.path().join("last.safetensors")).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let names = tensors.names().into_iter();
+    names
+        .map(|name| name.rsplit_once('.').unwrap().0.to_owned())
+        .collect()
+}
+
+#[test]
+fn rows_of_a_unet_lie_in_its_phases_and_sum_to_its_counts() {
+    let profile = UNET.profile();
+    assert_eq!(profile.steps, 4);
+    assert_sums(profile);
+    assert_counts(&UNET, 6, 2);
+    let optimizer: Vec<&str> = profile
+        .ops
+        .iter()
+        .filter(|row| row.phase == "optimizer")
+        .map(|row| row.op.as_str())
+        .collect();
+    assert_eq!(optimizer, ["clip_grad_norm", "adam", "ema"]);
+    let loss = profile.ops.iter().find(|row| row.phase == "loss").unwrap();
+    assert_eq!((loss.op.as_str(), loss.calls), ("mse", 4 * 2));
+}
+
+#[test]
+fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
+    let (rows, layers) = (&UNET.profile().ops, layers(&unet()));
+    let found: BTreeSet<String> = rows.iter().map(|row| row.layer.clone()).collect();
+    assert!(layers.is_subset(&found), "{layers:?} {found:?}");
+    for layer in &found {
+        let is_known = layers.iter().any(|own| own.starts_with(layer.as_str()));
+        assert!(is_known, "no layer of the checkpoint begins with `{layer}`");
+    }
+    let layers_of = |op: &str| {
+        let rows = rows.iter().filter(|row| row.op == op);
+        rows.map(|row| row.layer.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        layers_of("attention"),
+        ["down.2.attn", "mid.attn", "up.0.attn"]
+    );
+    assert_eq!(
+        layers_of("upsample_bilinear"),
+        ["up.0.upsample", "up.1.upsample"]
+    );
+    assert_eq!(layers_of("concat"), ["up.0", "up.1", "up.2"]);
+    assert!(layers_of("dropout").contains(&"down.1.res.0"));
+}
+
+#[test]
+fn every_model_and_algorithm_can_be_profiled() {
+    let fixed = [
+        (cell(), 8),
+        (of_paths(ModelSpec::CannedNet(CannedNetSpec::default())), 4),
+        (of_paths(ModelSpec::NeuralSde(NeuralSdeSpec::default())), 4),
+        (
+            of_detector(ModelSpec::DetectorAlt(DetectorAltSpec::default())),
+            4,
+        ),
+        (
+            of_detector(ModelSpec::DetectorNeu(DetectorNeuSpec::default())),
+            4,
+        ),
+        (equilibrium(Algorithm::Backprop), 4),
+        (equilibrium(Algorithm::EquilibriumPropagation), 4),
+    ];
+    for (cell, samples) in fixed {
+        let told = told(profiled(cell.clone()));
+        assert_sums(told.profile());
+        assert_counts(&told, samples, 1);
+        let found: BTreeSet<&str> = told.profile().ops.iter().map(|row| &*row.layer).collect();
+        let named = layers(&cell)
+            .iter()
+            .filter(|own| found.contains(own.as_str()))
+            .count();
+        assert!(named >= 2, "{found:?}");
+    }
+}
+
+#[test]
+fn facts_and_curves_are_the_same_with_and_without_a_profile() {
+    assert_same_run(&told(unet()), &UNET);
+    for cell in [cell(), equilibrium(Algorithm::EquilibriumPropagation)] {
+        assert_same_run(&told(cell.clone()), &told(profiled(cell)));
+    }
+}
+
+#[track_caller]
+fn assert_same_run(without: &Told, with: &Told) {
+    assert_eq!(without.facts(), with.facts());
+    assert_eq!(without.curves(), with.curves());
+    let [a, b] = [without, with].map(|told| told.finished().1);
+    assert_eq!(a.measured_steps, b.measured_steps);
+    assert_eq!(a.memory, b.memory);
+    assert!(without.profiles().is_empty());
+    let last_two = &with.events[with.events.len() - 2..];
+    assert!(matches!(
+        last_two,
+        [Event::Profile(_), Event::Finished { .. }]
+    ));
+}
+
+#[test]
+fn a_run_of_a_later_block_or_that_diverged_has_no_profile() {
+    assert!(told_in_block(1, profiled(cell())).profiles().is_empty());
+    let mut diverging = profiled(cell());
+    Arc::make_mut(&mut diverging.limits).max_loss = Some(1e-6);
+    assert!(told(diverging).profiles().is_empty());
+}
+
+#[test]
+fn spans_lie_within_each_other_and_batches_on_the_lanes_of_their_threads() {
+    let spans = &UNET.profile().spans;
+    let lane = |name: &'static str| spans.iter().filter(move |span| span.lane == name);
+    assert_eq!(lane("steps").count(), 3);
+    for (inner, outer) in [("phases", "steps"), ("ops", "phases")] {
+        for span in lane(inner) {
+            let holds = |outer: &Span| {
+                outer.start_us <= span.start_us + 1e-3 && end(span) <= end(outer) + 1e-3
+            };
+            assert!(lane(outer).any(holds), "{span:?}");
+        }
+        let mut spans: Vec<&Span> = lane(inner).collect();
+        spans.sort_by(|a, b| a.start_us.total_cmp(&b.start_us));
+        for pair in spans.windows(2) {
+            assert!(end(pair[0]) <= pair[1].start_us + 1e-3, "{pair:?}");
+        }
+    }
+    assert!(lane("ops").any(|span| span.name == "conv2d backward"));
+    let batches = |name: &'static str| lane(name).filter(|span| span.name == "batch").count();
+    // A step of two batches that warms up, and three steps.
+    assert!(batches("loader 0") + batches("loader 1") >= 8);
+    assert_eq!(batches("loader"), 0);
+    let lanes: BTreeSet<&str> = spans.iter().map(|span| &*span.lane).collect();
+    let known = ["loader 0", "loader 1", "ops", "phases", "steps"];
+    assert!(lanes.iter().all(|lane| known.contains(lane)), "{lanes:?}");
+}
+
+fn end(span: &Span) -> f64 {
+    span.start_us + span.duration_us
+}
