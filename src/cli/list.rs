@@ -12,7 +12,7 @@ use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
 use crate::plan::range_words;
-use crate::report::TEMPLATES;
+use crate::report::{RULES, TEMPLATES};
 
 use super::{Outcome, exit_code};
 
@@ -35,6 +35,7 @@ enum What {
     Losses,
     Optimizers,
     Templates,
+    Rules,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -43,7 +44,7 @@ enum Format {
     Json,
 }
 
-/// A kind of model, dataset, loss or optimizer, or a template.
+/// A kind of model, dataset, loss or optimizer, a template, or a rule of recommendations.
 #[derive(Debug, serde::Serialize)]
 struct Kind {
     name: String,
@@ -69,6 +70,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         What::Losses => kinds::<LossSpec>(),
         What::Optimizers => kinds::<OptimizerSpec>(),
         What::Templates => TEMPLATES.map(template).into(),
+        What::Rules => RULES.map(|rule| template((rule.id, rule.about))).into(),
     };
     let text = match arguments.format {
         Format::Json => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",

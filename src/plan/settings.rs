@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::prediction::{PredictionSpec, TestedSpec};
+
 /// What to measure (`[measure]`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -73,7 +75,14 @@ pub struct ReportSpec {
     #[schemars(range(min = 0, max = 0.5))]
     pub knee: f64,
     /// Figures to hold the results against.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetSpec>,
+    /// Effects that the recommendations of the followed report predict; `next.toml` has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predictions: Vec<PredictionSpec>,
+    /// Changes that are tested already and are not recommended again; `next.toml` has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tested: Vec<TestedSpec>,
 }
 
 /// A figure to hold results against: an entry of `report.targets`.
@@ -102,6 +111,8 @@ impl Default for ReportSpec {
             baseline: None,
             knee: 0.05,
             targets: Vec::new(),
+            predictions: Vec::new(),
+            tested: Vec::new(),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::diag::{Diagnostic, did_you_mean, list};
 use crate::manifest::{Node, Table, Value};
 
 use super::Plan;
-use super::references::values_of_axes;
+use super::references::named_cell;
 
 /// Columns of the results that a target can name, and shares of the step, the machine's memory and its cores.
 pub const TARGET_COLUMNS: [&str; 49] = [
@@ -72,9 +72,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         };
         column(table, mistakes);
         limits(target, table, mistakes);
-        if let Some(cells) = table.get("where").and_then(Node::as_table) {
-            values_of_axes(plan, "report.targets", cells, mistakes);
-        }
+        named_cell(plan, table, "report.targets.where", mistakes);
     }
 }
 

@@ -4,6 +4,7 @@
 //! and intervals stand in `timings.csv`, verdicts between results are `compare`'s. A template is one file per format in
 //! `reports/templates/`; a user's own file of the same name beside the results takes its place.
 
+mod advice;
 mod context;
 mod data;
 mod error;
@@ -20,6 +21,7 @@ mod tests;
 mod view;
 
 pub use crate::plan::TEMPLATES;
+pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use context::{Report, Variant};
 pub use error::ReportError;
 pub use judged::Judged;
@@ -66,6 +68,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     let set = results::read(folder)?;
     let mut report = Report::of(&set);
     report.samples.embed(folder);
+    let advice = advice::prepare(folder, &set, &mut report.advice);
     let own = own_templates(folder);
     let templates = chosen(options, &set.plan.report, own.as_deref())?;
     let engine = template::engine(own);
@@ -92,7 +95,8 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         files.push((path, plot::standalone(&drawing.svg)));
     }
     write_all(folder, &plots, &files)?;
-    Ok(files.into_iter().map(|(path, _)| path).collect())
+    let files = files.into_iter().map(|(path, _)| path);
+    Ok(files.chain(advice.write()?).collect())
 }
 
 /// `reports/templates` beside the results folder, where it exists.

@@ -88,27 +88,12 @@ pub(crate) fn baseline<'v, 'a>(view: &View<'a>, cells: &[&'v Cell<'a>]) -> Optio
     declared.or_else(|| fastest_first(cells).pop().map(|(cell, _)| cell))
 }
 
-fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
+/// Whether the manifest names the cell as its baseline.
+pub(crate) fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
     let Some(Value::Object(wanted)) = view.set.plan.report.get("baseline") else {
         return false;
     };
-    !wanted.is_empty() && has_values(view, cell, wanted)
-}
-
-/// Whether a cell has these values on the axes that they name.
-pub(crate) fn has_values(
-    view: &View<'_>,
-    cell: &Cell<'_>,
-    wanted: &serde_json::Map<String, Value>,
-) -> bool {
-    wanted.iter().all(|(name, value)| {
-        let axes = &view.set.plan.axes;
-        let place = axes.iter().position(|a| a.name == *name || a.path == *name);
-        let text = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        place.is_some_and(|place| cell.info.axes[place] == text)
-    })
+    !wanted.is_empty() && view.is_at(cell, wanted)
 }
 
 /// Why two cells' times have no ratio; `None` where they have one.

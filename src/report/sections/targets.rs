@@ -10,7 +10,6 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind, fixed_column, interval_over_runs, value};
 
-use super::ranking::has_values;
 use super::{headroom, utilisation};
 
 /// How a measured figure stands to its target.
@@ -102,7 +101,7 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
     let about: Vec<&Cell<'_>> = view
         .cells
         .iter()
-        .filter(|cell| has_values(view, cell, &spec.cells))
+        .filter(|cell| view.is_at(cell, &spec.cells))
         .collect();
     let judged: Vec<Worst<'_, '_>> = about
         .iter()
