@@ -34,6 +34,7 @@ mod schema;
 mod section;
 mod settings;
 mod targets;
+mod toml_text;
 mod units;
 mod validate;
 mod world;
@@ -50,6 +51,7 @@ pub use results_root::{namesakes, results_root};
 pub use schema::manifest_schema;
 pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec, TargetSpec};
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
+pub use toml_text::toml_text;
 pub use world::{Facts, Unknown, World};
 
 use std::collections::BTreeMap;

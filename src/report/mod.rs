@@ -28,7 +28,7 @@ pub use judged::Judged;
 pub use number::{Number, Provenance};
 pub use sections::cells::Failure;
 pub use sections::configuration::{CellConfig, ConfigSection, Configuration};
-pub use sections::environment::{EnvironmentContext, EnvironmentField};
+pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
 pub use sections::findings::{Finding, Findings};
 pub use sections::headline::Headline;
 pub use sections::plots::{PlotContext, Plots};

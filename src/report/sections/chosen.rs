@@ -2,8 +2,9 @@
 
 use crate::report::view::{Cell, View};
 
-use super::ranking::{baseline, fastest_first, tasks};
+use super::ranking::{baseline, fastest_first};
 use super::speed::timing;
+use super::tasks::tasks;
 
 /// Cells that are shown in detail at most.
 pub(crate) const CHOSEN: usize = 3;
@@ -20,7 +21,8 @@ pub(crate) fn chosen<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Cell<'a>> {
         return measured;
     }
     let mut found: Vec<&Cell<'_>> = Vec::new();
-    for cells in tasks(view) {
+    for task in tasks(view) {
+        let cells = task.cells;
         let fastest = fastest_first(&cells).first().map(|(cell, _)| *cell);
         found.extend(baseline(view, &cells).into_iter().chain(fastest));
     }

@@ -10,10 +10,11 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 use super::memory::mebibytes;
-use super::ranking::{fastest_first, tasks};
+use super::ranking::fastest_first;
 use super::scaling::groups;
 use super::speed::timing;
 use super::sweep::interval;
+use super::tasks::tasks;
 
 /// Tasks that get a sentence each, at most.
 const SENTENCES: usize = 4;
@@ -47,7 +48,7 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         ),
         Column::text("not told apart from it"),
     ];
-    let all = tasks(view);
+    let all: Vec<Vec<&Cell<'_>>> = tasks(view).into_iter().map(|task| task.cells).collect();
     let found: Vec<Row> = all.iter().filter_map(|cells| row(view, cells)).collect();
     let best = all.iter().filter_map(|cells| best(view, cells));
     let mut verdicts: Vec<String> = best.take(SENTENCES).collect();

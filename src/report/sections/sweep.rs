@@ -50,7 +50,7 @@ pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str, idle: &[&str]) -> V
         if place == lines.len() {
             lines.push((others, Sweep::new(axis)));
         }
-        lines[place].1.add(cell, value);
+        lines[place].1.add(view, cell, value);
     }
     for cell in zeros {
         let own = others(cell, axis);
@@ -59,7 +59,7 @@ pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str, idle: &[&str]) -> V
             // The swept axis itself is left out of the values.
             let mut apart = pairs.filter(|(_, (a, b))| a != b).map(|(place, _)| place);
             if apart.all(|place| is_idle(place + usize::from(place >= axis))) {
-                line.add(cell, 0.0);
+                line.add(view, cell, 0.0);
             }
         }
     }
@@ -96,10 +96,10 @@ impl<'v, 'a> Sweep<'v, 'a> {
         }
     }
 
-    fn add(&mut self, cell: &'v Cell<'a>, value: f64) {
+    fn add(&mut self, view: &View<'_>, cell: &'v Cell<'a>, value: f64) {
         // What was measured with other code or elsewhere has no ratio to the rest.
         let first = self.cells.first();
-        let fits = first.is_none_or(|(first, _)| not_comparable(first, cell).is_none());
+        let fits = first.is_none_or(|(first, _)| not_comparable(view, first, cell).is_none());
         if throughput(cell).is_some() && fits {
             self.cells.push((cell, value));
         } else {
