@@ -1,22 +1,38 @@
 //! The parts of a report, one file each: from a [`super::view::View`] to the values that templates draw.
 
+pub(crate) mod batch_curve;
+pub(crate) mod bottleneck;
 pub(crate) mod cells;
+mod chosen;
+pub(crate) mod components;
 pub(crate) mod compute;
+pub(crate) mod configuration;
+pub(crate) mod cost;
 pub(crate) mod difference;
 pub(crate) mod efficiency;
 pub(crate) mod environment;
 mod equal_loss;
 pub(crate) mod findings;
 pub(crate) mod headline;
+pub(crate) mod headroom;
 pub(crate) mod leak;
 pub(crate) mod loader;
+mod machine;
 pub(crate) mod memory;
 pub(crate) mod method;
 pub(crate) mod phases;
 pub(crate) mod plots;
+pub(crate) mod profiling;
 pub(crate) mod quality;
 pub(crate) mod ranking;
 pub(crate) mod samples;
 pub(crate) mod scaling;
+pub(crate) mod settings;
+pub(crate) mod sizes;
 pub(crate) mod speed;
+pub(crate) mod sweep;
+pub(crate) mod targets;
 pub(crate) mod tasks;
+pub(crate) mod tree;
+pub(crate) mod utilisation;
+pub(crate) mod worker_curve;
