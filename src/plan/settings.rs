@@ -80,10 +80,16 @@ pub struct ReportSpec {
         skip_serializing_if = "Vec::is_empty"
     )]
     #[schemars(schema_with = "one_or_many_targets")]
-    pub target: Vec<TargetSpec>,
+    pub target: Vec<ReachSpec>,
     /// Axis whose values are classes of cells to hold against each other; without it, the kinds of models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<String>,
+    /// How far below the best throughput the knee of a batch-size curve may lie (0.05 is 5 %).
+    #[schemars(range(min = 0, max = 0.5))]
+    pub knee: f64,
+    /// Figures to hold the results against.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetSpec>,
     /// Effects that the recommendations of the followed report predict; `next.toml` has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predictions: Vec<PredictionSpec>,
@@ -95,12 +101,31 @@ pub struct ReportSpec {
 /// A value of a metric to reach (`report.target`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct TargetSpec {
+pub struct ReachSpec {
     /// A column of `epochs.csv`: `train_loss`, `val_accuracy`, … Whether it is reached from below or from above follows
     /// from the column.
     pub metric: String,
     /// The value.
     pub value: f64,
+}
+
+/// A figure to hold results against: an entry of `report.targets`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TargetSpec {
+    /// What the report calls it.
+    pub name: String,
+    /// What is held against it: a column of the results, a share (`data_wait_share`) or a metric (`val_r2`).
+    pub column: String,
+    /// Smallest value that meets it.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// Largest value that meets it.
+    #[serde(default)]
+    pub max: Option<f64>,
+    /// Cells that it is about, one value per named axis; all where it is missing.
+    #[serde(default, rename = "where")]
+    pub cells: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Default for ReportSpec {
@@ -110,6 +135,8 @@ impl Default for ReportSpec {
             baseline: None,
             target: Vec::new(),
             classes: None,
+            knee: 0.05,
+            targets: Vec::new(),
             predictions: Vec::new(),
             tested: Vec::new(),
         }
@@ -182,7 +209,7 @@ where
 }
 
 fn one_or_many_targets(generator: &mut SchemaGenerator) -> Schema {
-    let one = generator.subschema_for::<TargetSpec>();
-    let many = generator.subschema_for::<Vec<TargetSpec>>();
+    let one = generator.subschema_for::<ReachSpec>();
+    let many = generator.subschema_for::<Vec<ReachSpec>>();
     json_schema!({ "anyOf": [one, many] })
 }

@@ -2,6 +2,7 @@
 
 mod complexity;
 mod curves;
+mod knee;
 mod phase_bars;
 mod throughput;
 
@@ -29,6 +30,8 @@ pub struct Plots {
     pub throughput: Vec<PlotContext>,
     /// Parameters against the time of a sample.
     pub complexity: Vec<PlotContext>,
+    /// Throughput over batch size, with the knee.
+    pub knee: Vec<PlotContext>,
     /// Shares of the phases.
     pub phases: Vec<PlotContext>,
     /// Loss and metric curves.
@@ -41,6 +44,7 @@ impl Plots {
         Self {
             throughput: throughput::plots(view),
             complexity: complexity::plots(view),
+            knee: knee::plots(view),
             phases: phase_bars::plots(view),
             curves: curves::plots(view),
         }
@@ -51,6 +55,7 @@ impl Plots {
         self.throughput
             .iter()
             .chain(&self.complexity)
+            .chain(&self.knee)
             .chain(&self.phases)
             .chain(&self.curves)
     }

@@ -2,7 +2,7 @@
 
 use crate::base::statistics::{median, range};
 use crate::base::units::{human, human_integer, shortest};
-use crate::plan::TargetSpec;
+use crate::plan::ReachSpec;
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
@@ -31,10 +31,10 @@ struct Reach {
 /// The targets of the manifest's `[report]`.
 pub(crate) fn targets(view: &View<'_>) -> Vec<Target> {
     let section = view.set.plan.report.get("target").cloned();
-    let specs: Vec<TargetSpec> = section
+    let specs: Vec<ReachSpec> = section
         .and_then(|section| serde_json::from_value(section).ok())
         .unwrap_or_default();
-    let target = |spec: TargetSpec| Target {
+    let target = |spec: ReachSpec| Target {
         is_higher_better: metric_column(&spec.metric).direction == Direction::Higher,
         metric: spec.metric,
         value: spec.value,
