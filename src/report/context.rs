@@ -10,10 +10,13 @@ use super::sections::cells::{FAILURES, Failure, failures, more_failures, summary
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{Findings, check};
 use super::sections::headline::{Headline, headlines};
+use super::sections::ops::Operations;
 use super::sections::plots::Plots;
 use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::samples::Samples;
-use super::sections::{cells, compute, loader, memory, method, phases, quality, scaling, speed};
+use super::sections::{
+    cells, compute, estimate, loader, memory, method, phases, quality, scaling, speed,
+};
 use super::table::Table;
 use super::view::View;
 
@@ -64,6 +67,10 @@ pub struct Report {
     pub samples: Samples,
     /// Parameters and FLOPs.
     pub compute: Table,
+    /// Profiled steps, operation by operation.
+    pub operations: Operations,
+    /// What runs were expected to take, and took; `None` where nothing was expected.
+    pub estimate: Option<Table>,
     /// The plots.
     pub plots: Plots,
     /// Findings with their rules, and what was checked.
@@ -126,6 +133,8 @@ impl Report {
             quality: quality::table(view),
             samples: Samples::of(view),
             compute: compute::table(view),
+            operations: Operations::of(view),
+            estimate: estimate::table(view),
             plots: Plots::of(view),
             findings: check(view),
             advice: Advice::of(view),

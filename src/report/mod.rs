@@ -27,6 +27,7 @@ pub use sections::cells::Failure;
 pub use sections::environment::{EnvironmentContext, EnvironmentField};
 pub use sections::findings::{Finding, Findings};
 pub use sections::headline::Headline;
+pub use sections::ops::{OperationTables, Operations};
 pub use sections::plots::{PlotContext, Plots};
 pub use sections::ranking::Ranking;
 pub use sections::samples::{SampleContext, Samples};
@@ -78,7 +79,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         }
     }
     let plots = folder.join("plots");
-    for drawing in report.plots.all() {
+    for drawing in report.plots.all().chain(&report.operations.plots) {
         let path = plots.join(format!("{}.svg", drawing.id));
         files.push((path, plot::standalone(&drawing.svg)));
     }
