@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::base::text::count;
+use crate::plan::toml_text;
 use crate::results::ResultSet;
 
 use super::advice::Advice;
@@ -15,7 +16,7 @@ use super::sections::plots::Plots;
 use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::samples::Samples;
 use super::sections::{
-    cells, compute, estimate, loader, memory, method, phases, quality, scaling, speed,
+    cells, compute, efficiency, estimate, loader, memory, method, phases, quality, scaling, speed,
 };
 use super::table::Table;
 use super::view::View;
@@ -51,6 +52,8 @@ pub struct Report {
     pub rankings: Vec<Ranking>,
     /// Why cells stand in no ranking; `None` where all of them do.
     pub unranked: Option<String>,
+    /// Improvement rates, ranked within one task and one loss.
+    pub efficiency: Table,
     /// Throughput, step, epoch, training and start-up times.
     pub speed: Table,
     /// Exponents of times against the number of samples; `None` where no cells differ in nothing else.
@@ -125,6 +128,7 @@ impl Report {
             cells: cells::table(view),
             rankings: rankings(view),
             unranked: unranked(view),
+            efficiency: efficiency::table(view),
             speed: speed::table(view),
             scaling: scaling::table(view),
             phases: phases::table(view),
@@ -153,7 +157,7 @@ fn variants(set: &ResultSet) -> Vec<Variant> {
         name: name.clone(),
         sets: sets
             .iter()
-            .map(|(path, value)| format!("{path} = {value}"))
+            .map(|(path, value)| format!("{path} = {}", toml_text(value)))
             .collect(),
     })
     .collect()

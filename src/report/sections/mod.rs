@@ -2,6 +2,8 @@
 
 pub(crate) mod cells;
 pub(crate) mod compute;
+pub(crate) mod difference;
+pub(crate) mod efficiency;
 pub(crate) mod environment;
 mod equal_loss;
 pub(crate) mod estimate;
@@ -19,3 +21,4 @@ pub(crate) mod ranking;
 pub(crate) mod samples;
 pub(crate) mod scaling;
 pub(crate) mod speed;
+pub(crate) mod tasks;

@@ -151,7 +151,7 @@ fn caption(merged: &[usize], bars: usize) -> String {
 }
 
 /// Categories with a colour of their own, in order, and those that share the last one: the smallest, where there are more
-/// than colours.
+/// than colours; never the residual.
 fn parts(all: &[Profiled<'_, '_>]) -> (Vec<usize>, Vec<usize>) {
     let present = present(all);
     if present.len() <= SERIES {
@@ -159,9 +159,14 @@ fn parts(all: &[Profiled<'_, '_>]) -> (Vec<usize>, Vec<usize>) {
     }
     let shares: Vec<Vec<f64>> = all.iter().map(shares).collect();
     let largest = |place: usize| shares.iter().map(|s| s[place]).fold(0.0, f64::max);
-    let mut by_size = present.clone();
+    // The residual is always seen.
+    let named = present
+        .iter()
+        .copied()
+        .filter(|place| place + 1 < CATEGORIES.len());
+    let mut by_size: Vec<usize> = named.collect();
     by_size.sort_by(|&a, &b| largest(b).total_cmp(&largest(a)).then(a.cmp(&b)));
-    let small = &by_size[SERIES - 1..];
+    let small = &by_size[SERIES - 2..];
     present
         .into_iter()
         .partition(|place| !small.contains(place))
