@@ -7,16 +7,19 @@ use crate::plan::toml_text;
 use crate::results::ResultSet;
 
 use super::advice::Advice;
+use super::judged::Judged;
 use super::sections::cells::{FAILURES, Failure, failures, more_failures, summary};
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{Findings, check};
 use super::sections::headline::{Headline, headlines};
 use super::sections::ops::Operations;
 use super::sections::plots::Plots;
+use super::sections::profiling::Profiling;
 use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::samples::Samples;
 use super::sections::{
-    cells, compute, efficiency, estimate, loader, memory, method, phases, quality, scaling, speed,
+    cells, compute, cost, efficiency, estimate, loader, memory, method, phases, quality, scaling,
+    speed,
 };
 use super::table::Table;
 use super::view::View;
@@ -74,6 +77,10 @@ pub struct Report {
     pub operations: Operations,
     /// What runs were expected to take, and took; `None` where nothing was expected.
     pub estimate: Option<Table>,
+    /// What the runs cost; `None` where `[cost]` has no price.
+    pub cost: Option<Judged>,
+    /// Bottlenecks, curves over settings, targets, headroom, nested times, configuration.
+    pub profiling: Profiling,
     /// The plots.
     pub plots: Plots,
     /// Findings with their rules, and what was checked.
@@ -139,6 +146,8 @@ impl Report {
             compute: compute::table(view),
             operations: Operations::of(view),
             estimate: estimate::table(view),
+            cost: cost::judged(view),
+            profiling: Profiling::of(view),
             plots: Plots::of(view),
             findings: check(view),
             advice: Advice::of(view),

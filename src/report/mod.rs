@@ -6,8 +6,10 @@
 
 mod advice;
 mod context;
+mod data;
 mod error;
 mod groups;
+mod judged;
 mod number;
 mod plot;
 mod sections;
@@ -22,15 +24,19 @@ pub use crate::plan::TEMPLATES;
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use context::{Report, Variant};
 pub use error::ReportError;
+pub use judged::Judged;
 pub use number::{Number, Provenance};
 pub use sections::cells::Failure;
+pub use sections::configuration::{CellConfig, ConfigSection, Configuration};
 pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
 pub use sections::findings::{Finding, Findings};
 pub use sections::headline::Headline;
 pub use sections::ops::{OperationTables, Operations};
 pub use sections::plots::{PlotContext, Plots};
+pub use sections::profiling::Profiling;
 pub use sections::ranking::Ranking;
 pub use sections::samples::{SampleContext, Samples};
+pub use sections::tree::{TimeNode, TimeTree};
 pub use table::{Column, Entry, Row, Source, Table};
 
 use std::fs;
@@ -42,6 +48,9 @@ use minijinja::value::Value;
 use crate::plan::template_meant;
 use crate::results::{self, ResultsError, remove_stale, write_if_changed};
 
+/// The template that everything is written for as data, too.
+const PROFILING: &str = "profiling";
+
 /// What to render.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportOptions {
@@ -52,7 +61,7 @@ pub struct ReportOptions {
 /// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
 ///
 /// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`; the
-/// plots lie in `plots/`. The same results give the same bytes.
+/// plots lie in `plots/`, and beside the template `profiling` everything as data in `report.json`. The same results give the same bytes.
 ///
 /// # Errors
 /// [`ReportError`]; files that were there before are then still whole.
@@ -77,6 +86,9 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
             let text = if format == "md" { tidy(&text) } else { text };
             files.push((folder.join(format!("{stem}.{format}")), text));
         }
+    }
+    if templates.iter().any(|name| name == PROFILING) {
+        files.push((folder.join("report.json"), data::text(&report)));
     }
     let plots = folder.join("plots");
     for drawing in report.plots.all().chain(&report.operations.plots) {
