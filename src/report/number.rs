@@ -49,7 +49,7 @@ impl Number {
         let decimals = decimals_of(interval);
         let show = |value: f64| fixed(value, decimals);
         let ends = (interval.kind != IntervalKind::Single)
-            .then(|| format!("{}–{}", show(interval.low), show(interval.high)));
+            .then(|| between(&show(interval.low), &show(interval.high)));
         Self {
             text: show(interval.median),
             interval: ends,
@@ -70,6 +70,15 @@ impl Number {
             provenance: Provenance::Derived(formula.to_owned()).to_string(),
             value,
         }
+    }
+}
+
+/// An interval in words: a dash between its ends, or "to" where a sign would stand beside the dash.
+pub(super) fn between(low: &str, high: &str) -> String {
+    if low.starts_with('-') || high.starts_with('-') {
+        format!("{low} to {high}")
+    } else {
+        format!("{low}–{high}")
     }
 }
 
@@ -171,6 +180,12 @@ mod tests {
         assert_eq!(number.text, "16.00");
         assert_eq!(number.interval.as_deref(), Some("15.98–16.25"));
         assert_eq!(number.provenance, "measured (n = 3)");
+    }
+
+    #[test]
+    fn a_sign_never_stands_beside_the_dash_of_an_interval() {
+        assert_eq!(between("1", "2"), "1–2");
+        assert_eq!(between("-1.40", "-0.87"), "-1.40 to -0.87");
     }
 
     #[test]

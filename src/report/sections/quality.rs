@@ -3,7 +3,7 @@
 use crate::base::statistics::{median, range};
 use crate::base::units::{human, human_integer};
 use crate::event::RunFacts;
-use crate::report::number::{Number, Provenance};
+use crate::report::number::{Number, Provenance, between};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::Direction;
@@ -178,7 +178,7 @@ pub(crate) fn over_seeds(
             human(value, DIGITS)
         }
     };
-    let interval = (values.len() > 1).then(|| format!("{}–{}", text(low), text(high)));
+    let interval = (values.len() > 1).then(|| between(&text(low), &text(high)));
     Some(Number {
         text: text(middle),
         interval,
