@@ -1,6 +1,7 @@
 //! `fieldtrial list`: what a manifest can name, from the types' own documentation.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
@@ -11,8 +12,8 @@ use crate::datasets::DatasetSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
-use crate::plan::range_words;
-use crate::report::TEMPLATES;
+use crate::plan::{range_words, results_root};
+use crate::report::{TEMPLATES, own_templates};
 
 use super::{Outcome, exit_code};
 
@@ -68,7 +69,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         What::Datasets => kinds::<DatasetSpec>(),
         What::Losses => kinds::<LossSpec>(),
         What::Optimizers => kinds::<OptimizerSpec>(),
-        What::Templates => TEMPLATES.map(template).into(),
+        What::Templates => templates(),
     };
     let text = match arguments.format {
         Format::Json => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",
@@ -78,7 +79,27 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-fn template((name, description): (&str, &str)) -> Kind {
+/// The program's templates, then those in `reports/templates`; one of a program's name takes its place.
+fn templates() -> Vec<Kind> {
+    let own = own_templates(&results_root(Path::new("manifest.toml")).join("templates"));
+    let is_own = |name: &str| own.iter().any(|(own, _)| own == name);
+    let programs = TEMPLATES.into_iter().filter(|(name, _)| !is_own(name));
+    let mut kinds: Vec<Kind> = programs
+        .map(|(name, description)| template(name, description))
+        .collect();
+    kinds.extend(own.iter().map(|(name, about)| {
+        let own = "your own, in reports/templates";
+        let about = if about.is_empty() {
+            own.to_owned()
+        } else {
+            format!("{about} ({own})")
+        };
+        template(name, &about)
+    }));
+    kinds
+}
+
+fn template(name: &str, description: &str) -> Kind {
     Kind {
         name: name.to_owned(),
         description: description.to_owned(),

@@ -7,6 +7,7 @@
 mod context;
 mod error;
 mod groups;
+mod mistake;
 mod number;
 mod plot;
 mod sections;
@@ -29,6 +30,7 @@ pub use sections::plots::{PlotContext, Plots};
 pub use sections::ranking::Ranking;
 pub use sections::samples::{SampleContext, Samples};
 pub use table::{Column, Entry, Row, Source, Table};
+pub use template::own_templates;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,8 +50,8 @@ pub struct ReportOptions {
 
 /// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
 ///
-/// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`; the
-/// plots lie in `plots/`. The same results give the same bytes.
+/// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`, those of
+/// one format only that; the plots lie in `plots/`. The same results give the same bytes.
 ///
 /// # Errors
 /// [`ReportError`]; files that were there before are then still whole.
@@ -57,9 +59,9 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     let set = results::read(folder)?;
     let mut report = Report::of(&set);
     report.samples.embed(folder);
-    let own = own_templates(folder);
+    let own = templates_beside(folder);
     let templates = chosen(options, &set.plan.report, own.as_deref())?;
-    let engine = template::engine(own);
+    let engine = template::engine(own.clone());
     let context = Value::from(minijinja::value::Serde(&report));
     let mut files = Vec::new();
     for (index, name) in templates.iter().enumerate() {
@@ -68,7 +70,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         } else {
             format!("report-{name}")
         };
-        for format in ["md", "html"] {
+        for format in template::formats(own.as_deref(), name) {
             let text = template::render(&engine, &format!("{name}.{format}.j2"), &context)?;
             let text = if format == "md" { tidy(&text) } else { text };
             files.push((folder.join(format!("{stem}.{format}")), text));
@@ -83,8 +85,20 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
+/// What templates see of a results folder, as JSON: `report`, field by field.
+///
+/// # Errors
+/// [`ReportError`]: results that cannot be read.
+pub fn context(folder: &Path) -> Result<String, ReportError> {
+    let mut report = Report::of(&results::read(folder)?);
+    report.samples.embed(folder);
+    let context = serde_json::json!({ "report": report });
+    // A context of strings, numbers and lists has nothing that JSON lacks.
+    Ok(serde_json::to_string_pretty(&context).unwrap_or_default() + "\n")
+}
+
 /// `reports/templates` beside the results folder, where it exists.
-fn own_templates(folder: &Path) -> Option<PathBuf> {
+fn templates_beside(folder: &Path) -> Option<PathBuf> {
     let beside = folder.join("..").join("templates");
     beside.is_dir().then_some(beside)
 }
@@ -111,7 +125,8 @@ fn chosen(
     if names.is_empty() {
         names = vec![TEMPLATES[0].0.to_owned()];
     }
-    match names.iter().find(|name| !template::exists(own, name)) {
+    let is_unknown = |name: &&String| template::formats(own, name).is_empty();
+    match names.iter().find(is_unknown) {
         None => Ok(names),
         Some(unknown) => Err(ReportError::UnknownTemplate {
             name: unknown.clone(),
