@@ -63,6 +63,11 @@ doc:
 check-cuda:
     cargo clippy --features cuda,f16,dfdx/ci-check -- -D warnings
 
+# Read event files and traces back by TensorBoard (a Python with `pip install tensorboard`)
+[group('check')]
+check-tensorboard PYTHON="python3":
+    {{PYTHON}} tests/closer.py
+
 # Write the manifest's JSON Schema anew
 [group('doc')]
 schema:

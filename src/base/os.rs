@@ -93,6 +93,20 @@ fn ended(status: i32, usage: &libc::rusage) -> Ended {
     }
 }
 
+/// This process's resident memory in bytes, as `/proc/self/statm` counts its pages; `None` where there is none.
+pub fn resident_bytes() -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    {
+        let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+        let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+        // SAFETY: `sysconf` takes an integer and touches no memory of ours.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        Some(pages * u64::try_from(page).ok()?)
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
 /// High-water mark of this process's resident memory, in bytes; `None` where the system does not say.
 pub fn peak_rss_bytes() -> Option<u64> {
     #[cfg(unix)]

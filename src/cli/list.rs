@@ -13,7 +13,7 @@ use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
 use crate::plan::{range_words, results_root};
-use crate::report::{TEMPLATES, own_templates};
+use crate::report::{RULES, TEMPLATES, own_templates};
 
 use super::{Outcome, exit_code};
 
@@ -36,6 +36,7 @@ enum What {
     Losses,
     Optimizers,
     Templates,
+    Rules,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -44,7 +45,7 @@ enum Format {
     Json,
 }
 
-/// A kind of model, dataset, loss or optimizer, or a template.
+/// A kind of model, dataset, loss or optimizer, a template, or a rule of recommendations.
 #[derive(Debug, serde::Serialize)]
 struct Kind {
     name: String,
@@ -70,6 +71,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         What::Losses => kinds::<LossSpec>(),
         What::Optimizers => kinds::<OptimizerSpec>(),
         What::Templates => templates(),
+        What::Rules => RULES.map(|rule| template(rule.id, rule.about)).into(),
     };
     let text = match arguments.format {
         Format::Json => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
 use crate::execute::{self, Decision, Estimator, Summary, Wish, WorkerProgram};
@@ -217,6 +218,7 @@ impl Session<'_> {
             report: report.as_deref(),
         };
         eprint!("{}", ending.text());
+        self.say_recommendations()?;
         Ok(self.exit_code(summary, results))
     }
 
@@ -227,6 +229,23 @@ impl Session<'_> {
         let files = report::render(&self.plan.results_folder, &ReportOptions::default());
         let files = files.map_err(ReportError::into_failure)?;
         Ok(files.first().map(|path| from_here(path)))
+    }
+
+    /// One line about recommendations that nothing has tested.
+    fn say_recommendations(&self) -> Result<(), Problem> {
+        let folder = &self.plan.results_folder;
+        let next = folder.join("next.toml");
+        if self.arguments.no_report || !next.is_file() {
+            return Ok(());
+        }
+        let rows = results::read_recommendations(folder).map_err(mistake)?;
+        let open = rows.iter().filter(|row| row.status == "proposed").count();
+        if open > 0 {
+            let (what, next) = (count(open, "recommendation"), from_here(&next));
+            let tests = if open == 1 { "tests it" } else { "tests them" };
+            eprintln!("{what}: fieldtrial run {} {tests}", next.display());
+        }
+        Ok(())
     }
 
     fn exit_code(&self, summary: Summary, results: &ResultSet) -> u8 {
@@ -314,6 +333,7 @@ fn header(plan: &Plan) -> PlanFile {
         name: plan.name.clone(),
         title: plan.title.clone(),
         question: plan.question.clone(),
+        follows: plan.follows.clone(),
         manifest_path: manifest.to_string_lossy().replace('\\', "/"),
         manifest: plan.manifest_text.clone(),
         axes: plan.axes.clone(),

@@ -172,6 +172,11 @@ pub struct RunTimes {
     /// Bytes of the checkpoint files that the run wrote; `None` where it wrote none.
     #[serde(default)]
     pub checkpoint_bytes: Option<u64>,
+    /// Bytes of resident memory gained in training after the warm-up steps, what happens between epochs left out;
+    /// negative where memory was given back, `None` where the system does not say or no step was measured. By step:
+    /// divided by the steps of the run less `warmup_steps`.
+    #[serde(default)]
+    pub memory_growth_bytes: Option<i64>,
     /// Bytes of everything that the run told, from which its record is made; its parent counts them.
     #[serde(default)]
     pub log_bytes: Option<u64>,

@@ -17,8 +17,8 @@ pub struct Profile {
     pub step_ms: f64,
     /// Its phases, means over the profiled steps.
     pub phases: PhaseTimes,
-    /// Operations, in the order of their first call; then, for every phase with operations, `(between operations)`: what
-    /// it took beyond them. Forward times of a phase's rows sum to the phase, all backward times to the backward phase.
+    /// Operations, in the order of their first call. What a phase took beyond the forward times of its rows, and the
+    /// backward phase beyond all backward times, lies between operations; it is never negative.
     pub ops: Vec<OpRow>,
     /// What happened when, for the trace.
     pub spans: Vec<Span>,
@@ -31,8 +31,7 @@ pub struct OpRow {
     pub layer: String,
     /// Name of the operation (`conv2d`, `silu`).
     pub op: String,
-    /// Phase that its forward time belongs to (`forward`, `loss`, `optimizer`); `backward` for what lies between the
-    /// operations of that phase.
+    /// Phase that its forward time belongs to (`forward`, `loss`, `optimizer`).
     pub phase: String,
     /// Calls in all profiled steps.
     pub calls: u64,

@@ -6,9 +6,6 @@ use std::time::{Duration, Instant};
 use super::clock::Phase;
 use super::profiler::OpCost;
 
-/// Name of the row that holds what a phase took between its operations.
-pub const BETWEEN: &str = "(between operations)";
-
 /// Steps whose spans are kept.
 const SPAN_STEPS: usize = 3;
 
@@ -19,9 +16,10 @@ pub struct Profile {
     pub steps: usize,
     /// From their starts to their stops.
     pub total: Duration,
-    /// By [`Phase`], in its order. The rows of a phase sum to it, and all backward times to the backward phase.
+    /// By [`Phase`], in its order. A phase less the forward times of its rows, or the backward phase less all backward
+    /// times, is what it took between its operations: never less than nothing, for one clock gives them all.
     pub phases: [Duration; Phase::COUNT],
-    /// Operations in the order of their first call, then what lies between those of each phase ([`BETWEEN`]).
+    /// Operations in the order of their first call.
     pub rows: Vec<OpRow>,
     /// What happened when, in the first three steps.
     pub moments: Vec<Moment>,
@@ -99,8 +97,6 @@ pub(super) struct PhaseLap {
     pub(super) phase: Option<Phase>,
     pub(super) start: Instant,
     pub(super) end: Instant,
-    /// What it took less its operations.
-    pub(super) between: Duration,
 }
 
 impl StepRecord {
@@ -138,7 +134,6 @@ pub(super) struct Totals {
     sums: Profile,
     /// Place of a row by what tells it apart.
     places: BTreeMap<(String, &'static str, Option<Phase>), usize>,
-    between: [Duration; Phase::COUNT],
 }
 
 impl Totals {
@@ -153,7 +148,6 @@ impl Totals {
         for lap in &step.laps {
             if let Some(phase) = lap.phase {
                 self.sums.phases[phase as usize] += lap.end - lap.start;
-                self.between[phase as usize] += lap.between;
             }
         }
         for operation in &step.operations {
@@ -165,29 +159,7 @@ impl Totals {
     }
 
     pub(super) fn profile(&self) -> Profile {
-        let mut profile = self.sums.clone();
-        let timed = [
-            Phase::Forward,
-            Phase::Loss,
-            Phase::Backward,
-            Phase::Optimizer,
-        ];
-        let rows = timed.into_iter().map(|phase| {
-            let between = self.between[phase as usize];
-            let mut row = OpRow {
-                op: BETWEEN,
-                phase: Some(phase),
-                ..OpRow::default()
-            };
-            if phase == Phase::Backward {
-                row.backward = between;
-            } else {
-                row.forward = between;
-            }
-            row
-        });
-        profile.rows.extend(rows);
-        profile
+        self.sums.clone()
     }
 
     fn row(&mut self, operation: &Operation) -> &mut OpRow {

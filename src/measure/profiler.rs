@@ -4,7 +4,7 @@ use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::clock::Phase;
 use super::profile::{Operation, PhaseLap, Profile, StepRecord, Totals};
@@ -30,8 +30,6 @@ struct State {
     free: Instant,
     /// The beginning of the phase in progress.
     phase: Instant,
-    /// What operations took in the phase in progress.
-    busy: Duration,
     /// The first operation whose phase is not over.
     open: usize,
     /// Dotted path of the part of the model that runs.
@@ -62,7 +60,6 @@ impl Profiler {
         let state = State {
             free: now,
             phase: now,
-            busy: Duration::ZERO,
             open: 0,
             scope: String::new(),
             step: StepRecord::starting(now),
@@ -110,7 +107,6 @@ impl Profiler {
         let mut state = self.state();
         let layer = owned.unwrap_or_else(|| state.scope.clone());
         let start = state.free;
-        state.busy += end - start;
         let id = OpId(state.step.operations.len());
         state
             .step
@@ -129,7 +125,6 @@ impl Profiler {
     pub fn end_backward(&self, id: OpId, start: Instant) {
         let end = self.now();
         let mut state = self.state();
-        state.busy += end - start;
         if let Some(operation) = state.step.operations.get_mut(id.0) {
             operation.backward = Some((start, end));
         }
@@ -147,7 +142,7 @@ impl Profiler {
     pub(super) fn begin_step(&self) -> Instant {
         let now = self.now();
         let mut state = self.state();
-        (state.free, state.phase, state.busy, state.open) = (now, now, Duration::ZERO, 0);
+        (state.free, state.phase, state.open) = (now, now, 0);
         state.scope.clear();
         state.step = StepRecord::starting(now);
         now
@@ -157,19 +152,13 @@ impl Profiler {
     pub(super) fn end_phase(&self, phase: Option<Phase>) -> Instant {
         let end = self.now();
         let mut state = self.state();
-        let (start, busy, open) = (state.phase, state.busy, state.open);
+        let (start, open) = (state.phase, state.open);
         for operation in &mut state.step.operations[open..] {
             operation.phase = phase;
         }
         state.open = state.step.operations.len();
-        let between = (end - start).saturating_sub(busy);
-        state.step.laps.push(PhaseLap {
-            phase,
-            start,
-            end,
-            between,
-        });
-        (state.free, state.phase, state.busy) = (end, end, Duration::ZERO);
+        state.step.laps.push(PhaseLap { phase, start, end });
+        (state.free, state.phase) = (end, end);
         end
     }
 
@@ -217,8 +206,9 @@ fn common_path<'a>(a: &'a str, b: &str) -> &'a str {
 mod tests {
     use std::cell::Cell;
     use std::thread::sleep;
+    use std::time::Duration;
 
-    use super::super::{BETWEEN, OpRow, Stopwatch};
+    use super::super::{OpRow, Stopwatch};
     use super::*;
 
     const COST: OpCost = OpCost {
@@ -227,8 +217,10 @@ mod tests {
         allocated_bytes: 40,
     };
 
+    const WAIT: Duration = Duration::from_millis(1);
+
     fn wait() {
-        sleep(Duration::from_millis(1));
+        sleep(WAIT);
     }
 
     /// Two operations forward, of which the first goes backward; a third in the optimizer's phase.
@@ -263,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_sum_to_their_phases_to_the_nanosecond() {
+    fn a_phase_is_its_operations_and_what_lies_between_them() {
         let profiler = profiler(None);
         step(&profiler);
         step(&profiler);
@@ -271,23 +263,27 @@ mod tests {
         for phase in [Phase::Forward, Phase::Optimizer] {
             let rows = profile.rows.iter().filter(|row| row.phase == Some(phase));
             let sum: Duration = rows.map(|row| row.forward).sum();
-            assert_eq!(sum, profile.phases[phase as usize]);
+            let least = if phase == Phase::Forward {
+                2 * WAIT
+            } else {
+                Duration::ZERO
+            };
+            assert!(sum + least <= profile.phases[phase as usize]);
         }
         let backward: Duration = profile.rows.iter().map(|row| row.backward).sum();
-        assert_eq!(backward, profile.phases[Phase::Backward as usize]);
+        assert!(backward + 2 * WAIT <= profile.phases[Phase::Backward as usize]);
         assert!(profile.phases.iter().sum::<Duration>() <= profile.total);
     }
 
     #[test]
-    fn what_lies_between_operations_is_nobodys() {
+    fn an_operation_is_the_time_since_the_one_before() {
         let profiler = profiler(None);
         step(&profiler);
-        let (profile, wait) = (profiler.profile(), Duration::from_millis(1));
+        let profile = profiler.profile();
         let linear = row(&profile, "linear", Phase::Forward);
-        assert!(linear.forward >= wait && linear.backward >= wait);
-        assert!(row(&profile, BETWEEN, Phase::Forward).forward >= wait);
-        assert!(row(&profile, BETWEEN, Phase::Backward).backward >= wait);
-        assert!(row(&profile, "silu", Phase::Forward).forward < wait);
+        assert!(linear.forward >= WAIT && linear.backward >= WAIT);
+        let both = linear.forward + row(&profile, "silu", Phase::Forward).forward;
+        assert!(both + WAIT <= profile.phases[Phase::Forward as usize]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod memo;
 mod only;
 mod pairing;
 mod planned;
+mod prediction;
 mod ranges;
 mod reader;
 mod references;
@@ -42,6 +43,7 @@ pub use cell::{CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec
 pub use check::Feasibility;
 pub use only::Only;
 pub use planned::PlannedCell;
+pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
 pub use reported::{TEMPLATES, template_meant};
 pub use results_root::{namesakes, results_root};
 pub use schema::manifest_schema;

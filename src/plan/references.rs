@@ -20,7 +20,8 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut 
         unused(plan, section, what, warnings);
     }
     unused_variants(plan, warnings);
-    baseline(plan, mistakes);
+    named_cells(plan, mistakes);
+    followed(plan, &plan.written.root, warnings);
     treatment(plan, mistakes);
     matrix_paths(plan, mistakes);
     set_twice(plan, mistakes);
@@ -88,11 +89,23 @@ fn unused_variants(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
     }
 }
 
-fn baseline(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+/// The cells that `[report]` names: the baseline, and those of each prediction.
+fn named_cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let report = plan.written.root.get("report").and_then(Node::as_table);
-    let table = report
-        .and_then(|report| report.get("baseline"))
-        .and_then(Node::as_table);
+    let Some(report) = report else { return };
+    named_cell(plan, report, "report.baseline", mistakes);
+    let predictions = report.get("predictions").and_then(Node::as_array);
+    for prediction in predictions.into_iter().flatten().filter_map(Node::as_table) {
+        for path in ["report.predictions.cell", "report.predictions.against"] {
+            named_cell(plan, prediction, path, mistakes);
+        }
+    }
+}
+
+/// Checks the cell at the last key of `path`: one value per named axis.
+fn named_cell(plan: &Plan, table: &Table, path: &str, mistakes: &mut Vec<Diagnostic>) {
+    let key = path.rsplit('.').next().unwrap_or(path);
+    let table = table.get(key).and_then(Node::as_table);
     for (key, node) in table.into_iter().flat_map(|table| &table.entries) {
         let Some(axis) = plan
             .axes
@@ -101,13 +114,10 @@ fn baseline(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         else {
             let names = || plan.axes.iter().map(|axis| axis.name.as_str());
             mistakes.push(
-                Diagnostic::error(format!(
-                    "`report.baseline` names `{}`, which is no axis",
-                    key.name
-                ))
-                .at(key.place, "not an axis")
-                .maybe_help(did_you_mean(&key.name, names()))
-                .help(format!("the axes are {}", list(names()))),
+                Diagnostic::error(format!("`{path}` names `{}`, which is no axis", key.name))
+                    .at(key.place, "not an axis")
+                    .maybe_help(did_you_mean(&key.name, names()))
+                    .help(format!("the axes are {}", list(names()))),
             );
             continue;
         };
@@ -116,7 +126,7 @@ fn baseline(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             let values = || axis.values.iter().map(|value| &**value);
             mistakes.push(
                 Diagnostic::error(format!(
-                    "`report.baseline`: axis `{}` has no value `{text}`",
+                    "`{path}`: axis `{}` has no value `{text}`",
                     axis.name
                 ))
                 .at(node.place, "not a value of the axis")
@@ -124,6 +134,21 @@ fn baseline(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
                 .help(format!("its values are {}", list(values()))),
             );
         }
+    }
+}
+
+/// The results whose recommendations this manifest tests.
+fn followed(plan: &Plan, root: &Table, warnings: &mut Vec<Diagnostic>) {
+    let (Some(name), Some(node)) = (&plan.follows, root.get("follows")) else {
+        return;
+    };
+    let folder = plan.results_folder.with_file_name(name);
+    if !folder.join("plan.json").is_file() {
+        warnings.push(
+            Diagnostic::warning(format!("there are no results of `{name}`"))
+                .at(node.place, format!("no `reports/{name}/plan.json`"))
+                .help("the predictions are measured all the same; their origin cannot be read"),
+        );
     }
 }
 

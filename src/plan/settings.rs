@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::prediction::{PredictionSpec, TestedSpec};
+
 /// What to measure (`[measure]`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -69,6 +71,12 @@ pub struct ReportSpec {
     pub templates: Vec<String>,
     /// Cell that others are compared with: one value per named axis.
     pub baseline: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Effects that the recommendations of the followed report predict; `next.toml` has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predictions: Vec<PredictionSpec>,
+    /// Changes that are tested already and are not recommended again; `next.toml` has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tested: Vec<TestedSpec>,
 }
 
 impl Default for ReportSpec {
@@ -76,6 +84,8 @@ impl Default for ReportSpec {
         Self {
             templates: vec!["analysis".into()],
             baseline: None,
+            predictions: Vec::new(),
+            tested: Vec::new(),
         }
     }
 }

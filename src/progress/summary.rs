@@ -46,6 +46,7 @@ impl Ending<'_> {
             self.report
                 .map(|path| format!("report   {}", path.display())),
         );
+        lines.extend(self.closer());
         lines.extend(self.next());
         lines.join("\n") + "\n"
     }
@@ -105,6 +106,21 @@ impl Ending<'_> {
             cannot_run.map(|row| row_without_run(&names, row)).collect(),
         ));
         lines
+    }
+
+    /// `closer   reports/tiny/trace (ui.perfetto.dev), reports/tiny/tensorboard (tensorboard --logdir)`
+    fn closer(&self) -> Option<String> {
+        let folders = [
+            ("trace", "ui.perfetto.dev"),
+            ("tensorboard", "tensorboard --logdir"),
+        ];
+        let there = folders.iter().filter_map(|(name, opened_by)| {
+            let folder = self.folder.join(name);
+            let text = || format!("{} ({opened_by})", folder.display());
+            folder.is_dir().then(text)
+        });
+        let there: Vec<String> = there.collect();
+        (!there.is_empty()).then(|| format!("closer   {}", there.join(", ")))
     }
 
     fn next(&self) -> Vec<String> {

@@ -1,8 +1,10 @@
 //! Run events + plan + store → results files.
 //!
 //! Owns [`Recorder`], the sink that keeps every finished run in the store at once and writes the CSV files, their view,
-//! every ten seconds, on interruption and at the end (`steps.csv` and `ops.csv` only then). It draws nothing and starts nothing.
+//! every ten seconds, on interruption and at the end (`steps.csv`, `ops.csv`, `trace/` and `tensorboard/` only
+//! at the end). It draws nothing and starts nothing.
 
+mod closer;
 mod failures;
 mod plan_file;
 mod recorder;

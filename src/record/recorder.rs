@@ -114,7 +114,7 @@ impl<'a> Recorder<'a> {
         if results::steps_are_behind(self.folder) {
             results::write_steps(self.folder, self.view().steps(&results))?;
         }
-        results::write_ops(self.folder, &results.plan, self.view().ops(&results))?;
+        self.view().write_closer(self.folder, &results)?;
         Ok(results)
     }
 

@@ -10,8 +10,8 @@ use crate::event::Status;
 use crate::plan::{Feasibility, PlannedCell};
 use crate::results::store::{Here, RunKeys, Store, StoredRun};
 use crate::results::{
-    BlockRow, CellInfo, EpochRecord, OpRecord, PlanFile, ProfiledRun, ResultSet, RunRow, RunSteps,
-    SampleInfo, metric_column, op_records, timings,
+    BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, SampleInfo,
+    metric_column, timings,
 };
 
 use super::plan_file::{cell_info, portable};
@@ -119,40 +119,6 @@ impl View<'_> {
         })
     }
 
-    /// Profiled operations of the runs that `results` shows in `blocks.csv`, run by run.
-    pub fn ops<'r>(&'r self, results: &'r ResultSet) -> impl Iterator<Item = Vec<OpRecord>> {
-        self.profiled(results).filter_map(|(row, run)| {
-            let profiled = ProfiledRun {
-                key: &row.key,
-                seed: row.seed,
-                block: row.block,
-                code_hash: &run.keys.code_hash,
-            };
-            let profile = self.store.profile_of(&run.keys)?;
-            Some(op_records(profiled, &profile))
-        })
-    }
-
-    /// Rows of `blocks.csv` whose run has a profile, with that run; it may be another of the same facts than the one
-    /// whose times stand there.
-    fn profiled<'r>(
-        &'r self,
-        results: &'r ResultSet,
-    ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
-        let cells = self.cells.iter();
-        let cells: BTreeMap<&str, _> = cells.map(|cell| (&*cell.spec.key, cell)).collect();
-        let done = results
-            .blocks
-            .iter()
-            .filter(|row| row.status == Status::Done);
-        done.filter_map(move |row| {
-            let cell = cells.get(row.key.as_str())?;
-            let keys = self.here.keys(cell, row.seed, row.block);
-            let run = best_of(self.store, &keys, |run| run.is_profiled)?;
-            Some((row, run))
-        })
-    }
-
     /// What the store holds under today's code and numeric class.
     fn rows_from_store(&self, cell: &PlannedCell) -> Result<CellRows, Disagreement> {
         let mut rows = CellRows::default();
@@ -218,12 +184,12 @@ fn completed(cell: &PlannedCell, mut rows: CellRows) -> CellRows {
 }
 
 /// The stored run of these facts whose times suit best.
-fn best<'a>(store: &'a Store, keys: &RunKeys) -> Option<&'a StoredRun> {
+pub(super) fn best<'a>(store: &'a Store, keys: &RunKeys) -> Option<&'a StoredRun> {
     best_of(store, keys, |_| true)
 }
 
 /// The same among those that `is_wanted` accepts.
-fn best_of<'a>(
+pub(super) fn best_of<'a>(
     store: &'a Store,
     keys: &RunKeys,
     is_wanted: impl Fn(&StoredRun) -> bool,

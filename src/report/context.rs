@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::base::text::count;
 use crate::results::ResultSet;
 
+use super::advice::Advice;
 use super::sections::cells::{FAILURES, Failure, failures, more_failures, summary};
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{Findings, check};
@@ -67,6 +68,8 @@ pub struct Report {
     pub plots: Plots,
     /// Findings with their rules, and what was checked.
     pub findings: Findings,
+    /// Recommendations, and what came of those that these results test.
+    pub advice: Advice,
     /// Runs that failed: the first hundred.
     pub failures: Vec<Failure>,
     /// "The first 100 of 1,000 runs…", where some are left out.
@@ -125,6 +128,7 @@ impl Report {
             compute: compute::table(view),
             plots: Plots::of(view),
             findings: check(view),
+            advice: Advice::of(view),
             failures_cut: more_failures(failures.len()),
             failures: failures.into_iter().take(FAILURES).collect(),
             environments,

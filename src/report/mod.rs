@@ -4,6 +4,7 @@
 //! and intervals stand in `timings.csv`, verdicts between results are `compare`'s. A template is one file per format in
 //! `reports/templates/`; a user's own file of the same name beside the results takes its place.
 
+mod advice;
 mod context;
 mod error;
 mod groups;
@@ -19,6 +20,7 @@ mod tests;
 mod view;
 
 pub use crate::plan::TEMPLATES;
+pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use context::{Report, Variant};
 pub use error::ReportError;
 pub use number::{Number, Provenance};
@@ -59,6 +61,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     let set = results::read(folder)?;
     let mut report = Report::of(&set);
     report.samples.embed(folder);
+    let advice = advice::prepare(folder, &set, &mut report.advice);
     let own = templates_beside(folder);
     let templates = chosen(options, &set.plan.report, own.as_deref())?;
     let engine = template::engine(own.clone());
@@ -82,7 +85,8 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         files.push((path, plot::standalone(&drawing.svg)));
     }
     write_all(folder, &plots, &files)?;
-    Ok(files.into_iter().map(|(path, _)| path).collect())
+    let files = files.into_iter().map(|(path, _)| path);
+    Ok(files.chain(advice.write()?).collect())
 }
 
 /// What templates see of a results folder, as JSON: `report`, field by field.
@@ -90,8 +94,10 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
 /// # Errors
 /// [`ReportError`]: results that cannot be read.
 pub fn context(folder: &Path) -> Result<String, ReportError> {
-    let mut report = Report::of(&results::read(folder)?);
+    let set = results::read(folder)?;
+    let mut report = Report::of(&set);
     report.samples.embed(folder);
+    advice::prepare(folder, &set, &mut report.advice);
     let context = serde_json::json!({ "report": report });
     // A context of strings, numbers and lists has nothing that JSON lacks.
     Ok(serde_json::to_string_pretty(&context).unwrap_or_default() + "\n")

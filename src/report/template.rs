@@ -110,7 +110,7 @@ pub fn own_templates(folder: &Path) -> Vec<(String, String)> {
             }
             let about: &mut String = found.entry(name.to_owned()).or_default();
             if about.is_empty() {
-                *about = first_comment(&text).to_owned();
+                first_comment(&text).clone_into(about);
             }
         }
     }

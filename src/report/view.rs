@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::plan::AxisInfo;
 use crate::results::{
     BlockRow, CellInfo, EpochRecord, ResultSet, RunRow, Status, TimingRow, counted_runs,
@@ -81,10 +83,30 @@ impl<'a> View<'a> {
     }
 
     /// A top-level section of a cell's resolved specification (`dataset`, `train`).
-    pub fn section(&self, cell: &Cell<'a>, name: &str) -> Option<&'a serde_json::Value> {
+    pub fn section(&self, cell: &Cell<'a>, name: &str) -> Option<&'a Value> {
         // A cell's own sections are those that differ from the first cell's.
         let own = cell.info.spec.get(name);
         own.or_else(|| self.set.plan.cells.first()?.spec.get(name))
+    }
+
+    /// Whether a cell has the value that `wanted` gives for each axis it names.
+    pub fn is_at(&self, cell: &Cell<'_>, wanted: &serde_json::Map<String, Value>) -> bool {
+        wanted.iter().all(|(name, value)| {
+            let axes = &self.set.plan.axes;
+            let place = axes.iter().position(|a| a.name == *name || a.path == *name);
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            place.is_some_and(|place| cell.info.axes[place] == text)
+        })
+    }
+
+    /// The first cell that has these values, measured ones first; `None` for no values.
+    pub fn find(&self, wanted: &serde_json::Map<String, Value>) -> Option<&Cell<'a>> {
+        let fits = |cell: &&Cell<'a>| !wanted.is_empty() && self.is_at(cell, wanted);
+        let measured = self.cells.iter().filter(|cell| cell.is_measured());
+        let mut all = measured.chain(self.cells.iter());
+        all.find(fits)
     }
 
     /// The axes that vary, as columns.

@@ -121,6 +121,7 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "improvement_per_s" "1/s" Higher "First less best loss, by the seconds to the end of the best epoch" => improvement_per_s;
     "checkpoint_bytes" "bytes" Lower "Checkpoint files that the run wrote" => checkpoint_bytes;
     "log_bytes" "bytes" Lower "Everything that the run told its parent, from which its record is made" => log_bytes;
+    "memory_growth_bytes" "bytes" Lower "Resident memory (/proc/self/statm) gained by training steps after the warm-up" => memory_growth_bytes;
 ];
 
 /// `blocks.csv`, after that: how long it was to take, and took.
@@ -149,7 +150,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
 ];
 
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 7] = [
+pub(crate) const ADDED: [&str; 8] = [
     "first_steps_loss",
     "assessment_s",
     "improvement_per_s",
@@ -157,6 +158,7 @@ pub(crate) const ADDED: [&str; 7] = [
     "log_bytes",
     "wall_s",
     "estimated_s",
+    "memory_growth_bytes",
 ];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.

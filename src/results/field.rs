@@ -38,7 +38,7 @@ macro_rules! whole_number {
         }
     )*};
 }
-whole_number!(u64, usize);
+whole_number!(i64, u64, usize);
 
 impl Field for f64 {
     fn show(&self) -> String {

@@ -266,6 +266,7 @@ fn times(cell: &Cell, block: usize) -> RunTimes {
             start_ms: f64::from(cell.workers) * 0.11,
             stop_ms: f64::from(cell.workers) * 0.06,
         },
+        memory_growth_bytes: Some(4096 * i64::from(cell.workers)),
         peak_train_bytes: Some(480_000_000 + 24_000_000 * u64::from(cell.batch)),
         peak_validation_bytes: Some(500_000_000 + 24_000_000 * u64::from(cell.batch)),
         memory_source: "VmHWM".into(),

@@ -90,7 +90,9 @@ pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
     (found.show)(block.times.as_ref()?).parse().ok()
 }
 
-fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
+/// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, a bootstrap interval from
+/// there on, whose random stream hangs on `key` and `column`; rounded to two digits of the interval.
+pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
     let median = statistics::median(values)?;
     let (kind, (low, high)) = match values.len() {
         1 => (IntervalKind::Single, (median, median)),

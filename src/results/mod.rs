@@ -14,23 +14,30 @@ mod intervals;
 mod ops;
 mod plan_file;
 mod read;
+mod recommendations;
 mod rows;
 mod samples;
+mod slug;
 mod steps;
 pub mod store;
 mod table;
+mod tensorboard;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod write;
 
 pub use columns::{axis_columns, fixed_column, metric_column};
 pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
-pub use intervals::{BOOTSTRAP_FROM, counted_runs, timing_row, timings, value};
+pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval, timing_row, timings, value};
 pub use ops::{BACKWARD, ProfiledRun, RESIDUAL, op_records, write_ops};
 pub use read::read;
+pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
 pub use samples::{sample_file, write_samples};
 pub use steps::{RunSteps, steps_are_behind, write_steps};
+pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
+pub use trace::{trace_file, trace_json};
 pub use write::write;
 
 pub use rows::{

@@ -39,7 +39,7 @@ pub struct ProfiledRun<'a> {
 /// The rows of a profile: its operations, then what is left of every phase, so that all of them sum to the step.
 pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
     let step_ms = profile.step_ms;
-    let rows = profile.ops.iter().cloned().chain(residuals(profile));
+    let rows = operations(profile).cloned().chain(residuals(profile));
     let record = |mut row: OpRow| {
         let share = (row.forward_ms + row.backward_ms) / step_ms;
         row.forward_ms = round_significant(row.forward_ms, RUN_DIGITS);
@@ -58,6 +58,11 @@ pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
     rows.map(record).collect()
 }
 
+/// The operations. What the worker tells of the time between them is part of the residuals.
+fn operations(profile: &Profile) -> impl Iterator<Item = &OpRow> {
+    profile.ops.iter().filter(|row| row.calls > 0)
+}
+
 /// One row per phase. `other` is the step less all named phases, and less operations of no named phase.
 fn residuals(profile: &Profile) -> Vec<OpRow> {
     let PhaseTimes {
@@ -70,30 +75,38 @@ fn residuals(profile: &Profile) -> Vec<OpRow> {
         ..
     } = profile.phases;
     let forward = [
-        ("data-wait", data_wait_ms),
+        ("data_wait", data_wait_ms),
         ("transfer", transfer_ms),
         ("forward", forward_ms),
         ("loss", loss_ms),
         ("optimizer", optimizer_ms),
     ];
     let in_phase = |name: &str| -> f64 {
-        let rows = profile.ops.iter().filter(|row| row.phase == name);
+        let rows = operations(profile).filter(|row| row.phase == name);
         rows.map(|row| row.forward_ms).sum()
+    };
+    // Sums in another order differ in their last digits; that is no time.
+    let time = |ms: f64| {
+        if ms.abs() < 1e-9 * profile.step_ms {
+            0.0
+        } else {
+            ms
+        }
     };
     let row = |phase: &str, forward_ms: f64, backward_ms: f64| OpRow {
         op: RESIDUAL.to_owned(),
         phase: phase.to_owned(),
-        forward_ms,
-        backward_ms,
+        forward_ms: time(forward_ms),
+        backward_ms: time(backward_ms),
         ..OpRow::default()
     };
     let mut rows: Vec<OpRow> = forward
         .iter()
         .map(|&(phase, ms)| row(phase, ms - in_phase(phase), 0.0))
         .collect();
-    let backward: f64 = profile.ops.iter().map(|row| row.backward_ms).sum();
+    let backward: f64 = operations(profile).map(|row| row.backward_ms).sum();
     rows.insert(4, row(BACKWARD, 0.0, backward_ms - backward));
-    let named: f64 = rows.iter().chain(&profile.ops).map(both).sum();
+    let named: f64 = rows.iter().chain(operations(profile)).map(both).sum();
     rows.push(row("other", profile.step_ms - named, 0.0));
     rows
 }
@@ -211,6 +224,12 @@ pub(crate) mod tests {
                 op("head", "linear", "forward", (4.0, 3.0), (0.1e9, 0.2e9)),
                 op("", "mse", "loss", (0.75, 0.25), (1e4, 1e4)),
                 op("", "adam", "optimizer", (3.5, 0.0), (1e6, 0.0)),
+                OpRow {
+                    op: "(between operations)".into(),
+                    phase: "forward".into(),
+                    forward_ms: 1.0,
+                    ..OpRow::default()
+                },
             ],
             spans: vec![Span {
                 lane: "phases".into(),
@@ -247,6 +266,7 @@ pub(crate) mod tests {
         is(sum(&|record| record.share), 1.0);
         let residual = records.iter().find(|record| record.row.phase == BACKWARD);
         is(residual.unwrap().row.backward_ms, 1.75);
+        assert_eq!(records.len(), 5 + 7, "operations, and one residual a phase");
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub struct PlanFile {
     pub title: String,
     /// `question` of the manifest.
     pub question: Option<String>,
+    /// `follows` of the manifest: the results whose recommendations these test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
     /// File name of the manifest, relative to the folder that holds `reports/`.
     pub manifest_path: String,
     /// The manifest's text as run, overrides of the command line noted above it as comments.

@@ -5,28 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::base::hash::short_hash;
-
 use super::files::{remove_stale, write_if_changed};
+use super::slug::{cell_slug, plain};
 use super::{ResultSet, ResultsError, SampleInfo};
 
-/// Longest part of a file's name that comes from a key; systems allow 255 bytes for the whole.
-const LONGEST_KEY: usize = 150;
-
 /// The name of a sample's file: `model=unet,dataset=surfaces-seed42-ddim.png`.
-///
-/// Letters of the key that not every system has in names become `-`; a digest then keeps names apart.
 pub fn sample_file(key: &str, seed: u64, name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ',' | '=');
-    let plain = |text: &str| -> String {
-        let letters = text.chars().map(|c| if is_plain(c) { c } else { '-' });
-        letters.collect()
-    };
-    let mut cell = plain(key);
-    if cell != key || cell.len() > LONGEST_KEY {
-        cell.truncate(LONGEST_KEY);
-        cell = format!("{cell}-{}", &short_hash(key)[..8]);
-    }
+    let cell = cell_slug(key);
     format!("{cell}-seed{seed}-{}.png", plain(name))
 }
 

@@ -7,7 +7,7 @@ use super::learner::{Learner, StepLoss, divergence};
 use super::steps::Steps;
 use crate::event::{Event, StepRow};
 use crate::loader::Loader;
-use crate::measure::{Pace, Stopwatch};
+use crate::measure::{MemoryGrowth, Pace, Stopwatch};
 use crate::ops::Kernels;
 
 /// Time between two progress events.
@@ -43,9 +43,10 @@ pub(super) fn train_epoch<D: Kernels>(
     learner: &mut Learner<D>,
     loader: &Loader,
     plan: &EpochPlan,
-    pace: &mut Pace,
+    (pace, growth): (&mut Pace, &mut MemoryGrowth),
     emit: &mut dyn FnMut(Event),
 ) -> Result<EpochOutcome, TrainError> {
+    growth.begin();
     let start = Instant::now();
     let before = learner.steps;
     let mut told = start;
@@ -58,6 +59,7 @@ pub(super) fn train_epoch<D: Kernels>(
         let loss = losses.add(learner, loss, samples)?;
         let times = watch.stop();
         pace.add(times, samples);
+        growth.step();
         losses.times_ms.push(1e3 * times.total_s);
         if losses.has_diverged(learner.max_loss) {
             break;
@@ -74,6 +76,7 @@ pub(super) fn train_epoch<D: Kernels>(
     drop(batches);
     losses.read_pending(&learner.device)?;
     let seconds = start.elapsed().as_secs_f64();
+    growth.end();
     Ok(losses.outcome(learner.max_loss, before, seconds))
 }
 

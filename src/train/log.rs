@@ -7,7 +7,7 @@ use super::learner::Cost;
 use super::stopping::Best;
 use crate::event::{FIRST_STEPS, LoaderTimes, MemoryParts, Metric, PhaseTimes, RunFacts, RunTimes};
 use crate::loader;
-use crate::measure::{Pace, PeakMemory, Phase, StepTimes, median};
+use crate::measure::{MemoryGrowth, Pace, PeakMemory, Phase, StepTimes, median};
 
 /// Facts and times of a run.
 pub(super) struct Log {
@@ -15,6 +15,7 @@ pub(super) struct Log {
     pub(super) facts: RunFacts,
     pub(super) pace: Pace,
     pub(super) memory: PeakMemory,
+    pub(super) growth: MemoryGrowth,
     parts: MemoryParts,
     startup_s: f64,
     train_s: f64,
@@ -37,6 +38,7 @@ impl Log {
             facts: RunFacts::default(),
             pace: Pace::new(warmup),
             memory: PeakMemory::start(),
+            growth: MemoryGrowth::new(warmup),
             parts: MemoryParts::default(),
             startup_s: 0.0,
             train_s: 0.0,
@@ -150,6 +152,7 @@ impl Log {
             improvement_per_s: improvement_per_s(&self.facts, best_epoch_s),
             checkpoint_bytes: self.checkpoint_bytes,
             log_bytes: None,
+            memory_growth_bytes: self.growth.bytes(),
         };
         (self.facts, times)
     }

@@ -108,7 +108,7 @@ fn told(profile: &measure::Profile, samples: usize, made: &[MadeBatch]) -> Profi
 
 fn phase_name(phase: Option<Phase>) -> &'static str {
     match phase {
-        Some(Phase::DataWait) => "data_wait",
+        Some(Phase::DataWait) => "data-wait",
         Some(Phase::Transfer) => "transfer",
         Some(Phase::Forward) => "forward",
         Some(Phase::Loss) => "loss",

@@ -95,8 +95,8 @@ impl<D: Kernels> Session<'_, D> {
             lr: self.lr(epoch),
             steps: self.steps,
         };
-        let pace = &mut self.log.pace;
-        let outcome = train_epoch(&mut self.learner, &self.loader, &plan, pace, emit)?;
+        let meters = (&mut self.log.pace, &mut self.log.growth);
+        let outcome = train_epoch(&mut self.learner, &self.loader, &plan, meters, emit)?;
         self.validated = None;
         self.log.add_epoch(&outcome, !self.steps.is_capped());
         self.log.facts.diverged.clone_from(&outcome.diverged);

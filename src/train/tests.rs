@@ -207,6 +207,10 @@ fn phases_and_the_residual_sum_to_the_step() {
     assert_eq!((times.warmup_steps, times.measured_steps), (3, 9));
     assert!(times.memory.activation_bytes > 0);
     assert_eq!(times.memory.optimizer_bytes, 2 * 4 * 113);
+    assert_eq!(
+        times.memory_growth_bytes.is_some(),
+        cfg!(target_os = "linux")
+    );
 }
 
 #[test]

@@ -10,7 +10,14 @@ fn listed(arguments: &[&str]) -> String {
 
 #[test]
 fn every_kind_is_listed_with_keys_defaults_and_ranges() {
-    for what in ["models", "datasets", "losses", "optimizers", "templates"] {
+    for what in [
+        "models",
+        "datasets",
+        "losses",
+        "optimizers",
+        "templates",
+        "rules",
+    ] {
         insta::assert_snapshot!(what, listed(&[what]));
     }
 }

@@ -1,5 +1,6 @@
 //! The integration tests: one binary, one module per behaviour.
 
+mod advice;
 mod architecture;
 mod branches;
 mod digits;

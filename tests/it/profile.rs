@@ -253,3 +253,38 @@ fn what_was_expected_stands_beside_what_it_took() {
     let read = fieldtrial::results::read(&lab.results()).unwrap();
     assert_eq!(read.blocks, results.blocks);
 }
+
+#[test]
+fn traces_and_event_files_are_written_once_and_go_with_their_cells() {
+    let lab = Lab::new();
+    let both = [OPS, "measure.tensorboard=true"];
+    lab.run(&both);
+    let trace = "trace/model=mlp,dataset=plane,batch-size=8-seed-42.json";
+    let events = "tensorboard/model=mlp,dataset=plane,batch-size=8/seed-42-block-1/events.out.tfevents.0.fieldtrial";
+    let json: serde_json::Value = serde_json::from_str(&lab.read(trace)).unwrap();
+    let spans = json["traceEvents"].as_array().unwrap().iter();
+    assert_eq!(spans.filter(|event| event["ph"] == "X").count(), 3);
+    let time = |name: &str| fs::metadata(lab.results().join(name)).and_then(|d| d.modified());
+    let before = [time(trace).unwrap(), time(events).unwrap()];
+    lab.run(&both);
+    assert_eq!(before, [time(trace).unwrap(), time(events).unwrap()]);
+    lab.run(&[both[0], both[1], "matrix.batch-size=[16]"]);
+    assert!(time(trace).is_err() && time(events).is_err());
+    assert!(time("trace/model=mlp,dataset=plane,batch-size=16-seed-42.json").is_ok());
+}
+
+#[test]
+fn event_files_are_written_only_where_they_are_asked_for() {
+    let lab = Lab::new();
+    lab.run(&[]);
+    assert!(!lab.results().join("tensorboard").exists());
+    assert!(!lab.results().join("trace").exists());
+    lab.run(&["measure.tensorboard=true"]);
+    let events = lab.results().join("tensorboard");
+    assert!(
+        events.exists(),
+        "without a run: the store has what they say"
+    );
+    lab.run(&[]);
+    assert!(events.exists(), "not asked for again is not taken away");
+}

@@ -88,19 +88,12 @@ pub(crate) fn baseline<'v, 'a>(view: &View<'a>, cells: &[&'v Cell<'a>]) -> Optio
     declared.or_else(|| fastest_first(cells).pop().map(|(cell, _)| cell))
 }
 
-fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
+/// Whether the manifest names the cell as its baseline.
+pub(crate) fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
     let Some(Value::Object(wanted)) = view.set.plan.report.get("baseline") else {
         return false;
     };
-    !wanted.is_empty()
-        && wanted.iter().all(|(name, value)| {
-            let axes = &view.set.plan.axes;
-            let place = axes.iter().position(|a| a.name == *name || a.path == *name);
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            place.is_some_and(|place| cell.info.axes[place] == text)
-        })
+    !wanted.is_empty() && view.is_at(cell, wanted)
 }
 
 /// Why two cells' times have no ratio; `None` where they have one.

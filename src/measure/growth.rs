@@ -1,0 +1,115 @@
+//! [`MemoryGrowth`]: what a run holds more at its end than after its first steps.
+
+use crate::base::os;
+
+/// Resident memory gained in training after the warm-up steps, what happens between epochs left out.
+///
+/// Two looks an epoch, outside of its time, and one when the warm-up ends: a leak of a step shows, an allocation of
+/// validation that is kept for the next does not. Memory that was freed but stays with the process counts as held.
+#[derive(Debug)]
+pub struct MemoryGrowth {
+    resident: fn() -> Option<u64>,
+    /// Warm-up steps that are still to come.
+    warmup: usize,
+    /// What was held at the last look, where it counts.
+    before: Option<u64>,
+    grown: Option<i64>,
+}
+
+impl MemoryGrowth {
+    /// Leaves out the first `warmup` steps.
+    pub fn new(warmup: usize) -> Self {
+        Self::seeing(warmup, os::resident_bytes)
+    }
+
+    fn seeing(warmup: usize, resident: fn() -> Option<u64>) -> Self {
+        Self {
+            resident,
+            warmup,
+            before: None,
+            grown: None,
+        }
+    }
+
+    /// An epoch begins.
+    pub fn begin(&mut self) {
+        if self.warmup == 0 {
+            self.before = (self.resident)();
+        }
+    }
+
+    /// A step has ended.
+    pub fn step(&mut self) {
+        if self.warmup > 0 {
+            self.warmup -= 1;
+            self.begin();
+        }
+    }
+
+    /// An epoch has ended.
+    pub fn end(&mut self) {
+        if let Some(before) = self.before.take()
+            && let Some(after) = (self.resident)()
+        {
+            let gained = after.cast_signed() - before.cast_signed();
+            self.grown = Some(self.grown.unwrap_or(0) + gained);
+        }
+    }
+
+    /// Bytes gained so far; negative where memory was given back, `None` where nothing was seen.
+    pub fn bytes(&self) -> Option<i64> {
+        self.grown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn growth_between_epochs_and_in_the_warm_up_is_left_out() {
+        static HELD: AtomicU64 = AtomicU64::new(1000);
+        let grow = |bytes| HELD.fetch_add(bytes, Ordering::Relaxed);
+        let mut growth = MemoryGrowth::seeing(3, || Some(HELD.load(Ordering::Relaxed)));
+        for _epoch in 0..3 {
+            growth.begin();
+            for _step in 0..2 {
+                grow(10);
+                growth.step();
+            }
+            growth.end();
+            grow(5000);
+        }
+        // Steps 4, 5 and 6.
+        assert_eq!(growth.bytes(), Some(30));
+    }
+
+    #[test]
+    fn a_run_within_its_warm_up_and_a_system_that_does_not_say_have_none() {
+        for mut growth in [
+            MemoryGrowth::seeing(3, || Some(1)),
+            MemoryGrowth::seeing(0, || None),
+        ] {
+            growth.begin();
+            growth.step();
+            growth.end();
+            assert_eq!(growth.bytes(), None);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_that_is_held_shows() {
+        let mut growth = MemoryGrowth::new(0);
+        growth.begin();
+        let held = std::hint::black_box(vec![1_u8; 64 << 20]);
+        growth.end();
+        assert!(
+            growth.bytes().is_some_and(|bytes| bytes > 48 << 20),
+            "{growth:?}"
+        );
+        drop(held);
+    }
+}

@@ -1,0 +1,133 @@
+//! Predictions that a manifest carries, so that the report after the run can hold them against the measurement.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+type Axes = serde_json::Map<String, serde_json::Value>;
+
+/// The effect that a recommendation predicts (`[[report.predictions]]`): written by a report into `next.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PredictionSpec {
+    /// Rule that made the recommendation; `fieldtrial list rules` shows all.
+    pub rule: String,
+    /// Setting that it changes, by its long path.
+    pub setting: String,
+    /// Value without the change.
+    pub from: String,
+    /// Value with the change.
+    pub to: String,
+    /// Key of the cell in the followed results that the recommendation is about.
+    pub origin: String,
+    /// Cell without the change: one value per named axis.
+    pub against: Axes,
+    /// Cell with the change: one value per named axis.
+    pub cell: Axes,
+    /// What the prediction is about.
+    pub column: PredictedColumn,
+    /// What is claimed of it.
+    pub claim: Claim,
+    /// Predicted ratio: with the change over without.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub predicted: f64,
+    /// Lower end of the predicted ratio.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub low: f64,
+    /// Upper end of the predicted ratio.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub high: f64,
+    /// Why, in a sentence.
+    pub reasoning: String,
+}
+
+/// A change whose outcome is known already (`[[report.tested]]`), so that it is not recommended again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TestedSpec {
+    /// Rule that made the recommendation.
+    pub rule: String,
+    /// Setting that it changed, by its long path.
+    pub setting: String,
+    /// Value without the change.
+    pub from: String,
+    /// Value with the change.
+    pub to: String,
+    /// What the measurement said.
+    pub verdict: Verdict,
+}
+
+/// A column of `blocks.csv` whose ratio can be predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PredictedColumn {
+    /// Throughput; larger is better.
+    SamplesPerS,
+    /// Seconds of training, validation excluded; smaller is better.
+    TrainS,
+    /// Seconds of the whole run; smaller is better.
+    TotalS,
+    /// Peak memory of the process; smaller is better.
+    PeakRssBytes,
+}
+
+impl PredictedColumn {
+    /// Its name in `blocks.csv`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SamplesPerS => "samples_per_s",
+            Self::TrainS => "train_s",
+            Self::TotalS => "total_s",
+            Self::PeakRssBytes => "peak_rss_bytes",
+        }
+    }
+
+    /// What it is, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SamplesPerS => "throughput",
+            Self::TrainS => "training time",
+            Self::TotalS => "time of the run",
+            Self::PeakRssBytes => "peak memory",
+        }
+    }
+
+    /// Whether a ratio above 1 is an improvement.
+    pub fn is_better_high(self) -> bool {
+        matches!(self, Self::SamplesPerS)
+    }
+}
+
+/// What a prediction claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// The column gets better, by at least the predicted interval's worse end.
+    Gain,
+    /// The column gets no worse than the predicted interval's worse end.
+    NoWorse,
+    /// The ratio lies in the predicted interval.
+    Value,
+}
+
+/// What a measurement says about a prediction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The measured interval agrees with the claim alone.
+    Confirmed,
+    /// The measured interval excludes the prediction.
+    Refuted,
+    /// The measured interval allows both, or there is none.
+    Unclear,
+}
+
+impl Verdict {
+    /// As files and reports write it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Refuted => "refuted",
+            Self::Unclear => "unclear",
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Files for a closer look, from the store: `ops.csv`, `trace/`, `tensorboard/`. They are in no git.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::event::Status;
+use crate::results::store::{RunKeys, Store, StoredRun};
+use crate::results::{
+    BlockRow, OpRecord, ProfiledRun, ResultSet, ResultsError, RunScalars, event_file, op_records,
+    remove_other_events, trace_file, trace_json, write_events, write_if_changed, write_ops,
+};
+
+use super::View;
+use super::view::{best, best_of};
+
+impl View<'_> {
+    /// Writes what is behind its runs in `folder`, and removes what belongs to none.
+    ///
+    /// # Errors
+    /// [`ResultsError::Unwritable`].
+    pub(super) fn write_closer(
+        &self,
+        folder: &Path,
+        results: &ResultSet,
+    ) -> Result<(), ResultsError> {
+        write_ops(folder, &results.plan, self.ops(results))?;
+        self.write_traces(&folder.join("trace"), results)?;
+        self.write_tensorboard(folder, results)
+    }
+
+    /// Profiled operations of the runs that `results` shows in `blocks.csv`, run by run.
+    fn ops<'r>(&'r self, results: &'r ResultSet) -> impl Iterator<Item = Vec<OpRecord>> {
+        self.profiled(results).filter_map(|(row, run)| {
+            let profile = self.store.profile_of(&run.keys)?;
+            Some(op_records(profiled_run(row, run), &profile))
+        })
+    }
+
+    fn write_traces(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
+        let mut known = BTreeSet::new();
+        for (row, run) in self.profiled(results) {
+            let Some(profile) = self.store.profile_of(&run.keys) else {
+                continue;
+            };
+            let path = folder.join(trace_file(&row.key, row.seed));
+            if self.is_behind(&path, &run.keys) {
+                create(folder)?;
+                let spans = self.store.spans_of(&run.keys);
+                let text = trace_json(profiled_run(row, run), &profile, &spans);
+                write_if_changed(&path, text.as_bytes())?;
+            }
+            known.insert(path);
+        }
+        remove_others(folder, &known);
+        Ok(())
+    }
+
+    /// Only where `measure.tensorboard` is on: what it wrote before stays when it is off.
+    fn write_tensorboard(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
+        if !self.cells.iter().any(|cell| cell.spec.measure.tensorboard) {
+            return Ok(());
+        }
+        let mut known = Vec::new();
+        for (row, run) in self.runs(results, best) {
+            let file = event_file(&row.key, row.seed, row.block);
+            let path = folder.join(&file);
+            if run.facts.is_some() && self.is_behind(&path, &run.keys) {
+                let scalars = RunScalars {
+                    epochs: &run.epochs,
+                    steps: &self.store.steps_of(&run.keys),
+                    facts: run.facts.as_ref(),
+                    times: run.times.as_ref(),
+                };
+                write_events(&path, scalars)?;
+            }
+            known.push(file);
+        }
+        remove_other_events(folder, &known);
+        Ok(())
+    }
+
+    /// Rows of `blocks.csv` whose run has a profile, with that run; it may be another of the same facts than the one
+    /// whose times stand there.
+    fn profiled<'r>(
+        &'r self,
+        results: &'r ResultSet,
+    ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
+        let runs = self.runs(results, |store, keys| {
+            best_of(store, keys, |run| run.is_profiled)
+        });
+        runs.filter(|(_, run)| run.status == Status::Done)
+    }
+
+    /// Rows of `blocks.csv` with what `find` finds for them in the store.
+    fn runs<'r>(
+        &'r self,
+        results: &'r ResultSet,
+        find: impl Fn(&'r Store, &RunKeys) -> Option<&'r StoredRun>,
+    ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
+        let cells = self.cells.iter();
+        let cells: BTreeMap<&str, _> = cells.map(|cell| (&*cell.spec.key, cell)).collect();
+        results.blocks.iter().filter_map(move |row| {
+            let cell = cells.get(row.key.as_str())?;
+            let run = find(self.store, &self.here.keys(cell, row.seed, row.block))?;
+            Some((row, run))
+        })
+    }
+
+    /// Whether `path` was written before the run was kept.
+    fn is_behind(&self, path: &Path, keys: &RunKeys) -> bool {
+        let written = fs::metadata(path).and_then(|data| data.modified()).ok();
+        written < self.store.kept_at(keys).or(Some(SystemTime::UNIX_EPOCH))
+    }
+}
+
+fn profiled_run<'a>(row: &'a BlockRow, run: &'a StoredRun) -> ProfiledRun<'a> {
+    ProfiledRun {
+        key: &row.key,
+        seed: row.seed,
+        block: row.block,
+        code_hash: &run.keys.code_hash,
+    }
+}
+
+fn create(folder: &Path) -> Result<(), ResultsError> {
+    fs::create_dir_all(folder).map_err(|error: io::Error| ResultsError::Unwritable {
+        path: folder.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// A trace of a cell that is gone would be mistaken for one of today's.
+fn remove_others(folder: &Path, known: &BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_trace = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        if is_trace && !known.contains(&path) {
+            // One that stays is no harm: the next run tries again.
+            let _ = fs::remove_file(path);
+        }
+    }
+    // Goes only when it is empty.
+    let _ = fs::remove_dir(folder);
+}

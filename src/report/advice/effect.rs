@@ -1,0 +1,218 @@
+//! How two cells compare: ratios over pairs of runs.
+
+use std::collections::BTreeMap;
+
+use crate::plan::{Claim, PredictedColumn, Verdict};
+use crate::report::view::Cell;
+use crate::results::{Interval, IntervalKind, interval, value};
+
+/// Pairs of runs from which on a measurement decides.
+pub(super) const FEWEST_PAIRS: usize = 3;
+
+/// A measured ratio of two cells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Measured {
+    /// Median of the pairs' ratios, with its interval.
+    pub(super) ratio: Interval,
+    /// Pairs of runs of one block and seed.
+    pub(super) pairs: usize,
+}
+
+/// The ratio of `column` of `cell` to that of `against`, over the runs of one block and seed; `None` where there are no
+/// such runs.
+///
+/// Runs of one block lie next to each other in time, so that what drifts slowly is in both.
+pub(super) fn paired(
+    cell: &Cell<'_>,
+    against: &Cell<'_>,
+    column: PredictedColumn,
+) -> Option<Measured> {
+    let runs = |cell: &Cell<'_>| -> BTreeMap<(usize, u64), f64> {
+        let runs = cell.counted.iter();
+        runs.filter_map(|run| Some(((run.block, run.seed), value(run, column.name())?)))
+            .collect()
+    };
+    let (with, without) = (runs(cell), runs(against));
+    let ratios: Vec<f64> = with
+        .iter()
+        .filter_map(|(run, value)| {
+            let other = without.get(run).filter(|other| **other > 0.0)?;
+            Some(value / other)
+        })
+        .collect();
+    let key = format!("{} ÷ {}", cell.info.key, against.info.key);
+    Some(Measured {
+        ratio: interval(&key, column as usize, &ratios)?,
+        pairs: ratios.len(),
+    })
+}
+
+/// Which side of 1 is better: a ratio of throughputs as it is, a ratio of times or bytes turned round.
+pub(super) fn improvement(column: PredictedColumn, [middle, low, high]: [f64; 3]) -> [f64; 3] {
+    if column.is_better_high() {
+        [middle, low, high]
+    } else {
+        [1.0 / middle, 1.0 / high, 1.0 / low]
+    }
+}
+
+/// What a measured interval says about a predicted one, and why.
+///
+/// With both turned so that more is better: *refuted* where the whole measured interval is worse than the predicted one,
+/// or than no change where a gain was predicted (for a `value`, where the two do not meet); *confirmed* where it is not, and the whole measured interval is better than
+/// no change (for `no-worse`, than the predicted interval's worse end); *unclear* otherwise, and below three pairs.
+pub(super) fn verdict(
+    column: PredictedColumn,
+    claim: Claim,
+    predicted: [f64; 3],
+    measured: &Measured,
+) -> (Verdict, &'static str) {
+    let [_, low, high] = improvement(column, predicted);
+    let ends = [
+        measured.ratio.median,
+        measured.ratio.low,
+        measured.ratio.high,
+    ];
+    let [_, worst, best] = improvement(column, ends);
+    if measured.pairs < FEWEST_PAIRS || measured.ratio.kind == IntervalKind::Single {
+        return (Verdict::Unclear, "fewer than three pairs of runs");
+    }
+    let (floor, low) = match claim {
+        // A predicted interval that reaches below 1 does not make a loss a gain.
+        Claim::Gain => (1.0, low.max(1.0)),
+        Claim::NoWorse => (low, low),
+        Claim::Value => {
+            return if best < low || worst > high {
+                (
+                    Verdict::Refuted,
+                    "the measured interval lies outside the predicted one",
+                )
+            } else if worst <= 1.0 && best >= 1.0 {
+                (
+                    Verdict::Unclear,
+                    "the measured interval contains no change at all",
+                )
+            } else {
+                (
+                    Verdict::Confirmed,
+                    "the measured interval meets the predicted one",
+                )
+            };
+        }
+    };
+    if best < low {
+        (
+            Verdict::Refuted,
+            "all of the measured interval is worse than predicted",
+        )
+    } else if worst > floor && worst > high {
+        (Verdict::Confirmed, "better than predicted")
+    } else if worst > floor {
+        (
+            Verdict::Confirmed,
+            "the measured interval meets the predicted one and excludes the opposite",
+        )
+    } else {
+        (
+            Verdict::Unclear,
+            "the measured interval contains both the prediction and its opposite",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(low: f64, high: f64, pairs: usize) -> Measured {
+        let median = f64::midpoint(low, high);
+        let kind = if pairs > 1 {
+            IntervalKind::Range
+        } else {
+            IntervalKind::Single
+        };
+        Measured {
+            ratio: Interval {
+                median,
+                low,
+                high,
+                kind,
+            },
+            pairs,
+        }
+    }
+
+    fn of_gain(low: f64, high: f64) -> Verdict {
+        let predicted = [1.2, 1.1, 1.3];
+        verdict(
+            PredictedColumn::SamplesPerS,
+            Claim::Gain,
+            predicted,
+            &measured(low, high, 3),
+        )
+        .0
+    }
+
+    #[test]
+    fn a_gain_is_confirmed_refuted_or_unclear_by_its_interval() {
+        assert_eq!(of_gain(1.15, 1.25), Verdict::Confirmed);
+        assert_eq!(of_gain(1.05, 1.12), Verdict::Confirmed);
+        assert_eq!(of_gain(1.4, 1.5), Verdict::Confirmed);
+        assert_eq!(of_gain(0.9, 1.05), Verdict::Refuted);
+        assert_eq!(of_gain(1.02, 1.05), Verdict::Refuted);
+        assert_eq!(of_gain(0.95, 1.15), Verdict::Unclear);
+    }
+
+    #[test]
+    fn less_time_is_a_gain() {
+        let of = |low, high| {
+            let predicted = [0.8, 0.7, 0.9];
+            verdict(
+                PredictedColumn::TrainS,
+                Claim::Gain,
+                predicted,
+                &measured(low, high, 3),
+            )
+            .0
+        };
+        assert_eq!(of(0.75, 0.85), Verdict::Confirmed);
+        assert_eq!(of(0.95, 1.02), Verdict::Refuted);
+        assert_eq!(of(0.88, 1.02), Verdict::Unclear);
+    }
+
+    #[test]
+    fn what_may_not_get_worse_may_stay_the_same() {
+        let of = |low, high| {
+            let predicted = [1.0, 0.95, 1.0];
+            let found = measured(low, high, 3);
+            verdict(
+                PredictedColumn::SamplesPerS,
+                Claim::NoWorse,
+                predicted,
+                &found,
+            )
+            .0
+        };
+        assert_eq!(of(0.98, 1.01), Verdict::Confirmed);
+        assert_eq!(of(0.8, 0.9), Verdict::Refuted);
+        assert_eq!(of(0.9, 1.0), Verdict::Unclear);
+    }
+
+    #[test]
+    fn a_value_has_two_sides_and_few_runs_decide_nothing() {
+        let of = |low, high, pairs| {
+            let predicted = [1.9, 1.8, 2.0];
+            verdict(
+                PredictedColumn::PeakRssBytes,
+                Claim::Value,
+                predicted,
+                &measured(low, high, pairs),
+            )
+            .0
+        };
+        assert_eq!(of(1.88, 1.92, 3), Verdict::Confirmed);
+        assert_eq!(of(2.1, 2.2, 3), Verdict::Refuted);
+        assert_eq!(of(1.5, 1.7, 3), Verdict::Refuted);
+        assert_eq!(of(1.88, 1.92, 2), Verdict::Unclear);
+    }
+}

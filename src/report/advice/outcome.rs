@@ -1,0 +1,107 @@
+//! [`Outcome`]: a prediction of the followed report beside its measurement.
+
+use crate::plan::{Claim, PredictionSpec, TestedSpec, Verdict};
+use crate::report::view::{Cell, View};
+
+use super::effect::{Measured, improvement, paired, verdict};
+
+/// A prediction with what was measured of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Outcome {
+    /// As the manifest has it.
+    pub(super) prediction: PredictionSpec,
+    /// Key of the cell with the change; empty where the plan has none.
+    pub(super) cell: String,
+    /// Key of the cell without.
+    pub(super) against: String,
+    /// The measured ratio; `None` where a cell was not measured.
+    pub(super) measured: Option<Measured>,
+    /// What it says.
+    pub(super) verdict: Verdict,
+    /// Why.
+    pub(super) reason: String,
+}
+
+impl Outcome {
+    /// The outcome of every prediction of the manifest, in its order.
+    pub(super) fn all(view: &View<'_>) -> Vec<Self> {
+        let predictions: Vec<PredictionSpec> = listed(view, "predictions");
+        let outcomes = predictions.into_iter();
+        outcomes
+            .map(|prediction| Self::of(view, prediction))
+            .collect()
+    }
+
+    fn of(view: &View<'_>, prediction: PredictionSpec) -> Self {
+        let (cell, against) = (view.find(&prediction.cell), view.find(&prediction.against));
+        let key = |cell: Option<&Cell<'_>>| cell.map(|cell| cell.info.key.clone());
+        let measured = cell
+            .zip(against)
+            .and_then(|(cell, against)| paired(cell, against, prediction.column));
+        let (verdict, reason) = match &measured {
+            Some(measured) => {
+                let ends = [prediction.predicted, prediction.low, prediction.high];
+                let (found, why) = verdict(prediction.column, prediction.claim, ends, measured);
+                (found, why.to_owned())
+            }
+            None => (Verdict::Unclear, why_missing(cell, against)),
+        };
+        Self {
+            cell: key(cell).unwrap_or_default(),
+            against: key(against).unwrap_or_default(),
+            prediction,
+            measured,
+            verdict,
+            reason,
+        }
+    }
+
+    /// Whether the change is to be kept: confirmed, and better than before.
+    pub(super) fn is_gained(&self) -> bool {
+        self.verdict == Verdict::Confirmed && self.prediction.claim != Claim::Value
+    }
+
+    /// How many times better the column got; 0 where nothing was measured.
+    pub(super) fn gain(&self) -> f64 {
+        self.measured.map_or(0.0, |measured| {
+            let ratio = measured.ratio;
+            improvement(
+                self.prediction.column,
+                [ratio.median, ratio.low, ratio.high],
+            )[0]
+        })
+    }
+
+    /// What later manifests need to know of it; `None` while it is unclear.
+    pub(super) fn settled(&self) -> Option<TestedSpec> {
+        let prediction = &self.prediction;
+        (self.verdict != Verdict::Unclear).then(|| TestedSpec {
+            rule: prediction.rule.clone(),
+            setting: prediction.setting.clone(),
+            from: prediction.from.clone(),
+            to: prediction.to.clone(),
+            verdict: self.verdict,
+        })
+    }
+}
+
+fn why_missing(cell: Option<&Cell<'_>>, against: Option<&Cell<'_>>) -> String {
+    match (cell, against) {
+        (Some(cell), _) if !cell.is_measured() => cell.why_missing(),
+        (_, Some(against)) if !against.is_measured() => against.why_missing(),
+        (Some(_), Some(_)) => "not measured in the same block".to_owned(),
+        _ => "the plan has no such cell".to_owned(),
+    }
+}
+
+/// Changes that the manifest knows to be tested already.
+pub(super) fn tested(view: &View<'_>) -> Vec<TestedSpec> {
+    listed(view, "tested")
+}
+
+/// A list of the `[report]` section; what cannot be read is none.
+fn listed<T: serde::de::DeserializeOwned>(view: &View<'_>, name: &str) -> Vec<T> {
+    let list = view.set.plan.report.get(name).cloned();
+    let list = list.and_then(|list| serde_json::from_value(list).ok());
+    list.unwrap_or_default()
+}

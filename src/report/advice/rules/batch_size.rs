@@ -1,0 +1,144 @@
+//! `batch-size`: the knee of the measured curve, or the next size where it still rises.
+
+use serde_json::Value;
+
+use crate::base::units::human;
+use crate::plan::{Claim, PredictedColumn};
+use crate::report::advice::line::Line;
+use crate::report::advice::recommendation::Draft;
+use crate::report::advice::study::Study;
+use crate::report::view::Cell;
+
+use super::{Said, WORTH};
+
+pub(super) const ABOUT: &str = "Recommends the knee of the measured batch sizes (the smallest with at least 95 % of the \
+    best throughput) where it is larger than the cell's and the fit predicts 2 % more throughput or better; and twice \
+    the largest measured size where the fit predicts 5 % more for it. Prediction: step time = a + b × batch size, fitted \
+    to the runs";
+
+pub(super) const SETTING: &str = "train.batch-size";
+/// Share of the best throughput that the knee has at least.
+const KNEE: f64 = 0.95;
+/// Smallest predicted gain of the next size.
+const NEXT: f64 = 1.05;
+
+pub(super) fn find(study: &Study<'_, '_>) -> Said {
+    let along = study.along(SETTING);
+    let speeds: Vec<(f64, f64)> = along
+        .iter()
+        .filter_map(|(size, cell)| Some((*size, speed(cell)?)))
+        .collect();
+    let best = speeds.iter().map(|point| point.1).fold(0.0, f64::max);
+    let knee = speeds.iter().find(|point| point.1 >= KNEE * best);
+    let (Some(size), Some(knee), Some(largest)) =
+        (study.number(study.anchor, SETTING), knee, speeds.last())
+    else {
+        return Said::Nothing("no batch size was measured".to_owned());
+    };
+    let Some(line) = fit(&along) else {
+        return Said::Nothing(format!(
+            "{} sizes with too few runs for a fit",
+            speeds.len()
+        ));
+    };
+    let mut drafts = Vec::new();
+    if knee.0 > size {
+        let why = format!(
+            "A step costs {} whatever its size, so that larger batches spread it over more samples; beyond {} the measured \
+             gain is below {} %. It changes the optimisation too: compare the losses.",
+            milliseconds(line.fixed),
+            knee.0,
+            (100.0 * (1.0 - KNEE)).round()
+        );
+        drafts.extend(draft(study, &line, &speeds, (size, knee.0), WORTH, why));
+    }
+    let next = 2.0 * largest.0;
+    let grows = line
+        .gain(largest.0, next, 1)
+        .is_some_and(|gain| gain[0] >= NEXT);
+    if grows && fits(study, next) {
+        let why = format!(
+            "Throughput still grows at the largest measured size, {}: the fit gives {} % more for twice of it. No such size \
+             was measured.",
+            largest.0,
+            human(
+                (line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]) - 1.0) * 100.0,
+                2
+            )
+        );
+        drafts.extend(draft(study, &line, &speeds, (size, next), NEXT, why));
+    }
+    if drafts.is_empty() {
+        Said::Nothing(nothing(size, knee.0, *largest, &line))
+    } else {
+        Said::Recommended(drafts)
+    }
+}
+
+/// The fit of step times over batch sizes, to every run of the cells.
+pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<Line> {
+    let points = along.iter().flat_map(|(size, cell)| {
+        let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
+        times.map(|times| (*size, times.step_mean_ms))
+    });
+    Line::fit(&points.collect::<Vec<_>>())
+}
+
+/// Median throughput.
+pub(super) fn speed(cell: &Cell<'_>) -> Option<f64> {
+    Some(cell.timing?.values.get("samples_per_s")?.median)
+}
+
+/// Whether an epoch was seen to have so many samples: a larger batch than the data is no cell.
+pub(super) fn fits(study: &Study<'_, '_>, size: f64) -> bool {
+    let facts = study.cells.iter().flat_map(|cell| &cell.runs);
+    let rows = facts.filter_map(|run| run.facts.as_ref());
+    let most = rows.map(|facts| facts.samples / facts.epochs.max(1) as u64);
+    most.max().is_some_and(|most| most as f64 >= size)
+}
+
+fn draft(
+    study: &Study<'_, '_>,
+    line: &Line,
+    speeds: &[(f64, f64)],
+    (from, to): (f64, f64),
+    smallest: f64,
+    reasoning: String,
+) -> Option<Draft> {
+    let runs = study.anchor.counted.len().max(3);
+    let predicted = line.gain(from, to, runs)?;
+    let curve: Vec<String> = speeds
+        .iter()
+        .map(|(size, speed)| format!("{} at {size}", human(*speed, 3)))
+        .collect();
+    (predicted[0] >= smallest).then(|| Draft {
+        setting: SETTING,
+        from: study.setting(study.anchor, SETTING).clone(),
+        to: Value::from(to as u64),
+        column: PredictedColumn::SamplesPerS,
+        claim: Claim::Gain,
+        predicted,
+        triggers: format!("Median throughput in samples/s: {}.", curve.join(", ")),
+        formula: format!(
+            "step time t(n) = {} + {} × n, fitted to the runs; ratio = (t({from}) ÷ {from}) ÷ (t({to}) ÷ {to}), with its 95 % \
+             prediction interval",
+            milliseconds(line.fixed),
+            milliseconds(line.each),
+        ),
+        reasoning,
+    })
+}
+
+fn nothing(size: f64, knee: f64, largest: (f64, f64), line: &Line) -> String {
+    let next = 2.0 * largest.0;
+    let grows = line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]);
+    format!(
+        "of the measured sizes up to {} the knee is {knee}, the cell's {size}; the fit gives {} % more throughput at {next}",
+        largest.0,
+        human((grows - 1.0) * 100.0, 2)
+    )
+}
+
+fn milliseconds(value: f64) -> String {
+    format!("{} ms", human(value, 3))
+}

@@ -1,0 +1,182 @@
+//! [`Advice`]: what templates see of recommendations, predictions and outcomes.
+
+use serde::Serialize;
+
+use crate::plan::{Claim, PredictedColumn};
+use crate::report::number::Provenance;
+use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::view::View;
+use crate::results::IntervalKind;
+
+use super::Counsel;
+use super::effect::Measured;
+use super::outcome::Outcome;
+use super::recommendation::{Recommendation, ratio_with_ends};
+
+/// Recommendations, and what came of those of the followed report.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Advice {
+    /// By predicted gain, the largest first.
+    pub recommendations: Vec<AdviceItem>,
+    /// What the rules checked without recommending anything, each as `rule: words`.
+    pub checked: Vec<String>,
+    /// The command that tests the recommendations; empty where there is nothing to test.
+    pub command: String,
+    /// Name of the results whose recommendations these test; empty for none.
+    pub follows: String,
+    /// Predictions of the followed report beside their measurement; `None` where this follows none.
+    pub predictions: Option<Table>,
+}
+
+/// A recommendation, in words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AdviceItem {
+    /// Rule that made it.
+    pub rule: &'static str,
+    /// `train.batch-size = 16 instead of 8`
+    pub change: String,
+    /// The cell that it changes, in words.
+    pub cell: String,
+    /// The measured values that called for it.
+    pub triggers: String,
+    /// `1.11× the throughput (1.05–1.17)`
+    pub predicted: String,
+    /// How the prediction was computed.
+    pub formula: String,
+    /// Why, in a sentence.
+    pub reasoning: String,
+    /// What a test measured; empty while there was none.
+    pub outcome: String,
+}
+
+impl Advice {
+    /// What the rules say of results; files and later results are [`super::prepare`]'s.
+    pub(crate) fn of(view: &View<'_>) -> Self {
+        let counsel = Counsel::of(view);
+        let follows = view.set.plan.follows.clone().unwrap_or_default();
+        Self {
+            recommendations: counsel.recommendations.iter().map(item).collect(),
+            checked: counsel.checked.clone(),
+            command: String::new(),
+            predictions: (!counsel.outcomes.is_empty()).then(|| table(&follows, &counsel.outcomes)),
+            follows,
+        }
+    }
+}
+
+fn item(one: &Recommendation) -> AdviceItem {
+    let draft = &one.draft;
+    AdviceItem {
+        rule: one.rule,
+        change: one.change(),
+        cell: one.name.clone(),
+        triggers: draft.triggers.clone(),
+        predicted: predicted(draft.column, draft.claim, draft.predicted),
+        formula: draft.formula.clone(),
+        reasoning: draft.reasoning.clone(),
+        outcome: String::new(),
+    }
+}
+
+/// A prediction in words.
+fn predicted(column: PredictedColumn, claim: Claim, ends: [f64; 3]) -> String {
+    let words = column.words();
+    let claim = match claim {
+        Claim::Gain => "",
+        Claim::NoWorse => ", no worse than its end",
+        Claim::Value => ", within it",
+    };
+    format!("{} the {words}{claim}", ratio_with_ends(ends))
+}
+
+/// What was measured of a prediction, in words.
+pub(super) fn measured(outcome: &Outcome) -> String {
+    let verdict = outcome.verdict.text();
+    match &outcome.measured {
+        None => format!("{verdict}: {}", outcome.reason),
+        Some(found) => format!(
+            "{verdict}: measured {} the {} ({}); {}",
+            ratio_with_ends([found.ratio.median, found.ratio.low, found.ratio.high]),
+            outcome.prediction.column.words(),
+            pairs(found),
+            outcome.reason
+        ),
+    }
+}
+
+fn pairs(found: &Measured) -> String {
+    match found.ratio.kind {
+        IntervalKind::Single => "one pair of runs, no interval".to_owned(),
+        IntervalKind::Range => format!("range of {} pairs of runs", found.pairs),
+        IntervalKind::Bootstrap95 => {
+            format!("95 % bootstrap interval of {} pairs of runs", found.pairs)
+        }
+    }
+}
+
+fn table(follows: &str, outcomes: &[Outcome]) -> Table {
+    let predicted = Provenance::Assumed(format!("from the manifest, as `{follows}` predicted"));
+    let how = Provenance::Measured("median over pairs of runs of one block and seed".into());
+    let columns = vec![
+        Column::text("rule"),
+        Column::text("change"),
+        Column::text("ratio of"),
+        Column::number("predicted", "", &predicted),
+        Column::number("measured", "", &how),
+        Column::number("pairs", "", &Provenance::Measured("pairs of runs".into())),
+        Column::text("verdict"),
+    ];
+    Table {
+        id: "predictions".to_owned(),
+        title: "Predictions and measurement".to_owned(),
+        about: format!(
+            "What the report of `{follows}` recommended and predicted, and what was measured here: ratios of the cell with \
+             the change to the one without, run in the same blocks. Confirmed: the measured interval is not worse than the \
+             predicted one and excludes the opposite; refuted: all of it is worse; unclear: it contains both, or there are \
+             fewer than three pairs. What is refuted is not recommended again; what is confirmed is what further \
+             recommendations start from."
+        ),
+        sources: sources(&columns),
+        rows: outcomes.iter().map(row).collect(),
+        columns,
+        cut: None,
+    }
+}
+
+fn row(outcome: &Outcome) -> Row {
+    let prediction = &outcome.prediction;
+    let with_ends = |value: f64, low: f64, high: f64| {
+        let shown = ratio_with_ends([value, low, high]);
+        let (text, detail) = shown.split_once(" (").unwrap_or((&shown, ""));
+        Entry {
+            text: text.to_owned(),
+            detail: detail.trim_end_matches(')').to_owned(),
+            value: Some(value),
+        }
+    };
+    let measured = outcome.measured.map(|found| {
+        let ratio = found.ratio;
+        (with_ends(ratio.median, ratio.low, ratio.high), found.pairs)
+    });
+    let (measured, pairs) = measured.unwrap_or((Entry::text("–"), 0));
+    Row {
+        key: outcome.cell.clone(),
+        fields: vec![
+            Entry::text(&prediction.rule),
+            Entry::text(format!(
+                "{} = {} instead of {}",
+                prediction.setting, prediction.to, prediction.from
+            )),
+            Entry::text(prediction.column.words()),
+            with_ends(prediction.predicted, prediction.low, prediction.high),
+            measured,
+            Entry::text(pairs.to_string()),
+            Entry {
+                text: outcome.verdict.text().to_owned(),
+                detail: outcome.reason.clone(),
+                value: None,
+            },
+        ],
+        missing: None,
+    }
+}

@@ -1,0 +1,144 @@
+//! [`Study`]: one kind of work, the cell that advice starts from, and the cells that can be held against it.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::report::sections::ranking::{fastest_first, is_baseline, not_comparable};
+use crate::report::view::{Cell, View};
+
+use super::outcome::Outcome;
+
+/// Studies that a report gives advice about: those that take most of its time.
+const STUDIES: usize = 3;
+/// Sections of a cell that decide its work and its time.
+const SECTIONS: [&str; 6] = ["model", "dataset", "loss", "train", "loader", "validation"];
+
+/// One kind of work in one environment.
+pub(super) struct Study<'v, 'a> {
+    /// Everything.
+    pub(super) view: &'v View<'a>,
+    /// The cell that a recommendation changes.
+    pub(super) anchor: &'v Cell<'a>,
+    /// Measured cells of the same work, code and environment, the anchor among them, in plan order.
+    pub(super) cells: Vec<&'v Cell<'a>>,
+}
+
+impl<'v, 'a> Study<'v, 'a> {
+    /// One study per work signature, those of the declared baseline first, then by the time they took.
+    pub(super) fn all(view: &'v View<'a>, outcomes: &[Outcome]) -> Vec<Self> {
+        let signatures: BTreeSet<&str> = measured(view)
+            .map(|cell| &*cell.info.work_signature)
+            .collect();
+        let mut studies: Vec<(bool, f64, Self)> = Vec::new();
+        for signature in signatures {
+            let of_work = measured(view).filter(|cell| cell.info.work_signature == signature);
+            let cells: Vec<&Cell<'_>> = of_work.collect();
+            let declared = cells.iter().find(|cell| is_baseline(view, cell)).copied();
+            let fastest = || fastest_first(&cells).first().map(|(cell, _)| *cell);
+            let Some(start) = declared.or_else(fastest) else {
+                continue;
+            };
+            let anchor = confirmed(start, &cells, outcomes);
+            let seconds = cells.iter().map(|cell| total_s(cell)).sum();
+            let like = |cell: &&Cell<'_>| not_comparable(cell, anchor).is_none();
+            let cells = cells.iter().copied().filter(like).collect();
+            let study = Self {
+                view,
+                anchor,
+                cells,
+            };
+            studies.push((declared.is_none(), seconds, study));
+        }
+        // The sort is stable, and signatures were in order.
+        studies.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        let studies = studies.into_iter().take(STUDIES);
+        studies.map(|(_, _, study)| study).collect()
+    }
+
+    /// The value of a setting by its long path; null where there is none.
+    pub(super) fn setting(&self, cell: &Cell<'a>, path: &str) -> &'a Value {
+        let (section, key) = path.split_once('.').unwrap_or((path, ""));
+        let found = self.view.section(cell, section).and_then(|at| at.get(key));
+        found.unwrap_or(&Value::Null)
+    }
+
+    /// The same as a number.
+    pub(super) fn number(&self, cell: &Cell<'a>, path: &str) -> Option<f64> {
+        self.setting(cell, path).as_f64()
+    }
+
+    /// The cells that differ from the anchor in the number at `path` only, the anchor among them, by that number.
+    pub(super) fn along(&self, path: &str) -> Vec<(f64, &'v Cell<'a>)> {
+        let cells = self.cells.iter().copied();
+        let mut found: Vec<(f64, &Cell<'_>)> = cells
+            .filter(|cell| self.differs_only(cell, path))
+            .filter_map(|cell| Some((self.number(cell, path)?, cell)))
+            .collect();
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        found
+    }
+
+    /// The cells that differ from the anchor in the setting at `path` only, without the anchor, in plan order.
+    pub(super) fn others(&self, path: &str) -> Vec<&'v Cell<'a>> {
+        let cells = self.cells.iter().copied();
+        let other = |cell: &&Cell<'a>| cell.info.key != self.anchor.info.key;
+        cells
+            .filter(other)
+            .filter(|cell| self.differs_only(cell, path))
+            .collect()
+    }
+
+    /// The measured cell that differs from the anchor in `path` only, where it is `value`.
+    pub(super) fn at(&self, path: &str, value: &Value) -> Option<&'v Cell<'a>> {
+        let mut others = self.others(path).into_iter();
+        others.find(|cell| self.setting(cell, path) == value)
+    }
+
+    fn differs_only(&self, cell: &Cell<'a>, path: &str) -> bool {
+        let (section, key) = path.split_once('.').unwrap_or((path, ""));
+        SECTIONS.iter().all(|name| {
+            let (one, other) = (
+                self.view.section(cell, name),
+                self.view.section(self.anchor, name),
+            );
+            one == other || *name == section && same_but(one, other, key)
+        })
+    }
+}
+
+fn same_but(one: Option<&Value>, other: Option<&Value>, key: &str) -> bool {
+    let (Some(Value::Object(one)), Some(Value::Object(other))) = (one, other) else {
+        return false;
+    };
+    let rest = |name: &&String| *name != key;
+    let names: BTreeSet<&String> = one.keys().chain(other.keys()).filter(rest).collect();
+    names
+        .into_iter()
+        .all(|name| one.get(name) == other.get(name))
+}
+
+fn measured<'v, 'a>(view: &'v View<'a>) -> impl Iterator<Item = &'v Cell<'a>> {
+    view.cells.iter().filter(|cell| cell.is_measured())
+}
+
+/// Seconds of a run of the cell, over its runs.
+pub(super) fn total_s(cell: &Cell<'_>) -> f64 {
+    let row = cell.timing.and_then(|row| row.values.get("total_s"));
+    row.map_or(0.0, |total| total.median)
+}
+
+/// Where a recommendation about `start` is confirmed, the cell that follows it, the largest gain first; else `start`.
+fn confirmed<'v, 'a>(
+    start: &'v Cell<'a>,
+    cells: &[&'v Cell<'a>],
+    outcomes: &[Outcome],
+) -> &'v Cell<'a> {
+    let of_start = outcomes
+        .iter()
+        .filter(|outcome| outcome.against == start.info.key && outcome.is_gained());
+    let mut best: Vec<&Outcome> = of_start.collect();
+    best.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
+    let cell = |outcome: &&Outcome| cells.iter().find(|cell| cell.info.key == outcome.cell);
+    best.iter().find_map(cell).copied().unwrap_or(start)
+}

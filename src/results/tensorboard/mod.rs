@@ -1,0 +1,151 @@
+//! `tensorboard/`: losses, metrics, throughput and phases of every run as event files. Not in git.
+//!
+//! Steps count over the whole run, from 0. Times are seconds since the worker's first instruction: start-up and the steps
+//! before, validation left out, so that the same measurements give the same bytes.
+
+mod wire;
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::event::{EpochRow, RunFacts, RunTimes, StepRow};
+
+use super::ResultsError;
+use super::files::replace;
+use super::slug::cell_slug;
+use wire::{record, scalar_event, version_event};
+
+/// `TensorBoard` knows its files by the middle of their names.
+const NAME: &str = "events.out.tfevents.0.fieldtrial";
+
+/// What the event file of one run says.
+#[derive(Debug, Clone, Copy)]
+pub struct RunScalars<'a> {
+    /// Its epochs.
+    pub epochs: &'a [EpochRow],
+    /// Their steps.
+    pub steps: &'a [Vec<StepRow>],
+    /// Its facts.
+    pub facts: Option<&'a RunFacts>,
+    /// Its times.
+    pub times: Option<&'a RunTimes>,
+}
+
+/// The event file of a run, below the results folder.
+pub fn event_file(key: &str, seed: u64, block: usize) -> PathBuf {
+    let run = format!("seed-{seed}-block-{block}");
+    Path::new("tensorboard")
+        .join(cell_slug(key))
+        .join(run)
+        .join(NAME)
+}
+
+/// Writes the event file of a run to `path`.
+///
+/// # Errors
+/// [`ResultsError::Unwritable`]; the old file is then still there.
+pub fn write_events(path: &Path, run: RunScalars<'_>) -> Result<(), ResultsError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|error| ResultsError::Unwritable {
+        path: folder.to_owned(),
+        reason: error.to_string(),
+    })?;
+    replace(path, |file| {
+        let mut out = BufWriter::new(file);
+        write_scalars(&mut out, run)?;
+        out.flush()
+    })
+}
+
+/// Removes event files of runs that are not among `known`, and folders that are empty then.
+pub fn remove_other_events(results: &Path, known: &[PathBuf]) {
+    let list = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    for cell in list(&results.join("tensorboard")) {
+        for run in list(&cell) {
+            let file = run.join(NAME);
+            let is_known = file
+                .strip_prefix(results)
+                .is_ok_and(|path| known.iter().any(|k| k == path));
+            // What cannot be removed is no harm; a folder goes only when it is empty.
+            if !is_known && fs::remove_file(file).is_ok() {
+                let _ = fs::remove_dir(run);
+            }
+        }
+        let _ = fs::remove_dir(cell);
+    }
+}
+
+fn write_scalars(out: &mut impl Write, run: RunScalars<'_>) -> io::Result<()> {
+    out.write_all(&record(&version_event()))?;
+    let mut seconds = run.times.map_or(0.0, |times| times.startup_s);
+    let mut step = 0;
+    for (place, epoch) in run.epochs.iter().enumerate() {
+        for row in run.steps.get(place).into_iter().flatten() {
+            seconds += row.step_ms / 1000.0;
+            write(out, (seconds, step), &[("loss/step", row.loss)])?;
+            step += 1;
+        }
+        write(out, (seconds, last(step)), &of_epoch(epoch))?;
+    }
+    write(out, (seconds, last(step)), &at_the_end(run))
+}
+
+fn last(steps: u64) -> u64 {
+    steps.saturating_sub(1)
+}
+
+/// What is missing or not finite is left out: `TensorBoard` would draw it at 0.
+fn write<T: AsRef<str>>(
+    out: &mut impl Write,
+    (seconds, step): (f64, u64),
+    values: &[(T, Option<f64>)],
+) -> io::Result<()> {
+    let there = values
+        .iter()
+        .filter_map(|(tag, value)| Some((tag.as_ref(), (*value)?)));
+    let there: Vec<(&str, f64)> = there.filter(|(_, value)| value.is_finite()).collect();
+    if there.is_empty() {
+        return Ok(());
+    }
+    out.write_all(&record(&scalar_event(seconds, step, &there)))
+}
+
+fn of_epoch(epoch: &EpochRow) -> Vec<(String, Option<f64>)> {
+    let mut values = vec![
+        ("loss/epoch".to_owned(), epoch.train_loss),
+        ("learning-rate".to_owned(), Some(epoch.lr)),
+    ];
+    let metrics = epoch.validation.iter();
+    values.extend(metrics.map(|(name, value)| (format!("validation/{name}"), *value)));
+    values
+}
+
+fn at_the_end(run: RunScalars<'_>) -> Vec<(String, Option<f64>)> {
+    let metrics = run.facts.into_iter().flat_map(|facts| &facts.metrics);
+    let mut values: Vec<(String, Option<f64>)> = metrics
+        .map(|(name, value)| (format!("end/{name}"), *value))
+        .collect();
+    if let Some(times) = run.times {
+        let phases = &times.phases;
+        let times = [
+            ("throughput/samples_per_s", times.samples_per_s),
+            ("throughput/step_ms", times.step_ms),
+            ("phases/data_wait_ms", phases.data_wait_ms),
+            ("phases/transfer_ms", phases.transfer_ms),
+            ("phases/forward_ms", phases.forward_ms),
+            ("phases/loss_ms", phases.loss_ms),
+            ("phases/backward_ms", phases.backward_ms),
+            ("phases/optimizer_ms", phases.optimizer_ms),
+            ("phases/other_ms", phases.other_ms),
+        ];
+        values.extend(times.map(|(tag, value)| (tag.to_owned(), Some(value))));
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests;
