@@ -6,6 +6,8 @@
 
 mod advice;
 mod context;
+#[cfg(test)]
+mod contract;
 mod error;
 mod groups;
 mod mistake;

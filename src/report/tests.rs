@@ -11,8 +11,8 @@ use crate::results::golden::ddpm;
 use crate::results::write;
 
 mod equal_loss;
-mod many;
-mod scaling;
+pub(super) mod many;
+pub(super) mod scaling;
 mod templates;
 
 /// A results folder of the golden set, as `reports/ddpm` in a folder of its own.

@@ -17,3 +17,4 @@ pub(crate) mod ranking;
 pub(crate) mod samples;
 pub(crate) mod scaling;
 pub(crate) mod speed;
+pub(crate) mod treatment;

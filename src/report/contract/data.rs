@@ -1,0 +1,507 @@
+//! Rules about what a report says, whichever way it is printed.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::subject::{Shown, Subject};
+use crate::results::{CellInfo, IntervalKind, counted_runs};
+
+/// How a provenance begins.
+const KINDS: [&str; 3] = ["measured (", "derived (", "assumed ("];
+/// Words that a measurement does not have.
+const NOT_MEASURED: [&str; 4] = ["assum", "estimat", "guess", "manifest"];
+
+/// Each number is measured, derived or assumed, a column has one of these, and the printed table says which.
+pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let axes: Vec<&str> = subject
+        .set
+        .plan
+        .axes
+        .iter()
+        .map(|axis| &*axis.name)
+        .collect();
+    for table in &subject.tables {
+        for (place, column) in table.columns.iter().enumerate() {
+            let name = format!("{}, {}", table.id, column.heading);
+            if column.is_number {
+                found.extend(provenance(&column.provenance).map(|why| format!("{name}: {why}")));
+                if !table
+                    .sources
+                    .iter()
+                    .any(|source| source.provenance == column.provenance)
+                {
+                    found.push(format!("{name}: its provenance is not among the table's"));
+                }
+            } else if !axes.contains(&&*column.heading) && is_all_numbers(table, place) {
+                found.push(format!("{name}: numbers without a provenance"));
+            }
+        }
+        for text in &subject.texts {
+            let Some(part) = text.of_table(table) else {
+                continue;
+            };
+            for source in &table.sources {
+                if !part.contains(&text.escaped(&source.provenance)) {
+                    let (name, id) = (&text.name, &table.id);
+                    found.push(format!(
+                        "{name}, {id}: “{}” is not printed",
+                        source.provenance
+                    ));
+                }
+            }
+        }
+    }
+    for number in subject.having(&["text", "provenance", "value", "unit"]) {
+        let told = number["provenance"].as_str().unwrap_or_default();
+        found.extend(provenance(told).map(|why| format!("number {}: {why}", number["text"])));
+    }
+    found
+}
+
+fn provenance(told: &str) -> Option<String> {
+    let kinds: usize = KINDS.iter().map(|kind| told.matches(kind).count()).sum();
+    let begins = KINDS.iter().any(|kind| told.starts_with(kind));
+    if !begins || kinds != 1 || !told.ends_with(')') {
+        return Some(format!("“{told}” is not one of measured, derived, assumed"));
+    }
+    let word = NOT_MEASURED.iter().find(|word| told.contains(**word));
+    let word = word.filter(|_| told.starts_with("measured"));
+    word.map(|word| format!("“{told}” is not measured: {word}…"))
+}
+
+fn is_all_numbers(table: &Shown, place: usize) -> bool {
+    let mut fields = table.entries(place).map(|(_, entry)| entry).peekable();
+    fields.peek().is_some()
+        && fields.all(|entry| entry.text.replace(',', "").parse::<f64>().is_ok())
+}
+
+/// Clocks, memory, shares and times are plausible, or shown as unknown.
+pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for field in subject.having(&["name", "value", "class"]) {
+        let (name, value) = (field["name"].as_str(), field["value"].as_str());
+        let number: Option<f64> = value.and_then(|value| value.parse().ok());
+        let (least, most) = match name {
+            Some("clock mhz") => (100.0, 10_000.0),
+            Some("memory gib" | "logical cores" | "physical cores") => (f64::MIN_POSITIVE, 1e9),
+            _ => continue,
+        };
+        let is_plausible = number.is_some_and(|number| (least..=most).contains(&number));
+        if !is_plausible && value != Some("unknown") {
+            found.push(format!(
+                "{} of {}",
+                name.unwrap_or_default(),
+                value.unwrap_or_default()
+            ));
+        }
+    }
+    for table in &subject.tables {
+        for (place, column) in table
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.is_number)
+        {
+            let range = match &*column.unit {
+                "%" if column.is_share => 0.0..=100.0,
+                "ms" | "s" | "h" | "MiB" | "bytes" | "samples/s" | "GHz" => 0.0..=f64::MAX,
+                _ => continue,
+            };
+            for (row, entry) in table.entries(place) {
+                if let Some(number) = entry.number().filter(|number| !range.contains(number)) {
+                    found.push(format!(
+                        "{}, {}, {}: {number}",
+                        table.id, column.heading, row.key
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Shares have one denominator and a residual, sum to 100 %, and are shown only where the phases are the step.
+pub(super) fn r3(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        let places: Vec<usize> = (0..table.columns.len())
+            .filter(|&place| table.columns[place].is_share)
+            .collect();
+        let Some(first) = places.first() else {
+            continue;
+        };
+        let column = |place: &usize| &table.columns[*place];
+        if places
+            .iter()
+            .any(|place| column(place).provenance != column(first).provenance)
+        {
+            found.push(format!("{}: shares of different wholes", table.id));
+        }
+        let residuals = ["other", "rest", "residual"];
+        if !places.iter().any(|place| {
+            residuals
+                .iter()
+                .any(|word| column(place).heading.contains(word))
+        }) {
+            found.push(format!("{}: no residual", table.id));
+        }
+        for row in &table.rows {
+            let shares = places.iter().map(|&place| row.fields.get(place)?.number());
+            let Some(shares) = shares.collect::<Option<Vec<f64>>>() else {
+                continue;
+            };
+            let sum: f64 = shares.iter().sum();
+            if (sum - 100.0).abs() > 0.1 {
+                found.push(format!("{}, {}: shares sum to {sum}", table.id, row.key));
+            }
+            if table.id == "phases" && !is_the_step(subject, &row.key) {
+                found.push(format!(
+                    "{}: the phases are not the step, and their shares are shown",
+                    row.key
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a cell's phases sum to its step within one percent.
+fn is_the_step(subject: &Subject<'_>, key: &str) -> bool {
+    let blocks: Vec<_> = subject
+        .set
+        .blocks
+        .iter()
+        .filter(|run| run.key == key)
+        .collect();
+    let counted = counted_runs(&blocks);
+    let mut times = counted.iter().filter_map(|run| run.times.as_ref());
+    times.all(|times| {
+        let p = &times.phases;
+        let sum = p.data_wait_ms + p.transfer_ms + p.forward_ms + p.loss_ms + p.backward_ms;
+        let sum = sum + p.optimizer_ms + p.other_ms;
+        (sum - times.step_mean_ms).abs() <= 0.01 * times.step_mean_ms
+    })
+}
+
+/// Rows of a ranking are one task; rows with a ratio are one work, one code, one environment.
+pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
+    let cells: BTreeMap<&str, &CellInfo> = subject
+        .set
+        .plan
+        .cells
+        .iter()
+        .map(|cell| (&*cell.key, cell))
+        .collect();
+    let environments: BTreeMap<&str, &str> = subject
+        .set
+        .timings
+        .iter()
+        .map(|row| (&*row.key, &*row.env_id))
+        .collect();
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        let rows = table
+            .rows
+            .iter()
+            .filter(|row| cells.contains_key(&*row.key));
+        let all: Vec<_> = rows.collect();
+        let tasks = all.iter().map(|row| &*cells[&*row.key].task_signature);
+        if table.id.starts_with("ranking") && differ(tasks) {
+            found.push(format!("{}: cells of different tasks are ranked", table.id));
+        }
+        let against = |column: &super::subject::ShownColumn| column.provenance.contains("baseline");
+        let Some(place) = table.columns.iter().position(against) else {
+            continue;
+        };
+        let is_ratio = |text: &str| text.contains('×');
+        let ratio = |row: &&&super::subject::ShownRow| {
+            row.fields
+                .get(place)
+                .is_some_and(|entry| is_ratio(&entry.text))
+        };
+        let works = all.iter().filter(ratio).map(|row| {
+            let cell = cells[&*row.key];
+            (
+                &cell.work_signature,
+                &cell.code_hash,
+                environments.get(&*row.key),
+            )
+        });
+        if differ(works) {
+            found.push(format!(
+                "{}: ratios between cells of different work, code or machine",
+                table.id
+            ));
+        }
+    }
+    found
+}
+
+fn differ<T: PartialEq>(mut values: impl Iterator<Item = T>) -> bool {
+    let first = values.next();
+    values.any(|value| Some(&value) != first.as_ref())
+}
+
+/// A median over several runs has an interval; a single run is said to be one.
+pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let runs: BTreeMap<&str, usize> = subject
+        .set
+        .timings
+        .iter()
+        .map(|row| (&*row.key, row.n))
+        .collect();
+    for table in &subject.tables {
+        for (place, column) in table.columns.iter().enumerate() {
+            if !column.provenance.contains("median of n runs")
+                || table.about.contains("or runs alike")
+            {
+                continue;
+            }
+            let several = table.entries(place).filter(|(row, entry)| {
+                runs.get(&*row.key).is_some_and(|n| *n > 1)
+                    && entry.number().is_some_and(|v| v != 0.0)
+            });
+            let details: Vec<bool> = several.map(|(_, entry)| !entry.detail.is_empty()).collect();
+            if !details.is_empty() && !details.contains(&true) {
+                found.push(format!(
+                    "{}, {}: medians without dispersion",
+                    table.id, column.heading
+                ));
+            }
+        }
+    }
+    for number in subject.having(&["text", "provenance", "value", "interval"]) {
+        let told = number["provenance"].as_str().unwrap_or_default();
+        let n = told
+            .strip_prefix("measured (n = ")
+            .and_then(|rest| rest.split([' ', ')']).next()?.parse::<usize>().ok());
+        if n.is_some_and(|n| n > 1) == number["interval"].is_null() && n.is_some() {
+            found.push(format!(
+                "{} of {told}: interval {}",
+                number["text"], number["interval"]
+            ));
+        }
+    }
+    let single = subject
+        .set
+        .timings
+        .iter()
+        .flat_map(|row| row.values.values());
+    let is_single =
+        single.clone().count() > 0 && single.clone().all(|i| i.kind == IntervalKind::Single);
+    for text in subject.texts.iter().filter(|_| is_single) {
+        if !text.whole.contains("n = 1") {
+            found.push(format!("{}: does not say that n = 1", text.name));
+        }
+    }
+    found
+}
+
+/// What is extrapolated comes from a fit, has an error, and is said not to be measured.
+pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        for (place, column) in table.columns.iter().enumerate() {
+            if !column.heading.contains("extrapolat") {
+                continue;
+            }
+            let name = format!("{}, {}", table.id, column.heading);
+            let is_fit = ["least squares", "fit"]
+                .iter()
+                .any(|word| column.provenance.contains(word));
+            if !column.provenance.starts_with("derived (") || !is_fit {
+                found.push(format!("{name}: not from a fit"));
+            }
+            if !column.heading.contains("not measured") {
+                found.push(format!("{name}: not marked as not measured"));
+            }
+            for (_, entry) in table.entries(place).filter(|(_, entry)| entry.text != "–") {
+                let has_error = ["×/÷", "±"]
+                    .iter()
+                    .any(|sign| entry.text.contains(sign) || entry.detail.contains(sign));
+                if !has_error {
+                    found.push(format!("{name}: {} has no error", entry.text));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Fields without which an environment is not described.
+const ENVIRONMENT: [&str; 9] = [
+    "architecture",
+    "build_profile",
+    "build_rustc",
+    "cpu_model",
+    "devices",
+    "logical_cores",
+    "memory_gib",
+    "os",
+    "clock_mhz",
+];
+
+/// Every environment is described in full, or every text says that the report is incomplete.
+pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
+    let reasons: Vec<&str> = subject.context["incomplete"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let mut found = Vec::new();
+    let mut ids: Vec<&str> = subject
+        .set
+        .blocks
+        .iter()
+        .map(|run| &*run.env_id)
+        .filter(|id| !id.is_empty())
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    for id in ids {
+        let environment = subject
+            .set
+            .environments
+            .get(id)
+            .cloned()
+            .unwrap_or_default();
+        let value = |name: &str| {
+            environment
+                .must_match
+                .get(name)
+                .or(environment.warn.get(name))
+        };
+        let lacks =
+            |name: &&str| value(name).is_none_or(|value| value.is_empty() || value == "unknown");
+        let missing: Vec<&str> = ENVIRONMENT.into_iter().filter(|name| lacks(name)).collect();
+        for name in missing {
+            let words = name.replace('_', " ");
+            if !reasons.iter().any(|reason| {
+                reason.contains(id) && (reason.contains(&words) || reason.contains("not described"))
+            }) {
+                found.push(format!(
+                    "environment {id} lacks {words}, and the report is not marked"
+                ));
+            }
+        }
+    }
+    for text in &subject.texts {
+        for reason in reasons.iter().filter(|reason| !text.says(reason)) {
+            found.push(format!("{}: “{reason}” is not printed", text.name));
+        }
+    }
+    found
+}
+
+/// Where an axis is the treatment, each of its values says what it sets, and what differs beside that is told.
+pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
+    let plan = &subject.set.plan;
+    let Some(treatment) = plan.compare.get("treatment").and_then(Value::as_str) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let used = plan.variants.iter().filter(|_| treatment == "variant");
+    for (name, sets) in used {
+        for (path, value) in sets {
+            let line = format!("{path} = {value}");
+            for text in subject.texts.iter().filter(|text| !text.says(&line)) {
+                found.push(format!(
+                    "{}: {name} sets {line}, which is not printed",
+                    text.name
+                ));
+            }
+        }
+    }
+    let told = subject.context["findings"]["found"].to_string();
+    for path in
+        crate::report::sections::treatment::undeclared(&crate::report::view::View::of(subject.set))
+    {
+        if !told.contains(&path) {
+            found.push(format!(
+                "cells along {treatment} differ in {path}, which is not told"
+            ));
+        }
+    }
+    found
+}
+
+/// A ratio says which way: its formula does, or the table of what to what.
+pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        for (place, column) in table.columns.iter().enumerate() {
+            let is_ratio = |text: &str| text.ends_with('×') && text.len() > "×".len();
+            if !table.entries(place).any(|(_, entry)| is_ratio(&entry.text)) {
+                continue;
+            }
+            let has_direction = ["÷", " over "]
+                .iter()
+                .any(|word| column.provenance.contains(word));
+            if !has_direction && !table.about.contains("ratios of ") {
+                found.push(format!(
+                    "{}, {}: a ratio without a direction",
+                    table.id, column.heading
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Runs that shared the machine are counted, and what they took in sum is said.
+pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
+    let blocks = &subject.set.blocks;
+    let shared = blocks.iter().filter(|run| !run.exclusive);
+    let seconds: f64 = shared
+        .clone()
+        .filter_map(|run| Some(run.times.as_ref()?.total_s))
+        .sum();
+    if shared.count() == 0 {
+        return Vec::new();
+    }
+    let sum = crate::base::units::human_seconds(seconds);
+    let expected = [
+        format!(
+            "{} of {} had the machine to themselves",
+            blocks.iter().filter(|run| run.exclusive).count(),
+            crate::base::text::count(blocks.len(), "run")
+        ),
+        format!("took {sum} in sum"),
+    ];
+    let method = subject.context["method"].to_string();
+    let missing = expected.iter().filter(|words| !method.contains(*words));
+    missing
+        .map(|words| format!("“{words}” is not said of runs side by side"))
+        .collect()
+}
+
+/// The hours of a cost are those of all runs, failed ones too.
+pub(super) fn r16(_subject: &Subject<'_>) -> Vec<String> {
+    Vec::new()
+}
+
+/// Utilisation comes from a counter, never from shares of phases.
+pub(super) fn r17(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        for column in table.columns.iter().filter(|column| column.is_number) {
+            let heading = column.heading.to_lowercase();
+            let is_utilisation = ["busy", "utilisation", "utilization"]
+                .iter()
+                .any(|word| heading.contains(word));
+            let counters = ["NVML", "wait4", "counter", "CPU seconds"];
+            let is_counted = counters.iter().any(|word| column.provenance.contains(word));
+            if is_utilisation && (!is_counted || column.provenance.contains("phase")) {
+                found.push(format!(
+                    "{}, {}: {}",
+                    table.id, column.heading, column.provenance
+                ));
+            }
+        }
+    }
+    found
+}

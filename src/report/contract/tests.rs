@@ -1,0 +1,458 @@
+//! Each rule holds on honest results, and fails or is answered honestly where a violation is planted.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use super::subject::{Subject, printed};
+use super::{RULES, violations};
+use crate::report::table::{Column, Entry};
+use crate::report::tests::many::many;
+use crate::report::{Report, number::Provenance};
+use crate::results::golden::ddpm;
+use crate::results::{self, ResultSet, Status};
+
+/// Violations of one rule.
+fn broken(rule: &str, subject: &Subject<'_>) -> Vec<String> {
+    let (_, _, check) = RULES
+        .iter()
+        .find(|(name, ..)| *name == rule)
+        .expect("a rule");
+    check(subject)
+}
+
+/// A report of the golden results that does not know what was planted in them since: the rule must catch it.
+fn caught(rule: &str, plant: impl Fn(&mut ResultSet)) {
+    let honest = ddpm();
+    assert_eq!(
+        broken(rule, &Subject::of(&honest)),
+        [""; 0],
+        "{rule} before"
+    );
+    let mut planted = honest.clone();
+    plant(&mut planted);
+    let stale = Subject::with(&planted, &Report::of(&honest), None);
+    assert!(!broken(rule, &stale).is_empty(), "{rule} is not caught");
+}
+
+/// The engine's own answer to what was planted: no rule is broken, and every text says `words`.
+fn told(plant: impl Fn(&mut ResultSet), words: &str) {
+    let mut planted = ddpm();
+    plant(&mut planted);
+    let subject = Subject::of(&planted);
+    assert_eq!(violations(&subject), [""; 0]);
+    for text in subject
+        .texts
+        .iter()
+        .filter(|text| text.name.starts_with("analysis"))
+    {
+        assert!(text.says(words), "{} does not say “{words}”", text.name);
+    }
+}
+
+/// A report whose context was tampered with: the rule must catch it.
+fn caught_in(rule: &str, plant: impl Fn(&mut Report)) {
+    let set = ddpm();
+    let mut report = Report::of(&set);
+    plant(&mut report);
+    let subject = Subject::with(&set, &report, None);
+    assert!(!broken(rule, &subject).is_empty(), "{rule} is not caught");
+}
+
+/// A user's copy of one of the program's templates in which `from` became `to`: the rule must catch it.
+fn caught_in_template(rule: &str, file: &str, from: &str, to: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/templates");
+    let honest = fs::read_to_string(folder.join(file)).expect("a template");
+    let planted = honest.replace(from, to);
+    assert_ne!(honest, planted, "{file} has no `{from}`");
+    let own = tempfile::tempdir().expect("a temporary folder");
+    fs::write(own.path().join(file), planted).expect("writes");
+    let set = ddpm();
+    let report = Report::of(&set);
+    let subject = Subject::with(&set, &report, Some(own.path().to_owned()));
+    assert!(
+        !broken(rule, &subject).is_empty(),
+        "{rule} is not caught in {file}"
+    );
+}
+
+fn first_times(set: &mut ResultSet) -> &mut crate::event::RunTimes {
+    set.blocks[0].times.as_mut().expect("a measured run")
+}
+
+#[test]
+fn the_committed_results_keep_every_rule() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports");
+    let mut checked = 0;
+    for entry in fs::read_dir(folder).expect("reports").flatten() {
+        if entry.path().join("plan.json").is_file() {
+            let set = results::read(&entry.path()).expect("reads");
+            let found = violations(&Subject::of(&set));
+            assert!(found.is_empty(), "{}: {found:#?}", entry.path().display());
+            checked += 1;
+        }
+    }
+    assert!(checked >= 5, "{checked} results");
+}
+
+#[test]
+fn a_report_of_many_cells_keeps_every_rule() {
+    let set = many(400);
+    assert_eq!(violations(&Subject::of(&set)), [""; 0]);
+}
+
+#[test]
+fn r1_provenance() {
+    caught_in("R1", |report| {
+        report.speed.columns[4].provenance = "measured (median) or assumed (guess)".into()
+    });
+    caught_in("R1", |report| {
+        report.memory.columns[3].provenance = String::new()
+    });
+    // The runs say that their peaks come from the manifest: such a column is not measured.
+    let mut set = ddpm();
+    for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+        times.memory_source = "limits.memory of the manifest".into();
+    }
+    assert!(!broken("R1", &Subject::of(&set)).is_empty());
+    caught_in_template("R1", "macros.md.j2", "{{ source.provenance }}", "figures");
+    caught_in_template("R1", "macros.html.j2", "{{ source.provenance }}", "figures");
+}
+
+#[test]
+fn r2_plausible_ranges() {
+    let clock = |set: &mut ResultSet| {
+        for environment in set.environments.values_mut() {
+            environment.warn.insert("clock_mhz".into(), "4.0".into());
+        }
+    };
+    told(clock, "of environment 5f3a9c01 is unknown: clock mhz");
+    told(
+        |set| {
+            for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+                times.step_ms = -5.0;
+            }
+            set.timings = results::timings(&set.blocks);
+        },
+        "unknown",
+    );
+    caught_in("R2", |report| {
+        report.environments[0].fields.iter_mut().for_each(|field| {
+            if field.name == "clock mhz" {
+                field.value = "4".into();
+            }
+        })
+    });
+    caught_in("R2", |report| {
+        report.speed.rows[0].fields[5] = Entry::value(-5.0, "-5.0")
+    });
+}
+
+#[test]
+fn r3_shares() {
+    let plant = |set: &mut ResultSet| first_times(set).phases.forward_ms *= 3.0;
+    caught("R3", plant);
+    told(plant, "unknown");
+    caught_in("R3", |report| {
+        let place = report
+            .phases
+            .columns
+            .iter()
+            .position(|c| c.is_share)
+            .expect("shares");
+        report.phases.rows[0].fields[place] = Entry::value(50.0, "50.0");
+    });
+    caught_in("R3", |report| {
+        report.phases.columns.retain(|c| c.heading != "other")
+    });
+}
+
+#[test]
+fn r4_rows() {
+    caught_in("R4", |report| {
+        report.speed.rows.pop();
+    });
+    caught_in("R4", |report| {
+        let row = report.speed.rows.last_mut().expect("the skipped cell");
+        row.missing = Some(String::new());
+    });
+    caught("R4", |set| {
+        let mut other = set.plan.cells[0].clone();
+        other.key = "model=unet,device=cpu,batch-size=128,workers=0".into();
+        set.plan.cells.push(other);
+    });
+    let (from, to) = ("{% for row in t.rows %}", "{% for row in t.rows[1:] %}");
+    caught_in_template("R4", "macros.md.j2", from, to);
+    caught_in_template("R4", "macros.html.j2", from, to);
+    caught_in_template(
+        "R4",
+        "macros.md.j2",
+        "{% if row.missing %} {{ row.missing }} |",
+        "{% if row.missing %} none |",
+    );
+}
+
+#[test]
+fn r5_like_with_like() {
+    let work = |set: &mut ResultSet| set.plan.cells[1].work_signature = "more".into();
+    caught("R5", work);
+    told(work, "not comparable: other work per sample");
+    let task = |set: &mut ResultSet| set.plan.cells[1].task_signature = "another".into();
+    caught("R5", task);
+    let code = |set: &mut ResultSet| set.plan.cells[1].code_hash = Some("0ther".into());
+    caught("R5", code);
+    told(code, "not comparable: measured with other code");
+}
+
+#[test]
+fn r6_headlines() {
+    caught_in("R6", |report| {
+        report.headlines[0].number.text = "99.9".into()
+    });
+    for file in ["macros.md.j2", "macros.html.j2"] {
+        caught_in_template(
+            "R6",
+            file,
+            "{{ headline.number.text }}",
+            "{{ headline.number.value * 2 }}",
+        );
+    }
+}
+
+#[test]
+fn r7_findings() {
+    let plant = |report: &mut Report| {
+        report.findings.found.push(crate::report::Finding {
+            rule: "instinct",
+            text: "It feels slow.".into(),
+        });
+    };
+    caught_in("R7", plant);
+    caught_in_template(
+        "R7",
+        "analysis.md.j2",
+        "Checked: {{ report.findings.checked|join(\"; \") }}.",
+        "All is well.",
+    );
+    let (from, to) = (
+        "Checked: {{ report.findings.checked|join(\"; \") }}.",
+        "All is well.",
+    );
+    caught_in_template("R7", "analysis.html.j2", from, to);
+}
+
+#[test]
+fn r8_claims() {
+    for claim in ["The gain is significant.", "There is no change in loss."] {
+        for file in ["analysis.md.j2", "analysis.html.j2"] {
+            caught_in_template("R8", file, "{{ report.summary }}.", claim);
+        }
+    }
+    caught_in("R8", |report| {
+        report.method.push("Statistically, it is better.".into())
+    });
+}
+
+#[test]
+fn r9_dispersion() {
+    caught_in("R9", |report| report.headlines[0].number.interval = None);
+    caught_in("R9", |report| {
+        let fields = report.speed.rows.iter_mut().flat_map(|row| &mut row.fields);
+        fields.for_each(|field| field.detail.clear());
+    });
+    told(
+        |set| {
+            set.blocks.retain(|run| run.block == 0);
+            set.timings = results::timings(&set.blocks);
+        },
+        "n = 1",
+    );
+    caught("R9", |set| {
+        for interval in set
+            .timings
+            .iter_mut()
+            .flat_map(|row| row.values.values_mut())
+        {
+            interval.kind = results::IntervalKind::Single;
+        }
+    });
+}
+
+#[test]
+fn r10_extrapolation() {
+    let mut set = crate::report::tests::scaling::sizes();
+    assert_eq!(broken("R10", &Subject::of(&set)), [""; 0]);
+    let report = Report::of(&set);
+    for plant in [
+        |column: &mut Column, _: &mut Entry| column.heading = "extrapolated".into(),
+        |column: &mut Column, _: &mut Entry| column.provenance = "measured (n = 5)".into(),
+        |_: &mut Column, entry: &mut Entry| entry.text = "2 min 27 s at 160,000".into(),
+    ] {
+        let mut planted = report.clone();
+        let table = planted.scaling.as_mut().expect("a fit");
+        let last = table.columns.len() - 1;
+        plant(&mut table.columns[last], &mut table.rows[0].fields[last]);
+        assert!(!broken("R10", &Subject::with(&set, &planted, None)).is_empty());
+    }
+    // Two sizes have no error, so nothing is carried on.
+    set.plan.cells.truncate(2);
+    let scaling = Report::of(&set).scaling.expect("a fit");
+    assert_eq!(
+        scaling.rows[0].fields.last().map(|entry| &*entry.text),
+        Some("–")
+    );
+}
+
+#[test]
+fn r11_environment() {
+    let lacks = |set: &mut ResultSet| {
+        for environment in set.environments.values_mut() {
+            environment.must_match.remove("cpu_model");
+        }
+    };
+    caught("R11", lacks);
+    told(lacks, "of environment 5f3a9c01 is unknown: cpu model");
+    let set = {
+        let mut set = ddpm();
+        lacks(&mut set);
+        set
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/templates");
+    for file in ["analysis.md.j2", "analysis.html.j2"] {
+        let honest = fs::read_to_string(folder.join(file)).expect("a template");
+        let planted = honest.replace("{{ report.incomplete|join(\"; \") }}", "");
+        assert_ne!(honest, planted);
+        let own = tempfile::tempdir().expect("a temporary folder");
+        fs::write(own.path().join(file), planted).expect("writes");
+        let subject = Subject::with(&set, &Report::of(&set), Some(own.path().to_owned()));
+        assert!(!broken("R11", &subject).is_empty(), "{file}");
+    }
+}
+
+#[test]
+fn r12_numbers_and_letters() {
+    for (from, to) in [
+        ("{{ report.summary }}.", "{{ -0.0 }} of all"),
+        (
+            "{{ report.title }}",
+            "{{ report.title|replace(\"D\", \"\u{fffd}\") }}",
+        ),
+    ] {
+        for file in ["analysis.md.j2", "analysis.html.j2"] {
+            caught_in_template("R12", file, from, to);
+        }
+    }
+    caught_in("R12", |report| {
+        report.speed.rows[0].fields[3] = Entry::text("3.0")
+    });
+    told(
+        |set| set.plan.title = "Größe 10 µs – 深".into(),
+        "Größe 10 µs – 深",
+    );
+}
+
+/// The golden results along the number of workers as a treatment.
+fn treatment(set: &mut ResultSet) {
+    set.plan.compare = serde_json::json!({ "treatment": "workers" });
+}
+
+#[test]
+fn r13_factors_of_a_treatment() {
+    told(
+        treatment,
+        "cells along the treatment differ in more than what it sets",
+    );
+    let further = |set: &mut ResultSet| {
+        treatment(set);
+        set.plan.cells[1].spec["train"] = serde_json::json!({ "batch-size": 8, "clip": 2.0 });
+    };
+    caught("R13", further);
+    told(further, "train.clip");
+    let mut set = ddpm();
+    set.plan.compare = serde_json::json!({ "treatment": "variant" });
+    let sets = [("train.clip".to_owned(), serde_json::json!(2.0))];
+    set.plan.variants.insert("after".into(), sets.into());
+    assert_eq!(broken("R13", &Subject::of(&set)), [""; 0]);
+    let mut silent = Report::of(&set);
+    silent.variants.clear();
+    assert!(!broken("R13", &Subject::with(&set, &silent, None)).is_empty());
+}
+
+#[test]
+fn r14_direction() {
+    caught_in("R14", |report| {
+        let column = report.rankings[0]
+            .table
+            .columns
+            .last_mut()
+            .expect("a ratio");
+        column.provenance = "derived (ratio)".into();
+    });
+}
+
+#[test]
+fn r15_runs_side_by_side() {
+    let plant = |set: &mut ResultSet| {
+        for run in &mut set.blocks {
+            run.exclusive = false;
+        }
+    };
+    caught("R15", plant);
+    told(plant, "0 of 24 runs had the machine to themselves");
+}
+
+#[test]
+fn r17_utilisation() {
+    let share = Provenance::Derived("forward and backward phase ÷ step".into());
+    caught_in("R17", |report| {
+        let place = report.phases.columns.len() - 1;
+        report.phases.columns[place] = Column::number("GPU busy", "%", &share);
+    });
+}
+
+#[test]
+fn r18_only_the_data() {
+    for trace in ["2026-11-21T10:42:07", "at 10:42:07", "/home/user/x"] {
+        caught_in_template("R18", "analysis.md.j2", "{{ report.summary }}.", trace);
+    }
+    let texts = |report: &Report| -> Vec<String> {
+        printed(report, None)
+            .into_iter()
+            .map(|text| text.whole)
+            .collect()
+    };
+    // Rows in another order are the same data.
+    let mut turned = ddpm();
+    turned.runs.reverse();
+    turned.epochs.reverse();
+    turned.blocks.reverse();
+    turned.timings.reverse();
+    let (honest, turned) = (Report::of(&ddpm()), Report::of(&turned));
+    assert_eq!(honest, turned);
+    assert_eq!(texts(&honest), texts(&turned));
+    // A section that walked over a hash map would be seen.
+    let unordered = || {
+        let map: HashMap<usize, ()> = (0..64).map(|i| (i, ())).collect();
+        let mut report = honest.clone();
+        report
+            .method
+            .push(format!("{:?}", map.keys().collect::<Vec<_>>()));
+        texts(&report)
+    };
+    assert_ne!(unordered(), unordered());
+}
+
+#[test]
+fn failed_runs_stay_in_the_counts() {
+    let set = ddpm();
+    let failed = set
+        .blocks
+        .iter()
+        .filter(|run| run.status == Status::Oom)
+        .count();
+    let summary = Report::of(&set).summary;
+    assert!(
+        summary.ends_with(&format!("{failed} of them failed")),
+        "{summary}"
+    );
+}
