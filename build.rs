@@ -26,6 +26,7 @@ fn main() {
     let lock = root.join("Cargo.lock");
     println!("cargo:rerun-if-changed={}", lock.display());
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-env=FIELDTRIAL_DFDX={}", locked(&lock, "dfdx"));
     parts.push(("Cargo.lock".into(), digest(&root, &[lock])));
     let rustc = rustc_version();
     println!("cargo:rustc-env=FIELDTRIAL_RUSTC={rustc}");
@@ -88,6 +89,17 @@ fn digest(root: &Path, files: &[PathBuf]) -> String {
         hasher.update(&bytes);
     }
     hasher.finalize().to_hex()[..16].to_owned()
+}
+
+/// The version of a package in `Cargo.lock`.
+fn locked(lock: &Path, package: &str) -> String {
+    let text = fs::read_to_string(lock).unwrap_or_default();
+    let name = format!("name = \"{package}\"");
+    let mut lines = text.lines().skip_while(|line| *line != name).skip(1);
+    let version = lines
+        .next()
+        .and_then(|line| line.strip_prefix("version = "));
+    version.unwrap_or("unknown").trim_matches('"').to_owned()
 }
 
 fn rustc_version() -> String {

@@ -9,11 +9,16 @@ use serde_json::Value;
 
 use crate::base::text::capitalised;
 use crate::datasets::DatasetSpec;
+use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
-use crate::plan::{range_words, results_root};
+use crate::plan::{
+    CompareSpec, CostSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, ReportSpec, TrainSpec,
+    ValidationSpec, range_words, results_root, toml_text,
+};
 use crate::report::{RULES, TEMPLATES, own_templates};
+use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
 
 use super::{Outcome, exit_code};
 
@@ -35,6 +40,7 @@ enum What {
     Datasets,
     Losses,
     Optimizers,
+    Sections,
     Templates,
     Rules,
 }
@@ -45,7 +51,7 @@ enum Format {
     Json,
 }
 
-/// A kind of model, dataset, loss or optimizer, a template, or a rule of recommendations.
+/// A kind of model, dataset, loss or optimizer, a plain section, a template, or a rule of recommendations.
 #[derive(Debug, serde::Serialize)]
 struct Kind {
     name: String,
@@ -70,6 +76,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         What::Datasets => kinds::<DatasetSpec>(),
         What::Losses => kinds::<LossSpec>(),
         What::Optimizers => kinds::<OptimizerSpec>(),
+        What::Sections => sections(),
         What::Templates => templates(),
         What::Rules => RULES.map(|rule| template(rule.id, rule.about)).into(),
     };
@@ -119,6 +126,8 @@ fn text(kind: &Kind) -> String {
         .settings
         .iter()
         .map(|setting| left(setting).chars().count())
+        // One long default moves only its own line.
+        .filter(|width| *width <= 40)
         .max()
         .unwrap_or(0);
     for setting in &kind.settings {
@@ -132,6 +141,33 @@ fn text(kind: &Kind) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The sections that are no named things, those of `[train]` and `[validation]` that are off by default among them.
+fn sections() -> Vec<Kind> {
+    vec![
+        section::<TrainSpec>("train"),
+        section::<EarlyStoppingSpec>("train.early-stopping"),
+        section::<LoaderSpec>("loader"),
+        section::<ValidationSpec>("validation"),
+        section::<SamplingSpec>("validation.sampling"),
+        section::<VerificationSpec>("validation.verification"),
+        section::<SelectionSpec>("validation.selection"),
+        section::<MeasureSpec>("measure"),
+        section::<LimitsSpec>("limits"),
+        section::<ReportSpec>("report"),
+        section::<CompareSpec>("compare"),
+        section::<CostSpec>("cost"),
+    ]
+}
+
+/// A plain section, from its schema.
+fn section<T: JsonSchema>(name: &str) -> Kind {
+    let schema = schemars::schema_for!(T).to_value();
+    Kind {
+        name: format!("[{name}]"),
+        ..kind(&schema, &schema["$defs"])
+    }
 }
 
 /// The kinds of an enum tagged by `kind`, from its schema.
@@ -156,7 +192,7 @@ fn kind(variant: &Value, definitions: &Value) -> Kind {
         .filter_map(Value::as_str)
         .collect();
     let setting = |(name, property): (&String, &Value)| Setting {
-        default: (!required.contains(&name.as_str())).then(|| toml(&property["default"])),
+        default: (!required.contains(&name.as_str())).then(|| toml_text(&property["default"])),
         range: range_words(property),
         description: sentence(property, definitions),
         name: name.clone(),
@@ -217,23 +253,4 @@ fn one_line(text: Option<&str>) -> String {
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-/// A default as a manifest would write it.
-fn toml(value: &Value) -> String {
-    match value {
-        Value::Null => "none".to_owned(),
-        Value::Object(map) => {
-            let entries: Vec<String> = map
-                .iter()
-                .map(|(name, value)| format!("{name} = {}", toml(value)))
-                .collect();
-            format!("{{ {} }}", entries.join(", "))
-        }
-        Value::Array(values) => format!(
-            "[{}]",
-            values.iter().map(toml).collect::<Vec<_>>().join(", ")
-        ),
-        other => other.to_string(),
-    }
 }

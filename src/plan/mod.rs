@@ -33,6 +33,7 @@ mod rows;
 mod schema;
 mod section;
 mod settings;
+mod toml_text;
 mod units;
 mod validate;
 mod world;
@@ -48,6 +49,7 @@ pub use reported::{TEMPLATES, template_meant};
 pub use results_root::{namesakes, results_root};
 pub use schema::manifest_schema;
 pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
+pub use toml_text::toml_text;
 pub use world::{Facts, Unknown, World};
 
 use std::collections::BTreeMap;

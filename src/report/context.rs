@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::base::text::count;
+use crate::plan::toml_text;
 use crate::results::ResultSet;
 
 use super::advice::Advice;
@@ -13,7 +14,9 @@ use super::sections::headline::{Headline, headlines};
 use super::sections::plots::Plots;
 use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::samples::Samples;
-use super::sections::{cells, compute, loader, memory, method, phases, quality, scaling, speed};
+use super::sections::{
+    cells, compute, efficiency, loader, memory, method, phases, quality, scaling, speed,
+};
 use super::table::Table;
 use super::view::View;
 
@@ -48,6 +51,8 @@ pub struct Report {
     pub rankings: Vec<Ranking>,
     /// Why cells stand in no ranking; `None` where all of them do.
     pub unranked: Option<String>,
+    /// Improvement rates, ranked within one task and one loss.
+    pub efficiency: Table,
     /// Throughput, step, epoch, training and start-up times.
     pub speed: Table,
     /// Exponents of times against the number of samples; `None` where no cells differ in nothing else.
@@ -118,6 +123,7 @@ impl Report {
             cells: cells::table(view),
             rankings: rankings(view),
             unranked: unranked(view),
+            efficiency: efficiency::table(view),
             speed: speed::table(view),
             scaling: scaling::table(view),
             phases: phases::table(view),
@@ -144,7 +150,7 @@ fn variants(set: &ResultSet) -> Vec<Variant> {
         name: name.clone(),
         sets: sets
             .iter()
-            .map(|(path, value)| format!("{path} = {value}"))
+            .map(|(path, value)| format!("{path} = {}", toml_text(value)))
             .collect(),
     })
     .collect()

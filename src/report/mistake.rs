@@ -98,9 +98,9 @@ fn of_owner(word: &str, owner: &str, value: &Value) -> (String, Vec<String>) {
         return (label, vec![help]);
     }
     let names = names(value);
-    let all = format!("`{owner}` has {}", list(names.iter().map(String::as_str)));
+    let all = || format!("`{owner}` has {}", list(names.iter().map(String::as_str)));
     let meant = did_you_mean(word, names.iter().map(String::as_str));
-    (label, meant.into_iter().chain([all]).collect())
+    (label, vec![meant.unwrap_or_else(all)])
 }
 
 fn names(value: &Value) -> Vec<String> {

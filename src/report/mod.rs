@@ -27,7 +27,7 @@ pub use context::{Report, Variant};
 pub use error::ReportError;
 pub use number::{Number, Provenance};
 pub use sections::cells::Failure;
-pub use sections::environment::{EnvironmentContext, EnvironmentField};
+pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
 pub use sections::findings::{Finding, Findings};
 pub use sections::headline::Headline;
 pub use sections::plots::{PlotContext, Plots};

@@ -302,9 +302,17 @@ fn cut(view: &View<'_>) -> Option<String> {
     ))
 }
 
-/// Leaves rows of a ranking out where the cells are too many, and gives the sentence that says so.
-pub(super) fn cut_ranking(view: &View<'_>, rows: &mut Vec<Row>) -> Option<String> {
-    let all = rows.len();
+/// Rows of a ranking: all, or the first where the cells are too many.
+pub(super) fn ranked_rows(view: &View<'_>) -> usize {
+    if view.grouping.is_some() {
+        RANKED
+    } else {
+        usize::MAX
+    }
+}
+
+/// Leaves rows of a ranking of `all` cells out where the cells are too many, and gives the sentence that says so.
+pub(super) fn cut_ranking(view: &View<'_>, rows: &mut Vec<Row>, all: usize) -> Option<String> {
     if view.grouping.is_none() || all <= RANKED {
         return None;
     }

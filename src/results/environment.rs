@@ -35,6 +35,7 @@ pub fn collect(folder: &Path, devices: &[String]) -> Environment {
         info: fields([
             ("commit", git(folder, &["rev-parse", "HEAD"])),
             ("dirty", is_dirty(folder).map(|dirty| dirty.to_string())),
+            ("dfdx", option_env!("FIELDTRIAL_DFDX").map(str::to_owned)),
             ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
         ]),
     }

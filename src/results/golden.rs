@@ -310,6 +310,7 @@ fn environment() -> Environment {
         ]),
         info: map(&[
             ("commit", "0123456789abcdef0123456789abcdef01234567"),
+            ("dfdx", "0.13.0"),
             ("dirty", "false"),
             ("version", "0.1.0"),
         ]),

@@ -23,6 +23,23 @@ fn every_kind_is_listed_with_keys_defaults_and_ranges() {
 }
 
 #[test]
+fn sections_that_are_off_by_default_are_listed_too() {
+    let text = listed(&["sections"]);
+    for line in [
+        "[validation.sampling]",
+        "    guidance = 3.0       Strength w",
+        "[validation.verification]",
+        "    events = 100              Events of the validation split",
+        "[validation.selection]",
+        "    pmts = 300                Photomultipliers to place. At least 1.",
+        "    fraction = 0.0        Share of the training rows",
+        "At least 0 and less than 1.",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+}
+
+#[test]
 fn a_list_is_json_too() {
     let text = listed(&["models", "--format", "json"]);
     let kinds: serde_json::Value = serde_json::from_str(&text).expect("JSON");

@@ -41,7 +41,7 @@ impl<'v, 'a> Study<'v, 'a> {
             };
             let anchor = confirmed(start, &cells, outcomes);
             let seconds = cells.iter().map(|cell| total_s(cell)).sum();
-            let like = |cell: &&Cell<'_>| not_comparable(cell, anchor).is_none();
+            let like = |cell: &&Cell<'_>| not_comparable(view, cell, anchor).is_none();
             let cells = cells.iter().copied().filter(like).collect();
             let study = Self {
                 view,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::subject::{Shown, Subject};
+use super::subject::{Shown, ShownColumn, ShownRow, Subject, Text};
+use crate::plan::toml_text;
 use crate::results::{CellInfo, IntervalKind, counted_runs};
 
 /// How a provenance begins.
@@ -42,6 +43,7 @@ pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
             let Some(part) = text.of_table(table) else {
                 continue;
             };
+            let part = Text::visible(part);
             for source in &table.sources {
                 if !part.contains(&text.escaped(&source.provenance)) {
                     let (name, id) = (&text.name, &table.id);
@@ -211,12 +213,12 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
         if table.id.starts_with("ranking") && differ(tasks) {
             found.push(format!("{}: cells of different tasks are ranked", table.id));
         }
-        let against = |column: &super::subject::ShownColumn| column.provenance.contains("baseline");
+        let against = |column: &ShownColumn| column.provenance.contains("baseline");
         let Some(place) = table.columns.iter().position(against) else {
             continue;
         };
         let is_ratio = |text: &str| text.contains('×');
-        let ratio = |row: &&&super::subject::ShownRow| {
+        let ratio = |row: &&&ShownRow| {
             row.fields
                 .get(place)
                 .is_some_and(|entry| is_ratio(&entry.text))
@@ -293,7 +295,8 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
     let is_single =
         single.clone().count() > 0 && single.clone().all(|i| i.kind == IntervalKind::Single);
     for text in subject.texts.iter().filter(|_| is_single) {
-        if !text.whole.contains("n = 1") {
+        let says = text.whole.contains("ran once (n = 1)");
+        if text.prints(subject, "speed") && !says {
             found.push(format!("{}: does not say that n = 1", text.name));
         }
     }
@@ -331,17 +334,17 @@ pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Fields without which an environment is not described.
-const ENVIRONMENT: [&str; 9] = [
-    "architecture",
-    "build_profile",
-    "build_rustc",
-    "cpu_model",
-    "devices",
-    "logical_cores",
-    "memory_gib",
-    "os",
-    "clock_mhz",
+/// Fields without which an environment is not described, and what a report calls them.
+const ENVIRONMENT: [(&str, &str); 9] = [
+    ("architecture", "vectors"),
+    ("build_profile", "build"),
+    ("build_rustc", "compiler"),
+    ("cpu_model", "processor"),
+    ("devices", "other devices"),
+    ("logical_cores", "cores"),
+    ("memory_gib", "memory"),
+    ("os", "operating system"),
+    ("clock_mhz", "clock"),
 ];
 
 /// Every environment is described in full, or every text says that the report is incomplete.
@@ -377,11 +380,9 @@ pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
         };
         let lacks =
             |name: &&str| value(name).is_none_or(|value| value.is_empty() || value == "unknown");
-        let missing: Vec<&str> = ENVIRONMENT.into_iter().filter(|name| lacks(name)).collect();
-        for name in missing {
-            let words = name.replace('_', " ");
+        for (_, words) in ENVIRONMENT.iter().filter(|(name, _)| lacks(name)) {
             if !reasons.iter().any(|reason| {
-                reason.contains(id) && (reason.contains(&words) || reason.contains("not described"))
+                reason.contains(id) && (reason.contains(words) || reason.contains("not described"))
             }) {
                 found.push(format!(
                     "environment {id} lacks {words}, and the report is not marked"
@@ -407,8 +408,13 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
     let used = plan.variants.iter().filter(|_| treatment == "variant");
     for (name, sets) in used {
         for (path, value) in sets {
-            let line = format!("{path} = {value}");
-            for text in subject.texts.iter().filter(|text| !text.says(&line)) {
+            let line = format!("{path} = {}", toml_text(value));
+            // Only where treatments are held against each other.
+            let comparing = subject
+                .texts
+                .iter()
+                .filter(|text| text.prints(subject, "ranking"));
+            for text in comparing.filter(|text| !text.says(&line)) {
                 found.push(format!(
                     "{}: {name} sets {line}, which is not printed",
                     text.name

@@ -129,11 +129,14 @@ pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
         }
         for text in &subject.texts {
             let title = text.escaped(&title);
-            let Some(begin) = text.whole.find(&title) else {
-                continue;
+            let shown = text.escaped(&figure);
+            let mut places = text.whole.match_indices(&title).peekable();
+            // Several headlines can have one title.
+            let is_near = |(begin, _): (usize, &str)| {
+                let rest = text.whole[begin + title.len()..].chars();
+                rest.take(60).collect::<String>().contains(&shown)
             };
-            let near: String = text.whole[begin + title.len()..].chars().take(60).collect();
-            if !near.contains(&text.escaped(&figure)) {
+            if places.peek().is_some() && !places.any(is_near) {
                 found.push(format!(
                     "{}: “{title}” is not printed with {figure}",
                     text.name
@@ -230,7 +233,8 @@ pub(super) fn r12(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         for (place, column) in table.columns.iter().enumerate() {
-            if !column.is_number || !COUNTS.contains(&&*column.heading) {
+            let is_count = column.is_number && column.unit.is_empty();
+            if !is_count || !COUNTS.contains(&&*column.heading) {
                 continue;
             }
             let broken = table.entries(place).filter(|(_, entry)| {

@@ -191,6 +191,25 @@ impl Text {
         }
     }
 
+    /// Whether it prints a table whose `id` begins so.
+    pub(super) fn prints(&self, subject: &Subject<'_>, id: &str) -> bool {
+        let mut tables = subject
+            .tables
+            .iter()
+            .filter(|table| table.id.starts_with(id));
+        tables.any(|table| self.of_table(table).is_some())
+    }
+
+    /// What a reader of a part sees without a pointer.
+    pub(super) fn visible(part: &str) -> String {
+        let mut pieces = part.split(" title=\"");
+        let mut seen = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            seen.push_str(piece.split_once('"').map_or(piece, |(_, rest)| rest));
+        }
+        seen
+    }
+
     /// Rows of a table that it shows, without its heading.
     pub(super) fn rows_of(&self, part: &str) -> usize {
         if self.is_page {

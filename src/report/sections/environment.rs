@@ -29,7 +29,11 @@ pub struct EnvironmentContext {
     pub id: String,
     /// Runs that were measured in it.
     pub runs: usize,
-    /// Name, value and class (`must match`, `warn`, `info`) of each field.
+    /// The machine and the build in one sentence.
+    pub sentence: String,
+    /// What a reader asks of a system, in words and with units: `Clock`, `2.60 GHz`.
+    pub system: Vec<SystemField>,
+    /// Name, value and class (`must match`, `warn`, `info`) of each field of `env.toml`.
     pub fields: Vec<EnvironmentField>,
     /// Names of the fields that are unknown.
     pub unknown: Vec<String>,
@@ -44,6 +48,15 @@ pub struct EnvironmentField {
     pub value: String,
     /// `must match`, `warn` or `info`: what a difference means when timings are compared.
     pub class: &'static str,
+}
+
+/// A line of the system information.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SystemField {
+    /// `Clock`.
+    pub name: &'static str,
+    /// `2.60 GHz`, or `unknown`.
+    pub value: String,
 }
 
 /// Every environment that a run names, by its id.
@@ -83,6 +96,17 @@ fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {
                 })
         })
         .collect();
+    let system = system(&fields);
+    let unknown = if fields.is_empty() {
+        Vec::new()
+    } else {
+        let parts = system.iter().filter(|line| line.value.contains(UNKNOWN));
+        let lines = parts.map(|line| line.name.to_lowercase());
+        let all = fields.iter().filter(|field| field.value == UNKNOWN);
+        let others = all.map(|field| field.name.clone());
+        let others = others.filter(|name| !SHOWN.contains(&&**name));
+        lines.chain(others).collect()
+    };
     EnvironmentContext {
         id: id.to_owned(),
         runs: view
@@ -91,11 +115,9 @@ fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {
             .iter()
             .filter(|run| run.env_id == id)
             .count(),
-        unknown: fields
-            .iter()
-            .filter(|field| field.value == UNKNOWN)
-            .map(|field| field.name.clone())
-            .collect(),
+        sentence: sentence(&system),
+        system,
+        unknown,
         fields,
     }
 }
@@ -111,6 +133,119 @@ fn with_needed(
         fields.entry((*name).to_owned()).or_insert_with(unknown);
     }
     fields
+}
+
+/// Fields of `env.toml` that the system information shows in its own words.
+const SHOWN: [&str; 15] = [
+    "cpu model",
+    "physical cores",
+    "logical cores",
+    "clock mhz",
+    "memory gib",
+    "devices",
+    "os",
+    "os version",
+    "kernel",
+    "build rustc",
+    "build profile",
+    "build features",
+    "dfdx",
+    "version",
+    "commit",
+];
+
+/// What a reader asks of a system; `unknown` where `env.toml` does not say.
+fn system(fields: &[EnvironmentField]) -> Vec<SystemField> {
+    let get = |name: &str| {
+        let found = fields.iter().find(|field| field.name == name);
+        found.map_or(UNKNOWN, |field| &*field.value)
+    };
+    let line = |name, value: String| SystemField { name, value };
+    vec![
+        line("Processor", get("cpu model").to_owned()),
+        line(
+            "Cores",
+            format!(
+                "{} physical, {} logical",
+                get("physical cores"),
+                get("logical cores")
+            ),
+        ),
+        line("Clock", gigahertz(get("clock mhz"))),
+        line("Memory", with_unit(get("memory gib"), "GiB")),
+        line("Other devices", get("devices").to_owned()),
+        line(
+            "Operating system",
+            format!(
+                "{} {}, kernel {}",
+                get("os"),
+                get("os version"),
+                get("kernel")
+            ),
+        ),
+        line(
+            "Vectors",
+            format!("{} on {}", get("vector level"), get("architecture")),
+        ),
+        line("Compiler", get("build rustc").to_owned()),
+        line(
+            "Build",
+            format!(
+                "{}, features: {}",
+                get("build profile"),
+                get("build features")
+            ),
+        ),
+        line("Fieldtrial", get("version").to_owned()),
+        line("dfdx", get("dfdx").to_owned()),
+        line("Commit", commit(get("commit"), get("dirty"))),
+    ]
+}
+
+/// "AMD EPYC, 2 physical, 2 logical cores at 2.60 GHz, 24 GiB of memory".
+fn sentence(system: &[SystemField]) -> String {
+    let get = |name: &str| {
+        let found = system.iter().find(|line| line.name == name);
+        found.map_or(UNKNOWN, |line| &*line.value)
+    };
+    let devices = match get("Other devices") {
+        "none" => String::new(),
+        devices => format!(", {devices}"),
+    };
+    format!(
+        "{}, {} cores, {}, {} of memory{devices}",
+        get("Processor"),
+        get("Cores"),
+        get("Clock"),
+        get("Memory")
+    )
+}
+
+/// Megahertz of `env.toml` as gigahertz.
+fn gigahertz(megahertz: &str) -> String {
+    let number: Option<f64> = megahertz.parse().ok();
+    number.map_or_else(
+        || UNKNOWN.to_owned(),
+        |mhz| format!("{:.2} GHz", mhz / 1000.0),
+    )
+}
+
+fn with_unit(value: &str, unit: &str) -> String {
+    if value == UNKNOWN {
+        value.to_owned()
+    } else {
+        format!("{value} {unit}")
+    }
+}
+
+/// The first digits of a commit, and whether anything outside `reports/` differed from it.
+fn commit(commit: &str, dirty: &str) -> String {
+    let short = commit.get(..10).unwrap_or(commit);
+    match dirty {
+        "true" => format!("{short}, with changes that are not committed"),
+        "false" => format!("{short}, nothing changed"),
+        _ => format!("{short}, {UNKNOWN} whether anything changed"),
+    }
 }
 
 /// A clock outside 0.1 to 10 GHz, or no memory, is not shown as if it were known.

@@ -43,7 +43,22 @@ type Rule = (&'static str, String, fn(&View<'_>) -> Option<String>);
 
 /// Checks every rule.
 pub(crate) fn check(view: &View<'_>) -> Findings {
-    let rules: [Rule; 10] = [
+    let rules = rules();
+    let found = rules.iter().filter_map(|(rule, _, check)| {
+        let text = check(view)?;
+        Some(Finding { rule, text })
+    });
+    Findings {
+        found: found.collect(),
+        checked: rules
+            .iter()
+            .map(|(rule, words, _)| format!("{rule}: {words}"))
+            .collect(),
+    }
+}
+
+fn rules() -> [Rule; 10] {
+    [
         (
             "waiting-for-data",
             format!("data wait above {WAIT} % of the step"),
@@ -97,18 +112,7 @@ pub(crate) fn check(view: &View<'_>) -> Findings {
             "cells measured in different environments".to_owned(),
             mixed_environment,
         ),
-    ];
-    let found = rules.iter().filter_map(|(rule, _, check)| {
-        let text = check(view)?;
-        Some(Finding { rule, text })
-    });
-    Findings {
-        found: found.collect(),
-        checked: rules
-            .iter()
-            .map(|(rule, words, _)| format!("{rule}: {words}"))
-            .collect(),
-    }
+    ]
 }
 
 /// "batch-size 8, workers 0 (2.5 %); …", or `None` for no cell.

@@ -17,8 +17,8 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         sentences.push(steps);
     }
     sentences.push(format!(
-        "Figures are medians over the runs of a cell; intervals are the {}. Outliers are counted, never dropped.",
-        speed::kinds(view).join(" or the ")
+        "Figures are medians over the runs of a cell; {}. Outliers are counted, never dropped.",
+        speed::below(view)
     ));
     sentences.push(phases(view));
     let exclusive = view.set.blocks.iter().filter(|run| run.exclusive).count();

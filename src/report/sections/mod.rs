@@ -2,6 +2,8 @@
 
 pub(crate) mod cells;
 pub(crate) mod compute;
+pub(crate) mod difference;
+pub(crate) mod efficiency;
 pub(crate) mod environment;
 mod equal_loss;
 pub(crate) mod findings;
@@ -17,4 +19,5 @@ pub(crate) mod ranking;
 pub(crate) mod samples;
 pub(crate) mod scaling;
 pub(crate) mod speed;
+pub(crate) mod tasks;
 pub(crate) mod treatment;

@@ -39,7 +39,7 @@ pub(crate) fn not_the_step(cell: &Cell<'_>) -> Option<f64> {
         let named: f64 = PHASES.iter().map(|(_, phase)| phase(&times.phases)).sum();
         (named + times.phases.other_ms) / times.step_mean_ms * 100.0
     });
-    let is_off = |sum: &f64| !((sum - 100.0).abs() <= MISSED);
+    let is_off = |sum: &f64| !(100.0 - MISSED..=100.0 + MISSED).contains(sum);
     sums.into_iter().find(is_off)
 }
 

@@ -86,6 +86,11 @@ pub(crate) fn best_loss(cell: &Cell<'_>) -> Option<Number> {
     over_seeds(cell, &|facts: &RunFacts| facts.best_loss)
 }
 
+/// The loss of the first step of a cell.
+pub(crate) fn first_loss(cell: &Cell<'_>) -> Option<Number> {
+    over_seeds(cell, &|facts: &RunFacts| facts.first_loss)
+}
+
 /// Which loss the best one is.
 pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
     let has = |name| {
@@ -98,6 +103,55 @@ pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
         "test loss"
     } else {
         "training loss"
+    }
+}
+
+/// Metrics that say how good a model is, the best first: where a cell has one, it is its quality.
+const QUALITIES: [(&str, &str); 4] = [
+    ("test_accuracy", "test accuracy"),
+    ("val_accuracy", "validation accuracy"),
+    ("test_r2", "test R²"),
+    ("val_r2", "validation R²"),
+];
+
+/// What says how good cells are, whether larger is better, and its value for a cell: the same as the table's.
+pub(crate) struct Quality {
+    /// `test accuracy`.
+    pub(crate) name: &'static str,
+    /// Whether larger is better.
+    pub(crate) is_higher_better: bool,
+    metric: Option<&'static str>,
+}
+
+impl Quality {
+    /// What all of the cells with facts have.
+    pub(crate) fn of(view: &View<'_>, cells: &[&Cell<'_>]) -> Self {
+        let facts = || {
+            cells
+                .iter()
+                .flat_map(|cell| &cell.runs)
+                .filter_map(|row| row.facts.as_ref())
+        };
+        let has = |name: &str| {
+            facts().next().is_some()
+                && facts().all(|facts| facts.metrics.get(name).is_some_and(Option::is_some))
+        };
+        let found = QUALITIES.into_iter().find(|(metric, _)| has(metric));
+        Self {
+            name: found.map_or_else(|| loss_name(view), |(_, words)| words),
+            is_higher_better: found.is_some(),
+            metric: found.map(|(metric, _)| metric),
+        }
+    }
+
+    /// The value of a cell over its seeds.
+    pub(crate) fn value(&self, cell: &Cell<'_>) -> Option<Number> {
+        let Some(metric) = self.metric else {
+            return best_loss(cell);
+        };
+        over_seeds(cell, &|facts: &RunFacts| {
+            facts.metrics.get(metric).copied().flatten()
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::base::statistics::{PowerLaw, fit_power_law, range};
 use crate::base::units::{human, human_integer, human_seconds};
-use crate::report::number::Provenance;
+use crate::report::number::{Number, Provenance};
 use crate::report::table::{Column, Entry, Row, Table, sources};
 use crate::report::view::{Cell, View};
 
@@ -98,13 +98,76 @@ fn row(
                 human_integer(smallest as u64),
                 human_integer(largest as u64)
             )),
-            Entry::text(human(fit.exponent, 3)),
+            Entry::number(Some(&exponent(fit))),
             or_dash(fit.exponent_error.map(|error| human(error, 2))),
             or_dash(fit.exponent_error.map(|_| percent(fit.residual))),
             or_dash(prediction),
         ],
         missing: None,
     }
+}
+
+/// A scaling exponent, as headline and table show it.
+fn exponent(fit: &PowerLaw) -> Number {
+    Number {
+        text: human(fit.exponent, 3),
+        interval: None,
+        interval_name: "",
+        unit: String::new(),
+        provenance: Provenance::Derived("slope of the fit on logarithms".into()).to_string(),
+        value: fit.exponent,
+    }
+}
+
+/// What one fit says: the time, the cells, the exponent, and remarks.
+pub(crate) struct Growth {
+    /// `epoch`, `training`.
+    pub(crate) time: &'static str,
+    /// The cells in words.
+    pub(crate) cells: String,
+    /// The exponent, the same value as in the table.
+    pub(crate) exponent: Number,
+    /// Its error, and over how many samples.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// The growth of each time, in every group of three sizes or more.
+pub(crate) fn growths(view: &View<'_>) -> Vec<Growth> {
+    let groups = groups(view);
+    let fits = groups.iter().flat_map(|group| {
+        let growths = TIMES.iter().filter_map(|time| growth(view, group, *time));
+        growths.collect::<Vec<_>>()
+    });
+    fits.collect()
+}
+
+fn growth(
+    view: &View<'_>,
+    group: &Group<'_, '_>,
+    (column, time): (&str, &'static str),
+) -> Option<Growth> {
+    let points = group.points(column);
+    let fit = fit_power_law(&points)?;
+    let error = fit.exponent_error?;
+    let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
+    let (smallest, largest) = range(&sizes)?;
+    let (smallest, largest) = (
+        human_integer(smallest as u64),
+        human_integer(largest as u64),
+    );
+    Some(Growth {
+        time,
+        cells: group.name(view),
+        exponent: exponent(&fit),
+        remarks: vec![
+            format!(
+                "standard error {}, n = {} sizes",
+                human(error, 2),
+                points.len()
+            ),
+            format!("1 is proportional; {smallest} to {largest} samples"),
+        ],
+    })
 }
 
 /// Measured cells whose specifications differ in the dataset's `samples` only, what is measured and limited aside.

@@ -16,10 +16,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         Column::number("training", "s", &median),
         Column::number("start-up", "s", &median),
     ];
-    let about = format!(
-        "Medians over runs; below each the {}.",
-        kinds(view).join(" or the ")
-    );
+    let about = format!("Medians over the runs of a cell; {}.", below(view));
     Table::of_cells(view, ("speed", "Speed", about), columns, |cell| {
         let n = cell.timing.filter(|_| cell.is_measured())?.n;
         let mut fields = vec![Entry::text(n.to_string())];
@@ -33,6 +30,23 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         fields.extend(names.map(|name| entry(cell, name)));
         Some(fields)
     })
+}
+
+/// What stands below the medians, in words.
+pub(crate) fn below(view: &View<'_>) -> String {
+    let (single, intervals): (Vec<&str>, Vec<&str>) = kinds(view)
+        .into_iter()
+        .partition(|kind| *kind == interval_name(IntervalKind::Single));
+    let intervals = intervals.join(" or, below six runs, the ");
+    match (intervals.is_empty(), single.is_empty()) {
+        (true, _) => {
+            "each cell ran once (n = 1), so that nothing is known of their dispersion".to_owned()
+        }
+        (_, true) => format!("below each the {intervals}"),
+        _ => format!(
+            "below each the {intervals}; nothing stands below those of a single run (n = 1)"
+        ),
+    }
 }
 
 /// What the intervals of this report are.

@@ -1,6 +1,7 @@
 //! `docs/report-context.md`: every field of the context, from the structs' own documentation, so that it cannot get stale.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,12 +35,15 @@ fn every_field_of_the_context_is_documented() {
     let mut place = 0;
     while let Some(name) = names.get(place).cloned() {
         let found = &structs[&name];
-        text += &format!(
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
             "\n## {name}\n\n{}\n\n| field | type | meaning |\n| --- | --- | --- |\n",
             found.about
         );
         for (field, kind, about) in &found.fields {
-            text += &format!(
+            let _ = write!(
+                text,
                 "| `{field}` | {} | {} |\n",
                 in_words(kind, &structs),
                 about.replace('|', "\\|")

@@ -1,0 +1,157 @@
+//! What differs between cells, from their specifications: why a ratio is not drawn, and what a treatment changes.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::base::units::human_integer;
+use crate::plan::toml_text;
+use crate::report::view::{Cell, View};
+
+/// Parts of a specification that decide the arithmetic of a sample, and what a difference in them is called.
+pub(crate) const WORK: [(&str, &str); 4] = [
+    ("dataset", "dataset"),
+    ("loss", "loss"),
+    ("model", "model shape"),
+    ("train.algorithm", "algorithm"),
+];
+
+/// Values of one side that are named.
+const NAMED: usize = 4;
+/// Settings of one part that are named.
+const SETTINGS: usize = 6;
+
+/// What decides the arithmetic of a sample and differs: `loss (kernel-mmd vs t-statistic)`.
+pub(crate) fn of_work(view: &View<'_>, one: &[&Cell<'_>], other: &[&Cell<'_>]) -> Vec<String> {
+    differing(view, one, other, &WORK)
+}
+
+fn differing(
+    view: &View<'_>,
+    one: &[&Cell<'_>],
+    other: &[&Cell<'_>],
+    parts: &[(&str, &str)],
+) -> Vec<String> {
+    let found = parts.iter().filter_map(|(path, words)| {
+        let (ours, theirs) = (parts_of(view, one, path), parts_of(view, other, path));
+        if ours == theirs {
+            return None;
+        }
+        let (left, right) = (names(&ours), names(&theirs));
+        if left != right {
+            return Some(format!("{words} ({} vs {})", shown(&left), shown(&right)));
+        }
+        let settings = settings(&ours, &theirs);
+        (!settings.is_empty()).then(|| format!("{words} ({})", settings.join(", ")))
+    });
+    found.collect()
+}
+
+/// The different values of a part among cells, in plan order.
+fn parts_of<'a>(view: &View<'a>, cells: &[&Cell<'a>], path: &str) -> Vec<&'a Value> {
+    let mut found: Vec<&Value> = Vec::new();
+    for cell in cells {
+        let value = part(view, cell, path).unwrap_or(&Value::Null);
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// A section, or a key of one.
+pub(crate) fn part<'a>(view: &View<'a>, cell: &Cell<'a>, path: &str) -> Option<&'a Value> {
+    let mut keys = path.split('.');
+    let section = view.section(cell, keys.next()?)?;
+    keys.try_fold(section, |value, key| value.get(key))
+}
+
+/// Kinds of the values, or the values themselves where they have none.
+fn names(values: &[&Value]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for value in values {
+        let name = match value.get("kind").and_then(Value::as_str) {
+            Some(kind) => kind.to_owned(),
+            None if value.is_object() => String::new(),
+            None => plain(value),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The settings whose values differ between two sides: `order 4 vs 0`.
+fn settings(ours: &[&Value], theirs: &[&Value]) -> Vec<String> {
+    let (ours, theirs) = (leaves(ours), leaves(theirs));
+    let none = || vec!["none".to_owned()];
+    let paths: Vec<&String> = ours
+        .keys()
+        .chain(theirs.keys().filter(|path| !ours.contains_key(*path)))
+        .collect();
+    let mut found: Vec<String> = paths
+        .into_iter()
+        .filter_map(|path| {
+            let left = ours.get(path).cloned().unwrap_or_else(none);
+            let right = theirs.get(path).cloned().unwrap_or_else(none);
+            (left != right).then(|| format!("{path} {} vs {}", shown(&left), shown(&right)))
+        })
+        .collect();
+    if found.len() > SETTINGS {
+        let more = found.len() - SETTINGS;
+        found.truncate(SETTINGS);
+        found.push(format!("and {more} more settings"));
+    }
+    found
+}
+
+/// Every plain value of some tables by its dotted path, each value once.
+fn leaves(values: &[&Value]) -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::new();
+    for value in values {
+        collect(value, String::new(), &mut found);
+    }
+    found
+}
+
+fn collect(value: &Value, path: String, found: &mut BTreeMap<String, Vec<String>>) {
+    if let Value::Object(map) = value {
+        for (key, value) in map {
+            let path = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
+            collect(value, path, found);
+        }
+        return;
+    }
+    let text = plain(value);
+    let known: &mut Vec<String> = found.entry(path).or_default();
+    if !known.contains(&text) {
+        known.push(text);
+    }
+}
+
+/// A value in words: texts without quotes, whole numbers with separators.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number
+            .as_u64()
+            .map_or_else(|| number.to_string(), human_integer),
+        other => toml_text(other),
+    }
+}
+
+fn shown(names: &[String]) -> String {
+    let names: Vec<&str> = names
+        .iter()
+        .map(|name| if name.is_empty() { "none" } else { name })
+        .collect();
+    match names.len() {
+        n if n > NAMED => format!("{} and {} more", names[..NAMED].join(", "), n - NAMED),
+        _ => names.join(", "),
+    }
+}
