@@ -181,5 +181,73 @@ pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
     })
 }
 
+/// A straight line `y = offset + slope · x`, fitted to points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    /// `y` at `x = 0`.
+    pub offset: f64,
+    /// Growth of `y` for each 1 of `x`.
+    pub slope: f64,
+    /// Standard deviation of `y` around the line, with `n − 2` degrees of freedom.
+    pub residual: f64,
+    /// Number of points.
+    n: usize,
+    /// Mean of `x`, and its sum of squares around it.
+    x: (f64, f64),
+}
+
+impl Line {
+    /// `y` at `x`.
+    pub fn at(&self, x: f64) -> f64 {
+        self.offset + self.slope * x
+    }
+
+    /// Standard error of a single value at `x`: `s √(1 + 1/n + (x − mean)² / spread)`; `None` below three points.
+    pub fn prediction_error(&self, x: f64) -> Option<f64> {
+        let (mean, spread) = self.x;
+        let distance = (x - mean).powi(2) / spread;
+        (self.n > 2).then(|| self.residual * (1.0 + 1.0 / self.n as f64 + distance).sqrt())
+    }
+}
+
+/// Fits a straight line by least squares.
+///
+/// Returns `None` for fewer than two different `x`.
+///
+/// # Source
+/// `numpy.polyfit(x, y, 1)`.
+pub fn fit_line(points: &[(f64, f64)]) -> Option<Line> {
+    let n = points.len() as f64;
+    let mean_x = points.iter().map(|point| point.0).sum::<f64>() / n;
+    let mean_y = points.iter().map(|point| point.1).sum::<f64>() / n;
+    let spread: f64 = points.iter().map(|point| (point.0 - mean_x).powi(2)).sum();
+    if points.len() < 2 || spread <= f64::EPSILON * mean_x.powi(2) {
+        return None;
+    }
+    let covariance: f64 = points
+        .iter()
+        .map(|point| (point.0 - mean_x) * (point.1 - mean_y))
+        .sum();
+    let slope = covariance / spread;
+    let offset = mean_y - slope * mean_x;
+    let squares: f64 = points
+        .iter()
+        .map(|point| (point.1 - offset - slope * point.0).powi(2))
+        .sum();
+    let freedom = points.len() - 2;
+    let residual = if freedom > 0 {
+        (squares / freedom as f64).sqrt()
+    } else {
+        0.0
+    };
+    Some(Line {
+        offset,
+        slope,
+        residual,
+        n: points.len(),
+        x: (mean_x, spread),
+    })
+}
+
 #[cfg(test)]
 mod tests;

@@ -172,9 +172,9 @@ pub struct RunTimes {
     /// Bytes of the checkpoint files that the run wrote; `None` where it wrote none.
     #[serde(default)]
     pub checkpoint_bytes: Option<u64>,
-    /// Bytes of resident memory gained in training after the warm-up steps, what happens between epochs left out;
-    /// negative where memory was given back, `None` where the system does not say or no step was measured. By step:
-    /// divided by the steps of the run less `warmup_steps`.
+    /// Bytes of resident memory gained in training after the warm-up steps, but at least two, what happens between epochs
+    /// left out; negative where memory was given back, `None` where the system does not say or no step was left. By
+    /// step: divided by the steps of the run less the greater of `warmup_steps` and 2.
     #[serde(default)]
     pub memory_growth_bytes: Option<i64>,
     /// Bytes of everything that the run told, from which its record is made; its parent counts them.

@@ -2,6 +2,10 @@
 
 use crate::base::os;
 
+/// Fewest steps after which memory counts: what the first step allocates last, the optimizer's state, lies beside the
+/// activations only in the second.
+const SETTLING_STEPS: usize = 2;
+
 /// Resident memory gained in training after the warm-up steps, what happens between epochs left out.
 ///
 /// Two looks an epoch, outside of its time, and one when the warm-up ends: a leak of a step shows, an allocation of
@@ -17,9 +21,9 @@ pub struct MemoryGrowth {
 }
 
 impl MemoryGrowth {
-    /// Leaves out the first `warmup` steps.
+    /// Leaves out the first `warmup` steps, and at least two.
     pub fn new(warmup: usize) -> Self {
-        Self::seeing(warmup, os::resident_bytes)
+        Self::seeing(warmup.max(SETTLING_STEPS), os::resident_bytes)
     }
 
     fn seeing(warmup: usize, resident: fn() -> Option<u64>) -> Self {
@@ -104,6 +108,8 @@ mod tests {
     fn memory_that_is_held_shows() {
         let mut growth = MemoryGrowth::new(0);
         growth.begin();
+        growth.step();
+        growth.step();
         let held = std::hint::black_box(vec![1_u8; 64 << 20]);
         growth.end();
         assert!(

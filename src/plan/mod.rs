@@ -33,6 +33,7 @@ mod rows;
 mod schema;
 mod section;
 mod settings;
+mod targets;
 mod toml_text;
 mod units;
 mod validate;
@@ -48,7 +49,8 @@ pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict
 pub use reported::{TEMPLATES, template_meant};
 pub use results_root::{namesakes, results_root};
 pub use schema::manifest_schema;
-pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
+pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec, TargetSpec};
+pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
 pub use toml_text::toml_text;
 pub use world::{Facts, Unknown, World};
 

@@ -22,6 +22,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut 
     unused_variants(plan, warnings);
     named_cells(plan, mistakes);
     followed(plan, &plan.written.root, warnings);
+    super::targets::check(plan, mistakes);
     treatment(plan, mistakes);
     matrix_paths(plan, mistakes);
     set_twice(plan, mistakes);
@@ -103,7 +104,7 @@ fn named_cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 }
 
 /// Checks the cell at the last key of `path`: one value per named axis.
-fn named_cell(plan: &Plan, table: &Table, path: &str, mistakes: &mut Vec<Diagnostic>) {
+pub(super) fn named_cell(plan: &Plan, table: &Table, path: &str, mistakes: &mut Vec<Diagnostic>) {
     let key = path.rsplit('.').next().unwrap_or(path);
     let table = table.get(key).and_then(Node::as_table);
     for (key, node) in table.into_iter().flat_map(|table| &table.entries) {

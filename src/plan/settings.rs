@@ -71,6 +71,12 @@ pub struct ReportSpec {
     pub templates: Vec<String>,
     /// Cell that others are compared with: one value per named axis.
     pub baseline: Option<serde_json::Map<String, serde_json::Value>>,
+    /// How far below the best throughput the knee of a batch-size curve may lie (0.05 is 5 %).
+    #[schemars(range(min = 0, max = 0.5))]
+    pub knee: f64,
+    /// Figures to hold the results against.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetSpec>,
     /// Effects that the recommendations of the followed report predict; `next.toml` has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predictions: Vec<PredictionSpec>,
@@ -79,11 +85,32 @@ pub struct ReportSpec {
     pub tested: Vec<TestedSpec>,
 }
 
+/// A figure to hold results against: an entry of `report.targets`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TargetSpec {
+    /// What the report calls it.
+    pub name: String,
+    /// What is held against it: a column of the results, a share (`data_wait_share`) or a metric (`val_r2`).
+    pub column: String,
+    /// Smallest value that meets it.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// Largest value that meets it.
+    #[serde(default)]
+    pub max: Option<f64>,
+    /// Cells that it is about, one value per named axis; all where it is missing.
+    #[serde(default, rename = "where")]
+    pub cells: serde_json::Map<String, serde_json::Value>,
+}
+
 impl Default for ReportSpec {
     fn default() -> Self {
         Self {
             templates: vec!["analysis".into()],
             baseline: None,
+            knee: 0.05,
+            targets: Vec::new(),
             predictions: Vec::new(),
             tested: Vec::new(),
         }

@@ -7,15 +7,17 @@ use crate::plan::toml_text;
 use crate::results::ResultSet;
 
 use super::advice::Advice;
+use super::judged::Judged;
 use super::sections::cells::{FAILURES, Failure, failures, more_failures, summary};
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{Findings, check};
 use super::sections::headline::{Headline, headlines};
 use super::sections::plots::Plots;
+use super::sections::profiling::Profiling;
 use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::samples::Samples;
 use super::sections::{
-    cells, compute, efficiency, loader, memory, method, phases, quality, scaling, speed,
+    cells, compute, cost, efficiency, loader, memory, method, phases, quality, scaling, speed,
 };
 use super::table::Table;
 use super::view::View;
@@ -69,6 +71,10 @@ pub struct Report {
     pub samples: Samples,
     /// Parameters and FLOPs.
     pub compute: Table,
+    /// What the runs cost; `None` where `[cost]` has no price.
+    pub cost: Option<Judged>,
+    /// Bottlenecks, curves over settings, targets, headroom, nested times, configuration.
+    pub profiling: Profiling,
     /// The plots.
     pub plots: Plots,
     /// Findings with their rules, and what was checked.
@@ -132,6 +138,8 @@ impl Report {
             quality: quality::table(view),
             samples: Samples::of(view),
             compute: compute::table(view),
+            cost: cost::judged(view),
+            profiling: Profiling::of(view),
             plots: Plots::of(view),
             findings: check(view),
             advice: Advice::of(view),

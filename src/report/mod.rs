@@ -8,8 +8,10 @@ mod advice;
 mod context;
 #[cfg(test)]
 mod contract;
+mod data;
 mod error;
 mod groups;
+mod judged;
 mod mistake;
 mod number;
 mod plot;
@@ -25,14 +27,18 @@ pub use crate::plan::TEMPLATES;
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use context::{Report, Variant};
 pub use error::ReportError;
+pub use judged::Judged;
 pub use number::{Number, Provenance};
 pub use sections::cells::Failure;
+pub use sections::configuration::{CellConfig, ConfigSection, Configuration};
 pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
 pub use sections::findings::{Finding, Findings};
 pub use sections::headline::Headline;
 pub use sections::plots::{PlotContext, Plots};
+pub use sections::profiling::Profiling;
 pub use sections::ranking::Ranking;
 pub use sections::samples::{SampleContext, Samples};
+pub use sections::tree::{TimeNode, TimeTree};
 pub use table::{Column, Entry, Row, Source, Table};
 pub use template::own_templates;
 
@@ -45,6 +51,9 @@ use minijinja::value::Value;
 use crate::plan::template_meant;
 use crate::results::{self, ResultsError, remove_stale, write_if_changed};
 
+/// The template that everything is written for as data, too.
+const PROFILING: &str = "profiling";
+
 /// What to render.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportOptions {
@@ -55,7 +64,8 @@ pub struct ReportOptions {
 /// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
 ///
 /// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`, those of
-/// one format only that; the plots lie in `plots/`. The same results give the same bytes.
+/// one format only that; the plots lie in `plots/`, and beside the template `profiling` everything as data in
+/// `report.json`. The same results give the same bytes.
 ///
 /// # Errors
 /// [`ReportError`]; files that were there before are then still whole.
@@ -80,6 +90,9 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
             let text = if format == "md" { tidy(&text) } else { text };
             files.push((folder.join(format!("{stem}.{format}")), text));
         }
+    }
+    if templates.iter().any(|name| name == PROFILING) {
+        files.push((folder.join("report.json"), data::text(&report)));
     }
     let plots = folder.join("plots");
     for drawing in report.plots.all() {

@@ -158,6 +158,23 @@ impl Column {
 }
 
 impl Table {
+    /// A table of given rows, which are not one per cell.
+    pub fn of_rows(
+        (id, title, about): (&str, &str, String),
+        columns: Vec<Column>,
+        rows: Vec<Row>,
+    ) -> Self {
+        Self {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            about,
+            sources: sources(&columns),
+            columns,
+            rows,
+            cut: None,
+        }
+    }
+
     /// One row per cell, in plan order: the axes that vary, then what `fields` gives. `None` means that the cell has no
     /// values here; the row then says why.
     ///

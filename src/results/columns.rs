@@ -121,7 +121,7 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "improvement_per_s" "1/s" Higher "First less best loss, by the seconds to the end of the best epoch" => improvement_per_s;
     "checkpoint_bytes" "bytes" Lower "Checkpoint files that the run wrote" => checkpoint_bytes;
     "log_bytes" "bytes" Lower "Everything that the run told its parent, from which its record is made" => log_bytes;
-    "memory_growth_bytes" "bytes" Lower "Resident memory (/proc/self/statm) gained by training steps after the warm-up" => memory_growth_bytes;
+    "memory_growth_bytes" "bytes" Lower "Resident memory (/proc/self/statm) gained by training steps after the warm-up, at least two" => memory_growth_bytes;
 ];
 
 /// `blocks.csv`, after that: how long it was to take, and took.

@@ -6,7 +6,7 @@ use crate::base::statistics;
 use crate::base::units::{exponent_of, round_significant, round_to_exponent};
 use crate::base::{Purpose, Seed};
 
-use super::columns::{RUN_ENDS, TIMED, TIMES};
+use super::columns::{RUN_COSTS, RUN_ENDS, TIMED, TIMES};
 use super::{BlockRow, Interval, IntervalKind, Status, TimingRow};
 
 /// Runs from which on the interval is a bootstrap interval; below, it is the range of the runs.
@@ -83,11 +83,19 @@ pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
 
 /// Returns a measured value of a run by its column in `blocks.csv`, as that file has it; `None` where it is missing.
 pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
-    if let Some(found) = RUN_ENDS.iter().find(|known| known.name == column) {
+    let mut of_parent = RUN_ENDS.iter().chain(RUN_COSTS);
+    if let Some(found) = of_parent.find(|known| known.name == column) {
         return (found.show)(block).parse().ok();
     }
     let found = TIMES.iter().find(|known| known.name == column)?;
     (found.show)(block.times.as_ref()?).parse().ok()
+}
+
+/// Returns the median of a figure over the runs of a cell with its interval, as `timings.csv` would have it.
+///
+/// For figures that no column of that file holds; of no value there is none.
+pub fn interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
+    interval(key, TIMED.len(), values)
 }
 
 /// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, a bootstrap interval from

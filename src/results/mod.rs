@@ -30,7 +30,9 @@ mod write;
 pub use columns::{axis_columns, fixed_column, metric_column};
 pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
-pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval, timing_row, timings, value};
+pub use intervals::{
+    BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timing_row, timings, value,
+};
 pub use ops::{BACKWARD, ProfiledRun, RESIDUAL, op_records, write_ops};
 pub use read::read;
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};

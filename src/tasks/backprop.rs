@@ -8,27 +8,37 @@ use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var};
 
 /// One forward pass and its loss. Gradients, phases and metrics follow from it.
 pub(super) trait Objective<D: Kernels> {
-    /// A batch on the device, with everything drawn for it.
+    /// A batch with everything drawn for it, on the host.
+    type Drawn;
+    /// The same on the device.
     type Inputs;
 
     /// The parameters.
     fn module(&mut self) -> &mut dyn Module<D>;
 
-    /// Draws what the step needs and moves the batch to the device; the move ends as [`Phase::Transfer`].
+    /// Draws what the step needs beside the batch.
+    fn draw(&self, batch: Batch, draw: Draw) -> Self::Drawn;
+
+    /// What another program drew for a step.
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn, OpError>;
+
+    /// Moves what was drawn to the device.
+    fn upload(&self, device: &D, drawn: Self::Drawn) -> Result<Self::Inputs, OpError>;
+
+    /// Draws and moves; the move ends as [`Phase::Transfer`], the time to draw stays in the step's residual.
     fn inputs(
         &self,
         device: &D,
         batch: Batch,
         draw: Draw,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Self::Inputs, OpError>;
-
-    /// The inputs of a step that another program took.
-    fn reference_inputs(
-        &self,
-        device: &D,
-        inputs: &mut ReferenceInputs,
-    ) -> Result<Self::Inputs, OpError>;
+    ) -> Result<Self::Inputs, OpError> {
+        let drawn = self.draw(batch, draw);
+        watch.skip();
+        let inputs = self.upload(device, drawn)?;
+        watch.mark(Phase::Transfer);
+        Ok(inputs)
+    }
 
     /// The model.
     fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError>;
@@ -151,7 +161,8 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
     }
 
     fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {
-        let inputs = self.objective.reference_inputs(&self.device, inputs)?;
+        let drawn = self.objective.reference(inputs)?;
+        let inputs = self.objective.upload(&self.device, drawn)?;
         let pass = Pass::recording(&self.device);
         self.backpropagate(pass, &inputs, 1.0, &mut Stopwatch::start())
     }

@@ -14,7 +14,6 @@ use crate::base::{Purpose, Seed};
 use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::NoiseMseSpec;
-use crate::measure::{Phase, Stopwatch};
 use crate::models::{DdpmUnetSpec, Unet};
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
 
@@ -37,7 +36,7 @@ pub(super) struct Noised<D: Kernels> {
 }
 
 /// The same on the host.
-struct Drawn {
+pub(super) struct Drawn {
     noised: Vec<f32>,
     noise: Vec<f32>,
     times: Vec<usize>,
@@ -87,6 +86,25 @@ impl<D: Kernels> Diffusion<D> {
         self.classes
     }
 
+    fn drop_labels(&self, labels: &[u32], probability: f64, rng: &mut ChaCha8Rng) -> Vec<usize> {
+        let mut labels = indices(labels);
+        for label in &mut labels {
+            if rng.r#gen::<f64>() < probability {
+                *label = self.classes;
+            }
+        }
+        labels
+    }
+}
+
+impl<D: Kernels> Objective<D> for Diffusion<D> {
+    type Drawn = Drawn;
+    type Inputs = Noised<D>;
+
+    fn module(&mut self) -> &mut dyn Module<D> {
+        &mut self.model
+    }
+
     /// Draws times, dropped labels and noise, in this order, and adds the noise. In evaluation no label is dropped.
     fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
         let (mut rng, drop) = match draw {
@@ -118,14 +136,20 @@ impl<D: Kernels> Diffusion<D> {
         }
     }
 
-    fn drop_labels(&self, labels: &[u32], probability: f64, rng: &mut ChaCha8Rng) -> Vec<usize> {
-        let mut labels = indices(labels);
-        for label in &mut labels {
-            if rng.r#gen::<f64>() < probability {
-                *label = self.classes;
-            }
-        }
-        labels
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn, OpError> {
+        let (height, width, channels) = self.image;
+        let sample = [channels, height, width];
+        let noised = inputs.floats("x_t", &sample);
+        let noise = inputs.floats("eps", &sample);
+        let times = inputs.indices("t", self.schedule.timesteps());
+        let labels = inputs.indices("label_used", self.classes + 1);
+        inputs.finish()?;
+        Ok(Drawn {
+            noised: channels_last(&noised, channels, height * width),
+            noise: channels_last(&noise, channels, height * width),
+            times,
+            labels,
+        })
     }
 
     fn upload(&self, device: &D, drawn: Drawn) -> Result<Noised<D>, OpError> {
@@ -137,49 +161,6 @@ impl<D: Kernels> Diffusion<D> {
             times: drawn.times,
             labels: drawn.labels,
         })
-    }
-}
-
-impl<D: Kernels> Objective<D> for Diffusion<D> {
-    type Inputs = Noised<D>;
-
-    fn module(&mut self) -> &mut dyn Module<D> {
-        &mut self.model
-    }
-
-    fn inputs(
-        &self,
-        device: &D,
-        batch: Batch,
-        draw: Draw,
-        watch: &mut Stopwatch<'_>,
-    ) -> Result<Noised<D>, OpError> {
-        let drawn = self.draw(batch, draw);
-        watch.skip();
-        let inputs = self.upload(device, drawn)?;
-        watch.mark(Phase::Transfer);
-        Ok(inputs)
-    }
-
-    fn reference_inputs(
-        &self,
-        device: &D,
-        inputs: &mut ReferenceInputs,
-    ) -> Result<Noised<D>, OpError> {
-        let (height, width, channels) = self.image;
-        let sample = [channels, height, width];
-        let noised = inputs.floats("x_t", &sample);
-        let noise = inputs.floats("eps", &sample);
-        let times = inputs.indices("t", self.schedule.timesteps());
-        let labels = inputs.indices("label_used", self.classes + 1);
-        inputs.finish()?;
-        let drawn = Drawn {
-            noised: channels_last(&noised, channels, height * width),
-            noise: channels_last(&noise, channels, height * width),
-            times,
-            labels,
-        };
-        self.upload(device, drawn)
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {

@@ -14,7 +14,6 @@ use crate::datasets::PathProcess;
 use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::{LossSpec, PathLoss};
-use crate::measure::{Phase, Stopwatch};
 use crate::models::{CannedNet, ModelSpec, NeuralSde};
 use crate::ops::{Kernels, Module, OpError, Pass, PathBatch, Var};
 
@@ -38,6 +37,13 @@ enum Generator<D: Kernels> {
 /// What a generator reads, and the loss with the real paths that its output is compared to.
 pub(super) struct Noise<D: Kernels> {
     source: Source<D>,
+    loss: PathLoss,
+}
+
+/// Noise on the host: times and values `(B, T, 2)`, or z and then e.
+pub(super) struct Drawn {
+    values: Vec<f32>,
+    size: usize,
     loss: PathLoss,
 }
 
@@ -84,8 +90,8 @@ impl<D: Kernels> Paths<D> {
         }
     }
 
-    /// Noise of `size` samples on the host: times and values `(B, T, 2)`, or z and then e.
-    fn draw(&self, size: usize, draw: Draw) -> Vec<f32> {
+    /// Noise of `size` samples, as in [`Drawn`].
+    fn noise(&self, size: usize, draw: Draw) -> Vec<f32> {
         let mut rng = self.rng(draw);
         match &self.generator {
             Generator::CannedNet(_, process) => {
@@ -103,7 +109,7 @@ impl<D: Kernels> Paths<D> {
         }
     }
 
-    fn upload(&self, device: &D, size: usize, mut drawn: Vec<f32>) -> Result<Source<D>, OpError> {
+    fn source(&self, device: &D, size: usize, mut drawn: Vec<f32>) -> Result<Source<D>, OpError> {
         Ok(match &self.generator {
             Generator::CannedNet(..) => {
                 Source::Paths(Var::constant(device, drawn, [size, self.points, 2])?)
@@ -120,6 +126,7 @@ impl<D: Kernels> Paths<D> {
 }
 
 impl<D: Kernels> Objective<D> for Paths<D> {
+    type Drawn = Drawn;
     type Inputs = Noise<D>;
 
     fn module(&mut self) -> &mut dyn Module<D> {
@@ -129,30 +136,17 @@ impl<D: Kernels> Objective<D> for Paths<D> {
         }
     }
 
-    fn inputs(
-        &self,
-        device: &D,
-        batch: Batch,
-        draw: Draw,
-        watch: &mut Stopwatch<'_>,
-    ) -> Result<Noise<D>, OpError> {
-        let drawn = self.draw(batch.size, draw);
-        watch.skip();
-        let source = self.upload(device, batch.size, drawn)?;
-        watch.mark(Phase::Transfer);
-        Ok(Noise {
-            source,
+    fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
+        Drawn {
+            values: self.noise(batch.size, draw),
+            size: batch.size,
             loss: self.loss.clone(),
-        })
+        }
     }
 
-    fn reference_inputs(
-        &self,
-        device: &D,
-        inputs: &mut ReferenceInputs,
-    ) -> Result<Noise<D>, OpError> {
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn, OpError> {
         let points = self.points;
-        let drawn = match &self.generator {
+        let values = match &self.generator {
             Generator::CannedNet(..) => {
                 let rows = inputs.floats("x", &[2, points]);
                 let pair = |path: &[f32]| {
@@ -170,12 +164,18 @@ impl<D: Kernels> Objective<D> for Paths<D> {
         let real = inputs.rows("real", &[2, points]);
         inputs.finish()?;
         let real = PathBatch::from_rows(&real, points);
+        let loss = self.spec.against(&real);
+        Ok(Drawn {
+            values,
+            size: inputs.batch(),
+            loss: loss.unwrap_or_else(|| self.loss.clone()),
+        })
+    }
+
+    fn upload(&self, device: &D, drawn: Drawn) -> Result<Noise<D>, OpError> {
         Ok(Noise {
-            source: self.upload(device, inputs.batch(), drawn)?,
-            loss: self
-                .spec
-                .against(&real)
-                .unwrap_or_else(|| self.loss.clone()),
+            source: self.source(device, drawn.size, drawn.values)?,
+            loss: drawn.loss,
         })
     }
 

@@ -5,7 +5,6 @@
 use super::backprop::{Draw, Objective};
 use super::{ReferenceInputs, Score};
 use crate::loader::Batch;
-use crate::measure::{Phase, Stopwatch};
 use crate::models::Mlp;
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
 
@@ -62,6 +61,13 @@ pub(super) struct Supervised<M, G> {
     inputs: usize,
 }
 
+/// B rows and their targets on the host.
+pub(super) struct Rows<T> {
+    x: Vec<f32>,
+    targets: T,
+    count: usize,
+}
+
 /// `x: (B, inputs)` and its targets.
 pub(super) struct Labelled<D: Kernels, T> {
     x: Var<D>,
@@ -77,53 +83,40 @@ impl<M, G> Supervised<M, G> {
             inputs,
         }
     }
-
-    fn upload<D: Kernels>(
-        &self,
-        device: &D,
-        x: Vec<f32>,
-        targets: G::Host,
-        rows: usize,
-    ) -> Result<Labelled<D, G::Targets>, OpError>
-    where
-        G: Goal<D>,
-    {
-        Ok(Labelled {
-            x: Var::constant(device, x, [rows, self.inputs])?,
-            targets: self.goal.upload(device, targets, rows)?,
-        })
-    }
 }
 
 impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> {
+    type Drawn = Rows<G::Host>;
     type Inputs = Labelled<D, G::Targets>;
 
     fn module(&mut self) -> &mut dyn Module<D> {
         &mut self.model
     }
 
-    fn inputs(
-        &self,
-        device: &D,
-        mut batch: Batch,
-        _draw: Draw,
-        watch: &mut Stopwatch<'_>,
-    ) -> Result<Self::Inputs, OpError> {
-        let targets = self.goal.of_batch(&mut batch);
-        let inputs = self.upload(device, batch.features, targets, batch.size)?;
-        watch.mark(Phase::Transfer);
-        Ok(inputs)
+    fn draw(&self, mut batch: Batch, _draw: Draw) -> Self::Drawn {
+        Rows {
+            targets: self.goal.of_batch(&mut batch),
+            x: batch.features,
+            count: batch.size,
+        }
     }
 
-    fn reference_inputs(
-        &self,
-        device: &D,
-        inputs: &mut ReferenceInputs,
-    ) -> Result<Self::Inputs, OpError> {
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn, OpError> {
         let x = inputs.floats("x", &[self.inputs]);
         let targets = self.goal.of_reference(inputs);
         inputs.finish()?;
-        self.upload(device, x, targets, inputs.batch())
+        Ok(Rows {
+            x,
+            targets,
+            count: inputs.batch(),
+        })
+    }
+
+    fn upload(&self, device: &D, rows: Self::Drawn) -> Result<Self::Inputs, OpError> {
+        Ok(Labelled {
+            x: Var::constant(device, rows.x, [rows.count, self.inputs])?,
+            targets: self.goal.upload(device, rows.targets, rows.count)?,
+        })
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError> {

@@ -49,6 +49,22 @@ fn facts_are_the_same_bytes_when_everything_runs_again_two_at_a_time() {
 }
 
 #[test]
+fn facts_are_the_same_bytes_with_and_without_a_profile_of_operations() {
+    let project = project();
+    let facts = |name: &str| project.read(&format!("reports/tiny/{name}"));
+    let profiled = project.run(&[&RUN[..], &["--set", "measure.ops=true"]].concat());
+    assert_eq!(profiled.code, 0, "{}", profiled.stderr);
+    let with = ["runs.csv", "epochs.csv"].map(facts);
+    let operations = facts("ops.csv");
+    for op in ["linear", "mse", "adam"] {
+        assert!(operations.contains(&format!(",{op},")), "{operations}");
+    }
+    let plain = project.run(&[&RUN[..], &["--fresh"]].concat());
+    assert_eq!(plain.code, 0, "{}", plain.stderr);
+    assert_eq!(with, ["runs.csv", "epochs.csv"].map(facts));
+}
+
+#[test]
 fn a_dry_run_says_what_would_run_and_leaves_nothing() {
     let project = project();
     let dry = project.run(&[&RUN[..], &["--dry-run"]].concat());

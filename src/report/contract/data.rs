@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::subject::{Shown, ShownColumn, ShownRow, Subject, Text};
 use crate::plan::toml_text;
-use crate::results::{CellInfo, IntervalKind, counted_runs};
+use crate::results::{BlockRow, CellInfo, IntervalKind, counted_runs};
 
 /// How a provenance begins.
 const KINDS: [&str; 3] = ["measured (", "derived (", "assumed ("];
@@ -35,7 +35,7 @@ pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
                 {
                     found.push(format!("{name}: its provenance is not among the table's"));
                 }
-            } else if !axes.contains(&&*column.heading) && is_all_numbers(table, place) {
+            } else if !is_setting(&axes, &column.heading) && is_all_numbers(table, place) {
                 found.push(format!("{name}: numbers without a provenance"));
             }
         }
@@ -43,6 +43,9 @@ pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
             let Some(part) = text.of_table(table) else {
                 continue;
             };
+            if table.rows.is_empty() {
+                continue;
+            }
             let part = Text::visible(part);
             for source in &table.sources {
                 if !part.contains(&text.escaped(&source.provenance)) {
@@ -60,6 +63,12 @@ pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
         found.extend(provenance(told).map(|why| format!("number {}: {why}", number["text"])));
     }
     found
+}
+
+/// Whether a column holds settings, which are the manifest's own words.
+fn is_setting(axes: &[&str], heading: &str) -> bool {
+    let settings = ["batch size", "workers"];
+    settings.contains(&heading) || axes.contains(&heading)
 }
 
 fn provenance(told: &str) -> Option<String> {
@@ -134,19 +143,22 @@ pub(super) fn r3(subject: &Subject<'_>) -> Vec<String> {
         let Some(first) = places.first() else {
             continue;
         };
-        let column = |place: &usize| &table.columns[*place];
-        if places
-            .iter()
-            .any(|place| column(place).provenance != column(first).provenance)
-        {
+        let told = |place: &usize| &*table.columns[*place].provenance;
+        let whole = |place: &usize| {
+            told(place)
+                .rsplit('÷')
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        if places.iter().any(|place| whole(place) != whole(first)) {
             found.push(format!("{}: shares of different wholes", table.id));
         }
-        let residuals = ["other", "rest", "residual"];
-        if !places.iter().any(|place| {
-            residuals
-                .iter()
-                .any(|word| column(place).heading.contains(word))
-        }) {
+        let is_residual = |place: &usize| {
+            let heading = &*table.columns[*place].heading;
+            ["other", "rest"].contains(&heading) || told(place).contains("residual")
+        };
+        if !places.iter().any(is_residual) {
             found.push(format!("{}: no residual", table.id));
         }
         for row in &table.rows {
@@ -158,7 +170,7 @@ pub(super) fn r3(subject: &Subject<'_>) -> Vec<String> {
             if (sum - 100.0).abs() > 0.1 {
                 found.push(format!("{}, {}: shares sum to {sum}", table.id, row.key));
             }
-            if table.id == "phases" && !is_the_step(subject, &row.key) {
+            if !is_the_step(subject, &row.key) {
                 found.push(format!(
                     "{}: the phases are not the step, and their shares are shown",
                     row.key
@@ -266,6 +278,9 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
                 runs.get(&*row.key).is_some_and(|n| *n > 1)
                     && entry.number().is_some_and(|v| v != 0.0)
             });
+            if is_alike(subject, &column.heading) {
+                continue;
+            }
             let details: Vec<bool> = several.map(|(_, entry)| !entry.detail.is_empty()).collect();
             if !details.is_empty() && !details.contains(&true) {
                 found.push(format!(
@@ -301,6 +316,39 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether the runs of every cell agree in what a column shows: there is no dispersion to tell then.
+fn is_alike(subject: &Subject<'_>, heading: &str) -> bool {
+    let values = |run: &BlockRow| -> Vec<f64> {
+        let Some(times) = &run.times else {
+            return Vec::new();
+        };
+        let peaks = [
+            times.peak_train_bytes,
+            times.peak_validation_bytes,
+            run.peak_rss_bytes,
+        ];
+        match heading {
+            _ if heading.starts_with("peak") => peaks.map(|peak| peak.unwrap_or(0) as f64).into(),
+            _ if heading.contains("start of workers") => vec![times.loader.start_ms],
+            _ if heading.contains("stop of workers") => vec![times.loader.stop_ms],
+            _ => vec![times.train_s, times.step_ms],
+        }
+    };
+    let mut cells: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for run in subject.set.blocks.iter().filter(|run| run.times.is_some()) {
+        let own = values(run);
+        let first = cells.entry(&run.key).or_insert_with(|| own.clone());
+        if first
+            .iter()
+            .zip(&own)
+            .any(|(a, b)| (a - b).abs() > 0.005 * a.abs())
+        {
+            return false;
+        }
+    }
+    true
 }
 
 /// What is extrapolated comes from a fit, has an error, and is said not to be measured.
@@ -485,9 +533,21 @@ pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The hours of a cost are those of all runs, failed ones too.
-pub(super) fn r16(_subject: &Subject<'_>) -> Vec<String> {
-    Vec::new()
+/// A cost is that of every run, failed ones too: its last row counts them all.
+pub(super) fn r16(subject: &Subject<'_>) -> Vec<String> {
+    let runs = subject.set.blocks.len();
+    let tables = subject.tables.iter().filter(|table| table.id == "cost");
+    let counted = tables.filter_map(|table| {
+        let place = table
+            .columns
+            .iter()
+            .position(|column| column.heading == "runs")?;
+        table.rows.last()?.fields.get(place)?.number()
+    });
+    let wrong = counted.filter(|counted| (counted - runs as f64).abs() > 0.0);
+    wrong
+        .map(|counted| format!("cost of {counted} runs of {runs}"))
+        .collect()
 }
 
 /// Utilisation comes from a counter, never from shares of phases.
@@ -496,9 +556,11 @@ pub(super) fn r17(subject: &Subject<'_>) -> Vec<String> {
     for table in &subject.tables {
         for column in table.columns.iter().filter(|column| column.is_number) {
             let heading = column.heading.to_lowercase();
-            let is_utilisation = ["busy", "utilisation", "utilization"]
-                .iter()
-                .any(|word| heading.contains(word));
+            // FLOP/s per busy core is a rate.
+            let is_utilisation = !heading.starts_with("per ")
+                && ["busy", "utilisation", "utilization"]
+                    .iter()
+                    .any(|word| heading.contains(word));
             let counters = ["NVML", "wait4", "counter", "CPU seconds"];
             let is_counted = counters.iter().any(|word| column.provenance.contains(word));
             if is_utilisation && (!is_counted || column.provenance.contains("phase")) {

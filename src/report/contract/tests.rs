@@ -404,6 +404,19 @@ fn r15_runs_side_by_side() {
 }
 
 #[test]
+fn r16_cost() {
+    let mut set = ddpm();
+    set.plan.cost = serde_json::json!({ "core-hour": 0.05 });
+    assert_eq!(broken("R16", &Subject::of(&set)), [""; 0]);
+    // A report of the runs that are done only, held against all of them.
+    let mut done = set.clone();
+    done.blocks.retain(|run| run.status == Status::Done);
+    assert!(done.blocks.len() < set.blocks.len());
+    let report = Report::of(&done);
+    assert!(!broken("R16", &Subject::with(&set, &report, None)).is_empty());
+}
+
+#[test]
 fn r17_utilisation() {
     let share = Provenance::Derived("forward and backward phase ÷ step".into());
     caught_in("R17", |report| {

@@ -30,9 +30,7 @@ pub(crate) use line::LinePlot;
 pub(crate) use scale::ScaleKind;
 #[allow(unused_imports)]
 pub(crate) use scatter::ScatterPlot;
-#[allow(unused_imports)]
-pub(crate) use series::Guide;
-pub(crate) use series::{POINTS, Point, Series};
+pub(crate) use series::{Guide, POINTS, Point, Series};
 pub(crate) use svg::standalone;
 
 /// Style of every plot, for the page that holds it.

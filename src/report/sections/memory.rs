@@ -49,7 +49,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
 }
 
 /// One unit for all columns, so that they compare at a glance.
-fn mebibytes(bytes: f64) -> String {
+pub(crate) fn mebibytes(bytes: f64) -> String {
     let value = bytes / f64::from(1 << 20);
     human(value, if value >= 1000.0 { 4 } else { 3 })
 }

@@ -1,6 +1,7 @@
 //! Which plots a report has: throughput over each numeric axis, loss curves, phases.
 
 mod curves;
+mod knee;
 mod phase_bars;
 mod throughput;
 
@@ -26,6 +27,8 @@ pub struct PlotContext {
 pub struct Plots {
     /// Throughput over the numeric axes, or per cell where there is none.
     pub throughput: Vec<PlotContext>,
+    /// Throughput over batch size, with the knee.
+    pub knee: Vec<PlotContext>,
     /// Shares of the phases.
     pub phases: Vec<PlotContext>,
     /// Loss and metric curves.
@@ -37,6 +40,7 @@ impl Plots {
     pub(crate) fn of(view: &View<'_>) -> Self {
         Self {
             throughput: throughput::plots(view),
+            knee: knee::plots(view),
             phases: phase_bars::plots(view),
             curves: curves::plots(view),
         }
@@ -46,6 +50,7 @@ impl Plots {
     pub fn all(&self) -> impl Iterator<Item = &PlotContext> {
         self.throughput
             .iter()
+            .chain(&self.knee)
             .chain(&self.phases)
             .chain(&self.curves)
     }

@@ -162,7 +162,10 @@ fn final_over_first(facts: &RunFacts) -> Option<f64> {
 }
 
 /// Median over the seeds that have the value, with their range.
-fn over_seeds(cell: &Cell<'_>, get: &dyn Fn(&RunFacts) -> Option<f64>) -> Option<Number> {
+pub(crate) fn over_seeds(
+    cell: &Cell<'_>,
+    get: &dyn Fn(&RunFacts) -> Option<f64>,
+) -> Option<Number> {
     let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
     let values: Vec<f64> = facts.filter_map(get).collect();
     let middle = median(&values)?;
@@ -201,7 +204,7 @@ fn change(cell: &Cell<'_>) -> Entry {
     }
 }
 
-fn metric_names(view: &View<'_>) -> Vec<String> {
+pub(crate) fn metric_names(view: &View<'_>) -> Vec<String> {
     let facts = view.set.runs.iter().filter_map(|row| row.facts.as_ref());
     let mut names: Vec<String> = facts
         .flat_map(|facts| facts.metrics.keys().cloned())
@@ -211,7 +214,7 @@ fn metric_names(view: &View<'_>) -> Vec<String> {
     names
 }
 
-fn with_direction(view: &View<'_>, name: &str) -> String {
+pub(crate) fn with_direction(view: &View<'_>, name: &str) -> String {
     let known = view
         .set
         .plan
@@ -225,7 +228,7 @@ fn with_direction(view: &View<'_>, name: &str) -> String {
     }
 }
 
-fn seeds_in_words(view: &View<'_>) -> String {
+pub(crate) fn seeds_in_words(view: &View<'_>) -> String {
     let most = view.cells.iter().map(|cell| cell.runs.len()).max();
     match most.unwrap_or(0) {
         0 | 1 => "1 seed".to_owned(),

@@ -18,8 +18,9 @@ const TIMES: [(&str, &str); 2] = [("train_s", "training"), ("epoch_s", "epoch")]
 const BEYOND: f64 = 10.0;
 
 /// Cells that differ in their number of samples only.
-struct Group<'v, 'a> {
-    cells: Vec<(&'v Cell<'a>, f64)>,
+pub(super) struct Group<'v, 'a> {
+    /// Each with its samples.
+    pub(super) cells: Vec<(&'v Cell<'a>, f64)>,
 }
 
 /// The table of scaling exponents; `None` where no group has two sizes.
@@ -81,12 +82,6 @@ fn row(
     let (smallest, largest) = range(&sizes).unwrap_or_default();
     let or_dash = |text: Option<String>| Entry::text(text.unwrap_or_else(|| "–".to_owned()));
     let percent = |share: f64| human((share.exp() - 1.0) * 100.0, 2);
-    let beyond = BEYOND * largest;
-    let prediction = fit.prediction_error(beyond).map(|error| {
-        let time = human_seconds(fit.at(beyond));
-        let factor = human(error.exp(), 3);
-        format!("{time} (×/÷ {factor}) at {}", human_integer(beyond as u64))
-    });
     Row {
         key: String::new(),
         fields: vec![
@@ -101,7 +96,7 @@ fn row(
             Entry::number(Some(&exponent(fit))),
             or_dash(fit.exponent_error.map(|error| human(error, 2))),
             or_dash(fit.exponent_error.map(|_| percent(fit.residual))),
-            or_dash(prediction),
+            or_dash(prediction(points, fit)),
         ],
         missing: None,
     }
@@ -171,7 +166,7 @@ fn growth(
 }
 
 /// Measured cells whose specifications differ in the dataset's `samples` only, what is measured and limited aside.
-fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
+pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
     let mut groups: Vec<Group<'_, '_>> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for cell in view.cells.iter().filter(|cell| cell.is_measured()) {
@@ -187,6 +182,17 @@ fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
     groups
 }
 
+/// What ten times the largest dataset would take, by the fit; `None` where two sizes leave no error.
+pub(super) fn prediction(points: &[(f64, f64)], fit: &PowerLaw) -> Option<String> {
+    let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
+    let (_, largest) = range(&sizes)?;
+    let beyond = BEYOND * largest;
+    let error = fit.prediction_error(beyond)?;
+    let time = human_seconds(fit.at(beyond));
+    let (factor, size) = (human(error.exp(), 3), human_integer(beyond as u64));
+    Some(format!("{time} (×/÷ {factor}) at {size}"))
+}
+
 /// The number of samples, and everything else that decides the work, as text.
 fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, String)> {
     let mut dataset = view.section(cell, "dataset")?.clone();
@@ -198,14 +204,14 @@ fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, String)> {
 
 impl Group<'_, '_> {
     /// Samples and median of the time in `column`, of the cells that have it.
-    fn points(&self, column: &str) -> Vec<(f64, f64)> {
+    pub(super) fn points(&self, column: &str) -> Vec<(f64, f64)> {
         let point =
             |(cell, samples): &(&Cell<'_>, f64)| Some((*samples, timing(cell, column)?.value));
         self.cells.iter().filter_map(point).collect()
     }
 
     /// What its cells have in common and others do not.
-    fn name(&self, view: &View<'_>) -> String {
+    pub(super) fn name(&self, view: &View<'_>) -> String {
         let cells: Vec<&Cell<'_>> = self.cells.iter().map(|(cell, _)| *cell).collect();
         view.shared_name(&cells)
     }

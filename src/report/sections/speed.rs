@@ -85,6 +85,23 @@ fn entry(cell: &Cell<'_>, column: &str) -> Entry {
     Entry::number(number.as_ref())
 }
 
+/// A timing as a field in other words than its own, with its interval below where that is seen in them.
+pub(crate) fn shown_as(cell: &Cell<'_>, column: &str, show: impl Fn(f64) -> String) -> Entry {
+    let raw = cell.timing.and_then(|row| row.values.get(column));
+    let Some((interval, number)) = raw.zip(timing(cell, column)) else {
+        return Entry::text("–");
+    };
+    let ends = (show(interval.low), show(interval.high));
+    let text = show(number.value);
+    if ends.0 == ends.1 {
+        return Entry::value(number.value, text);
+    }
+    Entry {
+        detail: format!("{}–{}", ends.0, ends.1),
+        ..Entry::value(number.value, text)
+    }
+}
+
 /// Whether a timing can be one: no time and no rate is below zero; only what is left over may be.
 fn is_plausible(column: &str, unit: &str, value: f64) -> bool {
     let is_never_negative = ["ms", "s", "samples/s", "bytes"].contains(&unit);

@@ -42,9 +42,9 @@ fn every_field_of_the_context_is_documented() {
             found.about
         );
         for (field, kind, about) in &found.fields {
-            let _ = write!(
+            let _ = writeln!(
                 text,
-                "| `{field}` | {} | {} |\n",
+                "| `{field}` | {} | {} |",
                 in_words(kind, &structs),
                 about.replace('|', "\\|")
             );

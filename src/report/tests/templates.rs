@@ -117,6 +117,7 @@ fn every_template_renders_in_both_formats() {
         "report.html",
         "report-profiling.md",
         "report-profiling.html",
+        "report.json",
     ];
     assert_eq!(pages, expected);
 }

@@ -23,7 +23,6 @@ use crate::base::{Purpose, Seed};
 use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::{DetectorNoiseSpec, Signals};
-use crate::measure::{Phase, Stopwatch};
 use crate::models::{Denoiser, DenoiserSize, ModelSpec};
 use crate::ops::parallel::for_each_chunk_pair;
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
@@ -49,7 +48,7 @@ pub(super) struct Noised<D: Kernels> {
 }
 
 /// The same on the host.
-struct Drawn {
+pub(super) struct Drawn {
     noised: Vec<f32>,
     noise: Vec<f32>,
     times: Vec<usize>,
@@ -87,6 +86,15 @@ impl<D: Kernels> Detector<D> {
             seed: parts.seed,
         })
     }
+}
+
+impl<D: Kernels> Objective<D> for Detector<D> {
+    type Drawn = Drawn;
+    type Inputs = Noised<D>;
+
+    fn module(&mut self) -> &mut dyn Module<D> {
+        &mut self.model
+    }
 
     /// Draws the times, then the noise of every signal from a stream of its own, and adds it.
     fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
@@ -121,6 +129,23 @@ impl<D: Kernels> Detector<D> {
         }
     }
 
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn, OpError> {
+        let voxels = [self.size.voxels];
+        let noised = inputs.floats("x_t", &voxels);
+        let noise = inputs.floats("eps", &voxels);
+        let clean = inputs.floats("x0", &voxels);
+        let phi = inputs.floats("phi", &[self.size.phi]);
+        let times = inputs.indices("t", self.size.timesteps);
+        inputs.finish()?;
+        Ok(Drawn {
+            noised,
+            noise,
+            times,
+            phi,
+            clean: self.loss.has_physics().then_some(clean),
+        })
+    }
+
     fn upload(&self, device: &D, drawn: Drawn) -> Result<Noised<D>, OpError> {
         let rows = drawn.times.len();
         let shape = [rows, self.size.voxels];
@@ -135,50 +160,6 @@ impl<D: Kernels> Detector<D> {
             phi: Var::constant(device, drawn.phi, [rows, self.size.phi])?,
             clean,
         })
-    }
-}
-
-impl<D: Kernels> Objective<D> for Detector<D> {
-    type Inputs = Noised<D>;
-
-    fn module(&mut self) -> &mut dyn Module<D> {
-        &mut self.model
-    }
-
-    fn inputs(
-        &self,
-        device: &D,
-        batch: Batch,
-        draw: Draw,
-        watch: &mut Stopwatch<'_>,
-    ) -> Result<Noised<D>, OpError> {
-        let drawn = self.draw(batch, draw);
-        watch.skip();
-        let inputs = self.upload(device, drawn)?;
-        watch.mark(Phase::Transfer);
-        Ok(inputs)
-    }
-
-    fn reference_inputs(
-        &self,
-        device: &D,
-        inputs: &mut ReferenceInputs,
-    ) -> Result<Noised<D>, OpError> {
-        let voxels = [self.size.voxels];
-        let noised = inputs.floats("x_t", &voxels);
-        let noise = inputs.floats("eps", &voxels);
-        let clean = inputs.floats("x0", &voxels);
-        let phi = inputs.floats("phi", &[self.size.phi]);
-        let times = inputs.indices("t", self.size.timesteps);
-        inputs.finish()?;
-        let drawn = Drawn {
-            noised,
-            noise,
-            times,
-            phi,
-            clean: self.loss.has_physics().then_some(clean),
-        };
-        self.upload(device, drawn)
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {

@@ -93,9 +93,8 @@ fn the_physics_terms_count_by_their_weight() {
             physics_weight,
             ..DetectorNoiseSpec::default()
         });
-        let mut watch = Stopwatch::start();
         let draw = Draw::Evaluation(0);
-        let inputs = task.inputs(&device, batch(4), draw, &mut watch).unwrap();
+        let inputs = task.upload(&device, task.draw(batch(4), draw)).unwrap();
         let mut pass = Pass::inference(&device);
         let output = task.forward(&mut pass, &inputs).unwrap();
         let loss = task.loss(&mut pass, &output, &inputs).unwrap();

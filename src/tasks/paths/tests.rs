@@ -58,8 +58,7 @@ fn batch(size: usize) -> Batch {
 
 fn loss_of(task: &Paths<Cpu>, pass: &mut Pass<Cpu>, draw: Draw, size: usize) -> Var<Cpu> {
     let device = Cpu::open(0).unwrap();
-    let mut watch = Stopwatch::start();
-    let inputs = task.inputs(&device, batch(size), draw, &mut watch).unwrap();
+    let inputs = task.upload(&device, task.draw(batch(size), draw)).unwrap();
     let output = task.forward(pass, &inputs).unwrap();
     task.loss(pass, &output, &inputs).unwrap()
 }
@@ -71,15 +70,18 @@ fn the_noise_of_a_place_is_always_the_same() {
         ModelSpec::NeuralSde(NeuralSdeSpec { hidden: 4 }),
     ] {
         let task = task(&model, &t_statistic());
-        assert_eq!(task.draw(3, training(2)), task.draw(3, training(2)));
-        assert_ne!(task.draw(3, training(2)), task.draw(3, training(3)));
-        assert_ne!(task.draw(3, training(0)), task.draw(3, Draw::Evaluation(0)));
+        assert_eq!(task.noise(3, training(2)), task.noise(3, training(2)));
+        assert_ne!(task.noise(3, training(2)), task.noise(3, training(3)));
+        assert_ne!(
+            task.noise(3, training(0)),
+            task.noise(3, Draw::Evaluation(0))
+        );
     }
 }
 
 #[test]
 fn noise_paths_are_brownian_pairs_of_time_and_value() {
-    let drawn = task(&canned_net(), &t_statistic()).draw(500, training(0));
+    let drawn = task(&canned_net(), &t_statistic()).noise(500, training(0));
     let mut sum = 0.0;
     for path in drawn.chunks(2 * POINTS) {
         assert_eq!(path[..2], [0.0, 0.0]);

@@ -204,6 +204,27 @@ fn rows_of_a_unet_lie_in_its_phases_and_sum_to_its_counts() {
 }
 
 #[test]
+#[ignore = "heavy: the paper-size U-Net, to be run in release"]
+fn operations_make_up_95_percent_of_the_phases_of_a_paper_size_unet() {
+    let mut cell = unet();
+    cell.model = Arc::new(ModelSpec::DdpmUnet(DdpmUnetSpec::default()));
+    let told = told(profiled(cell));
+    let profile = told.profile();
+    assert_counts(&told, 6, 2);
+    let forward = |row: &OpRow| f64::from(u8::from(row.phase != "optimizer")) * row.forward_ms;
+    let phases = &profile.phases;
+    for (operations, phase) in [
+        (
+            sum(&profile.ops, forward),
+            phases.forward_ms + phases.loss_ms,
+        ),
+        (sum(&profile.ops, |row| row.backward_ms), phases.backward_ms),
+    ] {
+        assert!(operations > 0.95 * phase, "{operations} of {phase} ms");
+    }
+}
+
+#[test]
 fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
     let (rows, layers) = (&UNET.profile().ops, layers(&unet()));
     let found: BTreeSet<String> = rows.iter().map(|row| row.layer.clone()).collect();

@@ -204,17 +204,17 @@ fn summed(lines: &[Line<'_, '_>], axis: usize) -> Series {
 }
 
 /// The throughput of each run that counts.
-fn runs(cell: &Cell<'_>) -> Vec<f64> {
+pub(super) fn runs(cell: &Cell<'_>) -> Vec<f64> {
     let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
     times.map(|times| times.samples_per_s).collect()
 }
 
-fn ends(cell: &Cell<'_>) -> Option<(f64, f64)> {
+pub(super) fn ends(cell: &Cell<'_>) -> Option<(f64, f64)> {
     let interval = cell.timing?.values.get("samples_per_s")?;
     (interval.kind != IntervalKind::Single).then_some((interval.low, interval.high))
 }
 
-fn whiskers(view: &View<'_>) -> String {
+pub(super) fn whiskers(view: &View<'_>) -> String {
     let kinds: Vec<&str> = speed::kinds(view)
         .into_iter()
         .filter(|kind| !kind.starts_with("n = 1"))

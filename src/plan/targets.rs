@@ -1,0 +1,122 @@
+//! What a target of `[report]` can be about, and what is wrong with one.
+
+use crate::diag::{Diagnostic, did_you_mean, list};
+use crate::manifest::{Node, Table, Value};
+
+use super::Plan;
+use super::references::named_cell;
+
+/// Columns of the results that a target can name, and shares of the step, the machine's memory and its cores.
+pub const TARGET_COLUMNS: [&str; 49] = [
+    "samples_per_s",
+    "step_ms",
+    "step_mean_ms",
+    "data_wait_ms",
+    "transfer_ms",
+    "forward_ms",
+    "loss_ms",
+    "backward_ms",
+    "optimizer_ms",
+    "other_ms",
+    "data_wait_share",
+    "transfer_share",
+    "forward_share",
+    "loss_share",
+    "backward_share",
+    "optimizer_share",
+    "other_share",
+    "compute_share",
+    "memory_share",
+    "core_share",
+    "observer_ratio",
+    "epoch_s",
+    "train_s",
+    "validation_s",
+    "assessment_s",
+    "best_epoch_s",
+    "startup_s",
+    "total_s",
+    "wall_s",
+    "cpu_s",
+    "loader_wait_s",
+    "loader_work_s",
+    "loader_start_ms",
+    "loader_stop_ms",
+    "peak_train_bytes",
+    "peak_validation_bytes",
+    "peak_rss_bytes",
+    "activation_bytes",
+    "checkpoint_bytes",
+    "log_bytes",
+    "improvement_per_s",
+    "parameters",
+    "first_loss",
+    "first_steps_loss",
+    "final_loss",
+    "best_loss",
+    "eval_loss_before",
+    "eval_loss_after",
+    "best_epoch",
+];
+
+/// How the names of metrics begin; which of them there are is the task's business.
+pub const METRIC_SPLITS: [&str; 6] = ["train_", "val_", "test_", "fresh_", "best_", "ensemble_"];
+
+/// Checks the targets of `[report]`: their columns, limits and axes.
+pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    let report = plan.written.root.get("report").and_then(Node::as_table);
+    let targets = report.and_then(|report| report.get("targets"));
+    for target in targets.and_then(Node::as_array).into_iter().flatten() {
+        let Some(table) = target.as_table() else {
+            continue;
+        };
+        column(table, mistakes);
+        limits(target, table, mistakes);
+        named_cell(plan, table, "report.targets.where", mistakes);
+    }
+}
+
+fn column(table: &Table, mistakes: &mut Vec<Diagnostic>) {
+    let Some(node) = table.get("column") else {
+        return;
+    };
+    let Some(name) = node.as_str() else { return };
+    let is_metric = METRIC_SPLITS.iter().any(|split| name.starts_with(split));
+    if is_metric || TARGET_COLUMNS.contains(&name) {
+        return;
+    }
+    mistakes.push(
+        Diagnostic::error(format!(
+            "`report.targets` names `{name}`, which is no column"
+        ))
+        .at(node.place, "neither a column nor a metric")
+        .maybe_help(did_you_mean(name, TARGET_COLUMNS))
+        .help(format!(
+            "columns are {}; metrics begin with {}",
+            list(TARGET_COLUMNS),
+            list(METRIC_SPLITS)
+        )),
+    );
+}
+
+fn limits(target: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) {
+    let number = |name| match table.get(name)?.value {
+        Value::Integer(number) => Some(number as f64),
+        Value::Float(number) => Some(number),
+        _ => None,
+    };
+    match (number("min"), number("max")) {
+        (None, None) if table.get("min").or(table.get("max")).is_none() => mistakes.push(
+            Diagnostic::error("a target needs `min` or `max`")
+                .at(target.place, "nothing to hold a value against")
+                .help("for example `max = 0.15`"),
+        ),
+        (Some(min), Some(max)) if min > max => {
+            mistakes.push(Diagnostic::error("a target's `min` is above its `max`").at(
+                target.place,
+                format!("nothing is above {min} and below {max}"),
+            ));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,216 @@
+//! Throughput against batch size, with the knee: the smallest batch size within a few percent of the best.
+
+use crate::base::units::human;
+use crate::report::judged::{Judged, plain, some_of};
+use crate::report::number::{Provenance, fixed};
+use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::view::{Cell, View};
+
+use super::memory::mebibytes;
+use super::speed::{throughput, timing};
+use super::sweep::{Sweep, columns, in_words, interval, rows_once, sweeps};
+
+/// Axis that is swept.
+pub(crate) const AXIS: &str = "train.batch-size";
+
+/// The knee of a sweep.
+pub(crate) struct Knee<'v, 'a> {
+    /// The cell at the knee.
+    pub(crate) cell: &'v Cell<'a>,
+    /// The cell with the highest throughput.
+    pub(crate) best: &'v Cell<'a>,
+    /// Smaller batch sizes that may be the knee as well: their intervals reach the line.
+    pub(crate) also: Vec<&'v Cell<'a>>,
+    /// Whether the knee's own interval reaches below the line.
+    pub(crate) is_unsure: bool,
+}
+
+/// The tolerance below the best: `report.knee`.
+pub(crate) fn tolerance(view: &View<'_>) -> f64 {
+    let knee = view
+        .set
+        .plan
+        .report
+        .get("knee")
+        .and_then(serde_json::Value::as_f64);
+    knee.unwrap_or_else(|| crate::plan::ReportSpec::default().knee)
+}
+
+/// Finds the knee: the smallest batch size whose median throughput is at least `1 − tolerance` of the best.
+///
+/// The line is an interval too: `1 − tolerance` of the best cell's. A smaller batch size is told apart from the knee
+/// when its own interval ends below that line; with one run there is no interval and nothing is told apart.
+pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee<'v, 'a>> {
+    let speed = |cell: &Cell<'_>| throughput(cell).map_or(0.0, |number| number.value);
+    let by_speed = |a: &&(&Cell<'_>, f64), b: &&(&Cell<'_>, f64)| speed(a.0).total_cmp(&speed(b.0));
+    let (best, _) = sweep.cells.iter().max_by(by_speed)?;
+    let line = (1.0 - tolerance) * speed(best);
+    let place = sweep
+        .cells
+        .iter()
+        .position(|(cell, _)| speed(cell) >= line)?;
+    let (cell, _) = sweep.cells[place];
+    let of_best = interval(best, "samples_per_s");
+    let scaled = |end: f64| (1.0 - tolerance) * end;
+    let reaches = |cell: &Cell<'_>| match (interval(cell, "samples_per_s"), of_best) {
+        (Some(own), Some(best)) => own.high >= scaled(best.low),
+        _ => true,
+    };
+    let also = sweep.cells[..place].iter().map(|(cell, _)| *cell);
+    let is_unsure = match (interval(cell, "samples_per_s"), of_best) {
+        (Some(own), Some(of_best)) => {
+            cell.info.key != best.info.key && own.low < scaled(of_best.high)
+        }
+        _ => true,
+    };
+    Some(Knee {
+        cell,
+        best,
+        also: also.filter(|cell| reaches(cell)).collect(),
+        is_unsure,
+    })
+}
+
+/// The table of every batch-size curve, with its knee.
+pub(crate) fn judged(view: &View<'_>) -> Judged {
+    let found = sweeps(view, AXIS, &[]);
+    let median = Provenance::Measured("median of n runs".into());
+    let columns = columns(
+        view,
+        vec![
+            Column::number("n", "", &Provenance::Measured("runs that count".into())),
+            Column::number("throughput", "samples/s", &median),
+            Column::number(
+                "of the best",
+                "%",
+                &Provenance::Derived("throughput ÷ highest of the curve".into()),
+            ),
+            Column::number(
+                "time per sample",
+                "ms",
+                &Provenance::Derived("1 ÷ throughput".into()),
+            ),
+            Column::number("peak, training", "MiB", &median),
+            Column::text("knee"),
+        ],
+    );
+    let rows = rows_once(found.iter().flat_map(|sweep| rows(view, sweep)));
+    let mut verdicts: Vec<String> = found
+        .iter()
+        .filter_map(|sweep| verdict(view, sweep))
+        .collect();
+    if verdicts.is_empty() {
+        verdicts.push("No two measured cells differ in batch size only.".to_owned());
+    }
+    let about = "Cells that differ in batch size only, each group a curve.".to_owned();
+    let table = Table::of_rows(("batch-size", "Batch size", about), columns, rows);
+    let rule = format!(
+        "The knee is the smallest batch size whose median throughput is within {} % of the highest of its curve \
+         (`report.knee`). Another size is told apart from it where its interval ends below that line.",
+        plain(tolerance(view) * 100.0)
+    );
+    Judged::new(table, rule, verdicts)
+}
+
+fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
+    let Some(found) = knee(sweep, tolerance(view)) else {
+        return sweep.rows(view, |_| Vec::new());
+    };
+    let best = throughput(found.best).map_or(f64::NAN, |number| number.value);
+    sweep.rows(view, |cell| {
+        let speed = throughput(cell);
+        let value = speed.as_ref().map_or(f64::NAN, |number| number.value);
+        let peak = timing(cell, "peak_train_bytes");
+        let is = |other: &Cell<'_>| other.info.key == cell.info.key;
+        let mark = if is(found.cell) {
+            "knee"
+        } else if found.also.iter().any(|cell| is(cell)) {
+            "not told apart"
+        } else {
+            "–"
+        };
+        vec![
+            Entry::text(cell.timing.map_or(0, |row| row.n).to_string()),
+            Entry::number(speed.as_ref()),
+            Entry::text(fixed(value / best * 100.0, 1)),
+            Entry::text(human(1e3 / value, 4)),
+            Entry::text(peak.map_or_else(|| "–".to_owned(), |peak| mebibytes(peak.value))),
+            Entry::text(mark),
+        ]
+    })
+}
+
+/// Larger sizes than the knee that fall below its line again.
+fn below(sweep: &Sweep<'_, '_>, found: &Knee<'_, '_>, tolerance: f64) -> String {
+    let speed = |cell: &Cell<'_>| throughput(cell).map_or(0.0, |number| number.value);
+    let line = (1.0 - tolerance) * speed(found.best);
+    let cells = sweep.cells.iter().map(|(cell, _)| *cell);
+    let larger = cells.skip_while(|cell| cell.info.key != found.cell.info.key);
+    let names: Vec<String> = larger
+        .filter(|cell| speed(cell) < line)
+        .map(|cell| {
+            let share = speed(cell) / speed(found.best) * 100.0;
+            format!("{} ({} %)", cell.info.axes[sweep.axis], fixed(share, 1))
+        })
+        .collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        let names = some_of(&names, 3);
+        format!(
+            " Larger sizes that fall below the line again, so that the curve is not a steady one: {names}."
+        )
+    }
+}
+
+fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
+    if !sweep.is_curve() {
+        return None;
+    }
+    let found = knee(sweep, tolerance(view))?;
+    let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
+    let (knee, best) = (size(found.cell), size(found.best));
+    let share = throughput(found.cell)?.value / throughput(found.best)?.value * 100.0;
+    let against = if knee == best {
+        "the highest of the curve".to_owned()
+    } else {
+        let highest = in_words(found.best, "samples_per_s");
+        format!("{} % of the highest, {highest} at {best}", fixed(share, 1))
+    };
+    let text = format!(
+        "{}: the knee is at batch size {knee} with {}, {against}.",
+        sweep.name(view),
+        in_words(found.cell, "samples_per_s"),
+    );
+    let largest = sweep.cells.last().map(|(cell, _)| size(cell));
+    let open = if largest.as_ref() == Some(&knee) {
+        " No larger size was measured, so the curve may go on."
+    } else {
+        ""
+    };
+    let below = below(sweep, &found, tolerance(view));
+    Some(format!("{text}{open}{below}{}", apart(sweep, &found)))
+}
+
+/// How surely the knee is where it is.
+fn apart(sweep: &Sweep<'_, '_>, found: &Knee<'_, '_>) -> String {
+    let n = sweep.n();
+    let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
+    let names: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
+    let smallest = sweep.cells.first().map(|(cell, _)| size(cell));
+    let own = if found.is_unsure {
+        format!(" At {n} its own interval does not clear the line.")
+    } else {
+        String::new()
+    };
+    let others = if smallest == Some(size(found.cell)) {
+        " No smaller size was measured.".to_owned()
+    } else if !names.is_empty() {
+        format!(" Not told apart from it at {n}: {}.", some_of(&names, 4))
+    } else if found.is_unsure {
+        String::new()
+    } else {
+        format!(" Every smaller size is told apart from it at {n}.")
+    };
+    others + &own
+}

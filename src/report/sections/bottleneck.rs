@@ -1,0 +1,202 @@
+//! What bounds the step of each cell: a rule over exclusive shares, with its numbers.
+
+use crate::report::judged::{Judged, some_of, span};
+use crate::report::number::{Provenance, fixed};
+use crate::report::table::{Column, Entry, Table};
+use crate::report::view::{Cell, View};
+
+use super::phases::{Breakdown, PHASES, breakdown};
+
+/// Percent of the step from which on anything but computing is called what bounds it.
+const BOUND: f64 = 10.0;
+/// Cells that a sentence names at most.
+const NAMED: usize = 3;
+
+/// What kind of time a component of the step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// The device computes: forward, loss, backward, optimizer.
+    Compute,
+    /// Training waits for its batch.
+    Input,
+    /// Host to device.
+    Transfer,
+    /// The residual.
+    Overhead,
+}
+
+impl Class {
+    const ALL: [Self; 4] = [Self::Compute, Self::Input, Self::Transfer, Self::Overhead];
+
+    /// As tables show it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Input => "input",
+            Self::Transfer => "transfer",
+            Self::Overhead => "overhead",
+        }
+    }
+
+    /// The class of a component: a place in [`PHASES`], or the residual after them.
+    pub(crate) fn of(place: usize) -> Self {
+        match PHASES.get(place).map(|(name, _)| *name) {
+            Some("data wait") => Self::Input,
+            Some("transfer") => Self::Transfer,
+            Some(_) => Self::Compute,
+            None => Self::Overhead,
+        }
+    }
+
+    fn share(self, found: &Breakdown) -> f64 {
+        let shares = found.shares.iter().enumerate();
+        let own = shares.filter(|(place, _)| Self::of(*place) == self);
+        own.map(|(_, share)| share).sum()
+    }
+}
+
+/// The class that bounds the step: the largest of those that are no computing, from [`BOUND`] percent on; else computing.
+fn bound(found: &Breakdown) -> Class {
+    let others = Class::ALL[1..].iter();
+    let largest = others.max_by(|a, b| a.share(found).total_cmp(&b.share(found)));
+    largest
+        .copied()
+        .filter(|class| class.share(found) >= BOUND)
+        .unwrap_or(Class::Compute)
+}
+
+/// The largest component, with its share.
+fn largest(found: &Breakdown) -> (&'static str, f64) {
+    let names = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
+    let pairs = names.zip(found.shares.iter().copied());
+    pairs
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .unwrap_or(("other", 0.0))
+}
+
+/// The table of classes per cell, with the verdict.
+pub(crate) fn judged(view: &View<'_>) -> Judged {
+    let columns = vec![
+        Column::share("compute", "(forward + loss + backward + optimizer) ÷ step"),
+        Column::share("input", "data wait ÷ step"),
+        Column::share("transfer", "transfer ÷ step"),
+        Column::share("overhead", "residual ÷ step"),
+        Column::number("sum", "%", &Provenance::Derived("sum of the shares".into())),
+        Column::text("largest component"),
+        Column::text("bound by"),
+    ];
+    let about =
+        "Every phase of the step in one of four classes; the whole is the mean step.".to_owned();
+    let table = Table::of_cells(
+        view,
+        ("bottleneck", "What bounds the step", about),
+        columns,
+        |cell| {
+            let found = breakdown(cell)?;
+            let shares = Class::ALL.map(|class| class.share(&found));
+            let mut fields = shares
+                .map(|share| Entry::value(share, fixed(share, 1)))
+                .to_vec();
+            fields.push(Entry::text(fixed(shares.iter().sum(), 1)));
+            let (name, most) = largest(&found);
+            fields.push(Entry::text(format!("{name} ({} %)", fixed(most, 1))));
+            fields.push(Entry::text(bound(&found).name()));
+            Some(fields)
+        },
+    );
+    let rule = format!(
+        "A step is bound by input, transfer or overhead from {BOUND} % of it on (the largest of them counts), else by \
+         compute."
+    );
+    Judged::new(table, rule, verdicts(view))
+}
+
+fn verdicts(view: &View<'_>) -> Vec<String> {
+    let measured: Vec<(&Cell<'_>, Breakdown)> = view
+        .cells
+        .iter()
+        .filter_map(|cell| Some((cell, breakdown(cell)?)))
+        .collect();
+    if measured.is_empty() {
+        return vec!["No cell was measured.".to_owned()];
+    }
+    let of = |class| {
+        let own = measured
+            .iter()
+            .filter(move |(_, found)| bound(found) == class);
+        own.collect::<Vec<_>>()
+    };
+    let classes = Class::ALL.iter().map(|class| (*class, of(*class)));
+    classes
+        .filter(|(_, cells)| !cells.is_empty())
+        .map(|(class, cells)| verdict(view, class, &cells, measured.len()))
+        .collect()
+}
+
+fn verdict(
+    view: &View<'_>,
+    class: Class,
+    cells: &[&(&Cell<'_>, Breakdown)],
+    measured: usize,
+) -> String {
+    let percent = |class: Class| {
+        let shares: Vec<f64> = cells.iter().map(|(_, found)| class.share(found)).collect();
+        format!("{} %", span(&shares, |share| fixed(share, 1)))
+    };
+    let names: Vec<String> = cells
+        .iter()
+        .map(|(cell, _)| view.name(cell, None))
+        .collect();
+    let who = match (cells.len(), measured) {
+        (1, 1) => "The measured cell is".to_owned(),
+        (n, all) if n == all => format!("All {n} measured cells are"),
+        (1, all) => format!("1 of {all} measured cells is"),
+        (n, all) => format!("{n} of {all} measured cells are"),
+    };
+    let named = if cells.len() == measured {
+        String::new()
+    } else {
+        format!(" ({})", some_of(&names, NAMED))
+    };
+    let mut components: Vec<&str> = cells.iter().map(|(_, found)| largest(found).0).collect();
+    components.sort_unstable();
+    components.dedup();
+    format!(
+        "{who} bound by {}{named}: computing takes {} of the step, waiting for data {}, transfer {}, everything else {}; \
+         the largest component is {}.",
+        class.name(),
+        percent(Class::Compute),
+        percent(Class::Input),
+        percent(Class::Transfer),
+        percent(Class::Overhead),
+        components.join(" or ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(wait: f64, transfer: f64, forward: f64, other: f64) -> Breakdown {
+        let backward = 100.0 - wait - transfer - forward - other;
+        Breakdown {
+            step_ms: 100.0,
+            shares: vec![wait, transfer, forward, 0.0, backward, 0.0, other],
+        }
+    }
+
+    #[test]
+    fn waiting_bounds_from_a_tenth_on() {
+        assert_eq!(bound(&step(9.9, 0.5, 30.0, 0.1)), Class::Compute);
+        assert_eq!(bound(&step(10.0, 0.5, 30.0, 0.1)), Class::Input);
+        assert_eq!(bound(&step(12.0, 0.5, 30.0, 15.0)), Class::Overhead);
+        assert_eq!(bound(&step(1.0, 11.0, 30.0, 0.0)), Class::Transfer);
+    }
+
+    #[test]
+    fn classes_share_the_step_without_rest() {
+        let found = step(9.9, 0.5, 30.0, 0.1);
+        let sum: f64 = Class::ALL.iter().map(|class| class.share(&found)).sum();
+        assert!((sum - 100.0).abs() < 1e-9);
+    }
+}

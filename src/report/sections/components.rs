@@ -1,0 +1,80 @@
+//! The component table: every phase of a step with its time, its share and its class.
+
+use crate::report::number::{Provenance, fixed};
+use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::view::{Cell, View};
+
+use super::bottleneck::Class;
+use super::chosen::{chosen, which};
+use super::phases::{PHASES, breakdown};
+use super::speed::timing;
+
+/// Columns of `timings.csv` with the components, in the order of [`PHASES`], then the residual.
+const COLUMNS: [&str; 7] = [
+    "data_wait_ms",
+    "transfer_ms",
+    "forward_ms",
+    "loss_ms",
+    "backward_ms",
+    "optimizer_ms",
+    "other_ms",
+];
+
+/// The table: the chosen cells' components, each cell ending in its sum.
+pub(crate) fn table(view: &View<'_>) -> Table {
+    let columns = vec![
+        Column::text("cell"),
+        Column::text("component"),
+        Column::number(
+            "time per step",
+            "ms",
+            &Provenance::Measured("median of n runs".into()),
+        ),
+        Column::number(
+            "share",
+            "%",
+            &Provenance::Derived("mean of the component ÷ mean step".into()),
+        ),
+        Column::text("class"),
+    ];
+    let about = format!(
+        "{} Loading counts as the time that training waited for it; what the workers worked meanwhile stands under \
+         “Loading” and is no part of the step.",
+        which(view)
+    );
+    let rows = chosen(view).into_iter().flat_map(|cell| rows(view, cell));
+    Table::of_rows(
+        ("components", "Components of a step", about),
+        columns,
+        rows.collect(),
+    )
+}
+
+fn rows(view: &View<'_>, cell: &Cell<'_>) -> Vec<Row> {
+    let Some(found) = breakdown(cell) else {
+        return Vec::new();
+    };
+    let names = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
+    let row = |component: &str, column: &str, share: f64, class: &str| Row {
+        key: cell.info.key.clone(),
+        fields: vec![
+            Entry::text(view.name(cell, None)),
+            Entry::text(component),
+            Entry::number(timing(cell, column).as_ref()),
+            Entry::text(fixed(share, 1)),
+            Entry::text(class),
+        ],
+        missing: None,
+    };
+    let each = names.zip(COLUMNS).zip(&found.shares).enumerate();
+    let mut rows: Vec<Row> = each
+        .map(|(place, ((name, column), share))| row(name, column, *share, Class::of(place).name()))
+        .collect();
+    rows.push(row(
+        "step",
+        "step_mean_ms",
+        found.shares.iter().sum(),
+        "sum",
+    ));
+    rows
+}

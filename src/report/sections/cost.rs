@@ -1,0 +1,327 @@
+//! What the runs cost: measured hours × the manifest's price, failed and pruned runs included.
+
+use crate::base::text::count;
+use crate::base::units::human;
+use crate::plan::CostSpec;
+use crate::report::judged::Judged;
+use crate::report::number::Provenance;
+use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::view::{Cell, View};
+use crate::results::{BlockRow, Status};
+
+use super::machine;
+use super::speed::{throughput, timing};
+
+const SECONDS: f64 = 3600.0;
+
+/// What runs took, in hours.
+#[derive(Debug, Clone, Copy, Default)]
+struct Hours {
+    wall: f64,
+    core: f64,
+    gpu: f64,
+    /// Core-hours and GPU-hours of runs that are not done.
+    lost: (f64, f64),
+    runs: usize,
+    lost_runs: usize,
+    /// Runs without wall time or cores.
+    unknown: usize,
+}
+
+/// The table of costs; `None` where the manifest has no price.
+pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
+    let prices = prices(view)?;
+    let about = format!(
+        "Assumed prices, from the manifest: {}. Every run counts, failed and pruned ones too.",
+        prices.in_words()
+    );
+    let columns = columns(&prices);
+    let own = columns.len();
+    let mut table = Table::of_cells(view, ("cost", "Cost", about), columns, |cell| {
+        fields(view, &prices, cell)
+    });
+    let each = view.cells.iter().map(|cell| hours(view, cell));
+    let total = each.fold(Hours::default(), |sum, own| sum.plus(&own));
+    let labels = std::iter::repeat_n("–", table.columns.len() - own - 1);
+    let mut sum: Vec<Entry> = std::iter::once("all")
+        .chain(labels)
+        .map(Entry::text)
+        .collect();
+    sum.extend(prices.entries(&total));
+    sum.extend([Entry::text("–"), Entry::text("–")]);
+    table.rows.push(Row {
+        key: String::new(),
+        fields: sum,
+        missing: None,
+    });
+    let rule = "Core-hours are the wall time of a run × the cores that it kept from others: all logical cores of its \
+                machine where it ran alone, else the threads that it computed with. GPU-hours are the wall time of runs \
+                on a GPU. Cost is hours × price; of an epoch and of 1,000 samples it is their median time × the same.";
+    Some(Judged::new(table, rule, vec![verdict(&prices, &total)]))
+}
+
+/// The prices of the manifest.
+struct Prices {
+    core: Option<f64>,
+    gpu: Option<f64>,
+    currency: String,
+}
+
+fn prices(view: &View<'_>) -> Option<Prices> {
+    let spec: CostSpec = serde_json::from_value(view.set.plan.cost.clone()).ok()?;
+    (spec.core_hour.is_some() || spec.gpu_hour.is_some()).then_some(Prices {
+        core: spec.core_hour,
+        gpu: spec.gpu_hour,
+        currency: spec.currency,
+    })
+}
+
+impl Prices {
+    fn of(&self, core: f64, gpu: f64) -> f64 {
+        core * self.core.unwrap_or(0.0) + gpu * self.gpu.unwrap_or(0.0)
+    }
+
+    fn in_words(&self) -> String {
+        let per = |price: Option<f64>, what: &str| {
+            price.map(|price| format!("{} {} per {what}", human(price, 6), self.currency))
+        };
+        let both = [per(self.core, "core-hour"), per(self.gpu, "GPU-hour")];
+        both.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn entries(&self, hours: &Hours) -> Vec<Entry> {
+        let (core, gpu) = hours.lost;
+        let failed = if hours.lost_runs == 0 {
+            Entry::text("–")
+        } else {
+            digits(self.of(core, gpu))
+        };
+        vec![
+            Entry::text(hours.runs.to_string()),
+            digits(hours.wall),
+            digits(hours.core),
+            digits(hours.gpu),
+            digits(self.of(hours.core, hours.gpu)),
+            failed,
+        ]
+    }
+}
+
+impl Hours {
+    fn plus(self, other: &Self) -> Self {
+        Self {
+            wall: self.wall + other.wall,
+            core: self.core + other.core,
+            gpu: self.gpu + other.gpu,
+            lost: (self.lost.0 + other.lost.0, self.lost.1 + other.lost.1),
+            runs: self.runs + other.runs,
+            lost_runs: self.lost_runs + other.lost_runs,
+            unknown: self.unknown + other.unknown,
+        }
+    }
+}
+
+fn columns(prices: &Prices) -> Vec<Column> {
+    let price = |what: &str| Provenance::Derived(format!("{what} × the assumed price"));
+    let currency = &prices.currency;
+    vec![
+        Column::number(
+            "runs",
+            "",
+            &Provenance::Measured("rows of blocks.csv".into()),
+        ),
+        Column::number(
+            "wall",
+            "h",
+            &Provenance::Measured("sum over all runs".into()),
+        ),
+        Column::number(
+            "cores",
+            "core-h",
+            &Provenance::Derived("wall × cores kept from others".into()),
+        ),
+        Column::number(
+            "GPUs",
+            "GPU-h",
+            &Provenance::Derived("wall of runs on a GPU".into()),
+        ),
+        Column::number("cost", currency, &price("hours")),
+        Column::number("of failed and pruned runs", currency, &price("their hours")),
+        Column::number("an epoch", currency, &price("median epoch × cores or GPU")),
+        Column::number(
+            "1,000 samples",
+            currency,
+            &price("1,000 ÷ median throughput × cores or GPU"),
+        ),
+    ]
+}
+
+/// Everything that a cell's runs took.
+fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
+    let mut sum = Hours::default();
+    for run in &cell.blocks {
+        sum.runs += 1;
+        let (Some(wall), Some(cores)) = (wall_s(run), cores(view, cell, run)) else {
+            sum.unknown += 1;
+            continue;
+        };
+        let wall = wall / SECONDS;
+        let (core, gpu) = (wall * cores, if is_on_gpu(view, cell) { wall } else { 0.0 });
+        sum.wall += wall;
+        sum.core += core;
+        sum.gpu += gpu;
+        if run.status != Status::Done {
+            sum.lost = (sum.lost.0 + core, sum.lost.1 + gpu);
+            sum.lost_runs += 1;
+        }
+    }
+    sum
+}
+
+/// Seconds of a run; the worker's own where results of earlier versions have no other.
+fn wall_s(run: &BlockRow) -> Option<f64> {
+    let inside = || {
+        let times = run.times.as_ref()?;
+        Some(times.total_s + times.assessment_s.unwrap_or(0.0))
+    };
+    run.wall_s.or_else(inside)
+}
+
+/// Cores that a run kept from others.
+fn cores(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
+    if run.exclusive {
+        return machine::cores(view, &run.env_id);
+    }
+    // A run that failed has no times; it had the threads of the cell's other runs.
+    let mut known = std::iter::once(run).chain(cell.blocks.iter().copied());
+    known.find_map(|run| Some(run.times.as_ref()?.threads as f64))
+}
+
+fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
+    let train = view.section(cell, "train");
+    let device = train.and_then(|train| train.get("device")?.as_str());
+    device.is_some_and(|device| device.starts_with("cuda"))
+}
+
+/// A cell's hours and costs; `None` where nothing ran.
+fn fields(view: &View<'_>, prices: &Prices, cell: &Cell<'_>) -> Option<Vec<Entry>> {
+    if cell.blocks.is_empty() {
+        return None;
+    }
+    let cores = cell.counted.first().and_then(|run| cores(view, cell, run));
+    let gpu = f64::from(u8::from(is_on_gpu(view, cell)));
+    let of_time = |seconds: Option<f64>| {
+        let cost = seconds.zip(cores);
+        let cost = cost.map(|(seconds, cores)| prices.of(cores, gpu) * seconds / SECONDS);
+        cost.map_or_else(|| Entry::text("–"), digits)
+    };
+    let mut fields = prices.entries(&hours(view, cell));
+    fields.push(of_time(timing(cell, "epoch_s").map(|epoch| epoch.value)));
+    fields.push(of_time(throughput(cell).map(|speed| 1000.0 / speed.value)));
+    Some(fields)
+}
+
+/// A number to three digits.
+fn digits(value: f64) -> Entry {
+    Entry::value(value, human(value, 3))
+}
+
+fn verdict(prices: &Prices, total: &Hours) -> String {
+    let gpu = if total.gpu > 0.0 {
+        format!(" and {} GPU-hours", human(total.gpu, 3))
+    } else {
+        String::new()
+    };
+    let lost = match total.lost_runs {
+        0 => "; none failed or was pruned".to_owned(),
+        lost => format!(
+            ", {} of it for {} that failed or were pruned",
+            human(prices.of(total.lost.0, total.lost.1), 3),
+            count(lost, "run")
+        ),
+    };
+    let unknown = match total.unknown {
+        0 => String::new(),
+        unknown => format!(
+            "; {} without a wall time are not in these sums",
+            count(unknown, "run")
+        ),
+    };
+    format!(
+        "{} took {} core-hours{gpu} and cost {} {} at the assumed prices{lost}{unknown}.",
+        count(total.runs, "run"),
+        human(total.core, 3),
+        human(prices.of(total.core, total.gpu), 3),
+        prices.currency,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::results::golden::ddpm;
+
+    fn cost(change: impl Fn(&mut crate::results::ResultSet)) -> Judged {
+        let mut set = ddpm();
+        set.plan.cost = json!({"core-hour": 0.5, "gpu-hour": null, "currency": "EUR"});
+        change(&mut set);
+        judged(&View::of(&set)).expect("a price")
+    }
+
+    #[test]
+    fn no_price_no_cost() {
+        assert_eq!(judged(&View::of(&ddpm())), None);
+    }
+
+    #[test]
+    fn cost_is_wall_times_all_cores_times_the_price_and_failed_runs_count() {
+        let second = |set: &mut crate::results::ResultSet| {
+            set.blocks
+                .iter_mut()
+                .for_each(|run| run.wall_s = Some(3600.0));
+        };
+        let found = cost(second);
+        // 24 runs of an hour on 2 cores at 0.5; the three of the cell that ran out of memory are a part of it.
+        let last = found.table.rows.last().expect("the sum");
+        let texts: Vec<&str> = last.fields.iter().map(|field| &*field.text).collect();
+        assert_eq!(
+            texts[3..],
+            ["24", "24.0", "48.0", "0", "24.0", "3.00", "–", "–"]
+        );
+        assert!(
+            found.verdicts[0].contains("24.0 EUR"),
+            "{}",
+            found.verdicts[0]
+        );
+        assert!(
+            found.verdicts[0].contains("3.00 of it for 3 runs"),
+            "{}",
+            found.verdicts[0]
+        );
+    }
+
+    #[test]
+    fn a_shared_run_pays_for_its_threads_alone_and_one_without_a_time_is_named() {
+        let found = cost(|set| {
+            for run in &mut set.blocks {
+                run.exclusive = false;
+                run.wall_s = (run.status == Status::Done).then_some(3600.0);
+                if let Some(times) = &mut run.times {
+                    times.threads = 1;
+                }
+            }
+        });
+        assert!(
+            found.verdicts[0].contains("21.0 core-hours"),
+            "{}",
+            found.verdicts[0]
+        );
+        assert!(
+            found.verdicts[0].contains("3 runs without a wall time"),
+            "{}",
+            found.verdicts[0]
+        );
+    }
+}

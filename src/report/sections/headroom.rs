@@ -1,0 +1,157 @@
+//! Memory headroom: the measured peak against what there is, and a larger batch only by a fit with its error.
+
+use serde_json::Value;
+
+use crate::base::statistics::{Line, fit_line};
+use crate::base::units::{human_bytes, human_integer};
+use crate::report::judged::{Judged, plain, span};
+use crate::report::number::{Provenance, fixed};
+use crate::report::table::{Column, Entry, Table};
+use crate::report::view::{Cell, View};
+use crate::results::{Interval, interval_over_runs};
+
+use super::batch_curve;
+use super::machine;
+use super::speed::{shown_as, timing};
+use super::sweep::{Sweep, sweeps};
+
+/// How many times the largest measured batch the fit is carried on to.
+const BEYOND: f64 = 2.0;
+
+/// The table of peaks against memory, and the fits over batch size.
+pub(crate) fn judged(view: &View<'_>) -> Judged {
+    let measured = |what: &str| Provenance::Measured(what.to_owned());
+    let columns = vec![
+        Column::number("peak, process", "MiB", &measured("wait4, median of n runs")),
+        Column::number(
+            "machine's memory",
+            "MiB",
+            &measured("named by the system, in whole GiB"),
+        ),
+        Column::number("used", "%", &Provenance::Derived("peak ÷ memory".into())),
+        Column::number(
+            "headroom",
+            "MiB",
+            &Provenance::Derived("memory − peak".into()),
+        ),
+        Column::number(
+            "limit",
+            "MiB",
+            &Provenance::Assumed("limits.memory of the manifest".into()),
+        ),
+        Column::number(
+            "used of the limit",
+            "%",
+            &Provenance::Derived("peak ÷ limit".into()),
+        ),
+    ];
+    let about = "Memory of the host. What a larger batch would need stands below, from a fit, and was not measured. \
+                 Inference alone has no high-water mark of its own: validation runs in the process that trained."
+        .to_owned();
+    let table = Table::of_cells(
+        view,
+        ("headroom", "Memory headroom", about),
+        columns,
+        |cell| fields(view, cell),
+    );
+    let rule = format!(
+        "Headroom is the machine's memory less the measured peak. A larger batch is told only from a straight line \
+         through the peaks of three batch sizes or more, at {BEYOND} times the largest, with the standard error of a \
+         single prediction."
+    );
+    Judged::new(table, rule, verdicts(view))
+}
+
+fn peak(cell: &Cell<'_>) -> Option<f64> {
+    timing(cell, "peak_rss_bytes").map(|number| number.value)
+}
+
+/// Share of the machine's memory at the peak, 0 to 1.
+pub(crate) fn share(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
+    Some(peak(cell)? / machine::memory_bytes(view, cell)?)
+}
+
+/// The same of each run, with its interval.
+pub(crate) fn share_interval(view: &View<'_>, cell: &Cell<'_>) -> Option<Interval> {
+    let memory = machine::memory_bytes(view, cell)?;
+    let peaks = cell.counted.iter().map(|run| run.peak_rss_bytes);
+    let shares: Option<Vec<f64>> = peaks.map(|peak| Some(peak? as f64 / memory)).collect();
+    interval_over_runs(&cell.info.key, &shares?)
+}
+
+fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
+    let peak = peak(cell)?;
+    let memory = machine::memory_bytes(view, cell);
+    let limits = view
+        .section(cell, "limits")
+        .and_then(|limits| limits.get("memory"));
+    let limit = limits.and_then(Value::as_f64);
+    let of = |whole: Option<f64>, show: &dyn Fn(f64) -> String| {
+        Entry::text(whole.map_or_else(|| "–".to_owned(), show))
+    };
+    Some(vec![
+        shown_as(cell, "peak_rss_bytes", mebibytes),
+        of(memory, &mebibytes),
+        of(memory, &|all| fixed(peak / all * 100.0, 1)),
+        of(memory, &|all| mebibytes(all - peak)),
+        of(limit, &mebibytes),
+        of(limit, &|all| fixed(peak / all * 100.0, 1)),
+    ])
+}
+
+fn verdicts(view: &View<'_>) -> Vec<String> {
+    let measured = || view.cells.iter().filter(|cell| cell.is_measured());
+    let shares: Vec<f64> = measured()
+        .filter_map(|cell| share(view, cell))
+        .map(|s| s * 100.0)
+        .collect();
+    let mut verdicts = Vec::new();
+    if shares.is_empty() {
+        verdicts.push("Peak or machine's memory is unknown: no headroom can be told.".to_owned());
+    } else {
+        verdicts.push(format!(
+            "The measured cells use {} % of the machine's memory at their peak.",
+            span(&shares, |share| fixed(share, 1))
+        ));
+    }
+    let curves = sweeps(view, batch_curve::AXIS, &[]);
+    verdicts.extend(curves.iter().filter_map(|sweep| fitted(view, sweep)));
+    verdicts
+}
+
+/// In whole MiB: what is subtracted here must not be rounded to four digits.
+fn mebibytes(bytes: f64) -> String {
+    human_integer((bytes / f64::from(1 << 20)).round().max(0.0) as u64)
+}
+
+/// What a batch beyond the largest would need, by a line through the measured peaks.
+fn fitted(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
+    let points: Vec<(f64, f64)> = sweep
+        .cells
+        .iter()
+        .filter_map(|(cell, size)| Some((*size, peak(cell)?)))
+        .collect();
+    let line: Line = fit_line(&points)?;
+    let largest = sweep.cells.last()?;
+    let beyond = BEYOND * largest.1;
+    let error = line.prediction_error(beyond)?;
+    let bytes = |value: f64| human_bytes(value.max(0.0) as u64);
+    let of_memory = machine::memory_bytes(view, largest.0).map_or(String::new(), |all| {
+        format!(
+            ", {} % of the machine's memory",
+            fixed(line.at(beyond) / all * 100.0, 1)
+        )
+    });
+    Some(format!(
+        "{}: peak ≈ {} + {} × batch size (least squares, n = {} sizes, residual {}). At batch size {}: {} ± {}{of_memory}; \
+         predicted, not measured.",
+        sweep.name(view),
+        bytes(line.offset),
+        bytes(line.slope),
+        points.len(),
+        bytes(line.residual),
+        plain(beyond),
+        bytes(line.at(beyond)),
+        bytes(error),
+    ))
+}

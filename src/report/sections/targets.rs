@@ -1,0 +1,367 @@
+//! Targets of the manifest against what was measured: met, not met, not told apart, not measured.
+
+use crate::base::text::count;
+use crate::base::units::{human, human_bytes};
+use crate::event::{PhaseTimes, RunFacts, RunTimes};
+use crate::plan::{ReportSpec, TargetSpec};
+use crate::report::judged::Judged;
+use crate::report::number::{Number, Provenance};
+use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::view::{Cell, View};
+use crate::results::{Interval, IntervalKind, fixed_column, interval_over_runs, value};
+
+use super::{headroom, utilisation};
+
+/// How a measured figure stands to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Status {
+    Met,
+    NotToldApart,
+    NotMet,
+}
+
+impl Status {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotToldApart => "not told apart: its interval crosses the target",
+            Self::NotMet => "not met",
+        }
+    }
+}
+
+/// The cell of a target that meets it least.
+struct Worst<'v, 'a> {
+    cell: &'v Cell<'a>,
+    figure: Interval,
+    status: Status,
+}
+
+impl<'v, 'a> Worst<'v, 'a> {
+    fn of(view: &View<'_>, cell: &'v Cell<'a>, spec: &TargetSpec) -> Option<Self> {
+        let figure = figure(view, cell, &spec.column)?;
+        let status = status(spec, &figure);
+        Some(Self {
+            cell,
+            figure,
+            status,
+        })
+    }
+}
+
+/// The targets, as the manifest has them.
+fn specs(view: &View<'_>) -> Vec<TargetSpec> {
+    let section = view.set.plan.report.clone();
+    // A file of another version may have settings that this one does not know; targets then stand in neither.
+    let report: Option<ReportSpec> = serde_json::from_value(section).ok();
+    report.unwrap_or_default().targets
+}
+
+/// The table of targets; `None` where the manifest has none.
+pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
+    let specs = specs(view);
+    if specs.is_empty() {
+        return None;
+    }
+    let assumed = Provenance::Assumed("from the manifest".into());
+    let columns = vec![
+        Column::text("target"),
+        Column::text("figure"),
+        Column::number("at least", "", &assumed),
+        Column::number("at most", "", &assumed),
+        Column::number(
+            "measured",
+            "",
+            &Provenance::Measured("median of n runs, metrics: of n seeds".into()),
+        ),
+        Column::number(
+            "n",
+            "",
+            &Provenance::Measured("runs or seeds that count".into()),
+        ),
+        Column::text("in cell"),
+        Column::text("status"),
+    ];
+    let mut verdicts = Vec::new();
+    let rows = specs.iter().map(|spec| {
+        let (row, verdict) = row(view, spec);
+        verdicts.push(verdict);
+        row
+    });
+    let rows: Vec<Row> = rows.collect();
+    let about = "Each target with the measured cell that meets it least.".to_owned();
+    let table = Table::of_rows(("targets", "Targets", about), columns, rows);
+    let rule = "A target is met, or not met, where the whole interval lies on one side of it; where the interval crosses \
+                it, the two are not told apart. One run has no interval: its value alone decides, and n = 1 says so.";
+    Some(Judged::new(table, rule, verdicts))
+}
+
+/// The row of a target, and its sentence.
+fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
+    let about: Vec<&Cell<'_>> = view
+        .cells
+        .iter()
+        .filter(|cell| view.is_at(cell, &spec.cells))
+        .collect();
+    let judged: Vec<Worst<'_, '_>> = about
+        .iter()
+        .filter_map(|cell| Worst::of(view, cell, spec))
+        .collect();
+    let limit = |limit: Option<f64>| {
+        limit.map_or_else(
+            || Entry::text("–"),
+            |limit| Entry::value(limit, show(&spec.column, limit)),
+        )
+    };
+    let mut row = Row {
+        key: String::new(),
+        fields: vec![
+            Entry::text(&spec.name),
+            Entry::text(&spec.column),
+            limit(spec.min),
+            limit(spec.max),
+        ],
+        missing: None,
+    };
+    let cells = count(about.len(), "cell");
+    let measured = judged.len();
+    let worst = judged.into_iter().max_by(|a, b| {
+        let by_status = a.status.cmp(&b.status);
+        by_status.then(shortfall(spec, a).total_cmp(&shortfall(spec, b)))
+    });
+    let Some(worst) = worst else {
+        row.missing = Some(format!("not measured: {}", why_not(&about, &spec.column)));
+        return (
+            row,
+            format!("{}: not measured in any of {cells}.", spec.name),
+        );
+    };
+    let name = view.name(worst.cell, None);
+    let figure = entry(&spec.column, &worst.figure);
+    let verdict = format!(
+        "{}: {} ({measured} of {cells} measured; the one that meets it least: {} with {name}).",
+        spec.name,
+        worst.status.text(),
+        figure.text,
+    );
+    row.key.clone_from(&worst.cell.info.key);
+    row.fields.extend([
+        figure,
+        Entry::text(n(worst.cell, &spec.column).to_string()),
+        Entry::text(name),
+        Entry::text(worst.status.text()),
+    ]);
+    (row, verdict)
+}
+
+fn why_not(cells: &[&Cell<'_>], column: &str) -> String {
+    match cells
+        .iter()
+        .find(|cell| cell.is_measured())
+        .or(cells.first())
+    {
+        None => "no cell has these values".to_owned(),
+        Some(cell) if cell.is_measured() => format!("no run has `{column}`"),
+        Some(cell) => cell.why_missing(),
+    }
+}
+
+fn status(spec: &TargetSpec, figure: &Interval) -> Status {
+    let (min, max) = (
+        spec.min.unwrap_or(f64::NEG_INFINITY),
+        spec.max.unwrap_or(f64::INFINITY),
+    );
+    if figure.low >= min && figure.high <= max {
+        Status::Met
+    } else if figure.high < min || figure.low > max {
+        Status::NotMet
+    } else {
+        Status::NotToldApart
+    }
+}
+
+/// How far the median lies on the wrong side; negative on the right one.
+fn shortfall(spec: &TargetSpec, worst: &Worst<'_, '_>) -> f64 {
+    let median = worst.figure.median;
+    let below = spec.min.map_or(f64::NEG_INFINITY, |min| min - median);
+    let above = spec.max.map_or(f64::NEG_INFINITY, |max| median - max);
+    below.max(above)
+}
+
+/// The figure that a target names, of one cell.
+fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<Interval> {
+    if let Some(values) = facts(cell, column) {
+        return interval_over_runs(&cell.info.key, &values);
+    }
+    let row = cell.timing.filter(|_| cell.is_measured())?;
+    if let Some(known) = row.values.get(column) {
+        return Some(*known);
+    }
+    match column {
+        "core_share" => return utilisation::core_share(view, cell),
+        "memory_share" => return headroom::share_interval(view, cell),
+        _ => {}
+    }
+    let runs = cell.counted.iter();
+    let values: Option<Vec<f64>> = match phase_of(column) {
+        Some(phase) => runs.map(|run| share(run.times.as_ref()?, phase)).collect(),
+        None => runs.map(|run| value(run, column)).collect(),
+    };
+    interval_over_runs(&cell.info.key, &values?)
+}
+
+/// Runs or seeds that a figure rests on.
+fn n(cell: &Cell<'_>, column: &str) -> usize {
+    facts(cell, column).map_or(cell.counted.len(), |values| values.len())
+}
+
+fn share(times: &RunTimes, phase: fn(&PhaseTimes) -> f64) -> Option<f64> {
+    (times.step_mean_ms > 0.0).then(|| phase(&times.phases) / times.step_mean_ms)
+}
+
+/// What a share of the step is a share of.
+fn phase_of(column: &str) -> Option<fn(&PhaseTimes) -> f64> {
+    Some(match column {
+        "data_wait_share" => |phases| phases.data_wait_ms,
+        "transfer_share" => |phases| phases.transfer_ms,
+        "forward_share" => |phases| phases.forward_ms,
+        "loss_share" => |phases| phases.loss_ms,
+        "backward_share" => |phases| phases.backward_ms,
+        "optimizer_share" => |phases| phases.optimizer_ms,
+        "other_share" => |phases| phases.other_ms,
+        "compute_share" => {
+            |phases| phases.forward_ms + phases.loss_ms + phases.backward_ms + phases.optimizer_ms
+        }
+        _ => return None,
+    })
+}
+
+/// A fact or a metric over the seeds that have it; `None` where it is neither.
+fn facts(cell: &Cell<'_>, column: &str) -> Option<Vec<f64>> {
+    let get = |facts: &RunFacts| match column {
+        "parameters" => Some(facts.parameters as f64),
+        "first_loss" => facts.first_loss,
+        "first_steps_loss" => facts.first_steps_loss,
+        "final_loss" => facts.final_loss,
+        "best_loss" => facts.best_loss,
+        "eval_loss_before" => facts.eval_loss_before,
+        "eval_loss_after" => facts.eval_loss_after,
+        "best_epoch" => facts.best_epoch.map(|epoch| epoch as f64),
+        metric => facts.metrics.get(metric).copied().flatten(),
+    };
+    let rows = cell.runs.iter().filter_map(|row| row.facts.as_ref());
+    let values: Vec<f64> = rows.filter_map(get).collect();
+    (!values.is_empty()).then_some(values)
+}
+
+fn entry(column: &str, figure: &Interval) -> Entry {
+    let detail = (figure.kind != IntervalKind::Single).then(|| {
+        format!(
+            "{} to {}",
+            show(column, figure.low),
+            show(column, figure.high)
+        )
+    });
+    let detail = detail.unwrap_or_else(|| "n = 1".to_owned());
+    let text = show(column, figure.median);
+    if column.ends_with("_share")
+        || column.ends_with("_bytes")
+        || figure.kind == IntervalKind::Single
+    {
+        return Entry {
+            detail,
+            ..Entry::value(figure.median, text)
+        };
+    }
+    let number = Number::timing(figure, "", 0);
+    let unit = unit(column);
+    Entry {
+        detail: number.interval.unwrap_or_default(),
+        ..Entry::value(figure.median, format!("{}{unit}", number.text))
+    }
+}
+
+/// A value of a column with its unit.
+fn show(column: &str, value: f64) -> String {
+    if column.ends_with("_share") {
+        format!("{} %", human(value * 100.0, 3))
+    } else if column.ends_with("_bytes") {
+        human_bytes(value.max(0.0) as u64)
+    } else {
+        format!("{}{}", human(value, 4), unit(column))
+    }
+}
+
+fn unit(column: &str) -> String {
+    let unit = fixed_column(column).map_or(String::new(), |column| column.unit);
+    if unit.is_empty() || unit == "1" {
+        String::new()
+    } else {
+        format!(" {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::TARGET_COLUMNS;
+    use crate::results::golden::ddpm;
+
+    fn judged_with(targets: &serde_json::Value) -> Judged {
+        let mut set = ddpm();
+        set.plan.report = json!({ "targets": targets });
+        judged(&View::of(&set)).expect("targets")
+    }
+
+    fn status_of(judged: &Judged) -> &str {
+        &judged.table.rows[0].fields.last().expect("a status").text
+    }
+
+    #[test]
+    fn a_target_is_met_not_met_not_told_apart_or_not_measured() {
+        let one = json!({"batch-size": 8, "workers": 0});
+        let met = json!([{"name": "a", "column": "data_wait_share", "max": 0.15, "where": one}]);
+        assert_eq!(status_of(&judged_with(&met)), "met");
+        let not = json!([{"name": "a", "column": "samples_per_s", "min": 1e6}]);
+        assert_eq!(status_of(&judged_with(&not)), "not met");
+        let set = ddpm();
+        let speed = set.timings[0].values["samples_per_s"];
+        let crossed =
+            json!([{"name": "a", "column": "samples_per_s", "min": speed.median, "where": one}]);
+        assert!(status_of(&judged_with(&crossed)).starts_with("not told apart"));
+        let gpu =
+            json!([{"name": "a", "column": "step_ms", "max": 5, "where": {"device": "cuda"}}]);
+        let found = judged_with(&gpu);
+        let missing = found.table.rows[0].missing.as_deref().expect("a reason");
+        assert!(
+            missing.starts_with("not measured: not run: device"),
+            "{missing}"
+        );
+    }
+
+    #[test]
+    fn every_column_that_a_manifest_may_name_has_a_figure() {
+        let mut set = ddpm();
+        for run in &mut set.blocks {
+            if let Some(times) = &mut run.times {
+                times.observer_ratio = Some(1.01);
+                times.assessment_s = Some(1.0);
+                times.checkpoint_bytes = Some(1);
+                times.log_bytes = Some(1);
+            }
+        }
+        set.timings = crate::results::timings(&set.blocks);
+        let view = View::of(&set);
+        for column in TARGET_COLUMNS {
+            let found = figure(&view, &view.cells[0], column);
+            assert!(
+                found.is_some_and(|figure| figure.median.is_finite()),
+                "{column}"
+            );
+        }
+        assert!(figure(&view, &view.cells[0], "val_loss").is_some());
+        assert!(figure(&view, &view.cells[0], "val_r2").is_none());
+    }
+}
