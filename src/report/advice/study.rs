@@ -1,10 +1,10 @@
 //! [`Study`]: one kind of work, the cell that advice starts from, and the cells that can be held against it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::report::sections::ranking::{fastest_first, is_baseline, not_comparable};
+use crate::report::sections::ranking::{is_baseline, not_comparable};
 use crate::report::view::{Cell, View};
 
 use super::outcome::Outcome;
@@ -27,15 +27,22 @@ pub(super) struct Study<'v, 'a> {
 impl<'v, 'a> Study<'v, 'a> {
     /// One study per work signature, those of the declared baseline first, then by the time they took.
     pub(super) fn all(view: &'v View<'a>, outcomes: &[Outcome]) -> Vec<Self> {
-        let signatures: BTreeSet<&str> = measured(view)
-            .map(|cell| &*cell.info.work_signature)
-            .collect();
+        let mut works: BTreeMap<&str, Vec<&Cell<'_>>> = BTreeMap::new();
+        for cell in view.cells.iter().filter(|cell| cell.is_measured()) {
+            works
+                .entry(&cell.info.work_signature)
+                .or_default()
+                .push(cell);
+        }
         let mut studies: Vec<(bool, f64, Self)> = Vec::new();
-        for signature in signatures {
-            let of_work = measured(view).filter(|cell| cell.info.work_signature == signature);
-            let cells: Vec<&Cell<'_>> = of_work.collect();
+        for cells in works.into_values() {
             let declared = cells.iter().find(|cell| is_baseline(view, cell)).copied();
-            let fastest = || fastest_first(&cells).first().map(|(cell, _)| *cell);
+            let fastest = || {
+                cells
+                    .iter()
+                    .copied()
+                    .max_by(|a, b| speed(a).total_cmp(&speed(b)))
+            };
             let Some(start) = declared.or_else(fastest) else {
                 continue;
             };
@@ -95,6 +102,18 @@ impl<'v, 'a> Study<'v, 'a> {
         others.find(|cell| self.setting(cell, path) == value)
     }
 
+    /// A field of the environment that the anchor was measured in.
+    pub(super) fn environment(&self, field: &str) -> Option<&'a str> {
+        let id = &self.anchor.timing?.env_id;
+        let fields = &self.view.set.environments.get(id)?.must_match;
+        fields.get(field).map(String::as_str)
+    }
+
+    /// The same as a number.
+    pub(super) fn machine(&self, field: &str) -> Option<f64> {
+        self.environment(field)?.parse().ok()
+    }
+
     fn differs_only(&self, cell: &Cell<'a>, path: &str) -> bool {
         let (section, key) = path.split_once('.').unwrap_or((path, ""));
         SECTIONS.iter().all(|name| {
@@ -118,14 +137,18 @@ fn same_but(one: Option<&Value>, other: Option<&Value>, key: &str) -> bool {
         .all(|name| one.get(name) == other.get(name))
 }
 
-fn measured<'v, 'a>(view: &'v View<'a>) -> impl Iterator<Item = &'v Cell<'a>> {
-    view.cells.iter().filter(|cell| cell.is_measured())
+/// Seconds of a run of the cell, over its runs.
+fn total_s(cell: &Cell<'_>) -> f64 {
+    timing(cell, "total_s").unwrap_or(0.0)
 }
 
-/// Seconds of a run of the cell, over its runs.
-pub(super) fn total_s(cell: &Cell<'_>) -> f64 {
-    let row = cell.timing.and_then(|row| row.values.get("total_s"));
-    row.map_or(0.0, |total| total.median)
+fn speed(cell: &Cell<'_>) -> f64 {
+    timing(cell, "samples_per_s").unwrap_or(0.0)
+}
+
+/// Median of a column of `timings.csv`.
+pub(super) fn timing(cell: &Cell<'_>, column: &str) -> Option<f64> {
+    Some(cell.timing?.values.get(column)?.median)
 }
 
 /// Where a recommendation about `start` is confirmed, the cell that follows it, the largest gain first; else `start`.

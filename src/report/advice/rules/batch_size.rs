@@ -6,7 +6,7 @@ use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::Draft;
-use crate::report::advice::study::Study;
+use crate::report::advice::study::{Study, timing};
 use crate::report::view::Cell;
 
 use super::{Said, WORTH};
@@ -26,7 +26,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let along = study.along(SETTING);
     let speeds: Vec<(f64, f64)> = along
         .iter()
-        .filter_map(|(size, cell)| Some((*size, speed(cell)?)))
+        .filter_map(|(size, cell)| Some((*size, timing(cell, "samples_per_s")?)))
         .collect();
     let best = speeds.iter().map(|point| point.1).fold(0.0, f64::max);
     let knee = speeds.iter().find(|point| point.1 >= KNEE * best);
@@ -35,6 +35,9 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     else {
         return Said::Nothing("no batch size was measured".to_owned());
     };
+    if speeds.len() == 1 {
+        return Said::Nothing(format!("{size} is the only batch size that was measured"));
+    }
     let Some(line) = fit(&along) else {
         return Said::Nothing(format!(
             "{} sizes with too few runs for a fit",
@@ -82,11 +85,6 @@ pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<Line> {
         times.map(|times| (*size, times.step_mean_ms))
     });
     Line::fit(&points.collect::<Vec<_>>())
-}
-
-/// Median throughput.
-pub(super) fn speed(cell: &Cell<'_>) -> Option<f64> {
-    Some(cell.timing?.values.get("samples_per_s")?.median)
 }
 
 /// Whether an epoch was seen to have so many samples: a larger batch than the data is no cell.

@@ -1,6 +1,15 @@
 //! The rules: each looks at a study and recommends a change, or says what it checked.
 
 mod batch_size;
+mod bounds;
+mod device;
+mod early_stopping;
+mod memory_headroom;
+mod small_data_loader;
+mod threads;
+mod validation_cost;
+mod values;
+mod workers;
 
 use super::recommendation::Draft;
 use super::study::Study;
@@ -27,12 +36,44 @@ pub(super) enum Said {
     Nothing(String),
 }
 
+const fn rule(id: &'static str, about: &'static str, find: fn(&Study<'_, '_>) -> Said) -> Rule {
+    Rule { id, about, find }
+}
+
 /// Every rule, in the order in which reports name them.
-pub const RULES: [Rule; 1] = [Rule {
-    id: "batch-size",
-    about: batch_size::ABOUT,
-    find: batch_size::find,
-}];
+pub const RULES: [Rule; 11] = [
+    rule("batch-size", batch_size::ABOUT, batch_size::find),
+    rule("workers", workers::ABOUT, workers::find),
+    rule("threads", threads::ABOUT, threads::find),
+    rule(
+        "validation-cost",
+        validation_cost::ABOUT,
+        validation_cost::find,
+    ),
+    rule("precision", device::ABOUT_PRECISION, device::find_precision),
+    rule("device", device::ABOUT_DEVICE, device::find_device),
+    rule("loss-bound", bounds::ABOUT_LOSS, bounds::find_loss),
+    rule(
+        "optimizer-bound",
+        bounds::ABOUT_OPTIMIZER,
+        bounds::find_optimizer,
+    ),
+    rule(
+        "memory-headroom",
+        memory_headroom::ABOUT,
+        memory_headroom::find,
+    ),
+    rule(
+        "small-data-loader",
+        small_data_loader::ABOUT,
+        small_data_loader::find,
+    ),
+    rule(
+        "early-stopping",
+        early_stopping::ABOUT,
+        early_stopping::find,
+    ),
+];
 
 impl Rule {
     /// Looks at a study.

@@ -1,0 +1,117 @@
+//! `loss-bound` and `optimizer-bound`: phases whose cost does not follow the samples.
+
+use serde_json::Value;
+
+use crate::base::units::human;
+use crate::plan::{Claim, PredictedColumn};
+use crate::report::advice::recommendation::Draft;
+use crate::report::advice::study::{Study, timing};
+use crate::report::view::Cell;
+
+use super::batch_size::{SETTING, fits};
+use super::values::{over_runs, percent, share};
+use super::{Said, WORTH};
+
+pub(super) const ABOUT_LOSS: &str = "Where the loss takes 15 % of a step or more: recommends the measured batch size at \
+    which it takes the least time per sample. Prediction: at most 1 ÷ (1 − share × (1 − time per sample there ÷ here))";
+pub(super) const ABOUT_OPTIMIZER: &str = "Where the optimizer takes 10 % of a step or more: recommends twice the batch \
+    size, or twice `train.accumulate` where the peak memory is above half of the machine's or the data have no such \
+    batch. Prediction: at most 1 ÷ (1 − share ÷ 2): half as many updates a sample";
+
+const ACCUMULATE: &str = "train.accumulate";
+/// Share of a step from which on the loss is told.
+const LOSS: f64 = 0.15;
+/// The same of the optimizer.
+const OPTIMIZER: f64 = 0.1;
+/// Places of the phases in the table of phases.
+const LOSS_PHASE: usize = 3;
+const OPTIMIZER_PHASE: usize = 5;
+
+pub(super) fn find_loss(study: &Study<'_, '_>) -> Said {
+    let Some(share) = share(study.anchor, LOSS_PHASE) else {
+        return Said::Nothing("the phases are not known".to_owned());
+    };
+    if share < LOSS {
+        let (share, bound) = (percent(share), percent(LOSS));
+        return Said::Nothing(format!("the loss takes {share} of a step, below {bound}"));
+    }
+    let along = study.along(SETTING);
+    let costs = along
+        .iter()
+        .filter_map(|(size, cell)| Some((*size, loss_ms(cell)? / size)));
+    let cheapest = costs.min_by(|a, b| a.1.total_cmp(&b.1));
+    let here = study
+        .number(study.anchor, SETTING)
+        .zip(loss_ms(study.anchor));
+    let (Some((size, cost)), Some((own, here))) = (cheapest, here) else {
+        return Said::Nothing("no batch size was measured".to_owned());
+    };
+    let here = here / own;
+    let bound = 1.0 / (1.0 - share * (1.0 - cost / here));
+    if bound < WORTH {
+        let share = percent(share);
+        return Said::Nothing(format!(
+            "the loss takes {share} of a step, and no measured batch size makes it cheaper per sample"
+        ));
+    }
+    Said::Recommended(vec![Draft {
+        setting: SETTING,
+        from: study.setting(study.anchor, SETTING).clone(),
+        to: Value::from(size as u64),
+        column: PredictedColumn::SamplesPerS,
+        claim: Claim::Gain,
+        predicted: [bound, WORTH, bound],
+        triggers: format!(
+            "The loss takes {} of a step: {} ms a sample at batch size {own}, {} ms at {size}.",
+            percent(share),
+            human(here, 3),
+            human(cost, 3)
+        ),
+        formula: "at most 1 ÷ (1 − share × (1 − time per sample there ÷ here)), at least 1.02".to_owned(),
+        reasoning: "The cost of the loss does not follow the number of samples; it changes the optimisation too: compare \
+                    the losses."
+            .to_owned(),
+    }])
+}
+
+fn loss_ms(cell: &Cell<'_>) -> Option<f64> {
+    over_runs(cell, |times| Some(times.phases.loss_ms))
+}
+
+pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Said {
+    let Some(share) = share(study.anchor, OPTIMIZER_PHASE) else {
+        return Said::Nothing("the phases are not known".to_owned());
+    };
+    if share < OPTIMIZER {
+        let (share, bound) = (percent(share), percent(OPTIMIZER));
+        return Said::Nothing(format!(
+            "the optimizer takes {share} of a step, below {bound}"
+        ));
+    }
+    let twice = 2.0 * study.number(study.anchor, SETTING).unwrap_or(0.0);
+    let peak = timing(study.anchor, "peak_rss_bytes").unwrap_or(0.0);
+    let memory = study.machine("memory_gib").unwrap_or(0.0) * f64::from(1u32 << 30);
+    let is_roomy = memory > 0.0 && peak < memory / 2.0;
+    let setting = if is_roomy && twice > 0.0 && fits(study, twice) {
+        SETTING
+    } else {
+        ACCUMULATE
+    };
+    let Some(from) = study.number(study.anchor, setting) else {
+        return Said::Nothing("the cell's batch size is not known".to_owned());
+    };
+    let bound = 1.0 / (1.0 - share / 2.0);
+    Said::Recommended(vec![Draft {
+        setting,
+        from: study.setting(study.anchor, setting).clone(),
+        to: Value::from(2 * from as u64),
+        column: PredictedColumn::SamplesPerS,
+        claim: Claim::Gain,
+        predicted: [bound, WORTH, bound],
+        triggers: format!("The optimizer takes {} of a step.", percent(share)),
+        formula: "at most 1 ÷ (1 − share of the optimizer ÷ 2), at least 1.02".to_owned(),
+        reasoning: "An update costs the same for every batch, so that half as many updates a sample halve it; it changes \
+                    the optimisation too: compare the losses."
+            .to_owned(),
+    }])
+}

@@ -1,0 +1,155 @@
+//! `early-stopping`: an end soon after the best epoch.
+
+use serde_json::{Value, json};
+
+use crate::base::statistics::{median, range};
+use crate::base::text::count;
+use crate::plan::{Claim, EarlyStoppingSpec, PredictedColumn};
+use crate::report::advice::recommendation::Draft;
+use crate::report::advice::study::Study;
+use crate::report::view::Cell;
+
+use super::Said;
+use super::values::{epochs, percent};
+
+pub(super) const ABOUT: &str = "Where a validation loss is best in the first 60 % of 10 epochs or more: recommends the \
+    smallest patience of 3, 5, 10, 15, 20, 30, 50 that still reaches the best epoch of every seed on the measured curves. \
+    Prediction: the share of the epochs until it would have stopped, with the spread of the training time";
+
+const SETTING: &str = "train.early-stopping";
+/// Fewest epochs of a run.
+const EPOCHS: usize = 10;
+/// Latest best epoch, as a share of the run.
+const BEST: f64 = 0.6;
+/// Patience that is tried.
+const PATIENCE: [usize; 7] = [3, 5, 10, 15, 20, 30, 50];
+/// Largest share of the epochs that is worth a test.
+const LEFT: f64 = 0.9;
+
+pub(super) fn find(study: &Study<'_, '_>) -> Said {
+    let anchor = study.anchor;
+    if !study.setting(anchor, SETTING).is_null() {
+        return Said::Nothing("the cell stops early already".to_owned());
+    }
+    let Some(epochs) = epochs(anchor).filter(|epochs| *epochs >= EPOCHS) else {
+        return Said::Nothing(format!("the cell has fewer than {EPOCHS} epochs"));
+    };
+    let curves: Vec<Vec<f64>> = anchor
+        .runs
+        .iter()
+        .map(|run| curve(anchor, run.seed))
+        .collect();
+    if curves.iter().any(|curve| curve.len() < epochs) {
+        return Said::Nothing("there is no validation loss of every epoch".to_owned());
+    }
+    let best = curves.iter().map(|curve| best(curve)).max().unwrap_or(0);
+    if (best + 1) as f64 > BEST * epochs as f64 {
+        return Said::Nothing(format!(
+            "the best epoch is {} of {epochs}, beyond {}",
+            best + 1,
+            percent(BEST)
+        ));
+    }
+    let found = shortest(&curves, epochs);
+    let Some((patience, middle, (low, high))) = found else {
+        return Said::Nothing(format!(
+            "no patience up to {} reaches the best epoch, {}, and saves a tenth",
+            PATIENCE[PATIENCE.len() - 1],
+            best + 1
+        ));
+    };
+    let spread = spread(anchor);
+    Said::Recommended(vec![Draft {
+        setting: SETTING,
+        from: Value::Null,
+        to: json!({"patience": patience}),
+        column: PredictedColumn::TrainS,
+        claim: Claim::Gain,
+        predicted: [middle, low * (1.0 - spread), high * (1.0 + spread)],
+        triggers: format!(
+            "The validation loss is best at epoch {} of {epochs} at the latest, over {}.",
+            best + 1,
+            count(curves.len(), "seed")
+        ),
+        formula: format!(
+            "epochs until {patience} in a row are no better, on the measured curves ÷ {epochs}; ± {} for the spread of the \
+             training time",
+            percent(spread)
+        ),
+        reasoning:
+            "Epochs after the best one change nothing that is kept: its weights are put back."
+                .to_owned(),
+    }])
+}
+
+/// The smallest patience that reaches every curve's best epoch and is worth a test, with the share of the epochs until it
+/// would have stopped: median and range over the curves.
+fn shortest(curves: &[Vec<f64>], epochs: usize) -> Option<(usize, f64, (f64, f64))> {
+    PATIENCE.into_iter().find_map(|patience| {
+        let ends = curves.iter().map(|curve| end(curve, patience));
+        let ends = ends.collect::<Option<Vec<usize>>>()?;
+        let shares: Vec<f64> = ends.iter().map(|end| *end as f64 / epochs as f64).collect();
+        let middle = median(&shares).filter(|share| *share <= LEFT)?;
+        Some((patience, middle, range(&shares)?))
+    })
+}
+
+/// Validation losses of a run, in order.
+fn curve(cell: &Cell<'_>, seed: u64) -> Vec<f64> {
+    let rows = cell.epochs.iter().filter(|row| row.seed == seed);
+    let loss = |name: &str, row: &&crate::results::EpochRecord| {
+        row.epoch.validation.get(name).copied().flatten()
+    };
+    rows.filter_map(|row| loss("val_loss", row).or_else(|| loss("test_loss", row)))
+        .collect()
+}
+
+/// Epoch of the best loss as early stopping judges it, from 0.
+fn best(curve: &[f64]) -> usize {
+    judged(curve, usize::MAX).0
+}
+
+/// Epochs until it would have stopped; `None` where it would not have reached the best epoch, or never stopped.
+fn end(curve: &[f64], patience: usize) -> Option<usize> {
+    let (reached, end) = judged(curve, patience);
+    (reached == best(curve) && end < curve.len()).then_some(end)
+}
+
+/// The best epoch reached, and the epochs done, with the default `min-delta`.
+fn judged(curve: &[f64], patience: usize) -> (usize, usize) {
+    let min_delta = EarlyStoppingSpec::default().min_delta;
+    let (mut best, mut lowest) = (0, f64::INFINITY);
+    for (epoch, loss) in curve.iter().enumerate() {
+        if *loss < lowest - min_delta {
+            (best, lowest) = (epoch, *loss);
+        } else if epoch - best >= patience {
+            return (best, epoch + 1);
+        }
+    }
+    (best, curve.len())
+}
+
+/// Half the relative width of the training time's interval; 5 % at least.
+fn spread(cell: &Cell<'_>) -> f64 {
+    let row = cell.timing.and_then(|row| row.values.get("train_s"));
+    let half = row.map_or(0.0, |time| (time.high - time.low) / (2.0 * time.median));
+    half.max(0.05)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_ends_where_training_would_have_stopped() {
+        let curve = [3.0, 2.0, 2.5, 1.0, 1.1, 1.2, 1.3, 1.4];
+        assert_eq!(best(&curve), 3);
+        assert_eq!(end(&curve, 3), Some(7));
+        assert_eq!(
+            end(&curve, 1),
+            None,
+            "it would have stopped before the best epoch"
+        );
+        assert_eq!(end(&curve, 5), None, "it would never have stopped");
+    }
+}

@@ -1,0 +1,73 @@
+//! `small-data-loader`: no workers, or workers that stay, where starting them costs more than loading.
+
+use serde_json::Value;
+
+use crate::base::text::{capitalised, count};
+use crate::base::units::human;
+use crate::plan::{Claim, PredictedColumn};
+use crate::report::advice::recommendation::Draft;
+use crate::report::advice::study::{Study, timing};
+
+use super::values::{epochs, over_runs};
+use super::{Said, WORTH};
+
+pub(super) const ABOUT: &str = "Where starting and stopping workers every epoch takes as long as loading itself or \
+    longer, and 2 % of the training: recommends `loader.workers = 0`, or `loader.persistent = true` where training would \
+    wait longer without workers. Prediction: (training − waiting − starts and stops + work) ÷ training without workers; \
+    1 − (starts and stops but the first) ÷ training with workers that stay";
+
+const WORKERS: &str = "loader.workers";
+const PERSISTENT: &str = "loader.persistent";
+
+pub(super) fn find(study: &Study<'_, '_>) -> Said {
+    let anchor = study.anchor;
+    let workers = study.number(anchor, WORKERS).unwrap_or(0.0);
+    if workers == 0.0 {
+        return Said::Nothing("the cell has no workers to start".to_owned());
+    }
+    if study.setting(anchor, PERSISTENT) == true {
+        return Said::Nothing("the cell's workers stay between epochs".to_owned());
+    }
+    let each = over_runs(anchor, |times| {
+        Some((times.loader.start_ms + times.loader.stop_ms) / 1e3)
+    });
+    let (Some(each), Some(epochs), Some(training)) =
+        (each, epochs(anchor), timing(anchor, "train_s"))
+    else {
+        return Said::Nothing("the times of the workers are not known".to_owned());
+    };
+    let work = timing(anchor, "loader_work_s").unwrap_or(0.0);
+    let wait = timing(anchor, "loader_wait_s").unwrap_or(0.0);
+    let starts = each * epochs as f64;
+    let facts = format!(
+        "starting and stopping {} takes {} s of {} s of training, loading itself {} s",
+        count(workers as usize, "worker"),
+        human(starts, 3),
+        human(training, 3),
+        human(work, 3)
+    );
+    let without = (training - wait - starts + work) / training;
+    let stay = 1.0 - starts * (1.0 - 1.0 / epochs as f64) / training;
+    let is_better = |ratio: f64| ratio <= 1.0 / WORTH;
+    if starts < work || !(is_better(without) || is_better(stay)) {
+        return Said::Nothing(facts);
+    }
+    let (setting, to, ratio, formula) = if without <= stay {
+        let formula = "(training − waiting − starts and stops + work) ÷ training, each as measured";
+        (WORKERS, Value::from(0), without, formula)
+    } else {
+        let formula = "1 − (starts and stops but the first) ÷ training, each as measured";
+        (PERSISTENT, Value::from(true), stay, formula)
+    };
+    Said::Recommended(vec![Draft {
+        setting,
+        from: study.setting(anchor, setting).clone(),
+        to,
+        column: PredictedColumn::TrainS,
+        claim: Claim::Gain,
+        predicted: [ratio, ratio, 1.0 / WORTH],
+        triggers: format!("{}.", capitalised(&facts)),
+        formula: format!("{formula}, as the best case"),
+        reasoning: "The data are so small that threads cost more than they carry.".to_owned(),
+    }])
+}

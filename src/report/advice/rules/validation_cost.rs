@@ -1,0 +1,107 @@
+//! `validation-cost`: validation less often, where it takes much of the run.
+
+use serde_json::Value;
+
+use crate::base::units::human;
+use crate::plan::{Claim, PredictedColumn};
+use crate::report::advice::recommendation::Draft;
+use crate::report::advice::study::{Study, timing};
+
+use super::values::{epochs, over_runs, percent};
+use super::{Said, WORTH};
+
+pub(super) const ABOUT: &str = "Recommends validating less often (`validation.every`) where validation takes 10 % of the \
+    run or more, the run takes a second or more, there is no early stopping, and the metrics are over epochs: the smallest of 2, 5, 10, 20, 50 that \
+    brings it below. Prediction: at best 1 − validation ÷ run × share of the validations left out";
+
+const SETTING: &str = "validation.every";
+/// Share of the run from which on validation is told.
+const SHARE: f64 = 0.1;
+/// Seconds of a run that are worth it.
+const SHORTEST: f64 = 1.0;
+/// Epochs from one validation to the next that are tried.
+const EVERY: [usize; 5] = [2, 5, 10, 20, 50];
+
+pub(super) fn find(study: &Study<'_, '_>) -> Said {
+    let anchor = study.anchor;
+    let validation = over_runs(anchor, |times| Some(times.validation_s));
+    let (Some(validation), Some(total), Some(epochs)) =
+        (validation, timing(anchor, "total_s"), epochs(anchor))
+    else {
+        return Said::Nothing("the times of validation are not known".to_owned());
+    };
+    let every = study.number(anchor, SETTING).unwrap_or(1.0) as usize;
+    let share = validation / total;
+    let is_validated = anchor
+        .epochs
+        .iter()
+        .any(|row| !row.epoch.validation.is_empty());
+    if !is_validated {
+        return Said::Nothing("there is no validation during training".to_owned());
+    }
+    if total < SHORTEST {
+        return Said::Nothing(format!("the whole run takes {} s", human(total, 3)));
+    }
+    if share < SHARE {
+        let (share, bound) = (percent(share), percent(SHARE));
+        return Said::Nothing(format!(
+            "validation takes {share} of the run, below {bound}"
+        ));
+    }
+    if !study.setting(anchor, "train.early-stopping").is_null() {
+        let share = percent(share);
+        return Said::Nothing(format!(
+            "validation takes {share} of the run, and early stopping needs each"
+        ));
+    }
+    let now = validations(epochs, every);
+    let saved = |every: usize| validation * (1.0 - validations(epochs, every) / now);
+    let useful: Vec<usize> = EVERY
+        .into_iter()
+        .filter(|to| *to > every && 2 * *to <= epochs)
+        .collect();
+    let is_enough = |to: &&usize| (validation - saved(**to)) / (total - saved(**to)) < SHARE;
+    let chosen = useful.iter().find(is_enough).or(useful.last());
+    let Some(&to) = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / WORTH) else {
+        let share = percent(share);
+        return Said::Nothing(format!(
+            "validation takes {share} of the run, and {epochs} epochs are too few to leave some out"
+        ));
+    };
+    let left = validations(epochs, to);
+    Said::Recommended(vec![draft(study, to, (validation, total), (left, now))])
+}
+
+/// Validating every `to` epochs, which leaves `left` of `now` validations.
+fn draft(
+    study: &Study<'_, '_>,
+    to: usize,
+    (validation, total): (f64, f64),
+    (left, now): (f64, f64),
+) -> Draft {
+    let ratio = 1.0 - validation / total * (1.0 - left / now);
+    Draft {
+        setting: SETTING,
+        from: study.setting(study.anchor, SETTING).clone(),
+        to: Value::from(to),
+        column: PredictedColumn::TotalS,
+        claim: Claim::Gain,
+        predicted: [ratio, ratio, 1.0 / WORTH],
+        triggers: format!(
+            "Validation takes {} s of {} s, {} of the run.",
+            human(validation, 3),
+            human(total, 3),
+            percent(validation / total)
+        ),
+        formula: format!(
+            "1 − validation ÷ run × (1 − {left} ÷ {now}) as the best case: evaluations before and after training, which \
+             stay, are in the validation's time"
+        ),
+        reasoning: "Every second that validation takes is measured; the best epoch is then chosen from fewer.".to_owned(),
+    }
+}
+
+/// Validations of a run: every `every` epochs, and after the last.
+fn validations(epochs: usize, every: usize) -> f64 {
+    epochs.div_ceil(every.max(1)) as f64
+}

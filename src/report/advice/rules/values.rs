@@ -1,0 +1,81 @@
+//! Values of cells that several rules look at.
+
+use crate::base::statistics::median;
+use crate::base::units::human;
+use crate::event::RunTimes;
+use crate::plan::{Claim, PredictedColumn};
+use crate::report::advice::effect::{improvement, paired};
+use crate::report::advice::recommendation::Draft;
+use crate::report::advice::study::Study;
+use crate::report::number::fixed;
+use crate::report::sections::phases::breakdown;
+use crate::report::view::Cell;
+
+use super::WORTH;
+
+/// Share of a phase in the step, from 0 to 1, as the table of phases shows it; by its place there.
+pub(super) fn share(cell: &Cell<'_>, phase: usize) -> Option<f64> {
+    Some(breakdown(cell)?.shares.get(phase)? / 100.0)
+}
+
+/// Median over the runs of a cell.
+pub(super) fn over_runs(cell: &Cell<'_>, value: impl Fn(&RunTimes) -> Option<f64>) -> Option<f64> {
+    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
+    median(&times.filter_map(value).collect::<Vec<_>>())
+}
+
+/// Epochs of a run; the fewest of its seeds.
+pub(super) fn epochs(cell: &Cell<'_>) -> Option<usize> {
+    let facts = cell.runs.iter().filter_map(|run| run.facts.as_ref());
+    facts.map(|facts| facts.epochs).min()
+}
+
+/// `12.3 %`, without a decimal where that is 0: `5 %`.
+pub(super) fn percent(share: f64) -> String {
+    let text = fixed(share * 100.0, 1);
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// Amdahl's bound: how many times faster all gets where a share of it takes no time, from the smallest gain worth while.
+pub(super) fn amdahl(share: f64) -> [f64; 3] {
+    let bound = 1.0 / (1.0 - share.min(0.99));
+    [bound, WORTH, bound]
+}
+
+/// The change to the cell among `others` that was measured to be the best in `column`, where it is worth while; its
+/// prediction is that measurement.
+pub(super) fn best_measured<'v, 'a>(
+    study: &Study<'v, 'a>,
+    setting: &'static str,
+    column: PredictedColumn,
+    others: impl Iterator<Item = &'v Cell<'a>>,
+    reasoning: &str,
+) -> Option<Draft>
+where
+    'a: 'v,
+{
+    let measured = others.filter_map(|cell| {
+        let found = paired(cell, study.anchor, column)?;
+        let ends = [found.ratio.median, found.ratio.low, found.ratio.high];
+        Some((cell, ends, found.pairs, improvement(column, ends)[0]))
+    });
+    let (cell, predicted, pairs, _) = measured
+        .filter(|(_, _, _, gain)| *gain >= WORTH)
+        .max_by(|a, b| a.3.total_cmp(&b.3))?;
+    let (from, to) = (
+        study.setting(study.anchor, setting),
+        study.setting(cell, setting),
+    );
+    let (words, shown) = (column.words(), human(predicted[0], 3));
+    Some(Draft {
+        setting,
+        from: from.clone(),
+        to: to.clone(),
+        column,
+        claim: Claim::Gain,
+        predicted,
+        triggers: format!("Measured here over {pairs} pairs of runs: {shown}× the {words}."),
+        formula: "median of the ratios of these pairs, with their interval".to_owned(),
+        reasoning: reasoning.to_owned(),
+    })
+}

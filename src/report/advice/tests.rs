@@ -1,0 +1,330 @@
+//! What each rule recommends of results that call for it, and says of results that do not.
+
+use serde_json::json;
+
+use crate::event::RunTimes;
+use crate::results::golden::ddpm;
+use crate::results::{BlockRow, ResultSet, timings};
+
+use super::*;
+
+/// The golden set with another baseline, and its runs changed; `change` gets batch size and workers too.
+fn set(baseline: &Value, change: impl Fn(&mut RunTimes, f64, f64)) -> ResultSet {
+    let mut set = ddpm();
+    set.plan.report = json!({"templates": ["analysis"], "baseline": baseline});
+    for block in &mut set.blocks {
+        let (batch, workers) = axes(block);
+        if let Some(times) = &mut block.times {
+            change(times, batch, workers);
+        }
+    }
+    set.timings = timings(&set.blocks);
+    set
+}
+
+fn axes(block: &BlockRow) -> (f64, f64) {
+    let value = |name: &str| -> f64 {
+        let part = block
+            .key
+            .split(',')
+            .find_map(|part| part.strip_prefix(name));
+        part.and_then(|text| text.parse().ok()).expect("a number")
+    };
+    (value("batch-size="), value("workers="))
+}
+
+/// Recommendations of a rule, and what was checked.
+fn of(set: &ResultSet, rule: &str) -> (Vec<Recommendation>, String) {
+    let view = View::of(set);
+    let counsel = Counsel::of(&view);
+    let own = counsel
+        .recommendations
+        .into_iter()
+        .filter(|one| one.rule == rule);
+    (own.collect(), counsel.checked.join("\n"))
+}
+
+fn first(set: &ResultSet, rule: &str) -> Recommendation {
+    let (found, checked) = of(set, rule);
+    found
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| panic!("{rule} found nothing:\n{checked}"))
+}
+
+fn small() -> Value {
+    json!({"batch-size": 8, "workers": 0})
+}
+
+/// Phases grow and the step with them, as a longer phase makes it.
+fn lengthen(times: &mut RunTimes, phase: fn(&mut RunTimes) -> &mut f64, share: f64) {
+    let rest = times.step_mean_ms - *phase(times);
+    let longer = rest * share / (1.0 - share);
+    *phase(times) = longer;
+    times.samples_per_s *= times.step_mean_ms / (rest + longer);
+    times.step_mean_ms = rest + longer;
+}
+
+#[test]
+fn the_knee_is_recommended_with_the_gain_of_the_fit() {
+    let set = set(&small(), |_, _, _| {});
+    let one = first(&set, "batch-size");
+    assert_eq!((&one.draft.from, &one.draft.to), (&json!(8), &json!(16)));
+    let speed = |batch: &str| {
+        let key = format!("model=unet,device=cpu,batch-size={batch},workers=0");
+        let row = set
+            .timings
+            .iter()
+            .find(|row| row.key == key)
+            .expect("a row");
+        row.values["samples_per_s"].median
+    };
+    let [ratio, low, high] = one.draft.predicted;
+    let measured = speed("16") / speed("8");
+    assert!((ratio / measured - 1.0).abs() < 0.03, "{ratio} {measured}");
+    assert!(low < ratio && ratio < high);
+}
+
+#[test]
+fn a_curve_that_still_rises_is_followed_beyond_its_end() {
+    let set = set(&small(), |times, batch, _| {
+        times.step_mean_ms = 900.0 + batch + (times.step_mean_ms % 1.0);
+        times.samples_per_s = batch / times.step_mean_ms * 1e3;
+    });
+    let (found, _) = of(&set, "batch-size");
+    let sizes: Vec<&Value> = found.iter().map(|one| &one.draft.to).collect();
+    assert!(
+        sizes.contains(&&json!(64)) && found[0].gain() > 5.0,
+        "{found:?}"
+    );
+    let memory = first(&set, "memory-headroom");
+    assert_eq!(memory.draft.claim, Claim::Value);
+    assert!(memory.draft.predicted[0] > 1.0, "{memory:?}");
+}
+
+#[test]
+fn waiting_calls_for_workers_up_to_its_share() {
+    let set = set(&small(), |times, _, workers| {
+        if workers == 0.0 {
+            lengthen(times, |times| &mut times.phases.data_wait_ms, 0.3);
+        }
+    });
+    let one = first(&set, "workers");
+    assert_eq!(one.draft.setting, "loader.workers");
+    assert!((one.draft.predicted[2] - 1.0 / 0.7).abs() < 0.01, "{one:?}");
+    let (_, checked) = of(&self::set(&small(), |_, _, _| {}), "workers");
+    assert!(
+        checked.contains("workers: training waits for data in 2.6 % of a step"),
+        "{checked}"
+    );
+}
+
+#[test]
+fn workers_that_cost_more_than_they_save_are_too_many() {
+    let baseline = json!({"batch-size": 8, "workers": 4});
+    let set = set(&baseline, |times, _, workers| {
+        times.train_s *= if workers > 0.0 { 1.3 } else { 1.0 };
+    });
+    let one = first(&set, "workers");
+    assert_eq!((&one.draft.from, &one.draft.to), (&json!(4), &json!(0)));
+    assert!((one.draft.predicted[0] - 0.79).abs() < 0.05, "{one:?}");
+}
+
+#[test]
+fn idle_threads_are_too_many_and_busy_ones_too_few() {
+    let mut few = set(&small(), |_, _, _| {});
+    for block in &mut few.blocks {
+        block.cpu_s = block.times.as_ref().map(|times| times.total_s * 0.9);
+    }
+    let one = first(&few, "threads");
+    assert_eq!(
+        (&one.draft.to, one.draft.claim),
+        (&json!(1), Claim::NoWorse)
+    );
+    for block in &mut few.blocks {
+        block.cpu_s = block.times.as_ref().map(|times| times.total_s * 1.9);
+    }
+    assert!(
+        of(&few, "threads")
+            .1
+            .contains("threads: 1.90 of 2 threads busy")
+    );
+    for environment in few.environments.values_mut() {
+        environment
+            .must_match
+            .insert("logical_cores".into(), "4".into());
+    }
+    let one = first(&few, "threads");
+    assert_eq!((&one.draft.to, one.draft.predicted[2]), (&json!(4), 2.0));
+}
+
+#[test]
+fn validation_that_takes_much_is_done_less_often() {
+    let set = set(&small(), |times, _, _| {
+        times.validation_s = 4.0;
+        times.total_s = 20.0;
+    });
+    let one = first(&set, "validation-cost");
+    assert_eq!(
+        (one.draft.setting, &one.draft.to),
+        ("validation.every", &json!(2))
+    );
+    assert!((one.draft.predicted[0] - 0.9).abs() < 1e-9, "{one:?}");
+    let (none, checked) = of(
+        &self::set(&small(), |times, _, _| times.validation_s = 0.1),
+        "validation-cost",
+    );
+    assert!(
+        none.is_empty() && checked.contains("below 10 %"),
+        "{checked}"
+    );
+}
+
+#[test]
+fn a_long_loss_or_optimizer_calls_for_another_batch() {
+    let slow_loss = set(&small(), |times, batch, _| {
+        lengthen(times, |times| &mut times.phases.loss_ms, 0.5 * 8.0 / batch);
+        // The same throughput for every size, so that no knee says the same.
+        times.samples_per_s = 10.0;
+    });
+    let one = first(&slow_loss, "loss-bound");
+    assert_eq!(one.draft.to, json!(64));
+    assert!(
+        one.draft.predicted[0] > 1.5 && one.draft.predicted[0] < 2.0,
+        "{one:?}"
+    );
+    let slow = set(&small(), |times, _, _| {
+        lengthen(times, |times| &mut times.phases.optimizer_ms, 0.4);
+        times.samples_per_s = 10.0;
+    });
+    let one = first(&slow, "optimizer-bound");
+    assert_eq!(
+        (one.draft.setting, &one.draft.to),
+        ("train.batch-size", &json!(16))
+    );
+    assert!((one.draft.predicted[0] - 1.25).abs() < 0.01, "{one:?}");
+}
+
+#[test]
+fn workers_that_start_longer_than_they_load_are_left_out() {
+    let baseline = json!({"batch-size": 8, "workers": 4});
+    let set = set(&baseline, |times, _, workers| {
+        times.train_s = 1.0;
+        times.loader.work_s = 0.01;
+        times.loader.wait_s = 0.0;
+        times.loader.start_ms = 10.0 * workers;
+        times.loader.stop_ms = 0.0;
+    });
+    let one = first(&set, "small-data-loader");
+    assert_eq!(
+        (one.draft.setting, &one.draft.to),
+        ("loader.workers", &json!(0))
+    );
+    assert!((one.draft.predicted[0] - 0.85).abs() < 1e-9, "{one:?}");
+}
+
+#[test]
+fn a_curve_that_was_best_early_calls_for_early_stopping() {
+    let mut set = set(&small(), |_, _, _| {});
+    let key = set.plan.cells[0].key.clone();
+    let row = set
+        .epochs
+        .iter()
+        .find(|row| row.key == key)
+        .expect("a row")
+        .clone();
+    set.epochs.retain(|row| row.key != key);
+    for epoch in 0..20 {
+        let mut row = row.clone();
+        row.epoch.epoch = epoch;
+        let loss = if epoch < 5 {
+            1.0 - 0.1 * epoch as f64
+        } else {
+            0.7
+        };
+        row.epoch.validation.insert("val_loss".into(), Some(loss));
+        set.epochs.push(row);
+    }
+    for run in set.runs.iter_mut().filter(|run| run.key == key) {
+        run.facts.as_mut().expect("facts").epochs = 20;
+    }
+    let one = first(&set, "early-stopping");
+    assert_eq!(one.draft.to, json!({"patience": 3}));
+    assert!(
+        (one.draft.predicted[0] - 8.0 / 20.0).abs() < 1e-9,
+        "{one:?}"
+    );
+}
+
+#[test]
+fn without_a_gpu_its_rules_say_so() {
+    let (_, checked) = of(&set(&small(), |_, _, _| {}), "device");
+    for rule in ["device", "precision"] {
+        assert!(
+            checked.contains(&format!("{rule}: not testable here")),
+            "{checked}"
+        );
+    }
+}
+
+#[test]
+fn what_was_measured_to_be_worse_is_not_recommended() {
+    let set = set(&small(), |times, batch, _| {
+        lengthen(times, |times| &mut times.phases.optimizer_ms, 0.4);
+        times.samples_per_s = 100.0 / batch;
+    });
+    let (found, checked) = of(&set, "optimizer-bound");
+    assert!(
+        found.is_empty() && checked.contains("measured here already, 0.500× throughput"),
+        "{checked}"
+    );
+}
+
+#[test]
+fn what_was_refuted_is_dropped() {
+    let mut set = set(&small(), |_, _, _| {});
+    set.plan.report["tested"] = json!([{"rule": "batch-size", "setting": "train.batch-size", "from": "8", "to": "16",
+        "verdict": "refuted"}]);
+    let (found, checked) = of(&set, "batch-size");
+    assert!(
+        found.is_empty() && checked.contains("refuted by an earlier test"),
+        "{checked}"
+    );
+}
+
+#[test]
+fn what_is_confirmed_is_where_advice_starts() {
+    let mut set = set(&small(), |_, _, _| {});
+    set.plan.report["predictions"] = json!([{"rule": "batch-size", "setting": "train.batch-size", "from": "8",
+        "to": "16", "origin": "a", "against": {"batch-size": 8, "workers": 0}, "cell": {"batch-size": 16, "workers": 0},
+        "column": "samples_per_s", "claim": "gain", "predicted": 1.05, "low": 1.01, "high": 1.1, "reasoning": "r"}]);
+    let view = View::of(&set);
+    let outcomes = Outcome::all(&view);
+    assert_eq!(outcomes[0].verdict, Verdict::Confirmed, "{outcomes:?}");
+    let studies = Study::all(&view, &outcomes);
+    assert!(
+        studies[0]
+            .anchor
+            .info
+            .key
+            .contains("batch-size=16,workers=0")
+    );
+}
+
+#[test]
+fn the_same_results_give_the_same_advice_whatever_the_order_of_their_rows() {
+    let forwards = set(&small(), |_, _, _| {});
+    let mut backwards = forwards.clone();
+    backwards.blocks.reverse();
+    backwards.runs.reverse();
+    let text = |set: &ResultSet| format!("{:?}", Advice::of(&View::of(set)));
+    assert_eq!(text(&forwards), text(&backwards));
+}
+
+#[test]
+fn every_rule_stands_in_the_documentation() {
+    let text = include_str!("../../../docs/recommendations.md");
+    for rule in RULES {
+        assert!(text.contains(&format!("| `{}` |", rule.id)), "{}", rule.id);
+    }
+}
