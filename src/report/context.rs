@@ -12,12 +12,14 @@ use super::sections::cells::{FAILURES, Failure, failures, more_failures, summary
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{Findings, check};
 use super::sections::headline::{Headline, headlines};
+use super::sections::ops::Operations;
 use super::sections::plots::Plots;
 use super::sections::profiling::Profiling;
 use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::samples::Samples;
 use super::sections::{
-    cells, compute, cost, efficiency, loader, memory, method, phases, quality, scaling, speed,
+    cells, compute, cost, efficiency, estimate, loader, memory, method, phases, quality, scaling,
+    speed,
 };
 use super::table::Table;
 use super::view::View;
@@ -71,6 +73,10 @@ pub struct Report {
     pub samples: Samples,
     /// Parameters and FLOPs.
     pub compute: Table,
+    /// Profiled steps, operation by operation.
+    pub operations: Operations,
+    /// What runs were expected to take, and took; `None` where nothing was expected.
+    pub estimate: Option<Table>,
     /// What the runs cost; `None` where `[cost]` has no price.
     pub cost: Option<Judged>,
     /// Bottlenecks, curves over settings, targets, headroom, nested times, configuration.
@@ -138,6 +144,8 @@ impl Report {
             quality: quality::table(view),
             samples: Samples::of(view),
             compute: compute::table(view),
+            operations: Operations::of(view),
+            estimate: estimate::table(view),
             cost: cost::judged(view),
             profiling: Profiling::of(view),
             plots: Plots::of(view),

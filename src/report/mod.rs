@@ -34,6 +34,7 @@ pub use sections::configuration::{CellConfig, ConfigSection, Configuration};
 pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
 pub use sections::findings::{Finding, Findings};
 pub use sections::headline::Headline;
+pub use sections::ops::{OperationTables, Operations};
 pub use sections::plots::{PlotContext, Plots};
 pub use sections::profiling::Profiling;
 pub use sections::ranking::Ranking;
@@ -95,7 +96,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         files.push((folder.join("report.json"), data::text(&report)));
     }
     let plots = folder.join("plots");
-    for drawing in report.plots.all() {
+    for drawing in report.plots.all().chain(&report.operations.plots) {
         let path = plots.join(format!("{}.svg", drawing.id));
         files.push((path, plot::standalone(&drawing.svg)));
     }

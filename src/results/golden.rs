@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::event::{EpochRow, LoaderTimes, MemoryParts, PhaseTimes, RunFacts, RunTimes, StepRow};
+use crate::event::{
+    EpochRow, LoaderTimes, MemoryParts, OpRow, PhaseTimes, Profile, RunFacts, RunTimes, Span,
+    StepRow,
+};
 use crate::plan::{AxisInfo, AxisKind};
 
 use super::{
@@ -314,5 +317,55 @@ fn environment() -> Environment {
             ("dirty", "false"),
             ("version", "0.1.0"),
         ]),
+    }
+}
+
+/// The profile of a small network: two convolutions, a linear layer, a loss and an optimizer.
+pub(crate) fn profile() -> Profile {
+    let op = |layer: &str, op: &str, phase: &str, ms: (f64, f64), flops: (f64, f64)| OpRow {
+        layer: layer.into(),
+        op: op.into(),
+        phase: phase.into(),
+        calls: 10,
+        forward_ms: ms.0,
+        backward_ms: ms.1,
+        flops_forward: flops.0,
+        flops_backward: flops.1,
+        allocated_bytes: 4096.0,
+        retained_bytes: 1024.0,
+    };
+    Profile {
+        steps: 5,
+        samples: 8,
+        step_ms: 60.0,
+        phases: PhaseTimes {
+            data_wait_ms: 2.0,
+            transfer_ms: 0.5,
+            forward_ms: 20.0,
+            loss_ms: 1.0,
+            backward_ms: 30.0,
+            optimizer_ms: 4.0,
+            other_ms: 2.5,
+        },
+        ops: vec![
+            op("down.conv1", "conv2d", "forward", (12.0, 20.0), (3e9, 6e9)),
+            op("down.conv2", "conv2d", "forward", (3.0, 5.0), (1e9, 2e9)),
+            op("head", "linear", "forward", (4.0, 3.0), (0.1e9, 0.2e9)),
+            op("", "mse", "loss", (0.75, 0.25), (1e4, 1e4)),
+            op("", "adam", "optimizer", (3.5, 0.0), (1e6, 0.0)),
+            OpRow {
+                op: "(between operations)".into(),
+                phase: "forward".into(),
+                forward_ms: 1.0,
+                ..OpRow::default()
+            },
+        ],
+        spans: vec![Span {
+            lane: "phases".into(),
+            name: "forward".into(),
+            detail: String::new(),
+            start_us: 0.0,
+            duration_us: 20_000.0,
+        }],
     }
 }

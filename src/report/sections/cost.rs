@@ -1,7 +1,7 @@
 //! What the runs cost: measured hours × the manifest's price, failed and pruned runs included.
 
 use crate::base::text::count;
-use crate::base::units::human;
+use crate::base::units::{human, shortest};
 use crate::plan::CostSpec;
 use crate::report::judged::Judged;
 use crate::report::number::Provenance;
@@ -83,7 +83,13 @@ impl Prices {
 
     fn in_words(&self) -> String {
         let per = |price: Option<f64>, what: &str| {
-            price.map(|price| format!("{} {} per {what}", human(price, 6), self.currency))
+            price.map(|price| {
+                format!(
+                    "{} {} per {what}",
+                    shortest(price).unwrap_or_default(),
+                    self.currency
+                )
+            })
         };
         let both = [per(self.core, "core-hour"), per(self.gpu, "GPU-hour")];
         both.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -53,12 +53,7 @@ impl Profiling {
         }
         let settings = settings::judged(view);
         short.extend(settings.verdicts.iter().take(1).cloned());
-        short.extend(
-            targets
-                .iter()
-                .flat_map(|targets| &targets.verdicts)
-                .cloned(),
-        );
+        short.extend(targets.as_ref().map(targets::short));
         Self {
             short,
             components: components::table(view),

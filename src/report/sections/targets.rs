@@ -96,6 +96,20 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     Some(Judged::new(table, rule, verdicts))
 }
 
+/// "Targets: 2 of 3 met; memory: not met.", from the table.
+pub(crate) fn short(judged: &Judged) -> String {
+    let rows = &judged.table.rows;
+    let status = |row: &Row| match (&row.missing, row.fields.last()) {
+        (Some(_), _) | (None, None) => "not measured".to_owned(),
+        (None, Some(status)) => status.text.clone(),
+    };
+    let met = rows.iter().filter(|row| status(row) == Status::Met.text());
+    let others = rows.iter().filter(|row| status(row) != Status::Met.text());
+    let others = others.map(|row| format!("; {}: {}", row.fields[0].text, status(row)));
+    let (met, all) = (met.count(), rows.len());
+    format!("Targets: {met} of {all} met{}.", others.collect::<String>())
+}
+
 /// The row of a target, and its sentence.
 fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
     let about: Vec<&Cell<'_>> = view

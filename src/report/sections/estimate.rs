@@ -1,0 +1,169 @@
+//! What runs were expected to take before they began, beside what they took.
+
+use crate::base::units::{human, human_integer, human_seconds};
+use crate::report::number::Provenance;
+use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::view::{Cell, View};
+use crate::results::Status;
+
+/// A cell is named where its runs took longer or shorter than expected by more than this factor.
+const FAR: f64 = 1.5;
+/// Cells that are named.
+const ROWS: usize = 20;
+
+/// Sums over the runs that came to their end and had an estimate.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    runs: u64,
+    estimated_s: f64,
+    measured_s: f64,
+}
+
+impl Sums {
+    fn of(cell: &Cell<'_>) -> Self {
+        let mut sums = Self::default();
+        let done = cell.blocks.iter().filter(|row| row.status == Status::Done);
+        for (estimated, measured) in done.filter_map(|row| row.estimated_s.zip(row.wall_s)) {
+            sums.runs += 1;
+            sums.estimated_s += estimated;
+            sums.measured_s += measured;
+        }
+        sums
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            runs: self.runs + other.runs,
+            estimated_s: self.estimated_s + other.estimated_s,
+            measured_s: self.measured_s + other.measured_s,
+        }
+    }
+
+    fn ratio(&self) -> Option<f64> {
+        (self.estimated_s > 0.0).then(|| self.measured_s / self.estimated_s)
+    }
+
+    /// By which factor it was off, in either direction.
+    fn off(&self) -> f64 {
+        self.ratio().map_or(1.0, |ratio| ratio.max(1.0 / ratio))
+    }
+}
+
+/// The table; `None` where no run had an estimate.
+pub(crate) fn table(view: &View<'_>) -> Option<Table> {
+    let cells: Vec<(&Cell<'_>, Sums)> = view
+        .cells
+        .iter()
+        .map(|cell| (cell, Sums::of(cell)))
+        .filter(|(_, sums)| sums.runs > 0)
+        .collect();
+    let total = cells.iter().map(|(_, sums)| *sums);
+    let total = total.reduce(Sums::and)?;
+    let mut far: Vec<&(&Cell<'_>, Sums)> =
+        cells.iter().filter(|(_, sums)| sums.off() > FAR).collect();
+    far.sort_by(|a, b| b.1.off().total_cmp(&a.1.off()));
+    let named = far.iter().take(ROWS);
+    let mut rows = vec![row("all runs".to_owned(), String::new(), &total)];
+    rows.extend(named.map(|(cell, sums)| row(view.name(cell, None), cell.info.key.clone(), sums)));
+    let columns = columns();
+    Some(Table {
+        id: "estimate".to_owned(),
+        title: "Estimate and outcome".to_owned(),
+        about: about(far.len(), cells.len()),
+        sources: sources(&columns),
+        columns,
+        rows,
+        cut: (far.len() > ROWS)
+            .then(|| format!("The {ROWS} cells that are furthest off, of {}.", far.len())),
+    })
+}
+
+fn about(far: usize, all: usize) -> String {
+    let cells = if far == 0 {
+        format!("No cell of {all} was off by more than a factor of {FAR}.")
+    } else {
+        format!("{far} of {all} cells were off by more than a factor of {FAR}, the furthest first.")
+    };
+    format!(
+        "What finished runs were expected to take before they began, from earlier runs or from their FLOPs, and what they \
+         took from start to end. {cells}"
+    )
+}
+
+fn columns() -> Vec<Column> {
+    let counted = Provenance::Measured("finished runs with an estimate".into());
+    let estimated = Provenance::Derived("earlier runs, or FLOPs ÷ the machine's rate".into());
+    let measured = Provenance::Measured("sum over the runs".into());
+    let ratio = Provenance::Derived("measured ÷ estimated".into());
+    vec![
+        Column::text("cell"),
+        Column::number("runs", "", &counted),
+        Column::number("estimated", "", &estimated),
+        Column::number("measured", "", &measured),
+        Column::number("ratio", "", &ratio),
+    ]
+}
+
+fn row(name: String, key: String, sums: &Sums) -> Row {
+    let ratio = sums.ratio().map_or_else(
+        || Entry::text("–"),
+        |ratio| Entry::value(ratio, format!("{}×", human(ratio, 3))),
+    );
+    Row {
+        key,
+        fields: vec![
+            Entry::text(name),
+            Entry::value(sums.runs as f64, human_integer(sums.runs)),
+            Entry::value(sums.estimated_s, human_seconds(sums.estimated_s)),
+            Entry::value(sums.measured_s, human_seconds(sums.measured_s)),
+            ratio,
+        ],
+        missing: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::golden::ddpm;
+
+    fn texts(table: &Table) -> Vec<Vec<&str>> {
+        let rows = table.rows.iter();
+        rows.map(|row| row.fields.iter().map(|field| &*field.text).collect())
+            .collect()
+    }
+
+    #[test]
+    fn the_total_stands_first_and_then_cells_that_were_far_off() {
+        let mut set = ddpm();
+        for row in &mut set.blocks {
+            let is_far = row.key.contains("batch-size=16,workers=4");
+            (row.wall_s, row.estimated_s) = (Some(if is_far { 3.0 } else { 10.0 }), Some(9.0));
+        }
+        let table = table(&View::of(&set)).expect("a table");
+        let expected = [
+            ["all runs", "21", "3 min 09 s", "3 min 09 s", "1.00×"],
+            [
+                "batch-size 16, workers 4",
+                "3",
+                "27.0 s",
+                "9.00 s",
+                "0.333×",
+            ],
+        ];
+        assert_eq!(texts(&table)[1], expected[1]);
+        assert_eq!(texts(&table)[0], expected[0]);
+        assert!(
+            table.about.contains("1 of 7 cells were off"),
+            "{}",
+            table.about
+        );
+    }
+
+    #[test]
+    fn without_estimates_there_is_no_table() {
+        let mut set = ddpm();
+        set.blocks.iter_mut().for_each(|row| row.estimated_s = None);
+        assert!(table(&View::of(&set)).is_none());
+    }
+}

@@ -1,0 +1,177 @@
+//! [`Profiled`]: the profile of a cell, summed up by operation, by layer and by category.
+
+use std::collections::BTreeMap;
+
+use crate::report::view::{Cell, View};
+use crate::results::{OpRecord, RESIDUAL};
+
+/// The profile of a cell: that of its first seed that has one.
+pub(super) struct Profiled<'v, 'a> {
+    pub(super) cell: &'v Cell<'a>,
+    pub(super) records: Vec<&'a OpRecord>,
+}
+
+/// What one kind of row took a step, in both directions.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Total {
+    pub(super) name: String,
+    /// Names of the other kind: operations of a layer.
+    pub(super) parts: Vec<String>,
+    pub(super) calls: f64,
+    pub(super) forward_ms: f64,
+    pub(super) backward_ms: f64,
+    pub(super) flops: f64,
+    pub(super) allocated_bytes: f64,
+    pub(super) retained_bytes: f64,
+}
+
+/// Categories of operations, in the order of a step's parts; the residual comes last.
+pub(super) const CATEGORIES: [&str; 10] = [
+    "data",
+    "convolution",
+    "matrix products",
+    "attention",
+    "normalisation",
+    "activation",
+    "other operations",
+    "loss",
+    "optimizer",
+    "residual",
+];
+
+/// Which of [`CATEGORIES`] a row belongs to: what happens in a phase of its own by the phase, the rest by its operation.
+pub(super) fn category(record: &OpRecord) -> &'static str {
+    let row = &record.row;
+    match (&*row.phase, &*row.op) {
+        ("data_wait" | "transfer", _) => "data",
+        (_, RESIDUAL) => "residual",
+        ("loss", _) => "loss",
+        ("optimizer", _) => "optimizer",
+        (_, "conv2d") => "convolution",
+        (_, "linear" | "linear_residual" | "linear_transposed" | "weighted_sum") => {
+            "matrix products"
+        }
+        (_, "attention" | "cross_attention") => "attention",
+        (_, "group_norm" | "layer_norm" | "batch_norm") => "normalisation",
+        (_, "silu" | "add_silu" | "add_tanh" | "tanh" | "relu" | "gelu") => "activation",
+        _ => "other operations",
+    }
+}
+
+impl<'v, 'a> Profiled<'v, 'a> {
+    /// The profiled cells in plan order. A profile of other code than the cell's rows is of no use here.
+    pub(super) fn all(view: &'v View<'a>) -> Vec<Self> {
+        let mut by_key: BTreeMap<&str, Vec<&OpRecord>> = BTreeMap::new();
+        for record in &view.set.ops {
+            by_key.entry(&record.key).or_default().push(record);
+        }
+        let of_cell = |cell: &'v Cell<'a>| {
+            let rows = by_key.get(&*cell.info.key)?;
+            let code = cell.info.code_hash.as_deref();
+            let rows = rows.iter().filter(|row| Some(&*row.code_hash) == code);
+            let rows: Vec<&OpRecord> = rows.copied().collect();
+            let first = rows.first()?;
+            let run = (first.seed, first.block);
+            let of_run = |row: &&OpRecord| (row.seed, row.block) == run;
+            Some(Self {
+                cell,
+                records: rows.into_iter().filter(of_run).collect(),
+            })
+        };
+        view.cells.iter().filter_map(of_cell).collect()
+    }
+
+    /// Milliseconds of a profiled step: the sum of all rows.
+    pub(super) fn step_ms(&self) -> f64 {
+        self.records.iter().map(|record| time_ms(record)).sum()
+    }
+
+    /// Milliseconds of an ordinary step of the same run.
+    pub(super) fn ordinary_ms(&self) -> Option<f64> {
+        let first = self.records.first()?;
+        let mut blocks = self.cell.blocks.iter();
+        let block = blocks.find(|row| (row.seed, row.block) == (first.seed, first.block))?;
+        let step_ms = block.times.as_ref()?.step_mean_ms;
+        (step_ms > 0.0).then_some(step_ms)
+    }
+
+    /// Milliseconds of every one of [`CATEGORIES`].
+    pub(super) fn by_category(&self) -> Vec<f64> {
+        let time = |name: &str| -> f64 {
+            let rows = self.records.iter().filter(|row| category(row) == name);
+            rows.map(|row| time_ms(row)).sum()
+        };
+        CATEGORIES.map(time).to_vec()
+    }
+
+    /// Rows of one name summed up, the longest first; residuals are left out.
+    pub(super) fn totals(
+        &self,
+        name: impl Fn(&OpRecord) -> &str,
+        part: impl Fn(&OpRecord) -> &str,
+    ) -> Vec<Total> {
+        let mut totals: BTreeMap<&str, Total> = BTreeMap::new();
+        for record in self.records.iter().filter(|row| row.row.op != RESIDUAL) {
+            let total = totals.entry(name(record)).or_default();
+            total.add(record);
+            let part = part(record).to_owned();
+            if !total.parts.contains(&part) {
+                total.parts.push(part);
+            }
+        }
+        let named = totals.into_iter().map(|(name, total)| Total {
+            name: name.to_owned(),
+            ..total
+        });
+        let mut totals: Vec<Total> = named.collect();
+        totals.sort_by(|a, b| b.time_ms().total_cmp(&a.time_ms()));
+        totals
+    }
+
+    /// The residuals of phases in two sums: what waits for data and moves it, and what lies between operations.
+    pub(super) fn residuals(&self) -> [Total; 2] {
+        ["data", "residual"].map(|wanted| {
+            let mut total = Total::default();
+            let rows = self.records.iter().filter(|row| row.row.op == RESIDUAL);
+            for record in rows.filter(|row| category(row) == wanted) {
+                total.add(record);
+            }
+            total
+        })
+    }
+}
+
+impl Total {
+    pub(super) fn time_ms(&self) -> f64 {
+        self.forward_ms + self.backward_ms
+    }
+
+    fn add(&mut self, record: &OpRecord) {
+        let row = &record.row;
+        self.calls += row.calls as f64 / record.profiled_steps.max(1) as f64;
+        self.forward_ms += row.forward_ms;
+        self.backward_ms += row.backward_ms;
+        self.flops += row.flops_forward + row.flops_backward;
+        self.allocated_bytes += row.allocated_bytes;
+        self.retained_bytes += row.retained_bytes;
+    }
+
+    /// The sum of some totals under another name.
+    pub(super) fn sum(name: String, totals: &[Self]) -> Self {
+        let over = |get: fn(&Self) -> f64| totals.iter().map(get).sum();
+        Self {
+            name,
+            parts: Vec::new(),
+            calls: over(|total| total.calls),
+            forward_ms: over(|total| total.forward_ms),
+            backward_ms: over(|total| total.backward_ms),
+            flops: over(|total| total.flops),
+            allocated_bytes: over(|total| total.allocated_bytes),
+            retained_bytes: over(|total| total.retained_bytes),
+        }
+    }
+}
+
+fn time_ms(record: &OpRecord) -> f64 {
+    record.row.forward_ms + record.row.backward_ms
+}
