@@ -7,7 +7,7 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 use super::memory::mebibytes;
-use super::speed::{shown_as, throughput, timing};
+use super::speed::{shown_as, throughput};
 use super::sweep::{Sweep, columns, in_words, interval, rows_once, sweeps};
 
 /// Axis that is swept.
