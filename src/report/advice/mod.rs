@@ -24,7 +24,6 @@ pub use section::{Advice, AdviceItem};
 
 use serde_json::Value;
 
-use crate::base::text::count;
 use crate::plan::{Claim, TestedSpec, Verdict};
 
 use super::view::View;
@@ -46,6 +45,8 @@ struct Counsel<'v, 'a> {
     recommendations: Vec<Recommendation>,
     /// What rules checked without finding anything, and what was left out, as `rule: words`.
     checked: Vec<String>,
+    /// Kinds of work that were looked at.
+    kinds: usize,
     /// Changes that need no test any more.
     tested: Vec<TestedSpec>,
 }
@@ -57,6 +58,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
         tested.extend(outcomes.iter().filter_map(Outcome::settled));
         let mut counsel = Self {
             studies: Study::all(view, &outcomes),
+            kinds: 0,
             outcomes,
             recommendations: Vec::new(),
             checked: Vec::new(),
@@ -67,6 +69,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
     }
 
     fn ask(&mut self) {
+        self.kinds = self.studies.len();
         for rule in RULES {
             let mut nothing = Vec::new();
             let before = self.recommendations.len();
@@ -74,15 +77,9 @@ impl<'v, 'a> Counsel<'v, 'a> {
                 nothing.extend(self.ask_about(&rule, number));
             }
             let found = self.recommendations.len() > before;
-            let others = nothing.len().saturating_sub(1);
-            let Some(first) = nothing.into_iter().next().filter(|_| !found) else {
-                continue;
-            };
-            let more = match others {
-                0 => String::new(),
-                n => format!(" (and nothing in {})", count(n, "other kind of work")),
-            };
-            self.checked.push(format!("{}: {first}{more}", rule.id));
+            if let Some(first) = nothing.first().filter(|_| !found) {
+                self.checked.push(format!("{}: {first}", rule.id));
+            }
         }
         self.recommendations
             .sort_by(|a, b| b.gain().total_cmp(&a.gain()));

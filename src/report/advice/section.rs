@@ -20,6 +20,8 @@ pub struct Advice {
     pub recommendations: Vec<AdviceItem>,
     /// What the rules checked without recommending anything, each as `rule: words`.
     pub checked: Vec<String>,
+    /// Kinds of work that the rules looked at; the values of `checked` are of the first of them.
+    pub kinds: usize,
     /// The command that tests the recommendations; empty where there is nothing to test.
     pub command: String,
     /// Name of the results whose recommendations these test; empty for none.
@@ -57,6 +59,7 @@ impl Advice {
         Self {
             recommendations: counsel.recommendations.iter().map(item).collect(),
             checked: counsel.checked.clone(),
+            kinds: counsel.kinds,
             command: String::new(),
             predictions: (!counsel.outcomes.is_empty()).then(|| table(&follows, &counsel.outcomes)),
             follows,
