@@ -49,7 +49,9 @@ pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict
 pub use reported::{TEMPLATES, template_meant};
 pub use results_root::{namesakes, results_root};
 pub use schema::manifest_schema;
-pub use settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec, TargetSpec};
+pub use settings::{
+    CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReachSpec, ReportSpec, TargetSpec,
+};
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
 pub use toml_text::toml_text;
 pub use world::{Facts, Unknown, World};
@@ -143,6 +145,10 @@ impl Plan {
                 vec![references::nothing_left(head::top(manifest))],
                 manifest.sources.clone(),
             ));
+        }
+        let mistakes = reported::targets(&plan);
+        if !mistakes.is_empty() {
+            return Err(Failure::new(mistakes, manifest.sources.clone()));
         }
         plan.measure = plan
             .written

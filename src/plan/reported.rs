@@ -1,11 +1,15 @@
-//! Names in `[report]`: templates.
+//! Names in `[report]`: templates, metrics to reach, the axis of classes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::diag::{Diagnostic, did_you_mean, list};
+use crate::losses::LossSpec;
 use crate::manifest::Node;
+use crate::models::ModelSpec;
 
-use super::Plan;
+use super::cell::WatchedSplit;
+use super::{CellSpec, Plan};
 
 /// The program's templates, with what each shows.
 pub const TEMPLATES: [(&str, &str); 2] = [
@@ -22,6 +26,56 @@ pub const TEMPLATES: [(&str, &str); 2] = [
 /// Templates that other versions had, and where their content is.
 const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
 
+/// Cells whose metrics are looked at.
+const LOOKED_AT: usize = 1024;
+
+/// Checks that every metric of `report.target` is a column of `epochs.csv` for some cell.
+pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
+    let report = plan.written.root.get("report").and_then(Node::as_table);
+    let Some(target) = report.and_then(|report| report.get("target")) else {
+        return Vec::new();
+    };
+    let known: BTreeSet<String> = plan
+        .cells()
+        .take(LOOKED_AT)
+        .flat_map(|cell| metrics(&cell.spec))
+        .collect();
+    let names = || known.iter().map(String::as_str);
+    let all = target
+        .as_array()
+        .map_or(std::slice::from_ref(target), |nodes| nodes);
+    let metrics = all.iter().filter_map(|node| node.as_table()?.get("metric"));
+    let unknown = metrics.filter_map(|node| {
+        let name = node.as_str().filter(|name| !known.contains(*name))?;
+        let diagnostic =
+            Diagnostic::error(format!("`report.target`: no cell has the metric `{name}`"))
+                .at(node.place, "not a metric of these cells")
+                .maybe_help(did_you_mean(name, names()))
+                .help(format!("every epoch has {}", list(names())));
+        Some(diagnostic)
+    });
+    unknown.collect()
+}
+
+/// The metrics that `epochs.csv` has of a cell.
+fn metrics(cell: &CellSpec) -> Vec<String> {
+    let split = match cell.validation.split {
+        WatchedSplit::Validation => "val",
+        WatchedSplit::Test => "test",
+    };
+    let mut names = vec!["loss"];
+    match &*cell.loss {
+        LossSpec::Mse(_) => names.extend(["mse", "r2"]),
+        LossSpec::CrossEntropy(_) => names.push("accuracy"),
+        _ => {}
+    }
+    if matches!(&*cell.model, ModelSpec::Equilibrium(_)) {
+        names.push("solver_iterations");
+    }
+    let watched = names.into_iter().map(|name| format!("{split}_{name}"));
+    watched.chain(["train_loss".to_owned()]).collect()
+}
+
 /// Checks that every template of `[report]` is the program's or a user's own.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let report = plan.written.root.get("report").and_then(Node::as_table);
@@ -34,6 +88,22 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         {
             mistakes.push(unknown(node, name));
         }
+    }
+    let classes = report.and_then(|report| report.get("classes"));
+    if let Some(node) = classes
+        && let Some(name) = node.as_str()
+        && !plan
+            .axes
+            .iter()
+            .any(|axis| axis.name == name || axis.path == name)
+    {
+        let names = || plan.axes.iter().map(|axis| axis.name.as_str());
+        mistakes.push(
+            Diagnostic::error(format!("`report.classes` names `{name}`, which is no axis"))
+                .at(node.place, "not an axis")
+                .maybe_help(did_you_mean(name, names()))
+                .help(format!("the axes are {}", list(names()))),
+        );
     }
 }
 

@@ -1,8 +1,11 @@
 //! The sections whose rooms lie above: what to measure, when to give up, what to report, compare and charge.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::prediction::{PredictionSpec, TestedSpec};
@@ -41,10 +44,9 @@ impl Default for MeasureSpec {
 }
 
 impl MeasureSpec {
-    /// Whether the runs of a block profile their operations: those of the first, where it is asked for and there are
-    /// steps for it.
+    /// Whether the runs of a block profile their operations: those of the first, where it is asked for.
     pub fn profiles(&self, block: usize) -> bool {
-        self.ops && self.phase_steps > 0 && block == 0
+        self.ops && block == 0
     }
 }
 
@@ -71,6 +73,16 @@ pub struct ReportSpec {
     pub templates: Vec<String>,
     /// Cell that others are compared with: one value per named axis.
     pub baseline: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Values of a metric to reach, as one table or a list: the report tells time, epochs and samples until then.
+    #[serde(
+        deserialize_with = "one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(schema_with = "one_or_many_targets")]
+    pub target: Vec<ReachSpec>,
+    /// Axis whose values are classes of cells to hold against each other; without it, the kinds of models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<String>,
     /// How far below the best throughput the knee of a batch-size curve may lie (0.05 is 5 %).
     #[schemars(range(min = 0, max = 0.5))]
     pub knee: f64,
@@ -83,6 +95,17 @@ pub struct ReportSpec {
     /// Changes that are tested already and are not recommended again; `next.toml` has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tested: Vec<TestedSpec>,
+}
+
+/// A value of a metric to reach (`report.target`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ReachSpec {
+    /// A column of `epochs.csv`: `train_loss`, `val_accuracy`, … Whether it is reached from below or from above follows
+    /// from the column.
+    pub metric: String,
+    /// The value.
+    pub value: f64,
 }
 
 /// A figure to hold results against: an entry of `report.targets`.
@@ -109,6 +132,8 @@ impl Default for ReportSpec {
         Self {
             templates: vec!["analysis".into()],
             baseline: None,
+            target: Vec::new(),
+            classes: None,
             knee: 0.05,
             targets: Vec::new(),
             predictions: Vec::new(),
@@ -153,4 +178,37 @@ impl Default for CostSpec {
             currency: "EUR".to_owned(),
         }
     }
+}
+
+/// Reads one table, or a list of tables.
+fn one_or_many<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct OneOrMany<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a table or a list of tables")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<T>, A::Error> {
+            Ok(vec![T::deserialize(MapAccessDeserializer::new(map))?])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<T>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+
+    deserializer.deserialize_any(OneOrMany(PhantomData))
+}
+
+fn one_or_many_targets(generator: &mut SchemaGenerator) -> Schema {
+    let one = generator.subschema_for::<ReachSpec>();
+    let many = generator.subschema_for::<Vec<ReachSpec>>();
+    json_schema!({ "anyOf": [one, many] })
 }

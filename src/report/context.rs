@@ -18,8 +18,8 @@ use super::sections::profiling::Profiling;
 use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::samples::Samples;
 use super::sections::{
-    cells, compute, cost, efficiency, estimate, loader, memory, method, phases, quality, scaling,
-    speed,
+    cells, classes, complexity, compute, cost, efficiency, estimate, loader, memory, method,
+    phases, quality, scaling, speed, target, treatments,
 };
 use super::table::Table;
 use super::view::View;
@@ -61,6 +61,14 @@ pub struct Report {
     pub speed: Table,
     /// Exponents of times against the number of samples; `None` where no cells differ in nothing else.
     pub scaling: Option<Table>,
+    /// Parameters and FLOPs against times.
+    pub complexity: Table,
+    /// Time, epochs and samples to each target of the manifest.
+    pub time_to_target: Vec<Table>,
+    /// Classes of cells side by side; `None` where there is one.
+    pub classes: Option<Table>,
+    /// Ratios of treatments; `None` where the manifest declares none.
+    pub treatments: Option<Table>,
     /// Shares of the phases of a step, with residual and sum.
     pub phases: Table,
     /// Waiting for data, and loading's own work.
@@ -138,6 +146,10 @@ impl Report {
             efficiency: efficiency::table(view),
             speed: speed::table(view),
             scaling: scaling::table(view),
+            complexity: complexity::table(view),
+            time_to_target: target::tables(view),
+            classes: classes::table(view),
+            treatments: treatments::table(view),
             phases: phases::table(view),
             loader: loader::table(view),
             memory: memory::table(view),

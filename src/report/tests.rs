@@ -10,6 +10,7 @@ use super::*;
 use crate::results::golden::ddpm;
 use crate::results::write;
 
+mod analysis;
 mod context_docs;
 mod equal_loss;
 pub(super) mod many;

@@ -237,14 +237,6 @@ fn a_profile_outlives_runs_that_are_asked_for_none() {
 }
 
 #[test]
-fn a_run_without_steps_to_profile_is_not_waited_for() {
-    let lab = Lab::new();
-    let none = ["measure.phase-steps=0"];
-    lab.run(&none);
-    assert!(lab.reasons(&[OPS, none[0]]).is_empty());
-}
-
-#[test]
 fn what_was_expected_stands_beside_what_it_took() {
     let lab = Lab::new();
     let results = lab.run(&[]);

@@ -5,6 +5,7 @@
 //! [`tests`] shows each rule to hold on the committed results and to fail on planted violations.
 
 mod data;
+mod evidence;
 mod rendering;
 mod subject;
 mod tests;
@@ -43,27 +44,31 @@ const RULES: [Rule; 18] = [
         rendering::r7,
     ),
     ("R8", "no significance without a test", rendering::r8),
-    ("R9", "dispersion, or n = 1", data::r9),
+    ("R9", "dispersion, or n = 1", evidence::r9),
     (
         "R10",
         "extrapolation only from a fit, with its error",
-        data::r10,
+        evidence::r10,
     ),
     (
         "R11",
         "the environment is complete, or the report says that it is not",
-        data::r11,
+        evidence::r11,
     ),
     ("R12", "integers, no -0, UTF-8", rendering::r12),
-    ("R13", "every factor of a treatment is listed", data::r13),
-    ("R14", "a ratio has a direction", data::r14),
+    (
+        "R13",
+        "every factor of a treatment is listed",
+        evidence::r13,
+    ),
+    ("R14", "a ratio has a direction", evidence::r14),
     (
         "R15",
         "runs side by side are told, with what they took in sum",
-        data::r15,
+        evidence::r15,
     ),
-    ("R16", "cost counts failed runs", data::r16),
-    ("R17", "utilisation from counters only", data::r17),
+    ("R16", "cost counts failed runs", evidence::r16),
+    ("R17", "utilisation from counters only", evidence::r17),
     ("R18", "nothing in the text but the data", rendering::r18),
 ];
 

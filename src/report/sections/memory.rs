@@ -1,5 +1,6 @@
 //! Memory: the measured high-water mark with its source, and beside it the parts that can be computed.
 
+use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::event::{MemoryParts, RunTimes};
 use crate::report::number::Provenance;
@@ -12,7 +13,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let sources = sources(view);
     let measured = |what: &str| Provenance::Measured(format!("{what}, median of n runs"));
     let computed = |what: &str| Provenance::Derived(what.to_owned());
-    let columns = vec![
+    let mut columns = vec![
         Column::number("peak, training", "MiB", &measured(&sources)),
         Column::number("peak, validation", "MiB", &measured(&sources)),
         Column::number("peak, process", "MiB", &measured("wait4")),
@@ -22,9 +23,24 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         Column::number("activations", "MiB", &computed("held for backward")),
         Column::number("parts, sum", "MiB", &computed("sum of the parts")),
     ];
-    let about = "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it \
-                 is not one run or runs alike. The computed parts are inside the peak, not beside it."
-        .to_owned();
+    let has_growth = view.cells.iter().any(|cell| growth(cell).is_some());
+    if has_growth {
+        let how = "resident memory after the last step less that after the warm-up, ÷ steps; median of n runs";
+        columns.push(Column::number(
+            "growth per step",
+            "KiB",
+            &Provenance::Measured(how.into()),
+        ));
+    }
+    let growing = if has_growth {
+        " Growth per step is after the warm-up: what grows on and on is a leak; below 0, memory was given back."
+    } else {
+        ""
+    };
+    let about = format!(
+        "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it is not \
+         one run or runs alike. The computed parts are inside the peak, not beside it.{growing}"
+    );
     Table::of_cells(view, ("memory", "Memory", about), columns, |cell| {
         let times = cell.counted.first()?.times.as_ref()?;
         let parts: &MemoryParts = &times.memory;
@@ -44,8 +60,24 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             .iter()
             .fold(0u64, |sum, part| sum.saturating_add(*part));
         fields.push(Entry::text(mebibytes(sum as f64)));
+        if has_growth {
+            let growth = growth(cell);
+            fields.push(
+                growth.map_or_else(|| Entry::text("–"), |kib| Entry::value(kib, human(kib, 3))),
+            );
+        }
         Some(fields)
     })
+}
+
+/// KiB of resident memory that a measured step gained: median over runs; `None` where it was not measured.
+fn growth(cell: &Cell<'_>) -> Option<f64> {
+    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
+    let per_step = times.filter_map(|times| {
+        let bytes = times.memory_growth_bytes? as f64;
+        (times.measured_steps > 0).then(|| bytes / 1024.0 / times.measured_steps as f64)
+    });
+    median(&per_step.collect::<Vec<f64>>())
 }
 
 /// One unit for all columns, so that they compare at a glance.

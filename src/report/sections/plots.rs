@@ -1,5 +1,6 @@
 //! Which plots a report has: throughput over each numeric axis, loss curves, phases.
 
+mod complexity;
 mod curves;
 mod knee;
 mod phase_bars;
@@ -27,6 +28,8 @@ pub struct PlotContext {
 pub struct Plots {
     /// Throughput over the numeric axes, or per cell where there is none.
     pub throughput: Vec<PlotContext>,
+    /// Parameters against the time of a sample.
+    pub complexity: Vec<PlotContext>,
     /// Throughput over batch size, with the knee.
     pub knee: Vec<PlotContext>,
     /// Shares of the phases.
@@ -40,6 +43,7 @@ impl Plots {
     pub(crate) fn of(view: &View<'_>) -> Self {
         Self {
             throughput: throughput::plots(view),
+            complexity: complexity::plots(view),
             knee: knee::plots(view),
             phases: phase_bars::plots(view),
             curves: curves::plots(view),
@@ -50,6 +54,7 @@ impl Plots {
     pub fn all(&self) -> impl Iterator<Item = &PlotContext> {
         self.throughput
             .iter()
+            .chain(&self.complexity)
             .chain(&self.knee)
             .chain(&self.phases)
             .chain(&self.curves)

@@ -1,0 +1,183 @@
+//! What the template `analysis` tells of targets, classes, treatments and growth.
+
+use serde_json::json;
+
+use crate::report::{Report, Row, Table};
+use crate::results;
+use crate::results::ResultSet;
+use crate::results::golden::ddpm;
+
+fn texts(row: &Row) -> Vec<&str> {
+    row.fields.iter().map(|field| &*field.text).collect()
+}
+
+fn place(table: &Table, heading: &str) -> usize {
+    let mut headings = table.columns.iter().map(|column| &*column.heading);
+    headings.position(|found| found == heading).expect(heading)
+}
+
+/// The first two cells, with accuracies over four epochs of 8 s of training.
+fn with_accuracies(curves: [[f64; 4]; 2]) -> ResultSet {
+    let mut set = ddpm();
+    set.plan.cells.truncate(2);
+    for (info, curve) in set.plan.cells.iter().zip(curves) {
+        for row in set.epochs.iter_mut().filter(|row| row.key == info.key) {
+            let value = Some(curve[row.epoch.epoch]);
+            row.epoch.validation.insert("val_accuracy".into(), value);
+        }
+        for run in set.blocks.iter_mut().filter(|run| run.key == info.key) {
+            run.times.as_mut().expect("a measured run").train_s = 8.0;
+        }
+    }
+    set.timings = results::timings(&set.blocks);
+    set
+}
+
+#[test]
+fn time_to_a_target_is_told_or_that_it_was_not_reached() {
+    let mut set = with_accuracies([[0.2, 0.6, 0.91, 0.9], [0.1, 0.5, 0.7, 0.87]]);
+    set.plan.report = json!({"target": [{"metric": "val_accuracy", "value": 0.9}]});
+    let report = Report::of(&set);
+    let table = &report.time_to_target[0];
+    assert_eq!(table.title, "Time to val_accuracy ≥ 0.9");
+    let time = place(table, "time to val_accuracy ≥ 0.9");
+    // Three of four epochs of 8 s, 24 · 8 samples in all.
+    assert_eq!(
+        texts(&table.rows[0])[time..],
+        ["6.00", "3", "144", "0.9100"]
+    );
+    assert_eq!(texts(&table.rows[1])[time], "not reached");
+    assert_eq!(table.rows[1].fields[time].detail, "best 0.8700");
+    let column = place(&report.complexity, "time to val_accuracy ≥ 0.9");
+    assert_eq!(texts(&report.complexity.rows[0])[column], "6.00");
+    assert_eq!(texts(&report.complexity.rows[1])[column], "not reached");
+}
+
+#[test]
+fn a_loss_is_reached_from_above() {
+    let mut set = with_accuracies([[0.0; 4]; 2]);
+    set.plan.report = json!({"target": [{"metric": "train_loss", "value": 0.1}]});
+    let table = &Report::of(&set).time_to_target[0];
+    assert_eq!(table.title, "Time to train_loss ≤ 0.1");
+    let reached = place(table, "seeds that reached it");
+    assert_eq!(texts(&table.rows[0])[reached], "1 of 1");
+}
+
+/// Four cells of two kinds of models with two losses each, at one batch size.
+fn two_kinds() -> ResultSet {
+    let mut set = ddpm();
+    set.plan.cells.truncate(4);
+    let kinds = ["canned-net", "canned-net", "neural-sde", "neural-sde"];
+    let losses = [
+        "t-statistic",
+        "signature-scoring",
+        "kernel-mmd",
+        "kernel-scoring",
+    ];
+    for (index, cell) in set.plan.cells.iter_mut().enumerate() {
+        cell.work_signature = format!("work {index}");
+        cell.spec = json!({
+            "dataset": {"kind": "paths", "samples": 256},
+            "dataset_name": "brownian",
+            "model": {"kind": kinds[index]},
+            "loss": {"kind": losses[index]},
+            "train": {"batch-size": 32},
+        });
+    }
+    set
+}
+
+#[test]
+fn classes_of_other_work_have_no_ratio_and_say_why() {
+    let table = Report::of(&two_kinds()).classes.expect("two kinds");
+    let (ratio, why) = (
+        place(&table, "time ÷ first class"),
+        place(&table, "why no ratio"),
+    );
+    assert_eq!(texts(&table.rows[1])[0], "neural-sde");
+    assert_eq!(texts(&table.rows[1])[ratio], "–");
+    assert_eq!(
+        texts(&table.rows[1])[why],
+        "not comparable: different loss (kernel-mmd, kernel-scoring vs t-statistic, signature-scoring), model shape \
+         (neural-sde vs canned-net)"
+    );
+}
+
+#[test]
+fn classes_of_one_work_have_a_ratio_over_pairs() {
+    let mut set = ddpm();
+    set.plan.report = json!({"classes": "workers"});
+    let table = Report::of(&set).classes.expect("two numbers of workers");
+    let ratio = place(&table, "time ÷ first class");
+    let field = &table.rows[1].fields[ratio];
+    assert!(field.text.ends_with('×'), "{field:?}");
+    // Batch 64 with 4 workers ran out of memory: three pairs are left.
+    assert_eq!(field.detail, "3 pairs");
+}
+
+#[test]
+fn a_treatment_stands_beside_everything_that_differs() {
+    let mut set = ddpm();
+    set.plan.compare = json!({"treatment": "batch-size"});
+    let table = Report::of(&set).treatments.expect("a treatment");
+    let first = texts(&table.rows[0]);
+    assert_eq!(first[..2], ["batch-size 16", "2"]);
+    assert_eq!(first[4], "train (batch-size 16 vs 8)");
+    assert!(table.about.contains("no speed-ups"), "{}", table.about);
+    assert!(Report::of(&ddpm()).treatments.is_none());
+}
+
+#[test]
+fn growth_of_memory_has_its_sign_and_zero_has_none() {
+    let mut set = ddpm();
+    for (index, run) in set.blocks.iter_mut().enumerate() {
+        if let Some(times) = &mut run.times {
+            times.memory_growth_bytes = Some(if index < 3 { -5 * 4096 } else { 0 });
+        }
+    }
+    let memory = Report::of(&set).memory;
+    let growth = place(&memory, "growth per step");
+    assert_eq!(texts(&memory.rows[0])[growth], "-4.00");
+    assert_eq!(texts(&memory.rows[1])[growth], "0");
+}
+
+#[test]
+fn efficiency_is_ranked_within_one_loss_only() {
+    let mut set = two_kinds();
+    let report = Report::of(&set);
+    let (rank, remark) = (0, place(&report.efficiency, "remark"));
+    for row in &report.efficiency.rows {
+        assert_eq!(texts(row)[rank], "–");
+        assert!(
+            texts(row)[remark].starts_with("not comparable: different loss ("),
+            "{row:?}"
+        );
+    }
+    for cell in &mut set.plan.cells {
+        cell.spec["loss"] = json!({"kind": "t-statistic"});
+    }
+    let report = Report::of(&set);
+    let ranks: Vec<&str> = report
+        .efficiency
+        .rows
+        .iter()
+        .map(|row| texts(row)[rank])
+        .collect();
+    assert_eq!(ranks, ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn tasks_are_named_by_what_tells_them_apart() {
+    let mut set = two_kinds();
+    for (index, cell) in set.plan.cells.iter_mut().enumerate() {
+        cell.task_signature = format!("task {}", index / 2);
+        cell.spec["dataset"]["samples"] = json!(if index < 2 { 256 } else { 4096 });
+        cell.spec["loss"] = json!({"kind": "t-statistic"});
+    }
+    let report = Report::of(&set);
+    let titles: Vec<&str> = report.rankings.iter().map(|r| &*r.table.title).collect();
+    assert_eq!(
+        titles,
+        ["Speed ranking: samples 256", "Speed ranking: samples 4,096"]
+    );
+}
