@@ -70,35 +70,30 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
 
 /// Whether the runs of every cell agree in what a column shows: there is no dispersion to tell then.
 fn is_alike(subject: &Subject<'_>, heading: &str) -> bool {
-    let values = |run: &BlockRow| -> Vec<f64> {
-        let Some(times) = &run.times else {
-            return Vec::new();
-        };
-        let peaks = [
-            times.peak_train_bytes,
-            times.peak_validation_bytes,
-            run.peak_rss_bytes,
-        ];
-        match heading {
-            _ if heading.starts_with("peak") => peaks.map(|peak| peak.unwrap_or(0) as f64).into(),
-            _ if heading.contains("start of workers") => vec![times.loader.start_ms],
-            _ if heading.contains("stop of workers") => vec![times.loader.stop_ms],
-            _ => vec![times.train_s, times.step_ms],
-        }
-    };
-    let mut cells: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for run in subject.set.blocks.iter().filter(|run| run.times.is_some()) {
-        let own = values(run);
-        let first = cells.entry(&run.key).or_insert_with(|| own.clone());
-        if first
-            .iter()
-            .zip(&own)
-            .any(|(a, b)| (a - b).abs() > 0.005 * a.abs())
-        {
-            return false;
-        }
+    if heading.starts_with("peak") {
+        // Peaks are shown in MiB: less than one is not seen.
+        let peaks = ["peak_train_bytes", "peak_rss_bytes"];
+        let rows = subject.set.timings.iter();
+        let mut intervals = rows.flat_map(|row| peaks.map(|name| row.values.get(name)));
+        return intervals.all(|found| found.is_none_or(|i| i.high - i.low <= 1e6));
     }
-    true
+    let value = |run: &BlockRow| {
+        let times = run.times.as_ref()?;
+        Some(match heading {
+            _ if heading.contains("start of workers") => times.loader.start_ms,
+            _ if heading.contains("stop of workers") => times.loader.stop_ms,
+            _ => times.step_ms,
+        })
+    };
+    let mut cells: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut runs = subject.set.blocks.iter();
+    runs.all(|run| {
+        let own = value(run);
+        own.is_none_or(|own| {
+            let first = *cells.entry(&run.key).or_insert(own);
+            (first - own).abs() <= 0.005 * first.abs()
+        })
+    })
 }
 
 /// What is extrapolated comes from a fit, has an error, and is said not to be measured.

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::subject::{Shown, Subject, Text};
 use crate::report::view::View;
 
-/// Tables of the cells that differ in one setting only: each sweep has its own.
-const SWEEPS: [&str; 2] = ["batch-size", "workers"];
+/// Tables whose rows are not the cells: those that differ in one setting only, and the components of each.
+const OTHERS: [&str; 3] = ["batch-size", "workers", "components"];
 /// Statuses with which the reason for a missing row begins.
 const REASONS: [&str; 10] = [
     "not run: ",
@@ -88,7 +88,7 @@ fn is_over_cells(subject: &Subject<'_>, table: &Shown) -> bool {
             .collect::<Vec<_>>(),
     };
     let headings = table.columns.iter().map(|column| &column.heading);
-    !SWEEPS.contains(&&*table.id) && headings.take(axes.len()).eq(axes.iter())
+    !OTHERS.contains(&&*table.id) && headings.take(axes.len()).eq(axes.iter())
 }
 
 fn printed_rows(text: &Text, table: &Shown) -> Vec<String> {
