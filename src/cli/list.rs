@@ -1,6 +1,7 @@
 //! `fieldtrial list`: what a manifest can name, from the types' own documentation.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
@@ -14,9 +15,9 @@ use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
 use crate::plan::{
     CompareSpec, CostSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, ReportSpec, TrainSpec,
-    ValidationSpec, range_words, toml_text,
+    ValidationSpec, range_words, results_root, toml_text,
 };
-use crate::report::{RULES, TEMPLATES};
+use crate::report::{RULES, TEMPLATES, own_templates};
 use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
 
 use super::{Outcome, exit_code};
@@ -76,8 +77,8 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         What::Losses => kinds::<LossSpec>(),
         What::Optimizers => kinds::<OptimizerSpec>(),
         What::Sections => sections(),
-        What::Templates => TEMPLATES.map(template).into(),
-        What::Rules => RULES.map(|rule| template((rule.id, rule.about))).into(),
+        What::Templates => templates(),
+        What::Rules => RULES.map(|rule| template(rule.id, rule.about)).into(),
     };
     let text = match arguments.format {
         Format::Json => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",
@@ -87,7 +88,27 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-fn template((name, description): (&str, &str)) -> Kind {
+/// The program's templates, then those in `reports/templates`; one of a program's name takes its place.
+fn templates() -> Vec<Kind> {
+    let own = own_templates(&results_root(Path::new("manifest.toml")).join("templates"));
+    let is_own = |name: &str| own.iter().any(|(own, _)| own == name);
+    let programs = TEMPLATES.into_iter().filter(|(name, _)| !is_own(name));
+    let mut kinds: Vec<Kind> = programs
+        .map(|(name, description)| template(name, description))
+        .collect();
+    kinds.extend(own.iter().map(|(name, about)| {
+        let own = "your own, in reports/templates";
+        let about = if about.is_empty() {
+            own.to_owned()
+        } else {
+            format!("{about} ({own})")
+        };
+        template(name, &about)
+    }));
+    kinds
+}
+
+fn template(name: &str, description: &str) -> Kind {
     Kind {
         name: name.to_owned(),
         description: description.to_owned(),

@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::diag::{Failure, did_you_mean, list};
 use crate::plan::results_root;
-use crate::report::{ReportOptions, render};
+use crate::report::{ReportError, ReportOptions, context, render};
 
 use super::{Outcome, exit_code};
 
@@ -24,6 +24,9 @@ pub(super) struct ReportArguments {
     /// Template to render; may be repeated; without it, those that the manifest names
     #[arg(long, value_name = "NAME")]
     template: Vec<String>,
+    /// Print what templates see, as JSON, and write nothing
+    #[arg(long, conflicts_with_all = ["template", "open"])]
+    context: bool,
     /// Open the page in the browser
     #[arg(long)]
     open: bool,
@@ -31,11 +34,15 @@ pub(super) struct ReportArguments {
 
 pub(super) fn report(arguments: &ReportArguments) -> Outcome {
     let folder = results_folder(&arguments.results)?;
+    if arguments.context {
+        let text = context(&folder).map_err(ReportError::into_failure)?;
+        io::stdout().write_all(text.as_bytes())?;
+        return Ok(exit_code::GOOD);
+    }
     let options = ReportOptions {
         templates: arguments.template.clone(),
     };
-    let files =
-        render(&folder, &options).map_err(|error| Failure::plain(error.to_string(), None))?;
+    let files = render(&folder, &options).map_err(ReportError::into_failure)?;
     let pages = files
         .iter()
         .filter(|path| path.extension() != Some(OsStr::new("svg")));
@@ -44,7 +51,12 @@ pub(super) fn report(arguments: &ReportArguments) -> Outcome {
         writeln!(out, "{}", page.display())?;
     }
     if arguments.open {
-        open(&folder.join("report.html"))?;
+        let is_page = |path: &&PathBuf| path.extension() == Some(OsStr::new("html"));
+        let Some(page) = files.iter().find(is_page) else {
+            let title = "the report has no page to open: its template writes no HTML";
+            return Err(Failure::plain(title, None).into());
+        };
+        open(page)?;
     }
     Ok(exit_code::GOOD)
 }

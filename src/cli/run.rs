@@ -13,7 +13,7 @@ use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
 use crate::record::{RecordError, Recorder};
-use crate::report::{self, ReportOptions};
+use crate::report::{self, ReportError, ReportOptions};
 use crate::results::store::{Here, Store};
 use crate::results::{self, Environment, FORMAT_VERSION, PlanFile, ResultSet, ResultsError};
 
@@ -227,7 +227,7 @@ impl Session<'_> {
             return Ok(None);
         }
         let files = report::render(&self.plan.results_folder, &ReportOptions::default());
-        let files = files.map_err(mistake)?;
+        let files = files.map_err(ReportError::into_failure)?;
         Ok(files.first().map(|path| from_here(path)))
     }
 

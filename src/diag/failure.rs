@@ -13,6 +13,8 @@ pub struct Failure {
     pub diagnostics: Vec<Diagnostic>,
     /// The texts; the first is the input's own.
     pub sources: Arc<[Source]>,
+    /// What did not happen for them: "nothing was run".
+    pub consequence: &'static str,
 }
 
 impl std::error::Error for Failure {}
@@ -33,6 +35,16 @@ impl Failure {
         Self {
             diagnostics: seen,
             sources,
+            consequence: "nothing was run",
+        }
+    }
+
+    /// The same mistakes with another closing line: "no report was written".
+    #[must_use]
+    pub fn so(self, consequence: &'static str) -> Self {
+        Self {
+            consequence,
+            ..self
         }
     }
 
@@ -41,6 +53,7 @@ impl Failure {
         Self {
             diagnostics: vec![Diagnostic::error(title).maybe_help(help)],
             sources: Arc::new([]),
+            consequence: "nothing was run",
         }
     }
 
@@ -76,7 +89,10 @@ impl Failure {
         let count = self.diagnostics.len();
         let mistakes = if count == 1 { "mistake" } else { "mistakes" };
         let path = self.sources.first().map_or("", |source| &source.path);
-        format!("error: {count} {mistakes} in `{path}`; nothing was run\n")
+        format!(
+            "error: {count} {mistakes} in `{path}`; {}\n",
+            self.consequence
+        )
     }
 }
 

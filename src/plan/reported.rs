@@ -114,10 +114,10 @@ pub fn template_meant(name: &str) -> Option<String> {
     meant.or_else(|| did_you_mean(name, TEMPLATES.map(|(name, _)| name)))
 }
 
-/// A user's own template is two files beside the results.
+/// A user's own template is a file or two beside the results.
 fn is_known(folder: &Path, name: &str) -> bool {
     let is_file = |format: &str| folder.join(format!("{name}.{format}.j2")).is_file();
-    TEMPLATES.iter().any(|(known, _)| *known == name) || is_file("md") && is_file("html")
+    TEMPLATES.iter().any(|(known, _)| *known == name) || is_file("md") || is_file("html")
 }
 
 fn unknown(node: &Node, name: &str) -> Diagnostic {
@@ -125,7 +125,7 @@ fn unknown(node: &Node, name: &str) -> Diagnostic {
         .at(node.place, "no template of this name")
         .maybe_help(template_meant(name))
         .help(format!(
-            "there are {}, and `<name>.md.j2` with `<name>.html.j2` in `reports/templates`",
+            "there are {}, and `<name>.md.j2` or `<name>.html.j2` in `reports/templates`",
             list(TEMPLATES.map(|(name, _)| name))
         ))
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with a report, in the user's words.
 
+use crate::diag::Failure;
 use crate::results::ResultsError;
 
 /// A report that cannot be written.
@@ -10,7 +11,7 @@ pub enum ReportError {
     Results(#[from] ResultsError),
     /// There is no template of this name.
     #[error(
-        "unknown template `{name}`; there are {known}, and `<name>.md.j2` with `<name>.html.j2` in `{folder}`{meant}"
+        "unknown template `{name}`; there are {known}, and `<name>.md.j2` or `<name>.html.j2` in `{folder}`{meant}"
     )]
     UnknownTemplate {
         /// What was asked for.
@@ -22,14 +23,17 @@ pub enum ReportError {
         /// Where a user's own are looked for.
         folder: String,
     },
-    /// A template cannot be rendered.
-    #[error("template `{name}`, line {line}: {reason}")]
-    Template {
-        /// File name.
-        name: String,
-        /// Line, from 1; 0 where it is not known.
-        line: usize,
-        /// The engine's reason.
-        reason: String,
-    },
+    /// A template cannot be rendered: drawn at its place.
+    #[error(transparent)]
+    Template(Box<Failure>),
+}
+
+impl ReportError {
+    /// As the command line shows it: a mistake in a template keeps its drawing.
+    pub fn into_failure(self) -> Failure {
+        match self {
+            Self::Template(failure) => *failure,
+            other => Failure::plain(other.to_string(), None),
+        }
+    }
 }

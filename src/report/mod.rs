@@ -6,10 +6,13 @@
 
 mod advice;
 mod context;
+#[cfg(test)]
+mod contract;
 mod data;
 mod error;
 mod groups;
 mod judged;
+mod mistake;
 mod number;
 mod plot;
 mod sections;
@@ -38,6 +41,7 @@ pub use sections::ranking::Ranking;
 pub use sections::samples::{SampleContext, Samples};
 pub use sections::tree::{TimeNode, TimeTree};
 pub use table::{Column, Entry, Row, Source, Table};
+pub use template::own_templates;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,8 +64,9 @@ pub struct ReportOptions {
 
 /// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
 ///
-/// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`; the
-/// plots lie in `plots/`, and beside the template `profiling` everything as data in `report.json`. The same results give the same bytes.
+/// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`, those of
+/// one format only that; the plots lie in `plots/`, and beside the template `profiling` everything as data in
+/// `report.json`. The same results give the same bytes.
 ///
 /// # Errors
 /// [`ReportError`]; files that were there before are then still whole.
@@ -70,9 +75,9 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     let mut report = Report::of(&set);
     report.samples.embed(folder);
     let advice = advice::prepare(folder, &set, &mut report.advice);
-    let own = own_templates(folder);
+    let own = templates_beside(folder);
     let templates = chosen(options, &set.plan.report, own.as_deref())?;
-    let engine = template::engine(own);
+    let engine = template::engine(own.clone());
     let context = Value::from(minijinja::value::Serde(&report));
     let mut files = Vec::new();
     for (index, name) in templates.iter().enumerate() {
@@ -81,7 +86,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         } else {
             format!("report-{name}")
         };
-        for format in ["md", "html"] {
+        for format in template::formats(own.as_deref(), name) {
             let text = template::render(&engine, &format!("{name}.{format}.j2"), &context)?;
             let text = if format == "md" { tidy(&text) } else { text };
             files.push((folder.join(format!("{stem}.{format}")), text));
@@ -100,8 +105,22 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     Ok(files.chain(advice.write()?).collect())
 }
 
+/// What templates see of a results folder, as JSON: `report`, field by field.
+///
+/// # Errors
+/// [`ReportError`]: results that cannot be read.
+pub fn context(folder: &Path) -> Result<String, ReportError> {
+    let set = results::read(folder)?;
+    let mut report = Report::of(&set);
+    report.samples.embed(folder);
+    advice::prepare(folder, &set, &mut report.advice);
+    let context = serde_json::json!({ "report": report });
+    // A context of strings, numbers and lists has nothing that JSON lacks.
+    Ok(serde_json::to_string_pretty(&context).unwrap_or_default() + "\n")
+}
+
 /// `reports/templates` beside the results folder, where it exists.
-fn own_templates(folder: &Path) -> Option<PathBuf> {
+fn templates_beside(folder: &Path) -> Option<PathBuf> {
     let beside = folder.join("..").join("templates");
     beside.is_dir().then_some(beside)
 }
@@ -128,7 +147,8 @@ fn chosen(
     if names.is_empty() {
         names = vec![TEMPLATES[0].0.to_owned()];
     }
-    match names.iter().find(|name| !template::exists(own, name)) {
+    let is_unknown = |name: &&String| template::formats(own, name).is_empty();
+    match names.iter().find(is_unknown) {
         None => Ok(names),
         Some(unknown) => Err(ReportError::UnknownTemplate {
             name: unknown.clone(),

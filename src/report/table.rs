@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::base::statistics::{median, range};
 use crate::base::units::human_integer;
 
 use super::groups::{Group, Grouping};
@@ -269,6 +270,23 @@ fn row_of_group<'a>(
         key: group.labels.join(","),
         fields: row,
         missing,
+    }
+}
+
+/// The median of runs with their range below it, where they differ as shown; a dash for no run.
+pub(super) fn spread_entry(values: &[f64], show: impl Fn(f64) -> String) -> Entry {
+    let Some((middle, (low, high))) = median(values).zip(range(values)) else {
+        return Entry::text("–");
+    };
+    let (text, low, high) = (show(middle), show(low), show(high));
+    let detail = if low == high {
+        String::new()
+    } else {
+        format!("{low}–{high}")
+    };
+    Entry {
+        detail,
+        ..Entry::value(middle, text)
     }
 }
 

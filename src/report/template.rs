@@ -1,13 +1,14 @@
 //! Templates: found by name, rendered strictly, escaped by the format they write.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior};
 
-use super::ReportError;
 use super::plot::STYLE;
+use super::{ReportError, mistake};
 
 /// The templates of the program, by file name.
 const EMBEDDED: [(&str, &str); 7] = [
@@ -44,6 +45,10 @@ const EMBEDDED: [(&str, &str); 7] = [
 /// Instructions that one template may run: some ten times what the longest report needs.
 const FUEL: u64 = 30_000_000;
 const MARKDOWN: &str = "markdown";
+/// What a template can write, in the order in which it does.
+const FORMATS: [&str; 2] = ["md", "html"];
+/// Files of the program that templates include and nobody renders alone.
+const SHARED: [&str; 2] = ["layout", "macros"];
 
 /// The engine for one results folder: the user's templates in `folder`, then the program's own.
 pub(crate) fn engine(folder: Option<PathBuf>) -> Environment<'static> {
@@ -69,11 +74,12 @@ pub(crate) fn engine(folder: Option<PathBuf>) -> Environment<'static> {
     engine
 }
 
-/// Whether a template of this name is known.
-pub(crate) fn exists(folder: Option<&Path>, name: &str) -> bool {
-    ["md", "html"].iter().all(|format| {
+/// The formats that a template of this name writes; none where there is no such template.
+pub(crate) fn formats(folder: Option<&Path>, name: &str) -> Vec<&'static str> {
+    let is_there = |format: &&str| {
         load(folder, &format!("{name}.{format}.j2")).is_ok_and(|found| found.is_some())
-    })
+    };
+    FORMATS.into_iter().filter(is_there).collect()
 }
 
 /// Renders one template. `context` is what it sees under `report`.
@@ -82,21 +88,41 @@ pub(crate) fn render(
     name: &str,
     context: &Value,
 ) -> Result<String, ReportError> {
-    let failed = |error: &minijinja::Error| ReportError::Template {
-        name: error.name().unwrap_or(name).to_owned(),
-        line: error.line().unwrap_or(0),
-        reason: in_words(error),
-    };
+    let failed = |error: &minijinja::Error| mistake::drawn(error, name, context);
     let template = engine.get_template(name).map_err(|error| failed(&error))?;
     let values = minijinja::context! { report => context, plot_style => STYLE };
     template.render(values).map_err(|error| failed(&error))
 }
 
-fn in_words(error: &minijinja::Error) -> String {
-    let kind = error.kind();
-    error
-        .detail()
-        .map_or_else(|| kind.to_string(), |detail| format!("{kind}: {detail}"))
+/// A user's own templates in `folder`, by name, each with the comment that its first line is.
+///
+/// Files that others include (`layout`, `macros`) are none, nor are unchanged copies of the program's.
+pub fn own_templates(folder: &Path) -> Vec<(String, String)> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let endings = FORMATS.map(|format| format!(".{format}.j2"));
+        let name = endings.iter().find_map(|ending| file.strip_suffix(ending));
+        if let Some(name) = name.filter(|name| !SHARED.contains(name)) {
+            let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+            if EMBEDDED.contains(&(&*file, &*text)) {
+                continue;
+            }
+            let about: &mut String = found.entry(name.to_owned()).or_default();
+            if about.is_empty() {
+                first_comment(&text).clone_into(about);
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn first_comment(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default().trim();
+    let inner = line
+        .strip_prefix("{#")
+        .and_then(|line| line.strip_suffix("#}"));
+    inner.unwrap_or_default().trim_matches(['-', ' '])
 }
 
 /// Only plain file names: a template cannot reach out of its folder.

@@ -11,9 +11,10 @@ use crate::results::golden::ddpm;
 use crate::results::write;
 
 mod analysis;
+mod context_docs;
 mod equal_loss;
-mod many;
-mod scaling;
+pub(super) mod many;
+pub(super) mod scaling;
 mod templates;
 
 /// A results folder of the golden set, as `reports/ddpm` in a folder of its own.

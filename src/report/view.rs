@@ -55,14 +55,19 @@ impl<'a> View<'a> {
         let timings: BTreeMap<&str, &TimingRow> =
             set.timings.iter().map(|row| (&*row.key, row)).collect();
         let cells = set.plan.cells.iter().map(|info| {
-            let runs = runs.get(&*info.key).cloned().unwrap_or_default();
-            let blocks = blocks.get(&*info.key).cloned().unwrap_or_default();
+            let mut runs = runs.get(&*info.key).cloned().unwrap_or_default();
+            let mut blocks = blocks.get(&*info.key).cloned().unwrap_or_default();
+            let mut epochs = epochs.get(&*info.key).cloned().unwrap_or_default();
+            // The order of rows in a file says nothing, and sums of floats hang on it.
+            runs.sort_by_key(|row| row.seed);
+            blocks.sort_by_key(|row| (row.seed, row.block));
+            epochs.sort_by_key(|row| (row.seed, row.epoch.epoch));
             let (status, reason) = status_of(&runs);
             Cell {
                 info,
                 counted: counted_runs(&blocks),
                 timing: timings.get(&*info.key).copied(),
-                epochs: epochs.get(&*info.key).cloned().unwrap_or_default(),
+                epochs,
                 runs,
                 blocks,
                 status,

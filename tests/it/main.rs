@@ -24,6 +24,7 @@ mod resume;
 mod run;
 mod samples;
 mod schema;
+mod templates;
 mod tiny;
 #[cfg(unix)]
 mod unet;

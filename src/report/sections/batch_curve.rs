@@ -7,7 +7,7 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 use super::memory::mebibytes;
-use super::speed::{throughput, timing};
+use super::speed::{shown_as, throughput};
 use super::sweep::{Sweep, columns, in_words, interval, rows_once, sweeps};
 
 /// Axis that is swept.
@@ -120,7 +120,6 @@ fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
     sweep.rows(view, |cell| {
         let speed = throughput(cell);
         let value = speed.as_ref().map_or(f64::NAN, |number| number.value);
-        let peak = timing(cell, "peak_train_bytes");
         let is = |other: &Cell<'_>| other.info.key == cell.info.key;
         let mark = if is(found.cell) {
             "knee"
@@ -134,7 +133,7 @@ fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
             Entry::number(speed.as_ref()),
             Entry::text(fixed(value / best * 100.0, 1)),
             Entry::text(human(1e3 / value, 4)),
-            Entry::text(peak.map_or_else(|| "–".to_owned(), |peak| mebibytes(peak.value))),
+            shown_as(cell, "peak_train_bytes", mebibytes),
             Entry::text(mark),
         ]
     })

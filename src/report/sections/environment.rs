@@ -1,9 +1,26 @@
 //! The machines and builds that the results come from.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::report::view::View;
+use crate::results::Environment;
 use crate::results::environment::UNKNOWN;
+
+/// Fields without which an environment is not described.
+const MUST_MATCH: [&str; 8] = [
+    "architecture",
+    "build_profile",
+    "build_rustc",
+    "cpu_model",
+    "devices",
+    "logical_cores",
+    "memory_gib",
+    "os",
+];
+/// The same, of those whose difference is worth a warning.
+const WARN: [&str; 1] = ["clock_mhz"];
 
 /// An environment, as a report shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,9 +75,13 @@ pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
 
 fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {
     let known = view.set.environments.get(id).cloned().unwrap_or_default();
+    let is_described = known != Environment::default();
     let groups = [
-        (known.must_match, "must match"),
-        (known.warn, "warn"),
+        (
+            with_needed(known.must_match, &MUST_MATCH, is_described),
+            "must match",
+        ),
+        (with_needed(known.warn, &WARN, is_described), "warn"),
         (known.info, "info"),
     ];
     let fields: Vec<EnvironmentField> = groups
@@ -99,6 +120,19 @@ fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {
         unknown,
         fields,
     }
+}
+
+/// A field without which an environment is not described, and that is not there, is unknown.
+fn with_needed(
+    mut fields: BTreeMap<String, String>,
+    needed: &[&str],
+    is_described: bool,
+) -> BTreeMap<String, String> {
+    for name in needed.iter().filter(|_| is_described) {
+        let unknown = || UNKNOWN.to_owned();
+        fields.entry((*name).to_owned()).or_insert_with(unknown);
+    }
+    fields
 }
 
 /// Fields of `env.toml` that the system information shows in its own words.

@@ -91,7 +91,7 @@ fn about(far: usize, all: usize) -> String {
 }
 
 fn columns() -> Vec<Column> {
-    let counted = Provenance::Measured("finished runs with an estimate".into());
+    let counted = Provenance::Measured("finished runs that had an expected time".into());
     let estimated = Provenance::Derived("earlier runs, or FLOPs ÷ the machine's rate".into());
     let measured = Provenance::Measured("sum over the runs".into());
     let ratio = Provenance::Derived("measured ÷ estimated".into());

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::number::fixed;
 use crate::report::view::{Cell, View};
 
-use super::leak;
-use super::phases::{PHASES, breakdown};
+use super::phases::{self, PHASES, breakdown};
+use super::{leak, treatment};
 
 /// Something in the measurements that a reader should know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,7 +43,22 @@ type Rule = (&'static str, String, fn(&View<'_>) -> Option<String>);
 
 /// Checks every rule.
 pub(crate) fn check(view: &View<'_>) -> Findings {
-    let rules: [Rule; 8] = [
+    let rules = rules();
+    let found = rules.iter().filter_map(|(rule, _, check)| {
+        let text = check(view)?;
+        Some(Finding { rule, text })
+    });
+    Findings {
+        found: found.collect(),
+        checked: rules
+            .iter()
+            .map(|(rule, words, _)| format!("{rule}: {words}"))
+            .collect(),
+    }
+}
+
+fn rules() -> [Rule; 10] {
+    [
         (
             "waiting-for-data",
             format!("data wait above {WAIT} % of the step"),
@@ -77,6 +93,16 @@ pub(crate) fn check(view: &View<'_>) -> Findings {
             below_noise_floor,
         ),
         (
+            "phases-are-not-the-step",
+            "phases of a run that sum to less than 99 % or more than 101 % of its step".to_owned(),
+            not_the_step,
+        ),
+        (
+            "undeclared-difference",
+            "cells along the treatment differ in more than what it sets".to_owned(),
+            undeclared_difference,
+        ),
+        (
             "mixed-code",
             "cells measured with different code".to_owned(),
             mixed_code,
@@ -86,18 +112,7 @@ pub(crate) fn check(view: &View<'_>) -> Findings {
             "cells measured in different environments".to_owned(),
             mixed_environment,
         ),
-    ];
-    let found = rules.iter().filter_map(|(rule, _, check)| {
-        let text = check(view)?;
-        Some(Finding { rule, text })
-    });
-    Findings {
-        found: found.collect(),
-        checked: rules
-            .iter()
-            .map(|(rule, words, _)| format!("{rule}: {words}"))
-            .collect(),
-    }
+    ]
 }
 
 /// "batch-size 8, workers 0 (2.5 %); …", or `None` for no cell.
@@ -176,6 +191,27 @@ fn below_noise_floor(view: &View<'_>) -> Option<String> {
     Some(format!(
         "Better than the noise of the data allows, which only a leak explains: {cells}."
     ))
+}
+
+fn not_the_step(view: &View<'_>) -> Option<String> {
+    let cells = named(view, |cell| {
+        let sum = phases::not_the_step(cell)?;
+        Some(format!("{} %", fixed(sum, 1)))
+    })?;
+    Some(format!(
+        "The phases do not sum to the step, and no shares are shown: {cells} of the step."
+    ))
+}
+
+fn undeclared_difference(view: &View<'_>) -> Option<String> {
+    let paths = treatment::undeclared(view);
+    let words = count(paths.len(), "setting");
+    (!paths.is_empty()).then(|| {
+        format!(
+            "Cells along the treatment differ in {words} that it does not set: {}.",
+            paths.join(", ")
+        )
+    })
 }
 
 fn mixed_code(view: &View<'_>) -> Option<String> {

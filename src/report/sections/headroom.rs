@@ -12,7 +12,7 @@ use crate::results::{Interval, interval_over_runs};
 
 use super::batch_curve;
 use super::machine;
-use super::speed::timing;
+use super::speed::{shown_as, timing};
 use super::sweep::{Sweep, sweeps};
 
 /// How many times the largest measured batch the fit is carried on to.
@@ -90,7 +90,7 @@ fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
         Entry::text(whole.map_or_else(|| "–".to_owned(), show))
     };
     Some(vec![
-        Entry::text(mebibytes(peak)),
+        shown_as(cell, "peak_rss_bytes", mebibytes),
         of(memory, &mebibytes),
         of(memory, &|all| fixed(peak / all * 100.0, 1)),
         of(memory, &|all| mebibytes(all - peak)),

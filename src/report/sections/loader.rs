@@ -1,10 +1,9 @@
 //! Loading: the time that training waited, and the time that loading worked.
 
-use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::event::RunTimes;
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Column, Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 
 use super::speed::timing;
@@ -24,7 +23,8 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         Column::number("stop of workers", "ms", &how),
     ];
     let about = "Waited: training had no batch. Worked: reading, decoding, augmenting and collating, summed over \
-                 workers; work beyond the waiting was hidden behind training. Both over the whole run."
+                 workers; work beyond the waiting was hidden behind training. Both over the whole run. Below a \
+                 median the range of the runs, where it is not one run or runs alike."
         .to_owned();
     Table::of_cells(view, ("loader", "Loading", about), columns, |cell| {
         let wait = timing(cell, "loader_wait_s")?;
@@ -44,6 +44,5 @@ pub(crate) fn table(view: &View<'_>) -> Table {
 fn per_start(cell: &Cell<'_>, get: fn(&RunTimes) -> f64) -> Entry {
     let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
     let values: Vec<f64> = times.map(get).collect();
-    let text = median(&values).map_or_else(|| "–".to_owned(), |value| human(value, 2));
-    Entry::text(text)
+    spread_entry(&values, |value| human(value, 2))
 }

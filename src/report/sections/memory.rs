@@ -4,7 +4,7 @@ use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::event::{MemoryParts, RunTimes};
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Column, Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
@@ -38,8 +38,8 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         ""
     };
     let about = format!(
-        "Peaks are of the whole process: program, data and loader too. The computed parts are inside the peak, not beside \
-         it.{growing}"
+        "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it is not \
+         one run or runs alike. The computed parts are inside the peak, not beside it.{growing}"
     );
     Table::of_cells(view, ("memory", "Memory", about), columns, |cell| {
         let times = cell.counted.first()?.times.as_ref()?;
@@ -91,10 +91,11 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
         .counted
         .iter()
         .filter_map(|run| get(run))
+        // No process takes nothing: a zero is a counter that did not work.
+        .filter(|bytes| *bytes > 0)
         .map(|bytes| bytes as f64)
         .collect();
-    let text = median(&values).map_or_else(|| "–".to_owned(), mebibytes);
-    Entry::text(text)
+    spread_entry(&values, mebibytes)
 }
 
 /// The sources that the runs name.

@@ -27,6 +27,7 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         "{exclusive} of {} had the machine to themselves.",
         count(runs, "run")
     ));
+    sentences.extend(side_by_side(view));
     sentences.push(format!(
         "Peak memory is the process's own high-water mark, from {}; peak of the process is the parent's view (wait4).",
         memory::sources(view)
@@ -69,6 +70,25 @@ fn phases(view: &View<'_>) -> String {
     } else {
         "Throughput and phases come from the same ordinary steps; nothing was synchronised for them.".to_owned()
     }
+}
+
+/// What runs that shared the machine took in sum; `None` where each had it alone.
+fn side_by_side(view: &View<'_>) -> Option<String> {
+    let shared: Vec<_> = view
+        .set
+        .blocks
+        .iter()
+        .filter(|run| !run.exclusive)
+        .collect();
+    let times = shared.iter().filter_map(|run| run.times.as_ref());
+    let seconds: f64 = times.map(|times| times.total_s).sum();
+    (!shared.is_empty()).then(|| {
+        format!(
+            "Those that shared it took {} in sum; from when to when each ran is not recorded, so that nothing is said of \
+             what running them side by side gained.",
+            human_seconds(seconds)
+        )
+    })
 }
 
 /// What costly evaluation took; `None` where there was none.

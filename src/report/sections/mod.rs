@@ -38,6 +38,7 @@ pub(crate) mod sweep;
 pub(crate) mod target;
 pub(crate) mod targets;
 pub(crate) mod tasks;
+pub(crate) mod treatment;
 pub(crate) mod treatments;
 pub(crate) mod tree;
 pub(crate) mod utilisation;

@@ -28,9 +28,24 @@ pub(crate) struct Breakdown {
     pub(crate) shares: Vec<f64>,
 }
 
-/// Returns the breakdown of a cell; `None` where it was not measured.
+/// Percent of the step by which the phases of a run may miss it.
+const MISSED: f64 = 1.0;
+
+/// Percent of the step that a cell's phases sum to, where in some run that is not the step: shares of them would say
+/// nothing.
+pub(crate) fn not_the_step(cell: &Cell<'_>) -> Option<f64> {
+    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
+    let sums = times.map(|times| {
+        let named: f64 = PHASES.iter().map(|(_, phase)| phase(&times.phases)).sum();
+        (named + times.phases.other_ms) / times.step_mean_ms * 100.0
+    });
+    let is_off = |sum: &f64| !(100.0 - MISSED..=100.0 + MISSED).contains(sum);
+    sums.into_iter().find(is_off)
+}
+
+/// Returns the breakdown of a cell; `None` where it was not measured, or where its phases are not its step.
 pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
-    if !cell.is_measured() {
+    if !cell.is_measured() || not_the_step(cell).is_some() {
         return None;
     }
     let over_runs = |get: &dyn Fn(&RunTimes) -> f64| {
@@ -95,6 +110,9 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         ("phases", "Phases of a step", about),
         columns,
         |cell| {
+            if cell.is_measured() && not_the_step(cell).is_some() {
+                return Some(vec![Entry::text("unknown"); phases.len() + 2]);
+            }
             let found = breakdown(cell)?;
             let mut fields = vec![Entry::value(found.step_ms, human(found.step_ms, 4))];
             let shown = phases.iter().map(|&(place, _)| found.shares[place]);

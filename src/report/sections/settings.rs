@@ -12,7 +12,7 @@ use crate::report::view::{Cell, View};
 use super::memory::mebibytes;
 use super::ranking::fastest_first;
 use super::scaling::groups;
-use super::speed::timing;
+use super::speed::{shown_as, timing};
 use super::sweep::interval;
 use super::tasks::tasks;
 
@@ -84,7 +84,6 @@ fn row(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<Row> {
     let samples = samples.and_then(Value::as_u64).map(human_integer);
     let name = view.section(best, "dataset_name").and_then(Value::as_str);
     let threads = best.counted.first()?.times.as_ref()?.threads;
-    let peak = timing(best, "peak_train_bytes").map(|peak| mebibytes(peak.value));
     let overlapping = order[1..].iter().filter(|(cell, _)| !is_apart(best, cell));
     let overlapping: Vec<String> = overlapping.map(|(cell, _)| view.name(cell, None)).collect();
     Some(Row {
@@ -99,7 +98,7 @@ fn row(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<Row> {
             Entry::text(threads.to_string()),
             Entry::number(Some(speed)),
             Entry::number(timing(best, "train_s").as_ref()),
-            text(peak),
+            shown_as(best, "peak_train_bytes", mebibytes),
             Entry::text(order.len().to_string()),
             Entry::text(match order.len() {
                 1 => "no other was measured".to_owned(),

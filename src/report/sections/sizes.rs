@@ -11,7 +11,7 @@ use crate::report::view::{Cell, View};
 use super::memory::mebibytes;
 use super::quality::{metric_names, over_seeds, seeds_in_words, with_direction};
 use super::scaling::{Group, groups};
-use super::speed::timing;
+use super::speed::{shown_as, timing};
 
 /// Metrics that are shown at most; all of them stand under quality.
 const METRICS: usize = 6;
@@ -86,7 +86,6 @@ fn rows(view: &View<'_>, group: &Group<'_, '_>, metrics: &[String]) -> Vec<Row> 
         let training = timing(cell, "train_s");
         let ratio = training.as_ref().zip(smallest.as_ref());
         let ratio = ratio.map(|(own, first)| Number::ratio(own.value / first.value, "").text);
-        let peak = timing(cell, "peak_train_bytes").map(|peak| mebibytes(peak.value));
         let epochs = over_seeds(cell, &|facts: &RunFacts| Some(facts.epochs as f64));
         let or_dash = |text: Option<String>| Entry::text(text.unwrap_or_else(|| "–".to_owned()));
         let mut fields = vec![
@@ -96,7 +95,7 @@ fn rows(view: &View<'_>, group: &Group<'_, '_>, metrics: &[String]) -> Vec<Row> 
             Entry::number(training.as_ref()),
             or_dash(ratio),
             Entry::number(epochs.as_ref()),
-            or_dash(peak),
+            shown_as(cell, "peak_train_bytes", mebibytes),
         ];
         let own = metrics
             .iter()

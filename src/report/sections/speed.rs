@@ -27,7 +27,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             "train_s",
             "startup_s",
         ];
-        fields.extend(names.map(|name| Entry::number(timing(cell, name).as_ref())));
+        fields.extend(names.map(|name| entry(cell, name)));
         Some(fields)
     })
 }
@@ -75,9 +75,43 @@ pub(crate) fn throughput(cell: &Cell<'_>) -> Option<Number> {
     timing(cell, "samples_per_s")
 }
 
-/// A timing of a cell, as `timings.csv` has it.
+/// A timing as a field: `unknown` where it is not plausible.
+fn entry(cell: &Cell<'_>, column: &str) -> Entry {
+    let raw = cell.timing.and_then(|row| row.values.get(column));
+    let number = timing(cell, column);
+    if raw.is_some() && number.is_none() {
+        return Entry::text("unknown");
+    }
+    Entry::number(number.as_ref())
+}
+
+/// A timing as a field in other words than its own, with its interval below where that is seen in them.
+pub(crate) fn shown_as(cell: &Cell<'_>, column: &str, show: impl Fn(f64) -> String) -> Entry {
+    let raw = cell.timing.and_then(|row| row.values.get(column));
+    let Some((interval, number)) = raw.zip(timing(cell, column)) else {
+        return Entry::text("–");
+    };
+    let ends = (show(interval.low), show(interval.high));
+    let text = show(number.value);
+    if ends.0 == ends.1 {
+        return Entry::value(number.value, text);
+    }
+    Entry {
+        detail: format!("{}–{}", ends.0, ends.1),
+        ..Entry::value(number.value, text)
+    }
+}
+
+/// Whether a timing can be one: no time and no rate is below zero; only what is left over may be.
+fn is_plausible(column: &str, unit: &str, value: f64) -> bool {
+    let is_never_negative = ["ms", "s", "samples/s", "bytes"].contains(&unit);
+    value.is_finite() && (value >= 0.0 || !is_never_negative || column == "other_ms")
+}
+
+/// A timing of a cell, as `timings.csv` has it; `None` where it is missing or not plausible.
 pub(crate) fn timing(cell: &Cell<'_>, column: &str) -> Option<Number> {
     let row = cell.timing.filter(|_| cell.is_measured())?;
     let unit = fixed_column(column).map_or(String::new(), |column| column.unit);
-    Some(Number::timing(row.values.get(column)?, &unit, row.n))
+    let interval = row.values.get(column)?;
+    is_plausible(column, &unit, interval.median).then(|| Number::timing(interval, &unit, row.n))
 }

@@ -7,7 +7,7 @@ use crate::base::units::{human, human_seconds};
 use crate::event::{RunFacts, RunTimes};
 use crate::report::judged::{Judged, plain};
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::table::{Column, Entry, Row, Table, spread_entry};
 use crate::report::view::{Cell, View};
 
 use super::speed::{throughput, timing};
@@ -81,8 +81,8 @@ fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
             Entry::number(timing(cell, "loader_work_s").as_ref()),
             Entry::text(waited_share(cell).map_or("–".to_owned(), |share| human(share, 2))),
             ms(waited_ms(cell)),
-            ms(over_runs(cell, |times| times.loader.start_ms)),
-            ms(over_runs(cell, |times| times.loader.stop_ms)),
+            of_runs(cell, |times| times.loader.start_ms),
+            of_runs(cell, |times| times.loader.stop_ms),
             Entry::text(starts.map_or("–".to_owned(), plain)),
             ms(starts.and_then(|starts| Some(starts * start_and_stop_ms(cell)?))),
         ]
@@ -103,6 +103,12 @@ fn waited_ms(cell: &Cell<'_>) -> Option<f64> {
 
 fn start_and_stop_ms(cell: &Cell<'_>) -> Option<f64> {
     over_runs(cell, |times| times.loader.start_ms + times.loader.stop_ms)
+}
+
+/// Milliseconds of each run: their median with their range.
+fn of_runs(cell: &Cell<'_>, get: fn(&RunTimes) -> f64) -> Entry {
+    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
+    spread_entry(&times.map(get).collect::<Vec<f64>>(), |ms| human(ms, 3))
 }
 
 fn over_runs(cell: &Cell<'_>, get: fn(&RunTimes) -> f64) -> Option<f64> {

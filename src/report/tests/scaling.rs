@@ -5,7 +5,7 @@ use crate::results;
 use crate::results::golden::ddpm;
 
 /// The golden set as a series of dataset sizes: one cell each of 1,000 to 16,000 rows, training time ∝ samples^0.8.
-fn sizes() -> results::ResultSet {
+pub(in crate::report) fn sizes() -> results::ResultSet {
     let mut set = ddpm();
     set.plan.cells.truncate(5);
     for (index, info) in set.plan.cells.iter_mut().enumerate() {

@@ -1,46 +1,106 @@
 //! Templates: the program's own, a user's, and names that are none.
 
 use std::fs;
+use std::path::PathBuf;
 
 use super::{results, text};
-use crate::report::{ReportOptions, TEMPLATES, render};
+use crate::report::{ReportOptions, TEMPLATES, context, own_templates, render};
 
-#[test]
-fn a_users_template_comes_before_the_programs_and_its_mistakes_have_a_line() {
+/// A results folder with a user's own template beside it.
+fn with_own(name: &str, content: &str) -> (tempfile::TempDir, PathBuf) {
     let (root, folder) = results();
     let own = root.path().join("reports/templates");
     fs::create_dir_all(&own).expect("creates");
-    fs::write(own.join("analysis.md.j2"), "Mine: {{ report.title }}\n").expect("writes");
+    fs::write(own.join(name), content).expect("writes");
+    (root, folder)
+}
+
+fn only(name: &str) -> ReportOptions {
+    ReportOptions {
+        templates: vec![name.into()],
+    }
+}
+
+/// What a user sees of the mistakes in a template.
+fn mistake(content: &str) -> String {
+    let (_root, folder) = with_own("mine.md.j2", content);
+    let error = render(&folder, &only("mine")).expect_err("a mistake");
+    assert!(
+        !folder.join("report.md").exists(),
+        "nothing is half written"
+    );
+    error.to_string()
+}
+
+#[test]
+fn a_users_template_comes_before_the_programs() {
+    let (_root, folder) = with_own("analysis.md.j2", "Mine: {{ report.title }}\n");
     render(&folder, &ReportOptions::default()).expect("renders");
     let mine = "Mine: DDPM: batch size and loader workers\n";
     assert_eq!(text(&folder.join("report.md")), mine);
-    fs::write(own.join("analysis.md.j2"), "a\n{{ report.titel }}\n").expect("writes");
-    let error = render(&folder, &ReportOptions::default()).expect_err("misspelled");
+    assert!(folder.join("report.html").exists(), "the program's page");
+}
+
+#[test]
+fn a_template_of_one_format_writes_that_one() {
+    let (_root, folder) = with_own("mine.html.j2", "<p>{{ report.name }}</p>");
+    let files = render(&folder, &only("mine")).expect("renders");
+    assert_eq!(text(&folder.join("report.html")), "<p>ddpm</p>");
+    let is_markdown = |path: &PathBuf| path.ends_with("report.md");
+    assert!(!files.iter().any(is_markdown));
+}
+
+#[test]
+fn a_misspelled_field_is_drawn_at_its_place_with_the_nearest_name() {
+    insta::assert_snapshot!("misspelled", mistake("# A\n{{ report.titel }}\n"));
+    insta::assert_snapshot!("deep", mistake("{{ report.plots.trhoughput }}"));
+    let in_loop = "{% for row in report.speed.rows %}\n{{ row.feilds }}\n{% endfor %}";
+    insta::assert_snapshot!("in_a_loop", mistake(in_loop));
+    insta::assert_snapshot!("list", mistake("{{ report.rankings.table }}"));
+}
+
+#[test]
+fn other_mistakes_are_drawn_too() {
+    insta::assert_snapshot!("syntax", mistake("a\n{% if report.title %}\nno end"));
+    insta::assert_snapshot!("filter", mistake("{{ report.title|uper }}"));
+    insta::assert_snapshot!("include", mistake("{% include \"../secret.md.j2\" %}"));
+    let endless =
+        "{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}{% endfor %}";
+    insta::assert_snapshot!("endless", mistake(endless));
+}
+
+#[test]
+fn an_unknown_template_is_told_with_the_one_that_is_meant() {
+    let (_root, folder) = results();
+    let error = render(&folder, &only("summary")).expect_err("no such template");
     let message = error.to_string();
     assert!(
-        message.starts_with("template `analysis.md.j2`, line 2:"),
+        message.starts_with("unknown template `summary`; there are"),
         "{message}"
     );
-    fs::write(
-        own.join("analysis.md.j2"),
-        "{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}{% endfor %}",
-    )
-    .expect("writes");
-    assert!(
-        render(&folder, &ReportOptions::default()).is_err(),
-        "out of fuel"
+    assert!(message.ends_with("; did you mean `analysis`?"), "{message}");
+}
+
+#[test]
+fn own_templates_are_listed_with_their_first_comment() {
+    let (root, _folder) = with_own("short.md.j2", "{# - Three lines for a chat. -#}\nx");
+    let own = root.path().join("reports/templates");
+    fs::write(own.join("macros.md.j2"), "").expect("writes");
+    let listed = own_templates(&own);
+    assert_eq!(
+        listed,
+        [("short".to_owned(), "Three lines for a chat.".to_owned())]
     );
-    let options = ReportOptions {
-        templates: vec!["summary".into()],
-    };
-    let error = render(&folder, &options).expect_err("no such template");
-    assert!(
-        error
-            .to_string()
-            .starts_with("unknown template `summary`; there are")
-            && error.to_string().ends_with("; did you mean `analysis`?"),
-        "{error}"
-    );
+}
+
+#[test]
+fn the_context_is_what_templates_see() {
+    let (_root, folder) = results();
+    let context = context(&folder).expect("a context");
+    let parsed: serde_json::Value = serde_json::from_str(&context).expect("JSON");
+    assert_eq!(parsed["report"]["name"], "ddpm");
+    assert_eq!(parsed["report"]["speed"]["columns"][3]["heading"], "n");
+    assert_eq!(context, super::context(&folder).expect("the same again"));
 }
 
 #[test]

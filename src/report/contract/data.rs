@@ -1,0 +1,256 @@
+//! Rules about what a report says, whichever way it is printed.
+
+use std::collections::BTreeMap;
+
+use super::subject::{Shown, ShownColumn, ShownRow, Subject, Text};
+use crate::results::{CellInfo, counted_runs};
+
+/// How a provenance begins.
+const KINDS: [&str; 3] = ["measured (", "derived (", "assumed ("];
+/// Words that a measurement does not have.
+const NOT_MEASURED: [&str; 4] = ["assum", "estimat", "guess", "manifest"];
+
+/// Each number is measured, derived or assumed, a column has one of these, and the printed table says which.
+pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let axes: Vec<&str> = subject
+        .set
+        .plan
+        .axes
+        .iter()
+        .map(|axis| &*axis.name)
+        .collect();
+    for table in &subject.tables {
+        for (place, column) in table.columns.iter().enumerate() {
+            let name = format!("{}, {}", table.id, column.heading);
+            if column.is_number {
+                found.extend(provenance(&column.provenance).map(|why| format!("{name}: {why}")));
+                if !table
+                    .sources
+                    .iter()
+                    .any(|source| source.provenance == column.provenance)
+                {
+                    found.push(format!("{name}: its provenance is not among the table's"));
+                }
+            } else if !is_setting(&axes, &column.heading) && is_all_numbers(table, place) {
+                found.push(format!("{name}: numbers without a provenance"));
+            }
+        }
+        for text in &subject.texts {
+            let Some(part) = text.of_table(table) else {
+                continue;
+            };
+            if table.rows.is_empty() {
+                continue;
+            }
+            let part = Text::visible(part);
+            for source in &table.sources {
+                if !part.contains(&text.escaped(&source.provenance)) {
+                    let (name, id) = (&text.name, &table.id);
+                    found.push(format!(
+                        "{name}, {id}: “{}” is not printed",
+                        source.provenance
+                    ));
+                }
+            }
+        }
+    }
+    for number in subject.having(&["text", "provenance", "value", "unit"]) {
+        let told = number["provenance"].as_str().unwrap_or_default();
+        found.extend(provenance(told).map(|why| format!("number {}: {why}", number["text"])));
+    }
+    found
+}
+
+/// Whether a column holds settings, which are the manifest's own words.
+fn is_setting(axes: &[&str], heading: &str) -> bool {
+    let settings = ["batch size", "workers"];
+    settings.contains(&heading) || axes.contains(&heading)
+}
+
+fn provenance(told: &str) -> Option<String> {
+    let kinds: usize = KINDS.iter().map(|kind| told.matches(kind).count()).sum();
+    let begins = KINDS.iter().any(|kind| told.starts_with(kind));
+    if !begins || kinds != 1 || !told.ends_with(')') {
+        return Some(format!("“{told}” is not one of measured, derived, assumed"));
+    }
+    let word = NOT_MEASURED.iter().find(|word| told.contains(**word));
+    let word = word.filter(|_| told.starts_with("measured"));
+    word.map(|word| format!("“{told}” is not measured: {word}…"))
+}
+
+fn is_all_numbers(table: &Shown, place: usize) -> bool {
+    let mut fields = table.entries(place).map(|(_, entry)| entry).peekable();
+    fields.peek().is_some()
+        && fields.all(|entry| entry.text.replace(',', "").parse::<f64>().is_ok())
+}
+
+/// Clocks, memory, shares and times are plausible, or shown as unknown.
+pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for field in subject.having(&["name", "value", "class"]) {
+        let (name, value) = (field["name"].as_str(), field["value"].as_str());
+        let number: Option<f64> = value.and_then(|value| value.parse().ok());
+        let (least, most) = match name {
+            Some("clock mhz") => (100.0, 10_000.0),
+            Some("memory gib" | "logical cores" | "physical cores") => (f64::MIN_POSITIVE, 1e9),
+            _ => continue,
+        };
+        let is_plausible = number.is_some_and(|number| (least..=most).contains(&number));
+        if !is_plausible && value != Some("unknown") {
+            found.push(format!(
+                "{} of {}",
+                name.unwrap_or_default(),
+                value.unwrap_or_default()
+            ));
+        }
+    }
+    for table in &subject.tables {
+        for (place, column) in table
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.is_number)
+        {
+            let range = match &*column.unit {
+                "%" if column.is_share => 0.0..=100.0,
+                "ms" | "s" | "h" | "MiB" | "bytes" | "samples/s" | "GHz" => 0.0..=f64::MAX,
+                _ => continue,
+            };
+            for (row, entry) in table.entries(place) {
+                if let Some(number) = entry.number().filter(|number| !range.contains(number)) {
+                    found.push(format!(
+                        "{}, {}, {}: {number}",
+                        table.id, column.heading, row.key
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Shares have one denominator and a residual, sum to 100 %, and are shown only where the phases are the step.
+pub(super) fn r3(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        let places: Vec<usize> = (0..table.columns.len())
+            .filter(|&place| table.columns[place].is_share)
+            .collect();
+        let Some(first) = places.first() else {
+            continue;
+        };
+        let told = |place: &usize| &*table.columns[*place].provenance;
+        let whole = |place: &usize| {
+            told(place)
+                .rsplit('÷')
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        if places.iter().any(|place| whole(place) != whole(first)) {
+            found.push(format!("{}: shares of different wholes", table.id));
+        }
+        let is_residual = |place: &usize| {
+            let heading = &*table.columns[*place].heading;
+            ["other", "rest"].contains(&heading) || told(place).contains("residual")
+        };
+        if !places.iter().any(is_residual) {
+            found.push(format!("{}: no residual", table.id));
+        }
+        for row in &table.rows {
+            let shares = places.iter().map(|&place| row.fields.get(place)?.number());
+            let Some(shares) = shares.collect::<Option<Vec<f64>>>() else {
+                continue;
+            };
+            let sum: f64 = shares.iter().sum();
+            if (sum - 100.0).abs() > 0.1 {
+                found.push(format!("{}, {}: shares sum to {sum}", table.id, row.key));
+            }
+            if !is_the_step(subject, &row.key) {
+                found.push(format!(
+                    "{}: the phases are not the step, and their shares are shown",
+                    row.key
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a cell's phases sum to its step within one percent.
+fn is_the_step(subject: &Subject<'_>, key: &str) -> bool {
+    let blocks: Vec<_> = subject
+        .set
+        .blocks
+        .iter()
+        .filter(|run| run.key == key)
+        .collect();
+    let counted = counted_runs(&blocks);
+    let mut times = counted.iter().filter_map(|run| run.times.as_ref());
+    times.all(|times| {
+        let p = &times.phases;
+        let sum = p.data_wait_ms + p.transfer_ms + p.forward_ms + p.loss_ms + p.backward_ms;
+        let sum = sum + p.optimizer_ms + p.other_ms;
+        (sum - times.step_mean_ms).abs() <= 0.01 * times.step_mean_ms
+    })
+}
+
+/// Rows of a ranking are one task; rows with a ratio are one work, one code, one environment.
+pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
+    let cells: BTreeMap<&str, &CellInfo> = subject
+        .set
+        .plan
+        .cells
+        .iter()
+        .map(|cell| (&*cell.key, cell))
+        .collect();
+    let environments: BTreeMap<&str, &str> = subject
+        .set
+        .timings
+        .iter()
+        .map(|row| (&*row.key, &*row.env_id))
+        .collect();
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        let rows = table
+            .rows
+            .iter()
+            .filter(|row| cells.contains_key(&*row.key));
+        let all: Vec<_> = rows.collect();
+        let tasks = all.iter().map(|row| &*cells[&*row.key].task_signature);
+        if table.id.starts_with("ranking") && differ(tasks) {
+            found.push(format!("{}: cells of different tasks are ranked", table.id));
+        }
+        let against = |column: &ShownColumn| column.provenance.contains("baseline");
+        let Some(place) = table.columns.iter().position(against) else {
+            continue;
+        };
+        let is_ratio = |text: &str| text.contains('×');
+        let ratio = |row: &&&ShownRow| {
+            row.fields
+                .get(place)
+                .is_some_and(|entry| is_ratio(&entry.text))
+        };
+        let works = all.iter().filter(ratio).map(|row| {
+            let cell = cells[&*row.key];
+            (
+                &cell.work_signature,
+                &cell.code_hash,
+                environments.get(&*row.key),
+            )
+        });
+        if differ(works) {
+            found.push(format!(
+                "{}: ratios between cells of different work, code or machine",
+                table.id
+            ));
+        }
+    }
+    found
+}
+
+fn differ<T: PartialEq>(mut values: impl Iterator<Item = T>) -> bool {
+    let first = values.next();
+    values.any(|value| Some(&value) != first.as_ref())
+}

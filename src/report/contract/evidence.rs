@@ -1,0 +1,320 @@
+//! Rules about what the numbers of a report rest on: runs, fits, machines, treatments, counters.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::subject::Subject;
+use crate::plan::toml_text;
+use crate::results::{BlockRow, IntervalKind};
+
+/// A median over several runs has an interval; a single run is said to be one.
+pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let runs: BTreeMap<&str, usize> = subject
+        .set
+        .timings
+        .iter()
+        .map(|row| (&*row.key, row.n))
+        .collect();
+    for table in &subject.tables {
+        for (place, column) in table.columns.iter().enumerate() {
+            if !column.provenance.contains("median of n runs")
+                || table.about.contains("or runs alike")
+            {
+                continue;
+            }
+            let several = table.entries(place).filter(|(row, entry)| {
+                runs.get(&*row.key).is_some_and(|n| *n > 1)
+                    && entry.number().is_some_and(|v| v != 0.0)
+            });
+            if is_alike(subject, &column.heading) {
+                continue;
+            }
+            let details: Vec<bool> = several.map(|(_, entry)| !entry.detail.is_empty()).collect();
+            if !details.is_empty() && !details.contains(&true) {
+                found.push(format!(
+                    "{}, {}: medians without dispersion",
+                    table.id, column.heading
+                ));
+            }
+        }
+    }
+    for number in subject.having(&["text", "provenance", "value", "interval"]) {
+        let told = number["provenance"].as_str().unwrap_or_default();
+        let n = told
+            .strip_prefix("measured (n = ")
+            .and_then(|rest| rest.split([' ', ')']).next()?.parse::<usize>().ok());
+        if n.is_some_and(|n| n > 1) == number["interval"].is_null() && n.is_some() {
+            found.push(format!(
+                "{} of {told}: interval {}",
+                number["text"], number["interval"]
+            ));
+        }
+    }
+    let single = subject
+        .set
+        .timings
+        .iter()
+        .flat_map(|row| row.values.values());
+    let is_single =
+        single.clone().count() > 0 && single.clone().all(|i| i.kind == IntervalKind::Single);
+    for text in subject.texts.iter().filter(|_| is_single) {
+        let says = text.whole.contains("ran once (n = 1)");
+        if text.prints(subject, "speed") && !says {
+            found.push(format!("{}: does not say that n = 1", text.name));
+        }
+    }
+    found
+}
+
+/// Whether the runs of every cell agree in what a column shows: there is no dispersion to tell then.
+fn is_alike(subject: &Subject<'_>, heading: &str) -> bool {
+    if heading.starts_with("peak") {
+        // Peaks are shown in MiB: less than one is not seen.
+        let peaks = ["peak_train_bytes", "peak_rss_bytes"];
+        let rows = subject.set.timings.iter();
+        let mut intervals = rows.flat_map(|row| peaks.map(|name| row.values.get(name)));
+        return intervals.all(|found| found.is_none_or(|i| i.high - i.low <= 1e6));
+    }
+    let value = |run: &BlockRow| {
+        let times = run.times.as_ref()?;
+        Some(match heading {
+            _ if heading.contains("start of workers") => times.loader.start_ms,
+            _ if heading.contains("stop of workers") => times.loader.stop_ms,
+            _ => times.step_ms,
+        })
+    };
+    let mut cells: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut runs = subject.set.blocks.iter();
+    runs.all(|run| {
+        let own = value(run);
+        own.is_none_or(|own| {
+            let first = *cells.entry(&run.key).or_insert(own);
+            (first - own).abs() <= 0.005 * first.abs()
+        })
+    })
+}
+
+/// What is extrapolated comes from a fit, has an error, and is said not to be measured.
+pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        for (place, column) in table.columns.iter().enumerate() {
+            if !column.heading.contains("extrapolat") {
+                continue;
+            }
+            let name = format!("{}, {}", table.id, column.heading);
+            let is_fit = ["least squares", "fit"]
+                .iter()
+                .any(|word| column.provenance.contains(word));
+            if !column.provenance.starts_with("derived (") || !is_fit {
+                found.push(format!("{name}: not from a fit"));
+            }
+            if !column.heading.contains("not measured") {
+                found.push(format!("{name}: not marked as not measured"));
+            }
+            for (_, entry) in table.entries(place).filter(|(_, entry)| entry.text != "–") {
+                let has_error = ["×/÷", "±"]
+                    .iter()
+                    .any(|sign| entry.text.contains(sign) || entry.detail.contains(sign));
+                if !has_error {
+                    found.push(format!("{name}: {} has no error", entry.text));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Fields without which an environment is not described, and what a report calls them.
+const ENVIRONMENT: [(&str, &str); 9] = [
+    ("architecture", "vectors"),
+    ("build_profile", "build"),
+    ("build_rustc", "compiler"),
+    ("cpu_model", "processor"),
+    ("devices", "other devices"),
+    ("logical_cores", "cores"),
+    ("memory_gib", "memory"),
+    ("os", "operating system"),
+    ("clock_mhz", "clock"),
+];
+
+/// Every environment is described in full, or every text says that the report is incomplete.
+pub(super) fn r11(subject: &Subject<'_>) -> Vec<String> {
+    let reasons: Vec<&str> = subject.context["incomplete"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let mut found = Vec::new();
+    let mut ids: Vec<&str> = subject
+        .set
+        .blocks
+        .iter()
+        .map(|run| &*run.env_id)
+        .filter(|id| !id.is_empty())
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    for id in ids {
+        let environment = subject
+            .set
+            .environments
+            .get(id)
+            .cloned()
+            .unwrap_or_default();
+        let value = |name: &str| {
+            environment
+                .must_match
+                .get(name)
+                .or(environment.warn.get(name))
+        };
+        let lacks =
+            |name: &&str| value(name).is_none_or(|value| value.is_empty() || value == "unknown");
+        for (_, words) in ENVIRONMENT.iter().filter(|(name, _)| lacks(name)) {
+            if !reasons.iter().any(|reason| {
+                reason.contains(id) && (reason.contains(words) || reason.contains("not described"))
+            }) {
+                found.push(format!(
+                    "environment {id} lacks {words}, and the report is not marked"
+                ));
+            }
+        }
+    }
+    for text in &subject.texts {
+        for reason in reasons.iter().filter(|reason| !text.says(reason)) {
+            found.push(format!("{}: “{reason}” is not printed", text.name));
+        }
+    }
+    found
+}
+
+/// Where an axis is the treatment, each of its values says what it sets, and what differs beside that is told.
+pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
+    let plan = &subject.set.plan;
+    let Some(treatment) = plan.compare.get("treatment").and_then(Value::as_str) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let used = plan.variants.iter().filter(|_| treatment == "variant");
+    for (name, sets) in used {
+        for (path, value) in sets {
+            let line = format!("{path} = {}", toml_text(value));
+            // Only where treatments are held against each other.
+            let comparing = subject
+                .texts
+                .iter()
+                .filter(|text| text.prints(subject, "ranking"));
+            for text in comparing.filter(|text| !text.says(&line)) {
+                found.push(format!(
+                    "{}: {name} sets {line}, which is not printed",
+                    text.name
+                ));
+            }
+        }
+    }
+    let told = subject.context["findings"]["found"].to_string();
+    for path in
+        crate::report::sections::treatment::undeclared(&crate::report::view::View::of(subject.set))
+    {
+        if !told.contains(&path) {
+            found.push(format!(
+                "cells along {treatment} differ in {path}, which is not told"
+            ));
+        }
+    }
+    found
+}
+
+/// A ratio says which way: its formula does, or the table of what to what.
+pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        for (place, column) in table.columns.iter().enumerate() {
+            let is_ratio = |text: &str| text.ends_with('×') && text.len() > "×".len();
+            if !table.entries(place).any(|(_, entry)| is_ratio(&entry.text)) {
+                continue;
+            }
+            let has_direction = ["÷", " over "]
+                .iter()
+                .any(|word| column.provenance.contains(word));
+            if !has_direction && !table.about.contains("ratios of ") {
+                found.push(format!(
+                    "{}, {}: a ratio without a direction",
+                    table.id, column.heading
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Runs that shared the machine are counted, and what they took in sum is said.
+pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
+    let blocks = &subject.set.blocks;
+    let shared = blocks.iter().filter(|run| !run.exclusive);
+    let seconds: f64 = shared
+        .clone()
+        .filter_map(|run| Some(run.times.as_ref()?.total_s))
+        .sum();
+    if shared.count() == 0 {
+        return Vec::new();
+    }
+    let sum = crate::base::units::human_seconds(seconds);
+    let expected = [
+        format!(
+            "{} of {} had the machine to themselves",
+            blocks.iter().filter(|run| run.exclusive).count(),
+            crate::base::text::count(blocks.len(), "run")
+        ),
+        format!("took {sum} in sum"),
+    ];
+    let method = subject.context["method"].to_string();
+    let missing = expected.iter().filter(|words| !method.contains(*words));
+    missing
+        .map(|words| format!("“{words}” is not said of runs side by side"))
+        .collect()
+}
+
+/// A cost is that of every run, failed ones too: its last row counts them all.
+pub(super) fn r16(subject: &Subject<'_>) -> Vec<String> {
+    let runs = subject.set.blocks.len();
+    let tables = subject.tables.iter().filter(|table| table.id == "cost");
+    let counted = tables.filter_map(|table| {
+        let place = table
+            .columns
+            .iter()
+            .position(|column| column.heading == "runs")?;
+        table.rows.last()?.fields.get(place)?.number()
+    });
+    let wrong = counted.filter(|counted| (counted - runs as f64).abs() > 0.0);
+    wrong
+        .map(|counted| format!("cost of {counted} runs of {runs}"))
+        .collect()
+}
+
+/// Utilisation comes from a counter, never from shares of phases.
+pub(super) fn r17(subject: &Subject<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for table in &subject.tables {
+        for column in table.columns.iter().filter(|column| column.is_number) {
+            let heading = column.heading.to_lowercase();
+            // FLOP/s per busy core is a rate.
+            let is_utilisation = !heading.starts_with("per ")
+                && ["busy", "utilisation", "utilization"]
+                    .iter()
+                    .any(|word| heading.contains(word));
+            let counters = ["NVML", "wait4", "counter", "CPU seconds"];
+            let is_counted = counters.iter().any(|word| column.provenance.contains(word));
+            if is_utilisation && (!is_counted || column.provenance.contains("phase")) {
+                found.push(format!(
+                    "{}, {}: {}",
+                    table.id, column.heading, column.provenance
+                ));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,84 @@
+//! The contract of every report, R1 to R18, as checks over a finished report: its results, its context, its texts.
+//!
+//! Each rule is a function from a [`Subject`] to what breaks it, in words. They know no section by name: whatever is a
+//! table, a number or a headline anywhere in the context is held to them, so that a new section is held to them too.
+//! [`tests`] shows each rule to hold on the committed results and to fail on planted violations.
+
+mod data;
+mod evidence;
+mod rendering;
+mod subject;
+mod tests;
+
+use subject::Subject;
+
+/// A rule: its name, what it demands in short, and the check.
+type Rule = (&'static str, &'static str, fn(&Subject<'_>) -> Vec<String>);
+
+const RULES: [Rule; 18] = [
+    ("R1", "every number says where it comes from", data::r1),
+    ("R2", "units and plausible ranges, else unknown", data::r2),
+    (
+        "R3",
+        "shares of one whole with a residual sum to 100 %",
+        data::r3,
+    ),
+    (
+        "R4",
+        "the same rows in every table, missing ones with a reason",
+        rendering::r4,
+    ),
+    (
+        "R5",
+        "ratios within one work, rankings within one task",
+        data::r5,
+    ),
+    (
+        "R6",
+        "headlines are the values of the tables",
+        rendering::r6,
+    ),
+    (
+        "R7",
+        "findings name rule and values, or what was checked",
+        rendering::r7,
+    ),
+    ("R8", "no significance without a test", rendering::r8),
+    ("R9", "dispersion, or n = 1", evidence::r9),
+    (
+        "R10",
+        "extrapolation only from a fit, with its error",
+        evidence::r10,
+    ),
+    (
+        "R11",
+        "the environment is complete, or the report says that it is not",
+        evidence::r11,
+    ),
+    ("R12", "integers, no -0, UTF-8", rendering::r12),
+    (
+        "R13",
+        "every factor of a treatment is listed",
+        evidence::r13,
+    ),
+    ("R14", "a ratio has a direction", evidence::r14),
+    (
+        "R15",
+        "runs side by side are told, with what they took in sum",
+        evidence::r15,
+    ),
+    ("R16", "cost counts failed runs", evidence::r16),
+    ("R17", "utilisation from counters only", evidence::r17),
+    ("R18", "nothing in the text but the data", rendering::r18),
+];
+
+/// Everything that breaks a rule, as `R3: …`.
+fn violations(subject: &Subject<'_>) -> Vec<String> {
+    let of = |(name, _, check): &Rule| {
+        let found = check(subject).into_iter();
+        found
+            .map(|what| format!("{name}: {what}"))
+            .collect::<Vec<_>>()
+    };
+    RULES.iter().flat_map(of).collect()
+}

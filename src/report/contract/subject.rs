@@ -1,0 +1,247 @@
+//! What a check looks at: the results, and the report as templates see and print it.
+
+use std::path::PathBuf;
+
+use minijinja::value::Value as Context;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::report::{Report, TEMPLATES, template, tidy};
+use crate::results::ResultSet;
+
+/// A report with everything that it is made from.
+pub(super) struct Subject<'a> {
+    /// The results that it is held against.
+    pub(super) set: &'a ResultSet,
+    /// What templates see.
+    pub(super) context: Value,
+    /// Every table in it.
+    pub(super) tables: Vec<Shown>,
+    /// What templates print.
+    pub(super) texts: Vec<Text>,
+}
+
+/// A printed report.
+pub(super) struct Text {
+    /// File name of the template.
+    pub(super) name: String,
+    /// Whether it is HTML; Markdown otherwise.
+    pub(super) is_page: bool,
+    /// All of it.
+    pub(super) whole: String,
+}
+
+/// A table, as the context has it.
+#[derive(Deserialize)]
+pub(super) struct Shown {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) about: String,
+    pub(super) columns: Vec<ShownColumn>,
+    pub(super) rows: Vec<ShownRow>,
+    pub(super) sources: Vec<ShownSource>,
+    pub(super) cut: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ShownColumn {
+    pub(super) heading: String,
+    pub(super) unit: String,
+    pub(super) provenance: String,
+    pub(super) is_number: bool,
+    pub(super) is_share: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ShownRow {
+    pub(super) key: String,
+    pub(super) fields: Vec<ShownEntry>,
+    pub(super) missing: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ShownEntry {
+    pub(super) text: String,
+    pub(super) detail: String,
+    pub(super) value: Option<f64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ShownSource {
+    pub(super) provenance: String,
+}
+
+impl<'a> Subject<'a> {
+    /// The report of `set`, printed by the program's templates.
+    pub(super) fn of(set: &'a ResultSet) -> Self {
+        Self::with(set, &Report::of(set), None)
+    }
+
+    /// `report` held against `set`, printed by the templates in `own` where they have the program's names.
+    pub(super) fn with(set: &'a ResultSet, report: &Report, own: Option<PathBuf>) -> Self {
+        let context = serde_json::to_value(report).expect("a context");
+        let mut found = Vec::new();
+        collect(&context, &mut found);
+        Self {
+            set,
+            tables: found,
+            texts: printed(report, own),
+            context,
+        }
+    }
+
+    /// Objects of the context that have all these keys.
+    pub(super) fn having(&self, keys: &[&str]) -> Vec<&Value> {
+        let mut found = Vec::new();
+        having(&self.context, keys, &mut found);
+        found
+    }
+}
+
+/// Prints a report by every template in both formats.
+pub(super) fn printed(report: &Report, own: Option<PathBuf>) -> Vec<Text> {
+    let engine = template::engine(own);
+    let context = Context::from(minijinja::value::Serde(report));
+    let names = TEMPLATES.iter().flat_map(|(name, _)| {
+        ["md", "html"].map(|format| (format!("{name}.{format}.j2"), format == "html"))
+    });
+    names
+        .map(|(name, is_page)| {
+            let text = template::render(&engine, &name, &context).expect("renders");
+            let whole = if is_page { text } else { tidy(&text) };
+            Text {
+                name,
+                is_page,
+                whole,
+            }
+        })
+        .collect()
+}
+
+fn collect(value: &Value, found: &mut Vec<Shown>) {
+    match value {
+        Value::Object(map) => {
+            let is_table = ["columns", "rows", "sources"]
+                .iter()
+                .all(|key| map.contains_key(*key));
+            if is_table {
+                found.push(serde_json::from_value(value.clone()).expect("a table"));
+            }
+            map.values().for_each(|inner| collect(inner, found));
+        }
+        Value::Array(list) => list.iter().for_each(|inner| collect(inner, found)),
+        _ => {}
+    }
+}
+
+fn having<'v>(value: &'v Value, keys: &[&str], found: &mut Vec<&'v Value>) {
+    match value {
+        Value::Object(map) => {
+            if keys.iter().all(|key| map.contains_key(*key)) {
+                found.push(value);
+            }
+            map.values().for_each(|inner| having(inner, keys, found));
+        }
+        Value::Array(list) => list.iter().for_each(|inner| having(inner, keys, found)),
+        _ => {}
+    }
+}
+
+impl Text {
+    /// A text as this format writes it.
+    pub(super) fn escaped(&self, text: &str) -> String {
+        if self.is_page {
+            html(text)
+        } else {
+            template::markdown(text)
+        }
+    }
+
+    /// Whether it prints `text`.
+    pub(super) fn says(&self, text: &str) -> bool {
+        self.whole.contains(&self.escaped(text))
+    }
+
+    /// All before the manifest, whose words are the user's own.
+    pub(super) fn before_manifest(&self) -> &str {
+        let mark = if self.is_page {
+            "<section id=\"manifest\">"
+        } else {
+            "\n## Manifest\n"
+        };
+        self.whole.split(mark).next().unwrap_or_default()
+    }
+
+    /// The part that shows a table; `None` where this template does not.
+    pub(super) fn of_table(&self, table: &Shown) -> Option<&str> {
+        if self.is_page {
+            let begin = self
+                .whole
+                .find(&format!("<section id=\"{}\">", html(&table.id)))?;
+            let part = &self.whole[begin..];
+            Some(&part[..part.find("</section>").unwrap_or(part.len())])
+        } else {
+            let heading = |mark: &str| format!("\n{mark} {}\n", self.escaped(&table.title));
+            let begin = ["##", "###"].iter().find_map(|mark| {
+                let heading = heading(mark);
+                Some(self.whole.find(&heading)? + heading.len())
+            })?;
+            let part = &self.whole[begin..];
+            Some(&part[..part.find("\n#").unwrap_or(part.len())])
+        }
+    }
+
+    /// Whether it prints a table whose `id` begins so.
+    pub(super) fn prints(&self, subject: &Subject<'_>, id: &str) -> bool {
+        let mut tables = subject
+            .tables
+            .iter()
+            .filter(|table| table.id.starts_with(id));
+        tables.any(|table| self.of_table(table).is_some())
+    }
+
+    /// What a reader of a part sees without a pointer.
+    pub(super) fn visible(part: &str) -> String {
+        let mut pieces = part.split(" title=\"");
+        let mut seen = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            seen.push_str(piece.split_once('"').map_or(piece, |(_, rest)| rest));
+        }
+        seen
+    }
+
+    /// Rows of a table that it shows, without its heading.
+    pub(super) fn rows_of(&self, part: &str) -> usize {
+        if self.is_page {
+            part.matches("<tr").count().saturating_sub(1)
+        } else {
+            let rows = part.lines().filter(|line| line.starts_with('|'));
+            rows.count().saturating_sub(2)
+        }
+    }
+}
+
+fn html(text: &str) -> String {
+    // The engine's own escaping, through the engine.
+    let mut engine = minijinja::Environment::new();
+    engine.set_auto_escape_callback(|_| minijinja::AutoEscape::Html);
+    engine
+        .render_str("{{ text }}", minijinja::context! { text })
+        .expect("renders")
+}
+
+impl Shown {
+    /// The field of a row in a column, where the row has one.
+    pub(super) fn entries(&self, place: usize) -> impl Iterator<Item = (&ShownRow, &ShownEntry)> {
+        let rows = self.rows.iter();
+        rows.filter_map(move |row| Some((row, row.fields.get(place)?)))
+    }
+}
+
+impl ShownEntry {
+    /// The number that it shows; `None` for words, dashes and "unknown".
+    pub(super) fn number(&self) -> Option<f64> {
+        let plain = self.text.replace([',', '×'], "");
+        plain.parse().ok().or(self.value)
+    }
+}

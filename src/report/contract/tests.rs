@@ -1,0 +1,261 @@
+//! Each rule holds on honest results, and fails or is answered honestly where a violation is planted.
+
+use std::fs;
+use std::path::Path;
+
+use super::subject::Subject;
+use super::{RULES, violations};
+use crate::report::Report;
+use crate::report::table::Entry;
+use crate::report::tests::many::many;
+use crate::results::golden::ddpm;
+use crate::results::{self, ResultSet};
+
+mod evidence;
+
+/// Violations of one rule.
+fn broken(rule: &str, subject: &Subject<'_>) -> Vec<String> {
+    let (_, _, check) = RULES
+        .iter()
+        .find(|(name, ..)| *name == rule)
+        .expect("a rule");
+    check(subject)
+}
+
+/// A report of the golden results that does not know what was planted in them since: the rule must catch it.
+fn caught(rule: &str, plant: impl Fn(&mut ResultSet)) {
+    let honest = ddpm();
+    assert_eq!(
+        broken(rule, &Subject::of(&honest)),
+        [""; 0],
+        "{rule} before"
+    );
+    let mut planted = honest.clone();
+    plant(&mut planted);
+    let stale = Subject::with(&planted, &Report::of(&honest), None);
+    assert!(!broken(rule, &stale).is_empty(), "{rule} is not caught");
+}
+
+/// The engine's own answer to what was planted: no rule is broken, and every text says `words`.
+fn told(plant: impl Fn(&mut ResultSet), words: &str) {
+    let mut planted = ddpm();
+    plant(&mut planted);
+    let subject = Subject::of(&planted);
+    assert_eq!(violations(&subject), [""; 0]);
+    for text in subject
+        .texts
+        .iter()
+        .filter(|text| text.name.starts_with("analysis"))
+    {
+        assert!(text.says(words), "{} does not say “{words}”", text.name);
+    }
+}
+
+/// A report whose context was tampered with: the rule must catch it.
+fn caught_in(rule: &str, plant: impl Fn(&mut Report)) {
+    let set = ddpm();
+    let mut report = Report::of(&set);
+    plant(&mut report);
+    let subject = Subject::with(&set, &report, None);
+    assert!(!broken(rule, &subject).is_empty(), "{rule} is not caught");
+}
+
+/// A user's copy of one of the program's templates in which `from` became `to`: the rule must catch it.
+fn caught_in_template(rule: &str, file: &str, from: &str, to: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/templates");
+    let honest = fs::read_to_string(folder.join(file)).expect("a template");
+    let planted = honest.replace(from, to);
+    assert_ne!(honest, planted, "{file} has no `{from}`");
+    let own = tempfile::tempdir().expect("a temporary folder");
+    fs::write(own.path().join(file), planted).expect("writes");
+    let set = ddpm();
+    let report = Report::of(&set);
+    let subject = Subject::with(&set, &report, Some(own.path().to_owned()));
+    assert!(
+        !broken(rule, &subject).is_empty(),
+        "{rule} is not caught in {file}"
+    );
+}
+
+fn first_times(set: &mut ResultSet) -> &mut crate::event::RunTimes {
+    set.blocks[0].times.as_mut().expect("a measured run")
+}
+
+#[test]
+fn the_committed_results_keep_every_rule() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports");
+    let (mut checked, mut broken) = (0, Vec::new());
+    for entry in fs::read_dir(folder).expect("reports").flatten() {
+        if entry.path().join("plan.json").is_file() {
+            let set = results::read(&entry.path()).expect("reads");
+            let found = violations(&Subject::of(&set)).into_iter();
+            broken.extend(found.map(|what| format!("{}: {what}", set.plan.name)));
+            checked += 1;
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+    assert!(checked >= 5, "{checked} results");
+}
+
+#[test]
+fn a_report_of_many_cells_keeps_every_rule() {
+    let set = many(400);
+    assert_eq!(violations(&Subject::of(&set)), [""; 0]);
+}
+
+#[test]
+fn r1_provenance() {
+    caught_in("R1", |report| {
+        report.speed.columns[4].provenance = "measured (median) or assumed (guess)".into();
+    });
+    caught_in("R1", |report| {
+        report.memory.columns[3].provenance = String::new();
+    });
+    // The runs say that their peaks come from the manifest: such a column is not measured.
+    let mut set = ddpm();
+    for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+        times.memory_source = "limits.memory of the manifest".into();
+    }
+    assert!(!broken("R1", &Subject::of(&set)).is_empty());
+    caught_in_template("R1", "macros.md.j2", "{{ source.provenance }}", "figures");
+    caught_in_template("R1", "macros.html.j2", "{{ source.provenance }}", "figures");
+}
+
+#[test]
+fn r2_plausible_ranges() {
+    let clock = |set: &mut ResultSet| {
+        for environment in set.environments.values_mut() {
+            environment.warn.insert("clock_mhz".into(), "4.0".into());
+        }
+    };
+    told(clock, "of environment 5f3a9c01 is unknown: clock");
+    told(
+        |set| {
+            for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+                times.step_ms = -5.0;
+            }
+            set.timings = results::timings(&set.blocks);
+        },
+        "unknown",
+    );
+    caught_in("R2", |report| {
+        report.environments[0].fields.iter_mut().for_each(|field| {
+            if field.name == "clock mhz" {
+                field.value = "4".into();
+            }
+        });
+    });
+    caught_in("R2", |report| {
+        report.speed.rows[0].fields[5] = Entry::value(-5.0, "-5.0");
+    });
+}
+
+#[test]
+fn r3_shares() {
+    let plant = |set: &mut ResultSet| first_times(set).phases.forward_ms *= 3.0;
+    caught("R3", plant);
+    told(plant, "unknown");
+    caught_in("R3", |report| {
+        let place = report
+            .phases
+            .columns
+            .iter()
+            .position(|c| c.is_share)
+            .expect("shares");
+        report.phases.rows[0].fields[place] = Entry::value(50.0, "50.0");
+    });
+    caught_in("R3", |report| {
+        let residual = report
+            .phases
+            .columns
+            .iter_mut()
+            .find(|c| c.heading == "other");
+        residual.expect("a residual").heading = "loss".into();
+    });
+}
+
+#[test]
+fn r4_rows() {
+    caught_in("R4", |report| {
+        report.speed.rows.pop();
+    });
+    caught_in("R4", |report| {
+        let row = report.speed.rows.last_mut().expect("the skipped cell");
+        row.missing = Some(String::new());
+    });
+    caught("R4", |set| {
+        let mut other = set.plan.cells[0].clone();
+        other.key = "model=unet,device=cpu,batch-size=128,workers=0".into();
+        set.plan.cells.push(other);
+    });
+    let (from, to) = ("{% for row in t.rows %}", "{% for row in t.rows[1:] %}");
+    caught_in_template("R4", "macros.md.j2", from, to);
+    caught_in_template("R4", "macros.html.j2", from, to);
+    caught_in_template(
+        "R4",
+        "macros.md.j2",
+        "{% if row.missing %} {{ row.missing }} |",
+        "{% if row.missing %} none |",
+    );
+}
+
+#[test]
+fn r5_like_with_like() {
+    let work = |set: &mut ResultSet| set.plan.cells[1].work_signature = "more".into();
+    caught("R5", work);
+    told(work, "not comparable: other work per sample");
+    let task = |set: &mut ResultSet| set.plan.cells[1].task_signature = "another".into();
+    caught("R5", task);
+    let code = |set: &mut ResultSet| set.plan.cells[1].code_hash = Some("0ther".into());
+    caught("R5", code);
+    told(code, "not comparable: measured with other code");
+}
+
+#[test]
+fn r6_headlines() {
+    caught_in("R6", |report| {
+        report.headlines[0].number.text = "99.9".into();
+    });
+    for file in ["macros.md.j2", "macros.html.j2"] {
+        caught_in_template(
+            "R6",
+            file,
+            "{{ headline.number.text }}",
+            "{{ headline.number.value * 2 }}",
+        );
+    }
+}
+
+#[test]
+fn r7_findings() {
+    let plant = |report: &mut Report| {
+        report.findings.found.push(crate::report::Finding {
+            rule: "instinct",
+            text: "It feels slow.".into(),
+        });
+    };
+    caught_in("R7", plant);
+    caught_in_template(
+        "R7",
+        "analysis.md.j2",
+        "Checked: {{ report.findings.checked|join(\"; \") }}.",
+        "All is well.",
+    );
+    let (from, to) = (
+        "Checked: {{ report.findings.checked|join(\"; \") }}.",
+        "All is well.",
+    );
+    caught_in_template("R7", "analysis.html.j2", from, to);
+}
+
+#[test]
+fn r8_claims() {
+    for claim in ["The gain is significant.", "There is no change in loss."] {
+        for file in ["analysis.md.j2", "analysis.html.j2"] {
+            caught_in_template("R8", file, "{{ report.summary }}.", claim);
+        }
+    }
+    caught_in("R8", |report| {
+        report.method.push("Statistically, it is better.".into());
+    });
+}

@@ -1,0 +1,131 @@
+//! A mistake in a template, drawn at its place with the nearest valid name.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use minijinja::value::{Value, ValueKind};
+use minijinja::{Error, ErrorKind};
+
+use super::ReportError;
+use crate::diag::{Diagnostic, Failure, Place, Source, did_you_mean, list};
+
+/// The engine's error as a mistake in the text of the template where it happened. `context` is what stands under
+/// `report`; the names in it are what can have been meant.
+pub(super) fn drawn(error: &Error, name: &str, context: &Value) -> ReportError {
+    let file = error.name().unwrap_or(name);
+    let path = format!("reports/templates/{file}");
+    let Some((text, span)) = error.template_source().zip(error.range()) else {
+        let title = match error.line() {
+            Some(line) => format!("{path}:{line}: {}", title(error)),
+            None => format!("{path}: {}", title(error)),
+        };
+        return ReportError::Template(Box::new(Failure::plain(title, None)));
+    };
+    let mut diagnostic = Diagnostic::error(title(error));
+    if error.kind() == ErrorKind::UndefinedError {
+        let (path, place) = written(text, &span);
+        let (label, help) = undefined(path, context);
+        diagnostic = diagnostic.at(Place::new(0, &place), label);
+        diagnostic.help.extend(help);
+    } else {
+        diagnostic = diagnostic.at(Place::new(0, &span), "");
+    }
+    let source = Source {
+        path,
+        text: text.to_owned(),
+    };
+    let failure = Failure::new(vec![diagnostic], Arc::new([source]));
+    ReportError::Template(Box::new(failure.so("no report was written")))
+}
+
+fn title(error: &Error) -> String {
+    let kind = error.kind();
+    match (kind, error.detail()) {
+        (ErrorKind::UndefinedError, _) => {
+            "the template names a value that does not exist".to_owned()
+        }
+        (ErrorKind::OutOfFuel, _) => "the template takes too many steps".to_owned(),
+        (_, Some(detail)) => format!("{kind}: {detail}"),
+        (_, None) => kind.to_string(),
+    }
+}
+
+/// The dotted path that ends in `span`, and the bytes of its last name: it is the one that does not exist.
+fn written<'t>(text: &'t str, span: &Range<usize>) -> (&'t str, Range<usize>) {
+    let upto = text.get(..span.end).unwrap_or(text);
+    let end = upto.trim_end_matches(|c: char| !is_of_name(c)).len();
+    let before = |is_part: fn(char) -> bool| text[..end].trim_end_matches(is_part).len();
+    let name = before(is_of_name);
+    if name < span.start.saturating_sub(1) || name >= end {
+        return (text.get(span.clone()).unwrap_or_default(), span.clone());
+    }
+    (&text[before(|c| is_of_name(c) || c == '.')..end], name..end)
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// What to say at the place, and what may have been meant.
+fn undefined(written: &str, context: &Value) -> (String, Vec<String>) {
+    let parts: Vec<&str> = written.split('.').map(str::trim).collect();
+    let word = parts.last().copied().unwrap_or_default();
+    if parts[0] != "report" {
+        let names = all_names(context);
+        let among = ["report", "plot_style", "loop"].into_iter();
+        let meant = did_you_mean(word, among.chain(names.iter().map(String::as_str)));
+        let label = "neither a variable here nor a field of it".to_owned();
+        return (label, meant.into_iter().collect());
+    }
+    let mut value = context.clone();
+    let mut owner = "report".to_owned();
+    for part in &parts[1..] {
+        match value.get_attr(part) {
+            Ok(found) if !found.is_undefined() => {
+                value = found;
+                owner = format!("{owner}.{part}");
+            }
+            _ => return of_owner(part, &owner, &value),
+        }
+    }
+    (format!("`{owner}` has no value here"), Vec::new())
+}
+
+fn of_owner(word: &str, owner: &str, value: &Value) -> (String, Vec<String>) {
+    let label = format!("no such field of `{owner}`");
+    if value.kind() == ValueKind::Seq {
+        let help = format!("`{owner}` is a list: write `{{% for item in {owner} %}}`");
+        return (label, vec![help]);
+    }
+    let names = names(value);
+    let all = || format!("`{owner}` has {}", list(names.iter().map(String::as_str)));
+    let meant = did_you_mean(word, names.iter().map(String::as_str));
+    (label, vec![meant.unwrap_or_else(all)])
+}
+
+fn names(value: &Value) -> Vec<String> {
+    if value.kind() != ValueKind::Map {
+        return Vec::new();
+    }
+    let keys = value.try_iter().into_iter().flatten();
+    keys.map(|key| key.to_string()).collect()
+}
+
+/// Every name anywhere in the context, each once.
+fn all_names(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![value.clone()];
+    while let Some(value) = open.pop() {
+        for name in names(&value) {
+            open.extend(value.get_attr(&name).ok());
+            found.push(name);
+        }
+        if value.kind() == ValueKind::Seq {
+            // Elements of a list are alike: the first tells their names.
+            open.extend(value.try_iter().into_iter().flatten().next());
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}

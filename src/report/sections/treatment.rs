@@ -1,0 +1,94 @@
+//! What differs along an axis that is declared as the treatment, beside what it sets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::report::view::{Cell, View};
+
+/// Sections of a specification that decide neither work nor result.
+const ASIDE: [&str; 3] = ["measure", "limits", "report"];
+/// Sections of a specification, and where a manifest sets them.
+const HOMES: [(&str, [&str; 2]); 3] = [
+    ("model", ["train.model", "models."]),
+    ("dataset", ["train.dataset", "datasets."]),
+    ("loss", ["train.loss", "losses."]),
+];
+
+/// The settings in which cells that differ along the treatment only differ, and that it does not set; by path.
+pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
+    let plan = &view.set.plan;
+    let treatment = plan.compare.get("treatment").and_then(Value::as_str);
+    let is_it = |name: &str, path: &str| treatment.is_some_and(|t| t == name || t == path);
+    let Some(place) = plan
+        .axes
+        .iter()
+        .position(|axis| is_it(&axis.name, &axis.path))
+    else {
+        return Vec::new();
+    };
+    let mut declared = vec![plan.axes[place].path.as_str()];
+    let variants = plan.variants.values().flat_map(BTreeMap::keys);
+    declared.extend(variants.map(String::as_str));
+    let mut references: BTreeMap<Vec<&str>, &Cell<'_>> = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    for cell in &view.cells {
+        let others = cell.info.axes.iter().enumerate();
+        let others = others
+            .filter(|(at, _)| *at != place)
+            .map(|(_, text)| &**text);
+        let reference = *references.entry(others.collect()).or_insert(cell);
+        for name in sections(view) {
+            let of = |cell| view.section(cell, name).unwrap_or(&Value::Null);
+            differences(name, of(reference), of(cell), &mut found);
+        }
+    }
+    found.retain(|path| !declared.iter().any(|set| covers(set, path)));
+    found.into_iter().collect()
+}
+
+fn sections<'a>(view: &View<'a>) -> impl Iterator<Item = &'a str> {
+    let first = view.set.plan.cells.first();
+    let all = first
+        .and_then(|cell| cell.spec.as_object())
+        .into_iter()
+        .flatten();
+    all.map(|(name, _)| name.as_str())
+        .filter(|name| !ASIDE.contains(name))
+}
+
+fn differences(path: &str, one: &Value, other: &Value, found: &mut BTreeSet<String>) {
+    match (one, other) {
+        (Value::Object(a), Value::Object(b)) => {
+            for name in a
+                .keys()
+                .chain(b.keys().filter(|name| !a.contains_key(*name)))
+            {
+                let of = |map: &serde_json::Map<String, Value>| {
+                    map.get(name).cloned().unwrap_or_default()
+                };
+                differences(&format!("{path}.{name}"), &of(a), &of(b), found);
+            }
+        }
+        (a, b) if a != b => {
+            found.insert(path.to_owned());
+        }
+        _ => {}
+    }
+}
+
+/// Whether setting `set` sets the setting at `path`.
+fn covers(set: &str, path: &str) -> bool {
+    let is_within = |inner: &str, outer: &str| {
+        inner == outer
+            || inner
+                .strip_prefix(outer)
+                .is_some_and(|rest| rest.starts_with('.'))
+    };
+    let section = path.split('.').next().unwrap_or_default();
+    let homes = HOMES.iter().filter(|(name, _)| *name == section);
+    let is_home = homes
+        .flat_map(|(_, homes)| homes)
+        .any(|home| set.starts_with(home));
+    is_home || is_within(path, set) || is_within(set, path)
+}

@@ -1,0 +1,55 @@
+//! A user's own templates: listed, rendered, and their mistakes shown at their place.
+
+use std::path::Path;
+
+use crate::project::Project;
+
+/// A project with the golden results and one template of its own.
+fn project(template: &str) -> Project {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ddpm");
+    let names = [
+        "plan.json",
+        "runs.csv",
+        "epochs.csv",
+        "blocks.csv",
+        "timings.csv",
+        "env.toml",
+    ];
+    let project = Project::new().file("reports/templates/mine.md.j2", template);
+    names.into_iter().fold(project, |project, name| {
+        let text = std::fs::read_to_string(golden.join(name)).expect("a golden file");
+        project.file(&format!("reports/ddpm/{name}"), &text)
+    })
+}
+
+#[test]
+fn a_misspelled_name_ends_with_2_and_writes_nothing() {
+    let project = project("{# Mine. #}\n{{ report.titel }}\n");
+    let ended = project.run(&["report", "ddpm", "--template", "mine"]);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    for part in [
+        "reports/templates/mine.md.j2:2:11",
+        "{{ report.titel }}",
+        "did you mean `title`?",
+        "no report was written",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    assert!(!project.path("reports/ddpm/report.md").exists());
+    assert!(!project.path("reports/ddpm/plots").exists());
+}
+
+#[test]
+fn an_own_template_is_listed_and_rendered_and_its_context_printed() {
+    let project = project("{# One line for a chat. #}\n{{ report.name }}: {{ report.summary }}\n");
+    let listed = project.run(&["list", "templates"]);
+    let line = "mine\n  One line for a chat. (your own, in reports/templates)\n";
+    assert!(listed.stdout.contains(line), "{}", listed.stdout);
+    let ended = project.run(&["report", "ddpm", "--template", "mine"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let text = std::fs::read_to_string(project.path("reports/ddpm/report.md")).expect("written");
+    assert!(text.starts_with("ddpm: 9 cells: 7 done"), "{text}");
+    let context = project.run(&["report", "ddpm", "--context"]);
+    let parsed: serde_json::Value = serde_json::from_str(&context.stdout).expect("JSON");
+    assert_eq!(parsed["report"]["name"], "ddpm");
+}
