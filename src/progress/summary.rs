@@ -46,7 +46,7 @@ impl Ending<'_> {
             self.report
                 .map(|path| format!("report   {}", path.display())),
         );
-        lines.extend(self.closer());
+        lines.extend(self.traces());
         lines.extend(self.next());
         lines.join("\n") + "\n"
     }
@@ -108,8 +108,8 @@ impl Ending<'_> {
         lines
     }
 
-    /// `closer   reports/tiny/trace (ui.perfetto.dev), reports/tiny/tensorboard (tensorboard --logdir)`
-    fn closer(&self) -> Option<String> {
+    /// `traces   reports/tiny/trace (ui.perfetto.dev), reports/tiny/tensorboard (tensorboard --logdir)`
+    fn traces(&self) -> Option<String> {
         let folders = [
             ("trace", "ui.perfetto.dev"),
             ("tensorboard", "tensorboard --logdir"),
@@ -120,7 +120,7 @@ impl Ending<'_> {
             folder.is_dir().then(text)
         });
         let there: Vec<String> = there.collect();
-        (!there.is_empty()).then(|| format!("closer   {}", there.join(", ")))
+        (!there.is_empty()).then(|| format!("traces   {}", there.join(", ")))
     }
 
     fn next(&self) -> Vec<String> {
