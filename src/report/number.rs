@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::base::units::{human, shortest};
+use crate::base::units::{human, human_integer, shortest};
 use crate::results::{Interval, IntervalKind};
 
 /// A number on its way into a report. Headline and table cell are the same value of this type.
@@ -118,14 +118,13 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
         &text
     };
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let whole: f64 = whole.parse().unwrap_or(0.0);
-    let sign = if text.starts_with('-') && whole == 0.0 {
-        "-"
-    } else {
-        ""
-    };
-    let whole = human(whole, 15);
-    let whole = whole.split('.').next().unwrap_or_default();
+    let (sign, whole) = whole
+        .strip_prefix('-')
+        .map_or(("", whole), |rest| ("-", rest));
+    // Beyond what an integer holds there is nothing to read in groups.
+    let whole = whole
+        .parse()
+        .map_or_else(|_| whole.to_owned(), human_integer);
     if part.is_empty() {
         format!("{sign}{whole}")
     } else {
@@ -194,5 +193,7 @@ mod tests {
         assert_eq!(fixed(-0.25, 2), "-0.25");
         assert_eq!(fixed(12_345.678, 1), "12,345.7");
         assert_eq!(fixed(3.0, 0), "3");
+        assert_eq!(fixed(-12_345.0, 0), "-12,345");
+        assert_eq!(fixed(1e21, 0), "1000000000000000000000");
     }
 }

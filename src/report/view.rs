@@ -1,5 +1,6 @@
 //! [`View`]: a result set by cell, with everything that belongs to a cell beside it.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -10,6 +11,7 @@ use crate::results::{
 };
 
 use super::groups::Grouping;
+use super::number::Number;
 use super::table::Column;
 
 /// A result set by cell, in plan order.
@@ -44,6 +46,8 @@ pub struct Cell<'a> {
     pub status: Status,
     /// One line, for all but `done`.
     pub reason: &'a str,
+    /// Its timings as they are shown, by column, once somebody asked: every section does, and writing numbers is slow.
+    pub(crate) shown: RefCell<BTreeMap<String, Option<Number>>>,
 }
 
 impl<'a> View<'a> {
@@ -72,6 +76,7 @@ impl<'a> View<'a> {
                 blocks,
                 status,
                 reason,
+                shown: RefCell::default(),
             }
         });
         let cells: Vec<Cell<'_>> = cells.collect();

@@ -20,7 +20,6 @@ mod frame;
 mod gallery;
 mod line;
 mod scale;
-#[allow(dead_code)]
 mod scatter;
 mod series;
 mod svg;
@@ -28,7 +27,6 @@ mod svg;
 pub(crate) use bars::{Bar, BarPlot, Segment};
 pub(crate) use line::LinePlot;
 pub(crate) use scale::ScaleKind;
-#[allow(unused_imports)]
 pub(crate) use scatter::ScatterPlot;
 pub(crate) use series::{Guide, POINTS, Point, Series};
 pub(crate) use svg::standalone;

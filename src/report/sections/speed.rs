@@ -110,6 +110,16 @@ fn is_plausible(column: &str, unit: &str, value: f64) -> bool {
 
 /// A timing of a cell, as `timings.csv` has it; `None` where it is missing or not plausible.
 pub(crate) fn timing(cell: &Cell<'_>, column: &str) -> Option<Number> {
+    if let Some(known) = cell.shown.borrow().get(column) {
+        return known.clone();
+    }
+    let number = written(cell, column);
+    let mut shown = cell.shown.borrow_mut();
+    shown.insert(column.to_owned(), number.clone());
+    number
+}
+
+fn written(cell: &Cell<'_>, column: &str) -> Option<Number> {
     let row = cell.timing.filter(|_| cell.is_measured())?;
     let unit = fixed_column(column).map_or(String::new(), |column| column.unit);
     let interval = row.values.get(column)?;

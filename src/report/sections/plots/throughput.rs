@@ -80,7 +80,10 @@ fn lines(view: &View<'_>, measured: &[&Cell<'_>], axis: usize) -> PlotContext {
     let mut rest = Vec::new();
     if all > SERIES {
         // Those that reach furthest are the ones to choose from.
-        lines.sort_by(|a, b| b.best().total_cmp(&a.best()));
+        let mut ordered: Vec<(f64, Line<'_, '_>)> =
+            lines.into_iter().map(|line| (line.best(), line)).collect();
+        ordered.sort_by(|a, b| b.0.total_cmp(&a.0));
+        lines = ordered.into_iter().map(|(_, line)| line).collect();
         rest = lines.split_off(SERIES - 1);
     }
     let named = lines.iter().map(|line| {
