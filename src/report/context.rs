@@ -1,5 +1,8 @@
 //! [`Report`]: everything that a template can show, documented field by field.
 
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
+
 use serde::Serialize;
 
 use crate::base::text::count;
@@ -120,6 +123,19 @@ impl Report {
     /// Builds the context from results alone: the same results give the same context.
     pub fn of(set: &ResultSet) -> Self {
         let view = &View::of(set);
+        // Sections know nothing of each other; those of ten thousand cells are a second of work.
+        thread::scope(|scope| {
+            let others = Others {
+                profiling: scope.spawn(|| Profiling::of(view)),
+                plots: scope.spawn(|| Plots::of(view)),
+                advice: scope.spawn(|| Advice::of(view)),
+            };
+            Self::with(view, others)
+        })
+    }
+
+    fn with(view: &View<'_>, others: Others<'_>) -> Self {
+        let set = view.set;
         let plan = &set.plan;
         let title = if plan.title.is_empty() {
             &plan.name
@@ -159,17 +175,29 @@ impl Report {
             operations: Operations::of(view),
             estimate: estimate::table(view),
             cost: cost::judged(view),
-            profiling: Profiling::of(view),
-            plots: Plots::of(view),
             findings: check(view),
-            advice: Advice::of(view),
             failures_cut: more_failures(failures.len()),
             failures: failures.into_iter().take(FAILURES).collect(),
             environments,
             method: method::sentences(view),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            // Last, so that the threads have had their time.
+            profiling: joined(others.profiling),
+            plots: joined(others.plots),
+            advice: joined(others.advice),
         }
     }
+}
+
+/// Sections that are made meanwhile.
+struct Others<'scope> {
+    profiling: ScopedJoinHandle<'scope, Profiling>,
+    plots: ScopedJoinHandle<'scope, Plots>,
+    advice: ScopedJoinHandle<'scope, Advice>,
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 fn variants(set: &ResultSet) -> Vec<Variant> {

@@ -1,7 +1,7 @@
 //! [`View`]: a result set by cell, with everything that belongs to a cell beside it.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub struct Cell<'a> {
     /// One line, for all but `done`.
     pub reason: &'a str,
     /// Its timings as they are shown, by column, once somebody asked: every section does, and writing numbers is slow.
-    pub(crate) shown: RefCell<BTreeMap<String, Option<Number>>>,
+    shown: Mutex<BTreeMap<String, Option<Number>>>,
 }
 
 impl<'a> View<'a> {
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
                 blocks,
                 status,
                 reason,
-                shown: RefCell::default(),
+                shown: Mutex::default(),
             }
         });
         let cells: Vec<Cell<'_>> = cells.collect();
@@ -213,6 +213,22 @@ impl Cell<'_> {
             Status::Done => "done, but nothing was measured: no step after the warm-up".to_owned(),
             status => format!("{status}: {}", self.reason),
         }
+    }
+
+    /// The timing `column` as it is shown, written by `write` the first time.
+    pub(crate) fn shown_once(
+        &self,
+        column: &str,
+        write: impl FnOnce() -> Option<Number>,
+    ) -> Option<Number> {
+        // A panic between two whole entries leaves nothing half.
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shown.get(column) {
+            return known.clone();
+        }
+        let number = write();
+        shown.insert(column.to_owned(), number.clone());
+        number
     }
 
     /// Whether its times can be shown.

@@ -110,13 +110,7 @@ fn is_plausible(column: &str, unit: &str, value: f64) -> bool {
 
 /// A timing of a cell, as `timings.csv` has it; `None` where it is missing or not plausible.
 pub(crate) fn timing(cell: &Cell<'_>, column: &str) -> Option<Number> {
-    if let Some(known) = cell.shown.borrow().get(column) {
-        return known.clone();
-    }
-    let number = written(cell, column);
-    let mut shown = cell.shown.borrow_mut();
-    shown.insert(column.to_owned(), number.clone());
-    number
+    cell.shown_once(column, || written(cell, column))
 }
 
 fn written(cell: &Cell<'_>, column: &str) -> Option<Number> {
