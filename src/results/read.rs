@@ -24,10 +24,18 @@ use super::{
 /// [`ResultsError`]: a missing file, another format version, or a damaged place with file, line and column.
 pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
     let plan = read_plan(&folder.join("plan.json"))?;
-    let runs = read_runs(&folder.join("runs.csv"), &plan)?;
-    let epochs = read_epochs(&folder.join("epochs.csv"), &plan)?;
-    let blocks = read_blocks(&folder.join("blocks.csv"), &plan)?;
-    let timings = read_timings(&folder.join("timings.csv"), &plan)?;
+    let file = |name: &str| folder.join(name);
+    let ((runs, epochs), (blocks, timings)) = rayon::join(
+        || {
+            let runs = read_runs(&file("runs.csv"), &plan);
+            (runs, read_epochs(&file("epochs.csv"), &plan))
+        },
+        || {
+            let blocks = read_blocks(&file("blocks.csv"), &plan);
+            (blocks, read_timings(&file("timings.csv"), &plan))
+        },
+    );
+    let (runs, epochs, blocks, timings) = (runs?, epochs?, blocks?, timings?);
     let ops = read_ops(folder, &plan)?;
     let environments = read_environments(&folder.join("env.toml"))?;
     Ok(ResultSet {
