@@ -27,6 +27,7 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
             let several = table.entries(place).filter(|(row, entry)| {
                 runs.get(&*row.key).is_some_and(|n| *n > 1)
                     && entry.number().is_some_and(|v| v != 0.0)
+                    && !is_one_peak(subject, &row.key, &column.heading)
             });
             if is_alike(subject, &column.heading) {
                 continue;
@@ -68,15 +69,20 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
+/// Whether a cell's peaks are as good as one: they are shown in MiB, so that less than a megabyte is not seen.
+fn is_one_peak(subject: &Subject<'_>, key: &str, heading: &str) -> bool {
+    let column = match heading {
+        "peak, process" => "peak_rss_bytes",
+        _ if heading.starts_with("peak") => "peak_train_bytes",
+        _ => return false,
+    };
+    let row = subject.set.timings.iter().find(|row| row.key == key);
+    let interval = row.and_then(|row| row.values.get(column));
+    interval.is_some_and(|i| i.high - i.low <= 1e6)
+}
+
 /// Whether the runs of every cell agree in what a column shows: there is no dispersion to tell then.
 fn is_alike(subject: &Subject<'_>, heading: &str) -> bool {
-    if heading.starts_with("peak") {
-        // Peaks are shown in MiB: less than one is not seen.
-        let peaks = ["peak_train_bytes", "peak_rss_bytes"];
-        let rows = subject.set.timings.iter();
-        let mut intervals = rows.flat_map(|row| peaks.map(|name| row.values.get(name)));
-        return intervals.all(|found| found.is_none_or(|i| i.high - i.low <= 1e6));
-    }
     let value = |run: &BlockRow| {
         let times = run.times.as_ref()?;
         Some(match heading {

@@ -1,5 +1,7 @@
 //! Horizontal bars: one per cell, in one piece or stacked, with a value at the end.
 
+use crate::base::units::round_significant;
+
 use super::SERIES;
 use super::frame::{Sign, WIDTH, draw_legend, legend, legend_height, shortened};
 use super::scale::{Scale, ScaleKind};
@@ -60,7 +62,9 @@ impl BarPlot {
         let legend = self.legend();
         let top = 16.0 + legend_height(legend.len());
         let bottom = top + self.bars.len() as f64 * PITCH;
-        let ends: Vec<f64> = self.bars.iter().map(Bar::reach).chain([0.0]).collect();
+        let ends = self.bars.iter().map(Bar::reach).chain([0.0]);
+        // Shares that sum to 100 and a rounding error are no reason for an axis to 120.
+        let ends: Vec<f64> = ends.map(|end| round_significant(end, 9)).collect();
         let scale = Scale::magnitude(ScaleKind::Linear, &ends, (left, right));
         let mut svg = Svg::new(WIDTH, bottom + 52.0);
         draw_legend(&mut svg, &legend);

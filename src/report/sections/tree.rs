@@ -97,17 +97,24 @@ fn tree(view: &View<'_>, cell: &Cell<'_>) -> Option<TimeTree> {
         nodes.push(node(1, "costly evaluation (first block)", assessment));
     }
     let rest = total - startup - training - validation - assessment;
-    nodes.push(residual(
-        1,
-        "process start and end, checkpoints, the rest",
-        rest,
-    ));
+    nodes.push(residual(1, last_name(view, cell), rest));
     share_out(&mut nodes);
     Some(TimeTree {
         cell: view.name(cell, None),
         n: runs.len(),
         nodes,
     })
+}
+
+/// What a run does beside all that is named.
+fn last_name(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
+    let measure = view.section(cell, "measure");
+    let ops = measure.and_then(|measure| measure.get("ops")?.as_bool());
+    if ops == Some(true) {
+        "process start and end, checkpoints, profiled steps (first block), the rest"
+    } else {
+        "process start and end, checkpoints, the rest"
+    }
 }
 
 /// The whole run as its parent saw it; what the worker saw where results of earlier versions lack that.
