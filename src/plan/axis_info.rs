@@ -17,6 +17,13 @@ pub struct AxisInfo {
     pub values: Vec<Arc<str>>,
 }
 
+impl AxisInfo {
+    /// Whether a manifest can mean this axis by `name`: its own, or its long path.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.path == name
+    }
+}
+
 /// Type of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

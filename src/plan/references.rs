@@ -108,11 +108,7 @@ pub(super) fn named_cell(plan: &Plan, table: &Table, path: &str, mistakes: &mut 
     let key = path.rsplit('.').next().unwrap_or(path);
     let table = table.get(key).and_then(Node::as_table);
     for (key, node) in table.into_iter().flat_map(|table| &table.entries) {
-        let Some(axis) = plan
-            .axes
-            .iter()
-            .find(|axis| axis.name == key.name || axis.path == key.name)
-        else {
+        let Some(axis) = plan.axes.iter().find(|axis| axis.is_called(&key.name)) else {
             let names = || plan.axes.iter().map(|axis| axis.name.as_str());
             mistakes.push(
                 Diagnostic::error(format!("`{path}` names `{}`, which is no axis", key.name))
@@ -160,10 +156,7 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     };
     let names = || plan.axes.iter().map(|axis| axis.name.as_str());
     if let Some(name) = node.as_str()
-        && !plan
-            .axes
-            .iter()
-            .any(|axis| axis.name == name || axis.path == name)
+        && !plan.axes.iter().any(|axis| axis.is_called(name))
     {
         mistakes.push(
             Diagnostic::error(format!(

@@ -92,10 +92,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let classes = report.and_then(|report| report.get("classes"));
     if let Some(node) = classes
         && let Some(name) = node.as_str()
-        && !plan
-            .axes
-            .iter()
-            .any(|axis| axis.name == name || axis.path == name)
+        && !plan.axes.iter().any(|axis| axis.is_called(name))
     {
         let names = || plan.axes.iter().map(|axis| axis.name.as_str());
         mistakes.push(

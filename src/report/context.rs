@@ -122,19 +122,27 @@ pub struct Variant {
 impl Report {
     /// Builds the context from results alone: the same results give the same context.
     pub fn of(set: &ResultSet) -> Self {
+        Self::advised(set, |view| (Advice::of(view), ())).0
+    }
+
+    /// The same with advice made by `advise`, and with what that gives beside it.
+    pub(super) fn advised<T: Send>(
+        set: &ResultSet,
+        advise: impl FnOnce(&View<'_>) -> (Advice, T) + Send,
+    ) -> (Self, T) {
         let view = &View::of(set);
         // Sections know nothing of each other; those of ten thousand cells are a second of work.
         thread::scope(|scope| {
             let others = Others {
                 profiling: scope.spawn(|| Profiling::of(view)),
                 plots: scope.spawn(|| Plots::of(view)),
-                advice: scope.spawn(|| Advice::of(view)),
+                advice: scope.spawn(|| advise(view)),
             };
             Self::with(view, others)
         })
     }
 
-    fn with(view: &View<'_>, others: Others<'_>) -> Self {
+    fn with<T>(view: &View<'_>, others: Others<'_, T>) -> (Self, T) {
         let set = view.set;
         let plan = &set.plan;
         let title = if plan.title.is_empty() {
@@ -144,7 +152,7 @@ impl Report {
         };
         let environments = environments(view);
         let failures = failures(view);
-        Self {
+        let mut report = Self {
             name: plan.name.clone(),
             title: title.clone(),
             question: plan.question.clone().unwrap_or_default(),
@@ -184,16 +192,19 @@ impl Report {
             // Last, so that the threads have had their time.
             profiling: joined(others.profiling),
             plots: joined(others.plots),
-            advice: joined(others.advice),
-        }
+            advice: Advice::default(),
+        };
+        let (advice, beside) = joined(others.advice);
+        report.advice = advice;
+        (report, beside)
     }
 }
 
 /// Sections that are made meanwhile.
-struct Others<'scope> {
+struct Others<'scope, T> {
     profiling: ScopedJoinHandle<'scope, Profiling>,
     plots: ScopedJoinHandle<'scope, Plots>,
-    advice: ScopedJoinHandle<'scope, Advice>,
+    advice: ScopedJoinHandle<'scope, (Advice, T)>,
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::base::statistics::range;
 use crate::base::units::{human, human_integer};
 
 use super::groups::ROWS;
@@ -62,11 +63,10 @@ pub(super) fn some_of(names: &[String], most: usize) -> String {
     }
 }
 
-/// "99.8–100.0", or one number where both ends read the same.
+/// "99.8–100.0", or one number where both ends read the same; empty for no value.
 pub(super) fn span(values: &[f64], show: impl Fn(f64) -> String) -> String {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (low, high) = (show(low), show(high));
+    let (low, high) =
+        range(values).map_or_else(Default::default, |(low, high)| (show(low), show(high)));
     if low == high {
         low
     } else {

@@ -72,9 +72,8 @@ pub struct ReportOptions {
 /// [`ReportError`]; files that were there before are then still whole.
 pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, ReportError> {
     let set = results::read(folder)?;
-    let mut report = Report::of(&set);
+    let (mut report, advice) = Report::advised(&set, |view| advice::prepare(folder, view));
     report.samples.embed(folder);
-    let advice = advice::prepare(folder, &set, &mut report.advice);
     let own = templates_beside(folder);
     let templates = chosen(options, &set.plan.report, own.as_deref())?;
     let engine = template::engine(own.clone());
@@ -111,9 +110,8 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
 /// [`ReportError`]: results that cannot be read.
 pub fn context(folder: &Path) -> Result<String, ReportError> {
     let set = results::read(folder)?;
-    let mut report = Report::of(&set);
+    let (mut report, _) = Report::advised(&set, |view| advice::prepare(folder, view));
     report.samples.embed(folder);
-    advice::prepare(folder, &set, &mut report.advice);
     let context = serde_json::json!({ "report": report });
     // A context of strings, numbers and lists has nothing that JSON lacks.
     Ok(serde_json::to_string_pretty(&context).unwrap_or_default() + "\n")

@@ -92,6 +92,13 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Place of the axis that the manifest declares as the treatment; `None` where it declares none.
+    pub fn treatment(&self) -> Option<usize> {
+        let plan = &self.set.plan;
+        let name = plan.compare.get("treatment")?.as_str()?;
+        plan.axes.iter().position(|axis| axis.is_called(name))
+    }
+
     /// A top-level section of a cell's resolved specification (`dataset`, `train`).
     pub fn section(&self, cell: &Cell<'a>, name: &str) -> Option<&'a Value> {
         // A cell's own sections are those that differ from the first cell's.

@@ -353,12 +353,6 @@ pub(crate) fn profile() -> Profile {
             op("head", "linear", "forward", (4.0, 3.0), (0.1e9, 0.2e9)),
             op("", "mse", "loss", (0.75, 0.25), (1e4, 1e4)),
             op("", "adam", "optimizer", (3.5, 0.0), (1e6, 0.0)),
-            OpRow {
-                op: "(between operations)".into(),
-                phase: "forward".into(),
-                forward_ms: 1.0,
-                ..OpRow::default()
-            },
         ],
         spans: vec![Span {
             lane: "phases".into(),

@@ -39,7 +39,7 @@ pub struct ProfiledRun<'a> {
 /// The rows of a profile: its operations, then what is left of every phase, so that all of them sum to the step.
 pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
     let step_ms = profile.step_ms;
-    let rows = operations(profile).cloned().chain(residuals(profile));
+    let rows = profile.ops.iter().cloned().chain(residuals(profile));
     let record = |mut row: OpRow| {
         let share = (row.forward_ms + row.backward_ms) / step_ms;
         row.forward_ms = round_significant(row.forward_ms, RUN_DIGITS);
@@ -56,11 +56,6 @@ pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
         }
     };
     rows.map(record).collect()
-}
-
-/// The operations. What the worker tells of the time between them is part of the residuals.
-fn operations(profile: &Profile) -> impl Iterator<Item = &OpRow> {
-    profile.ops.iter().filter(|row| row.calls > 0)
 }
 
 /// One row per phase. `other` is the step less all named phases, and less operations of no named phase.
@@ -82,7 +77,7 @@ fn residuals(profile: &Profile) -> Vec<OpRow> {
         ("optimizer", optimizer_ms),
     ];
     let in_phase = |name: &str| -> f64 {
-        let rows = operations(profile).filter(|row| row.phase == name);
+        let rows = profile.ops.iter().filter(|row| row.phase == name);
         rows.map(|row| row.forward_ms).sum()
     };
     // Sums in another order differ in their last digits; that is no time.
@@ -104,9 +99,9 @@ fn residuals(profile: &Profile) -> Vec<OpRow> {
         .iter()
         .map(|&(phase, ms)| row(phase, ms - in_phase(phase), 0.0))
         .collect();
-    let backward: f64 = operations(profile).map(|row| row.backward_ms).sum();
+    let backward: f64 = profile.ops.iter().map(|row| row.backward_ms).sum();
     rows.insert(4, row(BACKWARD, 0.0, backward_ms - backward));
-    let named: f64 = rows.iter().chain(operations(profile)).map(both).sum();
+    let named: f64 = rows.iter().chain(&profile.ops).map(both).sum();
     rows.push(row("other", profile.step_ms - named, 0.0));
     rows
 }

@@ -23,12 +23,12 @@ pub(crate) struct AdviceFiles {
     rows: Vec<RecommendationRow>,
 }
 
-/// Prepares what belongs to the recommendations of `set`, whose folder is `folder`, and adds to `advice` how to test them
-/// and what a test measured.
-pub(crate) fn prepare(folder: &Path, set: &ResultSet, advice: &mut Advice) -> AdviceFiles {
-    let view = &View::of(set);
+/// What the rules say of results in `folder`, with how to test it and what a test measured, and the files that belong to
+/// it.
+pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
     let counsel = Counsel::of(view);
-    let name = name_of(folder, set);
+    let mut advice = Advice::from(view, &counsel);
+    let name = name_of(folder, view.set);
     let tested = surpassed(&counsel);
     let next = Next {
         view,
@@ -52,11 +52,12 @@ pub(crate) fn prepare(folder: &Path, set: &ResultSet, advice: &mut Advice) -> Ad
         let of_one = outcome_of(&outcomes, one).map(measured);
         item.outcome = of_one.unwrap_or_default();
     }
-    AdviceFiles {
+    let files = AdviceFiles {
         folder: folder.to_owned(),
         manifest,
         rows: rows(&counsel, &outcomes),
-    }
+    };
+    (advice, files)
 }
 
 impl AdviceFiles {

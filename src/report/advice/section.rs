@@ -54,7 +54,10 @@ pub struct AdviceItem {
 impl Advice {
     /// What the rules say of results; files and later results are [`super::prepare`]'s.
     pub(crate) fn of(view: &View<'_>) -> Self {
-        let counsel = Counsel::of(view);
+        Self::from(view, &Counsel::of(view))
+    }
+
+    pub(super) fn from(view: &View<'_>, counsel: &Counsel<'_, '_>) -> Self {
         let follows = view.set.plan.follows.clone().unwrap_or_default();
         Self {
             recommendations: counsel.recommendations.iter().map(item).collect(),

@@ -81,7 +81,7 @@ fn by(view: &View<'_>) -> By {
         .report
         .get("classes")
         .and_then(|name| name.as_str());
-    let place = named.and_then(|name| axes.iter().position(|a| a.name == name || a.path == name));
+    let place = named.and_then(|name| axes.iter().position(|axis| axis.is_called(name)));
     place.map_or(By::Kind, By::Axis)
 }
 

@@ -6,19 +6,8 @@ use crate::report::view::{Cell, View};
 
 use super::bottleneck::Class;
 use super::chosen::{chosen, which};
-use super::phases::{PHASES, breakdown};
+use super::phases::{PHASES, breakdown, column};
 use super::speed::timing;
-
-/// Columns of `timings.csv` with the components, in the order of [`PHASES`], then the residual.
-const COLUMNS: [&str; 7] = [
-    "data_wait_ms",
-    "transfer_ms",
-    "forward_ms",
-    "loss_ms",
-    "backward_ms",
-    "optimizer_ms",
-    "other_ms",
-];
 
 /// The table: the chosen cells' components, each cell ending in its sum.
 pub(crate) fn table(view: &View<'_>) -> Table {
@@ -66,9 +55,9 @@ fn rows(view: &View<'_>, cell: &Cell<'_>) -> Vec<Row> {
         ],
         missing: None,
     };
-    let each = names.zip(COLUMNS).zip(&found.shares).enumerate();
+    let each = names.zip(&found.shares).enumerate();
     let mut rows: Vec<Row> = each
-        .map(|(place, ((name, column), share))| row(name, column, *share, Class::of(place).name()))
+        .map(|(place, (name, share))| row(name, &column(name), *share, Class::of(place).name()))
         .collect();
     rows.push(row(
         "step",

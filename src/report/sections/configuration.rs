@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::base::units::human_integer;
+use crate::plan::toml_text;
 use crate::report::groups::ROWS;
 use crate::report::view::{Cell, View};
 
@@ -127,24 +128,6 @@ fn add(found: &mut Settings, section: usize, path: String, value: &Value) {
         other => {
             found.insert((section, path), toml_text(other));
         }
-    }
-}
-
-/// A JSON value as TOML writes it on one line; what is null is left out.
-fn toml_text(value: &Value) -> String {
-    match value {
-        Value::Array(values) => {
-            let texts: Vec<String> = values.iter().map(toml_text).collect();
-            format!("[{}]", texts.join(", "))
-        }
-        Value::Object(table) => {
-            let set = table.iter().filter(|(_, value)| !value.is_null());
-            let texts: Vec<String> = set
-                .map(|(key, value)| format!("{key} = {}", toml_text(value)))
-                .collect();
-            format!("{{ {} }}", texts.join(", "))
-        }
-        other => other.to_string(),
     }
 }
 

@@ -20,6 +20,11 @@ pub(crate) const PHASES: [Phase; 6] = [
     ("optimizer", |phases| phases.optimizer_ms),
 ];
 
+/// The column of `timings.csv` with the time of a phase, or of `other`.
+pub(crate) fn column(phase: &str) -> String {
+    format!("{}_ms", phase.replace(' ', "_"))
+}
+
 /// A step of a cell: mean over its runs.
 pub(crate) struct Breakdown {
     /// Milliseconds of the step.

@@ -146,18 +146,24 @@ pub(crate) fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
 
 /// Why two cells' times have no ratio; `None` where they have one.
 pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Option<String> {
+    if a.info.work_signature == b.info.work_signature {
+        return measured_apart(a, b).map(str::to_owned);
+    }
+    let differs = difference::of_work(view, &[a], &[b]);
+    Some(if differs.is_empty() {
+        "other work per sample".to_owned()
+    } else {
+        format!("different {}", differs.join(", "))
+    })
+}
+
+/// Why two cells were not measured alike, whatever they compute; `None` where they were.
+pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str> {
     let environment = |cell: &Cell<'_>| cell.timing.map(|row| row.env_id.clone());
-    if a.info.work_signature != b.info.work_signature {
-        let differs = difference::of_work(view, &[a], &[b]);
-        Some(if differs.is_empty() {
-            "other work per sample".to_owned()
-        } else {
-            format!("different {}", differs.join(", "))
-        })
-    } else if a.info.code_hash != b.info.code_hash {
-        Some("measured with other code".to_owned())
+    if a.info.code_hash != b.info.code_hash {
+        Some("measured with other code")
     } else if environment(a) != environment(b) {
-        Some("measured in another environment".to_owned())
+        Some("measured in another environment")
     } else {
         None
     }

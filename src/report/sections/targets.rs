@@ -10,6 +10,7 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind, fixed_column, interval_over_runs, value};
 
+use super::phases::PHASES;
 use super::{headroom, utilisation};
 
 /// How a measured figure stands to its target.
@@ -235,15 +236,16 @@ fn share(times: &RunTimes, phase: fn(&PhaseTimes) -> f64) -> Option<f64> {
 
 /// What a share of the step is a share of.
 fn phase_of(column: &str) -> Option<fn(&PhaseTimes) -> f64> {
-    Some(match column {
-        "data_wait_share" => |phases| phases.data_wait_ms,
-        "transfer_share" => |phases| phases.transfer_ms,
-        "forward_share" => |phases| phases.forward_ms,
-        "loss_share" => |phases| phases.loss_ms,
-        "backward_share" => |phases| phases.backward_ms,
-        "optimizer_share" => |phases| phases.optimizer_ms,
-        "other_share" => |phases| phases.other_ms,
-        "compute_share" => {
+    let name = column.strip_suffix("_share")?;
+    if let Some((_, phase)) = PHASES
+        .iter()
+        .find(|(phase, _)| phase.replace(' ', "_") == name)
+    {
+        return Some(*phase);
+    }
+    Some(match name {
+        "other" => |phases| phases.other_ms,
+        "compute" => {
             |phases| phases.forward_ms + phases.loss_ms + phases.backward_ms + phases.optimizer_ms
         }
         _ => return None,

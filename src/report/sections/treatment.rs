@@ -18,13 +18,7 @@ const HOMES: [(&str, [&str; 2]); 3] = [
 /// The settings in which cells that differ along the treatment only differ, and that it does not set; by path.
 pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
     let plan = &view.set.plan;
-    let treatment = plan.compare.get("treatment").and_then(Value::as_str);
-    let is_it = |name: &str, path: &str| treatment.is_some_and(|t| t == name || t == path);
-    let Some(place) = plan
-        .axes
-        .iter()
-        .position(|axis| is_it(&axis.name, &axis.path))
-    else {
+    let Some(place) = view.treatment() else {
         return Vec::new();
     };
     let mut declared = vec![plan.axes[place].path.as_str()];

@@ -8,6 +8,7 @@ use crate::report::view::{Cell, View};
 use super::classes::pairs;
 use super::complexity::sample_ms;
 use super::difference;
+use super::ranking::measured_apart;
 use super::speed::timing;
 use super::tasks::grouped;
 
@@ -15,10 +16,7 @@ use super::tasks::grouped;
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let compare = &view.set.plan.compare;
     let name = compare.get("treatment")?.as_str()?;
-    let axes = &view.set.plan.axes;
-    let place = axes
-        .iter()
-        .position(|axis| axis.name == name || axis.path == name)?;
+    let place = view.treatment()?;
     let groups = grouped(view.cells.iter(), |cell| cell.info.axes[place].clone());
     let declared = compare.get("baseline").and_then(|value| value.as_str());
     let is_declared = |cells: &&Vec<&Cell<'_>>| Some(&*cells[0].info.axes[place]) == declared;
@@ -102,9 +100,5 @@ fn row(view: &View<'_>, own: &[&Cell<'_>], base: &[&Cell<'_>], place: usize) -> 
 
 /// Both were measured, with the same code in the same environment.
 fn is_one_setting(own: &Cell<'_>, base: &Cell<'_>) -> bool {
-    let environment = |cell: &Cell<'_>| cell.timing.map(|row| row.env_id.clone());
-    own.is_measured()
-        && base.is_measured()
-        && own.info.code_hash == base.info.code_hash
-        && environment(own) == environment(base)
+    own.is_measured() && base.is_measured() && measured_apart(own, base).is_none()
 }
