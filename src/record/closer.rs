@@ -42,11 +42,11 @@ impl View<'_> {
     fn write_traces(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
         let mut known = BTreeSet::new();
         for (row, run) in self.profiled(results) {
-            let Some(profile) = self.store.profile_of(&run.keys) else {
-                continue;
-            };
             let path = folder.join(trace_file(&row.key, row.seed));
             if self.is_behind(&path, &run.keys) {
+                let Some(profile) = self.store.profile_of(&run.keys) else {
+                    continue;
+                };
                 create(folder)?;
                 let spans = self.store.spans_of(&run.keys);
                 let text = trace_json(profiled_run(row, run), &profile, &spans);

@@ -1,7 +1,7 @@
 //! `ops.csv`: what every operation of every layer took in the profiled steps. Not in git: it grows with the model.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::event::{OpRow, PhaseTimes, Profile};
 
 use super::columns::OPS;
 use super::field::{Field, RUN_DIGITS};
-use super::files::replace;
+use super::files::write_if_changed;
 use super::table::Table;
 use super::write::ops_header;
 use super::{OpRecord, PlanFile, ResultsError};
@@ -110,8 +110,8 @@ fn both(row: &OpRow) -> f64 {
     row.forward_ms + row.backward_ms
 }
 
-/// Writes `ops.csv`, with one run at a time in memory, its axis values from `plan`; there is none where no run has a
-/// profile.
+/// Writes `ops.csv`, its axis values from `plan`; one that would not change is not touched, and there is none where no run
+/// has a profile.
 ///
 /// # Errors
 /// [`ResultsError::Unwritable`]; the old file is then still there.
@@ -123,7 +123,11 @@ pub fn write_ops(
     let path = folder.join(NAME);
     let mut runs = runs.filter(|rows| !rows.is_empty()).peekable();
     if runs.peek().is_some() {
-        return replace(&path, |file| write_rows(file, plan, runs));
+        let bytes = rows_csv(plan, runs).map_err(|error| ResultsError::Unwritable {
+            path: path.clone(),
+            reason: error.to_string(),
+        })?;
+        return write_if_changed(&path, &bytes).map(drop);
     }
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ResultsError::Unwritable {
@@ -134,14 +138,10 @@ pub fn write_ops(
     }
 }
 
-fn write_rows(
-    file: &mut File,
-    plan: &PlanFile,
-    runs: impl Iterator<Item = Vec<OpRecord>>,
-) -> io::Result<()> {
+fn rows_csv(plan: &PlanFile, runs: impl Iterator<Item = Vec<OpRecord>>) -> io::Result<Vec<u8>> {
     let mut table = csv::WriterBuilder::new()
         .terminator(csv::Terminator::Any(b'\n'))
-        .from_writer(file);
+        .from_writer(Vec::new());
     table.write_record(ops_header(plan))?;
     let cells = plan.cells.iter();
     let axes_of: BTreeMap<&str, _> = cells.map(|cell| (&*cell.key, &cell.axes)).collect();
@@ -156,7 +156,7 @@ fn write_rows(
             table.write_record(&fields)?;
         }
     }
-    table.flush()
+    table.into_inner().map_err(csv::IntoInnerError::into_error)
 }
 
 /// Reads `ops.csv`; empty where there is none, as in every clone.
