@@ -41,6 +41,7 @@ pub mod record;
 pub mod train;
 pub mod verify;
 
+pub mod compare;
 pub mod report;
 
 pub mod cli;

@@ -1,0 +1,350 @@
+//! [`Comparison`]: what two sides have in common, what differs, and what may be said of it.
+
+use serde::Serialize;
+
+use crate::results::{CellInfo, Direction, IntervalKind, ResultSet};
+
+/// Two sides, cell by cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// Name of the experiment.
+    pub name: String,
+    /// What is compared with.
+    pub before: Side,
+    /// What is compared.
+    pub after: Side,
+    /// The axis of one result along which it is compared; `None` for two results.
+    pub along: Option<String>,
+    /// What differs between the machines and builds of both sides.
+    pub environment: EnvironmentChange,
+    /// Axes and values that only one side has.
+    pub axes: Vec<AxisChange>,
+    /// Cells of both sides, in the plan order of `after`.
+    pub cells: Vec<CellPair>,
+    /// Cells that only `after` has.
+    pub added: Vec<CellInfo>,
+    /// Cells that only `before` has.
+    pub removed: Vec<CellInfo>,
+    /// One test over all cells whose times can be compared; `None` where there is none.
+    pub matrix: Option<MatrixJudgement>,
+    /// Runs a side that a matrix of this size and design needs before a single cell can be called.
+    pub needed_runs: usize,
+}
+
+/// One of two sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    /// What it is called: a git ref, a folder, a value of an axis.
+    pub name: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its results; of one result along an axis, the whole of it on both sides.
+    pub set: ResultSet,
+}
+
+/// Where a side's results come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// A results folder, as it was named.
+    Folder {
+        /// The folder.
+        path: String,
+    },
+    /// A commit.
+    Git {
+        /// The ref as it was named.
+        reference: String,
+        /// The commit's full hash.
+        commit: String,
+    },
+    /// A value of an axis.
+    Value {
+        /// Name of the axis.
+        axis: String,
+        /// The value, as keys show it.
+        value: String,
+    },
+}
+
+/// What differs between the machines and builds of two sides.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct EnvironmentChange {
+    /// Fields that differ, must-match first.
+    pub fields: Vec<FieldChange>,
+    /// Whether the user asked to compare times although fields differ that must match.
+    pub is_across: bool,
+}
+
+/// A field of an environment that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldChange {
+    /// Name of the field (`cpu_model`).
+    pub field: String,
+    /// What a difference in it means.
+    pub class: FieldClass,
+    /// Values of the side before, each once.
+    pub before: Vec<String>,
+    /// Values of the side after, each once.
+    pub after: Vec<String>,
+}
+
+/// What a difference in a field of an environment means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FieldClass {
+    /// Times cannot be compared.
+    MustMatch,
+    /// Times may differ for it.
+    Warn,
+    /// It is told.
+    Info,
+}
+
+/// An axis that only one side has, or whose values differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AxisChange {
+    /// Name of the axis.
+    pub axis: String,
+    /// Whether the side before has it.
+    pub in_before: bool,
+    /// Whether the side after has it.
+    pub in_after: bool,
+    /// Values that only the side before has.
+    pub removed: Vec<String>,
+    /// Values that only the side after has.
+    pub added: Vec<String>,
+}
+
+/// A cell of both sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellPair {
+    /// Key on the side before.
+    pub before: String,
+    /// Key on the side after.
+    pub after: String,
+    /// What tells it from the other pairs: values of the axes that vary among them.
+    pub label: String,
+    /// How the two were found to belong together.
+    pub matched: MatchedBy,
+    /// Everything in the two specifications that differs, sorted by path.
+    pub changes: Vec<SpecChange>,
+    /// Whether a ratio of their times is a speed-up.
+    pub work: Work,
+    /// Facts that differ, by seed and column; empty where all agree.
+    pub facts: Vec<FactChange>,
+    /// Rows of facts that were compared (seeds that both sides have, finished).
+    pub compared_rows: usize,
+    /// Quality over seeds, one for each metric and loss with a direction.
+    pub quality: Vec<QualityChange>,
+    /// Every timing that both sides have, as a ratio.
+    pub timings: Vec<TimingChange>,
+    /// What may be said of the time per sample.
+    pub judgement: Judgement,
+}
+
+/// How two cells were found to belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatchedBy {
+    /// Same key.
+    Key,
+    /// Same cell hash under another key.
+    CellHash,
+    /// Same values on the axes that both have, the others having one value only.
+    SharedAxes,
+    /// Same values on all axes but the one that is compared along.
+    OtherAxes,
+}
+
+/// A setting that differs between two cells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SpecChange {
+    /// Dotted path (`train.optimizer.lr`).
+    pub path: String,
+    /// Value before; `None` where it has none.
+    pub before: Option<String>,
+    /// Value after; `None` where it has none.
+    pub after: Option<String>,
+}
+
+/// Whether two cells do the same arithmetic per sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// Equal work signatures: a ratio of times is a speed-up.
+    Same,
+    /// Declared as different treatments: a ratio of times is a ratio of treatments. What differs.
+    Treatments(Vec<String>),
+    /// Different work: no ratio is drawn. What differs.
+    Different(Vec<String>),
+}
+
+/// A fact that differs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FactChange {
+    /// Seed.
+    pub seed: u64,
+    /// Column of `runs.csv`.
+    pub column: String,
+    /// Which way is better.
+    pub direction: Direction,
+    /// Text before, as the file has it.
+    pub before: String,
+    /// Text after.
+    pub after: String,
+    /// `after / before − 1`; `None` where one is no number or before is 0.
+    pub relative: Option<f64>,
+    /// Largest relative difference that counts as equal.
+    pub tolerance: f64,
+    /// Whether it lies within the tolerance.
+    pub is_within: bool,
+}
+
+/// A metric over the seeds of both sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QualityChange {
+    /// Column of `runs.csv`.
+    pub column: String,
+    /// Which way is better.
+    pub direction: Direction,
+    /// Medians over seeds, before and after.
+    pub medians: (f64, f64),
+    /// Seeds that both sides have.
+    pub pairs: usize,
+    /// What may be said.
+    pub verdict: QualityVerdict,
+    /// Two-sided p-value of the paired sign-flip test over seeds; `None` where no test was possible.
+    pub p: Option<f64>,
+}
+
+/// What may be said of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QualityVerdict {
+    /// Equal in every seed, or within the tolerance.
+    Equal,
+    /// Better over seeds.
+    Better,
+    /// Worse over seeds.
+    Worse,
+    /// Values differ, no test finds a direction.
+    NotTold,
+    /// Values differ, and there are too few seeds to test; how many are needed.
+    TooFewSeeds(usize),
+}
+
+/// A timing of both sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TimingChange {
+    /// Column of `timings.csv`.
+    pub column: String,
+    /// Which way is better.
+    pub direction: Direction,
+    /// Medians, before and after.
+    pub medians: (f64, f64),
+    /// `after / before`, with its interval.
+    pub ratio: Ratio,
+}
+
+/// A ratio of medians, `after / before`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The ratio.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// What the ends are.
+    pub kind: IntervalKind,
+}
+
+/// How the runs of two cells lie to one another in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// In one session, in pairs of equal seed and block: what drifts hits both.
+    Interleaved,
+    /// In different sessions: what differs between sessions looks like an effect.
+    Sessions,
+}
+
+/// What may be said of a cell's time per sample.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Ratio of times per sample, `after / before`; `None` where none may be drawn.
+    pub ratio: Option<Ratio>,
+    /// How the runs were made.
+    pub design: Design,
+    /// Runs that count, before and after (pairs twice, where they are paired).
+    pub runs: (usize, usize),
+    /// Two-sided p-value of the cell's own test.
+    pub p: Option<f64>,
+    /// The same after Holm's correction over all cells.
+    pub p_holm: Option<f64>,
+    /// Smallest relative effect (0.03 is 3 %) that this many runs of this spread would have shown with 80 % power.
+    pub detectable: Option<f64>,
+    /// What an effect has to exceed to matter.
+    pub threshold: Threshold,
+}
+
+/// What an effect has to exceed to matter.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Threshold {
+    /// Relative (0.02 is 2 %).
+    pub value: f64,
+    /// Where it comes from.
+    pub source: ThresholdSource,
+}
+
+/// Where a threshold comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdSource {
+    /// `[compare] threshold`.
+    Manifest,
+    /// Measured A/A on this machine, within one session.
+    MeasuredWithin,
+    /// Measured A/A on this machine, between sessions.
+    MeasuredBetween,
+    /// 2 %, since nothing was measured.
+    Default,
+}
+
+/// What may be said of a time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// After is faster.
+    Faster,
+    /// After is slower.
+    Slower,
+    /// No effect as large as `detectable`, and the interval lies within the threshold or the detectable effect.
+    Same,
+    /// Fewer runs than any test needs; how many a side are needed.
+    TooFewRuns(usize),
+    /// Neither an effect nor its absence is shown; why.
+    Unclear(String),
+    /// Times cannot be compared; why.
+    NotComparable(Vec<String>),
+}
+
+/// One test over all cells.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MatrixJudgement {
+    /// Cells in it.
+    pub cells: usize,
+    /// Geometric mean of the cells' ratios, `after / before`, with its interval.
+    pub ratio: Ratio,
+    /// Two-sided p-value, by permutation of labels within each cell (within each pair when interleaved).
+    pub p: f64,
+    /// Permutations that it rests on, and whether these are all there are.
+    pub permutations: (u64, bool),
+    /// The verdict over the whole matrix.
+    pub verdict: Verdict,
+    /// What the mean has to exceed to matter.
+    pub threshold: Threshold,
+}
