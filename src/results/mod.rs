@@ -8,6 +8,7 @@ pub mod environment;
 mod error;
 mod field;
 mod files;
+pub mod git;
 #[cfg(test)]
 pub(crate) mod golden;
 mod intervals;
