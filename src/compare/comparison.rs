@@ -1,5 +1,7 @@
 //! [`Comparison`]: what two sides have in common, what differs, and what may be said of it.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::results::{CellInfo, Direction, IntervalKind, ResultSet};
@@ -25,6 +27,8 @@ pub struct Comparison {
     pub added: Vec<CellInfo>,
     /// Cells that only `before` has.
     pub removed: Vec<CellInfo>,
+    /// Cells among the added and removed ones that may belong together in several ways; none of them is paired.
+    pub ambiguous: Vec<Ambiguity>,
     /// One test over all cells whose times can be compared; `None` where there is none.
     pub matrix: Option<MatrixJudgement>,
     /// Runs a side that a matrix of this size and design needs before a single cell can be called.
@@ -135,9 +139,14 @@ pub struct CellPair {
     pub facts: Vec<FactChange>,
     /// Rows of facts that were compared (seeds that both sides have, finished).
     pub compared_rows: usize,
+    /// Whether the cell's row was measured with other code than the rest of its side, before and after: then it draws no
+    /// verdict, and its facts are not compared.
+    pub other_code: (bool, bool),
+    /// Median milliseconds of a sample over the counted runs, before and after; `None` where nothing was measured.
+    pub sample_ms: (Option<f64>, Option<f64>),
     /// Quality over seeds, one for each metric and loss with a direction.
     pub quality: Vec<QualityChange>,
-    /// Every timing that both sides have, as a ratio.
+    /// Every timing that both sides have, as a ratio; empty where times cannot be compared.
     pub timings: Vec<TimingChange>,
     /// What may be said of the time per sample.
     pub judgement: Judgement,
@@ -155,6 +164,17 @@ pub enum MatchedBy {
     SharedAxes,
     /// Same values on all axes but the one that is compared along.
     OtherAxes,
+}
+
+/// Cells that have the same hash, or the same values on all shared axes, several times over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ambiguity {
+    /// What they have in common.
+    pub by: MatchedBy,
+    /// Keys on the side before.
+    pub before: Vec<String>,
+    /// Keys on the side after.
+    pub after: Vec<String>,
 }
 
 /// A setting that differs between two cells.
@@ -239,6 +259,8 @@ pub enum QualityVerdict {
 pub struct TimingChange {
     /// Column of `timings.csv`.
     pub column: String,
+    /// Whether the values are those of a step divided by its samples, since the steps of both sides differ in size.
+    pub is_per_sample: bool,
     /// Which way is better.
     pub direction: Direction,
     /// Medians, before and after.
@@ -329,7 +351,54 @@ pub enum Verdict {
     /// Neither an effect nor its absence is shown; why.
     Unclear(String),
     /// Times cannot be compared; why.
-    NotComparable(Vec<String>),
+    NotComparable(Vec<Obstacle>),
+}
+
+/// Why times of two cells cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Obstacle {
+    /// A side has no finished run with measured steps; whether before, after.
+    NotMeasured(bool, bool),
+    /// A side's row is of other code than the rest of it; whether before, after.
+    OtherCode(bool, bool),
+    /// Fields of the environment that must match and differ.
+    Environment(Vec<String>),
+    /// Other work per sample, or another precision; the settings that differ, as [`Work::Different`] has them.
+    Work(Vec<String>),
+    /// Runs computed with different numbers of threads, before and after.
+    Threads(String, String),
+    /// Runs had the machine for themselves on one side only; whether before, after.
+    Exclusive(bool, bool),
+}
+
+impl fmt::Display for Obstacle {
+    /// In English; a report of another language has words of its own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sides = |before: bool, after: bool| match (before, after) {
+            (true, true) => "before and after",
+            (true, false) => "before",
+            _ => "after",
+        };
+        match self {
+            Self::NotMeasured(before, after) => {
+                write!(f, "not measured {}", sides(*before, *after))
+            }
+            Self::OtherCode(before, after) => {
+                let sides = sides(*before, *after);
+                write!(f, "measured with other code than the rest {sides}")
+            }
+            Self::Environment(fields) => {
+                write!(f, "other environment ({})", fields.join(", "))
+            }
+            Self::Work(parts) => write!(f, "other work per sample ({})", parts.join(", ")),
+            Self::Threads(before, after) => write!(f, "{before} threads before, {after} after"),
+            Self::Exclusive(before, after) => {
+                let alone = sides(*before, *after);
+                write!(f, "runs had the machine for themselves only {alone}")
+            }
+        }
+    }
 }
 
 /// One test over all cells.

@@ -6,7 +6,8 @@
 mod comparison;
 
 pub use comparison::{
-    AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange, FieldChange,
-    FieldClass, Judgement, MatchedBy, MatrixJudgement, Origin, QualityChange, QualityVerdict,
-    Ratio, Side, SpecChange, Threshold, ThresholdSource, TimingChange, Verdict, Work,
+    Ambiguity, AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange,
+    FieldChange, FieldClass, Judgement, MatchedBy, MatrixJudgement, Obstacle, Origin,
+    QualityChange, QualityVerdict, Ratio, Side, SpecChange, Threshold, ThresholdSource,
+    TimingChange, Verdict, Work,
 };
