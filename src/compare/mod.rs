@@ -4,9 +4,11 @@
 //! results files only; words, tables and plots are `report`'s, exit codes `cli`'s.
 
 mod comparison;
+mod doubt;
 
 pub use comparison::{
     AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange, FieldChange,
     FieldClass, Judgement, MatchedBy, MatrixJudgement, Origin, QualityChange, QualityVerdict,
-    Ratio, Side, SpecChange, Threshold, ThresholdSource, TimingChange, Verdict, Work,
+    Ratio, Side, SpecChange, Test, Threshold, ThresholdSource, TimingChange, Verdict, Work,
 };
+pub use doubt::Doubt;
