@@ -4,10 +4,12 @@
 //! results files only; words, tables and plots are `report`'s, exit codes `cli`'s.
 
 mod comparison;
+mod doubt;
 
 pub use comparison::{
     Ambiguity, AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange,
     FieldChange, FieldClass, Judgement, MatchedBy, MatrixJudgement, Obstacle, Origin,
-    QualityChange, QualityVerdict, Ratio, Side, SpecChange, Threshold, ThresholdSource,
+    QualityChange, QualityVerdict, Ratio, Side, SpecChange, Test, Threshold, ThresholdSource,
     TimingChange, Verdict, Work,
 };
+pub use doubt::Doubt;

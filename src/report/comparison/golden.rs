@@ -1,9 +1,10 @@
 //! Scripted comparisons for tests: the golden results against themselves with other times and facts.
 
 use crate::compare::{
-    AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange, FieldChange,
-    FieldClass, Judgement, MatchedBy, MatrixJudgement, Origin, QualityChange, QualityVerdict,
-    Ratio, Side, SpecChange, Threshold, ThresholdSource, TimingChange, Verdict, Work,
+    AxisChange, CellPair, Comparison, Design, Doubt, EnvironmentChange, FactChange, FieldChange,
+    FieldClass, Judgement, MatchedBy, MatrixJudgement, Obstacle, Origin, QualityChange,
+    QualityVerdict, Ratio, Side, SpecChange, Test, Threshold, ThresholdSource, TimingChange,
+    Verdict, Work,
 };
 use crate::event::RunTimes;
 use crate::results::golden::ddpm;
@@ -43,8 +44,8 @@ pub(crate) fn comparison() -> Comparison {
         Verdict::Slower,
         Verdict::Same,
         Verdict::TooFewRuns(6),
-        Verdict::Unclear("the effect is below the floor between sessions".into()),
-        Verdict::NotComparable(vec!["measured with other code".into()]),
+        Verdict::Unclear(Doubt::WithinSessionFloor(0.021)),
+        Verdict::NotComparable(vec![Obstacle::OtherCode(false, true)]),
         Verdict::Same,
     ];
     let done = |set: &ResultSet| -> Vec<usize> {
@@ -89,10 +90,13 @@ pub(crate) fn comparison() -> Comparison {
         cells,
         added: vec![after.plan.cells[7].clone()],
         removed: Vec::new(),
+        ambiguous: Vec::new(),
         matrix: Some(MatrixJudgement {
             cells: 6,
             ratio: ratio(0.93, 0.02, IntervalKind::Bootstrap95),
             p: 0.000_2,
+            p_holm: 0.001_6,
+            detectable: Some(0.012),
             permutations: (10_000, false),
             verdict: Verdict::Faster,
             threshold: threshold(),
@@ -150,6 +154,8 @@ fn side(name: &str, commit: &str, set: ResultSet) -> Side {
 fn pair(before: &ResultSet, after: &ResultSet, place: usize, verdict: Verdict) -> CellPair {
     let info = &after.plan.cells[place];
     let step = |set: &ResultSet| median(set, &info.key, "step_ms");
+    let batch: f64 = info.axes[2].parse().expect("a batch size");
+    let sample = |set: &ResultSet| step(set) / batch;
     let ratio = ratio(step(after) / step(before), 0.03, IntervalKind::Range);
     let is_comparable = !matches!(verdict, Verdict::NotComparable(_));
     let is_open = !matches!(verdict, Verdict::Faster | Verdict::Slower) && is_comparable;
@@ -166,6 +172,8 @@ fn pair(before: &ResultSet, after: &ResultSet, place: usize, verdict: Verdict) -
         work: Work::Same,
         facts: facts(place),
         compared_rows: 1,
+        other_code: (false, place == 5),
+        sample_ms: (Some(sample(before)), Some(sample(after))),
         quality: vec![quality("best_loss", place), quality("val_loss", place)],
         timings: timings(before, after, &info.key),
         judgement: Judgement {
@@ -173,6 +181,7 @@ fn pair(before: &ResultSet, after: &ResultSet, place: usize, verdict: Verdict) -
             ratio: is_comparable.then_some(ratio),
             design: Design::Interleaved,
             runs: (10, 10),
+            test: Some(Test::SignFlip),
             p: is_comparable.then_some(0.002),
             p_holm: is_comparable.then_some(0.014),
             detectable: is_open.then_some(0.031),
@@ -228,6 +237,7 @@ fn timings(before: &ResultSet, after: &ResultSet, key: &str) -> Vec<TimingChange
         let info = results::fixed_column(column).expect("a column");
         TimingChange {
             column: (*column).to_owned(),
+            is_per_sample: false,
             direction: info.direction,
             medians,
             ratio: ratio(medians.1 / medians.0, 0.01, IntervalKind::Range),

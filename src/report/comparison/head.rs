@@ -3,7 +3,7 @@
 use crate::base::text::kebab_case;
 use crate::compare::{FieldClass, Origin, Side, Verdict, Work};
 use crate::report::language::messages;
-use crate::report::number::{Number, Provenance};
+use crate::report::number::Number;
 use crate::report::sections::headline::Headline;
 
 use super::Words;
@@ -19,7 +19,7 @@ messages! {
     of_commit(name, commit) = "{name} (commit {commit})" | "{name} (Commit {commit})";
     cells_compared(count) = "{count} of the cells stand on both sides." | "{count} der Zellen stehen auf beiden Seiten.";
     one_cell_compared() = "One cell stands on both sides." | "Eine Zelle steht auf beiden Seiten.";
-    only_one_side(added, removed) = "Only after has {added}, only before {removed}." | "Nur nachher gibt es {added}, nur vorher {removed}.";
+    only_one_side(added, removed) = "Cells of one side only: {added} after, {removed} before." | "Zellen nur einer Seite: {added} nachher, {removed} vorher.";
     ratios_mean() = "Every ratio is after ÷ before: of times and bytes, below 1 is better." | "Jedes Verhältnis ist nachher ÷ vorher: bei Zeiten und Bytes ist unter 1 besser.";
     environments_differ(fields) = "the environments of the two sides differ in {fields}" | "die Umgebungen der beiden Seiten unterscheiden sich in {fields}";
     across() = "times are compared across environments on request (--across-env): what the machine or build changes looks like an effect, and every figure says so" | "Zeiten werden auf Wunsch über Umgebungen hinweg verglichen (--across-env): was Maschine oder Build ändern, sieht wie ein Effekt aus, und jede Zahl sagt es";
@@ -27,10 +27,7 @@ messages! {
     other_work(count) = "{count} of the cells do other work on both sides: both values stand without a ratio" | "{count} der Zellen verrichten auf beiden Seiten verschiedene Arbeit: beide Werte stehen ohne Verhältnis";
     other_treatment() = "the sides are declared as different treatments: a ratio of their times is a ratio of treatments, beside the list of everything that differs" | "die Seiten sind als verschiedene Behandlungen erklärt: ein Verhältnis ihrer Zeiten ist ein Verhältnis von Behandlungen, neben der Liste aller Unterschiede";
     not_comparable_cells(count, why) = "{count} of the cells cannot be compared: {why}" | "{count} der Zellen sind nicht vergleichbar: {why}";
-    time_headline() = "Time per sample" | "Zeit je Sample";
     over_cells(count) = "geometric mean over {count} cells" | "geometrisches Mittel über {count} Zellen";
-    quality_headline(column) = "Quality, {column}" | "Güte, {column}";
-    memory_headline() = "Peak memory" | "Spitzenspeicher";
 }
 
 /// Words of the template itself.
@@ -145,7 +142,8 @@ fn not_comparable(scene: &Scene<'_>) -> Vec<String> {
         if let Verdict::NotComparable(why) = &pair.judgement.verdict
             && !matches!(pair.work, Work::Different(_))
         {
-            let why = words.quoted(&why.join("; "));
+            let why: Vec<String> = why.iter().map(|why| words.obstacle(why)).collect();
+            let why = why.join("; ");
             match reasons.iter_mut().find(|(known, _)| *known == why) {
                 Some((_, count)) => *count += 1,
                 None => reasons.push((why, 1)),
@@ -170,7 +168,7 @@ pub(super) fn headlines(scene: &Scene<'_>) -> Vec<Headline> {
         .iter()
         .filter(|line| line.is_headline)
         .map(|line| Headline {
-            title: line.title(words),
+            title: line.title(),
             number: Number {
                 text: line.change.text.clone(),
                 interval: (!line.change.detail.is_empty()).then(|| line.change.detail.clone()),
@@ -184,9 +182,4 @@ pub(super) fn headlines(scene: &Scene<'_>) -> Vec<Headline> {
             link: summary::ID.to_owned(),
         });
     headlines.collect()
-}
-
-/// A formula as its provenance.
-pub(crate) fn derived(formula: String) -> Provenance {
-    Provenance::Derived(formula)
 }

@@ -9,6 +9,7 @@ mod context;
 pub(super) mod golden;
 mod head;
 mod pace;
+mod phrases;
 mod scene;
 mod sections;
 #[cfg(test)]

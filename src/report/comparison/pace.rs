@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::base::statistics::median;
 use crate::report::view::{Cell, View};
 
 /// Samples of an optimizer step: `batch-size × accumulate`.
@@ -20,9 +19,4 @@ pub(crate) fn per_sample(view: &View<'_>, cell: &Cell<'_>) -> Vec<f64> {
     };
     let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
     times.map(|times| times.step_ms / samples).collect()
-}
-
-/// The median of [`per_sample`] over runs.
-pub(crate) fn median_per_sample(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
-    median(&per_sample(view, cell))
 }

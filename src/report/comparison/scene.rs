@@ -1,14 +1,12 @@
-//! [`Scene`]: a comparison with the rows of both sides beside it, in one language; and how its figures are written.
+//! [`Scene`]: a comparison with the rows of both sides beside it, in one language.
 
 use std::collections::BTreeMap;
 
+use super::{Language, Words};
 use crate::compare::{CellPair, Comparison, Design, FieldClass, Judgement, Ratio, Verdict, Work};
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table, sources};
 use crate::report::view::{Cell, View};
-use crate::results::IntervalKind;
-
-use super::{Language, Words};
 
 /// Rows of a table over cells at most.
 pub(crate) const ROWS: usize = 200;
@@ -165,114 +163,6 @@ impl<'a> Scene<'a> {
         let (rows, all) = (self.shown.len(), self.places.len());
         let words = self.words;
         (rows < all).then(|| words.cut(words.count(rows), words.count(all)))
-    }
-}
-
-impl Words {
-    /// A column of numbers.
-    pub(crate) fn column(self, heading: String, unit: &str, provenance: &Provenance) -> Column {
-        Column {
-            heading,
-            unit: unit.to_owned(),
-            provenance: self.provenance(provenance),
-            is_number: true,
-            is_share: false,
-        }
-    }
-
-    /// A ratio with its interval below it; a dash for none.
-    pub(crate) fn ratio_entry(self, ratio: Option<&Ratio>) -> Entry {
-        ratio.map_or_else(
-            || Entry::text("–"),
-            |ratio| Entry {
-                detail: self.ends(ratio),
-                ..Entry::value(ratio.value, format!("{}×", self.ratio(ratio.value)))
-            },
-        )
-    }
-
-    /// The ends of a ratio's interval, with what they are: `95 % interval 0.712–0.749`.
-    pub(crate) fn ends(self, ratio: &Ratio) -> String {
-        let kind = self.interval_kind(ratio.kind);
-        if ratio.kind == IntervalKind::Single {
-            return kind;
-        }
-        let ends = self.between(&self.ratio(ratio.low), &self.ratio(ratio.high));
-        format!("{kind} {ends}")
-    }
-
-    /// The direction of a ratio in full: `after ÷ before = 0.730, 95 % interval 0.712–0.749`.
-    pub(crate) fn direction(self, ratio: &Ratio) -> String {
-        format!(
-            "{} = {}, {}",
-            self.after_by_before(),
-            self.ratio(ratio.value),
-            self.ends(ratio)
-        )
-    }
-
-    /// How many times as fast or slow: `1.37× faster` for a ratio of times `after ÷ before` below 1.
-    pub(crate) fn times_faster(self, ratio: f64) -> String {
-        let times = |value: f64| self.number(value, 3);
-        if ratio < 1.0 {
-            self.faster_by(times(1.0 / ratio))
-        } else {
-            self.slower_by(times(ratio))
-        }
-    }
-
-    /// What may be said of a time, with the smallest detectable effect where nothing was found (R8).
-    pub(crate) fn verdict(self, verdict: &Verdict, ratio: Option<&Ratio>) -> String {
-        match (verdict, ratio) {
-            (Verdict::Faster | Verdict::Slower, Some(ratio)) => self.times_faster(ratio.value),
-            (Verdict::Faster, None) => self.faster(),
-            (Verdict::Slower, None) => self.slower(),
-            (Verdict::Same, _) => self.same(),
-            (Verdict::TooFewRuns(_), _) => self.too_few_runs(),
-            (Verdict::Unclear(_), _) => self.unclear(),
-            (Verdict::NotComparable(_), _) => self.not_comparable(),
-        }
-    }
-
-    /// The verdict of a cell, with its reason or its smallest detectable effect below it.
-    pub(crate) fn judgement(self, judgement: &Judgement) -> Entry {
-        let text = self.verdict(&judgement.verdict, judgement.ratio.as_ref());
-        let detectable = judgement
-            .detectable
-            .map(|effect| self.detectable(self.percent(effect)));
-        let detail: Vec<String> = match &judgement.verdict {
-            Verdict::Faster | Verdict::Slower => Vec::new(),
-            Verdict::Same => detectable.into_iter().collect(),
-            Verdict::TooFewRuns(least) => vec![self.at_least_runs(self.count(*least))],
-            Verdict::Unclear(why) => [self.quoted(why)].into_iter().chain(detectable).collect(),
-            Verdict::NotComparable(why) => vec![self.quoted(&why.join("; "))],
-        };
-        Entry::detailed(text, detail.join("; "))
-    }
-
-    /// A text of the program that stands in every language as it is.
-    pub(crate) fn quoted(self, text: &str) -> String {
-        match self.language {
-            Language::English => text.to_owned(),
-            Language::German => format!("„{text}“"),
-        }
-    }
-
-    /// How the runs of a cell lie to one another in time.
-    pub(crate) fn design(self, design: Design) -> String {
-        match design {
-            Design::Interleaved => self.interleaved(),
-            Design::Sessions => self.sessions(),
-        }
-    }
-
-    /// What a ratio of times is, by the work of its cells; the reason where none is drawn.
-    pub(crate) fn work(self, work: &Work) -> String {
-        match work {
-            Work::Same => self.same_work(),
-            Work::Treatments(_) => self.treatments(),
-            Work::Different(_) => self.different_work(),
-        }
     }
 }
 

@@ -34,8 +34,18 @@ messages! {
     at_least_runs(count) = "at least {count} a side" | "mindestens {count} je Seite";
     interleaved() = "interleaved, in pairs" | "verzahnt, paarweise";
     sessions() = "separate sessions" | "getrennte Sitzungen";
-    same_work() = "speed-up" | "Beschleunigung";
-    treatments() = "ratio of treatments" | "Verhältnis von Behandlungen";
-    different_work() = "no ratio: different work" | "kein Verhältnis: verschiedene Arbeit";
+    wide_interval() = "no effect is shown, and the interval is too wide for “same”" | "kein Effekt nachgewiesen, und das Intervall ist für „gleich“ zu breit";
+    few_runs() = "no effect is shown, and the runs are too few for “same”" | "kein Effekt nachgewiesen, und die Läufe sind für „gleich“ zu wenige";
+    at_threshold(share) = "an effect is shown, but not whether it exceeds the threshold of {share}" | "ein Effekt ist nachgewiesen, nicht aber, dass er die Schwelle von {share} übersteigt";
+    no_session_floor() = "measured in two sessions; how far sessions of this machine differ was not measured" | "in zwei Sitzungen gemessen; wie weit Sitzungen dieser Maschine auseinanderliegen, wurde nicht gemessen";
+    within_session_floor(share) = "measured in two sessions, and sessions of this machine differ by {share}" | "in zwei Sitzungen gemessen, und Sitzungen dieser Maschine unterscheiden sich um {share}";
+    session_noise() = "the sessions differ by more than usual, but not by more than their own noise" | "die Sitzungen unterscheiden sich mehr als üblich, aber nicht mehr als ihr eigenes Rauschen";
+    on_both() = "before and after" | "vorher und nachher";
+    not_measured(side) = "not measured {side}" | "{side} nicht gemessen";
+    other_code(side) = "measured with other code than the rest {side}" | "{side} mit anderem Code gemessen als der Rest der Seite";
+    other_environment(fields) = "other environment ({fields})" | "andere Umgebung ({fields})";
+    other_work_per_sample(parts) = "other work per sample ({parts})" | "andere Arbeit je Sample ({parts})";
+    other_threads(before, after) = "{before} threads before, {after} after" | "{before} Threads vorher, {after} nachher";
+    exclusive_on(side) = "runs had the machine for themselves only {side}" | "nur {side} hatten die Läufe die Maschine für sich";
     time_per_sample() = "time per sample" | "Zeit je Sample";
 }

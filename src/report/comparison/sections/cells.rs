@@ -2,7 +2,6 @@
 
 use crate::compare::{Verdict, Work};
 use crate::report::comparison::context::Section;
-use crate::report::comparison::pace::median_per_sample;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
@@ -74,8 +73,8 @@ fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
     let p = judgement.p_holm.or(judgement.p);
     let effect = judgement.detectable;
     vec![
-        time(median_per_sample(&scene.before, duo.before)),
-        time(median_per_sample(&scene.after, duo.after)),
+        time(duo.pair.sample_ms.0),
+        time(duo.pair.sample_ms.1),
         words.ratio_entry(judgement.ratio.as_ref()),
         verdict,
         Entry::text(format!("{}, {}", judgement.runs.0, judgement.runs.1)),
