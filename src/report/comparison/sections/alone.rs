@@ -70,7 +70,7 @@ fn counts(path: &str) -> bool {
 }
 
 /// Everything in two specifications that differs, sorted by path.
-fn differing(one: At<'_, '_>, other: At<'_, '_>) -> Vec<SpecChange> {
+pub(crate) fn differing(one: At<'_, '_>, other: At<'_, '_>) -> Vec<SpecChange> {
     let (before, after) = (leaves(one.view, one.cell), leaves(other.view, other.cell));
     let mut paths: Vec<&String> = before.keys().chain(after.keys()).collect();
     paths.sort_unstable();

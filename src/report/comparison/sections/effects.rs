@@ -44,7 +44,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     if duos.is_empty() {
         return None;
     }
-    let mut section = Section::titled("factors", words.effects_title());
+    let mut section = Section::titled("single-factors", words.effects_title());
     let rows: Vec<Row> = duos
         .iter()
         .take(PAIRS)

@@ -1,10 +1,8 @@
 //! [`Figure`]: what is held against each other of two runs, with its formula, its unit and its direction.
 
-use serde_json::Value;
-
+use crate::report::comparison::pace::samples_per_step;
 use crate::report::language::{Words, messages};
 use crate::report::sections::cost;
-use crate::report::sections::difference::part;
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Interval, interval_over_runs, value};
 
@@ -83,6 +81,7 @@ messages! {
     why_no_memory() = "the system does not tell it" | "das System nennt ihn nicht";
     why_no_logs() = "the results are of a version that did not count it" | "die Ergebnisse stammen aus einer Version, die es nicht zählte";
     why_no_best_epoch() = "no epoch has a loss" | "keine Epoche hat einen Verlust";
+    core_seconds(seconds) = "{seconds} core-s" | "{seconds} Kern-s";
     figure_not_measured(reason) = "not measured: {reason}" | "nicht gemessen: {reason}";
 }
 
@@ -92,7 +91,7 @@ impl Figure {
         let times = run.times.as_ref()?;
         let column = |name: &str| value(run, name);
         match self {
-            Self::SampleTime => Some(times.step_ms / samples_of_step(at)?),
+            Self::SampleTime => Some(times.step_ms / samples_per_step(at.view, at.cell)?),
             Self::Throughput => column("samples_per_s"),
             Self::Startup => column("startup_s"),
             Self::Training => column("train_s"),
@@ -198,7 +197,7 @@ impl Figure {
         }
         words.figure_not_measured(match self {
             Self::Validation | Self::Pass => words.why_no_validation(),
-            Self::PassSample if passes::of(at, 0).is_none() => words.why_no_validation(),
+            Self::PassSample if Self::Pass.runs(at).is_empty() => words.why_no_validation(),
             Self::PassSample => words.why_no_pass_samples(),
             Self::Evaluation => words.why_no_evaluation(),
             Self::Checkpoints => words.why_no_checkpoints(),
@@ -226,16 +225,6 @@ impl Kind {
     pub(crate) fn is_lower_better(self) -> bool {
         self != Self::Rate
     }
-}
-
-messages! {
-    core_seconds(seconds) = "{seconds} core-s" | "{seconds} Kern-s";
-}
-
-/// Samples that an optimizer step sees.
-fn samples_of_step(at: At<'_, '_>) -> Option<f64> {
-    let number = |path: &str| part(at.view, at.cell, path).and_then(Value::as_f64);
-    Some(number("train.batch-size")? * number("train.accumulate").unwrap_or(1.0))
 }
 
 fn memory_source(at: At<'_, '_>) -> String {

@@ -10,6 +10,8 @@ mod closing;
 mod effects;
 mod factor;
 mod figure;
+#[cfg(test)]
+mod fixture;
 mod goal;
 mod passes;
 mod payback;
@@ -21,6 +23,8 @@ mod search;
 mod space;
 mod spread;
 pub(crate) mod summary;
+#[cfg(test)]
+mod tests;
 mod until;
 mod validation;
 

@@ -18,7 +18,6 @@ use super::spread::{Runs, over_blocks};
 messages! {
     payback_title() = "Return on the time spent" | "Ertrag der aufgewendeten Zeit";
     payback_about() = "The time spent is the experiment’s own: the wall time of all its runs, failed ones included. What people spent on the change is in no results file." | "Aufgewendet ist die Zeit des Versuchs selbst: die Dauer aller seiner Läufe, auch der gescheiterten. Was Menschen für die Änderung aufwendeten, steht in keiner Ergebnisdatei.";
-    payback_saving() = "saving" | "Ersparnis";
     payback_of() = "saving of" | "Ersparnis bei";
     payback_per_run() = "saved per training run" | "gespart je Trainingslauf";
     payback_spent() = "spent on the experiment" | "für den Versuch aufgewendet";
@@ -29,7 +28,6 @@ messages! {
     payback_runs(count) = "{count} training runs" | "{count} Trainingsläufen";
     payback_never() = "never: nothing is saved" | "nie: es wird nichts gespart";
     payback_open() = "not told: the interval of the saving contains 0" | "nicht bestimmbar: das Intervall der Ersparnis enthält 0";
-    payback_from(count) = "from {count} on" | "ab {count}";
     payback_whole_run() = "a whole run" | "einem ganzen Lauf";
     payback_goal(condition) = "training until {condition}" | "Training bis {condition}";
     payback_nothing() = "not measured: no run counts on both sides" | "nicht gemessen: es zählen nicht auf beiden Seiten Läufe";

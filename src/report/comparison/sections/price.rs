@@ -77,8 +77,7 @@ fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: Option<&Prices>) -> Vec<Row
         line(scene, duo, name, values, unit, from)
     };
     if let Some(price) = price {
-        let of_run =
-            |at: At<'_, '_>| Some(cost(price, at, Figure::CoreSeconds.over_runs(at)?.median));
+        let of_run = |at: At<'_, '_>| Some(cost(price, at, middle(Figure::CoreSeconds.runs(at))?));
         let own = [of_run(before), of_run(after)];
         rows.push(line(
             words.price_run(),
@@ -107,6 +106,10 @@ fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: Option<&Prices>) -> Vec<Row
     rows
 }
 
+fn middle(runs: Runs) -> Option<f64> {
+    median(&runs.into_values().collect::<Vec<f64>>())
+}
+
 /// What core-seconds of a cell cost: on a GPU its hours too.
 fn cost(price: &Prices, at: At<'_, '_>, core_s: f64) -> f64 {
     let kept = at
@@ -128,8 +131,7 @@ fn until(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: &Prices) -> Option<Row> {
     let (before, after) = sides(scene, duo);
     let goal = Goal::equal_loss(before, after)?;
     let of = |at: At<'_, '_>| {
-        let runs: Runs = goal.runs(at);
-        let seconds = median(&runs.into_values().collect::<Vec<f64>>())?;
+        let seconds = middle(goal.runs(at))?;
         let kept = cores(at.view, at.cell, at.cell.counted.first()?)?;
         Some(cost(price, at, seconds * kept))
     };

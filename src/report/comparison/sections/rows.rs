@@ -167,18 +167,26 @@ fn timing<'p>(pair: &'p CellPair, column: &str) -> Option<&'p TimingChange> {
     pair.timings.iter().find(|timing| timing.column == column)
 }
 
-/// A median with its interval below it.
+/// A median with its interval below it: `1.69 s`, `1.53–1.79 s`.
 pub(crate) fn interval(words: Words, kind: Kind, interval: &Interval) -> Entry {
     let show = |value: f64| kind.show(words, value);
     let (low, high) = (show(interval.low), show(interval.high));
     let detail = match interval.kind {
         IntervalKind::Single => words.single_run(),
         _ if low == high => String::new(),
-        _ => words.between(&low, &high),
+        _ => words.between(without_unit_of(&high, &low), &high),
     };
     Entry {
         detail,
         ..Entry::value(interval.median, show(interval.median))
+    }
+}
+
+/// The number of `low` alone, where both have the same unit.
+fn without_unit_of<'t>(high: &str, low: &'t str) -> &'t str {
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => number,
+        _ => low,
     }
 }
 

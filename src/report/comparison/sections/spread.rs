@@ -79,17 +79,15 @@ fn of_medians(
     statistic: &dyn Fn(&[f64]) -> f64,
 ) -> Option<f64> {
     let columns = rows.first()?.len();
-    let medians: Option<Vec<f64>> = (0..columns)
-        .map(|column| {
-            median(
-                &drawn
-                    .iter()
-                    .map(|row| rows[*row][column])
-                    .collect::<Vec<f64>>(),
-            )
-        })
-        .collect();
-    Some(statistic(&medians?))
+    let mut column = vec![0.0; drawn.len()];
+    let mut medians = Vec::with_capacity(columns);
+    for place in 0..columns {
+        for (value, row) in column.iter_mut().zip(drawn) {
+            *value = rows[*row][place];
+        }
+        medians.push(median(&column)?);
+    }
+    Some(statistic(&medians))
 }
 
 /// The random stream hangs on `label` alone, so that no other figure changes it.
