@@ -1,4 +1,4 @@
-//! Pages of scripted comparisons: written twice, in two languages, with rows in another order.
+//! Pages of scripted comparisons: in two languages, with rows in another order. `FIELDTRIAL_PAGES=FOLDER` writes them there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,9 @@ fn rendered(of: &crate::compare::Comparison) -> Vec<(String, String)> {
     });
     let texts = read.collect();
     if let Some(to) = std::env::var_os("FIELDTRIAL_PAGES") {
-        render_comparison(of, std::path::Path::new(&to), &Language::ALL).expect("renders");
+        let kind = format!("{}-{}", of.cells.len(), of.environment.is_across);
+        let to = std::path::Path::new(&to).join(kind);
+        render_comparison(of, &to, &Language::ALL).expect("renders");
     }
     texts
 }

@@ -4,6 +4,12 @@
 //! stand beside it in every language.
 
 pub(crate) mod cells;
+pub(crate) mod environments;
+pub(crate) mod factors;
+pub(crate) mod facts;
+pub(crate) mod manifest;
+pub(crate) mod matching;
+pub(crate) mod method;
 pub(crate) mod summary;
 
 use super::context::Section;
@@ -13,7 +19,16 @@ use super::scene::Scene;
 type Make = fn(&Scene<'_>) -> Option<Section>;
 
 /// Every section, from top to bottom.
-const SECTIONS: &[Make] = &[summary::section, cells::section];
+const SECTIONS: &[Make] = &[
+    summary::section,
+    cells::section,
+    factors::section,
+    facts::section,
+    matching::section,
+    environments::section,
+    method::section,
+    manifest::section,
+];
 
 /// The sections that a comparison has.
 pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
@@ -24,8 +39,16 @@ pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
 #[cfg(test)]
 pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     crate::report::language::MESSAGES,
+    crate::report::plot::MESSAGES_OF_BARS,
+    crate::report::plot::MESSAGES_OF_INTERVALS,
     super::words::MESSAGES,
     super::head::MESSAGES,
     summary::MESSAGES,
     cells::MESSAGES,
+    factors::MESSAGES,
+    facts::MESSAGES,
+    matching::MESSAGES,
+    environments::MESSAGES,
+    method::MESSAGES,
+    manifest::MESSAGES,
 ];
