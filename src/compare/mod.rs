@@ -4,10 +4,13 @@
 //! results files only; words, tables and plots are `report`'s, exit codes `cli`'s.
 
 mod comparison;
+mod judgement;
 
 pub use comparison::{
-    Ambiguity, AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange,
-    FieldChange, FieldClass, Judgement, MatchedBy, MatrixJudgement, Obstacle, Origin,
-    QualityChange, QualityVerdict, Ratio, Side, SpecChange, Threshold, ThresholdSource,
-    TimingChange, Verdict, Work,
+    Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
+    FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
+    Work,
+};
+pub use judgement::{
+    Design, Judgement, MatrixJudgement, Obstacle, Ratio, Threshold, ThresholdSource, Verdict,
 };
