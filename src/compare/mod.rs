@@ -5,11 +5,14 @@
 
 mod comparison;
 mod doubt;
+mod judgement;
 
 pub use comparison::{
-    Ambiguity, AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange,
-    FieldChange, FieldClass, Judgement, MatchedBy, MatrixJudgement, Obstacle, Origin,
-    QualityChange, QualityVerdict, Ratio, Side, SpecChange, Test, Threshold, ThresholdSource,
-    TimingChange, Verdict, Work,
+    Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
+    FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
+    Work,
 };
 pub use doubt::Doubt;
+pub use judgement::{
+    Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
+};

@@ -15,13 +15,13 @@
 //! numbers; nothing else in a page does.
 
 use crate::base::units::{human, human_bytes, human_integer, human_seconds};
-pub use crate::plan::Language;
+pub(super) use crate::plan::Language;
 use crate::results::IntervalKind;
 
 use super::number::{Provenance, fixed};
 
 /// Sentences and numbers in one language.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Words {
     /// The language.
     pub(crate) language: Language,
@@ -74,8 +74,6 @@ messages! {
     unknown() = "unknown" | "unbekannt";
     and(first, last) = "{first} and {last}" | "{first} und {last}";
     more(shown, count) = "{shown} and {count} more" | "{shown} und {count} weitere";
-    yes() = "yes" | "ja";
-    no() = "no" | "nein";
     none() = "none" | "keine";
 }
 
@@ -158,6 +156,16 @@ impl Words {
         }
     }
 
+    /// A number at an axis: no digits that say nothing.
+    pub(crate) fn tick(self, value: f64) -> String {
+        let text = human(value, 6);
+        let text = match text.contains('.') && !text.contains('e') {
+            true => text.trim_end_matches('0').trim_end_matches('.'),
+            false => &text,
+        };
+        self.localised(text)
+    }
+
     /// A p-value: three decimals, and none below a thousandth.
     pub(crate) fn p(self, value: f64) -> String {
         if value < 0.001 {
@@ -168,6 +176,10 @@ impl Words {
     }
 
     /// Seconds as people say them: `850 ms`, `4 min 05 s`.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for sections that tell durations")
+    )]
     pub(crate) fn seconds(self, seconds: f64) -> String {
         self.localised(&human_seconds(seconds))
     }

@@ -4,6 +4,7 @@
 //! [`Comparison`]; here it is put into words, tables and plots. A section is one file in `sections/` and one line there;
 //! its messages stand beside it in every language (`report::language`).
 
+mod account;
 mod context;
 #[cfg(test)]
 pub(super) mod golden;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Language, Words};
-use crate::compare::{CellPair, Comparison, Design, FieldClass, Judgement, Ratio, Verdict, Work};
+use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table, sources};
 use crate::report::view::{Cell, View};
@@ -151,10 +151,15 @@ impl<'a> Scene<'a> {
 
     /// What a pair of cells is called.
     pub(crate) fn name(&self, duo: &Duo<'_, 'a>) -> String {
-        if duo.pair.label.is_empty() {
+        self.label(duo.pair)
+    }
+
+    /// The same, of what was found alone.
+    pub(crate) fn label(&self, pair: &CellPair) -> String {
+        if pair.label.is_empty() {
             self.words.only_cell()
         } else {
-            duo.pair.label.clone()
+            pair.label.clone()
         }
     }
 

@@ -1,11 +1,11 @@
-//! Pages of scripted comparisons: written twice, in two languages, with rows in another order.
+//! Pages of scripted comparisons: in two languages, with rows in another order. `FIELDTRIAL_PAGES=FOLDER` writes them there.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use super::golden::{across, comparison, one_cell};
-use super::sections::CATALOGUES;
 use super::{Language, render_comparison};
+use super::{account, sections};
 
 /// Every file that a comparison writes, by name.
 fn rendered(of: &crate::compare::Comparison) -> Vec<(String, String)> {
@@ -21,7 +21,9 @@ fn rendered(of: &crate::compare::Comparison) -> Vec<(String, String)> {
     });
     let texts = read.collect();
     if let Some(to) = std::env::var_os("FIELDTRIAL_PAGES") {
-        render_comparison(of, std::path::Path::new(&to), &Language::ALL).expect("renders");
+        let kind = format!("{}-{}", of.cells.len(), of.environment.is_across);
+        let to = std::path::Path::new(&to).join(kind);
+        render_comparison(of, &to, &Language::ALL).expect("renders");
     }
     texts
 }
@@ -73,8 +75,8 @@ fn pieces(text: &str) -> Vec<String> {
 
 #[test]
 fn no_english_sentence_is_left_in_german_and_no_german_one_in_english() {
-    let known: BTreeSet<&str> = CATALOGUES
-        .iter()
+    let catalogues = || sections::CATALOGUES.iter().chain(account::CATALOGUES);
+    let known: BTreeSet<&str> = catalogues()
         .flat_map(|messages| *messages)
         .map(|(name, ..)| *name)
         .collect();
@@ -82,7 +84,7 @@ fn no_english_sentence_is_left_in_german_and_no_german_one_in_english() {
     for of in [comparison(), across(), one_cell()] {
         for (name, text) in rendered(&of) {
             let is_german = name.contains("de.");
-            for (message, english, german) in CATALOGUES.iter().flat_map(|messages| *messages) {
+            for (message, english, german) in catalogues().flat_map(|messages| *messages) {
                 let (foreign, own) = if is_german {
                     (english, german)
                 } else {

@@ -20,7 +20,6 @@ messages! {
     across_environments(formula) = "{formula}, between different environments" | "{formula}, zwischen verschiedenen Umgebungen";
     across_caption() = "Both sides were measured in different environments." | "Beide Seiten wurden in verschiedenen Umgebungen gemessen.";
     median_of_runs() = "median of n runs" | "Median über n Läufe";
-    number_of_runs() = "number of runs" | "Anzahl der Läufe";
 
     faster_by(times) = "{times}× faster" | "{times}× schneller";
     slower_by(times) = "{times}× slower" | "{times}× langsamer";

@@ -1,5 +1,7 @@
 //! The verdict of every cell, with what it rests on.
 
+mod plots;
+
 use crate::compare::{Verdict, Work};
 use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
@@ -16,6 +18,12 @@ messages! {
     detectable_heading() = "smallest detectable effect" | "kleinster nachweisbarer Effekt";
     p_formula() = "Mann–Whitney, or paired sign-flip where interleaved; Holm over all cells" | "Mann-Whitney, bei verzahnten Läufen gepaarter Vorzeichentest; Holm über alle Zellen";
     detectable_formula() = "80 % power, from spread and n of the runs" | "80 % Teststärke, aus Streuung und n der Läufe";
+    intervals_plot() = "Time per sample, after ÷ before" | "Zeit je Sample, nachher ÷ vorher";
+    intervals_caption() = "Marks are ratios of medians, whiskers their intervals (95 % bootstrap from six runs a side on, below that the range of the runs), the band is the threshold below which an effect does not matter. Left of 1 the side after is faster." | "Marken sind Verhältnisse der Mediane, Linien ihre Intervalle (95-%-Bootstrap ab sechs Läufen je Seite, darunter die Spannweite der Läufe), das Band ist die Schwelle, unter der ein Effekt nicht zählt. Links von 1 ist die Seite nachher schneller.";
+    bars_plot() = "Time per sample before and after" | "Zeit je Sample vorher und nachher";
+    bars_caption() = "Bars are medians over runs, lines their intervals, dots the runs." | "Balken sind Mediane über Läufe, Linien ihre Intervalle, Punkte die Läufe.";
+    drawn(shown, all) = "{shown} of {all} cells are drawn." | "{shown} von {all} Zellen sind gezeichnet.";
+    open() = "no verdict" | "kein Urteil";
     no_ratio(why) = "no ratio: {why}" | "kein Verhältnis: {why}";
 }
 
@@ -23,6 +31,7 @@ messages! {
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     scene.duos().next()?;
     Some(Section {
+        plots: plots::of(scene),
         ..Section::table(table(scene))
     })
 }

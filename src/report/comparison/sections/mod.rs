@@ -3,80 +3,57 @@
 //! A section is a function from the [`Scene`] to a [`Section`], or to `None` where there is nothing to say; its messages
 //! stand beside it in every language.
 
-mod alone;
 pub(crate) mod cells;
-mod changed;
-mod closing;
-mod effects;
-mod factor;
-mod figure;
-#[cfg(test)]
-mod fixture;
-mod goal;
-mod passes;
-mod payback;
-mod price;
-mod qualities;
-mod rows;
-mod scenarios;
-mod search;
-mod space;
-mod spread;
+pub(crate) mod environments;
+pub(crate) mod factors;
+pub(crate) mod facts;
+pub(crate) mod manifest;
+pub(crate) mod matching;
+pub(crate) mod method;
 pub(crate) mod summary;
-#[cfg(test)]
-mod tests;
-mod until;
-mod validation;
 
+use super::account;
 use super::context::Section;
 use super::scene::Scene;
 
-/// A section of a scene, or several; nothing where there is nothing to say.
-type Make = fn(&Scene<'_>) -> Vec<Section>;
+/// A section of a scene; `None` where there is nothing to say.
+type Make = fn(&Scene<'_>) -> Option<Section>;
 
-/// Every section, from top to bottom.
-const SECTIONS: &[Make] = &[
-    |scene| summary::section(scene).into_iter().collect(),
-    |scene| cells::section(scene).into_iter().collect(),
-    |scene| effects::section(scene).into_iter().collect(),
-    changed::sections,
-    |scene| validation::section(scene).into_iter().collect(),
-    |scene| search::section(scene).into_iter().collect(),
-    |scene| until::section(scene).into_iter().collect(),
-    |scene| qualities::section(scene).into_iter().collect(),
-    |scene| space::section(scene).into_iter().collect(),
-    |scene| price::section(scene).into_iter().collect(),
-    |scene| payback::section(scene).into_iter().collect(),
-    |scene| scenarios::section(scene).into_iter().collect(),
-    |scene| closing::section(scene).into_iter().collect(),
+/// The sections above those that say what it is worth, from top to bottom.
+const ABOVE: &[Make] = &[summary::section, cells::section, factors::section];
+
+/// The sections below them: what it rests on.
+const BELOW: &[Make] = &[
+    facts::section,
+    matching::section,
+    environments::section,
+    method::section,
+    manifest::section,
 ];
 
 /// The sections that a comparison has.
 pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
-    SECTIONS.iter().flat_map(|make| make(scene)).collect()
+    let made = |list: &'static [Make]| list.iter().filter_map(|make| make(scene));
+    made(ABOVE)
+        .chain(account::of(scene))
+        .chain(made(BELOW))
+        .collect()
 }
 
 /// The messages of the head and of every section, for the tests of languages.
 #[cfg(test)]
 pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     crate::report::language::MESSAGES,
+    crate::report::plot::MESSAGES_OF_BARS,
+    crate::report::plot::MESSAGES_OF_INTERVALS,
     super::words::MESSAGES,
     super::head::MESSAGES,
     summary::MESSAGES,
     cells::MESSAGES,
-    changed::MESSAGES,
-    closing::MESSAGES,
-    effects::MESSAGES,
-    factor::MESSAGES,
-    figure::MESSAGES,
-    goal::MESSAGES,
-    payback::MESSAGES,
-    price::MESSAGES,
-    qualities::MESSAGES,
-    rows::MESSAGES,
-    scenarios::MESSAGES,
-    search::MESSAGES,
-    space::MESSAGES,
-    until::MESSAGES,
-    validation::MESSAGES,
+    factors::MESSAGES,
+    facts::MESSAGES,
+    matching::MESSAGES,
+    environments::MESSAGES,
+    method::MESSAGES,
+    manifest::MESSAGES,
 ];

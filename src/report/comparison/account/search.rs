@@ -33,7 +33,7 @@ messages! {
     search_counted() = "rows of blocks.csv" | "Zeilen von blocks.csv";
     search_clock() = "start and wall time of each run" | "Start und Dauer jedes Laufs";
     search_derived() = "by the formula above" | "nach der Formel oben";
-    runs_counted(count) = "{count} runs" | "{count} Läufe";
+    search_run_count(count) = "{count} runs" | "{count} Läufe";
 }
 
 /// Runs of one session that shared the machine.
@@ -109,7 +109,7 @@ fn pruned(words: Words, runs: &[&BlockRow]) -> String {
         .iter()
         .filter(|run| run.status == Status::Pruned)
         .collect();
-    let all = words.runs_counted(words.count(runs.len()));
+    let all = words.search_run_count(words.count(runs.len()));
     if pruned.is_empty() {
         return words.search_absent(all);
     }
