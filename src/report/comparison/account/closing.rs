@@ -45,10 +45,10 @@ messages! {
     closing_equal_quality(names) = "Equal in every seed: {names}." | "In jedem Seed gleich: {names}.";
     closing_not_told(names) = "Of other values than before, but in no direction that the seeds show: {names}." | "Mit anderen Werten als vorher, aber ohne Richtung, die die Seeds belegen: {names}.";
     closing_seeds(names, seeds, needed) = "Of other values than before, and not tested, since {needed} seeds are needed and there are {seeds}: {names}." | "Mit anderen Werten als vorher und nicht getestet, da {needed} Seeds nötig und {seeds} vorhanden sind: {names}.";
-    closing_payback_after(runs) = "The experiment’s own run time is even after {runs} training runs." | "Die Laufzeit des Versuchs selbst ist nach {runs} Trainingsläufen ausgeglichen.";
-    closing_payback_never(spent) = "The experiment’s own run time of {spent} is never even: a training run saves nothing." | "Die Laufzeit des Versuchs selbst von {spent} wird nie ausgeglichen: ein Trainingslauf spart nichts.";
+    closing_payback_after(runs) = "The experiment’s own run time is even after {runs} training runs." | "Die Laufzeit des Versuchs selbst amortisiert sich nach {runs} Trainingsläufen.";
+    closing_payback_never(spent) = "The experiment’s own run time of {spent} is never even: a training run saves nothing." | "Die Laufzeit des Versuchs selbst von {spent} amortisiert sich nie: Ein Trainingslauf spart nichts.";
     closing_payback_open() = "Whether a training run saves time is not told: the interval of the saving contains 0." | "Ob ein Trainingslauf Zeit spart, ist nicht bestimmbar: das Intervall der Ersparnis enthält 0.";
-    closing_recommendations() = "What to try next, with predictions that a follow-up tests, is under Recommendations of the report beside this page (`report.md`)." | "Was als Nächstes zu versuchen ist, mit Vorhersagen, die ein Folgeversuch prüft, steht unter „Recommendations“ des Berichts neben dieser Seite (`report.md`).";
+    closing_recommendations() = "What to try next, with predictions that a follow-up tests, is under Recommendations of the report beside this page (report.md)." | "Was als Nächstes zu versuchen ist, mit Vorhersagen, die ein Folgeversuch prüft, steht unter „Recommendations“ des Berichts neben dieser Seite (report.md).";
     closing_of(cell, sentence) = "{cell}: {sentence}" | "{cell}: {sentence}";
 }
 

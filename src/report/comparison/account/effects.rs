@@ -31,9 +31,9 @@ messages! {
     effects_combined() = "combined" | "gemeinsam";
     effects_rest() = "combined ÷ product" | "gemeinsam ÷ Produkt";
     effects_added(with, without) = "{with} against {without}" | "{with} gegen {without}";
-    effects_formula() = "median with the change ÷ median without it; of the last rows by their formula; interval over blocks" | "Median mit Änderung ÷ Median ohne Änderung; der letzten Zeilen nach ihrer Formel; Intervall über die Blöcke";
+    effects_formula() = "median with the change ÷ median without it; of the last rows by their formula; below it the 95 % interval over blocks, below six blocks their range" | "Median mit Änderung ÷ Median ohne Änderung; der letzten Zeilen nach ihrer Formel; darunter das 95-%-Intervall über die Blöcke, unter sechs Blöcken deren Spannweite";
     effects_missing(names) = "Not measured alone, and in no product: {names}." | "Nicht einzeln gemessen und in keinem Produkt: {names}.";
-    effects_sentence(count, product, combined, rest) = "Of the whole run, {count} factors measured alone multiply to {product}×; together they make {combined}×, so that their product leaves {rest} unexplained." | "Beim ganzen Lauf ergeben {count} einzeln gemessene Faktoren multipliziert {product}×; gemeinsam sind es {combined}×, sodass ihr Produkt {rest} unerklärt lässt.";
+    effects_sentence(count, product, combined, rest) = "Of the whole run, {count} factors measured alone multiply to {product}×; together they make {combined}×, so that the product leaves a factor of {rest} unexplained." | "Beim ganzen Lauf ergeben {count} einzeln gemessene Faktoren multipliziert {product}×; gemeinsam sind es {combined}×, sodass das Produkt einen Faktor von {rest} unerklärt lässt.";
     not_measured_alone() = "not measured alone: no cell of these results changes it alone" | "nicht einzeln gemessen: keine Zelle dieser Ergebnisse ändert ihn allein";
 }
 
@@ -91,7 +91,11 @@ fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Row> {
     let row = |name: String, with: String, ratios: Vec<Option<Ratio>>| {
         let mut fields = heads(scene, duo, name);
         fields.push(Entry::text(with));
-        fields.extend(ratios.iter().map(|ratio| words.ratio_entry(ratio.as_ref())));
+        fields.extend(
+            ratios
+                .iter()
+                .map(|ratio| super::rows::ratio_entry(words, ratio.as_ref())),
+        );
         Row {
             key: duo.pair.after.clone(),
             fields,

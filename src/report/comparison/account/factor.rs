@@ -61,7 +61,7 @@ const PATHS: [(&str, Factor); 30] = [
 messages! {
     factor_data() = "Data" | "Daten";
     factor_network() = "Network" | "Netz";
-    factor_loss() = "Loss" | "Verlustfunktion";
+    factor_loss() = "Loss" | "Loss";
     factor_validation() = "Validation" | "Validierung";
     factor_loading() = "Loading" | "Laden der Daten";
     factor_optimizer() = "Optimizer" | "Optimierer";

@@ -61,8 +61,8 @@ messages! {
     figure_peak_training() = "peak memory, training" | "Spitzenspeicher, Training";
     figure_peak_validation() = "peak memory, validation" | "Spitzenspeicher, Validierung";
     figure_peak_process() = "peak memory, process" | "Spitzenspeicher, Prozess";
-    figure_logs() = "disk: record of a run" | "Platte: Protokoll eines Laufs";
-    figure_checkpoints() = "disk: checkpoints" | "Platte: Checkpoints";
+    figure_logs() = "disk: record of a run" | "Festplatte: Protokoll eines Laufs";
+    figure_checkpoints() = "disk: checkpoints" | "Festplatte: Checkpoints";
     figure_core_seconds() = "core time of a training run" | "Kernzeit eines Trainingslaufs";
 
     source_median() = "measured (median of n runs)" | "gemessen (Median von n Läufen)";
@@ -74,13 +74,14 @@ messages! {
     source_peak(source) = "measured ({source}, median of n runs)" | "gemessen ({source}, Median von n Läufen)";
 
     why_nothing_measured() = "no run has times" | "kein Lauf hat Zeiten";
-    why_no_validation() = "`validation.fraction` is 0, or no epoch was validated" | "`validation.fraction` ist 0, oder keine Epoche wurde validiert";
-    why_no_pass_samples() = "how many samples a validation sees is in the results only with `validation.cycle = true`" | "wie viele Samples eine Validierung sieht, steht nur mit `validation.cycle = true` in den Ergebnissen";
-    why_no_evaluation() = "neither `validation.sampling` nor `verification` nor `selection` is set" | "weder `validation.sampling` noch `verification` noch `selection` ist gesetzt";
-    why_no_checkpoints() = "`train.save-to` is not set" | "`train.save-to` ist nicht gesetzt";
+    why_no_validation() = "“validation.fraction” is 0, or no epoch was validated" | "„validation.fraction“ ist 0, oder keine Epoche wurde validiert";
+    why_no_pass_samples() = "how many samples a validation sees is in the results only with “validation.cycle = true”" | "wie viele Samples eine Validierung sieht, steht nur mit „validation.cycle = true“ in den Ergebnissen";
+    why_no_evaluation() = "none of “validation.sampling”, “verification” and “selection” is set" | "weder „validation.sampling“ noch „verification“ noch „selection“ ist gesetzt";
+    why_no_checkpoints() = "“train.save-to” is not set" | "„train.save-to“ ist nicht gesetzt";
     why_no_memory() = "the system does not tell it" | "das System nennt ihn nicht";
+    why_no_cores() = "the number of cores is in no environment of these results" | "die Zahl der Kerne steht in keiner Umgebung dieser Ergebnisse";
     why_no_logs() = "the results are of a version that did not count it" | "die Ergebnisse stammen aus einer Version, die es nicht zählte";
-    why_no_best_epoch() = "no epoch has a loss" | "keine Epoche hat einen Verlust";
+    why_no_best_epoch() = "no epoch has a loss" | "keine Epoche hat einen Loss";
     core_seconds(seconds) = "{seconds} core-s" | "{seconds} Kern-s";
     figure_not_measured(reason) = "not measured: {reason}" | "nicht gemessen: {reason}";
 }
@@ -203,6 +204,7 @@ impl Figure {
             Self::Checkpoints => words.why_no_checkpoints(),
             Self::PeakTraining | Self::PeakValidation | Self::PeakProcess => words.why_no_memory(),
             Self::Logs => words.why_no_logs(),
+            Self::CoreSeconds => words.why_no_cores(),
             Self::BestEpoch => words.why_no_best_epoch(),
             _ => words.why_nothing_measured(),
         })
@@ -215,7 +217,7 @@ impl Kind {
         match self {
             Self::Milliseconds => words.seconds(value / 1e3),
             Self::Seconds => words.seconds(value),
-            Self::Rate => format!("{} /s", words.number(value, 3)),
+            Self::Rate => format!("{} samples/s", words.number(value, 3)),
             Self::Bytes => words.bytes(value),
             Self::CoreSeconds => words.core_seconds(words.number(value, 3)),
         }

@@ -9,7 +9,7 @@ use crate::compare::{
     CellPair, Comparison, Design, EnvironmentChange, Judgement, MatchedBy, Origin, QualityChange,
     QualityVerdict, Ratio, Side, Test, Threshold, ThresholdSource, Verdict, Work,
 };
-use crate::event::{EpochRow, RunFacts, RunTimes};
+use crate::event::{EpochRow, PhaseTimes, RunFacts, RunTimes};
 use crate::plan::{AxisInfo, AxisKind};
 use crate::report::view::{Cell, View};
 use crate::results::{
@@ -185,6 +185,7 @@ fn run(variant: &Variant, block: usize) -> BlockRow {
             measured_steps: 97,
             step_ms: variant.1 * drift,
             step_mean_ms: variant.1 * drift,
+            phases: phases(variant.1 * drift),
             samples_per_s: 32.0 / (variant.1 * drift) * 1e3,
             epoch_s: Some(train_s * drift / 4.0),
             train_s: train_s * drift,
@@ -207,6 +208,18 @@ fn run(variant: &Variant, block: usize) -> BlockRow {
         estimated_s: None,
         session: Some("2026-11-21T19:05:33Z".into()),
         start_s: Some(60.0 * block as f64),
+    }
+}
+
+/// Half of the step is forward, 40 % backward, 5 % optimizer, the rest other.
+fn phases(step_ms: f64) -> PhaseTimes {
+    let part = step_ms / 20.0;
+    PhaseTimes {
+        forward_ms: 10.0 * part,
+        backward_ms: 8.0 * part,
+        optimizer_ms: part,
+        other_ms: part,
+        ..PhaseTimes::default()
     }
 }
 
@@ -235,6 +248,8 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
         let variant = VARIANTS.iter().find(|variant| variant.0 == name);
         variant.expect("a variant")
     };
+    // Blocks 2 and 3 are in the middle.
+    let sample_ms = |name: &str| Some(value(name).1 * 1.025 / 32.0);
     let ratio = value(after).1 / value(before).1;
     let pair = CellPair {
         before: key(before),
@@ -246,7 +261,7 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
         facts: Vec::new(),
         compared_rows: 1,
         other_code: (false, false),
-        sample_ms: (Some(value(before).1 / 32.0), Some(value(after).1 / 32.0)),
+        sample_ms: (sample_ms(before), sample_ms(after)),
         quality: vec![QualityChange {
             column: "best_loss".into(),
             direction: Direction::Lower,

@@ -17,7 +17,7 @@ pub(crate) struct Goal {
 }
 
 messages! {
-    goal_equal(loss) = "training until the loss that both reach ({loss})" | "Training bis zum Verlust, den beide erreichen ({loss})";
+    goal_equal(loss) = "training until the loss that both reach ({loss})" | "Training bis zum Loss, den beide erreichen ({loss})";
     goal_target(target) = "training until {target}" | "Training bis {target}";
     goal_not_reached(best) = "not reached: best {best}" | "nicht erreicht: bester Wert {best}";
     goal_no_curve() = "not measured: no epoch has this metric" | "nicht gemessen: keine Epoche hat diese Metrik";

@@ -16,6 +16,7 @@ mod fixture;
 mod goal;
 mod passes;
 mod payback;
+mod phases;
 mod price;
 mod qualities;
 mod rows;
@@ -37,6 +38,7 @@ type Make = fn(&Scene<'_>) -> Option<Section>;
 /// The sections below those of single factors, from top to bottom.
 const SECTIONS: &[Make] = &[
     validation::section,
+    phases::section,
     search::section,
     until::section,
     qualities::section,
@@ -65,6 +67,7 @@ pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     figure::MESSAGES,
     goal::MESSAGES,
     payback::MESSAGES,
+    phases::MESSAGES,
     price::MESSAGES,
     qualities::MESSAGES,
     rows::MESSAGES,

@@ -16,12 +16,12 @@ use super::rows::{has_many, sides};
 use super::spread::{Runs, over_blocks};
 
 messages! {
-    payback_title() = "Return on the time spent" | "Ertrag der aufgewendeten Zeit";
+    payback_title() = "Return on the time spent" | "Amortisation der aufgewendeten Zeit";
     payback_about() = "The time spent is the experiment’s own: the wall time of all its runs, failed ones included. What people spent on the change is in no results file." | "Aufgewendet ist die Zeit des Versuchs selbst: die Dauer aller seiner Läufe, auch der gescheiterten. Was Menschen für die Änderung aufwendeten, steht in keiner Ergebnisdatei.";
     payback_of() = "saving of" | "Ersparnis bei";
     payback_per_run() = "saved per training run" | "gespart je Trainingslauf";
     payback_spent() = "spent on the experiment" | "für den Versuch aufgewendet";
-    payback_even() = "even after" | "ausgeglichen nach";
+    payback_even() = "even after" | "amortisiert nach";
     payback_spent_how() = "sum of the wall time of all runs" | "Summe der Dauer aller Läufe";
     payback_saving_how() = "median before − median after; interval over blocks" | "Median vorher − Median nachher; Intervall über die Blöcke";
     payback_even_how() = "spent ÷ saved, ends from those of the saving" | "aufgewendet ÷ gespart, Enden aus denen der Ersparnis";

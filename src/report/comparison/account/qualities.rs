@@ -27,8 +27,8 @@ const ROWS: usize = 200;
 
 messages! {
     qualities_title() = "Quality of the models" | "Güte der Modelle";
-    qualities_about(seeds) = "Medians over {seeds}, below them the range of the seeds. Losses and metrics are facts of a seed: repeating a run changes none of them, so that only seeds can show a spread." | "Mediane über {seeds}, darunter die Spannweite der Seeds. Verluste und Metriken stehen mit dem Seed fest: eine Wiederholung ändert sie nicht, nur weitere Seeds zeigen eine Streuung.";
-    qualities_one_seed() = "one seed" | "einem Seed";
+    qualities_about(seeds) = "Medians over seeds ({seeds}), below them the range of the seeds. Losses and metrics are facts of a seed: repeating a run changes none of them, so that only more seeds can show a spread." | "Mediane über Seeds ({seeds}), darunter die Spannweite der Seeds. Loss und Metriken liegen mit dem Seed fest: Eine Wiederholung ändert sie nicht, nur weitere Seeds zeigen eine Streuung.";
+    qualities_one_seed() = "1 seed" | "1 Seed";
     qualities_seeds(count) = "{count} seeds" | "{count} Seeds";
     qualities_metric() = "metric" | "Metrik";
     qualities_difference() = "after − before" | "nachher − vorher";

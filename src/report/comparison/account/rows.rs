@@ -15,10 +15,10 @@ const ROWS: usize = 120;
 
 messages! {
     heading_figure() = "figure" | "Größe";
-    heading_improvement() = "direction" | "Richtung";
-    heading_source() = "where from" | "woher";
+    heading_improvement() = "change" | "Änderung";
+    heading_source() = "where from" | "Herkunft";
     column_of_figures() = "median of n runs; what is derived says so in its row" | "Median von n Läufen; was abgeleitet ist, sagt es in seiner Zeile";
-    column_of_ratios() = "ratio of the medians; interval over runs" | "Verhältnis der Mediane; Intervall über die Läufe";
+    column_of_ratios() = "ratio of the medians; below it the 95 % interval over runs, below six runs their range" | "Verhältnis der Mediane; darunter das 95-%-Intervall über die Läufe, unter sechs Läufen deren Spannweite";
     improvement_faster(times) = "{times}× faster" | "{times}× schneller";
     improvement_slower(times) = "{times}× slower" | "{times}× langsamer";
     improvement_less(times) = "{times}× less" | "{times}× weniger";
@@ -118,7 +118,7 @@ pub(crate) fn row_of(
         fields.extend([
             interval(words, figure.kind(), &one),
             interval(words, figure.kind(), &other),
-            words.ratio_entry(ratio.as_ref()),
+            ratio_entry(words, ratio.as_ref()),
             Entry::text(direction(words, figure.kind(), ratio.as_ref())),
             Entry::text(figure.source(words, after)),
         ]);
@@ -167,6 +167,15 @@ fn timing<'p>(pair: &'p CellPair, column: &str) -> Option<&'p TimingChange> {
     pair.timings.iter().find(|timing| timing.column == column)
 }
 
+/// A ratio with the ends of its interval below it: what they are stands once, below the table.
+pub(crate) fn ratio_entry(words: Words, ratio: Option<&Ratio>) -> Entry {
+    let mut entry = words.ratio_entry(ratio);
+    if let Some(ratio) = ratio.filter(|ratio| ratio.kind != IntervalKind::Single) {
+        entry.detail = words.between(&words.ratio(ratio.low), &words.ratio(ratio.high));
+    }
+    entry
+}
+
 /// A median with its interval below it: `1.69 s`, `1.53–1.79 s`.
 pub(crate) fn interval(words: Words, kind: Kind, interval: &Interval) -> Entry {
     let show = |value: f64| kind.show(words, value);
@@ -208,7 +217,7 @@ pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>) -> Stri
         1.0 / ratio.value
     };
     let times = words.number(times, 3);
-    let is_size = matches!(kind, Kind::Bytes | Kind::CoreSeconds);
+    let is_size = matches!(kind, Kind::Bytes | Kind::CoreSeconds | Kind::Rate);
     let text = match (is_size, is_more == kind.is_lower_better()) {
         (true, _) if is_more => words.improvement_more(times),
         (true, _) => words.improvement_less(times),

@@ -21,16 +21,16 @@ messages! {
     scenarios_threads() = "Time per sample by threads" | "Zeit je Sample nach Threads";
     scenarios_about(fits) = "Fitted to the measured medians: time = serial + parallel ÷ threads (Amdahl). {fits} What is not measured is marked, and has twice the standard error of a single value." | "Angepasst an die gemessenen Mediane: Zeit = seriell + parallel ÷ Threads (Amdahl). {fits} Nicht Gemessenes ist gekennzeichnet und trägt den doppelten Standardfehler eines Einzelwerts.";
     scenarios_fit(side, serial, parallel, error) = "{side}: serial {serial}, parallel {parallel}, standard error {error}." | "{side}: seriell {serial}, parallel {parallel}, Standardfehler {error}.";
-    scenarios_too_few(count) = "Threads: not measured. These results have {count} value(s) of `train.threads` for both sides, and a fit with an error needs three; `threads = [1, 2, 4]` in `[matrix]` measures them on a machine with four cores." | "Threads: nicht gemessen. Diese Ergebnisse haben für beide Seiten {count} Wert(e) von `train.threads`, und eine Anpassung mit Fehler braucht drei; `threads = [1, 2, 4]` in `[matrix]` misst sie auf einer Maschine mit vier Kernen.";
-    scenarios_devices(devices) = "Devices: measured on {devices} only. Another device is not measured: `device = [\"cpu\", \"cuda\"]` in `[matrix]` measures it where a build with CUDA and a GPU exist; no factor is assumed." | "Geräte: nur auf {devices} gemessen. Ein anderes Gerät ist nicht gemessen: `device = [\"cpu\", \"cuda\"]` in `[matrix]` misst es, wo ein Build mit CUDA und eine GPU vorhanden sind; ein Faktor wird nicht angenommen.";
+    scenarios_too_few(count) = "Threads: not measured. A fit with an error needs three values of “train.threads” on both sides, and these results have {count}; “threads = [1, 2, 4]” in “[matrix]” measures them on a machine with four cores." | "Threads: nicht gemessen. Eine Anpassung mit Fehlerangabe braucht auf beiden Seiten drei Werte von „train.threads“, diese Ergebnisse haben {count}; „threads = [1, 2, 4]“ in „[matrix]“ misst sie auf einer Maschine mit vier Kernen.";
+    scenarios_devices(devices) = "Devices: measured on {devices} only. Another device is not measured: “device = [\"cpu\", \"cuda\"]” in “[matrix]” measures it where a build with CUDA and a GPU exist; no factor is assumed." | "Geräte: nur auf {devices} gemessen. Ein anderes Gerät ist nicht gemessen: „device = [\"cpu\", \"cuda\"]“ in „[matrix]“ misst es, wo ein Build mit CUDA und eine GPU vorhanden sind; ein Faktor wird nicht angenommen.";
     scenarios_devices_many(devices) = "Devices: measured on {devices}; each has its cells in the tables above." | "Geräte: gemessen auf {devices}; jedes hat seine Zellen in den Tabellen oben.";
-    scenarios_nodes() = "Nodes: not measured. A run trains on one machine; runs of one experiment are not spread over several here, so that there is no figure to extrapolate from." | "Knoten: nicht gemessen. Ein Lauf trainiert auf einer Maschine; die Läufe eines Versuchs werden hier nicht auf mehrere verteilt, also gibt es keine Zahl, von der aus sich hochrechnen ließe.";
+    scenarios_nodes() = "Nodes: not measured. A run trains on one machine; runs of one experiment are not spread over several here, so that there is no figure to extrapolate from." | "Knoten: nicht gemessen. Ein Lauf trainiert auf einer Maschine; die Läufe eines Versuchs werden hier nicht auf mehrere verteilt, sodass es keine Zahl gibt, aus der sich hochrechnen ließe.";
     scenarios_threads_column() = "threads" | "Threads";
     scenarios_fitted(side) = "{side}, fit" | "{side}, Anpassung";
     scenarios_is() = "what it is" | "was es ist";
     scenarios_measured() = "measured" | "gemessen";
     scenarios_not_measured() = "not measured: from the fit" | "nicht gemessen: aus der Anpassung";
-    scenarios_setting() = "`train.threads` of the cell" | "`train.threads` der Zelle";
+    scenarios_setting() = "“train.threads” of the cell" | "„train.threads“ der Zelle";
     scenarios_fit_how() = "serial + parallel ÷ threads, least squares" | "seriell + parallel ÷ Threads, kleinste Quadrate";
 }
 

@@ -8,7 +8,7 @@ use super::figure::Figure;
 use super::rows::table;
 
 messages! {
-    space_title() = "Memory and disk" | "Arbeitsspeicher und Platte";
+    space_title() = "Memory and disk" | "Arbeitsspeicher und Festplatte";
     space_about() = "Peaks are high-water marks of the whole process: program, data and loader too. The record of a run is everything that it told its parent, from which its results are made; checkpoints are the files that it wrote." | "Spitzen sind Höchststände des ganzen Prozesses, mit Programm, Daten und Lader. Das Protokoll eines Laufs ist alles, was er seinem Elternprozess meldete und woraus seine Ergebnisse entstehen; Checkpoints sind die Dateien, die er schrieb.";
 }
 

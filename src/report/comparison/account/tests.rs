@@ -82,7 +82,7 @@ fn fewer_samples_are_told_apart_from_faster_ones() {
     let said = &section(all, "section-validation").points[0];
     assert!(
         said.starts_with(
-            "One validation takes 0.800 the time: 0.800 by the samples that it sees × 1.000 by"
+            "One validation takes 0.800× the time: 0.800× by the samples that it sees, 1.000× by"
         ),
         "{said}"
     );
@@ -97,7 +97,7 @@ fn without_a_cycle_the_samples_of_a_validation_are_not_known() {
     let all = sections(&set, "before", "after");
     let row = row(table(&all, "validation"), "validation, per sample");
     let why = row.missing.as_deref().expect("a reason");
-    assert!(why.contains("`validation.cycle = true`"), "{why}");
+    assert!(why.contains("“validation.cycle = true”"), "{why}");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_factor_that_no_cell_changes_alone_has_the_lines_that_would() {
     assert_eq!(texts(&network.tables[0], "model.layers"), ["4", "6"]);
     assert_eq!(
         network.points,
-        ["best_loss: 0.7000 without, 0.6500 with it (−7.1 %; one seed)."]
+        ["best_loss: 0.7000 without, 0.6500 with it (−7.1 %; 1 seed)."]
     );
 }
 
@@ -162,6 +162,34 @@ fn a_cell_of_another_value_does_not_measure_the_factor() {
     set.plan.cells[1].spec["model"]["layers"] = 8.into();
     let all = sections(&set, "before", "after");
     assert!(row(table(&all, "effects"), "Network").missing.is_some());
+}
+
+#[test]
+fn a_phase_can_do_no_more_than_its_share_of_the_step() {
+    let table = table(whole(), "phases");
+    // Forward: half of 20 ms, × 33 ÷ 20. Alone: 1 − 0.5 × (1 − 1.65); at most 1 ÷ 0.5.
+    assert_eq!(texts(table, "forward")[..2], ["10.2 ms", "50.0"]);
+    is_near(value(table, "forward", 5), 1.65);
+    is_near(value(table, "forward", 6), 1.325);
+    is_near(value(table, "forward", 7), 2.0);
+    is_near(value(table, "optimizer", 7), 1.0 / 0.95);
+    assert_eq!(texts(table, "step")[1], "100.0");
+    assert_eq!(texts(table, "step")[5..], ["–", "–"]);
+}
+
+#[test]
+fn steps_of_other_size_are_held_against_each_other_by_sample() {
+    let mut set = results();
+    set.plan.cells[3].spec["train"]["batch-size"] = 64.into();
+    let all = sections(&set, "before", "after");
+    let table = table(&all, "phases");
+    // 33 ÷ 64 against 20 ÷ 32.
+    is_near(value(table, "step", 5), 33.0 / 64.0 / (20.0 / 32.0));
+    assert!(
+        table.about.starts_with("Times of a sample"),
+        "{}",
+        table.about
+    );
 }
 
 #[test]
@@ -238,16 +266,16 @@ fn what_was_not_measured_says_why_and_how_to_measure_it() {
     let because = |why: &str| Some(format!("not measured: {why}"));
     assert_eq!(
         missing("space", "disk: checkpoints"),
-        because("`train.save-to` is not set")
+        because("“train.save-to” is not set")
     );
     assert_eq!(
         missing("space", "peak memory, validation"),
         because("the system does not tell it")
     );
     let evaluation =
-        because("neither `validation.sampling` nor `verification` nor `selection` is set");
+        because("none of “validation.sampling”, “verification” and “selection” is set");
     assert_eq!(missing("until", "verification and selection"), evaluation);
-    let validation = because("`validation.fraction` is 0, or no epoch was validated");
+    let validation = because("“validation.fraction” is 0, or no epoch was validated");
     assert_eq!(missing("until", "validation, whole run"), validation);
     assert!(all.iter().all(|section| section.id != "section-validation"));
     let scenarios = section(&all, "scenarios");

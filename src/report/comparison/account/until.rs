@@ -9,14 +9,14 @@ use crate::results::interval_over_runs;
 
 use super::figure::{Figure, Kind};
 use super::goal::Goal;
-use super::rows::{direction, heads, interval, of_rows, row, sides};
+use super::rows::{direction, heads, interval, of_rows, ratio_entry, row, sides};
 use super::search;
 use super::spread::over_blocks;
 
 messages! {
     until_title() = "Time to a model" | "Zeit bis zum Modell";
     until_about() = "From the start of a run to a trained and evaluated model. Times of training leave validation out; the whole run has start-up, training and validation, and the costly evaluation beside it." | "Vom Start eines Laufs bis zum trainierten und geprüften Modell. Trainingszeiten enthalten keine Validierung; der ganze Lauf besteht aus Start, Training und Validierung, die aufwendige Auswertung steht daneben.";
-    until_best_epoch_note() = "The best epoch is that of each side’s own best loss, so that its time compares unequal models; the row with the loss that both reach compares equal ones." | "Die beste Epoche gilt dem je eigenen besten Verlust: ihre Zeit vergleicht ungleiche Modelle. Die Zeile mit dem Verlust, den beide erreichen, vergleicht gleiche.";
+    until_best_epoch_note() = "The best epoch is that of each side’s own best loss, so that its time compares unequal models; the row with the loss that both reach compares equal ones." | "Die beste Epoche ist die des eigenen besten Loss jeder Seite: Ihre Zeit vergleicht ungleiche Modelle. Die Zeile mit dem Loss, den beide erreichen, vergleicht gleich gute.";
 }
 
 /// Times of a run, in the order in which it spends them.
@@ -90,7 +90,7 @@ pub(crate) fn goal_row(scene: &Scene<'_>, duo: &Duo<'_, '_>, goal: &Goal) -> Row
             fields.extend([
                 interval(words, Kind::Seconds, &one),
                 interval(words, Kind::Seconds, &other),
-                words.ratio_entry(ratio.as_ref()),
+                ratio_entry(words, ratio.as_ref()),
                 Entry::text(direction(words, Kind::Seconds, ratio.as_ref())),
                 Entry::text(words.goal_source()),
             ]);

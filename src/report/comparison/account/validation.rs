@@ -20,8 +20,8 @@ messages! {
     validation_counted() = "counted (rows of epochs.csv, one more for the mean weights)" | "gezählt (Zeilen von epochs.csv, eine mehr für die gemittelten Gewichte)";
     validation_set() = "from the specification as run" | "aus der Spezifikation, wie gelaufen";
     validation_whole_split() = "the whole split" | "der ganze Split";
-    validation_split(total, amount, pace) = "One validation takes {total} the time: {amount} by the samples that it sees × {pace} by the time of a sample." | "Eine Validierung braucht das {total}-Fache der Zeit: das {amount}-Fache durch die Zahl ihrer Samples × das {pace}-Fache durch die Zeit je Sample.";
-    validation_ends(ends) = "(time per sample: {ends})" | "(Zeit je Sample: {ends})";
+    validation_split(total, amount, pace) = "One validation takes {total}× the time: {amount}× by the samples that it sees, {pace}× by the time of a sample" | "Eine Validierung dauert {total}× so lang: {amount}× durch die Zahl ihrer Samples, {pace}× durch die Zeit je Sample";
+    validation_ends(ends) = "({ends})." | "({ends}).";
 }
 
 /// The section of validation; `None` where neither side validated.
