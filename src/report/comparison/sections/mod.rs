@@ -23,11 +23,11 @@ const SECTIONS: &[Make] = &[
     summary::section,
     cells::section,
     factors::section,
-    facts::section,
+    |scene| Some(facts::section(scene)),
     matching::section,
-    environments::section,
-    method::section,
-    manifest::section,
+    |scene| Some(environments::section(scene)),
+    |scene| Some(method::section(scene)),
+    |scene| Some(manifest::section(scene)),
 ];
 
 /// The sections that a comparison has.
