@@ -24,6 +24,7 @@ mod table;
 mod tensorboard;
 #[cfg(test)]
 mod tests;
+mod textconv;
 mod trace;
 mod write;
 
@@ -39,6 +40,7 @@ pub use recommendations::{RecommendationRow, read_recommendations, recommendatio
 pub use samples::{sample_file, write_samples};
 pub use steps::{RunSteps, steps_are_behind, write_steps};
 pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
+pub use textconv::diff_text;
 pub use trace::{trace_file, trace_json};
 pub use write::write;
 
