@@ -4,9 +4,16 @@
 //! results files only; words, tables and plots are `report`'s, exit codes `cli`'s.
 
 mod comparison;
+mod files;
+mod gate;
+mod rows;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use comparison::{
     AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange, FieldChange,
     FieldClass, Judgement, MatchedBy, MatrixJudgement, Origin, QualityChange, QualityVerdict,
     Ratio, Side, SpecChange, Threshold, ThresholdSource, TimingChange, Verdict, Work,
 };
+pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
+pub use gate::{FailOn, Finding, Violation, violations};

@@ -4,6 +4,7 @@
 //! read it; neither knows how it came about.
 
 mod columns;
+mod comparison_csv;
 pub mod environment;
 mod error;
 mod field;
@@ -29,6 +30,7 @@ mod trace;
 mod write;
 
 pub use columns::{axis_columns, fixed_column, metric_column};
+pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
 pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
 pub use intervals::{
