@@ -152,6 +152,7 @@ impl Session<'_> {
             header,
             self.environment.clone(),
             previous,
+            results::Session::begin(),
         );
         let summary = self.execute(jobs, &launcher, &mut recorder)?;
         let results = recorder.finish().map_err(record_problem)?;

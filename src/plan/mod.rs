@@ -43,7 +43,7 @@ pub use axis_info::{AxisInfo, AxisKind};
 pub use bounds::range_words;
 pub use cell::{CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit};
 pub use check::Feasibility;
-pub use only::Only;
+pub use only::{Only, Selection};
 pub use planned::PlannedCell;
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
 pub use reported::{TEMPLATES, template_meant};
@@ -63,7 +63,6 @@ use crate::diag::Failure;
 use crate::manifest::Manifest;
 
 use matrix::Matrix;
-use only::Selection;
 use planned::Resolver;
 use resolve::Written;
 

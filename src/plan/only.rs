@@ -15,7 +15,7 @@ pub struct Only {
 
 /// A selection held against the axes of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Selection {
+pub struct Selection {
     terms: Vec<(usize, Vec<String>)>,
 }
 
@@ -45,7 +45,10 @@ impl Only {
     }
 
     /// Finds the axes and values among those of a plan.
-    pub(super) fn select(&self, axes: &[AxisInfo]) -> Result<Selection, Failure> {
+    ///
+    /// # Errors
+    /// An axis or a value that they do not have, with the nearest name.
+    pub fn select(&self, axes: &[AxisInfo]) -> Result<Selection, Failure> {
         let terms = self.terms.iter().map(|(name, values)| {
             let index = index_of(name, axes)?;
             let known = axes
@@ -65,10 +68,10 @@ impl Only {
 
 impl Selection {
     /// Whether a cell with these axis values is selected.
-    pub(super) fn holds(&self, texts: &[Arc<str>]) -> bool {
+    pub fn holds(&self, texts: &[impl AsRef<str>]) -> bool {
         let fits = |(index, values): &(usize, Vec<String>)| {
             let text = texts.get(*index);
-            text.is_some_and(|text| values.iter().any(|value| **value == **text))
+            text.is_some_and(|text| values.iter().any(|value| value == text.as_ref()))
         };
         self.terms.iter().all(fits)
     }

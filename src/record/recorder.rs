@@ -1,14 +1,15 @@
 //! [`Recorder`]: the sink of run events that keeps and writes.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::event::{Job, RunEvent, RunOutcome, Sample, Status};
+use crate::event::{Job, RunEvent, RunId, RunOutcome, Sample, Status};
 use crate::plan::{CellSpec, PlannedCell};
 use crate::results::store::{
     Here, RunKeys, Store, StoreError, StoredRun, StoredSample, arithmetic,
 };
-use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError};
+use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, Session};
 use crate::{base::build_info, results::environment::env_id};
 
 use super::failures::keep_log;
@@ -53,10 +54,15 @@ pub struct Recorder<'a> {
     is_behind: bool,
     has_measured: bool,
     manifest_folder: PathBuf,
+    session: Session,
+    /// When each run that goes on began, in seconds of the session.
+    starts: HashMap<RunId, f64>,
 }
 
 impl<'a> Recorder<'a> {
-    /// A recorder of `cells` (all of the manifest's) into `folder`, whose files so far say `previous`.
+    /// A recorder of `cells` (all of the manifest's) into `folder`, whose files so far say `previous`; what runs belongs to
+    /// `session`.
+    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
     pub fn new(
         folder: &'a Path,
         store: Store,
@@ -65,6 +71,7 @@ impl<'a> Recorder<'a> {
         header: PlanFile,
         environment: Environment,
         previous: Option<ResultSet>,
+        session: Session,
     ) -> Self {
         // `reports/NAME` lies two levels below the folder that the manifest's path is relative to.
         let root = folder.ancestors().nth(2).unwrap_or(Path::new(""));
@@ -82,6 +89,8 @@ impl<'a> Recorder<'a> {
             is_behind: false,
             has_measured: false,
             manifest_folder,
+            session,
+            starts: HashMap::new(),
         }
     }
 
@@ -91,6 +100,10 @@ impl<'a> Recorder<'a> {
     /// [`RecordError`]; what was kept before stays.
     pub fn see(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
         match event {
+            RunEvent::RunStarted { job, .. } => {
+                self.starts.insert(job.id, self.session.seconds());
+                Ok(())
+            }
             RunEvent::RunEnded { job, outcome } if outcome.is_finished() => {
                 self.keep(job, outcome)?;
                 self.write_if_due()
@@ -187,6 +200,8 @@ impl<'a> Recorder<'a> {
             cpu_s: outcome.cpu_s,
             is_profiled,
             estimated_s: job.estimated_s,
+            session: Some(self.session.id().to_owned()),
+            start_s: self.starts.remove(&job.id),
         })?;
         self.is_behind = true;
         Ok(())

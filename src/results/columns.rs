@@ -130,6 +130,12 @@ pub(crate) const RUN_COSTS: &[Column<BlockRow>] = columns![show_measured;
     "estimated_s" "s" None "What the run was expected to take before it began" => estimated_s;
 ];
 
+/// `blocks.csv`, after that: when it was.
+pub(crate) const SESSIONS: &[Column<BlockRow>] = columns![show;
+    "session" "" None "The invocation in which it ran, by its UTC start" => session;
+    "start_s" "s" None "From the start of that invocation to the run's" => start_s;
+];
+
 /// `ops.csv`, after key, seed and axes.
 pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
     "block" "1" None "Block, from 0" => block;
@@ -150,7 +156,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
 ];
 
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 8] = [
+pub(crate) const ADDED: [&str; 10] = [
     "first_steps_loss",
     "assessment_s",
     "improvement_per_s",
@@ -159,6 +165,8 @@ pub(crate) const ADDED: [&str; 8] = [
     "wall_s",
     "estimated_s",
     "memory_growth_bytes",
+    "session",
+    "start_s",
 ];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
@@ -197,6 +205,7 @@ pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
         .or_else(|| find(RUN_ENDS, name))
         .or_else(|| find(TIMES, name))
         .or_else(|| find(RUN_COSTS, name))
+        .or_else(|| find(SESSIONS, name))
         .or_else(|| find(OPS, name))
 }
 

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 use crate::ops::simd::vector_level;
 
 use super::Environment;
+use super::git::git;
 
 /// What stands for a value that could not be found out.
 pub const UNKNOWN: &str = "unknown";
@@ -33,7 +33,7 @@ pub fn collect(folder: &Path, devices: &[String]) -> Environment {
             ("os_version", System::os_version().ok()),
         ]),
         info: fields([
-            ("commit", git(folder, &["rev-parse", "HEAD"])),
+            ("commit", git(folder, ["rev-parse", "HEAD"]).ok()),
             ("dirty", is_dirty(folder).map(|dirty| dirty.to_string())),
             ("dfdx", option_env!("FIELDTRIAL_DFDX").map(str::to_owned)),
             ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
@@ -140,21 +140,8 @@ fn features() -> String {
 fn is_dirty(folder: &Path) -> Option<bool> {
     let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
     let arguments = ["status", "--porcelain"].into_iter().chain(paths);
-    git(folder, &arguments.collect::<Vec<_>>()).map(|text| !text.is_empty())
-}
-
-/// What `git` prints, or `None` where it fails: no git, no repository, no commit.
-fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(folder)
-        .args(arguments)
-        // Looking must not write to the repository's index.
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| text.trim().to_owned())
+    let said = git(folder, arguments).ok()?;
+    Some(!said.is_empty())
 }
 
 #[cfg(test)]
@@ -186,7 +173,7 @@ mod tests {
     #[test]
     fn a_folder_without_a_repository_has_no_commit() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        assert_eq!(git(folder.path(), &["rev-parse", "HEAD"]), None);
+        assert!(git(folder.path(), ["rev-parse", "HEAD"]).is_err());
         assert_eq!(is_dirty(folder.path()), None);
     }
 }

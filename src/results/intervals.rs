@@ -6,7 +6,7 @@ use crate::base::statistics;
 use crate::base::units::{exponent_of, round_significant, round_to_exponent};
 use crate::base::{Purpose, Seed};
 
-use super::columns::{RUN_COSTS, RUN_ENDS, TIMED, TIMES};
+use super::columns::{RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
 use super::{BlockRow, Interval, IntervalKind, Status, TimingRow};
 
 /// Runs from which on the interval is a bootstrap interval; below, it is the range of the runs.
@@ -83,7 +83,7 @@ pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
 
 /// Returns a measured value of a run by its column in `blocks.csv`, as that file has it; `None` where it is missing.
 pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
-    let mut of_parent = RUN_ENDS.iter().chain(RUN_COSTS);
+    let mut of_parent = RUN_ENDS.iter().chain(RUN_COSTS).chain(SESSIONS);
     if let Some(found) = of_parent.find(|known| known.name == column) {
         return (found.show)(block).parse().ok();
     }
@@ -163,6 +163,8 @@ mod tests {
             cpu_s: None,
             wall_s: None,
             estimated_s: None,
+            session: None,
+            start_s: None,
         }
     }
 

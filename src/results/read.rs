@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::event::Metric;
 
-use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, TIMED, TIMES};
+use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
 use super::files::read_text;
 use super::ops::read_ops;
 use super::plan_file::read_plan;
@@ -136,6 +136,8 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             cpu_s: None,
             wall_s: None,
             estimated_s: None,
+            session: None,
+            start_s: None,
         };
         cursor.skip(plan.axes.len());
         cursor.next_into(RUN_ENDS, &mut row)?;
@@ -146,6 +148,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             row.times = Some(cursor.next_group(TIMES)?);
         }
         cursor.next_into(RUN_COSTS, &mut row)?;
+        cursor.next_into(SESSIONS, &mut row)?;
         rows.push(row);
     }
     Ok(rows)

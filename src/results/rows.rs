@@ -187,6 +187,10 @@ pub struct BlockRow {
     pub wall_s: Option<f64>,
     /// Seconds that it was expected to take before it began.
     pub estimated_s: Option<f64>,
+    /// The invocation in which it ran, by its UTC start ([`super::Session`]).
+    pub session: Option<String>,
+    /// Seconds from the start of that invocation to its own.
+    pub start_s: Option<f64>,
 }
 
 /// A row of `ops.csv`: an operation of a layer in the profiled steps of a run, or what is left of a phase.

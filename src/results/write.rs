@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::event::{EpochRow, Metric};
 
-use super::columns::{Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, TIMED, TIMES, axis_columns};
+use super::columns::{
+    Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES, axis_columns,
+};
 use super::field::Field;
 use super::files::{remove_stale, write_if_changed};
 use super::plan_file::plan_json;
@@ -99,6 +101,7 @@ pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
     header.extend(names(RUN_ENDS));
     header.extend(names(TIMES));
     header.extend(names(RUN_COSTS));
+    header.extend(names(SESSIONS));
     header
 }
 
@@ -177,6 +180,7 @@ fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
         fields.extend(group(RUN_ENDS, Some(row)).map(|field| one_line(&field)));
         fields.extend(group(TIMES, row.times.as_ref()));
         fields.extend(group(RUN_COSTS, Some(row)));
+        fields.extend(group(SESSIONS, Some(row)));
         table.push(&fields);
     }
     table.bytes()

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, UNIX_EPOCH};
 
 use fieldtrial::event::{
     EpochRow, Event, Job, OpRow, PhaseTimes, Profile, RunEvent, RunFacts, RunId, RunOutcome,
@@ -13,7 +14,7 @@ use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{Plan, PlanOptions, PlannedCell};
 use fieldtrial::record::Recorder;
 use fieldtrial::results::store::{Here, Store};
-use fieldtrial::results::{Environment, FORMAT_VERSION, PlanFile, ResultSet};
+use fieldtrial::results::{Environment, FORMAT_VERSION, PlanFile, ResultSet, Session};
 
 use crate::tiny::MANIFEST;
 use crate::world::world;
@@ -101,6 +102,7 @@ impl Lab {
             header,
             Environment::default(),
             None,
+            Session::at(UNIX_EPOCH + Duration::from_secs(1_795_287_933)),
         );
         let options = Options {
             jobs: 1,
@@ -242,6 +244,13 @@ fn what_was_expected_stands_beside_what_it_took() {
     let results = lab.run(&[]);
     let block = &results.blocks[0];
     assert_eq!((block.estimated_s, block.wall_s), (Some(2.5), Some(3.0)));
+    let sessions: Vec<_> = results
+        .blocks
+        .iter()
+        .map(|row| row.session.as_deref())
+        .collect();
+    assert_eq!(sessions, [Some("2026-11-21T19:05:33Z"); 4]);
+    assert!(results.blocks.iter().all(|row| row.start_s.is_some()));
     let read = fieldtrial::results::read(&lab.results()).unwrap();
     assert_eq!(read.blocks, results.blocks);
 }

@@ -48,6 +48,12 @@ pub struct StoredRun {
     /// Seconds that it was expected to take before it began.
     #[serde(default)]
     pub estimated_s: Option<f64>,
+    /// The invocation in which it ran, by its UTC start.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// Seconds from the start of that invocation to its own.
+    #[serde(default)]
+    pub start_s: Option<f64>,
 }
 
 /// An image of a stored run.
@@ -114,6 +120,8 @@ impl StoredRun {
             cpu_s: self.cpu_s,
             wall_s: Some(self.wall_s),
             estimated_s: self.estimated_s,
+            session: self.session.clone(),
+            start_s: self.start_s,
         }
     }
 }

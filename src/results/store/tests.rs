@@ -32,6 +32,8 @@ fn run(cell_hash: &str, seed: u64) -> StoredRun {
         cpu_s: None,
         is_profiled: false,
         estimated_s: None,
+        session: None,
+        start_s: None,
     }
 }
 

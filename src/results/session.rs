@@ -1,0 +1,191 @@
+//! [`Session`]: one invocation that runs, by the second of its start.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+const SECONDS_A_DAY: u64 = 86_400;
+
+/// One invocation that runs: what drifts over hours is alike for runs that lie near one another in it.
+///
+/// Its name is its UTC start, `2026-11-21T19:05:33Z`; the times of its runs count from that second.
+#[derive(Debug, Clone)]
+pub struct Session {
+    id: String,
+    /// Seconds from its second to `opened`.
+    offset_s: f64,
+    opened: Instant,
+}
+
+impl Session {
+    /// The session that begins at this moment.
+    pub fn begin() -> Self {
+        Self::at(SystemTime::now())
+    }
+
+    /// The session that begins at this moment, at which the clock says `now`.
+    pub fn at(now: SystemTime) -> Self {
+        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            id: utc(since.as_secs()),
+            offset_s: f64::from(since.subsec_nanos()) / 1e9,
+            opened: Instant::now(),
+        }
+    }
+
+    /// Goes on in the session `id` of another process, at a moment at which the clock says `now`; `None` where `id`
+    /// names no second, or one that is still to come.
+    pub fn named(id: &str, now: SystemTime) -> Option<Self> {
+        let began_s = second_of(id)?;
+        let since = now.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
+        let offset_s = since - began_s as f64;
+        (offset_s >= 0.0).then(|| Self {
+            id: id.to_owned(),
+            offset_s,
+            opened: Instant::now(),
+        })
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Seconds from its start to now, to the millisecond.
+    pub fn seconds(&self) -> f64 {
+        let seconds = self.offset_s + self.opened.elapsed().as_secs_f64();
+        (seconds * 1e3).round() / 1e3
+    }
+}
+
+/// `seconds` after 1970-01-01T00:00:00Z as a date and a time.
+///
+/// Years of 400 cycles that begin on 1 March, so that the leap day is the last of its year: an era of 400 years has
+/// 146,097 days (Gregorian calendar).
+fn utc(seconds: u64) -> String {
+    let (days, second) = (seconds / SECONDS_A_DAY, seconds % SECONDS_A_DAY);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Days from 0000-03-01 to 1970-01-01.
+const EPOCH_DAY: u64 = 719_468;
+const DAYS_OF_ERA: u64 = 146_097;
+
+/// Year, month and day of the day `days` after 1970-01-01.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + EPOCH_DAY;
+    let (era, day) = (days / DAYS_OF_ERA, days % DAYS_OF_ERA);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - days_before_year(year);
+    // Months from March, 153 days in five of them.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let year = era * 400 + year + u64::from(month >= 10);
+    (year, if month < 10 { month + 3 } else { month - 9 }, day)
+}
+
+/// Days of an era before its year `year`, which begins in March.
+fn days_before_year(year: u64) -> u64 {
+    365 * year + year / 4 - year / 100
+}
+
+/// The inverse of [`utc`]; `None` for any other text.
+fn second_of(id: &str) -> Option<u64> {
+    let (date, time) = id.strip_suffix('Z')?.split_once('T')?;
+    let [year, month, day] = numbers(date, '-')?;
+    let [hour, minute, second] = numbers(time, ':')?;
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) {
+        return None;
+    }
+    let (from_march, year) = if month > 2 {
+        (month - 3, year)
+    } else {
+        (month + 9, year - 1)
+    };
+    let in_era = days_before_year(year % 400) + (153 * from_march + 2) / 5;
+    let days = (year / 400 * DAYS_OF_ERA + in_era + day).checked_sub(EPOCH_DAY + 1)?;
+    let seconds = days * SECONDS_A_DAY + hour * 3600 + minute * 60 + second;
+    // A day or an hour out of range gives another text.
+    (utc(seconds) == id).then_some(seconds)
+}
+
+fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
+    let parts: Option<Vec<u64>> = text
+        .split(separator)
+        .map(|part| part.parse().ok())
+        .collect();
+    parts?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn seconds_are_named_as_gnu_date_names_them() {
+        // `date -u -d @SECONDS +%FT%TZ`
+        for (seconds, name) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_709_164_800, "2024-02-29T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (1_735_689_600, "2025-01-01T00:00:00Z"),
+            (1_795_287_933, "2026-11-21T19:05:33Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(utc(seconds), name);
+            assert_eq!(second_of(name), Some(seconds));
+        }
+    }
+
+    #[test]
+    fn every_day_of_eight_centuries_follows_the_one_before() {
+        let mut before = civil(0);
+        for day in 1..292_194 {
+            let date = civil(day);
+            let is_next_day = date.2 == before.2 + 1 && (date.0, date.1) == (before.0, before.1);
+            assert!(is_next_day || date.2 == 1, "{before:?} {date:?}");
+            assert_eq!(
+                second_of(&utc(day * SECONDS_A_DAY)),
+                Some(day * SECONDS_A_DAY)
+            );
+            before = date;
+        }
+    }
+
+    #[test]
+    fn what_names_no_second_is_no_session() {
+        for text in [
+            "",
+            "yesterday",
+            "2026-11-21",
+            "2026-11-21T19:05:33",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-11-21T24:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "99999-01-01T00:00:00Z",
+            "2026-11-00T00:00:00Z",
+        ] {
+            assert_eq!(second_of(text), None, "{text}");
+        }
+        assert!(Session::named("1970-01-01T00:00:10Z", at(9)).is_none());
+    }
+
+    #[test]
+    fn another_process_counts_from_the_same_second() {
+        let first = Session::at(at(1000) + Duration::from_millis(250));
+        let other = Session::named(first.id(), at(1007));
+        let other = other.expect("a session");
+        assert_eq!(other.id(), first.id());
+        assert!((0.25..5.0).contains(&first.seconds()), "{first:?}");
+        assert!((7.0..12.0).contains(&other.seconds()), "{other:?}");
+    }
+}
