@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::columns::fixed_column;
 
-/// First columns of the files that are shown by key; the others are left as they are.
-const FIRST: [&str; 3] = ["key", "env_id", "result"];
+/// First columns of the files that are shown by key; the others are left as they are. `env_id` is that of `noise.csv`.
+const FIRST: [&str; 2] = ["key", "env_id"];
 
 /// Columns that tell rows of one key and seed from each other: they stand before every value.
-const WITHIN: [&str; 5] = ["session", "block", "epoch", "kind", "figure"];
+const WITHIN: [&str; 4] = ["block", "epoch", "kind", "figure"];
 
 /// Returns a CSV file of results as lines: `# KEY seed SEED`, then `column = value` for every field that is not empty,
 /// with block, epoch or figure before it where a key has several rows. Axes that the key tells already are left out.
@@ -54,7 +54,9 @@ impl Layout {
         let start = seed.filter(|_| key == 0).unwrap_or(key) + 1;
         let is_fixed = |name: &String| name == "n" || fixed_column(name).is_some();
         let end = names.iter().skip(start).position(is_fixed);
-        let within: Vec<usize> = WITHIN.into_iter().filter_map(place).collect();
+        let session = (key > 0).then_some("session");
+        let within = WITHIN.into_iter().chain(session);
+        let within: Vec<usize> = within.filter_map(place).collect();
         // A foreign file may have a column `key` too.
         if end.is_none() && within.is_empty() {
             return None;
@@ -145,6 +147,10 @@ mod tests {
         let text = golden_text("blocks.csv");
         assert!(text.contains("\nblock 2: step_ms = "));
         assert!(!text.contains("device = "));
+        let noise = "env_id,session,key,pairs\ne,2026,a=1,8\ne,2027,a=1,9\n";
+        let shown = "# a=1\nsession 2026: env_id = e\nsession 2026: pairs = 8\n\
+            session 2027: env_id = e\nsession 2027: pairs = 9\n";
+        assert_eq!(diff_text(noise).as_deref(), Some(shown));
         let text = golden_text("timings.csv");
         assert!(text.contains("workers=0\nn = 3\nenv_id = "));
     }
