@@ -7,7 +7,9 @@ use serde::Serialize;
 use crate::results::{CellInfo, ResultsError, comparison_csv, write_if_changed};
 
 use super::rows::rows;
-use super::{AxisChange, CellPair, Comparison, EnvironmentChange, MatrixJudgement, Origin, Side};
+use super::{
+    Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, MatrixJudgement, Origin, Side,
+};
 
 /// Version of `comparison.json`.
 pub const COMPARISON_FORMAT: u32 = 1;
@@ -63,6 +65,7 @@ struct Frame<'a> {
     needed_runs: usize,
     added: Vec<CellFrame<'a>>,
     removed: Vec<CellFrame<'a>>,
+    ambiguous: &'a [Ambiguity],
     cells: [(); 0],
 }
 
@@ -96,6 +99,7 @@ impl<'a> Frame<'a> {
             needed_runs: comparison.needed_runs,
             added: cells(&comparison.added),
             removed: cells(&comparison.removed),
+            ambiguous: &comparison.ambiguous,
             cells: [],
         }
     }

@@ -6,14 +6,18 @@
 mod comparison;
 mod files;
 mod gate;
+mod judgement;
 mod rows;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use comparison::{
-    AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange, FieldChange,
-    FieldClass, Judgement, MatchedBy, MatrixJudgement, Origin, QualityChange, QualityVerdict,
-    Ratio, Side, SpecChange, Threshold, ThresholdSource, TimingChange, Verdict, Work,
+    Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
+    FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
+    Work,
 };
 pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
 pub use gate::{FailOn, Finding, Violation, violations};
+pub use judgement::{
+    Design, Judgement, MatrixJudgement, Obstacle, Ratio, Threshold, ThresholdSource, Verdict,
+};

@@ -64,8 +64,11 @@ fn of_pair(pair: &CellPair, kind: &str, figure: &str) -> ComparisonRow {
 
 fn of_time(pair: &CellPair) -> ComparisonRow {
     let judgement: &Judgement = &pair.judgement;
+    let median = |ms: Option<f64>| ms.map(comparison_number).unwrap_or_default();
     let row = ComparisonRow {
         direction: direction_text(Direction::Lower),
+        before: median(pair.sample_ms.0),
+        after: median(pair.sample_ms.1),
         n_before: Some(judgement.runs.0),
         n_after: Some(judgement.runs.1),
         design: design_text(judgement.design).into(),
@@ -78,13 +81,20 @@ fn of_time(pair: &CellPair) -> ComparisonRow {
     with_verdict(with_threshold(row, judgement.threshold), &judgement.verdict)
 }
 
+/// Timings of steps that differ in size are those of a sample.
 fn of_timing(pair: &CellPair, timing: &TimingChange, design: &str) -> ComparisonRow {
+    let per_sample = if timing.is_per_sample {
+        "_per_sample"
+    } else {
+        ""
+    };
+    let figure = format!("{}{per_sample}", timing.column);
     let row = ComparisonRow {
         direction: direction_text(timing.direction),
         before: comparison_number(timing.medians.0),
         after: comparison_number(timing.medians.1),
         design: design.into(),
-        ..of_pair(pair, "timing", &timing.column)
+        ..of_pair(pair, "timing", &figure)
     };
     with_ratio(row, Some(timing.ratio))
 }
@@ -163,8 +173,11 @@ fn with_verdict(row: ComparisonRow, verdict: &Verdict) -> ComparisonRow {
         Verdict::Slower => ("slower", None, String::new()),
         Verdict::Same => ("same", None, String::new()),
         Verdict::TooFewRuns(needed) => ("too-few-runs", Some(*needed), String::new()),
-        Verdict::Unclear(why) => ("unclear", None, why.clone()),
-        Verdict::NotComparable(reasons) => ("not-comparable", None, reasons.join("; ")),
+        Verdict::Unclear(why) => ("unclear", None, why.to_string()),
+        Verdict::NotComparable(obstacles) => {
+            let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
+            ("not-comparable", None, obstacles.join("; "))
+        }
     };
     ComparisonRow {
         verdict: word.into(),

@@ -48,6 +48,7 @@ pub(crate) fn comparison() -> Comparison {
         ],
         added,
         removed,
+        ambiguous: Vec::new(),
         matrix: Some(MatrixJudgement {
             cells: 3,
             ratio: ratio(1.04),
@@ -79,9 +80,12 @@ pub(crate) fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
         work: Work::Same,
         facts: Vec::new(),
         compared_rows: 1,
+        other_code: (false, false),
+        sample_ms: (Some(12.5), Some(12.5 * value)),
         quality: Vec::new(),
         timings: vec![TimingChange {
             column: "step_ms".into(),
+            is_per_sample: false,
             direction: Direction::Lower,
             medians: (100.0, 100.0 * value),
             ratio: ratio(value),
