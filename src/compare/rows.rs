@@ -173,7 +173,7 @@ fn with_verdict(row: ComparisonRow, verdict: &Verdict) -> ComparisonRow {
         Verdict::Slower => ("slower", None, String::new()),
         Verdict::Same => ("same", None, String::new()),
         Verdict::TooFewRuns(needed) => ("too-few-runs", Some(*needed), String::new()),
-        Verdict::Unclear(why) => ("unclear", None, why.to_string()),
+        Verdict::Unclear(why) => ("unclear", None, why.clone()),
         Verdict::NotComparable(obstacles) => {
             let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
             ("not-comparable", None, obstacles.join("; "))
