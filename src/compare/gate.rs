@@ -41,7 +41,7 @@ pub enum Finding {
     Slower {
         /// `after / before`.
         ratio: Ratio,
-        /// Two-sided p-value, of a cell after Holm's correction.
+        /// Two-sided p-value after Holm's correction.
         p: Option<f64>,
         /// What it exceeds.
         threshold: Threshold,
@@ -106,7 +106,7 @@ fn violation(what: FailOn, cell: Option<&str>, finding: Finding) -> Violation {
 fn of_matrix(matrix: &MatrixJudgement) -> Option<Violation> {
     let slower = Finding::Slower {
         ratio: matrix.ratio,
-        p: Some(matrix.p),
+        p: Some(matrix.p_holm),
         threshold: matrix.threshold,
     };
     of_verdict(&matrix.verdict, None, || Some(slower))

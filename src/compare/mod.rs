@@ -4,6 +4,7 @@
 //! results files only; words, tables and plots are `report`'s, exit codes `cli`'s.
 
 mod comparison;
+mod doubt;
 mod files;
 mod gate;
 mod judgement;
@@ -16,8 +17,9 @@ pub use comparison::{
     FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
     Work,
 };
+pub use doubt::Doubt;
 pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
 pub use gate::{FailOn, Finding, Violation, violations};
 pub use judgement::{
-    Design, Judgement, MatrixJudgement, Obstacle, Ratio, Threshold, ThresholdSource, Verdict,
+    Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };

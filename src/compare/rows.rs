@@ -4,7 +4,7 @@ use crate::results::{ComparisonRow, Direction, comparison_number};
 
 use super::{
     CellPair, Comparison, Design, FactChange, Judgement, MatrixJudgement, QualityChange,
-    QualityVerdict, Ratio, SpecChange, Threshold, ThresholdSource, TimingChange, Verdict,
+    QualityVerdict, Ratio, SpecChange, Test, Threshold, ThresholdSource, TimingChange, Verdict,
 };
 
 /// The figure that verdicts on times rest on.
@@ -45,6 +45,8 @@ fn of_matrix(matrix: &MatrixJudgement) -> ComparisonRow {
         figure: TIME.into(),
         direction: direction_text(Direction::Lower),
         p: Some(matrix.p),
+        p_holm: Some(matrix.p_holm),
+        detectable: matrix.detectable,
         ..ComparisonRow::default()
     };
     let row = with_ratio(row, Some(matrix.ratio));
@@ -72,6 +74,7 @@ fn of_time(pair: &CellPair) -> ComparisonRow {
         n_before: Some(judgement.runs.0),
         n_after: Some(judgement.runs.1),
         design: design_text(judgement.design).into(),
+        test: test_text(judgement.test).into(),
         p: judgement.p,
         p_holm: judgement.p_holm,
         detectable: judgement.detectable,
@@ -113,6 +116,7 @@ fn of_quality(pair: &CellPair, quality: &QualityChange) -> ComparisonRow {
         after: comparison_number(quality.medians.1),
         n_before: Some(quality.pairs),
         n_after: Some(quality.pairs),
+        test: test_text(quality.p.map(|_| Test::SignFlip)).into(),
         p: quality.p,
         verdict: verdict.into(),
         needed,
@@ -173,7 +177,7 @@ fn with_verdict(row: ComparisonRow, verdict: &Verdict) -> ComparisonRow {
         Verdict::Slower => ("slower", None, String::new()),
         Verdict::Same => ("same", None, String::new()),
         Verdict::TooFewRuns(needed) => ("too-few-runs", Some(*needed), String::new()),
-        Verdict::Unclear(why) => ("unclear", None, why.clone()),
+        Verdict::Unclear(why) => ("unclear", None, why.to_string()),
         Verdict::NotComparable(obstacles) => {
             let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
             ("not-comparable", None, obstacles.join("; "))
@@ -191,6 +195,14 @@ fn design_text(design: Design) -> &'static str {
     match design {
         Design::Interleaved => "interleaved",
         Design::Sessions => "sessions",
+    }
+}
+
+fn test_text(test: Option<Test>) -> &'static str {
+    match test {
+        Some(Test::MannWhitney) => "mann-whitney",
+        Some(Test::SignFlip) => "sign-flip",
+        None => "",
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::results::{CellInfo, Direction, IntervalKind, ResultSet, RunRow, Status, golden};
 
 use super::{
-    CellPair, Comparison, Design, EnvironmentChange, FactChange, Judgement, MatchedBy,
-    MatrixJudgement, Origin, QualityChange, QualityVerdict, Ratio, Side, SpecChange, Threshold,
-    ThresholdSource, TimingChange, Verdict, Work,
+    CellPair, Comparison, Design, Doubt, EnvironmentChange, FactChange, Judgement, MatchedBy,
+    MatrixJudgement, Origin, QualityChange, QualityVerdict, Ratio, Side, SpecChange, Test,
+    Threshold, ThresholdSource, TimingChange, Verdict, Work,
 };
 
 const THRESHOLD: Threshold = Threshold {
@@ -44,7 +44,7 @@ pub(crate) fn comparison() -> Comparison {
                 ..pair(0, Verdict::Slower, 1.1)
             },
             pair(1, Verdict::Same, 1.0),
-            pair(2, Verdict::Unclear("sessions apart".into()), 1.03),
+            pair(2, Verdict::Unclear(Doubt::NoSessionFloor), 1.03),
         ],
         added,
         removed,
@@ -53,6 +53,8 @@ pub(crate) fn comparison() -> Comparison {
             cells: 3,
             ratio: ratio(1.04),
             p: 0.031_25,
+            p_holm: 0.062_5,
+            detectable: Some(0.01),
             permutations: (4096, true),
             verdict: Verdict::Slower,
             threshold: THRESHOLD,
@@ -95,6 +97,7 @@ pub(crate) fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
             ratio: Some(ratio(value)),
             design: Design::Interleaved,
             runs: (6, 6),
+            test: Some(Test::SignFlip),
             p: Some(0.031_25),
             p_holm: Some(0.093_75),
             detectable: Some(0.015),

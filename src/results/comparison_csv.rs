@@ -5,7 +5,7 @@ use crate::base::units::{round_significant, shortest};
 /// Digits of ratios, tests and medians: those of a time of one run.
 const DIGITS: usize = 6;
 
-const HEADER: [&str; 24] = [
+const HEADER: [&str; 25] = [
     "key",
     "key_before",
     "kind",
@@ -21,6 +21,7 @@ const HEADER: [&str; 24] = [
     "n_before",
     "n_after",
     "design",
+    "test",
     "p",
     "p_holm",
     "detectable",
@@ -66,9 +67,11 @@ pub struct ComparisonRow {
     pub n_after: Option<usize>,
     /// `interleaved` or `sessions`.
     pub design: String,
+    /// Test that the p-value is of: `mann-whitney`, `sign-flip`; empty for the permutations of the matrix.
+    pub test: String,
     /// Two-sided p-value.
     pub p: Option<f64>,
-    /// The same after Holm's correction over all cells.
+    /// The same after Holm's correction over all cells and the matrix.
     pub p_holm: Option<f64>,
     /// Smallest relative effect that this many runs of this spread would have shown with 80 % power.
     pub detectable: Option<f64>,
@@ -109,6 +112,7 @@ impl ComparisonRow {
             count(self.n_before),
             count(self.n_after),
             self.design.clone(),
+            self.test.clone(),
             number(self.p),
             number(self.p_holm),
             number(self.detectable),
@@ -156,7 +160,7 @@ mod tests {
             ..ComparisonRow::default()
         };
         let text = String::from_utf8(comparison_csv(&[row])).unwrap();
-        let expected = "\"model=mlp,workers=0\",,timing,step_ms,,,,,1.12346,,,,,6,,,,,,,,,,\n";
+        let expected = "\"model=mlp,workers=0\",,timing,step_ms,,,,,1.12346,,,,,6,,,,,,,,,,,\n";
         assert_eq!(text, format!("{}\n{expected}", HEADER.join(",")));
     }
 }
