@@ -37,12 +37,13 @@ fn setup() -> Vec<Vec<String>> {
         .lines()
         .filter_map(|line| line.trim().strip_prefix("git "))
         .map(|line| {
-            let mut words: Vec<String> = line.splitn(3, ' ').map(str::to_owned).collect();
+            let (words, value) = line.split_at(line.find(['\'', '"']).expect("a quoted value"));
             let program = "{{justfile_directory()}}/target/release/fieldtrial";
-            let quoted = words[2].replace(program, env!("CARGO_BIN_EXE_fieldtrial"));
+            let value = value.replace(program, env!("CARGO_BIN_EXE_fieldtrial"));
             // The outer quotes are the shell's.
-            words[2] = quoted[1..quoted.len() - 1].to_owned();
-            words
+            let value = value[1..value.len() - 1].to_owned();
+            let words = words.trim_end().split(' ').map(str::to_owned);
+            words.chain([value]).collect()
         })
         .collect();
     assert_eq!(commands.len(), 2, "{recipe}");
