@@ -159,9 +159,10 @@ impl Words {
     /// A number at an axis: no digits that say nothing.
     pub(crate) fn tick(self, value: f64) -> String {
         let text = human(value, 6);
-        let text = match text.contains('.') && !text.contains('e') {
-            true => text.trim_end_matches('0').trim_end_matches('.'),
-            false => &text,
+        let text = if text.contains('.') && !text.contains('e') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &text
         };
         self.localised(text)
     }

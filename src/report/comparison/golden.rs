@@ -28,58 +28,18 @@ const TIMES: [&str; 11] = [
 /// Every verdict in one cell each; the forward pass has become faster, the optimizer slower.
 pub(crate) fn comparison() -> Comparison {
     let before = ddpm();
-    let mut after = before.clone();
-    for run in &mut after.blocks {
-        if let Some(times) = &mut run.times {
-            change(times);
-        }
-    }
-    after.timings = results::timings(&after.blocks);
-    after.plan.manifest = before
-        .plan
-        .manifest
-        .replace("[0, 4]", "[0, 4]\nprecision = [\"f32\"]");
-    let verdicts = [
-        Verdict::Faster,
-        Verdict::Slower,
-        Verdict::Same,
-        Verdict::TooFewRuns(6),
-        Verdict::Unclear(Doubt::WithinSessionFloor(0.021)),
-        Verdict::NotComparable(vec![Obstacle::OtherCode(false, true)]),
-        Verdict::Same,
-    ];
-    let done = |set: &ResultSet| -> Vec<usize> {
-        let runs = set.runs.iter().enumerate();
-        runs.filter(|(_, run)| run.status == Status::Done)
-            .map(|(place, _)| place)
-            .collect()
-    };
-    let cells = done(&before).into_iter().zip(verdicts);
+    let after = changed(&before);
+    let done = before.runs.iter().enumerate();
+    let done = done
+        .filter(|(_, run)| run.status == Status::Done)
+        .map(|(place, _)| place);
+    let cells = done.zip(verdicts());
     let cells = cells
         .map(|(place, verdict)| pair(&before, &after, place, verdict))
         .collect();
     Comparison {
         name: "ddpm".into(),
-        before: side(
-            "main",
-            "1111111111111111111111111111111111111111",
-            before.clone(),
-        ),
-        after: side(
-            "HEAD",
-            "2222222222222222222222222222222222222222",
-            after.clone(),
-        ),
-        along: None,
-        environment: EnvironmentChange {
-            fields: vec![FieldChange {
-                field: "kernel".into(),
-                class: FieldClass::Warn,
-                before: vec!["6.1.0".into()],
-                after: vec!["6.8.0".into()],
-            }],
-            is_across: false,
-        },
+        environment: environment(),
         axes: vec![AxisChange {
             axis: "batch-size".into(),
             in_before: true,
@@ -91,17 +51,61 @@ pub(crate) fn comparison() -> Comparison {
         added: vec![after.plan.cells[7].clone()],
         removed: Vec::new(),
         ambiguous: Vec::new(),
-        matrix: Some(MatrixJudgement {
-            cells: 6,
-            ratio: ratio(0.93, 0.02, IntervalKind::Bootstrap95),
-            p: 0.000_2,
-            p_holm: 0.001_6,
-            detectable: Some(0.012),
-            permutations: (10_000, false),
-            verdict: Verdict::Faster,
-            threshold: threshold(),
-        }),
+        matrix: Some(matrix()),
         needed_runs: 8,
+        along: None,
+        before: side("main", "1111111111111111111111111111111111111111", before),
+        after: side("HEAD", "2222222222222222222222222222222222222222", after),
+    }
+}
+
+fn changed(before: &ResultSet) -> ResultSet {
+    let mut after = before.clone();
+    for run in &mut after.blocks {
+        if let Some(times) = &mut run.times {
+            change(times);
+        }
+    }
+    after.timings = results::timings(&after.blocks);
+    let axis = "[0, 4]\nprecision = [\"f32\"]";
+    after.plan.manifest = before.plan.manifest.replace("[0, 4]", axis);
+    after
+}
+
+fn verdicts() -> [Verdict; 7] {
+    [
+        Verdict::Faster,
+        Verdict::Slower,
+        Verdict::Same,
+        Verdict::TooFewRuns(6),
+        Verdict::Unclear(Doubt::WithinSessionFloor(0.021)),
+        Verdict::NotComparable(vec![Obstacle::OtherCode(false, true)]),
+        Verdict::Same,
+    ]
+}
+
+fn environment() -> EnvironmentChange {
+    EnvironmentChange {
+        fields: vec![FieldChange {
+            field: "kernel".into(),
+            class: FieldClass::Warn,
+            before: vec!["6.1.0".into()],
+            after: vec!["6.8.0".into()],
+        }],
+        is_across: false,
+    }
+}
+
+fn matrix() -> MatrixJudgement {
+    MatrixJudgement {
+        cells: 6,
+        ratio: ratio(0.93, 0.02, IntervalKind::Bootstrap95),
+        p: 0.000_2,
+        p_holm: 0.001_6,
+        permutations: (10_000, false),
+        detectable: Some(0.012),
+        verdict: Verdict::Faster,
+        threshold: threshold(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Language, Words};
 use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 /// Rows of a table over cells at most.
@@ -127,25 +127,7 @@ impl<'a> Scene<'a> {
         });
         Table {
             cut: self.cut(),
-            ..self.table_of_rows((id, title, about), all, rows.collect())
-        }
-    }
-
-    /// A table of given rows.
-    pub(crate) fn table_of_rows(
-        &self,
-        (id, title, about): (&str, String, String),
-        columns: Vec<Column>,
-        rows: Vec<Row>,
-    ) -> Table {
-        Table {
-            id: id.to_owned(),
-            title,
-            about,
-            sources: sources(&columns),
-            columns,
-            rows,
-            cut: None,
+            ..Table::of_rows((id, &title, about), all, rows.collect())
         }
     }
 

@@ -16,7 +16,7 @@ const LABELS: f64 = 250.0;
 const READ_OUT: usize = 12;
 
 messages! {
-    from_zero() = ", from 0" | ", ab 0";
+    axis_from_zero() = ", from 0" | ", ab 0";
     further_bars(count) = "And {count} more." | "Und {count} weitere.";
 }
 
@@ -86,7 +86,7 @@ impl BarPlot {
                 taken = place + half + 6.0;
             }
         }
-        let label = format!("{}{}", self.x_label, self.words.from_zero());
+        let label = format!("{}{}", self.x_label, self.words.axis_from_zero());
         svg.text("label", (WIDTH - 18.0, bottom + 42.0), Anchor::End, &label);
         for (row, bar) in self.bars.iter().enumerate() {
             let above = top + row as f64 * PITCH + (PITCH - BAR) / 2.0;

@@ -41,7 +41,7 @@ messages! {
 }
 
 /// The section: both sides, and what differs between their environments.
-pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
+pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let fields = &scene.comparison.environment.fields;
     let mut tables = vec![sides(scene)];
@@ -51,11 +51,11 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     } else {
         tables.push(differing(scene, fields));
     }
-    Some(Section {
+    Section {
         tables,
         points,
         ..Section::titled("environment", words.sides_title())
-    })
+    }
 }
 
 fn sides(scene: &Scene<'_>) -> Table {
@@ -79,8 +79,8 @@ fn sides(scene: &Scene<'_>) -> Table {
         .iter()
         .map(|heading| Column::text(heading))
         .collect();
-    let head = ("sides", words.sides_table(), words.sides_about());
-    scene.table_of_rows(head, columns, rows.collect())
+    let head = ("sides", &*words.sides_table(), words.sides_about());
+    Table::of_rows(head, columns, rows.collect())
 }
 
 /// What is said of a side.
@@ -199,6 +199,6 @@ fn differing(scene: &Scene<'_>, fields: &[FieldChange]) -> Table {
         .iter()
         .map(|heading| Column::text(heading))
         .collect();
-    let head = ("fields", words.fields_table(), words.fields_about());
-    scene.table_of_rows(head, columns, rows.collect())
+    let head = ("fields", &*words.fields_table(), words.fields_about());
+    Table::of_rows(head, columns, rows.collect())
 }

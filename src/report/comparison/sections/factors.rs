@@ -116,8 +116,8 @@ fn table(scene: &Scene<'_>, changes: &[(&SpecChange, usize)]) -> Table {
             &Provenance::Derived(words.cells_with_it()),
         ),
     ];
-    let head = ("settings", words.factors_table(), words.factors_about());
-    let mut table = scene.table_of_rows(head, columns, rows.collect());
+    let head = ("settings", &*words.factors_table(), words.factors_about());
+    let mut table = Table::of_rows(head, columns, rows.collect());
     let more = changes.len().saturating_sub(ROWS);
     table.cut = (more > 0).then(|| words.factors_cut(words.count(more)));
     table

@@ -32,7 +32,7 @@ messages! {
 }
 
 /// How many rows agree, and the facts that do not.
-pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
+pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let cells = &scene.comparison.cells;
     let all: usize = cells.iter().map(|pair| pair.compared_rows).sum();
@@ -53,11 +53,11 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         .map(|_| table(scene))
         .into_iter()
         .collect();
-    Some(Section {
+    Section {
         paragraphs: vec![sentence],
         tables,
         ..Section::titled("facts", words.facts_title())
-    })
+    }
 }
 
 fn every(cells: &[CellPair]) -> impl Iterator<Item = (&CellPair, &FactChange)> {
@@ -95,8 +95,8 @@ fn table(scene: &Scene<'_>) -> Table {
             &Provenance::Assumed(words.of_manifest()),
         ),
     ];
-    let head = ("changed-facts", words.facts_table(), words.facts_about());
-    let mut table = scene.table_of_rows(head, columns, rows.collect());
+    let head = ("changed-facts", &*words.facts_table(), words.facts_about());
+    let mut table = Table::of_rows(head, columns, rows.collect());
     table.cut = (more > 0).then(|| words.facts_cut(words.count(more)));
     table
 }

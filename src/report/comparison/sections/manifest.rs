@@ -16,7 +16,7 @@ messages! {
 }
 
 /// The manifest, or the difference of two.
-pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
+pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let (before, after) = (&scene.before.set.plan, &scene.after.set.plan);
     let path = &after.manifest_path;
@@ -26,11 +26,11 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         let text = difference(&before.manifest, &after.manifest);
         (words.two_manifests(path), Code::of("diff", &text))
     };
-    Some(Section {
+    Section {
         paragraphs: vec![sentence],
         code: Some(code),
         ..Section::titled("manifest", words.manifest_title())
-    })
+    }
 }
 
 /// Lines of two texts: `-` before, `+` after, of equal ones those beside a difference.

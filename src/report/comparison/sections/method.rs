@@ -27,7 +27,7 @@ messages! {
 }
 
 /// The sentences on method.
-pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
+pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let mut points = vec![words.run_is_unit()];
     points.extend(designs(scene));
@@ -37,10 +37,10 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     points.extend(tests(scene));
     points.push(words.intervals());
     points.push(words.detectable_means());
-    Some(Section {
+    Section {
         points,
         ..Section::titled("method", words.method_title())
-    })
+    }
 }
 
 fn designs(scene: &Scene<'_>) -> Vec<String> {

@@ -24,11 +24,11 @@ const ABOVE: &[Make] = &[summary::section, cells::section, factors::section];
 
 /// The sections below them: what it rests on.
 const BELOW: &[Make] = &[
-    facts::section,
+    |scene| Some(facts::section(scene)),
     matching::section,
-    environments::section,
-    method::section,
-    manifest::section,
+    |scene| Some(environments::section(scene)),
+    |scene| Some(method::section(scene)),
+    |scene| Some(manifest::section(scene)),
 ];
 
 /// The sections that a comparison has.

@@ -10,7 +10,7 @@ use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Row};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::Direction;
 
 /// Stands in links.
@@ -131,7 +131,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     } else {
         words.summary_about_many(cells)
     };
-    let table = scene.table_of_rows((ID, words.summary_title(), about), columns, rows.collect());
+    let table = Table::of_rows((ID, &words.summary_title(), about), columns, rows.collect());
     Some(Section {
         points: verdict::verdict(scene),
         ..Section::table(table)
