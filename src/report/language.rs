@@ -177,10 +177,6 @@ impl Words {
     }
 
     /// Seconds as people say them: `850 ms`, `4 min 05 s`.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for sections that tell durations")
-    )]
     pub(crate) fn seconds(self, seconds: f64) -> String {
         self.localised(&human_seconds(seconds))
     }

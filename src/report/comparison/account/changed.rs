@@ -70,23 +70,19 @@ fn section(scene: &Scene<'_>, duo: &Duo<'_, '_>, factor: Factor) -> Section {
         section.points.push(words.changed_only());
         return section;
     }
-    match find(scene, duo, factor) {
-        Some(alone) => {
-            section.tables.push(alone_table(scene, factor, &alone));
-            section.points.extend(qualities::alone(scene, &alone));
-            if factor == Factor::Validation {
-                section
-                    .points
-                    .extend(validation::sentence(scene, alone.without, alone.with));
-            }
+    if let Some(alone) = find(scene, duo, factor) {
+        section.tables.push(alone_table(scene, factor, &alone));
+        section.points.extend(qualities::alone(scene, &alone));
+        if factor == Factor::Validation {
+            let split = validation::sentence(scene, alone.without, alone.with);
+            section.points.extend(split);
         }
-        None => {
-            section.points.push(words.changed_missing());
-            if let Some(lines) = lines(scene, duo, factor) {
-                section.points.push(words.changed_add());
-                section.code = Some(Code::of("toml", &lines));
-            }
-        }
+        return section;
+    }
+    section.points.push(words.changed_missing());
+    if let Some(lines) = lines(scene, duo, factor) {
+        section.points.push(words.changed_add());
+        section.code = Some(Code::of("toml", &lines));
     }
     section
 }
@@ -116,7 +112,7 @@ fn settings(scene: &Scene<'_>, factor: Factor, changes: &[&SpecChange]) -> Table
         words.changed_settings(),
         words.changed_settings_about(),
     );
-    scene.table_of_rows(naming, columns, rows.collect())
+    super::rows::plain(naming, columns, rows.collect())
 }
 
 fn alone_table(scene: &Scene<'_>, factor: Factor, alone: &Alone<'_, '_>) -> Table {
@@ -139,7 +135,7 @@ fn alone_table(scene: &Scene<'_>, factor: Factor, alone: &Alone<'_, '_>) -> Tabl
     };
     let id = format!("alone-{}", factor.id());
     let naming = (&*id, words.changed_alone(), about);
-    scene.table_of_rows(naming, columns(scene, false), rows.collect())
+    super::rows::plain(naming, columns(scene, false), rows.collect())
 }
 
 /// Lines of a manifest that measure a factor alone: the variant before with the factor's settings of the variant after.

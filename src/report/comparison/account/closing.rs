@@ -9,7 +9,7 @@ use crate::results::interval_over_runs;
 use super::effects;
 use super::figure::{Figure, Kind};
 use super::payback::{self, Even};
-use super::rows::{has_many, ratio, sides};
+use super::rows::{has_many, is_one, ratio, sides};
 use super::until::equal_loss;
 
 /// Pairs of cells that get sentences of their own.
@@ -133,7 +133,7 @@ fn figure_sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>, figure: Figure) -> Opti
     let show = |value: f64| Kind::show(figure.kind(), words, value);
     let (before, after) = (show(median(before)?), show(median(after)?));
     let name = crate::base::text::capitalised(&figure.name(words));
-    if ratio.low == 1.0 && ratio.high == 1.0 {
+    if is_one(&ratio) {
         return Some(words.closing_equal(name, before));
     }
     let ends = words.direction(&ratio);

@@ -50,7 +50,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         .take(PAIRS)
         .flat_map(|duo| rows(scene, duo))
         .collect();
-    let table = scene.table_of_rows(
+    let table = super::rows::plain(
         ("effects", words.effects_title(), words.effects_about()),
         columns(scene),
         rows,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::compare::{
     CellPair, Comparison, Design, EnvironmentChange, Judgement, MatchedBy, Origin, QualityChange,
-    QualityVerdict, Ratio, Side, Test, Threshold, ThresholdSource, Verdict, Work,
+    QualityVerdict, Ratio, Side, SpecChange, Test, Threshold, ThresholdSource, Verdict, Work,
 };
 use crate::event::{EpochRow, PhaseTimes, RunFacts, RunTimes};
 use crate::plan::{AxisInfo, AxisKind};
@@ -100,7 +100,7 @@ fn plan() -> PlanFile {
         }],
         variants: BTreeMap::from([
             ("before".into(), set(&[("loader.workers", json!(0))])),
-            ("network".into(), set(&[network.clone()])),
+            ("network".into(), set(std::slice::from_ref(&network))),
             ("validation".into(), set(&[batches.clone(), size.clone()])),
             ("after".into(), set(&[network, batches, size, lr])),
         ]),
@@ -244,6 +244,25 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
         },
         set: set.clone(),
     };
+    let changes = differing(at(before), at(after));
+    let pair = pair((before, after), changes);
+    Comparison {
+        name: "detector".into(),
+        before: side(before),
+        after: side(after),
+        along: Some("variant".into()),
+        environment: EnvironmentChange::default(),
+        axes: Vec::new(),
+        cells: vec![pair],
+        added: Vec::new(),
+        removed: Vec::new(),
+        ambiguous: Vec::new(),
+        matrix: None,
+        needed_runs: 6,
+    }
+}
+
+fn pair((before, after): (&str, &str), changes: Vec<SpecChange>) -> CellPair {
     let value = |name: &str| {
         let variant = VARIANTS.iter().find(|variant| variant.0 == name);
         variant.expect("a variant")
@@ -251,12 +270,12 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
     // Blocks 2 and 3 are in the middle.
     let sample_ms = |name: &str| Some(value(name).1 * 1.025 / 32.0);
     let ratio = value(after).1 / value(before).1;
-    let pair = CellPair {
+    CellPair {
         before: key(before),
         after: key(after),
         label: String::new(),
         matched: MatchedBy::OtherAxes,
-        changes: differing(at(before), at(after)),
+        changes,
         work: Work::Treatments(vec!["model shape".into()]),
         facts: Vec::new(),
         compared_rows: 1,
@@ -290,19 +309,5 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
                 source: ThresholdSource::Default,
             },
         },
-    };
-    Comparison {
-        name: "detector".into(),
-        before: side(before),
-        after: side(after),
-        along: Some("variant".into()),
-        environment: EnvironmentChange::default(),
-        axes: Vec::new(),
-        cells: vec![pair],
-        added: Vec::new(),
-        removed: Vec::new(),
-        ambiguous: Vec::new(),
-        matrix: None,
-        needed_runs: 6,
     }
 }

@@ -29,7 +29,7 @@ impl Goal {
     pub(crate) fn equal_loss(one: At<'_, '_>, other: At<'_, '_>) -> Option<Self> {
         let is_validated = |at: At<'_, '_>| {
             let mut epochs = at.cell.epochs.iter();
-            epochs.any(|row| row.epoch.validation.get("val_loss").is_some())
+            epochs.any(|row| row.epoch.validation.contains_key("val_loss"))
         };
         let name = if is_validated(one) && is_validated(other) {
             "val_loss"

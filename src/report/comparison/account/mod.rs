@@ -39,7 +39,7 @@ type Make = fn(&Scene<'_>) -> Option<Section>;
 const SECTIONS: &[Make] = &[
     validation::section,
     phases::section,
-    search::section,
+    |scene| Some(search::section(scene)),
     until::section,
     qualities::section,
     space::section,

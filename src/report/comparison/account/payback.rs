@@ -90,7 +90,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     ];
     let columns = cell.into_iter().chain(own).collect();
     let naming = ("payback", words.payback_title(), words.payback_about());
-    Some(Section::table(scene.table_of_rows(naming, columns, rows)))
+    Some(Section::table(super::rows::plain(naming, columns, rows)))
 }
 
 fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Row> {

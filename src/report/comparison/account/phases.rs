@@ -57,7 +57,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.phases_per_step()
     };
     let naming = ("phases", words.phases_title(), words.phases_about(of));
-    let mut table = scene.table_of_rows(naming, columns(scene), rows);
+    let mut table = super::rows::plain(naming, columns(scene), rows);
     if all > ROWS {
         table.cut = Some(words.phases_cut(words.count(ROWS), words.count(all)));
     }

@@ -63,7 +63,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         .unwrap_or(0);
     let about = words.qualities_about(seeds_in_words(words, seeds));
     let naming = ("qualities", words.qualities_title(), about);
-    let mut table = scene.table_of_rows(naming, columns(scene), rows);
+    let mut table = super::rows::plain(naming, columns(scene), rows);
     if all > ROWS {
         table.cut = Some(words.qualities_cut(words.count(ROWS), words.count(all)));
     }

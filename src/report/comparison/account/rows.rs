@@ -46,12 +46,21 @@ pub(crate) fn table(
 pub(crate) fn of_rows(scene: &Scene<'_>, naming: (&str, String, String), rows: Vec<Row>) -> Table {
     let words = scene.words;
     let all = rows.len();
-    let mut table = scene.table_of_rows(naming, columns(scene, has_many(scene)), rows);
+    let mut table = plain(naming, columns(scene, has_many(scene)), rows);
     if all > ROWS {
         table.rows.truncate(ROWS);
         table.cut = Some(words.rows_cut(words.count(ROWS), words.count(all)));
     }
     table
+}
+
+/// A table under a heading of its own.
+pub(crate) fn plain(
+    (id, title, about): (&str, String, String),
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+) -> Table {
+    Table::of_rows((id, &title, about), columns, rows)
 }
 
 /// The columns of such a table.
@@ -199,12 +208,18 @@ fn without_unit_of<'t>(high: &str, low: &'t str) -> &'t str {
     }
 }
 
+/// Whether both sides are equal in every resample.
+pub(crate) fn is_one(ratio: &Ratio) -> bool {
+    let is_off = |end: f64| (end - 1.0).abs() > f64::EPSILON;
+    !is_off(ratio.low) && !is_off(ratio.high)
+}
+
 /// The direction of a ratio `after ÷ before` in words: only where the whole interval lies on one side of 1.
 pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>) -> String {
     let Some(ratio) = ratio else {
         return "–".to_owned();
     };
-    if ratio.low == 1.0 && ratio.high == 1.0 {
+    if is_one(ratio) {
         return words.improvement_equal();
     }
     if ratio.low <= 1.0 && ratio.high >= 1.0 {

@@ -85,7 +85,7 @@ fn by_threads<'v, 'a>(at: At<'v, 'a>) -> Vec<(f64, At<'v, 'a>)> {
     let mut points: Vec<(f64, At<'v, 'a>)> =
         found.filter_map(|at| Some((threads(at)?, at))).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    points.dedup_by(|a, b| a.0 == b.0);
+    points.dedup_by(|a, b| a.0.total_cmp(&b.0).is_eq());
     points
 }
 
@@ -134,9 +134,11 @@ fn add_threads(
         about = format!("{}: {about}", scene.name(duo));
     }
     let naming = ("threads", words.scenarios_threads(), about);
-    section
-        .tables
-        .push(scene.table_of_rows(naming, columns(words), rows(words, curves)));
+    section.tables.push(super::rows::plain(
+        naming,
+        columns(words),
+        rows(words, curves),
+    ));
 }
 
 fn columns(words: Words) -> Vec<Column> {
@@ -165,7 +167,11 @@ fn rows(words: Words, curves: &[Curve<'_, '_>; 2]) -> Vec<Row> {
     all.push(most * 2.0);
     let row = |threads: f64| {
         let measured = |curve: &Curve<'_, '_>| {
-            let at = curve.points.iter().find(|point| point.0 == threads)?.1;
+            let at = curve
+                .points
+                .iter()
+                .find(|point| point.0.total_cmp(&threads).is_eq())?
+                .1;
             Figure::SampleTime.over_runs(at)
         };
         let both = [measured(&curves[0]), measured(&curves[1])];

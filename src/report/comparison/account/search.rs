@@ -56,7 +56,7 @@ pub(crate) fn row(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Row {
 }
 
 /// The section.
-pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
+pub(crate) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let mut section = Section::titled("search", words.search_title());
     let sides = views(scene);
@@ -67,7 +67,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     section.points.push(pruned(words, &runs));
     if runs.iter().all(|run| run.exclusive) {
         section.points.push(words.search_alone());
-        return Some(section);
+        return section;
     }
     let rows: Vec<Row> = sides
         .iter()
@@ -84,10 +84,10 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         let naming = ("parallel", words.search_title(), words.search_about());
         section
             .tables
-            .push(scene.table_of_rows(naming, columns(words), rows));
+            .push(super::rows::plain(naming, columns(words), rows));
         section.title = String::new();
     }
-    Some(section)
+    section
 }
 
 /// The results that are looked at, each once: both sides of one result are the same.

@@ -78,14 +78,13 @@ fn of_medians(
     drawn: &[usize],
     statistic: &dyn Fn(&[f64]) -> f64,
 ) -> Option<f64> {
-    let columns = rows.first()?.len();
     let mut column = vec![0.0; drawn.len()];
-    let mut medians = Vec::with_capacity(columns);
-    for place in 0..columns {
+    let mut medians = rows.first()?.clone();
+    for (place, middle) in medians.iter_mut().enumerate() {
         for (value, row) in column.iter_mut().zip(drawn) {
             *value = rows[*row][place];
         }
-        medians.push(median(&column)?);
+        *middle = median(&column)?;
     }
     Some(statistic(&medians))
 }
@@ -101,8 +100,9 @@ fn resampled(
     let mut draw = vec![0; rows.len()];
     let mut values = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
-        draw.iter_mut()
-            .for_each(|place| *place = rng.gen_range(0..rows.len()));
+        for place in &mut draw {
+            *place = rng.gen_range(0..rows.len());
+        }
         values.push(of_medians(rows, &draw, statistic)?);
     }
     Some((quantile(&values, 0.025)?, quantile(&values, 0.975)?))
