@@ -5,7 +5,10 @@
 
 mod comparison;
 mod doubt;
+mod floor;
 mod judgement;
+mod statistics;
+mod verdict;
 
 pub use comparison::{
     Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
@@ -13,6 +16,8 @@ pub use comparison::{
     Work,
 };
 pub use doubt::Doubt;
+pub use floor::{Floor, Floors};
 pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };
+pub use verdict::{Samples, Verdicts, judge, judge_quality, needed_runs, ratio};
