@@ -1,9 +1,13 @@
 //! [`Alone`]: a factor that some cell of the same results changes alone, to the value that the comparison changes it to.
 
 use std::collections::BTreeMap;
+#[cfg(test)]
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+#[cfg(test)]
+use crate::compare::Comparison;
 use crate::compare::SpecChange;
 use crate::plan::toml_text;
 use crate::report::comparison::scene::{Duo, Scene};
@@ -27,6 +31,35 @@ pub(crate) struct Alone<'v, 'a> {
     pub(crate) is_added: bool,
 }
 
+/// Leaves out comparisons whose every change is also one of a larger comparison among them: such a value of a treatment
+/// is a part of the other one, and stands there as a factor that is measured alone.
+#[cfg(test)]
+pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
+    let changes: Vec<BTreeSet<Change>> = comparisons.iter().map(all_changes).collect();
+    let is_part = |own: &BTreeSet<Change>| {
+        let mut others = changes.iter();
+        !own.is_empty() && others.any(|other| own.len() < other.len() && own.is_subset(other))
+    };
+    let kept: Vec<bool> = changes.iter().map(|own| !is_part(own)).collect();
+    let with = comparisons.into_iter().zip(kept);
+    with.filter(|(_, is_kept)| *is_kept)
+        .map(|(one, _)| one)
+        .collect()
+}
+
+/// Path, value before, value after.
+#[cfg(test)]
+type Change = (String, Option<String>, Option<String>);
+
+#[cfg(test)]
+fn all_changes(comparison: &Comparison) -> BTreeSet<Change> {
+    let changes = comparison.cells.iter().flat_map(|pair| &pair.changes);
+    let changes = changes.filter(|change| counts(&change.path)).cloned();
+    changes
+        .map(|change| (change.path, change.before, change.after))
+        .collect()
+}
+
 /// The factors in which a pair of cells differs, each with its settings.
 pub(crate) fn factors<'p>(duo: &Duo<'_, 'p>) -> BTreeMap<Factor, Vec<&'p SpecChange>> {
     let changes = duo.pair.changes.iter();
@@ -40,14 +73,20 @@ pub(crate) fn find<'v, 'a>(
     duo: &Duo<'v, 'a>,
     factor: Factor,
 ) -> Option<Alone<'v, 'a>> {
-    let all = factors(duo);
-    let wanted = all.get(&factor)?;
     let (before, after) = sides(scene, duo);
+    let all = differing(before, after);
+    let wanted: Vec<&SpecChange> = all
+        .iter()
+        .filter(|change| counts(&change.path) && Factor::of(&change.path) == factor)
+        .collect();
+    if wanted.is_empty() {
+        return None;
+    }
     let of = |view: &'v View<'a>| view.cells.iter().map(move |cell| At { view, cell });
     let is_one = |without: &At<'_, '_>, with: &At<'_, '_>| {
         let found = differing(*without, *with);
         let found: Vec<&SpecChange> = found.iter().filter(|c| counts(&c.path)).collect();
-        with.cell.is_measured() && without.cell.is_measured() && found == *wanted
+        with.cell.is_measured() && without.cell.is_measured() && found == wanted
     };
     let mut added = of(before.view).filter(|at| is_one(&before, at));
     let mut last = of(after.view).filter(|at| is_one(at, &after));

@@ -9,6 +9,7 @@ mod alone;
 mod changed;
 mod closing;
 mod effects;
+mod executive;
 mod factor;
 mod figure;
 #[cfg(test)]
@@ -28,6 +29,10 @@ mod spread;
 mod tests;
 mod until;
 mod validation;
+
+#[cfg(test)]
+use alone::without_parts;
+pub(super) use executive::lines;
 
 use super::context::Section;
 use super::scene::Scene;

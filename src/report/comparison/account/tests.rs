@@ -6,6 +6,7 @@ mod pages;
 
 use super::fixture::{compared, results};
 use super::*;
+use crate::compare::Comparison;
 use crate::plan::Language;
 use crate::report::comparison::context::Section;
 use crate::report::table::{Row, Table};
@@ -24,7 +25,7 @@ fn sections(set: &ResultSet, before: &str, after: &str) -> Vec<Section> {
 
 fn spoken(set: &ResultSet, before: &str, after: &str, language: Language) -> Vec<Section> {
     let comparison = compared(set, before, after);
-    of(&Scene::of(&comparison, language))
+    crate::report::comparison::sections::of(&Scene::of(&comparison, language))
 }
 
 fn section<'s>(sections: &'s [Section], id: &str) -> &'s Section {
@@ -318,4 +319,27 @@ fn cost_is_core_time_times_the_assumed_price() {
     // Training until the equal loss: 2.0 × 1.025 s on 2 cores.
     let name = "price of training until val_loss ≤ 0.7000, which both reach";
     is_near(value(table, name, 1), 2.05 * 2.0 / 3600.0 * 2.0);
+}
+
+#[test]
+fn a_value_that_changes_a_part_of_another_is_no_comparison_of_its_own() {
+    let set = results();
+    let values = ["network", "validation", "after"];
+    let all = values.map(|value| compared(&set, "before", value)).to_vec();
+    let names = |all: Vec<Comparison>| -> Vec<String> {
+        let whole = without_parts(all).into_iter();
+        whole.map(|comparison| comparison.after.name).collect()
+    };
+    assert_eq!(names(all.clone()), ["after"]);
+    assert_eq!(names(all[..2].to_vec()), ["network", "validation"]);
+}
+
+#[test]
+fn the_summary_has_a_validation_the_time_to_a_loss_and_the_search() {
+    let table = table(whole(), "summary");
+    assert_eq!(texts(table, "one validation")[1..3], ["328 ms", "262 ms"]);
+    assert_eq!(texts(table, "one validation")[3], "20.0 % lower (better)");
+    let name = "training until the loss that both reach (val_loss ≤ 0.7000)";
+    assert_eq!(texts(table, name)[1..3], ["2.05 s", "2.54 s"]);
+    assert!(texts(table, "hyperparameter search")[1].starts_with("not measured: "));
 }

@@ -5,9 +5,9 @@ mod times;
 mod verdict;
 
 use crate::base::text::capitalised;
-use crate::report::comparison::Words;
 use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
+use crate::report::comparison::{Words, account};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -156,6 +156,7 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
             .iter()
             .filter_map(|column| quality::quality(scene, column)),
     );
+    lines.extend(account::lines(scene));
     lines
 }
 
