@@ -5,6 +5,7 @@
 
 pub mod exit_code;
 
+mod bench;
 mod completions;
 mod doctor;
 mod fingerprints;
