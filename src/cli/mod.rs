@@ -17,6 +17,7 @@ mod run;
 mod run_arguments;
 mod run_plan;
 mod schema;
+mod side;
 mod verify;
 mod worker;
 
@@ -60,6 +61,9 @@ enum Command {
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
+    /// Does the runs of one side of a comparison, as its parent tells it on standard input
+    #[command(hide = true)]
+    Side(side::SideArguments),
 }
 
 /// Why a command could not do what it was asked to.
@@ -93,6 +97,7 @@ pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Worker => worker::worker(),
+        Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::List(arguments) => list::list(&arguments),

@@ -6,8 +6,11 @@ mod bars;
 mod eta;
 mod line;
 mod lines;
+mod run_state;
 mod summary;
 
+pub use line::last_words;
+pub use run_state::RunState;
 pub use summary::Ending;
 
 use std::io::{self, IsTerminal};

@@ -1,0 +1,15 @@
+//! Two builds, or two states of a manifest, run in turns on one machine: the honest comparison where times drift.
+//!
+//! ```text
+//!  REF ──worktree──▶ build ──▶ `fieldtrial side` ◀─┐  turns: A B, B A, …
+//!                                                  ├── duel ──▶ reports/NAME/ab/{before,after}
+//!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘            two results folders of one session
+//! ```
+//! Each side plans its own manifest and keeps its own results; this room pairs their runs by key, seed and block, gives
+//! the turns and looks after both processes. It draws nothing and compares nothing: `compare` reads the two folders.
+
+mod protocol;
+mod turns;
+
+pub use protocol::{Ended, Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said, Turn};
+pub use turns::{Pair, Turns, Which};
