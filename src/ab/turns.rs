@@ -28,11 +28,11 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Both sides, in turn.
-    pub fn order(&self) -> [Which; 2] {
+    /// The other side.
+    pub fn second(&self) -> Which {
         match self.first {
-            Which::Before => [Which::Before, Which::After],
-            Which::After => [Which::After, Which::Before],
+            Which::Before => Which::After,
+            Which::After => Which::Before,
         }
     }
 }
@@ -172,7 +172,7 @@ mod tests {
 
     fn letters(turns: &Turns, key: &str) -> String {
         let own = turns.to_do.iter().filter(|pair| pair.name.key == key);
-        let both = own.flat_map(Pair::order);
+        let both = own.flat_map(|pair| [pair.first, pair.second()]);
         both.map(|side| if side == Which::Before { 'A' } else { 'B' })
             .collect()
     }
