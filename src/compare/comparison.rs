@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::results::{CellInfo, Direction, IntervalKind, ResultSet};
+use crate::results::{CellInfo, Direction, ResultSet};
+
+use super::judgement::{Judgement, MatrixJudgement, Ratio};
 
 /// Two sides, cell by cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +27,8 @@ pub struct Comparison {
     pub added: Vec<CellInfo>,
     /// Cells that only `before` has.
     pub removed: Vec<CellInfo>,
+    /// Cells among the added and removed ones that may belong together in several ways; none of them is paired.
+    pub ambiguous: Vec<Ambiguity>,
     /// One test over all cells whose times can be compared; `None` where there is none.
     pub matrix: Option<MatrixJudgement>,
     /// Runs a side that a matrix of this size and design needs before a single cell can be called.
@@ -135,9 +139,14 @@ pub struct CellPair {
     pub facts: Vec<FactChange>,
     /// Rows of facts that were compared (seeds that both sides have, finished).
     pub compared_rows: usize,
+    /// Whether the cell's row was measured with other code than the rest of its side, before and after: then it draws no
+    /// verdict, and its facts are not compared.
+    pub other_code: (bool, bool),
+    /// Median milliseconds of a sample over the counted runs, before and after; `None` where nothing was measured.
+    pub sample_ms: (Option<f64>, Option<f64>),
     /// Quality over seeds, one for each metric and loss with a direction.
     pub quality: Vec<QualityChange>,
-    /// Every timing that both sides have, as a ratio.
+    /// Every timing that both sides have, as a ratio; empty where times cannot be compared.
     pub timings: Vec<TimingChange>,
     /// What may be said of the time per sample.
     pub judgement: Judgement,
@@ -155,6 +164,17 @@ pub enum MatchedBy {
     SharedAxes,
     /// Same values on all axes but the one that is compared along.
     OtherAxes,
+}
+
+/// Cells that have the same hash, or the same values on all shared axes, several times over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ambiguity {
+    /// What they have in common.
+    pub by: MatchedBy,
+    /// Keys on the side before.
+    pub before: Vec<String>,
+    /// Keys on the side after.
+    pub after: Vec<String>,
 }
 
 /// A setting that differs between two cells.
@@ -239,112 +259,12 @@ pub enum QualityVerdict {
 pub struct TimingChange {
     /// Column of `timings.csv`.
     pub column: String,
+    /// Whether the values are those of a step divided by its samples, since the steps of both sides differ in size.
+    pub is_per_sample: bool,
     /// Which way is better.
     pub direction: Direction,
     /// Medians, before and after.
     pub medians: (f64, f64),
     /// `after / before`, with its interval.
     pub ratio: Ratio,
-}
-
-/// A ratio of medians, `after / before`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Ratio {
-    /// The ratio.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// What the ends are.
-    pub kind: IntervalKind,
-}
-
-/// How the runs of two cells lie to one another in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Design {
-    /// In one session, in pairs of equal seed and block: what drifts hits both.
-    Interleaved,
-    /// In different sessions: what differs between sessions looks like an effect.
-    Sessions,
-}
-
-/// What may be said of a cell's time per sample.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judgement {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Ratio of times per sample, `after / before`; `None` where none may be drawn.
-    pub ratio: Option<Ratio>,
-    /// How the runs were made.
-    pub design: Design,
-    /// Runs that count, before and after (pairs twice, where they are paired).
-    pub runs: (usize, usize),
-    /// Two-sided p-value of the cell's own test.
-    pub p: Option<f64>,
-    /// The same after Holm's correction over all cells.
-    pub p_holm: Option<f64>,
-    /// Smallest relative effect (0.03 is 3 %) that this many runs of this spread would have shown with 80 % power.
-    pub detectable: Option<f64>,
-    /// What an effect has to exceed to matter.
-    pub threshold: Threshold,
-}
-
-/// What an effect has to exceed to matter.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Threshold {
-    /// Relative (0.02 is 2 %).
-    pub value: f64,
-    /// Where it comes from.
-    pub source: ThresholdSource,
-}
-
-/// Where a threshold comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ThresholdSource {
-    /// `[compare] threshold`.
-    Manifest,
-    /// Measured A/A on this machine, within one session.
-    MeasuredWithin,
-    /// Measured A/A on this machine, between sessions.
-    MeasuredBetween,
-    /// 2 %, since nothing was measured.
-    Default,
-}
-
-/// What may be said of a time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// After is faster.
-    Faster,
-    /// After is slower.
-    Slower,
-    /// No effect as large as `detectable`, and the interval lies within the threshold or the detectable effect.
-    Same,
-    /// Fewer runs than any test needs; how many a side are needed.
-    TooFewRuns(usize),
-    /// Neither an effect nor its absence is shown; why.
-    Unclear(String),
-    /// Times cannot be compared; why.
-    NotComparable(Vec<String>),
-}
-
-/// One test over all cells.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MatrixJudgement {
-    /// Cells in it.
-    pub cells: usize,
-    /// Geometric mean of the cells' ratios, `after / before`, with its interval.
-    pub ratio: Ratio,
-    /// Two-sided p-value, by permutation of labels within each cell (within each pair when interleaved).
-    pub p: f64,
-    /// Permutations that it rests on, and whether these are all there are.
-    pub permutations: (u64, bool),
-    /// The verdict over the whole matrix.
-    pub verdict: Verdict,
-    /// What the mean has to exceed to matter.
-    pub threshold: Threshold,
 }

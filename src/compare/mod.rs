@@ -4,9 +4,15 @@
 //! results files only; words, tables and plots are `report`'s, exit codes `cli`'s.
 
 mod comparison;
+mod doubt;
+mod judgement;
 
 pub use comparison::{
-    AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange, FieldChange,
-    FieldClass, Judgement, MatchedBy, MatrixJudgement, Origin, QualityChange, QualityVerdict,
-    Ratio, Side, SpecChange, Threshold, ThresholdSource, TimingChange, Verdict, Work,
+    Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
+    FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
+    Work,
+};
+pub use doubt::Doubt;
+pub use judgement::{
+    Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };

@@ -12,6 +12,7 @@ pub mod git;
 #[cfg(test)]
 pub(crate) mod golden;
 mod intervals;
+mod noise;
 mod ops;
 mod plan_file;
 mod read;
@@ -35,6 +36,7 @@ pub use files::{remove_stale, write_if_changed};
 pub use intervals::{
     BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timing_row, timings, value,
 };
+pub use noise::{NoiseRow, noise_csv, parse_noise, read_noise};
 pub use ops::{BACKWARD, ProfiledRun, RESIDUAL, op_records, write_ops};
 pub use read::read;
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
