@@ -64,17 +64,14 @@ pub fn build(
     if interrupted.load(Ordering::SeqCst) {
         return Err(AbError::Interrupted);
     }
-    match program.filter(|_| status.success()) {
-        Some(program) => Ok(program),
-        None => {
-            let title = format!("cannot build {}:\n{}", what.label, last.join("\n"));
-            let help = format!(
-                "`cargo build --release` in `{}` shows all of it",
-                what.folder.display()
-            );
-            Err(AbError::mistake(title, help))
-        }
-    }
+    program.filter(|_| status.success()).ok_or_else(|| {
+        let title = format!("cannot build {}:\n{}", what.label, last.join("\n"));
+        let folder = what.folder.display();
+        AbError::mistake(
+            title,
+            format!("`cargo build --release` in `{folder}` shows all of it"),
+        )
+    })
 }
 
 fn command(what: Build<'_>) -> Command {
@@ -212,7 +209,7 @@ mod tests {
         };
         let mut said = Vec::new();
         let failed = build(what, &AtomicBool::new(false), &mut |line| {
-            said.push(line.to_owned())
+            said.push(line.to_owned());
         });
         let Err(AbError::Mistake(failure)) = failed else {
             panic!("{failed:?}");

@@ -62,7 +62,7 @@ pub fn duel(
                 Which::After => &mut *after,
             };
             side.run(&pair.name, interrupted, &mut |told| {
-                see(DuelEvent::Told(told))
+                see(DuelEvent::Told(told));
             })
         };
         let first = turn(pair.first)?;

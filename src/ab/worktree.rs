@@ -202,11 +202,7 @@ mod tests {
         fs::remove_dir_all(&first.folder).unwrap();
         assert_eq!(Checkout::of(&repository, "HEAD~1").unwrap(), first);
         repository
-            .run([
-                "worktree",
-                "remove".as_ref(),
-                first.folder.to_str().unwrap(),
-            ])
+            .run(["worktree", "remove", first.folder.to_str().unwrap()])
             .unwrap();
         fs::create_dir_all(&first.folder).unwrap();
         fs::write(first.folder.join("half"), "").unwrap();

@@ -5,6 +5,7 @@
 
 pub mod exit_code;
 
+mod ab;
 mod bench;
 mod completions;
 mod doctor;
@@ -53,6 +54,7 @@ enum Command {
     Run(run_arguments::RunArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
+    Ab(ab::AbArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
     Verify(verify::VerifyArguments),
@@ -100,6 +102,7 @@ pub fn run() -> ExitCode {
         Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Ab(arguments) => ab::ab(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),

@@ -289,7 +289,7 @@ fn jobs(
 }
 
 /// A path as one would write it from the current folder.
-fn from_here(path: &Path) -> PathBuf {
+pub(super) fn from_here(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).to_owned()
 }
