@@ -11,10 +11,14 @@ use crate::results::git::Repository;
 
 use super::arguments::AbArguments;
 
+/// The sides of a comparison of the working tree with itself.
+pub(super) const FIRST: &str = "first";
+pub(super) const SECOND: &str = "second";
+
 /// What one side is.
 #[derive(Debug, Clone)]
 pub(super) struct Contestant {
-    /// What it is called: `HEAD~1 (0150c8c)`, `working tree`.
+    /// What it is called: `HEAD~1 (0150c8c)`, `the working tree`.
     pub(super) label: String,
     pub(super) program: PathBuf,
     pub(super) manifest: PathBuf,
@@ -51,7 +55,7 @@ pub(super) fn contestants(
     let before = workshop.of_commit(&before, arguments.before_program.as_ref())?;
     let after = match &after {
         Some(after) => workshop.of_commit(after, arguments.after_program.as_ref())?,
-        None => workshop.of_tree("working tree", arguments.after_program.as_ref())?,
+        None => workshop.of_tree("the working tree", arguments.after_program.as_ref())?,
     };
     Ok([before, after])
 }
@@ -71,9 +75,9 @@ fn same_twice(
         is_own: has_package(root),
         interrupted,
     };
-    let first = workshop.of_tree("first", arguments.before_program.as_ref())?;
+    let first = workshop.of_tree(FIRST, arguments.before_program.as_ref())?;
     let second = Contestant {
-        label: "second".to_owned(),
+        label: SECOND.to_owned(),
         ..first.clone()
     };
     Ok([first, second])

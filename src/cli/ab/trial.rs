@@ -13,7 +13,7 @@ use crate::progress::{PairEnd, PairName, Pairs, PairsShape};
 use crate::results::Session;
 
 use super::arguments::AbArguments;
-use super::contestants::Contestant;
+use super::contestants::{Contestant, FIRST, SECOND};
 use super::frame::Frame;
 use super::words::{announcement, check_alike, ending};
 use crate::cli::exit_code;
@@ -35,8 +35,12 @@ impl Trial<'_> {
         let mut before = self.start(0, &session)?;
         let mut after = self.start(1, &session)?;
         check_alike(&before, &after)?;
+        let is_same = self.contestants[0].program == self.contestants[1].program;
         let turns = self.turns(&before, &after, &session)?;
-        eprint!("{}", announcement(self.frame, [&before, &after], &turns));
+        eprint!(
+            "{}",
+            announcement(self.frame, [&before, &after], &turns, is_same)
+        );
         if turns.keys.is_empty() {
             let title = "nothing to compare: no cell can run on both sides";
             eprint!(
@@ -74,7 +78,7 @@ impl Trial<'_> {
     /// Folder of the results of one side.
     fn results(&self, side: usize) -> PathBuf {
         let names = if self.arguments.aa {
-            ["first", "second"]
+            [FIRST, SECOND]
         } else {
             ["before", "after"]
         };

@@ -7,24 +7,32 @@ use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
 
+use super::contestants::FIRST;
 use super::frame::Frame;
 
 /// Names that are listed one by one.
 const LISTED: usize = 10;
 
 /// What will happen, in a few lines.
-pub(super) fn announcement(frame: &Frame, [before, after]: [&Side; 2], turns: &Turns) -> String {
-    let mut lines = vec![format!(
-        "{}: {} against {}, {}, {} a cell",
-        frame.name,
-        before.label,
-        after.label,
-        count(turns.keys.len(), "cell"),
-        count(frame.repeats * frame.seeds, "pair"),
-    )];
-    if before.hello.code_hash == after.hello.code_hash && before.label != "first" {
+pub(super) fn announcement(
+    frame: &Frame,
+    [before, after]: [&Side; 2],
+    turns: &Turns,
+    is_same_program: bool,
+) -> String {
+    let (new, old) = (after.label.as_str(), before.label.as_str());
+    let what = if old == FIRST {
+        "the working tree against itself".to_owned()
+    } else {
+        format!("{new} against {old}")
+    };
+    let cells = count(turns.keys.len(), "cell");
+    let pairs = count(frame.repeats * frame.seeds, "pair");
+    let mut lines = vec![format!("{}: {what}, {cells}, {pairs} a cell", frame.name)];
+    let is_same_code = before.hello.code_hash == after.hello.code_hash;
+    if is_same_code && !is_same_program {
         lines.push(
-            "  same code hash on both sides: what decides a result is the same, only what lies around it can differ".into(),
+            "  the code that decides a result is the same on both sides; only what lies around it can differ".into(),
         );
     }
     for (side, keys) in [(before, &turns.only_before), (after, &turns.only_after)] {
@@ -55,6 +63,9 @@ fn time(turns: &Turns) -> String {
         0 => String::new(),
         unknown => format!(", and {} of unknown length", count(unknown, "pair")),
     };
+    if seconds < 1.0 {
+        return format!(", estimated less than 1 s{rest}");
+    }
     format!(", estimated {}{rest}", human_seconds(seconds))
 }
 
