@@ -19,6 +19,7 @@ mod run_arguments;
 mod run_plan;
 mod schema;
 mod side;
+mod textconv;
 mod verify;
 mod worker;
 
@@ -60,6 +61,7 @@ enum Command {
     Verify(verify::VerifyArguments),
     Completions(completions::CompletionsArguments),
     Doctor(doctor::DoctorArguments),
+    Textconv(textconv::TextconvArguments),
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
@@ -107,6 +109,7 @@ pub fn run() -> ExitCode {
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Textconv(arguments) => textconv::textconv(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
     };
     ExitCode::from(code(outcome))

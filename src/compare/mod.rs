@@ -5,7 +5,12 @@
 
 mod comparison;
 mod doubt;
+mod files;
+mod gate;
 mod judgement;
+mod rows;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use comparison::{
     Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
@@ -13,6 +18,8 @@ pub use comparison::{
     Work,
 };
 pub use doubt::Doubt;
+pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
+pub use gate::{FailOn, Finding, Violation, violations};
 pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };

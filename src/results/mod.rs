@@ -4,6 +4,7 @@
 //! read it; neither knows how it came about.
 
 mod columns;
+mod comparison_csv;
 pub mod environment;
 mod error;
 mod field;
@@ -27,10 +28,12 @@ mod table;
 mod tensorboard;
 #[cfg(test)]
 mod tests;
+mod textconv;
 mod trace;
 mod write;
 
 pub use columns::{axis_columns, fixed_column, metric_column};
+pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
 pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
 pub use intervals::{
@@ -44,6 +47,7 @@ pub use samples::{sample_file, write_samples};
 pub use session::Session;
 pub use steps::{RunSteps, steps_are_behind, write_steps};
 pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
+pub use textconv::diff_text;
 pub use trace::{trace_file, trace_json};
 pub use write::write;
 
