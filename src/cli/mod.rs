@@ -5,6 +5,8 @@
 
 pub mod exit_code;
 
+mod ab;
+mod bench;
 mod completions;
 mod doctor;
 mod fingerprints;
@@ -16,6 +18,7 @@ mod run;
 mod run_arguments;
 mod run_plan;
 mod schema;
+mod side;
 mod textconv;
 mod verify;
 mod worker;
@@ -52,6 +55,7 @@ enum Command {
     Run(run_arguments::RunArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
+    Ab(ab::AbArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
     Verify(verify::VerifyArguments),
@@ -61,6 +65,9 @@ enum Command {
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
+    /// Does the runs of one side of a comparison, as its parent tells it on standard input
+    #[command(hide = true)]
+    Side(side::SideArguments),
 }
 
 /// Why a command could not do what it was asked to.
@@ -94,8 +101,10 @@ pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Worker => worker::worker(),
+        Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Ab(arguments) => ab::ab(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
