@@ -24,6 +24,13 @@ report FOLDER *ARGS:
 verify FILE *ARGS:
     cargo run --release -- verify {{FILE}} {{ARGS}}
 
+# Let `git diff` of results show one changed value a line, with its key: once for every clone
+[group('lab')]
+git-setup:
+    cargo build --release
+    git config diff.fieldtrial.textconv "'{{justfile_directory()}}/target/release/fieldtrial' textconv"
+    git config diff.fieldtrial.xfuncname '^# (.*)$'
+
 # All tests
 [group('test')]
 test *ARGS:

@@ -17,6 +17,7 @@ mod run;
 mod run_arguments;
 mod run_plan;
 mod schema;
+mod textconv;
 mod verify;
 mod worker;
 
@@ -59,6 +60,7 @@ enum Command {
     Verify(verify::VerifyArguments),
     Completions(completions::CompletionsArguments),
     Doctor(doctor::DoctorArguments),
+    Textconv(textconv::TextconvArguments),
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
@@ -102,6 +104,7 @@ pub fn run() -> ExitCode {
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Textconv(arguments) => textconv::textconv(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
     };
     ExitCode::from(code(outcome))

@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use crate::results::IntervalKind;
 
+use super::Doubt;
+
 /// A ratio of medians, `after / before`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
@@ -40,14 +42,26 @@ pub struct Judgement {
     pub design: Design,
     /// Runs that count, before and after (pairs twice, where they are paired).
     pub runs: (usize, usize),
+    /// Test that the p-value is of; `None` where there are too few runs for any.
+    pub test: Option<Test>,
     /// Two-sided p-value of the cell's own test.
     pub p: Option<f64>,
-    /// The same after Holm's correction over all cells.
+    /// The same after Holm's correction over all cells and the matrix.
     pub p_holm: Option<f64>,
     /// Smallest relative effect (0.03 is 3 %) that this many runs of this spread would have shown with 80 % power.
     pub detectable: Option<f64>,
     /// What an effect has to exceed to matter.
     pub threshold: Threshold,
+}
+
+/// A test of a cell's times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    /// Ranks of all runs, exact without ties.
+    MannWhitney,
+    /// Signed ranks of the pairs' differences, over all patterns of signs.
+    SignFlip,
 }
 
 /// What an effect has to exceed to matter.
@@ -81,12 +95,13 @@ pub enum Verdict {
     Faster,
     /// After is slower.
     Slower,
-    /// No effect as large as `detectable`, and the interval lies within the threshold or the detectable effect.
+    /// No effect as large as `detectable`: the interval lies within the threshold, or within the detectable effect where
+    /// that is at most 10 %.
     Same,
     /// Fewer runs than any test needs; how many a side are needed.
     TooFewRuns(usize),
     /// Neither an effect nor its absence is shown; why.
-    Unclear(String),
+    Unclear(Doubt),
     /// Times cannot be compared; why.
     NotComparable(Vec<Obstacle>),
 }
@@ -147,8 +162,12 @@ pub struct MatrixJudgement {
     pub ratio: Ratio,
     /// Two-sided p-value, by permutation of labels within each cell (within each pair when interleaved).
     pub p: f64,
+    /// The same after Holm's correction over all cells that could be tested and the matrix.
+    pub p_holm: f64,
     /// Permutations that it rests on, and whether these are all there are.
     pub permutations: (u64, bool),
+    /// Smallest relative change of the mean that these runs would have shown with 80 % power; `None` below 6 runs.
+    pub detectable: Option<f64>,
     /// The verdict over the whole matrix.
     pub verdict: Verdict,
     /// What the mean has to exceed to matter.

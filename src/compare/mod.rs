@@ -7,6 +7,7 @@ mod build;
 mod cells;
 mod changes;
 mod comparison;
+<<<<<<< HEAD
 mod draft;
 mod environment;
 mod facts;
@@ -18,6 +19,15 @@ mod side;
 #[cfg(test)]
 mod tests;
 mod timings;
+=======
+mod doubt;
+mod files;
+mod gate;
+mod judgement;
+mod rows;
+#[cfg(test)]
+pub(crate) mod testing;
+>>>>>>> main
 
 pub use build::{Options, axis_place};
 pub use comparison::{
@@ -25,8 +35,14 @@ pub use comparison::{
     FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
     Work,
 };
+<<<<<<< HEAD
 pub use facts::ACROSS_CLASSES;
+=======
+pub use doubt::Doubt;
+pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
+pub use gate::{FailOn, Finding, Violation, violations};
+>>>>>>> main
 pub use judgement::{
-    Design, Judgement, MatrixJudgement, Obstacle, Ratio, Threshold, ThresholdSource, Verdict,
+    Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };
 pub use side::{Common, Experiment, Source};

@@ -4,6 +4,7 @@
 //! read it; neither knows how it came about.
 
 mod columns;
+mod comparison_csv;
 pub mod environment;
 mod error;
 mod field;
@@ -13,6 +14,7 @@ pub mod git;
 #[cfg(test)]
 pub(crate) mod golden;
 mod intervals;
+mod noise;
 mod ops;
 mod plan_file;
 mod read;
@@ -27,18 +29,21 @@ mod table;
 mod tensorboard;
 #[cfg(test)]
 mod tests;
+mod textconv;
 mod trace;
 mod write;
 
 pub use columns::{
     axis_columns, fact_texts, fixed_column, is_added_column, metric_column, timed_columns,
 };
+pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
 pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
 pub use folder::{from_here, has_results, names_below, no_results, results_folder};
 pub use intervals::{
     BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timing_row, timings, value,
 };
+pub use noise::{NoiseRow, noise_csv, parse_noise, read_noise};
 pub use ops::{BACKWARD, ProfiledRun, RESIDUAL, op_records, write_ops};
 pub use read::read;
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
@@ -46,6 +51,7 @@ pub use samples::{sample_file, write_samples};
 pub use session::Session;
 pub use steps::{RunSteps, steps_are_behind, write_steps};
 pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
+pub use textconv::diff_text;
 pub use trace::{trace_file, trace_json};
 pub use write::write;
 

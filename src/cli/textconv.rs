@@ -1,0 +1,37 @@
+//! `fieldtrial textconv`: a CSV file of results as `git diff` shows it best.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::diag::Failure;
+use crate::results;
+
+use super::{Outcome, exit_code};
+
+/// Print a CSV file of results with one line for every value, for `git diff`
+///
+/// Git runs it on both versions of a file that `.gitattributes` gives to it, and compares what it prints: a changed value
+/// is then one changed line, with the key of its row beside it. A file that is none of ours is printed as it is.
+/// docs/comparing.md says how to set it up, once for every clone (`just git-setup`).
+///
+/// Example: `git config diff.fieldtrial.textconv 'fieldtrial textconv'`
+#[derive(Debug, Args)]
+pub(super) struct TextconvArguments {
+    /// The file
+    file: PathBuf,
+}
+
+pub(super) fn textconv(arguments: &TextconvArguments) -> Outcome {
+    let bytes = std::fs::read(&arguments.file).map_err(|error| {
+        let title = format!("cannot read `{}`: {error}", arguments.file.display());
+        Failure::plain(title, None)
+    })?;
+    let shown = std::str::from_utf8(&bytes)
+        .ok()
+        .and_then(results::diff_text);
+    let shown = shown.map_or(bytes, String::into_bytes);
+    io::stdout().lock().write_all(&shown)?;
+    Ok(exit_code::GOOD)
+}

@@ -1,0 +1,175 @@
+//! A comparison as files for other programs: `comparison.csv` and `comparison.json`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::results::{CellInfo, ResultsError, comparison_csv, write_if_changed};
+
+use super::rows::rows;
+use super::{
+    Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, MatrixJudgement, Origin, Side,
+};
+
+/// Version of `comparison.json`.
+pub const COMPARISON_FORMAT: u32 = 1;
+
+/// Writes `comparison.csv` and `comparison.json` into `folder` where their content would change, and returns both paths.
+///
+/// # Errors
+/// [`ResultsError::Unwritable`].
+pub fn write_files(folder: &Path, comparison: &Comparison) -> Result<Vec<PathBuf>, ResultsError> {
+    std::fs::create_dir_all(folder).map_err(|error| ResultsError::Unwritable {
+        path: folder.to_owned(),
+        reason: error.to_string(),
+    })?;
+    let files = [
+        ("comparison.csv", comparison_csv(&rows(comparison))),
+        ("comparison.json", comparison_json(comparison).into_bytes()),
+    ];
+    let mut written = Vec::new();
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        write_if_changed(&path, &bytes)?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// Returns the comparison as JSON without the result sets, one line for every pair of cells.
+pub fn comparison_json(comparison: &Comparison) -> String {
+    let frame = Frame::of(comparison);
+    // Only texts, numbers and maps with text keys: nothing that JSON could refuse. A number that is none becomes null.
+    let frame = serde_json::to_string_pretty(&frame).unwrap_or_default();
+    let line = |pair: &CellPair| serde_json::to_string(pair).unwrap_or_default();
+    let pairs: Vec<String> = comparison.cells.iter().map(line).collect();
+    if pairs.is_empty() {
+        return frame + "\n";
+    }
+    let pairs = format!("[\n    {}\n  ]", pairs.join(",\n    "));
+    // Two spaces deep there is one key of this name, and texts hold no line breaks.
+    frame.replacen("\n  \"cells\": []", &format!("\n  \"cells\": {pairs}"), 1) + "\n"
+}
+
+/// Everything but the pairs of cells.
+#[derive(Serialize)]
+struct Frame<'a> {
+    format_version: u32,
+    name: &'a str,
+    before: SideFrame<'a>,
+    after: SideFrame<'a>,
+    along: Option<&'a str>,
+    environment: &'a EnvironmentChange,
+    axes: &'a [AxisChange],
+    matrix: Option<&'a MatrixJudgement>,
+    needed_runs: usize,
+    added: Vec<CellFrame<'a>>,
+    removed: Vec<CellFrame<'a>>,
+    ambiguous: &'a [Ambiguity],
+    cells: [(); 0],
+}
+
+#[derive(Serialize)]
+struct SideFrame<'a> {
+    name: &'a str,
+    origin: &'a Origin,
+    title: &'a str,
+    manifest_path: &'a str,
+}
+
+#[derive(Serialize)]
+struct CellFrame<'a> {
+    key: &'a str,
+    cell_hash: &'a str,
+    axes: &'a [String],
+}
+
+impl<'a> Frame<'a> {
+    fn of(comparison: &'a Comparison) -> Self {
+        let cells = |cells: &'a [CellInfo]| cells.iter().map(CellFrame::of).collect();
+        Self {
+            format_version: COMPARISON_FORMAT,
+            name: &comparison.name,
+            before: SideFrame::of(&comparison.before),
+            after: SideFrame::of(&comparison.after),
+            along: comparison.along.as_deref(),
+            environment: &comparison.environment,
+            axes: &comparison.axes,
+            matrix: comparison.matrix.as_ref(),
+            needed_runs: comparison.needed_runs,
+            added: cells(&comparison.added),
+            removed: cells(&comparison.removed),
+            ambiguous: &comparison.ambiguous,
+            cells: [],
+        }
+    }
+}
+
+impl<'a> SideFrame<'a> {
+    fn of(side: &'a Side) -> Self {
+        Self {
+            name: &side.name,
+            origin: &side.origin,
+            title: &side.set.plan.title,
+            manifest_path: &side.set.plan.manifest_path,
+        }
+    }
+}
+
+impl<'a> CellFrame<'a> {
+    fn of(cell: &'a CellInfo) -> Self {
+        Self {
+            key: &cell.key,
+            cell_hash: &cell.cell_hash,
+            axes: &cell.axes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::testing::comparison;
+
+    #[test]
+    fn json_reads_back_with_one_line_a_pair() {
+        let comparison = comparison();
+        let text = comparison_json(&comparison);
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["format_version"], COMPARISON_FORMAT);
+        assert_eq!(read["before"]["origin"]["git"]["reference"], "main");
+        let cells = read["cells"].as_array().unwrap();
+        assert_eq!(cells.len(), comparison.cells.len());
+        assert_eq!(cells[0]["judgement"]["verdict"], "slower");
+        assert_eq!(cells[0]["judgement"]["ratio"]["value"], 1.1);
+        assert_eq!(text.matches("\"judgement\"").count(), 3);
+        assert_eq!(
+            text.lines()
+                .filter(|line| line.contains("\"judgement\""))
+                .count(),
+            3
+        );
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn the_same_comparison_touches_no_file_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("out");
+        let written = write_files(&folder, &comparison()).unwrap();
+        let times = || {
+            let time = |path: &PathBuf| std::fs::metadata(path).unwrap().modified().unwrap();
+            written.iter().map(time).collect::<Vec<_>>()
+        };
+        let first = times();
+        assert_eq!(write_files(&folder, &comparison()).unwrap(), written);
+        assert_eq!(times(), first);
+        assert!(written.iter().all(|path| path.starts_with(&folder)));
+    }
+
+    #[test]
+    fn csv_has_a_row_for_every_figure() {
+        let text = String::from_utf8(comparison_csv(&rows(&comparison()))).unwrap();
+        insta::assert_snapshot!(text);
+    }
+}

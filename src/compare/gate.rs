@@ -1,0 +1,399 @@
+//! [`violations`]: what of a comparison a gate fails on.
+
+use std::collections::BTreeMap;
+
+use crate::results::{Direction, ResultSet, Status};
+
+use super::{
+    CellPair, Comparison, FactChange, MatrixJudgement, QualityChange, QualityVerdict, Ratio,
+    Threshold, Verdict,
+};
+
+/// Facts about where training begins: another value is a change, and neither better nor worse.
+const BEGINNINGS: [&str; 3] = ["first_loss", "first_steps_loss", "eval_loss_before"];
+
+/// What a gate fails on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailOn {
+    /// Something is worse: slower, a worse metric, a cell that is not done any more.
+    Regression,
+    /// A fact is another one, a cell was added or is gone, or ends in another way.
+    Change,
+    /// Something could not be told.
+    Unclear,
+}
+
+/// Something that a gate fails on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Violation {
+    /// As what it counts.
+    pub what: FailOn,
+    /// Key of the cell (of the side after, where it has it); `None` for the whole matrix.
+    pub cell: Option<String>,
+    /// What was found.
+    pub finding: Finding,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// The time per sample is longer.
+    Slower {
+        /// `after / before`.
+        ratio: Ratio,
+        /// Two-sided p-value after Holm's correction.
+        p: Option<f64>,
+        /// What it exceeds.
+        threshold: Threshold,
+    },
+    /// A metric is worse over seeds.
+    WorseQuality(QualityChange),
+    /// A fact is worse, by column; the seeds in which it is.
+    WorseFact(Vec<FactChange>),
+    /// A fact is another one, by column; the seeds in which it is.
+    OtherFact(Vec<FactChange>),
+    /// A row ends in another way.
+    OtherStatus {
+        /// Seed.
+        seed: u64,
+        /// How it ended before.
+        before: Status,
+        /// How it ended after; `None` where there is no row any more.
+        after: Option<Status>,
+        /// Why, of the side after.
+        reason: String,
+    },
+    /// Only the side after has the cell.
+    Added,
+    /// Only the side before has the cell.
+    Removed,
+    /// Nothing could be said of the time per sample.
+    TimeNotTold(Verdict),
+    /// Values of a metric differ, and whether they are better could not be told.
+    QualityNotTold(QualityChange),
+}
+
+/// Everything in `comparison` that counts as one of `kinds`: the matrix first, then cell by cell in plan order, then cells of
+/// one side. What counts as a regression is not told as a change again.
+pub fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
+    let matrix = comparison.matrix.as_ref();
+    let mut found: Vec<Violation> = matrix.and_then(of_matrix).into_iter().collect();
+    let rows = Rows::of(comparison);
+    for pair in &comparison.cells {
+        found.extend(of_time(pair));
+        found.extend(rows.of_status(pair, kinds));
+        found.extend(pair.quality.iter().filter_map(|q| of_quality(pair, q)));
+        found.extend(of_facts(pair, kinds));
+    }
+    let one_sided = |cell: &str, finding| violation(FailOn::Change, Some(cell), finding);
+    let added = comparison.added.iter();
+    found.extend(added.map(|cell| one_sided(&cell.key, Finding::Added)));
+    let removed = comparison.removed.iter();
+    found.extend(removed.map(|cell| one_sided(&cell.key, Finding::Removed)));
+    found.retain(|violation| kinds.contains(&violation.what));
+    found
+}
+
+fn violation(what: FailOn, cell: Option<&str>, finding: Finding) -> Violation {
+    let cell = cell.map(str::to_owned);
+    Violation {
+        what,
+        cell,
+        finding,
+    }
+}
+
+fn of_matrix(matrix: &MatrixJudgement) -> Option<Violation> {
+    let slower = Finding::Slower {
+        ratio: matrix.ratio,
+        p: Some(matrix.p_holm),
+        threshold: matrix.threshold,
+    };
+    of_verdict(&matrix.verdict, None, || Some(slower))
+}
+
+fn of_time(pair: &CellPair) -> Option<Violation> {
+    let judgement = &pair.judgement;
+    let slower = || {
+        Some(Finding::Slower {
+            ratio: judgement.ratio?,
+            p: judgement.p_holm.or(judgement.p),
+            threshold: judgement.threshold,
+        })
+    };
+    of_verdict(&judgement.verdict, Some(&pair.after), slower)
+}
+
+fn of_verdict(
+    verdict: &Verdict,
+    cell: Option<&str>,
+    slower: impl FnOnce() -> Option<Finding>,
+) -> Option<Violation> {
+    match verdict {
+        Verdict::Slower => Some(violation(FailOn::Regression, cell, slower()?)),
+        Verdict::Faster | Verdict::Same => None,
+        Verdict::TooFewRuns(_) | Verdict::Unclear(_) | Verdict::NotComparable(_) => {
+            let finding = Finding::TimeNotTold(verdict.clone());
+            Some(violation(FailOn::Unclear, cell, finding))
+        }
+    }
+}
+
+fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
+    let (what, finding) = match quality.verdict {
+        _ if is_beginning(&quality.column) => return None,
+        QualityVerdict::Equal | QualityVerdict::Better => return None,
+        QualityVerdict::Worse => (FailOn::Regression, Finding::WorseQuality(quality.clone())),
+        QualityVerdict::NotTold | QualityVerdict::TooFewSeeds(_) => {
+            (FailOn::Unclear, Finding::QualityNotTold(quality.clone()))
+        }
+    };
+    Some(violation(what, Some(&pair.after), finding))
+}
+
+/// Facts beyond their tolerance, each column once. One that seeds were enough to test is judged by that test alone: over
+/// many seeds some values get worse by chance.
+fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
+    let mut columns: BTreeMap<&str, Vec<FactChange>> = BTreeMap::new();
+    for fact in pair.facts.iter().filter(|fact| !fact.is_within) {
+        let facts = columns.entry(&fact.column).or_default();
+        facts.push(fact.clone());
+    }
+    let of_column = |(column, facts): (&str, Vec<FactChange>)| {
+        let quality = pair.quality.iter().find(|quality| quality.column == column);
+        let verdict = quality.map(|quality| quality.verdict);
+        let worse: Vec<FactChange> = facts.iter().filter(|f| is_worse(f)).cloned().collect();
+        let is_regression = match verdict {
+            None | Some(QualityVerdict::TooFewSeeds(_)) => !worse.is_empty(),
+            Some(verdict) => verdict == QualityVerdict::Worse && !is_beginning(column),
+        };
+        let cell = Some(pair.after.as_str());
+        if !is_regression || !kinds.contains(&FailOn::Regression) {
+            let finding = Finding::OtherFact(facts);
+            return Some(violation(FailOn::Change, cell, finding));
+        }
+        // A metric that is worse over seeds is told already.
+        let finding = (verdict != Some(QualityVerdict::Worse)).then_some(Finding::WorseFact(worse));
+        finding.map(|finding| violation(FailOn::Regression, cell, finding))
+    };
+    columns.into_iter().filter_map(of_column).collect()
+}
+
+/// Whether a fact with a direction went against it. One that is a number on one side only (a loss that is none any more)
+/// is worse where the side after lacks it.
+fn is_worse(fact: &FactChange) -> bool {
+    if is_beginning(&fact.column) || fact.direction == Direction::None {
+        return false;
+    }
+    match (fact.before.parse::<f64>(), fact.after.parse::<f64>()) {
+        (Ok(before), Ok(after)) => match fact.direction {
+            Direction::Lower => after > before,
+            Direction::Higher => after < before,
+            Direction::None => false,
+        },
+        (Ok(_), Err(_)) => true,
+        _ => false,
+    }
+}
+
+fn is_beginning(column: &str) -> bool {
+    BEGINNINGS.contains(&column)
+}
+
+/// How the rows of both sides ended, by key and seed.
+struct Rows<'a> {
+    before: BTreeMap<(&'a str, u64), (Status, &'a str)>,
+    after: BTreeMap<(&'a str, u64), (Status, &'a str)>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(comparison: &'a Comparison) -> Self {
+        let rows = |set: &'a ResultSet| {
+            let rows = set.runs.iter();
+            rows.map(|row| ((&*row.key, row.seed), (row.status, &*row.reason)))
+                .collect()
+        };
+        Self {
+            before: rows(&comparison.before.set),
+            after: rows(&comparison.after.set),
+        }
+    }
+
+    /// Rows that end in another way: a regression where they were done, a change anyhow.
+    fn of_status(&self, pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
+        let of_pair = (&*pair.before, u64::MIN)..=(&*pair.before, u64::MAX);
+        let mut found = Vec::new();
+        for ((_, seed), (before, _)) in self.before.range(of_pair) {
+            let after = self.after.get(&(&*pair.after, *seed));
+            if after.is_some_and(|(after, _)| after == before) {
+                continue;
+            }
+            // A row that is gone belongs to a seed that the manifest has no more.
+            let is_worse = *before == Status::Done && after.is_some();
+            let is_regression = is_worse && kinds.contains(&FailOn::Regression);
+            let what = if is_regression {
+                FailOn::Regression
+            } else {
+                FailOn::Change
+            };
+            let finding = Finding::OtherStatus {
+                seed: *seed,
+                before: *before,
+                after: after.map(|(status, _)| *status),
+                reason: after.map_or(String::new(), |(_, reason)| (*reason).to_owned()),
+            };
+            found.push(violation(what, Some(&pair.after), finding));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::testing::{comparison, fact, key, pair, quality, row};
+
+    use FailOn::{Change, Regression, Unclear};
+
+    /// What is found in a comparison of one pair.
+    fn found(pair: CellPair, kinds: &[FailOn]) -> Vec<(FailOn, &'static str)> {
+        let comparison = Comparison {
+            cells: vec![pair],
+            matrix: None,
+            added: Vec::new(),
+            removed: Vec::new(),
+            ..comparison()
+        };
+        words(&violations(&comparison, kinds))
+    }
+
+    fn words(violations: &[Violation]) -> Vec<(FailOn, &'static str)> {
+        let word = |finding: &Finding| match finding {
+            Finding::Slower { .. } => "slower",
+            Finding::WorseQuality(_) => "worse quality",
+            Finding::WorseFact(_) => "worse fact",
+            Finding::OtherFact(_) => "other fact",
+            Finding::OtherStatus { .. } => "other status",
+            Finding::Added => "added",
+            Finding::Removed => "removed",
+            Finding::TimeNotTold(_) => "time not told",
+            Finding::QualityNotTold(_) => "quality not told",
+        };
+        let pairs = violations.iter();
+        pairs.map(|v| (v.what, word(&v.finding))).collect()
+    }
+
+    #[test]
+    fn each_kind_names_its_own_and_in_plan_order() {
+        let comparison = comparison();
+        let of = |kinds: &[FailOn]| words(&violations(&comparison, kinds));
+        assert_eq!(of(&[]), []);
+        let regressions = [
+            (Regression, "slower"),
+            (Regression, "slower"),
+            (Regression, "worse fact"),
+        ];
+        assert_eq!(of(&[Regression]), regressions);
+        let changes = [
+            (Change, "other fact"),
+            (Change, "added"),
+            (Change, "removed"),
+        ];
+        assert_eq!(of(&[Change]), changes);
+        let unclear = [(Unclear, "quality not told"), (Unclear, "time not told")];
+        assert_eq!(of(&[Unclear]), unclear);
+        let all = [
+            (Regression, "slower"),
+            (Regression, "slower"),
+            (Unclear, "quality not told"),
+            (Regression, "worse fact"),
+            (Unclear, "time not told"),
+            (Change, "added"),
+            (Change, "removed"),
+        ];
+        assert_eq!(of(&[Unclear, Change, Regression]), all);
+        let cells: Vec<Option<String>> = violations(&comparison, &[Regression])
+            .into_iter()
+            .map(|violation| violation.cell)
+            .collect();
+        assert_eq!(cells, [None, Some(key(0)), Some(key(0))]);
+    }
+
+    #[test]
+    fn a_faster_cell_and_a_better_loss_are_no_regression() {
+        let better = CellPair {
+            facts: vec![fact("final_loss", Direction::Lower, "0.5", "0.25")],
+            quality: vec![quality("val_loss", QualityVerdict::Better)],
+            ..pair(0, Verdict::Faster, 0.9)
+        };
+        assert_eq!(found(better.clone(), &[Regression, Unclear]), []);
+        assert_eq!(found(better, &[Change]), [(Change, "other fact")]);
+    }
+
+    #[test]
+    fn a_fact_within_its_tolerance_is_nothing() {
+        let mut within = pair(0, Verdict::Same, 1.0);
+        within.facts = vec![FactChange {
+            tolerance: 2.0,
+            is_within: true,
+            ..fact("final_loss", Direction::Lower, "0.25", "0.5")
+        }];
+        assert_eq!(found(within, &[Regression, Change, Unclear]), []);
+    }
+
+    #[test]
+    fn another_beginning_is_a_change_and_no_regression() {
+        let mut other = pair(0, Verdict::Same, 1.0);
+        other.facts = vec![
+            fact("first_loss", Direction::Lower, "1.0", "1.5"),
+            fact("weight_checksum", Direction::None, "aa", "bb"),
+        ];
+        other.quality = vec![quality("first_loss", QualityVerdict::Worse)];
+        assert_eq!(found(other.clone(), &[Regression, Unclear]), []);
+        let both = found(other, &[Regression, Change]);
+        assert_eq!(both, [(Change, "other fact"), (Change, "other fact")]);
+    }
+
+    #[test]
+    fn over_enough_seeds_the_test_alone_tells_what_is_worse() {
+        let mut pair = pair(0, Verdict::Same, 1.0);
+        pair.facts = vec![fact("val_loss", Direction::Lower, "0.25", "0.5")];
+        for (verdict, expected) in [
+            (QualityVerdict::Worse, vec![(Regression, "worse quality")]),
+            (QualityVerdict::NotTold, vec![(Unclear, "quality not told")]),
+            (QualityVerdict::Better, vec![]),
+            (
+                QualityVerdict::TooFewSeeds(6),
+                vec![(Unclear, "quality not told"), (Regression, "worse fact")],
+            ),
+        ] {
+            pair.quality = vec![quality("val_loss", verdict)];
+            let found = found(pair.clone(), &[Regression, Unclear]);
+            assert_eq!(found, expected, "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_loss_that_is_none_any_more_is_worse() {
+        let mut pair = pair(0, Verdict::Same, 1.0);
+        pair.facts = vec![fact("val_r2", Direction::Higher, "0.9", "")];
+        let regression = [(Regression, "worse fact")];
+        assert_eq!(found(pair.clone(), &[Regression]), regression);
+        pair.facts = vec![fact("val_r2", Direction::Higher, "", "0.9")];
+        assert_eq!(found(pair, &[Regression]), []);
+    }
+
+    #[test]
+    fn a_row_that_is_not_done_any_more_is_a_regression() {
+        let mut comparison = comparison();
+        comparison.cells = vec![pair(0, Verdict::Same, 1.0)];
+        comparison.matrix = None;
+        row(&mut comparison.after.set, 0).status = Status::Diverged;
+        let regression = [(Regression, "other status")];
+        assert_eq!(words(&violations(&comparison, &[Regression])), regression);
+        std::mem::swap(&mut comparison.before, &mut comparison.after);
+        assert_eq!(words(&violations(&comparison, &[Regression])), []);
+        let changes = words(&violations(&comparison, &[Change]));
+        assert_eq!(changes[0], (Change, "other status"));
+    }
+}

@@ -1,0 +1,162 @@
+//! A small comparison for tests: a slower cell, one that is the same, one that could not be told, one more and one less.
+
+use crate::results::{CellInfo, Direction, IntervalKind, ResultSet, RunRow, Status, golden};
+
+use super::{
+    CellPair, Comparison, Design, Doubt, EnvironmentChange, FactChange, Judgement, MatchedBy,
+    MatrixJudgement, Origin, QualityChange, QualityVerdict, Ratio, Side, SpecChange, Test,
+    Threshold, ThresholdSource, TimingChange, Verdict, Work,
+};
+
+const THRESHOLD: Threshold = Threshold {
+    value: 0.02,
+    source: ThresholdSource::Default,
+};
+
+/// Key of the `n`th cell.
+pub(crate) fn key(n: usize) -> String {
+    golden::ddpm().plan.cells[n].key.clone()
+}
+
+/// The comparison.
+pub(crate) fn comparison() -> Comparison {
+    let set = golden::ddpm();
+    let mut fewer = set.clone();
+    fewer.plan.title = "DDPM, one cell less".into();
+    let added: Vec<CellInfo> = set.plan.cells[3..4].to_vec();
+    let removed: Vec<CellInfo> = set.plan.cells[4..5].to_vec();
+    let git = |reference: &str| Origin::Git {
+        reference: reference.into(),
+        commit: "0123456789abcdef0123456789abcdef01234567".into(),
+    };
+    Comparison {
+        name: "ddpm".into(),
+        before: side("main", git("main"), fewer),
+        after: side("HEAD", git("HEAD"), set),
+        along: None,
+        environment: EnvironmentChange::default(),
+        axes: Vec::new(),
+        cells: vec![
+            CellPair {
+                facts: vec![fact("final_loss", Direction::Lower, "0.25", "0.5")],
+                quality: vec![quality("val_loss", QualityVerdict::TooFewSeeds(6))],
+                changes: vec![setting("train.optimizer.lr", "0.001", "0.01")],
+                ..pair(0, Verdict::Slower, 1.1)
+            },
+            pair(1, Verdict::Same, 1.0),
+            pair(2, Verdict::Unclear(Doubt::NoSessionFloor), 1.03),
+        ],
+        added,
+        removed,
+        ambiguous: Vec::new(),
+        matrix: Some(MatrixJudgement {
+            cells: 3,
+            ratio: ratio(1.04),
+            p: 0.031_25,
+            p_holm: 0.062_5,
+            detectable: Some(0.01),
+            permutations: (4096, true),
+            verdict: Verdict::Slower,
+            threshold: THRESHOLD,
+        }),
+        needed_runs: 6,
+    }
+}
+
+fn side(name: &str, origin: Origin, set: ResultSet) -> Side {
+    Side {
+        name: name.into(),
+        origin,
+        set,
+    }
+}
+
+/// A pair of cells with equal facts.
+pub(crate) fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
+    CellPair {
+        before: key(n),
+        after: key(n),
+        label: format!("cell {n}"),
+        matched: MatchedBy::Key,
+        changes: Vec::new(),
+        work: Work::Same,
+        facts: Vec::new(),
+        compared_rows: 1,
+        other_code: (false, false),
+        sample_ms: (Some(12.5), Some(12.5 * value)),
+        quality: Vec::new(),
+        timings: vec![TimingChange {
+            column: "step_ms".into(),
+            is_per_sample: false,
+            direction: Direction::Lower,
+            medians: (100.0, 100.0 * value),
+            ratio: ratio(value),
+        }],
+        judgement: Judgement {
+            verdict,
+            ratio: Some(ratio(value)),
+            design: Design::Interleaved,
+            runs: (6, 6),
+            test: Some(Test::SignFlip),
+            p: Some(0.031_25),
+            p_holm: Some(0.093_75),
+            detectable: Some(0.015),
+            threshold: THRESHOLD,
+        },
+    }
+}
+
+/// A ratio with an interval of 1 % to both sides.
+pub(crate) fn ratio(value: f64) -> Ratio {
+    Ratio {
+        value,
+        low: value - 0.01,
+        high: value + 0.01,
+        kind: IntervalKind::Bootstrap95,
+    }
+}
+
+/// A fact that differs.
+pub(crate) fn fact(column: &str, direction: Direction, before: &str, after: &str) -> FactChange {
+    let numbers: Option<(f64, f64)> = before.parse().ok().zip(after.parse().ok());
+    FactChange {
+        seed: 42,
+        column: column.into(),
+        direction,
+        before: before.into(),
+        after: after.into(),
+        relative: numbers.map(|(before, after)| after / before - 1.0),
+        tolerance: 0.0,
+        is_within: false,
+    }
+}
+
+/// A metric that differs.
+pub(crate) fn quality(column: &str, verdict: QualityVerdict) -> QualityChange {
+    QualityChange {
+        column: column.into(),
+        direction: Direction::Lower,
+        medians: (0.25, 0.5),
+        pairs: 8,
+        verdict,
+        p: Some(0.007_812_5),
+    }
+}
+
+/// A setting that differs.
+pub(crate) fn setting(path: &str, before: &str, after: &str) -> SpecChange {
+    SpecChange {
+        path: path.into(),
+        before: Some(before.into()),
+        after: Some(after.into()),
+    }
+}
+
+/// The row of a cell, for a change of its status.
+pub(crate) fn row(set: &mut ResultSet, n: usize) -> &mut RunRow {
+    let key = key(n);
+    let mut rows = set.runs.iter_mut();
+    let row = rows.find(|row| row.key == key).expect("a row");
+    assert_eq!(row.status, Status::Done);
+    row
+}
