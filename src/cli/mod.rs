@@ -5,6 +5,8 @@
 
 pub mod exit_code;
 
+mod ab;
+mod bench;
 mod compare;
 mod completions;
 mod doctor;
@@ -17,6 +19,7 @@ mod run;
 mod run_arguments;
 mod run_plan;
 mod schema;
+mod side;
 mod textconv;
 mod verify;
 mod worker;
@@ -55,6 +58,7 @@ enum Command {
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
     Compare(compare::CompareArguments),
+    Ab(ab::AbArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
     Verify(verify::VerifyArguments),
@@ -64,6 +68,9 @@ enum Command {
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
+    /// Does the runs of one side of a comparison, as its parent tells it on standard input
+    #[command(hide = true)]
+    Side(side::SideArguments),
 }
 
 /// Why a command could not do what it was asked to.
@@ -97,9 +104,11 @@ pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Worker => worker::worker(),
+        Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Ab(arguments) => ab::ab(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
