@@ -5,6 +5,7 @@
 
 pub mod exit_code;
 
+mod compare;
 mod completions;
 mod doctor;
 mod fingerprints;
@@ -40,18 +41,20 @@ Examples:
   fieldtrial run experiments/quickstart.toml
   fieldtrial plan experiments/ddpm.toml
   fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
+  fieldtrial compare main
   fieldtrial verify experiments/ddpm.toml --model unet --reference ref/unet
   fieldtrial list models
 
 Exit codes:
-  0 good    1 a run failed    2 a mistake in the input, or no cell can run
-  70 a bug of ours    130 interrupted";
+  0 good    1 a run failed, or a comparison found a regression    2 a mistake in the input, or no cell can run
+  3 not comparable    4 nothing to compare    70 a bug of ours    130 interrupted";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run_arguments::RunArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
+    Compare(compare::CompareArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
     Verify(verify::VerifyArguments),
@@ -96,6 +99,7 @@ pub fn run() -> ExitCode {
         Command::Worker => worker::worker(),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
