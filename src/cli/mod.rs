@@ -10,6 +10,7 @@ mod completions;
 mod doctor;
 mod fingerprints;
 mod interrupt;
+mod language;
 mod list;
 mod plan;
 mod report;

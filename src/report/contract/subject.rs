@@ -6,6 +6,7 @@ use minijinja::value::Value as Context;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::plan::COMPARISON;
 use crate::report::{Report, TEMPLATES, template, tidy};
 use crate::results::ResultSet;
 
@@ -102,7 +103,8 @@ impl<'a> Subject<'a> {
 pub(super) fn printed(report: &Report, own: Option<PathBuf>) -> Vec<Text> {
     let engine = template::engine(own);
     let context = Context::from(minijinja::value::Serde(report));
-    let names = TEMPLATES.iter().flat_map(|(name, _)| {
+    let of_results = TEMPLATES.iter().filter(|(name, _)| *name != COMPARISON);
+    let names = of_results.flat_map(|(name, _)| {
         ["md", "html"].map(|format| (format!("{name}.{format}.j2"), format == "html"))
     });
     names

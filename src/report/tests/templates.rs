@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::{results, text};
-use crate::report::{ReportOptions, TEMPLATES, context, own_templates, render};
+use crate::report::{Language, ReportOptions, TEMPLATES, context, own_templates, render};
 
 /// A results folder with a user's own template beside it.
 fn with_own(name: &str, content: &str) -> (tempfile::TempDir, PathBuf) {
@@ -18,6 +18,7 @@ fn with_own(name: &str, content: &str) -> (tempfile::TempDir, PathBuf) {
 fn only(name: &str) -> ReportOptions {
     ReportOptions {
         templates: vec![name.into()],
+        ..ReportOptions::default()
     }
 }
 
@@ -108,6 +109,7 @@ fn every_template_renders_in_both_formats() {
     let (_root, folder) = results();
     let options = ReportOptions {
         templates: TEMPLATES.map(|(name, _)| name.to_owned()).into(),
+        languages: Language::ALL.into(),
     };
     let files = render(&folder, &options).expect("renders");
     let names = files.iter().filter_map(|path| path.file_name()?.to_str());
