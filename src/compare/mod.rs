@@ -6,28 +6,28 @@
 mod build;
 mod cells;
 mod changes;
+mod commit;
 mod comparison;
-<<<<<<< HEAD
+mod doubt;
 mod draft;
 mod environment;
 mod facts;
+mod files;
+mod floor;
+mod gate;
 #[cfg(test)]
 pub(crate) mod golden;
 mod judgement;
 mod matching;
+mod rows;
 mod side;
+mod statistics;
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod timings;
-=======
-mod doubt;
-mod files;
-mod gate;
-mod judgement;
-mod rows;
-#[cfg(test)]
-pub(crate) mod testing;
->>>>>>> main
+mod verdict;
 
 pub use build::{Options, axis_place};
 pub use comparison::{
@@ -35,14 +35,13 @@ pub use comparison::{
     FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
     Work,
 };
-<<<<<<< HEAD
-pub use facts::ACROSS_CLASSES;
-=======
 pub use doubt::Doubt;
+pub use facts::ACROSS_CLASSES;
 pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
+pub use floor::{Floor, Floors};
 pub use gate::{FailOn, Finding, Violation, violations};
->>>>>>> main
 pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };
 pub use side::{Common, Experiment, Source};
+pub use verdict::{Samples, Verdicts, judge, judge_quality, needed_runs, ratio};
