@@ -167,13 +167,15 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             .help(format!("the axes are {}", list(names()))),
         );
     }
-    let axis = node.as_str().and_then(|name| plan.axes.iter().find(|axis| axis.is_called(name)));
+    let axis = node
+        .as_str()
+        .and_then(|name| plan.axes.iter().find(|axis| axis.is_called(name)));
     let baseline = compare.and_then(|compare| compare.get("baseline"));
     if let Some((node, axis)) = baseline.zip(axis)
         && let Some(value) = node.as_str()
-        && !axis.values.iter().any(|known| known == value)
+        && !axis.values.iter().any(|known| **known == *value)
     {
-        let values = || axis.values.iter().map(String::as_str);
+        let values = || axis.values.iter().map(|known| &**known);
         mistakes.push(
             Diagnostic::error(format!(
                 "`compare.baseline` is `{value}`, which is no value of `{}`",

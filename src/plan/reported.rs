@@ -104,7 +104,10 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         mistakes.push(
             Diagnostic::error("`report.languages` is empty")
                 .at(node.place, "no language")
-                .help(format!("there are {}", list(Language::ALL.map(Language::code)))),
+                .help(format!(
+                    "there are {}",
+                    list(Language::ALL.map(Language::code))
+                )),
         );
     }
     let classes = report.and_then(|report| report.get("classes"));
@@ -125,7 +128,10 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 /// The template `comparison` needs an axis to compare along, and two values of it.
 fn compared(plan: &Plan, templates: Option<&Node>, mistakes: &mut Vec<Diagnostic>) {
     let nodes = templates.and_then(Node::as_array).into_iter().flatten();
-    let Some(node) = nodes.into_iter().find(|node| node.as_str() == Some(COMPARISON)) else {
+    let Some(node) = nodes
+        .into_iter()
+        .find(|node| node.as_str() == Some(COMPARISON))
+    else {
         return;
     };
     let names = || plan.axes.iter().map(|axis| axis.name.as_str());

@@ -91,7 +91,12 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     if is_compared {
         let languages = languages(options, &set.plan.report);
         let comparisons = comparison::along_treatment(folder, &set)?;
-        files.extend(comparison::files(&comparisons, folder, &languages, own.as_deref())?);
+        files.extend(comparison::files(
+            &comparisons,
+            folder,
+            &languages,
+            own.as_deref(),
+        )?);
     }
     write_all(folder, &files, (advice.is_some(), is_compared))?;
     let files = files.into_iter().map(|(path, _)| path);
@@ -136,15 +141,25 @@ fn reports(
     Ok((files, advice))
 }
 
-/// What templates see of a results folder, as JSON: `report`, field by field.
+/// What templates see of a results folder, as JSON: `report`, field by field; and where its manifest asks for the template
+/// `comparison`, what that sees, under `comparison` by language.
 ///
 /// # Errors
-/// [`ReportError`]: results that cannot be read.
+/// [`ReportError`]: results that cannot be read, or compared.
 pub fn context(folder: &Path) -> Result<String, ReportError> {
     let set = results::read(folder)?;
     let (mut report, _) = Report::advised(&set, |view| advice::prepare(folder, view));
     report.samples.embed(folder);
-    let context = serde_json::json!({ "report": report });
+    let mut context = serde_json::json!({ "report": report });
+    let options = ReportOptions::default();
+    let own = templates_beside(folder);
+    if chosen(&options, &set.plan.report, own.as_deref())?.contains(&COMPARISON.to_owned()) {
+        let comparisons = comparison::along_treatment(folder, &set)?;
+        for language in languages(&options, &set.plan.report) {
+            let compared = ComparisonReport::of(&comparisons, language);
+            context["comparison"][language.code()] = serde_json::json!(compared);
+        }
+    }
     // A context of strings, numbers and lists has nothing that JSON lacks.
     Ok(serde_json::to_string_pretty(&context).unwrap_or_default() + "\n")
 }
@@ -160,8 +175,13 @@ fn languages(options: &ReportOptions, section: &serde_json::Value) -> Vec<Langua
     if !options.languages.is_empty() {
         return options.languages.clone();
     }
-    let listed = section.get("languages").and_then(serde_json::Value::as_array);
-    let codes = listed.into_iter().flatten().filter_map(|code| code.as_str());
+    let listed = section
+        .get("languages")
+        .and_then(serde_json::Value::as_array);
+    let codes = listed
+        .into_iter()
+        .flatten()
+        .filter_map(|code| code.as_str());
     let found: Vec<Language> = codes.filter_map(Language::of_code).collect();
     if found.is_empty() {
         vec![Language::default()]
@@ -241,7 +261,11 @@ fn write_all(
         write_if_changed(path, text.as_bytes())?;
     }
     remove_old_plots(&plots, files, |path| {
-        if comparison::is_plot(path) { is_compared } else { is_reported }
+        if comparison::is_plot(path) {
+            is_compared
+        } else {
+            is_reported
+        }
     });
     Ok(())
 }

@@ -13,7 +13,6 @@ use super::sections::summary;
 
 messages! {
     against(before, after) = "{before} → {after}" | "{before} → {after}";
-    along_part(axis, before, after) = "{axis}: {before} → {after}" | "{axis}: {before} → {after}";
     compared(before, after) = "Before is {before}; after is {after}." | "Vorher ist {before}; nachher ist {after}.";
     compared_along(axis, before, after) = "One result, compared along “{axis}”: before is {before}, after is {after}." | "Ein Ergebnis, verglichen entlang „{axis}“: vorher ist {before}, nachher ist {after}.";
     of_commit(name, commit) = "{name} (commit {commit})" | "{name} (Commit {commit})";
@@ -50,10 +49,7 @@ pub(super) fn id(scene: &Scene<'_>) -> String {
 pub(super) fn title(scene: &Scene<'_>) -> String {
     let comparison = scene.comparison;
     let (before, after) = (&comparison.before.name, &comparison.after.name);
-    match &comparison.along {
-        Some(axis) => scene.words.along_part(axis, before, after),
-        None => scene.words.against(before, after),
-    }
+    scene.words.against(before, after)
 }
 
 /// What is compared with what, and how much of it there is.

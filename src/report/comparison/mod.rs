@@ -22,7 +22,7 @@ use minijinja::value::Value;
 
 use crate::compare::{Comparison, Options, Origin, Side};
 use crate::plan::COMPARISON;
-use crate::results::{ResultSet, ResultsError, read_noise};
+use crate::results::{ResultSet, read_noise};
 
 use super::language::{Language, Words};
 use super::{ReportError, plot, template, tidy};
@@ -91,18 +91,23 @@ pub(super) fn along_treatment(
     set: &ResultSet,
 ) -> Result<Vec<Comparison>, ReportError> {
     let word = |name: &str| set.plan.compare.get(name).and_then(|value| value.as_str());
-    let axis = word("treatment").and_then(|name| set.plan.axes.iter().find(|axis| axis.is_called(name)));
+    let axis =
+        word("treatment").and_then(|name| set.plan.axes.iter().find(|axis| axis.is_called(name)));
     let Some(axis) = axis.filter(|axis| axis.values.len() > 1) else {
         return Err(ReportError::NoTreatment);
     };
-    let baseline = word("baseline").or(axis.values.first().map(String::as_str)).unwrap_or_default();
+    let baseline = word("baseline")
+        .or(axis.values.first().map(|value| &**value))
+        .unwrap_or_default();
     let side = Side {
         name: set.plan.name.clone(),
-        origin: Origin::Folder { path: folder.to_string_lossy().into_owned() },
+        origin: Origin::Folder {
+            path: folder.to_string_lossy().into_owned(),
+        },
         set: set.clone(),
         noise: read_noise(folder)?,
     };
-    let others = axis.values.iter().filter(|value| *value != baseline);
+    let others = axis.values.iter().filter(|value| ***value != *baseline);
     let compared = others.map(|value| {
         Comparison::along(&side, &axis.name, (baseline, value), &Options::default())
             .map_err(|failure| ReportError::Comparison(Box::new(failure)))
