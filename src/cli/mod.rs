@@ -5,6 +5,8 @@
 
 pub mod exit_code;
 
+mod ab;
+mod bench;
 mod compare;
 mod completions;
 mod doctor;
@@ -18,6 +20,7 @@ mod run;
 mod run_arguments;
 mod run_plan;
 mod schema;
+mod side;
 mod textconv;
 mod verify;
 mod worker;
@@ -55,6 +58,7 @@ enum Command {
     Run(run_arguments::RunArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
+    Ab(ab::AbArguments),
     Compare(compare::CompareArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
@@ -65,6 +69,9 @@ enum Command {
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
+    /// Does the runs of one side of a comparison, as its parent tells it on standard input
+    #[command(hide = true)]
+    Side(side::SideArguments),
 }
 
 /// Why a command could not do what it was asked to.
@@ -98,8 +105,10 @@ pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Worker => worker::worker(),
+        Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Ab(arguments) => ab::ab(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
