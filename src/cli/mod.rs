@@ -12,6 +12,7 @@ mod completions;
 mod doctor;
 mod fingerprints;
 mod interrupt;
+mod language;
 mod list;
 mod plan;
 mod report;

@@ -1,12 +1,10 @@
 //! [`Alone`]: a factor that some cell of the same results changes alone, to the value that the comparison changes it to.
 
 use std::collections::BTreeMap;
-#[cfg(test)]
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-#[cfg(test)]
 use crate::compare::Comparison;
 use crate::compare::SpecChange;
 use crate::plan::toml_text;
@@ -33,7 +31,6 @@ pub(crate) struct Alone<'v, 'a> {
 
 /// Leaves out comparisons whose every change is also one of a larger comparison among them: such a value of a treatment
 /// is a part of the other one, and stands there as a factor that is measured alone.
-#[cfg(test)]
 pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
     let changes: Vec<BTreeSet<Change>> = comparisons.iter().map(all_changes).collect();
     let is_part = |own: &BTreeSet<Change>| {
@@ -48,10 +45,8 @@ pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
 }
 
 /// Path, value before, value after.
-#[cfg(test)]
 type Change = (String, Option<String>, Option<String>);
 
-#[cfg(test)]
 fn all_changes(comparison: &Comparison) -> BTreeSet<Change> {
     let changes = comparison.cells.iter().flat_map(|pair| &pair.changes);
     let changes = changes.filter(|change| counts(&change.path)).cloned();

@@ -243,6 +243,7 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
             value: name.into(),
         },
         set: set.clone(),
+        noise: Vec::new(),
     };
     let changes = differing(at(before), at(after));
     let pair = pair((before, after), changes);

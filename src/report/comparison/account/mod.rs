@@ -30,8 +30,7 @@ mod tests;
 mod until;
 mod validation;
 
-#[cfg(test)]
-use alone::without_parts;
+pub(super) use alone::without_parts;
 pub(super) use executive::lines;
 
 use super::context::Section;

@@ -28,7 +28,7 @@ messages! {
     phases_bound() = "at most" | "höchstens";
     phases_median() = "median of n runs, below it the interval" | "Median von n Läufen, darunter das Intervall";
     phases_share_how() = "mean of the phase ÷ mean step" | "Mittel der Phase ÷ mittlerer Schritt";
-    phases_ratio_how() = "ratio of the medians, below it the interval" | "Verhältnis der Mediane, darunter das Intervall";
+    phases_ratio_how() = "median after ÷ median before, below it the interval" | "Median nachher ÷ Median vorher, darunter das Intervall";
     phases_alone_how() = "1 − share before × (1 − after ÷ before)" | "1 − Anteil vorher × (1 − nachher ÷ vorher)";
     phases_bound_how() = "1 ÷ (1 − share before)" | "1 ÷ (1 − Anteil vorher)";
     phases_step() = "step" | "Schritt";

@@ -18,7 +18,7 @@ messages! {
     heading_improvement() = "change" | "Änderung";
     heading_source() = "where from" | "Herkunft";
     column_of_figures() = "median of n runs; what is derived says so in its row" | "Median von n Läufen; was abgeleitet ist, sagt es in seiner Zeile";
-    column_of_ratios() = "ratio of the medians; below it the 95 % interval over runs, below six runs their range" | "Verhältnis der Mediane; darunter das 95-%-Intervall über die Läufe, unter sechs Läufen deren Spannweite";
+    column_of_ratios() = "median after ÷ median before; below it the 95 % interval over runs, below six runs their range" | "Median nachher ÷ Median vorher; darunter das 95-%-Intervall über die Läufe, unter sechs Läufen deren Spannweite";
     improvement_faster(times) = "{times}× faster" | "{times}× schneller";
     improvement_slower(times) = "{times}× slower" | "{times}× langsamer";
     improvement_less(times) = "{times}× less" | "{times}× weniger";

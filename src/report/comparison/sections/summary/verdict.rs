@@ -11,7 +11,7 @@ pub(super) fn verdict(scene: &Scene<'_>) -> Vec<String> {
     if let Some(matrix) = scene.comparison.matrix.as_ref().filter(|_| !is_one(scene)) {
         points.extend(matrix_words(scene, matrix));
     }
-    points.push(counts(scene));
+    points.push(scene.words.see_cells(counts(scene)));
     points
 }
 
@@ -24,7 +24,7 @@ fn matrix_words(scene: &Scene<'_>, matrix: &MatrixJudgement) -> [String; 2] {
     );
     let verdict = words.verdict(&matrix.verdict, Some(&matrix.ratio));
     let (permutations, is_all) = matrix.permutations;
-    let (p, count) = (words.p(matrix.p), words.count(permutations as usize));
+    let (p, count) = (words.p_value(matrix.p), words.count(permutations as usize));
     [
         words.matrix_sentence(words.count(matrix.cells), mean, verdict),
         if is_all {
