@@ -10,7 +10,7 @@ use crate::compare::{
 
 use super::cells;
 use super::differences;
-use super::words::{duration, ends, p_value, percent, ratio, verdict, wrapped};
+use super::words::{duration, ends, p_value, percent, ratio, untied, verdict, wrapped};
 
 /// Digits of a commit that are shown.
 const COMMIT: usize = 8;
@@ -28,7 +28,7 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
         let _ = write!(text, "\n{}", wrapped(&sentence));
     }
     text.push_str(&differences::text(comparison));
-    text
+    untied(&text)
 }
 
 /// `quickstart: main (0150c8ca) → working tree (reports/quickstart)`.

@@ -5,6 +5,14 @@ use crate::base::units::human;
 use crate::compare::{Obstacle, Ratio, Verdict};
 use crate::results::IntervalKind;
 
+/// A space at which no line breaks; [`untied`] makes a plain one of it.
+const TIE: char = '\u{a0}';
+
+/// The text with plain spaces only, once its lines are broken.
+pub(super) fn untied(text: &str) -> String {
+    text.replace(TIE, " ")
+}
+
 /// Milliseconds in the unit that suits them: `58.1 ms`, `1.24 µs`.
 pub(super) fn duration(milliseconds: f64) -> String {
     let (value, unit) = if milliseconds >= 1e3 {
@@ -38,7 +46,7 @@ fn digits(value: f64) -> String {
 /// What the ends of the intervals are.
 pub(super) fn ends(kind: IntervalKind) -> &'static str {
     match kind {
-        IntervalKind::Bootstrap95 => "95 % bootstrap interval",
+        IntervalKind::Bootstrap95 => "95\u{a0}% bootstrap interval",
         IntervalKind::Range => "range of the runs, too few for an interval",
         IntervalKind::Single => "one run, no interval",
     }
@@ -49,20 +57,20 @@ pub(super) fn percent_change(relative: f64) -> String {
     let percent = relative * 100.0;
     let size = human(percent.abs(), 2);
     let sign = if percent < 0.0 { "−" } else { "+" };
-    format!("{sign}{size} %")
+    format!("{sign}{size}{TIE}%")
 }
 
 /// `3.1 %`, to two digits.
 pub(super) fn percent(share: f64) -> String {
-    format!("{} %", human(share * 100.0, 2))
+    format!("{}{TIE}%", human(share * 100.0, 2))
 }
 
 /// `p = 0.004`; very small ones as a bound.
 pub(super) fn p_value(p: f64) -> String {
     if p < 1e-4 {
-        "p < 0.0001".to_owned()
+        format!("p{TIE}<{TIE}0.0001")
     } else {
-        format!("p = {}", human(p, 2))
+        format!("p{TIE}={TIE}{}", human(p, 2))
     }
 }
 
@@ -163,8 +171,8 @@ mod tests {
     fn figures_have_their_unit_and_few_digits() {
         let texts = [0.000_298, 0.0581, 58.1, 12_345.6].map(duration);
         assert_eq!(texts, ["0.298 µs", "58.1 µs", "58.1 ms", "12.3 s"]);
-        assert_eq!(percent_change(-0.0236), "−2.4 %");
-        assert_eq!(p_value(0.00001), "p < 0.0001");
+        assert_eq!(untied(&percent_change(-0.0236)), "−2.4 %");
+        assert_eq!(untied(&p_value(0.00001)), "p < 0.0001");
         let one = Ratio {
             value: 1.1,
             low: 1.1,
