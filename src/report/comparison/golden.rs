@@ -162,7 +162,11 @@ fn pair(before: &ResultSet, after: &ResultSet, place: usize, verdict: Verdict) -
     let batch: f64 = info.axes[2].parse().expect("a batch size");
     let sample = |set: &ResultSet| step(set) / batch;
     let faster = step(after) / step(before);
-    let value = if verdict == Verdict::Slower { 1.0 / faster } else { faster };
+    let value = if verdict == Verdict::Slower {
+        1.0 / faster
+    } else {
+        faster
+    };
     let ratio = ratio(value, 0.03, IntervalKind::Range);
     let is_comparable = !matches!(verdict, Verdict::NotComparable(_));
     let is_open = !matches!(verdict, Verdict::Faster | Verdict::Slower) && is_comparable;
