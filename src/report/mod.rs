@@ -26,6 +26,7 @@ mod tests;
 mod view;
 
 pub use crate::plan::{Language, TEMPLATES};
+use advice::AdviceFiles;
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use comparison::{Code, ComparisonReport, Labels, Part, Section, render_comparison};
 pub use context::{Report, Variant};
@@ -100,7 +101,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     }
     write_all(folder, &files, (advice.is_some(), is_compared))?;
     let files = files.into_iter().map(|(path, _)| path);
-    let advised = advice.map(|advice| advice.write()).transpose()?;
+    let advised = advice.map(AdviceFiles::write).transpose()?;
     Ok(files.chain(advised.into_iter().flatten()).collect())
 }
 
@@ -113,7 +114,7 @@ fn reports(
     set: &ResultSet,
     templates: &[String],
     own: Option<&Path>,
-) -> Result<(Vec<File>, advice::AdviceFiles), ReportError> {
+) -> Result<(Vec<File>, AdviceFiles), ReportError> {
     let (mut report, advice) = Report::advised(set, |view| advice::prepare(folder, view));
     report.samples.embed(folder);
     let engine = template::engine(own.map(Path::to_owned));

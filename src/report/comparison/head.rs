@@ -154,9 +154,8 @@ fn not_comparable(scene: &Scene<'_>) -> Vec<String> {
 /// The figures at the head: fields of the summary.
 pub(super) fn headlines(scene: &Scene<'_>) -> Vec<Headline> {
     let words = scene.words;
-    let cells = scene.comparison.cells.len();
-    let which = || match scene.duos().next() {
-        Some(duo) if cells == 1 => scene.name(&duo),
+    let which = |cells: usize| match scene.duos().next() {
+        Some(duo) if scene.comparison.cells.len() == 1 => scene.name(&duo),
         _ => words.over_cells(words.count(cells)),
     };
     let lines = summary::lines(scene);
@@ -173,7 +172,7 @@ pub(super) fn headlines(scene: &Scene<'_>) -> Vec<Headline> {
                 provenance: words.provenance(&summary::formula(scene)),
                 value: line.change.value.unwrap_or_default(),
             },
-            cell: which(),
+            cell: which(line.cells),
             remarks: line.remarks.clone(),
             link: summary::ID.to_owned(),
         });

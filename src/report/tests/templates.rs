@@ -121,8 +121,10 @@ fn every_template_renders_in_both_formats() {
     plan["compare"] = serde_json::json!({ "treatment": "workers" });
     fs::write(folder.join("plan.json"), plan.to_string()).expect("writes");
     let files = render(&folder, &options).expect("renders");
-    let names = files.iter().filter_map(|path| path.file_name()?.to_str());
-    let pages: Vec<&str> = names.filter(|name| !name.ends_with(".svg")).collect();
+    let is_page = |path: &&PathBuf| path.extension().is_some_and(|ending| ending != "svg");
+    let pages = files.iter().filter(is_page);
+    let pages = pages.filter_map(|path| path.file_name()?.to_str());
+    let pages: Vec<&str> = pages.take(9).collect();
     let expected = [
         "report.md",
         "report.html",
@@ -134,7 +136,7 @@ fn every_template_renders_in_both_formats() {
         "comparison.de.md",
         "comparison.de.html",
     ];
-    assert_eq!(pages[..expected.len()], expected);
+    assert_eq!(pages, expected);
     let plots = |begin: &str| {
         let files = fs::read_dir(folder.join("plots")).expect("plots").flatten();
         let names = files.map(|file| file.file_name().to_string_lossy().into_owned());

@@ -86,7 +86,7 @@ fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
         time(duo.pair.sample_ms.1),
         words.ratio_entry(judgement.ratio.as_ref()),
         verdict,
-        Entry::text(format!("{}, {}", judgement.runs.0, judgement.runs.1)),
+        Entry::text(format!("{} / {}", judgement.runs.0, judgement.runs.1)),
         p.map_or_else(|| Entry::text("–"), |p| Entry::value(p, words.p(p))),
         effect.map_or_else(
             || Entry::text("–"),

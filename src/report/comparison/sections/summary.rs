@@ -52,7 +52,7 @@ messages! {
     matrix_sentence(cells, mean, verdict) = "Over {cells} cells the geometric mean of after ÷ before is {mean}: {verdict}." | "Über {cells} Zellen ist das geometrische Mittel von nachher ÷ vorher {mean}: {verdict}.";
     matrix_test(p, count) = "Permutation test of the whole matrix, labels exchanged within each cell: {p}, from {count} drawn permutations." | "Permutationstest der ganzen Matrix, Seiten innerhalb jeder Zelle vertauscht: {p}, aus {count} gezogenen Permutationen.";
     matrix_test_all(p, count) = "Permutation test of the whole matrix, labels exchanged within each cell: {p}, from all {count} permutations." | "Permutationstest der ganzen Matrix, Seiten innerhalb jeder Zelle vertauscht: {p}, aus allen {count} Permutationen.";
-    by_cell(faster, slower, same, open) = "By cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict" | "Je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil";
+    by_cell(faster, slower, same, open) = "by cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict" | "je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil";
     see_cells(counts) = "{counts}; the table of cells has the smallest detectable effect of each." | "{counts}; die Tabelle der Zellen nennt zu jeder den kleinsten nachweisbaren Effekt.";
     permutation_p(p) = "permutation test {p}" | "Permutationstest {p}";
     holm_p(p) = "{p} after Holm" | "{p} nach Holm";
@@ -73,6 +73,8 @@ pub(crate) struct Line {
     pub(crate) unit: &'static str,
     /// Which way is better.
     pub(crate) direction: Direction,
+    /// Cells that it is about.
+    pub(crate) cells: usize,
     /// The side before.
     pub(crate) before: Entry,
     /// The side after.

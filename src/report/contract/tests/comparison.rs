@@ -82,7 +82,7 @@ fn r1_provenance_under_every_table() {
 #[test]
 fn r6_headlines() {
     caught_in("R6", |report| {
-        report.parts[0].headlines[0].number.text = "9.99× faster".into()
+        report.parts[0].headlines[0].number.text = "9.99× faster".into();
     });
 }
 

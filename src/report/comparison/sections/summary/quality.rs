@@ -60,6 +60,7 @@ pub(super) fn quality(scene: &Scene<'_>, column: &str) -> Option<Line> {
         },
         unit: "",
         direction: first.direction,
+        cells: found.len(),
         before: show(before),
         after: show(after),
         change,

@@ -33,7 +33,9 @@ pub(super) fn time(scene: &Scene<'_>) -> Option<Line> {
             (entry, p.into_iter().collect())
         }
         (Some(matrix), _) => {
-            let text = Entry::text(words.verdict(&matrix.verdict, Some(&matrix.ratio)));
+            let why = words.why(&matrix.verdict, matrix.detectable).join("; ");
+            let text = words.verdict(&matrix.verdict, Some(&matrix.ratio));
+            let text = Entry::detailed(text, why);
             let remarks = vec![words.permutation_p(words.p_value(matrix.p)), counts(scene)];
             (with_direction(words, text, Some(&matrix.ratio)), remarks)
         }
@@ -44,6 +46,7 @@ pub(super) fn time(scene: &Scene<'_>) -> Option<Line> {
         name: words.time_per_sample(),
         unit: "ms",
         direction: Direction::Lower,
+        cells: medians.len(),
         before: show(before),
         after: show(after),
         is_headline: change.text != "–",
@@ -101,6 +104,7 @@ pub(super) fn timing(scene: &Scene<'_>, column: &str) -> Option<Line> {
         name: name(words, column),
         unit: if is_memory { "" } else { unit },
         direction: first.direction,
+        cells: found.len(),
         before: show(before),
         after: show(after),
         change,
