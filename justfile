@@ -24,6 +24,11 @@ report FOLDER *ARGS:
 verify FILE *ARGS:
     cargo run --release -- verify {{FILE}} {{ARGS}}
 
+# Compare two results, commits, or one result along an axis: `just compare main HEAD`
+[group('lab')]
+compare *ARGS:
+    cargo run --release -- compare {{ARGS}}
+
 # Let `git diff` of results show one changed value a line, with its key: once for every clone
 [group('lab')]
 git-setup:
@@ -69,6 +74,11 @@ doc:
 [group('check')]
 check-cuda:
     cargo clippy --features cuda,f16,dfdx/ci-check -- -D warnings
+
+# Does the gate catch a planted slow-down and a planted loss, in real runs on this machine? About a minute
+[group('check')]
+gate-selftest *ARGS:
+    cargo run --release -- gate-selftest --real {{ARGS}}
 
 # Read event files and traces back by TensorBoard (a Python with `pip install tensorboard`)
 [group('check')]
