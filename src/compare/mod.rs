@@ -6,11 +6,14 @@
 mod comparison;
 mod doubt;
 mod files;
+mod floor;
 mod gate;
 mod judgement;
 mod rows;
+mod statistics;
 #[cfg(test)]
 pub(crate) mod testing;
+mod verdict;
 
 pub use comparison::{
     Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
@@ -19,7 +22,9 @@ pub use comparison::{
 };
 pub use doubt::Doubt;
 pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
+pub use floor::{Floor, Floors};
 pub use gate::{FailOn, Finding, Violation, violations};
 pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };
+pub use verdict::{Samples, Verdicts, judge, judge_quality, needed_runs, ratio};

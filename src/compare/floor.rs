@@ -1,0 +1,234 @@
+//! [`Floors`]: what comparing a build with itself showed on a machine, as a bound on what noise alone does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::statistics::{mean, median};
+use crate::results::NoiseRow;
+
+use super::statistics::student_quantile;
+
+/// Sessions from which on the difference between sessions is estimated.
+const SESSIONS: usize = 3;
+/// Probability that two sessions differ by more in what all cells share.
+const SHARED_ALPHA: f64 = 0.04;
+/// Probability that any cell differs by more in what is its own.
+const OWN_ALPHA: f64 = 0.01;
+
+/// What noise alone does to a cell. Relative sizes (0.02 is 2 %).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Floor {
+    /// Within one session; `None` where it was not measured.
+    pub within: Option<f64>,
+    /// Between two sessions; `None` below three sessions.
+    pub between: Option<f64>,
+    /// Sessions in which the cell was compared with itself.
+    pub sessions: usize,
+}
+
+/// The floors of one machine's cells.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Floors {
+    by_hash: BTreeMap<String, Floor>,
+    by_key: BTreeMap<String, Floor>,
+}
+
+impl Floors {
+    /// Computes the floors from the rows of the machine `env_id`.
+    ///
+    /// *Within*: how far the interval of a cell's ratio reached from 1, as the median over its sessions.
+    ///
+    /// *Between*: a bound on how far medians of two further sessions differ, so that all cells of a matrix stay below it with
+    /// probability 95 %. The logarithm of a cell's median is taken as `cell + session + rest`. What a session shares, `g`,
+    /// hits all cells at once and counts once; the rest counts for each of the C cells (Bonferroni):
+    /// `√2 (t(1 − 0.04/2; S − 1) s_g + t(1 − 0.01/(2 C); f) s_rest)`, with `s_rest` pooled over cells, or the cell's own where
+    /// that is larger. Sessions of different commits count what the commits changed as noise, which makes the bound wider.
+    pub fn new(rows: &[NoiseRow], env_id: &str) -> Self {
+        let rows: Vec<&NoiseRow> = rows.iter().filter(|row| row.env_id == env_id).collect();
+        let mut floors = Self::default();
+        let mut cells: BTreeMap<&str, Vec<&NoiseRow>> = BTreeMap::new();
+        for row in rows {
+            cells.entry(&row.key).or_default().push(row);
+        }
+        let between = Sessions::new(&cells).map(|sessions| sessions.bounds());
+        for (key, rows) in cells {
+            let sessions: BTreeSet<&str> = rows.iter().map(|row| &*row.session).collect();
+            let reached: Vec<f64> = rows.iter().map(|row| reach(row)).collect();
+            let floor = Floor {
+                within: median(&reached),
+                between: between.as_ref().and_then(|all| all.get(key).copied()),
+                sessions: sessions.len(),
+            };
+            floors.by_key.insert(key.to_owned(), floor);
+            let latest = rows.iter().max_by(|a, b| a.session.cmp(&b.session));
+            if let Some(row) = latest {
+                floors.by_hash.insert(row.cell_hash.clone(), floor);
+            }
+        }
+        floors
+    }
+
+    /// The floor of a cell: of the same specification, or else of the same key.
+    pub fn of(&self, key: &str, cell_hash: &str) -> Floor {
+        let found = self.by_hash.get(cell_hash);
+        found
+            .or_else(|| self.by_key.get(key))
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+/// How far the interval of a row's ratio reaches from 1.
+fn reach(row: &NoiseRow) -> f64 {
+    let ends = [row.ratio_low, row.ratio_high, row.ratio];
+    let farthest = ends
+        .map(|end| end.ln().abs())
+        .into_iter()
+        .fold(0.0, f64::max);
+    farthest.exp_m1()
+}
+
+/// Logarithms of medians by cell and session, of cells that were measured in enough sessions.
+struct Sessions<'a> {
+    /// What is left of each after its cell's mean and its session's shift, by cell.
+    rest: BTreeMap<&'a str, Vec<f64>>,
+    /// Shift of each session against the mean of the cells.
+    shared: Vec<f64>,
+}
+
+impl<'a> Sessions<'a> {
+    /// `None` where no cell was measured in enough sessions.
+    fn new(cells: &BTreeMap<&'a str, Vec<&'a NoiseRow>>) -> Option<Self> {
+        let mut centred: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
+        for (key, rows) in cells {
+            let logs = |row: &&'a NoiseRow| (&*row.session, row.median_ms_per_sample.ln());
+            // A session counts once for a cell; of several rows the last.
+            let logs: BTreeMap<&str, f64> = rows.iter().map(logs).collect();
+            let centre = mean(&logs.values().copied().collect::<Vec<f64>>())?;
+            if logs.len() >= SESSIONS {
+                let around = logs
+                    .into_iter()
+                    .map(|(session, log)| (session, log - centre));
+                centred.insert(key, around.collect());
+            }
+        }
+        let mut by_session: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (session, log) in centred.values().flatten() {
+            by_session.entry(session).or_default().push(*log);
+        }
+        let shift = |logs: Vec<f64>| mean(&logs).unwrap_or_default();
+        let shifts = by_session
+            .into_iter()
+            .map(|(session, logs)| (session, shift(logs)));
+        let shifts: BTreeMap<&str, f64> = shifts.collect();
+        let rest = centred.into_iter().map(|(key, logs)| {
+            let rest = logs.into_iter().map(|(session, log)| log - shifts[session]);
+            (key, rest.collect())
+        });
+        let rest: BTreeMap<&str, Vec<f64>> = rest.collect();
+        (!rest.is_empty()).then(|| Self {
+            rest,
+            shared: shifts.into_values().collect(),
+        })
+    }
+
+    /// The bound of each cell.
+    fn bounds(&self) -> BTreeMap<&'a str, f64> {
+        let (sessions, cells) = (self.shared.len(), self.rest.len());
+        let squares = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>();
+        let shared = (squares(&self.shared) / (sessions - 1) as f64).sqrt()
+            * student_quantile(1.0 - SHARED_ALPHA / 2.0, sessions - 1);
+        let values: usize = self.rest.values().map(Vec::len).sum();
+        let freedom = (values + 1).saturating_sub(cells + sessions);
+        let pooled: f64 = self.rest.values().map(|rest| squares(rest)).sum::<f64>();
+        let pooled = pooled / freedom.max(1) as f64;
+        let quantile = student_quantile(1.0 - OWN_ALPHA / (2.0 * cells as f64), freedom.max(1));
+        let bound = |rest: &Vec<f64>| {
+            let own = squares(rest) / (rest.len() - 1) as f64;
+            // One cell alone is its own session: nothing is left of it.
+            let rest = if freedom > 0 {
+                pooled.max(own).sqrt() * quantile
+            } else {
+                0.0
+            };
+            (std::f64::consts::SQRT_2 * (shared + rest)).exp_m1()
+        };
+        self.rest
+            .iter()
+            .map(|(key, rest)| (*key, bound(rest)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(session: usize, key: &str, median: f64) -> NoiseRow {
+        NoiseRow {
+            env_id: "e".into(),
+            session: format!("2026-11-{session:02}T00:00:00Z"),
+            key: key.into(),
+            cell_hash: format!("hash of {key}"),
+            pairs: 10,
+            median_ms_per_sample: median,
+            ratio: 1.01,
+            ratio_low: 0.98,
+            ratio_high: 1.03,
+        }
+    }
+
+    #[test]
+    fn within_a_session_it_is_how_far_the_interval_reached() {
+        let rows = [row(1, "a", 1.0)];
+        let floor = Floors::new(&rows, "e").of("a", "hash of a");
+        assert!((floor.within.expect("measured") - 0.03).abs() < 1e-12);
+        assert_eq!((floor.between, floor.sessions), (None, 1));
+        assert_eq!(
+            Floors::new(&rows, "other").of("a", "hash of a"),
+            Floor::default()
+        );
+    }
+
+    #[test]
+    fn a_changed_specification_is_found_by_its_key() {
+        let floors = Floors::new(&[row(1, "a", 1.0)], "e");
+        assert_eq!(floors.of("a", "?").sessions, 1);
+        assert_eq!(floors.of("renamed", "hash of a").sessions, 1);
+        assert_eq!(floors.of("b", "?"), Floor::default());
+    }
+
+    #[test]
+    fn sessions_that_shift_all_cells_alike_count_once() {
+        let shifts = [1.0, 1.02, 0.98, 1.01];
+        let of = |cells: &[&str]| {
+            let rows: Vec<NoiseRow> = (0..4)
+                .flat_map(|s| {
+                    cells
+                        .iter()
+                        .map(move |key| row(s + 1, key, 2.0 * shifts[s]))
+                })
+                .collect();
+            Floors::new(&rows, "e")
+                .of("a", "")
+                .between
+                .expect("four sessions")
+        };
+        // logs 0, 0.019803, −0.020203, 0.00995 around their mean: s = 0.017093 (numpy.std, ddof=1); t(0.98; 3) = 3.481909.
+        let expected = (2.0_f64.sqrt() * 0.017_093 * 3.481_909).exp_m1();
+        assert!((of(&["a"]) - expected).abs() < 1e-4, "{}", of(&["a"]));
+        assert!((of(&["a", "b", "c"]) - expected).abs() < 1e-4);
+    }
+
+    #[test]
+    fn what_is_a_cells_own_makes_the_bound_wider() {
+        let shifts = [1.0, 1.02, 0.98, 1.01];
+        let mut rows: Vec<NoiseRow> = (0..4)
+            .flat_map(|s| ["a", "b"].map(|key| row(s + 1, key, shifts[s])))
+            .collect();
+        let plain = Floors::new(&rows, "e").of("a", "").between;
+        rows[0].median_ms_per_sample *= 1.05;
+        assert!(Floors::new(&rows, "e").of("a", "").between > plain);
+        rows.truncate(4);
+        assert_eq!(Floors::new(&rows, "e").of("a", "").between, None);
+    }
+}

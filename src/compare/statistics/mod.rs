@@ -1,0 +1,24 @@
+//! Tests, intervals and power: the arithmetic of comparisons, values in and values out.
+//!
+//! Owns what `base::statistics` lacks: rank tests with exact distributions, Holm's correction, a stratified permutation
+//! test, the bootstrap of a ratio of medians, quantiles of Student's t, and the size of effect that a test would have
+//! found. It knows neither cells nor verdicts. Why these and no others: `docs/adr/0010-tests-and-verdicts.md`.
+
+mod bootstrap;
+mod holm;
+mod mann_whitney;
+mod permutation;
+mod power;
+mod ranks;
+#[cfg(test)]
+mod reference;
+mod sign_flip;
+mod student;
+
+pub(super) use bootstrap::{Sides, log_ratios, percentiles, ratio_of_runs};
+pub(super) use holm::holm;
+pub(super) use mann_whitney::{mann_whitney, smallest_mann_whitney};
+pub(super) use permutation::{Draws, Permuted, Stratum, permute};
+pub(super) use power::{RunSpread, detectable, run_spread};
+pub(super) use sign_flip::{sign_flip, smallest_sign_flip};
+pub(super) use student::student_quantile;

@@ -1,0 +1,231 @@
+//! One test over all cells.
+
+use crate::base::statistics::{mean, median, range};
+use crate::base::{Purpose, Seed};
+use crate::compare::statistics::{
+    Draws, Permuted, RunSpread, Stratum, detectable, percentiles, permute, ratio_of_runs,
+    run_spread,
+};
+use crate::compare::{Design, MatrixJudgement, Ratio, Threshold, ThresholdSource};
+use crate::results::{BOOTSTRAP_FROM, IntervalKind};
+
+use super::cell::Finding;
+use super::{ALPHA, JUDGED, Samples, sessions_threshold, threshold_from};
+
+/// Distance from the middle, in median distances, at which a run counts no further.
+const CLIP: f64 = 3.0;
+
+/// The test over all cells.
+pub(super) struct MatrixTest {
+    pub permuted: Permuted,
+}
+
+/// Tests whether the mean of the cells' logarithms of ratios is 0; `None` below two cells that count.
+///
+/// The statistic is the mean over cells of `mean(after) − mean(before)` of logarithms, where no run counts for more than three
+/// median distances from the middle of its cell, and no pair for more than three times the median difference: a run of twice
+/// the time cannot rule it. Unlike a ratio of medians it is a sum, and the clipping does not depend on labels, so that the
+/// labels can be exchanged exactly: within each pair where runs are paired, within the cell elsewhere.
+pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<MatrixTest> {
+    let counted: Vec<&Samples> = samples.iter().filter(|cell| cell.counts()).collect();
+    if counted.len() < 2 {
+        return None;
+    }
+    let mut strata = Vec::new();
+    let mut observed = 0.0;
+    let mut hasher = blake3::Hasher::new();
+    for cell in counted {
+        hasher.update(cell.key.as_bytes());
+        hasher.update(&[0]);
+        observed += add_strata(cell, &mut strata);
+    }
+    let place = (*hasher.finalize().as_bytes()).map(u64::from);
+    let mut rng = Seed(JUDGED as u64).stream_at(Purpose::Bootstrap, &place);
+    Some(MatrixTest {
+        permuted: permute(&strata, observed, draws, &mut rng),
+    })
+}
+
+/// Adds the strata of a cell, and returns what the cell adds to the statistic as it is labelled.
+fn add_strata(cell: &Samples, strata: &mut Vec<Stratum>) -> f64 {
+    if cell.is_paired() {
+        return add_pairs(cell, strata);
+    }
+    let (n, m) = (cell.before.len(), cell.after.len());
+    let all = cell.after.iter().chain(&cell.before);
+    let logs: Vec<f64> = all.map(|value| value.ln()).collect();
+    let centre = median(&logs).unwrap_or_default();
+    let distances: Vec<f64> = logs.iter().map(|log| (log - centre).abs()).collect();
+    let clipped = clip(logs.iter().map(|log| log - centre), &distances);
+    let share = 1.0 / n as f64 + 1.0 / m as f64;
+    let middle = mean(&clipped).unwrap_or_default();
+    let mut scores: Vec<f64> = clipped.iter().map(|v| (v - middle) * share).collect();
+    let observed = scores[..m].iter().sum();
+    // In an order that depends neither on labels nor on the order of runs.
+    scores.sort_by(f64::total_cmp);
+    strata.push(Stratum {
+        scores,
+        labelled: n.min(m),
+    });
+    observed
+}
+
+fn add_pairs(cell: &Samples, strata: &mut Vec<Stratum>) -> f64 {
+    let differences = cell.sides().differences();
+    let mut sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
+    let clipped = clip(differences.into_iter(), &sizes.clone());
+    let count = clipped.len() as f64;
+    sizes = clipped.iter().map(|d| d.abs() / count).collect();
+    sizes.sort_by(f64::total_cmp);
+    strata.extend(sizes.into_iter().map(|size| Stratum {
+        scores: vec![-size, size],
+        labelled: 1,
+    }));
+    clipped.iter().sum::<f64>() / count
+}
+
+/// Values, none farther from 0 than [`CLIP`] median distances.
+fn clip(values: impl Iterator<Item = f64>, distances: &[f64]) -> Vec<f64> {
+    let most = CLIP * median(distances).unwrap_or_default();
+    // More than half the runs being equal leaves no distance to clip at.
+    let most = if most > 0.0 { most } else { f64::INFINITY };
+    values.map(|value| value.clamp(-most, most)).collect()
+}
+
+/// Returns the judgement over the matrix; `resampled` are the cells' drawn logarithms of ratios.
+pub(super) fn judge(
+    samples: &[Samples],
+    test: &MatrixTest,
+    resampled: &[Vec<f64>],
+    p_holm: f64,
+    alpha: f64,
+    manifest: Option<f64>,
+) -> MatrixJudgement {
+    let counted = samples.iter().zip(resampled);
+    let counted: Vec<(&Samples, &[f64])> = counted
+        .filter(|(cell, _)| cell.counts())
+        .map(|(cell, drawn)| (cell, drawn.as_slice()))
+        .collect();
+    let cells: Vec<&Samples> = counted.iter().map(|(cell, _)| *cell).collect();
+    let ratio = mean_ratio(&counted);
+    let (threshold, between) = threshold(&cells, manifest);
+    let is_interval = ratio.kind == IntervalKind::Bootstrap95;
+    let is_beyond = ratio.low > 1.0 || ratio.high < 1.0;
+    let spread = spread(&cells).filter(|_| is_interval);
+    let detectable = spread.map(|spread| detectable(spread, alpha, threshold.value));
+    let finding = Finding {
+        ratio,
+        // A range over few runs is no interval: there the test alone decides.
+        is_significant: p_holm <= ALPHA && (is_beyond || !is_interval),
+        threshold: threshold.value,
+        detectable,
+    };
+    MatrixJudgement {
+        cells: cells.len(),
+        ratio,
+        p: test.permuted.p,
+        p_holm,
+        permutations: (test.permuted.patterns, test.permuted.is_exact),
+        detectable,
+        verdict: match design(&cells) {
+            Design::Interleaved => finding.within_a_session(),
+            Design::Sessions => finding.between_sessions(between),
+        },
+        threshold,
+    }
+}
+
+/// Interleaved where every cell is.
+fn design(cells: &[&Samples]) -> Design {
+    if cells.iter().all(|cell| cell.is_paired()) {
+        Design::Interleaved
+    } else {
+        Design::Sessions
+    }
+}
+
+/// What the mean has to exceed, and the floor between sessions: the mean of the cells' floors, and, since noise within a
+/// session is each cell's own and averages out, over the root of their number there. No floor where a cell has none.
+fn threshold(cells: &[&Samples], manifest: Option<f64>) -> (Threshold, Option<f64>) {
+    let floor = |of: fn(&Samples) -> Option<f64>| {
+        let floors: Option<Vec<f64>> = cells.iter().map(|cell| of(cell)).collect();
+        floors.and_then(|floors| mean(&floors))
+    };
+    let between = floor(|cell| cell.floor.between);
+    let threshold = match design(cells) {
+        Design::Interleaved => {
+            let within = floor(|cell| cell.floor.within);
+            let within = within.map(|floor| floor / (cells.len() as f64).sqrt());
+            threshold_from(manifest, within, ThresholdSource::MeasuredWithin)
+        }
+        Design::Sessions => sessions_threshold(manifest, between),
+    };
+    (threshold, between)
+}
+
+/// Geometric mean of the cells' ratios. From 6 runs a side in every cell with a bootstrap interval; below, with a range: of
+/// the geometric means of the pairs of equal place where all cells are paired alike, and of the cells' own ends elsewhere.
+fn mean_ratio(counted: &[(&Samples, &[f64])]) -> Ratio {
+    let ratios = counted
+        .iter()
+        .filter_map(|(cell, drawn)| ratio_of_runs(cell.sides(), drawn));
+    let ratios: Vec<Ratio> = ratios.collect();
+    let mean_of = |of: fn(&Ratio) -> f64| {
+        let logs: Vec<f64> = ratios.iter().map(|ratio| of(ratio).ln()).collect();
+        mean(&logs).unwrap_or_default().exp()
+    };
+    let value = mean_of(|ratio| ratio.value);
+    let of_cells = || (mean_of(|ratio| ratio.low), mean_of(|ratio| ratio.high));
+    let pairs = counted[0].0.before.len();
+    let are_alike = counted
+        .iter()
+        .all(|(cell, _)| cell.is_paired() && cell.before.len() == pairs);
+    let fewest = counted.iter().map(|(cell, _)| cell.sides().fewer()).min();
+    let (kind, (low, high)) = if fewest >= Some(BOOTSTRAP_FROM) {
+        let drawn: Vec<&[f64]> = counted.iter().map(|(_, drawn)| *drawn).collect();
+        let ends = percentiles(&means(&drawn)).unwrap_or_else(of_cells);
+        (IntervalKind::Bootstrap95, ends)
+    } else if are_alike {
+        let differences: Vec<Vec<f64>> = counted
+            .iter()
+            .map(|(cell, _)| cell.sides().differences())
+            .collect();
+        let differences: Vec<&[f64]> = differences.iter().map(Vec::as_slice).collect();
+        let ends = range(&means(&differences)).map(|(low, high)| (low.exp(), high.exp()));
+        let kind = if pairs == 1 {
+            IntervalKind::Single
+        } else {
+            IntervalKind::Range
+        };
+        (kind, ends.unwrap_or_else(of_cells))
+    } else {
+        (IntervalKind::Range, of_cells())
+    };
+    Ratio {
+        value,
+        low: low.min(value),
+        high: high.max(value),
+        kind,
+    }
+}
+
+/// Mean over the rows at each place.
+fn means(rows: &[&[f64]]) -> Vec<f64> {
+    let places = rows.iter().map(|row| row.len()).min().unwrap_or_default();
+    let sum = |place: usize| rows.iter().map(|row| row[place]).sum::<f64>();
+    (0..places)
+        .map(|place| sum(place) / rows.len() as f64)
+        .collect()
+}
+
+/// Standard error of the mean of the cells' logarithms: `√(Σ e²) / cells`.
+fn spread(cells: &[&Samples]) -> Option<RunSpread> {
+    let spreads: Option<Vec<RunSpread>> =
+        cells.iter().map(|cell| run_spread(cell.sides())).collect();
+    let spreads = spreads?;
+    let squares: f64 = spreads.iter().map(|spread| spread.error.powi(2)).sum();
+    Some(RunSpread {
+        error: squares.sqrt() / cells.len() as f64,
+        freedom: spreads.iter().map(|spread| spread.freedom).sum(),
+    })
+}

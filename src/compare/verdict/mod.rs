@@ -1,0 +1,243 @@
+//! [`judge`]: what may be said of the times of cells, and of all of them together.
+//!
+//! First the tests, then Holm's correction over all of them, then the words: a word other than "unclear" needs a test *and*
+//! an interval *and* a size. `docs/adr/0010-tests-and-verdicts.md` has the reasons.
+
+mod cell;
+mod choice;
+mod matrix;
+mod quality;
+
+use crate::results::BOOTSTRAP_FROM;
+
+use super::floor::Floor;
+use super::statistics::{
+    Draws, Sides, holm, log_ratios, ratio_of_runs, smallest_mann_whitney, smallest_sign_flip,
+};
+use super::{Design, Judgement, MatrixJudgement, Obstacle, Ratio, Threshold, ThresholdSource};
+use choice::CellTest;
+
+pub use quality::judge_quality;
+
+/// Family-wise probability of a false alarm over all cells and the matrix.
+const ALPHA: f64 = 0.05;
+/// What an effect has to exceed to matter, where nothing else is known.
+const DEFAULT_THRESHOLD: f64 = 0.02;
+/// Largest detectable effect beside which an interval may still be called "same".
+const SAME_AT_MOST: f64 = 0.10;
+/// Column of the random streams of verdicts; the timing columns have theirs from 0.
+const JUDGED: usize = 1000;
+/// How much is drawn.
+const EFFORT: Effort = Effort {
+    resamples: 2000,
+    draws: Draws {
+        most: 9_999,
+        enough: 200,
+    },
+};
+
+/// How much is drawn for intervals and for the test over the matrix.
+#[derive(Debug, Clone, Copy)]
+struct Effort {
+    resamples: usize,
+    draws: Draws,
+}
+
+/// The runs of a cell on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// Key of the cell; random streams hang on it.
+    pub key: String,
+    /// Time per sample of each run before. Pairs lie at equal indices where the design is interleaved.
+    pub before: Vec<f64>,
+    /// Time per sample of each run after.
+    pub after: Vec<f64>,
+    /// How the runs were made. Interleaved counts as such only where both sides have as many runs.
+    pub design: Design,
+    /// What noise alone does to this cell on this machine.
+    pub floor: Floor,
+    /// Whether the times may be compared, or why not.
+    pub comparable: Result<(), Vec<Obstacle>>,
+}
+
+/// What may be said of all cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdicts {
+    /// One for each cell, in their order.
+    pub cells: Vec<Judgement>,
+    /// Over the matrix; `None` below two cells with times that can be compared.
+    pub matrix: Option<MatrixJudgement>,
+    /// Runs a side that are needed before a single cell can be called.
+    pub needed_runs: usize,
+}
+
+impl Samples {
+    fn is_paired(&self) -> bool {
+        self.design == Design::Interleaved && self.before.len() == self.after.len()
+    }
+
+    /// The design that counts.
+    fn design(&self) -> Design {
+        if self.is_paired() {
+            Design::Interleaved
+        } else {
+            Design::Sessions
+        }
+    }
+
+    fn sides(&self) -> Sides<'_> {
+        Sides {
+            before: &self.before,
+            after: &self.after,
+            is_paired: self.is_paired(),
+        }
+    }
+
+    /// Whether a ratio may be drawn.
+    fn counts(&self) -> bool {
+        self.comparable.is_ok() && self.sides().is_usable()
+    }
+
+    fn resampled(&self, effort: Effort) -> Vec<f64> {
+        if self.sides().fewer() < BOOTSTRAP_FROM {
+            return Vec::new();
+        }
+        log_ratios(self.sides(), &self.key, JUDGED, effort.resamples)
+    }
+}
+
+/// Returns what may be said of each cell and of all together; `threshold` is that of the manifest (0.02 is 2 %).
+pub fn judge(samples: &[Samples], threshold: Option<f64>) -> Verdicts {
+    judge_with(samples, threshold, EFFORT)
+}
+
+/// Returns the ratio of a timing's medians with its interval, `column` being the timing's place among all columns; `None`
+/// where a value is not positive.
+pub fn ratio(
+    key: &str,
+    column: usize,
+    before: &[f64],
+    after: &[f64],
+    design: Design,
+) -> Option<Ratio> {
+    let is_paired = design == Design::Interleaved && before.len() == after.len();
+    let sides = Sides {
+        before,
+        after,
+        is_paired,
+    };
+    ratio_of_runs(sides, &log_ratios(sides, key, column, EFFORT.resamples))
+}
+
+/// Returns how many runs a side are needed before a single one of `cells` cells can be called: the smallest `n` with
+/// `2 / C(2n, n) ≤ 0.05 / tests`, which is Holm's first step; tests are the cells and, from two cells on, the matrix.
+///
+/// The same for both designs: pairs that do not reach it by their signs (`2 / 2^n`) are tested as two sets.
+pub fn needed_runs(cells: usize) -> usize {
+    let alpha = ALPHA / tests(cells) as f64;
+    fewest(|n| smallest_mann_whitney(n, n) <= alpha)
+}
+
+/// Returns how many pairs a test of signs alone needs: the smallest `n` with `2 / 2^n ≤ 0.05 / tests`.
+fn needed_pairs(cells: usize) -> usize {
+    let alpha = ALPHA / tests(cells) as f64;
+    fewest(|n| smallest_sign_flip(n) <= alpha)
+}
+
+/// The smallest number of runs that is enough. p-values halve with every run at least, so that 1,100 are enough for all.
+fn fewest(is_enough: impl Fn(usize) -> bool) -> usize {
+    (1..1100).find(|&n| is_enough(n)).unwrap_or(1100)
+}
+
+/// Number of tests in the family of `cells` cells.
+fn tests(cells: usize) -> usize {
+    cells.max(1) + usize::from(cells > 1)
+}
+
+/// All tests of a comparison.
+struct Tested {
+    /// The test of each cell; `None` for those with too few runs or without comparable times.
+    cells: Vec<Option<CellTest>>,
+    matrix: Option<matrix::MatrixTest>,
+    /// Holm-adjusted p-values, in the order of the tests: of the cells that have one, then of the matrix.
+    adjusted: Vec<f64>,
+}
+
+fn test(samples: &[Samples], effort: Effort) -> Tested {
+    let cells = choice::test_cells(samples);
+    let matrix = matrix::test(samples, effort.draws);
+    let mut p: Vec<f64> = cells.iter().flatten().map(|test| test.p).collect();
+    p.extend(matrix.as_ref().map(|matrix| matrix.permuted.p));
+    Tested {
+        adjusted: holm(&p),
+        cells,
+        matrix,
+    }
+}
+
+fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Verdicts {
+    let tested = test(samples, effort);
+    let resampled: Vec<Vec<f64>> = samples.iter().map(|cell| cell.resampled(effort)).collect();
+    let counted = samples.iter().filter(|cell| cell.counts()).count();
+    let needed_runs = needed_runs(counted);
+    let alpha = ALPHA / tested.adjusted.len().max(1) as f64;
+    let mut adjusted = tested.adjusted.iter().copied();
+    let cells = samples.iter().zip(&tested.cells).zip(&resampled);
+    let cells = cells.map(|((cell, test), resampled)| {
+        let p_holm = test.and_then(|_| adjusted.next());
+        cell::judge(&cell::Evidence {
+            cell,
+            ratio: cell
+                .counts()
+                .then(|| ratio_of_runs(cell.sides(), resampled))
+                .flatten(),
+            test: *test,
+            p_holm,
+            alpha,
+            threshold: threshold_of(cell, threshold),
+            needed_runs,
+        })
+    });
+    Verdicts {
+        cells: cells.collect(),
+        matrix: tested.matrix.map(|test| {
+            let p_holm = adjusted_of_matrix(&tested.adjusted);
+            matrix::judge(samples, &test, &resampled, p_holm, alpha, threshold)
+        }),
+        needed_runs,
+    }
+}
+
+/// The matrix is the last test.
+fn adjusted_of_matrix(adjusted: &[f64]) -> f64 {
+    adjusted.last().copied().unwrap_or(1.0)
+}
+
+/// What a cell's effect has to exceed: the manifest's word, else what A/A showed, else 2 %; between sessions never less than
+/// what A/A showed between sessions.
+fn threshold_of(cell: &Samples, manifest: Option<f64>) -> Threshold {
+    match cell.design() {
+        Design::Interleaved => {
+            threshold_from(manifest, cell.floor.within, ThresholdSource::MeasuredWithin)
+        }
+        Design::Sessions => sessions_threshold(manifest, cell.floor.between),
+    }
+}
+
+fn sessions_threshold(manifest: Option<f64>, between: Option<f64>) -> Threshold {
+    let manifest = manifest.filter(|&value| between.is_none_or(|floor| value >= floor));
+    threshold_from(manifest, between, ThresholdSource::MeasuredBetween)
+}
+
+fn threshold_from(
+    manifest: Option<f64>,
+    floor: Option<f64>,
+    measured: ThresholdSource,
+) -> Threshold {
+    let (value, source) = match (manifest, floor) {
+        (Some(value), _) => (value, ThresholdSource::Manifest),
+        (None, Some(value)) => (value, measured),
+        (None, None) => (DEFAULT_THRESHOLD, ThresholdSource::Default),
+    };
+    Threshold { value, source }
+}

@@ -1,0 +1,84 @@
+"""Writes expected.json: tests, corrections and quantiles as SciPy, statsmodels and NumPy have them.
+
+pip install scipy==1.17.1 statsmodels==0.15.0 numpy==2.4.6; python make.py
+"""
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import scipy.stats
+from statsmodels.stats.multitest import multipletests
+
+rng = np.random.default_rng(20261121)
+
+
+def numbers(values):
+    return [float(value) for value in values]
+
+
+def mann_whitney():
+    cases = []
+    sizes = [(1, 1), (2, 3), (3, 3), (4, 4), (5, 5), (6, 6), (6, 9), (10, 10), (13, 7), (20, 20), (20, 3), (25, 25)]
+    for (n, m), shift in itertools.product(sizes, [0.0, 0.3, 2.0]):
+        before, after = rng.normal(10, 1, n), rng.normal(10 + shift, 1, m)
+        p = scipy.stats.mannwhitneyu(before, after, method="exact").pvalue
+        cases.append({"before": numbers(before), "after": numbers(after), "p": float(p), "ties": False})
+    for (n, m), shift in itertools.product(sizes[2:], [0, 1, 3]):
+        before, after = rng.integers(1, 8, n), rng.integers(1 + shift, 8 + shift, m)
+        before[0] = after[0]
+        p = scipy.stats.mannwhitneyu(before, after, method="asymptotic").pvalue
+        cases.append({"before": numbers(before), "after": numbers(after), "p": float(p), "ties": True})
+    return cases
+
+
+def sign_flip():
+    """Without ties SciPy's exact test; with ties and zeros all patterns of signs, gone through."""
+    cases = []
+    for n, shift in itertools.product([1, 2, 5, 6, 10, 14, 20], [0.0, 0.4, 1.5]):
+        differences = rng.normal(shift, 1, n)
+        p = scipy.stats.wilcoxon(differences, method="exact").pvalue
+        cases.append({"differences": numbers(differences), "p": float(p)})
+    for n, shift in itertools.product([3, 6, 10, 12], [0, 1]):
+        differences = rng.integers(-3, 4, n) + shift
+        ranks = scipy.stats.rankdata(abs(differences)) * (differences != 0)
+        observed = abs(np.sum(np.sign(differences) * ranks))
+        sums = [abs(np.dot(signs, ranks)) for signs in itertools.product([-1, 1], repeat=n)]
+        p = np.mean(np.array(sums) >= observed - 1e-9)
+        cases.append({"differences": numbers(differences), "p": float(p)})
+    return cases
+
+
+def holm():
+    cases = []
+    for n in [1, 2, 5, 20]:
+        p = rng.beta(0.3, 2, n)
+        cases.append({"p": numbers(p), "adjusted": numbers(multipletests(p, method="holm")[1])})
+    p = [0.01, 0.04, 0.01, 0.5, 0.04]
+    cases.append({"p": p, "adjusted": numbers(multipletests(p, method="holm")[1])})
+    return cases
+
+
+def quantiles():
+    cases = []
+    shares = [0.0, 0.025, 0.25, 0.5, 0.75, 0.9, 0.975, 1.0]
+    for n in [1, 2, 5, 6, 10, 21]:
+        values = rng.lognormal(0, 0.5, n)
+        expected = np.quantile(values, shares)
+        cases.append({"values": numbers(values), "median": float(np.median(values)),
+                      "shares": shares, "quantiles": numbers(expected)})
+    return cases
+
+
+def student():
+    grid = itertools.product([0.5, 0.8, 0.975, 0.98, 0.99875, 0.0025], [1, 2, 3, 4, 9, 18, 38, 171])
+    return [{"share": q, "freedom": v, "t": float(scipy.stats.t.ppf(q, v))} for q, v in grid]
+
+
+if __name__ == "__main__":
+    cases = {"mann_whitney": mann_whitney(), "sign_flip": sign_flip(), "holm": holm(),
+             "quantiles": quantiles(), "student": student()}
+    # One case a line, so that a change of one changes one line.
+    parts = [f' "{name}": [\n  ' + ",\n  ".join(json.dumps(case) for case in rows) + "\n ]" for name, rows in cases.items()]
+    Path(__file__).with_name("expected.json").write_text("{\n" + ",\n".join(parts) + "\n}\n")
