@@ -93,11 +93,16 @@ pub(super) fn finding_text(finding: &Finding) -> String {
         } => {
             let p = p.map_or(String::new(), |p| format!(", p = {}", human(p, 2)));
             let threshold = percent(threshold.value);
-            format!("slower: time per sample {}{p}; threshold {threshold}", ratio_text(ratio))
+            format!(
+                "slower: time per sample {}{p}; threshold {threshold}",
+                ratio_text(ratio)
+            )
         }
         Finding::WorseQuality(quality) => {
             let seeds = count(quality.pairs, "seed");
-            let p = quality.p.map_or(String::new(), |p| format!(", p = {}", human(p, 2)));
+            let p = quality
+                .p
+                .map_or(String::new(), |p| format!(", p = {}", human(p, 2)));
             format!("worse: {} over {seeds}{p}", medians_text(quality))
         }
         Finding::WorseFact(facts) => format!("worse: {}", facts_text(facts)),
@@ -136,7 +141,10 @@ fn not_told(verdict: &Verdict) -> String {
     match verdict {
         Verdict::TooFewRuns(needed) => format!("too few runs, it takes {needed} a side"),
         Verdict::Unclear(why) => format!("unclear, {why}"),
-        Verdict::NotComparable(reasons) => format!("not comparable, {}", reasons.join("; ")),
+        Verdict::NotComparable(obstacles) => {
+            let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
+            format!("not comparable, {}", obstacles.join("; "))
+        }
         Verdict::Faster | Verdict::Slower | Verdict::Same => String::new(),
     }
 }

@@ -5,9 +5,12 @@
 
 pub mod exit_code;
 
+mod compare;
 mod completions;
 mod doctor;
 mod fingerprints;
+mod gate;
+mod gate_selftest;
 mod interrupt;
 mod list;
 mod plan;
@@ -40,23 +43,26 @@ Examples:
   fieldtrial run experiments/quickstart.toml
   fieldtrial plan experiments/ddpm.toml
   fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
+  fieldtrial compare main
   fieldtrial verify experiments/ddpm.toml --model unet --reference ref/unet
   fieldtrial list models
 
 Exit codes:
-  0 good    1 a run failed    2 a mistake in the input, or no cell can run
-  70 a bug of ours    130 interrupted";
+  0 good    1 a run failed, or a comparison found a regression    2 a mistake in the input, or no cell can run
+  3 not comparable    4 nothing to compare    70 a bug of ours    130 interrupted";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run_arguments::RunArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
+    Compare(compare::CompareArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
     Verify(verify::VerifyArguments),
     Completions(completions::CompletionsArguments),
     Doctor(doctor::DoctorArguments),
+    GateSelftest(gate_selftest::GateSelftestArguments),
     Textconv(textconv::TextconvArguments),
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
@@ -96,10 +102,12 @@ pub fn run() -> ExitCode {
         Command::Worker => worker::worker(),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::GateSelftest(arguments) => gate_selftest::gate_selftest(&arguments),
         Command::Textconv(arguments) => textconv::textconv(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
     };

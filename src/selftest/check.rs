@@ -85,13 +85,18 @@ fn false_alarm(found: &[Violation]) -> Option<String> {
 /// What was planted is found in its cell, and nothing else anywhere. All cells together may well be slower too; a loss that
 /// is worse comes with other facts of the same cell.
 fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
-    let is_it = |violation: &Violation| match (&violation.finding, planted.kind) {
-        (Finding::Slower { .. }, Kind::Slowdown) => true,
-        (Finding::WorseFact(_) | Finding::WorseQuality(_), Kind::Loss) => true,
-        _ => false,
+    let is_it = |violation: &Violation| {
+        matches!(
+            (&violation.finding, planted.kind),
+            (Finding::Slower { .. }, Kind::Slowdown)
+                | (Finding::WorseFact(_) | Finding::WorseQuality(_), Kind::Loss)
+        )
     };
     let is_here = |violation: &Violation| violation.cell.as_ref() == Some(&planted.cell);
-    if !found.iter().any(|violation| is_here(violation) && is_it(violation)) {
+    if !found
+        .iter()
+        .any(|violation| is_here(violation) && is_it(violation))
+    {
         return Some("the gate missed it".to_owned());
     }
     let belongs = |violation: &&Violation| match (&violation.finding, planted.kind) {
@@ -156,7 +161,10 @@ mod tests {
     fn it_fails_where_the_gate_is_blind() {
         let missed = Some("the gate missed it".to_owned());
         assert_eq!(check(Some(Kind::Slowdown), vec![same(0), same(1)]), missed);
-        assert_eq!(check(Some(Kind::Slowdown), vec![same(0), slower(1)]), missed);
+        assert_eq!(
+            check(Some(Kind::Slowdown), vec![same(0), slower(1)]),
+            missed
+        );
         assert_eq!(check(Some(Kind::Loss), vec![same(0), slower(1)]), missed);
         let unclear = pair(0, Verdict::Unclear(Doubt::WideInterval), 1.1);
         assert_eq!(check(Some(Kind::Slowdown), vec![unclear]), missed);
@@ -186,6 +194,9 @@ mod tests {
         no_facts.compared_rows = 0;
         let failure = check(None, vec![no_facts]).unwrap();
         assert!(failure.ends_with("facts could be compared"), "{failure}");
-        assert_eq!(check(None, Vec::new()).as_deref(), Some("no cell was compared"));
+        assert_eq!(
+            check(None, Vec::new()).as_deref(),
+            Some("no cell was compared")
+        );
     }
 }

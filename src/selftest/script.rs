@@ -56,10 +56,15 @@ fn step_ms(spec: &CellSpec) -> f64 {
 
 /// A factor around 1: drift over the session, which hits both sides alike, noise of the run, now and then an outlier.
 fn noise(id: RunId, side: u64) -> f64 {
-    let mut draws = Seed(id.seed).stream_at(Purpose::Noise, &[side, id.cell as u64, id.block as u64]);
+    let mut draws =
+        Seed(id.seed).stream_at(Purpose::Noise, &[side, id.cell as u64, id.block as u64]);
     let drift = DRIFT * id.block as f64 / (REPEATS - 1) as f64;
     let normal: f64 = draws.sample(StandardNormal);
-    let outlier = if draws.r#gen::<f64>() < OUTLIERS { 2.0 } else { 1.0 };
+    let outlier = if draws.r#gen::<f64>() < OUTLIERS {
+        2.0
+    } else {
+        1.0
+    };
     (1.0 + drift) * (NOISE * normal).exp() * outlier
 }
 
