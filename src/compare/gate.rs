@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::results::{Direction, ResultSet, Status};
 
 use super::{
-    CellPair, Comparison, FactChange, MatrixJudgement, QualityChange, QualityVerdict, Ratio,
-    Threshold, Verdict,
+    CellPair, Comparison, FactChange, MatrixJudgement, Obstacle, QualityChange, QualityVerdict,
+    Ratio, Threshold, Verdict,
 };
 
 /// Facts about where training begins: another value is a change, and neither better nor worse.
@@ -122,6 +122,13 @@ fn of_time(pair: &CellPair) -> Option<Violation> {
         })
     };
     of_verdict(&judgement.verdict, Some(&pair.after), slower)
+        .filter(|_| !is_measured_nowhere(&judgement.verdict))
+}
+
+/// A cell that neither side has measured (its device is absent, perhaps) asks no question.
+fn is_measured_nowhere(verdict: &Verdict) -> bool {
+    let nowhere = Obstacle::NotMeasured(true, true);
+    matches!(verdict, Verdict::NotComparable(obstacles) if *obstacles == [nowhere])
 }
 
 fn of_verdict(
@@ -328,6 +335,17 @@ mod tests {
         };
         assert_eq!(found(better.clone(), &[Regression, Unclear]), []);
         assert_eq!(found(better, &[Change]), [(Change, "other fact")]);
+    }
+
+    #[test]
+    fn a_cell_that_nobody_measured_is_not_unclear() {
+        let of = |obstacle| pair(0, Verdict::NotComparable(vec![obstacle]), 1.0);
+        assert_eq!(found(of(Obstacle::NotMeasured(true, true)), &[Unclear]), []);
+        let unclear = [(Unclear, "time not told")];
+        assert_eq!(
+            found(of(Obstacle::NotMeasured(false, true)), &[Unclear]),
+            unclear
+        );
     }
 
     #[test]
