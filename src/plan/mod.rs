@@ -50,7 +50,7 @@ pub use reported::{TEMPLATES, template_meant};
 pub use results_root::{namesakes, results_root};
 pub use schema::manifest_schema;
 pub use settings::{
-    CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReachSpec, ReportSpec, TargetSpec,
+    CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReachSpec, ReportSpec, TargetSpec,
 };
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
 pub use toml_text::toml_text;

@@ -71,6 +71,10 @@ pub struct LimitsSpec {
 pub struct ReportSpec {
     /// Templates to render.
     pub templates: Vec<String>,
+    /// Languages of the template `comparison`.
+    #[serde(skip_serializing_if = "is_english")]
+    #[schemars(length(min = 1))]
+    pub languages: Vec<Language>,
     /// Cell that others are compared with: one value per named axis.
     pub baseline: Option<serde_json::Map<String, serde_json::Value>>,
     /// Values of a metric to reach, as one table or a list: the report tells time, epochs and samples until then.
@@ -95,6 +99,40 @@ pub struct ReportSpec {
     /// Changes that are tested already and are not recommended again; `next.toml` has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tested: Vec<TestedSpec>,
+}
+
+/// A language that comparisons are written in.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Language {
+    /// English.
+    #[default]
+    #[serde(rename = "en")]
+    English,
+    /// German.
+    #[serde(rename = "de")]
+    German,
+}
+
+impl Language {
+    /// Every language.
+    pub const ALL: [Self; 2] = [Self::English, Self::German];
+
+    /// Its code (ISO 639-1), as manifests and file names have it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::German => "de",
+        }
+    }
+
+    /// The language of a code; `None` where there is none.
+    pub fn of_code(code: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|language| language.code() == code)
+    }
 }
 
 /// A value of a metric to reach (`report.target`).
@@ -131,6 +169,7 @@ impl Default for ReportSpec {
     fn default() -> Self {
         Self {
             templates: vec!["analysis".into()],
+            languages: vec![Language::English],
             baseline: None,
             target: Vec::new(),
             classes: None,
@@ -178,6 +217,11 @@ impl Default for CostSpec {
             currency: "EUR".to_owned(),
         }
     }
+}
+
+/// What a resolved section leaves out.
+fn is_english(languages: &[Language]) -> bool {
+    languages == [Language::English]
 }
 
 /// Reads one table, or a list of tables.

@@ -247,7 +247,7 @@ fn incomplete(view: &View<'_>, environments: &[EnvironmentContext]) -> Vec<Strin
     reasons
 }
 
-fn fence(manifest: &str) -> String {
+pub(super) fn fence(manifest: &str) -> String {
     let mut longest = 2;
     let mut current = 0;
     for letter in manifest.chars() {

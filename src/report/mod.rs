@@ -5,6 +5,7 @@
 //! `reports/templates/`; a user's own file of the same name beside the results takes its place.
 
 mod advice;
+mod comparison;
 mod context;
 #[cfg(test)]
 mod contract;
@@ -12,6 +13,7 @@ mod data;
 mod error;
 mod groups;
 mod judged;
+mod language;
 mod mistake;
 mod number;
 mod plot;
@@ -23,8 +25,9 @@ mod template;
 mod tests;
 mod view;
 
-pub use crate::plan::TEMPLATES;
+pub use crate::plan::{Language, TEMPLATES};
 pub use advice::{Advice, AdviceItem, RULES, Rule};
+pub use comparison::{Code, ComparisonReport, Labels, Part, Section, render_comparison};
 pub use context::{Report, Variant};
 pub use error::ReportError;
 pub use judged::Judged;

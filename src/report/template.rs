@@ -11,7 +11,7 @@ use super::plot::STYLE;
 use super::{ReportError, mistake};
 
 /// The templates of the program, by file name.
-const EMBEDDED: [(&str, &str); 7] = [
+const EMBEDDED: [(&str, &str); 9] = [
     (
         "analysis.html.j2",
         include_str!("../../reports/templates/analysis.html.j2"),
@@ -19,6 +19,14 @@ const EMBEDDED: [(&str, &str); 7] = [
     (
         "analysis.md.j2",
         include_str!("../../reports/templates/analysis.md.j2"),
+    ),
+    (
+        "comparison.html.j2",
+        include_str!("../../reports/templates/comparison.html.j2"),
+    ),
+    (
+        "comparison.md.j2",
+        include_str!("../../reports/templates/comparison.md.j2"),
     ),
     (
         "layout.html.j2",

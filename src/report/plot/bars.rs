@@ -1,6 +1,7 @@
 //! Horizontal bars: one per cell, in one piece or stacked, with a value at the end.
 
 use crate::base::units::round_significant;
+use crate::report::language::{Words, messages};
 
 use super::SERIES;
 use super::frame::{Sign, WIDTH, draw_legend, legend, legend_height, shortened};
@@ -14,6 +15,11 @@ const LABELS: f64 = 250.0;
 /// Bars that are read out one by one.
 const READ_OUT: usize = 12;
 
+messages! {
+    axis_from_zero() = ", from 0" | ", ab 0";
+    further_bars(count) = "And {count} more." | "Und {count} weitere.";
+}
+
 /// Horizontal bars.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BarPlot {
@@ -21,6 +27,8 @@ pub(crate) struct BarPlot {
     pub(crate) about: String,
     /// Name and unit below the axis.
     pub(crate) x_label: String,
+    /// How numbers are written.
+    pub(crate) words: Words,
     /// Names of the parts, for the legend; one name means bars in one piece, without a legend.
     pub(crate) parts: Vec<String>,
     /// The bars, from top to bottom.
@@ -71,13 +79,14 @@ impl BarPlot {
         let mut taken = f64::NEG_INFINITY;
         for (place, text) in scale.ticks() {
             svg.line("grid", (place, top), (place, bottom));
+            let text = self.words.localised(&text);
             let half = text_width(&text, 13.0) / 2.0;
             if place - half > taken {
                 svg.text("tick", (place, bottom + 18.0), Anchor::Middle, &text);
                 taken = place + half + 6.0;
             }
         }
-        let label = format!("{}{}", self.x_label, scale.note());
+        let label = format!("{}{}", self.x_label, self.words.axis_from_zero());
         svg.text("label", (WIDTH - 18.0, bottom + 42.0), Anchor::End, &label);
         for (row, bar) in self.bars.iter().enumerate() {
             let above = top + row as f64 * PITCH + (PITCH - BAR) / 2.0;
@@ -95,16 +104,25 @@ impl BarPlot {
             Anchor::End,
             &shortened(&bar.label, LABELS, 13.0),
         );
+        let is_told = bar.segments.iter().any(|segment| !segment.text.is_empty());
+        let light = if self.parts.len() > 1 && is_told {
+            ""
+        } else {
+            " light"
+        };
         let mut sum = 0.0;
         for (index, segment) in bar.segments.iter().enumerate() {
             let (from, to) = (scale.place(sum), scale.place(sum + segment.value));
             sum += segment.value;
             let name = self.parts.get(index).map_or("", String::as_str);
             let about = format!("{}: {name} {}", bar.label, segment.text);
-            let light = if self.parts.len() > 1 { "" } else { " light" };
+            if segment.value == 0.0 && !is_told {
+                continue;
+            }
             let class = format!("segment f{}{light}", index % SERIES);
             svg.rectangle(&class, (from, above), (to - from, BAR), &about);
-            if text_width(&segment.text, 12.0) + 8.0 < to - from && self.parts.len() > 1 {
+            let does_fit = text_width(&segment.text, 12.0) + 8.0 < to - from;
+            if does_fit && self.parts.len() > 1 && is_told {
                 let at = (f64::midpoint(from, to), base - 0.5);
                 svg.text("inside", at, Anchor::Middle, &segment.text);
             }
@@ -142,7 +160,7 @@ impl BarPlot {
             .map(|bar| format!("{}: {}.", bar.label, bar.end))
             .collect();
         if self.bars.len() > READ_OUT {
-            texts.push(format!("And {} more.", self.bars.len() - READ_OUT));
+            texts.push(self.words.further_bars(self.bars.len() - READ_OUT));
         }
         texts.join(" ")
     }

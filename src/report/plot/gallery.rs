@@ -1,6 +1,9 @@
 //! One drawing of every kind, held to the rules that all of them keep. `FIELDTRIAL_GALLERY=FOLDER` writes them there.
 
-use super::{Bar, BarPlot, Guide, LinePlot, Point, ScaleKind, ScatterPlot, Segment, Series};
+use super::{
+    Bar, BarPlot, Guide, IntervalPlot, IntervalRow, LinePlot, Point, ScaleKind, ScatterPlot,
+    Segment, Series,
+};
 use crate::report::plot::standalone;
 
 fn point(x: f64, y: f64) -> Point {
@@ -125,6 +128,7 @@ fn stacked() -> BarPlot {
                 [70.0, 15.0, 12.0, 3.0],
             ),
         ],
+        ..BarPlot::default()
     }
 }
 
@@ -141,6 +145,29 @@ fn bars() -> BarPlot {
         x_label: "throughput in samples/s".into(),
         parts: vec![String::new()],
         bars: vec![bar("adam", 120.0), bar("sgd", 180.0), bar("sgd-m", 175.0)],
+        ..BarPlot::default()
+    }
+}
+
+fn intervals() -> IntervalPlot {
+    let row = |(kind, value): (usize, f64)| IntervalRow {
+        label: format!("batch-size {value}"),
+        kind,
+        value,
+        interval: Some((value * 0.96, value * 1.05)),
+        threshold: 0.02,
+        end: format!("{value:.3}"),
+    };
+    IntervalPlot {
+        about: "Ratios by cell".into(),
+        x_label: "after ÷ before".into(),
+        kinds: vec![
+            (0, "faster".into()),
+            (1, "slower".into()),
+            (7, "open".into()),
+        ],
+        rows: [(0, 0.7), (1, 1.2), (7, 1.0)].map(row).into(),
+        ..IntervalPlot::default()
     }
 }
 
@@ -152,6 +179,7 @@ fn gallery() -> Vec<(&'static str, String)> {
         ("scatter", scatter().draw()),
         ("stacked", stacked().draw()),
         ("bars", bars().draw()),
+        ("intervals", intervals().draw()),
     ]
 }
 
@@ -162,7 +190,7 @@ fn every_kind_has_words_units_scales_and_plain_numbers() {
             svg.contains("<title>") && svg.contains("<desc>"),
             "{name}: no words"
         );
-        let notes = [", from 0", ", not from 0", "scale<"];
+        let notes = [", from 0", ", not from 0", "scale<", "logarithmic<"];
         assert!(
             notes.iter().any(|note| svg.contains(note)),
             "{name}: the scale is not told"

@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | [`LinePlot`] | a value over a setting or over epochs; a batch-size curve with its knee | [`Series`] of [`Point`]s, from left to right; `guides: vec![Guide::X(16.0, "knee: 16".into())]` marks a setting, `Guide::Y` a target |
 //! | [`ScatterPlot`] | two measured values against each other: parameters and time | [`Series`] of [`Point`]s with labels; `curve` for a fit |
+//! | [`IntervalPlot`] | ratios with intervals around 1, on a logarithmic axis | [`IntervalRow`]s, each of a kind with its own marker, and the threshold as a band |
 //! | [`BarPlot`] | a value by cell (one part), or shares of it (a part each, stacked: share by category) | [`Bar`]s with one [`Segment`] per part; the axis begins at 0 |
 //!
 //! At most [`SERIES`] series have names; a caller sums up the rest ([`Series::condensed`] shortens long lines). A
@@ -18,13 +19,19 @@ mod bars;
 mod frame;
 #[cfg(test)]
 mod gallery;
+mod intervals;
 mod line;
 mod scale;
 mod scatter;
 mod series;
 mod svg;
 
+#[cfg(test)]
+pub(in crate::report) use bars::MESSAGES as MESSAGES_OF_BARS;
 pub(crate) use bars::{Bar, BarPlot, Segment};
+#[cfg(test)]
+pub(in crate::report) use intervals::MESSAGES as MESSAGES_OF_INTERVALS;
+pub(crate) use intervals::{IntervalPlot, IntervalRow};
 pub(crate) use line::LinePlot;
 pub(crate) use scale::ScaleKind;
 pub(crate) use scatter::ScatterPlot;

@@ -123,6 +123,7 @@ pub(super) fn plots(view: &View<'_>, all: &[Profiled<'_, '_>]) -> Vec<PlotContex
         x_label: "share of the profiled step in %".to_owned(),
         parts: names,
         bars: bars.collect(),
+        ..BarPlot::default()
     };
     vec![PlotContext {
         id: "operations".to_owned(),

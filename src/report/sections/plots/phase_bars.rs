@@ -46,6 +46,7 @@ pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
         x_label: "share of the mean step in %".to_owned(),
         parts: phases.iter().map(|(_, name)| (*name).to_owned()).collect(),
         bars: bars.collect(),
+        ..BarPlot::default()
     };
     vec![PlotContext {
         id: "phases".to_owned(),

@@ -245,6 +245,7 @@ fn bars(view: &View<'_>, measured: &[&Cell<'_>]) -> PlotContext {
         x_label: "throughput in samples/s".to_owned(),
         parts: vec![String::new()],
         bars,
+        ..BarPlot::default()
     };
     let cut = if rest.is_empty() {
         String::new()

@@ -1,0 +1,185 @@
+//! The head of a comparison: what is compared with what, what to know before, and its figures.
+
+use crate::base::text::kebab_case;
+use crate::compare::{FieldClass, Origin, Side, Verdict, Work};
+use crate::report::language::messages;
+use crate::report::number::Number;
+use crate::report::sections::headline::Headline;
+
+use super::Words;
+use super::context::Labels;
+use super::scene::Scene;
+use super::sections::summary;
+
+messages! {
+    against(before, after) = "{before} → {after}" | "{before} → {after}";
+    along_part(axis, before, after) = "{axis}: {before} → {after}" | "{axis}: {before} → {after}";
+    compared(before, after) = "Before is {before}; after is {after}." | "Vorher ist {before}; nachher ist {after}.";
+    compared_along(axis, before, after) = "One result, compared along “{axis}”: before is {before}, after is {after}." | "Ein Ergebnis, verglichen entlang „{axis}“: vorher ist {before}, nachher ist {after}.";
+    of_commit(name, commit) = "{name} (commit {commit})" | "{name} (Commit {commit})";
+    cells_compared(count) = "{count} of the cells stand on both sides." | "{count} der Zellen stehen auf beiden Seiten.";
+    one_cell_compared() = "One cell stands on both sides." | "Eine Zelle steht auf beiden Seiten.";
+    only_one_side(added, removed) = "Cells of one side only: {added} after, {removed} before." | "Zellen nur einer Seite: {added} nachher, {removed} vorher.";
+    ratios_mean() = "Every ratio is after ÷ before: of times and bytes, below 1 is better." | "Jedes Verhältnis ist nachher ÷ vorher: bei Zeiten und Bytes ist unter 1 besser.";
+    environments_differ(fields) = "the environments of the two sides differ in {fields}" | "die Umgebungen der beiden Seiten unterscheiden sich in {fields}";
+    across() = "times are compared across environments on request (--across-env): what the machine or build changes looks like an effect, and every figure says so" | "Zeiten werden auf Wunsch über Umgebungen hinweg verglichen (--across-env): was Maschine oder Build ändern, sieht wie ein Effekt aus, und jede Zahl sagt es";
+    refused() = "no time is compared" | "keine Zeit wird verglichen";
+    other_work(count) = "{count} of the cells do other work on both sides: both values stand without a ratio" | "{count} der Zellen verrichten auf beiden Seiten verschiedene Arbeit: beide Werte stehen ohne Verhältnis";
+    other_treatment() = "the sides are declared as different treatments: a ratio of their times is a ratio of treatments, beside the list of everything that differs" | "die Seiten sind als verschiedene Behandlungen erklärt: ein Verhältnis ihrer Zeiten ist ein Verhältnis von Behandlungen, neben der Liste aller Unterschiede";
+    not_comparable_cells(count, why) = "{count} of the cells cannot be compared: {why}" | "{count} der Zellen sind nicht vergleichbar: {why}";
+    over_cells(count) = "geometric mean over {count} cells" | "geometrisches Mittel über {count} Zellen";
+}
+
+/// Words of the template itself.
+pub(super) fn labels(words: Words) -> Labels {
+    Labels {
+        sections: words.section_list(),
+        table: words.table_link(),
+        warnings: words.warnings(),
+        show: words.show(),
+        no_headline: words.no_headline(),
+    }
+}
+
+/// What a part stands under in links.
+pub(super) fn id(scene: &Scene<'_>) -> String {
+    kebab_case(&scene.comparison.after.name)
+}
+
+/// What is compared with what, as a heading.
+pub(super) fn title(scene: &Scene<'_>) -> String {
+    let comparison = scene.comparison;
+    let (before, after) = (&comparison.before.name, &comparison.after.name);
+    match &comparison.along {
+        Some(axis) => scene.words.along_part(axis, before, after),
+        None => scene.words.against(before, after),
+    }
+}
+
+/// What is compared with what, and how much of it there is.
+pub(super) fn intro(scene: &Scene<'_>) -> Vec<String> {
+    let (comparison, words) = (scene.comparison, scene.words);
+    let (before, after) = (
+        side(scene, &comparison.before),
+        side(scene, &comparison.after),
+    );
+    let mut sentences = vec![match &comparison.along {
+        Some(axis) => words.compared_along(axis, before, after),
+        None => words.compared(before, after),
+    }];
+    sentences.push(match comparison.cells.len() {
+        1 => words.one_cell_compared(),
+        count => words.cells_compared(words.count(count)),
+    });
+    let (added, removed) = (comparison.added.len(), comparison.removed.len());
+    if added + removed > 0 {
+        sentences.push(words.only_one_side(words.count(added), words.count(removed)));
+    }
+    sentences.push(words.ratios_mean());
+    sentences
+}
+
+/// A side by its name, with its commit where it has one.
+pub(crate) fn side(scene: &Scene<'_>, side: &Side) -> String {
+    let words = scene.words;
+    let name = match words.language {
+        super::Language::English => format!("“{}”", side.name),
+        super::Language::German => format!("„{}“", side.name),
+    };
+    match &side.origin {
+        Origin::Git { commit, .. } => words.of_commit(name, short(commit)),
+        Origin::Folder { .. } | Origin::Value { .. } => name,
+    }
+}
+
+/// The first letters of a commit.
+pub(crate) fn short(commit: &str) -> String {
+    commit.chars().take(9).collect()
+}
+
+/// What to know before reading a figure.
+pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
+    let (comparison, words) = (scene.comparison, scene.words);
+    let must = comparison.environment.fields.iter();
+    let must: Vec<String> = must
+        .filter(|field| field.class == FieldClass::MustMatch)
+        .map(|field| field.field.clone())
+        .collect();
+    let mut found = Vec::new();
+    if !must.is_empty() {
+        found.push(words.environments_differ(words.listed(&must, 8)));
+        found.push(if scene.is_across() {
+            words.across()
+        } else {
+            words.refused()
+        });
+    }
+    let works = |is: fn(&Work) -> bool| {
+        comparison
+            .cells
+            .iter()
+            .filter(|pair| is(&pair.work))
+            .count()
+    };
+    let different = works(|work| matches!(work, Work::Different(_)));
+    if different > 0 {
+        found.push(words.other_work(words.count(different)));
+    }
+    if works(|work| matches!(work, Work::Treatments(_))) > 0 {
+        found.push(words.other_treatment());
+    }
+    if must.is_empty() || scene.is_across() {
+        found.extend(not_comparable(scene));
+    }
+    found
+}
+
+/// Cells of which no verdict can be drawn although the environments agree: rows of other code, and the like.
+fn not_comparable(scene: &Scene<'_>) -> Vec<String> {
+    let words = scene.words;
+    let mut reasons: Vec<(String, usize)> = Vec::new();
+    for pair in &scene.comparison.cells {
+        if let Verdict::NotComparable(why) = &pair.judgement.verdict
+            && !matches!(pair.work, Work::Different(_))
+        {
+            let why: Vec<String> = why.iter().map(|why| words.obstacle(why)).collect();
+            let why = why.join("; ");
+            match reasons.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, count)) => *count += 1,
+                None => reasons.push((why, 1)),
+            }
+        }
+    }
+    let told = reasons.into_iter().take(4);
+    told.map(|(why, count)| words.not_comparable_cells(words.count(count), why))
+        .collect()
+}
+
+/// The figures at the head: fields of the summary.
+pub(super) fn headlines(scene: &Scene<'_>) -> Vec<Headline> {
+    let words = scene.words;
+    let cells = scene.comparison.cells.len();
+    let which = || match scene.duos().next() {
+        Some(duo) if cells == 1 => scene.name(&duo),
+        _ => words.over_cells(words.count(cells)),
+    };
+    let lines = summary::lines(scene);
+    let headlines = lines
+        .iter()
+        .filter(|line| line.is_headline)
+        .map(|line| Headline {
+            title: line.title(),
+            number: Number {
+                text: line.change.text.clone(),
+                interval: (!line.change.detail.is_empty()).then(|| line.change.detail.clone()),
+                interval_name: "",
+                unit: String::new(),
+                provenance: words.provenance(&summary::formula(scene)),
+                value: line.change.value.unwrap_or_default(),
+            },
+            cell: which(),
+            remarks: line.remarks.clone(),
+            link: summary::ID.to_owned(),
+        });
+    headlines.collect()
+}

@@ -1,0 +1,134 @@
+//! How ratios, verdicts and their reasons are written, in every language.
+
+use crate::compare::{Design, Doubt, Judgement, Obstacle, Ratio, Verdict};
+use crate::report::number::Provenance;
+use crate::report::table::{Column, Entry};
+use crate::results::IntervalKind;
+
+use super::Words;
+
+impl Words {
+    /// A column of numbers.
+    pub(crate) fn column(self, heading: String, unit: &str, provenance: &Provenance) -> Column {
+        Column {
+            heading,
+            unit: unit.to_owned(),
+            provenance: self.provenance(provenance),
+            is_number: true,
+            is_share: false,
+        }
+    }
+
+    /// A ratio with its interval below it; a dash for none.
+    pub(crate) fn ratio_entry(self, ratio: Option<&Ratio>) -> Entry {
+        ratio.map_or_else(
+            || Entry::text("–"),
+            |ratio| Entry {
+                detail: self.ends(ratio),
+                ..Entry::value(ratio.value, format!("{}×", self.ratio(ratio.value)))
+            },
+        )
+    }
+
+    /// The ends of a ratio's interval, with what they are: `95 % interval 0.712–0.749`.
+    pub(crate) fn ends(self, ratio: &Ratio) -> String {
+        let kind = self.interval_kind(ratio.kind);
+        if ratio.kind == IntervalKind::Single {
+            return kind;
+        }
+        let ends = self.between(&self.ratio(ratio.low), &self.ratio(ratio.high));
+        format!("{kind} {ends}")
+    }
+
+    /// The direction of a ratio in full: `after ÷ before = 0.730, 95 % interval 0.712–0.749`.
+    pub(crate) fn direction(self, ratio: &Ratio) -> String {
+        format!(
+            "{} = {}, {}",
+            self.after_by_before(),
+            self.ratio(ratio.value),
+            self.ends(ratio)
+        )
+    }
+
+    /// How many times as fast or slow: `1.37× faster` for a ratio of times `after ÷ before` below 1.
+    pub(crate) fn times_faster(self, ratio: f64) -> String {
+        let times = |value: f64| self.number(value, 3);
+        if ratio < 1.0 {
+            self.faster_by(times(1.0 / ratio))
+        } else {
+            self.slower_by(times(ratio))
+        }
+    }
+
+    /// What may be said of a time, with the smallest detectable effect where nothing was found (R8).
+    pub(crate) fn verdict(self, verdict: &Verdict, ratio: Option<&Ratio>) -> String {
+        match (verdict, ratio) {
+            (Verdict::Faster | Verdict::Slower, Some(ratio)) => self.times_faster(ratio.value),
+            (Verdict::Faster, None) => self.faster(),
+            (Verdict::Slower, None) => self.slower(),
+            (Verdict::Same, _) => self.same(),
+            (Verdict::TooFewRuns(_), _) => self.too_few_runs(),
+            (Verdict::Unclear(_), _) => self.unclear(),
+            (Verdict::NotComparable(_), _) => self.not_comparable(),
+        }
+    }
+
+    /// The verdict of a cell, with its reason or its smallest detectable effect below it.
+    pub(crate) fn judgement(self, judgement: &Judgement) -> Entry {
+        let text = self.verdict(&judgement.verdict, judgement.ratio.as_ref());
+        Entry::detailed(
+            text,
+            self.why(&judgement.verdict, judgement.detectable)
+                .join("; "),
+        )
+    }
+
+    /// Why a verdict is none, and the smallest detectable effect beside everything that is not a change.
+    pub(crate) fn why(self, verdict: &Verdict, detectable: Option<f64>) -> Vec<String> {
+        let detectable = detectable.map(|effect| self.detectable(self.percent(effect)));
+        match verdict {
+            Verdict::Faster | Verdict::Slower => Vec::new(),
+            Verdict::Same => detectable.into_iter().collect(),
+            Verdict::TooFewRuns(least) => vec![self.at_least_runs(self.count(*least))],
+            Verdict::Unclear(doubt) => [self.doubt(*doubt)].into_iter().chain(detectable).collect(),
+            Verdict::NotComparable(why) => why.iter().map(|why| self.obstacle(why)).collect(),
+        }
+    }
+
+    /// Why neither an effect nor its absence is shown.
+    fn doubt(self, doubt: Doubt) -> String {
+        match doubt {
+            Doubt::WideInterval => self.wide_interval(),
+            Doubt::FewRuns => self.few_runs(),
+            Doubt::AtThreshold(share) => self.at_threshold(self.percent(share)),
+            Doubt::NoSessionFloor => self.no_session_floor(),
+            Doubt::WithinSessionFloor(share) => self.within_session_floor(self.percent(share)),
+            Doubt::SessionNoise => self.session_noise(),
+        }
+    }
+
+    /// Why times of two cells cannot be compared.
+    pub(crate) fn obstacle(self, obstacle: &Obstacle) -> String {
+        let side = |(before, after): (bool, bool)| match (before, after) {
+            (true, true) => self.on_both(),
+            (true, false) => self.before(),
+            _ => self.after(),
+        };
+        match obstacle {
+            Obstacle::NotMeasured(before, after) => self.not_measured(side((*before, *after))),
+            Obstacle::OtherCode(before, after) => self.other_code(side((*before, *after))),
+            Obstacle::Environment(fields) => self.other_environment(fields.join(", ")),
+            Obstacle::Work(parts) => self.other_work_per_sample(parts.join(", ")),
+            Obstacle::Threads(before, after) => self.other_threads(before, after),
+            Obstacle::Exclusive(before, after) => self.exclusive_on(side((*before, *after))),
+        }
+    }
+
+    /// How the runs of a cell lie to one another in time.
+    pub(crate) fn design(self, design: Design) -> String {
+        match design {
+            Design::Interleaved => self.interleaved(),
+            Design::Sessions => self.sessions(),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! [`Scene`]: a comparison with the rows of both sides beside it, in one language.
+
+use std::collections::BTreeMap;
+
+use super::{Language, Words};
+use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
+use crate::report::number::Provenance;
+use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::view::{Cell, View};
+
+/// Rows of a table over cells at most.
+pub(crate) const ROWS: usize = 200;
+
+/// A comparison, as sections look at it.
+pub(crate) struct Scene<'a> {
+    /// What was compared.
+    pub(crate) comparison: &'a Comparison,
+    /// The language.
+    pub(crate) words: Words,
+    /// The side before, by cell.
+    pub(crate) before: View<'a>,
+    /// The side after, by cell.
+    pub(crate) after: View<'a>,
+    /// Places of each pair's cells in `before` and `after`; pairs of which one is in no plan are left out.
+    places: Vec<(usize, usize, usize)>,
+    /// Places in `places` of the pairs that have a row in tables.
+    shown: Vec<usize>,
+}
+
+/// A cell of both sides with its rows.
+pub(crate) struct Duo<'s, 'a> {
+    /// What was found.
+    pub(crate) pair: &'a CellPair,
+    /// The cell before.
+    pub(crate) before: &'s Cell<'a>,
+    /// The cell after.
+    pub(crate) after: &'s Cell<'a>,
+}
+
+impl<'a> Scene<'a> {
+    /// A comparison in a language.
+    pub(crate) fn of(comparison: &'a Comparison, language: Language) -> Self {
+        let (before, after) = (
+            View::of(&comparison.before.set),
+            View::of(&comparison.after.set),
+        );
+        let places = places(comparison, &before, &after);
+        let shown = shown(comparison, &places);
+        Self {
+            comparison,
+            words: Words::in_language(language),
+            before,
+            after,
+            places,
+            shown,
+        }
+    }
+
+    /// Every pair of cells, in plan order.
+    pub(crate) fn duos(&self) -> impl Iterator<Item = Duo<'_, 'a>> {
+        self.places.iter().map(|place| self.duo(place))
+    }
+
+    /// The pairs that have a row in tables: all, or of very many those with a verdict first.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = Duo<'_, 'a>> {
+        self.shown
+            .iter()
+            .map(|&place| self.duo(&self.places[place]))
+    }
+
+    fn duo(&self, &(pair, before, after): &(usize, usize, usize)) -> Duo<'_, 'a> {
+        Duo {
+            pair: &self.comparison.cells[pair],
+            before: &self.before.cells[before],
+            after: &self.after.cells[after],
+        }
+    }
+
+    /// Whether times of environments that must match and do not are held against each other.
+    pub(crate) fn is_across(&self) -> bool {
+        let environment = &self.comparison.environment;
+        let differs = environment
+            .fields
+            .iter()
+            .any(|field| field.class == FieldClass::MustMatch);
+        environment.is_across && differs
+    }
+
+    /// A formula of a ratio of times; it says so where the times are of different environments.
+    pub(crate) fn ratio_formula(&self, formula: String) -> Provenance {
+        Provenance::Derived(if self.is_across() {
+            self.words.across_environments(formula)
+        } else {
+            formula
+        })
+    }
+
+    /// What a caption adds where times of different environments are drawn.
+    pub(crate) fn across_note(&self) -> String {
+        if self.is_across() {
+            format!(" {}", self.words.across_caption())
+        } else {
+            String::new()
+        }
+    }
+
+    /// A table with one row for each pair of cells: what tells it from others, then what `fields` gives; an error says
+    /// why a pair has no values here.
+    pub(crate) fn table(
+        &self,
+        (id, title, about): (&str, String, String),
+        columns: Vec<Column>,
+        fields: impl Fn(&Duo<'_, 'a>) -> Result<Vec<Entry>, String>,
+    ) -> Table {
+        let mut all = vec![Column::text(&self.words.cell())];
+        all.extend(columns);
+        let rows = self.shown().map(|duo| {
+            let own = fields(&duo);
+            let missing = own.as_ref().err().cloned();
+            let mut entries = vec![Entry::text(self.name(&duo))];
+            entries.extend(own.unwrap_or_default());
+            Row {
+                key: duo.pair.after.clone(),
+                fields: entries,
+                missing,
+            }
+        });
+        Table {
+            cut: self.cut(),
+            ..Table::of_rows((id, &title, about), all, rows.collect())
+        }
+    }
+
+    /// What a pair of cells is called.
+    pub(crate) fn name(&self, duo: &Duo<'_, 'a>) -> String {
+        self.label(duo.pair)
+    }
+
+    /// The same, of what was found alone.
+    pub(crate) fn label(&self, pair: &CellPair) -> String {
+        if pair.label.is_empty() {
+            self.words.only_cell()
+        } else {
+            pair.label.clone()
+        }
+    }
+
+    /// The sentence below a table that leaves pairs out.
+    fn cut(&self) -> Option<String> {
+        let (rows, all) = (self.shown.len(), self.places.len());
+        let words = self.words;
+        (rows < all).then(|| words.cut(words.count(rows), words.count(all)))
+    }
+}
+
+fn places(
+    comparison: &Comparison,
+    before: &View<'_>,
+    after: &View<'_>,
+) -> Vec<(usize, usize, usize)> {
+    let by_key = |view: &View<'_>| -> BTreeMap<String, usize> {
+        let cells = view.cells.iter().enumerate();
+        cells
+            .map(|(place, cell)| (cell.info.key.clone(), place))
+            .collect()
+    };
+    let (before, after) = (by_key(before), by_key(after));
+    let pairs = comparison.cells.iter().enumerate();
+    pairs
+        .filter_map(|(place, pair)| {
+            Some((place, *before.get(&pair.before)?, *after.get(&pair.after)?))
+        })
+        .collect()
+}
+
+fn shown(comparison: &Comparison, places: &[(usize, usize, usize)]) -> Vec<usize> {
+    let is_called = |place: &usize| {
+        let verdict = &comparison.cells[places[*place].0].judgement.verdict;
+        matches!(verdict, Verdict::Faster | Verdict::Slower)
+    };
+    let all: Vec<usize> = (0..places.len()).collect();
+    if all.len() <= ROWS {
+        return all;
+    }
+    let (mut shown, others): (Vec<usize>, Vec<usize>) = all.into_iter().partition(is_called);
+    shown.extend(others);
+    shown.truncate(ROWS);
+    shown.sort_unstable();
+    shown
+}

@@ -1,0 +1,130 @@
+//! Facts of both sides: equal, equal within the tolerance, or changed.
+
+use std::collections::BTreeSet;
+
+use crate::compare::{CellPair, FactChange};
+use crate::report::comparison::context::Section;
+use crate::report::comparison::scene::Scene;
+use crate::report::language::messages;
+use crate::report::number::Provenance;
+use crate::report::table::{Column, Entry, Row, Table};
+
+/// Rows of the table at most.
+const ROWS: usize = 80;
+/// Letters of a text value that a table shows.
+const LETTERS: usize = 24;
+
+messages! {
+    facts_title() = "Facts" | "Fakten";
+    facts_table() = "Facts that changed" | "Fakten, die sich geändert haben";
+    facts_about() = "runs.csv of both sides, row by row and column by column: what does not depend on time. A difference within the tolerance of its column counts as equal." | "runs.csv beider Seiten, Zeile für Zeile und Spalte für Spalte: was nicht von der Zeit abhängt. Ein Unterschied innerhalb der Toleranz seiner Spalte gilt als gleich.";
+    rows_equal(equal, all) = "{equal} of {all} compared rows agree in every fact, or within the tolerance." | "{equal} von {all} verglichenen Zeilen stimmen in allen Fakten überein, oder innerhalb der Toleranz.";
+    no_rows() = "No row stands on both sides as finished: facts were not compared." | "Keine Zeile ist auf beiden Seiten abgeschlossen: Fakten wurden nicht verglichen.";
+    seed() = "seed" | "Seed";
+    column_heading() = "column" | "Spalte";
+    relative() = "after ÷ before − 1" | "nachher ÷ vorher − 1";
+    tolerance() = "tolerance" | "Toleranz";
+    fact_status() = "counts as" | "gilt als";
+    counts_equal() = "equal" | "gleich";
+    counts_changed() = "changed" | "geändert";
+    of_manifest() = "compare.tolerance of the manifest, 0 where it has none" | "compare.tolerance des Manifests, 0 ohne Angabe";
+    facts_cut(count) = "And {count} more differences; all of them are in comparison.csv." | "Und {count} weitere Unterschiede; alle stehen in comparison.csv.";
+}
+
+/// How many rows agree, and the facts that do not.
+pub(super) fn section(scene: &Scene<'_>) -> Section {
+    let words = scene.words;
+    let cells = &scene.comparison.cells;
+    let all: usize = cells.iter().map(|pair| pair.compared_rows).sum();
+    let changed: BTreeSet<(&str, u64)> = every(cells)
+        .filter(|(_, fact)| !fact.is_within)
+        .map(|(pair, fact)| (&*pair.after, fact.seed))
+        .collect();
+    let sentence = if all == 0 {
+        words.no_rows()
+    } else {
+        words.rows_equal(
+            words.count(all.saturating_sub(changed.len())),
+            words.count(all),
+        )
+    };
+    let tables = every(cells)
+        .next()
+        .map(|_| table(scene))
+        .into_iter()
+        .collect();
+    Section {
+        paragraphs: vec![sentence],
+        tables,
+        ..Section::titled("facts", words.facts_title())
+    }
+}
+
+fn every(cells: &[CellPair]) -> impl Iterator<Item = (&CellPair, &FactChange)> {
+    cells
+        .iter()
+        .flat_map(|pair| pair.facts.iter().map(move |fact| (pair, fact)))
+}
+
+fn table(scene: &Scene<'_>) -> Table {
+    let words = scene.words;
+    let mut facts: Vec<_> = every(&scene.comparison.cells).collect();
+    // What changed comes first; the order of cells stays.
+    facts.sort_by_key(|(_, fact)| fact.is_within);
+    let more = facts.len().saturating_sub(ROWS);
+    let rows = facts.into_iter().take(ROWS).map(|(pair, fact)| Row {
+        key: pair.after.clone(),
+        fields: fields(scene, pair, fact),
+        missing: None,
+    });
+    let columns = vec![
+        Column::text(&words.cell()),
+        Column::text(&words.seed()),
+        Column::text(&words.column_heading()),
+        Column::text(&words.fact_status()),
+        Column::text(&words.before()),
+        Column::text(&words.after()),
+        words.column(
+            words.relative(),
+            "%",
+            &Provenance::Derived(words.relative()),
+        ),
+        words.column(
+            words.tolerance(),
+            "%",
+            &Provenance::Assumed(words.of_manifest()),
+        ),
+    ];
+    let head = ("changed-facts", &*words.facts_table(), words.facts_about());
+    let mut table = Table::of_rows(head, columns, rows.collect());
+    table.cut = (more > 0).then(|| words.facts_cut(words.count(more)));
+    table
+}
+
+fn fields(scene: &Scene<'_>, pair: &CellPair, fact: &FactChange) -> Vec<Entry> {
+    let words = scene.words;
+    let shown = |text: &str| match text.parse::<f64>() {
+        Ok(value) if value.fract() != 0.0 => words.number(value, 6),
+        Ok(_) => words.localised(text),
+        Err(_) => text.chars().take(LETTERS).collect(),
+    };
+    let percent = |share: f64| words.number(share * 100.0, 3);
+    let relative = fact.relative.map_or_else(
+        || Entry::text("–"),
+        |share| Entry::value(share * 100.0, words.signed_percent(share)),
+    );
+    vec![
+        Entry::text(scene.label(pair)),
+        Entry::text(format!("{} {}", words.seed(), fact.seed)),
+        Entry::text(&fact.column),
+        Entry::text(if fact.is_within {
+            words.counts_equal()
+        } else {
+            words.counts_changed()
+        }),
+        Entry::text(shown(&fact.before)),
+        Entry::text(shown(&fact.after)),
+        relative,
+        Entry::value(fact.tolerance * 100.0, percent(fact.tolerance)),
+    ]
+}

@@ -1,0 +1,77 @@
+//! Cells and axes that only one side has, and how the others were found to belong together.
+
+use crate::compare::MatchedBy;
+use crate::report::comparison::context::Section;
+use crate::report::comparison::scene::Scene;
+use crate::report::language::messages;
+use crate::results::CellInfo;
+
+/// Keys that a sentence names.
+const NAMED: usize = 12;
+
+messages! {
+    matching_title() = "Cells and axes of one side only" | "Zellen und Achsen nur einer Seite";
+    added_cells(count, keys) = "Added cells ({count}): {keys}." | "Hinzugekommene Zellen ({count}): {keys}.";
+    removed_cells(count, keys) = "Removed cells ({count}): {keys}." | "Entfallene Zellen ({count}): {keys}.";
+    added_axis(axis, values) = "Axis “{axis}” is only in the side after (values {values})." | "Die Achse „{axis}“ gibt es nur auf der Seite nachher (Werte {values}).";
+    removed_axis(axis, values) = "Axis “{axis}” is only in the side before (values {values})." | "Die Achse „{axis}“ gibt es nur auf der Seite vorher (Werte {values}).";
+    changed_axis(axis, removed, added) = "Axis “{axis}”: values only before: {removed}; only after: {added}." | "Achse „{axis}“: Werte nur vorher: {removed}; nur nachher: {added}.";
+    by_hash(count) = "{count} cells were matched by their content: the key is another, the resolved specification and data are the same." | "{count} Zellen wurden nach ihrem Inhalt zugeordnet: Der Schlüssel ist ein anderer, aufgelöste Spezifikation und Daten sind gleich.";
+    by_axes(count) = "{count} cells were matched by the axes that both sides have." | "{count} Zellen wurden nach den Achsen zugeordnet, die beide Seiten haben.";
+    ambiguous(before, after) = "Not paired, since they may belong together in several ways: {before} before, {after} after." | "Nicht zugeordnet, da mehrere Zuordnungen möglich sind: {before} vorher, {after} nachher.";
+}
+
+/// What only one side has; `None` where both have the same cells under the same keys.
+pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
+    let (comparison, words) = (scene.comparison, scene.words);
+    let mut points = axes(scene);
+    let keys = |cells: &[CellInfo]| {
+        let keys: Vec<String> = cells.iter().map(|cell| cell.key.clone()).collect();
+        (words.count(keys.len()), words.listed(&keys, NAMED))
+    };
+    if !comparison.added.is_empty() {
+        let (count, keys) = keys(&comparison.added);
+        points.push(words.added_cells(count, keys));
+    }
+    if !comparison.removed.is_empty() {
+        let (count, keys) = keys(&comparison.removed);
+        points.push(words.removed_cells(count, keys));
+    }
+    let matched = |by: MatchedBy| {
+        comparison
+            .cells
+            .iter()
+            .filter(|pair| pair.matched == by)
+            .count()
+    };
+    match matched(MatchedBy::CellHash) {
+        0 => {}
+        count => points.push(words.by_hash(words.count(count))),
+    }
+    match matched(MatchedBy::SharedAxes) {
+        0 => {}
+        count => points.push(words.by_axes(words.count(count))),
+    }
+    points.extend(comparison.ambiguous.iter().map(|found| {
+        words.ambiguous(
+            words.listed(&found.before, NAMED),
+            words.listed(&found.after, NAMED),
+        )
+    }));
+    let titled = Section::titled("matching", words.matching_title());
+    (!points.is_empty()).then_some(Section { points, ..titled })
+}
+
+fn axes(scene: &Scene<'_>) -> Vec<String> {
+    let words = scene.words;
+    let changes = scene.comparison.axes.iter().map(|change| {
+        let removed = words.listed(&change.removed, NAMED);
+        let added = words.listed(&change.added, NAMED);
+        match (change.in_before, change.in_after) {
+            (false, _) => words.added_axis(&change.axis, added),
+            (_, false) => words.removed_axis(&change.axis, removed),
+            _ => words.changed_axis(&change.axis, removed, added),
+        }
+    });
+    changes.collect()
+}

@@ -1,0 +1,130 @@
+//! How it was measured and judged: design, runs, threshold, tests, and how many runs a verdict needs.
+
+use std::collections::BTreeMap;
+
+use crate::compare::{Test, Threshold, ThresholdSource};
+use crate::report::comparison::context::Section;
+use crate::report::comparison::scene::Scene;
+use crate::report::language::messages;
+
+messages! {
+    method_title() = "How it was measured" | "Wie gemessen wurde";
+    run_is_unit() = "The run is the unit of replication: no test uses values of single steps. The figure of a run is its median step, divided by the samples of a step." | "Der Lauf ist die Einheit der Wiederholung: Kein Test verwendet Werte einzelner Schritte. Die Zahl eines Laufs ist sein Median-Schritt, geteilt durch die Samples eines Schritts.";
+    design_of(count, design) = "{count} of the cells: {design}." | "{count} der Zellen: {design}.";
+    runs_of(least, most) = "Runs a side and cell: {least} to {most}." | "Läufe je Seite und Zelle: {least} bis {most}.";
+    runs_alike(count) = "Runs a side and cell: {count}." | "Läufe je Seite und Zelle: {count}.";
+    needed(count) = "A matrix of this size and design needs at least {count} runs a side before a single cell can be called." | "Eine Matrix dieser Größe und Anordnung braucht mindestens {count} Läufe je Seite, bevor eine einzelne Zelle beurteilt werden kann.";
+    threshold_of(value, source) = "An effect matters from {value} on ({source})." | "Ein Effekt zählt ab {value} ({source}).";
+    by_manifest() = "assumed: compare.threshold of the manifest" | "angenommen: compare.threshold des Manifests";
+    by_floor_within() = "measured: A/A on this machine, within a session" | "gemessen: A/A auf dieser Maschine, innerhalb einer Sitzung";
+    by_floor_between() = "measured: A/A on this machine, between sessions" | "gemessen: A/A auf dieser Maschine, zwischen Sitzungen";
+    by_default() = "assumed: 2 %, since no A/A of this machine is stored" | "angenommen: 2 %, da kein A/A dieser Maschine gespeichert ist";
+    test_of(count, test) = "Test of {count} cells: {test}, two-sided, with Holm’s correction over all cells and the matrix." | "Test von {count} Zellen: {test}, zweiseitig, mit Holms Korrektur über alle Zellen und die Matrix.";
+    mann_whitney() = "Mann–Whitney over runs" | "Mann-Whitney über Läufe";
+    sign_flip() = "paired sign-flip over runs of equal seed and block" | "gepaarter Vorzeichentest über Läufe mit gleichem Seed und Block";
+    intervals() = "Intervals are 95 % bootstrap intervals over runs from six runs a side on; below they are the range of the runs, and are called so." | "Intervalle sind ab sechs Läufen je Seite 95-%-Bootstrap-Intervalle über Läufe; darunter sind sie die Spannweite der Läufe und heißen so.";
+    detectable_means() = "The smallest detectable effect is the one that as many runs of this spread would have shown with 80 % power." | "Der kleinste nachweisbare Effekt ist der, den ebenso viele Läufe dieser Streuung mit 80 % Teststärke gezeigt hätten.";
+}
+
+/// The sentences on method.
+pub(super) fn section(scene: &Scene<'_>) -> Section {
+    let words = scene.words;
+    let mut points = vec![words.run_is_unit()];
+    points.extend(designs(scene));
+    points.extend(runs(scene));
+    points.push(words.needed(words.count(scene.comparison.needed_runs)));
+    points.extend(thresholds(scene));
+    points.extend(tests(scene));
+    points.push(words.intervals());
+    points.push(words.detectable_means());
+    Section {
+        points,
+        ..Section::titled("method", words.method_title())
+    }
+}
+
+fn designs(scene: &Scene<'_>) -> Vec<String> {
+    let words = scene.words;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for pair in &scene.comparison.cells {
+        *counts
+            .entry(words.design(pair.judgement.design))
+            .or_default() += 1;
+    }
+    counts
+        .into_iter()
+        .map(|(design, count)| words.design_of(words.count(count), design))
+        .collect()
+}
+
+fn runs(scene: &Scene<'_>) -> Option<String> {
+    let words = scene.words;
+    let cells = scene.comparison.cells.iter();
+    let runs = || {
+        cells
+            .clone()
+            .flat_map(|pair| [pair.judgement.runs.0, pair.judgement.runs.1])
+    };
+    let (least, most) = (runs().min()?, runs().max()?);
+    Some(if least == most {
+        words.runs_alike(words.count(least))
+    } else {
+        words.runs_of(words.count(least), words.count(most))
+    })
+}
+
+/// Each threshold that was used, once.
+fn thresholds(scene: &Scene<'_>) -> Vec<String> {
+    let cells = scene
+        .comparison
+        .cells
+        .iter()
+        .map(|pair| pair.judgement.threshold);
+    let mut found: Vec<String> = Vec::new();
+    for threshold in cells.chain(
+        scene
+            .comparison
+            .matrix
+            .as_ref()
+            .map(|matrix| matrix.threshold),
+    ) {
+        let text = threshold_words(scene, threshold);
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found.sort();
+    found.truncate(4);
+    found
+}
+
+fn threshold_words(scene: &Scene<'_>, threshold: Threshold) -> String {
+    let words = scene.words;
+    let source = match threshold.source {
+        ThresholdSource::Manifest => words.by_manifest(),
+        ThresholdSource::MeasuredWithin => words.by_floor_within(),
+        ThresholdSource::MeasuredBetween => words.by_floor_between(),
+        ThresholdSource::Default => words.by_default(),
+    };
+    words.threshold_of(words.percent(threshold.value), source)
+}
+
+fn tests(scene: &Scene<'_>) -> Vec<String> {
+    let words = scene.words;
+    let of = |test: Test| {
+        let cells = scene.comparison.cells.iter();
+        cells
+            .filter(|pair| pair.judgement.test == Some(test))
+            .count()
+    };
+    let told = [
+        (Test::MannWhitney, words.mann_whitney()),
+        (Test::SignFlip, words.sign_flip()),
+    ];
+    let told = told
+        .into_iter()
+        .map(|(test, name)| (of(test), name))
+        .filter(|(count, _)| *count > 0);
+    told.map(|(count, name)| words.test_of(words.count(count), name))
+        .collect()
+}

@@ -1,0 +1,54 @@
+//! The sections of a comparison, in the order in which a page shows them.
+//!
+//! A section is a function from the [`Scene`] to a [`Section`], or to `None` where there is nothing to say; its messages
+//! stand beside it in every language.
+
+pub(crate) mod cells;
+pub(crate) mod environments;
+pub(crate) mod factors;
+pub(crate) mod facts;
+pub(crate) mod manifest;
+pub(crate) mod matching;
+pub(crate) mod method;
+pub(crate) mod summary;
+
+use super::context::Section;
+use super::scene::Scene;
+
+/// A section of a scene; `None` where there is nothing to say.
+type Make = fn(&Scene<'_>) -> Option<Section>;
+
+/// Every section, from top to bottom.
+const SECTIONS: &[Make] = &[
+    summary::section,
+    cells::section,
+    factors::section,
+    |scene| Some(facts::section(scene)),
+    matching::section,
+    |scene| Some(environments::section(scene)),
+    |scene| Some(method::section(scene)),
+    |scene| Some(manifest::section(scene)),
+];
+
+/// The sections that a comparison has.
+pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
+    SECTIONS.iter().filter_map(|make| make(scene)).collect()
+}
+
+/// The messages of the head and of every section, for the tests of languages.
+#[cfg(test)]
+pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
+    crate::report::language::MESSAGES,
+    crate::report::plot::MESSAGES_OF_BARS,
+    crate::report::plot::MESSAGES_OF_INTERVALS,
+    super::words::MESSAGES,
+    super::head::MESSAGES,
+    summary::MESSAGES,
+    cells::MESSAGES,
+    factors::MESSAGES,
+    facts::MESSAGES,
+    matching::MESSAGES,
+    environments::MESSAGES,
+    method::MESSAGES,
+    manifest::MESSAGES,
+];

@@ -1,0 +1,130 @@
+//! Times and memory of the summary: over all cells, means of medians.
+
+use crate::compare::{Ratio, Verdict};
+use crate::report::comparison::Words;
+use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::table::Entry;
+use crate::results::{Direction, fixed_column};
+
+use super::verdict::counts;
+use super::{Line, change, is_one, mean, plain_change};
+
+/// The time per sample, with its verdict.
+pub(super) fn time(scene: &Scene<'_>) -> Option<Line> {
+    let words = scene.words;
+    let duos: Vec<Duo<'_, '_>> = scene.duos().collect();
+    let judged = duos
+        .iter()
+        .filter(|duo| is_one(scene) || duo.pair.judgement.ratio.is_some());
+    let medians = judged.filter_map(|duo| {
+        let (before, after) = duo.pair.sample_ms;
+        before.zip(after)
+    });
+    let medians: Vec<(f64, f64)> = medians.collect();
+    let (before, after) = (
+        mean(medians.iter().map(|pair| pair.0))?,
+        mean(medians.iter().map(|pair| pair.1))?,
+    );
+    let (change, remarks) = match (&scene.comparison.matrix, duos.as_slice()) {
+        (_, [only]) => {
+            let judgement = &only.pair.judgement;
+            let entry = with_direction(words, words.judgement(judgement), judgement.ratio.as_ref());
+            let p = judgement.p_holm.map(|p| words.holm_p(words.p(p)));
+            (entry, p.into_iter().collect())
+        }
+        (Some(matrix), _) => {
+            let text = Entry::text(words.verdict(&matrix.verdict, Some(&matrix.ratio)));
+            let remarks = vec![words.permutation_p(words.p(matrix.p)), counts(scene)];
+            (with_direction(words, text, Some(&matrix.ratio)), remarks)
+        }
+        (None, _) => (Entry::text("–"), Vec::new()),
+    };
+    let show = |value: f64| Entry::value(value, words.number(value, 4));
+    Some(Line {
+        name: words.time_per_sample(),
+        unit: "ms",
+        direction: Direction::Lower,
+        before: show(before),
+        after: show(after),
+        is_headline: change.text != "–",
+        change,
+        remarks,
+    })
+}
+
+fn with_direction(words: Words, entry: Entry, ratio: Option<&Ratio>) -> Entry {
+    let Some(ratio) = ratio else { return entry };
+    let mut details = vec![words.direction(ratio)];
+    details.extend((!entry.detail.is_empty()).then_some(entry.detail));
+    Entry {
+        text: entry.text,
+        detail: details.join("; "),
+        value: Some(ratio.value),
+    }
+}
+
+/// A timing over the cells where it may be compared: means of medians, and their ratio.
+pub(super) fn timing(scene: &Scene<'_>, column: &str) -> Option<Line> {
+    let words = scene.words;
+    let is_memory = column.ends_with("_bytes");
+    let pairs = scene.comparison.cells.iter().filter(|pair| {
+        let may = !matches!(pair.judgement.verdict, Verdict::NotComparable(_));
+        pair.judgement.ratio.is_some() || (is_memory && may)
+    });
+    let found: Vec<_> = pairs
+        .filter_map(|pair| pair.timings.iter().find(|timing| timing.column == column))
+        .collect();
+    let first = found.first()?;
+    let before = mean(found.iter().map(|timing| timing.medians.0))?;
+    let after = mean(found.iter().map(|timing| timing.medians.1))?;
+    let ratio = after / before;
+    let mut change = change(words, ratio, first.direction);
+    change.detail = if is_one(scene) {
+        words.direction(&first.ratio)
+    } else {
+        format!("{} = {}", words.after_by_before(), words.ratio(ratio))
+    };
+    if is_one(scene) && (first.ratio.low..=first.ratio.high).contains(&1.0) {
+        change.text = plain_change(words, ratio);
+        change.detail = format!("{}; {}", change.detail, words.includes_one());
+    }
+    let unit = fixed_column(column).map_or("", |info| unit(&info.unit));
+    let show = |value: f64| {
+        let text = if is_memory {
+            words.bytes(value)
+        } else {
+            words.number(value, 4)
+        };
+        Entry::value(value, text)
+    };
+    Some(Line {
+        name: name(words, column),
+        unit: if is_memory { "" } else { unit },
+        direction: first.direction,
+        before: show(before),
+        after: show(after),
+        change,
+        is_headline: column == "peak_train_bytes",
+        remarks: Vec::new(),
+    })
+}
+
+fn unit(name: &str) -> &'static str {
+    match name {
+        "samples/s" => "samples/s",
+        "s" => "s",
+        _ => "",
+    }
+}
+
+fn name(words: Words, column: &str) -> String {
+    match column {
+        "samples_per_s" => words.throughput(),
+        "epoch_s" => words.epoch_time(),
+        "train_s" => words.training_time(),
+        "total_s" => words.run_time(),
+        "peak_train_bytes" => words.training_memory(),
+        "peak_rss_bytes" => words.process_memory(),
+        other => other.to_owned(),
+    }
+}

@@ -1,0 +1,132 @@
+//! Pages of scripted comparisons: in two languages, with rows in another order. `FIELDTRIAL_PAGES=FOLDER` writes them there.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::golden::{across, comparison, one_cell};
+use super::sections::CATALOGUES;
+use super::{Language, render_comparison};
+
+/// Every file that a comparison writes, by name.
+fn rendered(of: &crate::compare::Comparison) -> Vec<(String, String)> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let files = render_comparison(of, folder.path(), &Language::ALL).expect("renders");
+    let read = files.iter().map(|path| {
+        let name = path
+            .strip_prefix(folder.path())
+            .expect("inside")
+            .display()
+            .to_string();
+        (name, fs::read_to_string(path).expect("written"))
+    });
+    let texts = read.collect();
+    if let Some(to) = std::env::var_os("FIELDTRIAL_PAGES") {
+        let kind = format!("{}-{}", of.cells.len(), of.environment.is_across);
+        let to = std::path::Path::new(&to).join(kind);
+        render_comparison(of, &to, &Language::ALL).expect("renders");
+    }
+    texts
+}
+
+#[test]
+fn every_language_has_a_page_and_a_text() {
+    let names: Vec<String> = rendered(&comparison())
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    for name in [
+        "comparison.en.md",
+        "comparison.en.html",
+        "comparison.de.md",
+        "comparison.de.html",
+    ] {
+        assert!(
+            names.iter().any(|known| known == name),
+            "{name} of {names:?}"
+        );
+    }
+}
+
+#[test]
+fn rows_in_another_order_give_the_same_bytes() {
+    let honest = comparison();
+    let mut shuffled = honest.clone();
+    for set in [&mut shuffled.before.set, &mut shuffled.after.set] {
+        set.runs.reverse();
+        set.blocks.reverse();
+        set.epochs.reverse();
+        set.timings.reverse();
+    }
+    assert_eq!(rendered(&honest), rendered(&shuffled));
+}
+
+/// The pieces of a text between its places that are words of a language.
+fn pieces(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_once('{').unwrap_or((rest, ""));
+        found.push(piece.trim().to_owned());
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    found.retain(|piece| piece.split_whitespace().count() > 1);
+    found
+}
+
+#[test]
+fn no_english_sentence_is_left_in_german_and_no_german_one_in_english() {
+    let known: BTreeSet<&str> = CATALOGUES
+        .iter()
+        .flat_map(|messages| *messages)
+        .map(|(name, ..)| *name)
+        .collect();
+    assert!(known.len() > 60, "{} messages", known.len());
+    for of in [comparison(), across(), one_cell()] {
+        for (name, text) in rendered(&of) {
+            let is_german = name.contains("de.");
+            for (message, english, german) in CATALOGUES.iter().flat_map(|messages| *messages) {
+                let (foreign, own) = if is_german {
+                    (english, german)
+                } else {
+                    (german, english)
+                };
+                let own = own.to_lowercase();
+                for piece in pieces(foreign) {
+                    let is_shared = own.contains(&piece.to_lowercase());
+                    assert!(
+                        is_shared || !text.contains(&piece),
+                        "{name}: {message} “{piece}”"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn templates_say_nothing_of_their_own() {
+    for file in ["comparison.md.j2", "comparison.html.j2"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("reports/templates")
+            .join(file);
+        let text = fs::read_to_string(path).expect("a template");
+        let mut words = Vec::new();
+        for line in text.lines() {
+            let mut rest = line.to_owned();
+            for (open, close) in [("{%", "%}"), ("{{", "}}"), ("{#", "#}"), ("<", ">")] {
+                while let Some(begin) = rest.find(open) {
+                    let end = rest[begin..]
+                        .find(close)
+                        .map_or(rest.len(), |end| begin + end + close.len());
+                    rest.replace_range(begin..end, " ");
+                }
+            }
+            words.extend(
+                rest.split_whitespace()
+                    .filter(|word| word.chars().any(char::is_alphabetic))
+                    .map(str::to_owned),
+            );
+        }
+        assert_eq!(words, [""; 0], "{file}");
+    }
+}

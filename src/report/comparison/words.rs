@@ -1,0 +1,50 @@
+//! Words that several sections of a comparison say, in every language.
+
+use crate::report::language::messages;
+
+messages! {
+    page_title(title) = "Before/after: {title}" | "Vorher/Nachher: {title}";
+    written_by(version) = "Written by Fieldtrial {version} from the results files of both sides; the figures of every cell stand in comparison.csv where one was written." | "Geschrieben von Fieldtrial {version} aus den Ergebnisdateien beider Seiten; die Werte aller Zellen stehen in comparison.csv, sofern sie geschrieben wurde.";
+    section_list() = "Sections" | "Abschnitte";
+    table_link() = "table" | "Tabelle";
+    warnings() = "Before you read the figures:" | "Vor dem Lesen der Zahlen:";
+    show() = "show" | "anzeigen";
+    no_headline() = "No time of the two sides can be compared" | "Keine Zeit der beiden Seiten ist vergleichbar";
+
+    before() = "before" | "vorher";
+    after() = "after" | "nachher";
+    cell() = "cell" | "Zelle";
+    only_cell() = "the only cell" | "einzige Zelle";
+    cut(rows, all) = "{rows} of {all} cells, those with a verdict first; all of them are in comparison.csv." | "{rows} von {all} Zellen, solche mit Urteil zuerst; alle stehen in comparison.csv.";
+    after_by_before() = "after ÷ before" | "nachher ÷ vorher";
+    across_environments(formula) = "{formula}, between different environments" | "{formula}, zwischen verschiedenen Umgebungen";
+    across_caption() = "Both sides were measured in different environments." | "Beide Seiten wurden in verschiedenen Umgebungen gemessen.";
+    median_of_runs() = "median of n runs" | "Median über n Läufe";
+
+    faster_by(times) = "{times}× faster" | "{times}× schneller";
+    slower_by(times) = "{times}× slower" | "{times}× langsamer";
+    faster() = "faster" | "schneller";
+    slower() = "slower" | "langsamer";
+    same() = "same" | "gleich";
+    too_few_runs() = "too few runs" | "zu wenige Läufe";
+    unclear() = "unclear" | "unklar";
+    not_comparable() = "not comparable" | "nicht vergleichbar";
+    detectable(effect) = "smallest detectable effect {effect}" | "kleinster nachweisbarer Effekt {effect}";
+    at_least_runs(count) = "at least {count} a side" | "mindestens {count} je Seite";
+    interleaved() = "interleaved, in pairs" | "verzahnt, paarweise";
+    sessions() = "separate sessions" | "getrennte Sitzungen";
+    wide_interval() = "no effect is shown, and the interval is too wide for “same”" | "kein Effekt nachgewiesen, und das Intervall ist für „gleich“ zu breit";
+    few_runs() = "no effect is shown, and the runs are too few for “same”" | "kein Effekt nachgewiesen, und die Läufe sind für „gleich“ zu wenige";
+    at_threshold(share) = "an effect is shown, but not whether it exceeds the threshold of {share}" | "ein Effekt ist nachgewiesen, nicht aber, dass er die Schwelle von {share} übersteigt";
+    no_session_floor() = "measured in two sessions; how far sessions of this machine differ was not measured" | "in zwei Sitzungen gemessen; wie weit Sitzungen dieser Maschine auseinanderliegen, wurde nicht gemessen";
+    within_session_floor(share) = "measured in two sessions, and sessions of this machine differ by {share}" | "in zwei Sitzungen gemessen, und Sitzungen dieser Maschine unterscheiden sich um {share}";
+    session_noise() = "the sessions differ by more than usual, but not by more than their own noise" | "die Sitzungen unterscheiden sich mehr als üblich, aber nicht mehr als ihr eigenes Rauschen";
+    on_both() = "before and after" | "vorher und nachher";
+    not_measured(side) = "not measured {side}" | "{side} nicht gemessen";
+    other_code(side) = "measured with other code than the rest {side}" | "{side} mit anderem Code gemessen als der Rest der Seite";
+    other_environment(fields) = "other environment ({fields})" | "andere Umgebung ({fields})";
+    other_work_per_sample(parts) = "other work per sample ({parts})" | "andere Arbeit je Sample ({parts})";
+    other_threads(before, after) = "{before} threads before, {after} after" | "{before} Threads vorher, {after} nachher";
+    exclusive_on(side) = "runs had the machine for themselves only {side}" | "nur {side} hatten die Läufe die Maschine für sich";
+    time_per_sample() = "time per sample" | "Zeit je Sample";
+}

@@ -1,0 +1,260 @@
+//! [`Words`]: sentences and numbers in the language of a page.
+//!
+//! A sentence stands beside the code that says it, in every language, as a message with named places:
+//!
+//! ```text
+//! messages! {
+//!     /// What a place is, where its name does not say it.
+//!     faster(times) = "{times}× faster" | "{times}× schneller";
+//! }
+//! words.faster(words.number(1.37, 3))
+//! ```
+//!
+//! The type system holds both languages to the same messages with the same places: a message that lacks one is no
+//! `messages!`, and a place that a sentence does not use, or has without a name, does not compile. [`Words`] writes
+//! numbers; nothing else in a page does.
+
+use crate::base::units::{human, human_bytes, human_integer, human_seconds};
+pub(super) use crate::plan::Language;
+use crate::results::IntervalKind;
+
+use super::number::{Provenance, fixed};
+
+/// Sentences and numbers in one language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Words {
+    /// The language.
+    pub(crate) language: Language,
+}
+
+/// Defines messages: methods of [`Words`], one text for each language with the same named places.
+macro_rules! messages {
+    ($($(#[$about:meta])* $name:ident($($place:ident),*) = $english:literal | $german:literal;)*) => {
+        impl $crate::report::language::Words {
+            $(
+                $(#[$about])*
+                pub(in $crate::report) fn $name(self $(, $place: impl std::fmt::Display)*) -> String {
+                    match self.language {
+                        $crate::report::language::Language::English =>
+                            $crate::report::language::message!($english $(, $place)*),
+                        $crate::report::language::Language::German =>
+                            $crate::report::language::message!($german $(, $place)*),
+                    }
+                }
+            )*
+        }
+
+        /// Name and texts of every message here.
+        #[cfg(test)]
+        pub(in $crate::report) const MESSAGES: &[(&str, &str, &str)] =
+            &[$((stringify!($name), $english, $german)),*];
+    };
+}
+
+/// One text with its places filled.
+macro_rules! message {
+    ($text:literal) => {
+        $text.to_owned()
+    };
+    ($text:literal $(, $place:ident)+) => {
+        format!($text, $($place = $place),+)
+    };
+}
+
+pub(in crate::report) use {message, messages};
+
+messages! {
+    measured(how) = "measured ({how})" | "gemessen ({how})";
+    derived(formula) = "derived ({formula})" | "abgeleitet ({formula})";
+    assumed(place) = "assumed ({place})" | "angenommen ({place})";
+    interval_95() = "95 % interval" | "95-%-Intervall";
+    range_of_runs() = "range of the runs" | "Spannweite der Läufe";
+    single_run() = "n = 1" | "n = 1";
+    to(low, high) = "{low} to {high}" | "{low} bis {high}";
+    unknown() = "unknown" | "unbekannt";
+    and(first, last) = "{first} and {last}" | "{first} und {last}";
+    more(shown, count) = "{shown} and {count} more" | "{shown} und {count} weitere";
+    none() = "none" | "keine";
+}
+
+impl Words {
+    pub(crate) fn in_language(language: Language) -> Self {
+        Self { language }
+    }
+
+    /// A number that was written for English readers, as this language writes it.
+    pub(crate) fn localised(self, english: &str) -> String {
+        match self.language {
+            Language::English => english.to_owned(),
+            Language::German => {
+                let swapped = english.chars().map(|letter| match letter {
+                    ',' => '.',
+                    '.' => ',',
+                    other => other,
+                });
+                swapped.collect()
+            }
+        }
+    }
+
+    /// A number to `digits` significant digits.
+    pub(crate) fn number(self, value: f64, digits: usize) -> String {
+        if value.is_finite() {
+            self.localised(&human(value, digits))
+        } else {
+            self.unknown()
+        }
+    }
+
+    /// A number with exactly `decimals` decimals.
+    pub(crate) fn fixed(self, value: f64, decimals: usize) -> String {
+        self.localised(&fixed(value, decimals))
+    }
+
+    /// A whole number.
+    pub(crate) fn count(self, value: usize) -> String {
+        self.localised(&human_integer(value as u64))
+    }
+
+    /// A share or a relative difference in percent: 0.031 is `3.1 %`.
+    pub(crate) fn percent(self, share: f64) -> String {
+        let percent = share * 100.0;
+        let decimals = if percent.abs() < 0.1 { 2 } else { 1 };
+        format!("{} %", self.fixed(percent, decimals))
+    }
+
+    /// A relative difference with its sign: `+3.1 %`, `−2.0 %`.
+    pub(crate) fn signed_percent(self, share: f64) -> String {
+        let text = self.percent(share);
+        match text.strip_prefix('-') {
+            Some(rest) => format!("−{rest}"),
+            None if text.starts_with(['0'])
+                && !text.contains(['1', '2', '3', '4', '5', '6', '7', '8', '9']) =>
+            {
+                text
+            }
+            None => format!("+{text}"),
+        }
+    }
+
+    /// A difference with its sign, to three digits.
+    pub(crate) fn signed(self, difference: f64) -> String {
+        let text = self.number(difference.abs(), 3);
+        if difference < 0.0 {
+            format!("−{text}")
+        } else {
+            format!("+{text}")
+        }
+    }
+
+    /// A ratio with three decimals: `0.730`.
+    pub(crate) fn ratio(self, value: f64) -> String {
+        if (0.1..10.0).contains(&value) {
+            self.fixed(value, 3)
+        } else {
+            self.number(value, 3)
+        }
+    }
+
+    /// A number at an axis: no digits that say nothing.
+    pub(crate) fn tick(self, value: f64) -> String {
+        let text = human(value, 6);
+        let text = if text.contains('.') && !text.contains('e') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &text
+        };
+        self.localised(text)
+    }
+
+    /// A p-value: three decimals, and none below a thousandth.
+    pub(crate) fn p(self, value: f64) -> String {
+        if value < 0.001 {
+            format!("< {}", self.fixed(0.001, 3))
+        } else {
+            self.fixed(value, 3)
+        }
+    }
+
+    /// Seconds as people say them: `850 ms`, `4 min 05 s`.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for sections that tell durations")
+    )]
+    pub(crate) fn seconds(self, seconds: f64) -> String {
+        self.localised(&human_seconds(seconds))
+    }
+
+    /// Bytes in a binary unit: `489 MiB`.
+    pub(crate) fn bytes(self, bytes: f64) -> String {
+        self.localised(&human_bytes(bytes.max(0.0).round() as u64))
+    }
+
+    /// Two ends: `0.71–0.75`, or in words where one has a sign.
+    pub(crate) fn between(self, low: &str, high: &str) -> String {
+        if low.starts_with(['-', '−']) || high.starts_with(['-', '−']) {
+            self.to(low, high)
+        } else {
+            format!("{low}–{high}")
+        }
+    }
+
+    /// Where a column's numbers come from.
+    pub(crate) fn provenance(self, provenance: &Provenance) -> String {
+        match provenance {
+            Provenance::Measured(how) => self.measured(how),
+            Provenance::Derived(formula) => self.derived(formula),
+            Provenance::Assumed(place) => self.assumed(place),
+        }
+    }
+
+    /// What the ends of an interval are.
+    pub(crate) fn interval_kind(self, kind: IntervalKind) -> String {
+        match kind {
+            IntervalKind::Bootstrap95 => self.interval_95(),
+            IntervalKind::Range => self.range_of_runs(),
+            IntervalKind::Single => self.single_run(),
+        }
+    }
+
+    /// "a, b and c": the first `most` of some names, and how many others there are.
+    pub(crate) fn listed(self, names: &[String], most: usize) -> String {
+        if names.len() > most {
+            return self.more(names[..most].join(", "), self.count(names.len() - most));
+        }
+        match names {
+            [] => self.none(),
+            [one] => one.clone(),
+            [first @ .., last] => self.and(first.join(", "), last),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_follow_the_language() {
+        let german = Words::in_language(Language::German);
+        let english = Words::in_language(Language::English);
+        assert_eq!(english.fixed(12_345.678, 1), "12,345.7");
+        assert_eq!(german.fixed(12_345.678, 1), "12.345,7");
+        assert_eq!(german.percent(0.031), "3,1 %");
+        assert_eq!(german.signed_percent(-0.02), "−2,0 %");
+        assert_eq!(english.signed_percent(0.0), "0.00 %");
+        assert_eq!(german.ratio(0.73), "0,730");
+        assert_eq!(german.p(0.000_4), "< 0,001");
+        assert_eq!(german.bytes(51_271_436.0), "48,9 MiB");
+        assert_eq!(german.seconds(12.34), "12,3 s");
+        assert_eq!(german.between("-1,4", "2"), "-1,4 bis 2");
+        assert_eq!(
+            german.listed(&["a".into(), "b".into(), "c".into()], 3),
+            "a, b und c"
+        );
+        assert_eq!(
+            english.listed(&["a".into(), "b".into(), "c".into()], 1),
+            "a and 2 more"
+        );
+    }
+}
