@@ -11,7 +11,7 @@ struct Expected {
     mann_whitney: Vec<TwoSides>,
     sign_flip: Vec<Differences>,
     holm: Vec<Family>,
-    quantiles: Vec<Quantiles>,
+    quantiles: Vec<Sample>,
     student: Vec<Student>,
 }
 
@@ -36,7 +36,7 @@ struct Family {
 }
 
 #[derive(Deserialize)]
-struct Quantiles {
+struct Sample {
     values: Vec<f64>,
     median: f64,
     shares: Vec<f64>,
