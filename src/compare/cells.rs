@@ -83,17 +83,17 @@ impl Cell<'_> {
     }
 
     /// Samples of a step: `batch-size × accumulate`; `None` where the specification does not say.
-    pub(super) fn samples_per_step(&self) -> Option<f64> {
+    pub(super) fn samples_per_step(&self) -> Option<u64> {
         let own = self.info.spec.get("train");
         let train = own.or_else(|| self.set.plan.cells.first()?.spec.get("train"))?;
-        let batch = train.get("batch-size")?.as_f64()?;
-        let accumulate = train.get("accumulate").and_then(Value::as_f64);
-        Some(batch * accumulate.unwrap_or(1.0))
+        let batch = train.get("batch-size")?.as_u64()?;
+        let accumulate = train.get("accumulate").and_then(Value::as_u64);
+        Some(batch * accumulate.unwrap_or(1))
     }
 
     /// Milliseconds of a sample in a run: the median step by its samples.
     pub(super) fn sample_ms(&self, run: &BlockRow) -> Option<f64> {
-        let time = value(run, "step_ms")? / self.samples_per_step()?;
+        let time = value(run, "step_ms")? / self.samples_per_step()? as f64;
         (time > 0.0).then_some(time)
     }
 

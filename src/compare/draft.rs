@@ -36,12 +36,15 @@ pub(super) struct Question<'q> {
 }
 
 impl Question<'_> {
-    /// Everything that stands in the way; nothing else is said of cells that were not measured.
+    /// Everything that stands in the way; nothing else is said of cells that were not measured, or not since.
     pub(super) fn obstacles(&self, before: &Cell<'_>, after: &Cell<'_>) -> Vec<Obstacle> {
         let is_missing = |cell: &Cell<'_>| cell.median_sample_ms().is_none();
         let missing = (is_missing(before), is_missing(after));
         if missing != (false, false) {
             return vec![Obstacle::NotMeasured(missing.0, missing.1)];
+        }
+        if are_the_same(&before.counted, &after.counted) {
+            return vec![Obstacle::SameRuns];
         }
         let mut found = Vec::new();
         if before.is_other_code || after.is_other_code {
@@ -70,6 +73,16 @@ impl Question<'_> {
         }
         found
     }
+}
+
+/// Whether two lists have the same runs: a result that was kept, and is compared with itself.
+fn are_the_same(before: &[&BlockRow], after: &[&BlockRow]) -> bool {
+    let pairs = before.iter().zip(after);
+    before.len() == after.len()
+        && pairs.into_iter().all(|(old, new)| {
+            (&old.session, old.seed, old.block) == (&new.session, new.seed, new.block)
+                && (old.start_s, &old.times, old.wall_s) == (new.start_s, &new.times, new.wall_s)
+        })
 }
 
 /// The numbers of threads that runs computed with: `2`, or `2, 4`.

@@ -6,6 +6,7 @@
 mod build;
 mod cells;
 mod changes;
+mod commit;
 mod comparison;
 mod doubt;
 mod draft;

@@ -23,6 +23,15 @@ fn between(before: Side, after: Side) -> Comparison {
     Comparison::between(before, after, &Options::default()).expect("a comparison")
 }
 
+/// The side before, measured again.
+fn again() -> Side {
+    let mut side = main();
+    for row in &mut side.set.blocks {
+        row.start_s = row.start_s.map(|start| start + 15.0);
+    }
+    side
+}
+
 #[test]
 fn added_removed_and_changed_cells_are_each_told() {
     let comparison = branches();
@@ -85,8 +94,38 @@ fn cells_that_were_not_measured_draw_nothing() {
 }
 
 #[test]
+fn results_that_were_kept_are_compared_by_their_facts_only() {
+    let comparison = between(main(), main());
+    let pair = &comparison.cells[0];
+    assert_eq!(obstacles(pair), [Obstacle::SameRuns]);
+    assert!(pair.compared_rows == 1 && pair.facts.is_empty());
+    assert!(obstacles(&between(main(), again()).cells[0]).is_empty());
+}
+
+#[test]
+fn verdicts_follow_the_times() {
+    let comparison = branches();
+    let verdict = |label: &str| cell(&comparison, label).judgement.verdict.clone();
+    assert_eq!(verdict("cpu, batch-size 8, workers 0"), Verdict::Slower);
+    assert_eq!(verdict("cpu, batch-size 16, workers 4"), Verdict::Faster);
+    assert_eq!(verdict("cpu, batch-size 32, workers 0"), Verdict::Same);
+    let matrix = comparison.matrix.expect("several cells");
+    assert_eq!(matrix.cells, 6);
+    let side = |name: &str| {
+        let mut side = branch();
+        side.set.plan.compare = serde_json::json!({"threshold": 0.2});
+        side.name = name.into();
+        side
+    };
+    let lax = between(main(), side("lax"));
+    let judgement = &cell(&lax, "cpu, batch-size 8, workers 0").judgement;
+    assert_eq!(judgement.verdict, Verdict::Same);
+    assert_eq!(judgement.threshold.source, ThresholdSource::Manifest);
+}
+
+#[test]
 fn a_status_that_changes_is_a_fact() {
-    let mut after = main();
+    let mut after = again();
     after.set.runs[0].status = Status::Diverged;
     let comparison = between(main(), after);
     let fact = &comparison.cells[0].facts[0];
@@ -99,7 +138,7 @@ fn a_status_that_changes_is_a_fact() {
 
 #[test]
 fn other_machines_are_not_compared_unless_it_is_asked_for() {
-    let mut after = main();
+    let mut after = again();
     let (_, mut environment) = after.set.environments.pop_first().expect("one");
     let mut set =
         |name: &str, value: &str| environment.must_match.insert(name.into(), value.into());
@@ -135,7 +174,7 @@ fn other_machines_are_not_compared_unless_it_is_asked_for() {
 
 #[test]
 fn rows_of_other_code_draw_no_verdict() {
-    let mut after = main();
+    let mut after = again();
     after.set.plan.cells[1].code_hash = Some("0ther0ther".into());
     let comparison = between(main(), after);
     let pair = &comparison.cells[1];
@@ -147,7 +186,7 @@ fn rows_of_other_code_draw_no_verdict() {
 
 #[test]
 fn threads_and_exclusive_runs_must_agree() {
-    let mut after = main();
+    let mut after = again();
     for row in &mut after.set.blocks {
         row.exclusive = false;
         if let Some(times) = &mut row.times {
@@ -242,7 +281,7 @@ fn only_chooses_pairs_and_unpaired_cells() {
 
 #[test]
 fn tolerances_hold_within_their_column_and_across_classes() {
-    let mut after = main();
+    let mut after = again();
     for row in &mut after.set.runs {
         if let Some(facts) = &mut row.facts {
             facts.final_loss = facts.final_loss.map(|loss| loss * 1.0005);

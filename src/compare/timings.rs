@@ -58,14 +58,14 @@ pub(super) fn timings(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> V
     let columns = timed_columns().iter().enumerate();
     let columns = columns.filter_map(|(place, column)| {
         let scale = differing.filter(|_| column.ends_with("_ms"));
-        let (by_old, by_new) = scale.unwrap_or((1.0, 1.0));
-        let of = |runs: &[&BlockRow], samples: f64| -> Option<Vec<f64>> {
+        let (by_old, by_new) = scale.unwrap_or((1, 1));
+        let of = |runs: &[&BlockRow], samples: u64| -> Option<Vec<f64>> {
             let values = runs.iter().map(|run| value(run, column));
             values
                 .map(|value| {
                     value
                         .filter(|value| *value > 0.0)
-                        .map(|value| value / samples)
+                        .map(|value| value / samples as f64)
                 })
                 .collect()
         };

@@ -1,5 +1,7 @@
 //! The times of the cells as a table.
 
+use std::fmt::Write;
+
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
@@ -49,10 +51,10 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
         text.push('\n');
     }
     if !left_out.is_empty() {
-        text.push_str(&format!("… {} more\n", count(left_out.len(), "cell")));
+        let _ = writeln!(text, "… {} more", count(left_out.len(), "cell"));
     }
     for (place, reason) in reasons.iter().enumerate() {
-        text.push_str(&format!("  [{}] {}.\n", place + 1, capitalised(reason)));
+        let _ = writeln!(text, "  [{}] {}.", place + 1, capitalised(reason));
     }
     text
 }

@@ -56,13 +56,15 @@ fn facts(comparison: &Comparison) -> String {
     let changed: Vec<&CellPair> = compared.iter().copied().filter(changed).collect();
     let near = compared.iter().copied().filter(near).count();
     let equal = compared.len() - changed.len() - near;
-    let mut parts = vec![format!("{} equal", count(equal, "cell"))];
-    if near > 0 {
-        parts.push(format!("{near} equal within the tolerance"));
-    }
-    if !changed.is_empty() {
-        parts.push(format!("{} changed", changed.len()));
-    }
+    let parts = [
+        (equal, "equal"),
+        (near, "equal within the tolerance"),
+        (changed.len(), "changed"),
+    ];
+    let parts = parts.iter().filter(|(cells, _)| *cells > 0);
+    let parts: Vec<String> = parts
+        .map(|(cells, how)| format!("{} {how}", count(*cells, "cell")))
+        .collect();
     let mut text = String::new();
     let lines: Vec<String> = changed.iter().map(|cell| changed_facts(cell)).collect();
     let heading = format!(
@@ -90,7 +92,7 @@ fn changed_facts(cell: &CellPair) -> String {
         .map(|fact| in_words(fact))
         .collect();
     let more = facts.len().saturating_sub(FACTS);
-    let more = (more > 0).then(|| format!(", {} more", count(more, "column")));
+    let more = (more > 0).then(|| format!(", {}", count(more, "more column")));
     let seeds = (seeds.len() > 1).then(|| {
         let others = count(seeds.len() - 1, "more seed");
         format!(

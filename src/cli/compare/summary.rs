@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::base::text::{capitalised, count};
+use crate::base::text::count;
 use crate::compare::{
     Comparison, Design, EnvironmentChange, FieldChange, FieldClass, MatrixJudgement, Origin, Side,
     ThresholdSource, Verdict, Work,
@@ -19,7 +19,6 @@ const COMMIT: usize = 8;
 pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     let mut text = heading(comparison);
     text.push_str(&environment(&comparison.environment));
-    let is_across = comparison.environment.is_across;
     if let Some(matrix) = &comparison.matrix {
         let _ = writeln!(text, "\n{}", whole(comparison, matrix));
     }
@@ -27,7 +26,6 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     if let Some(sentence) = needed(comparison) {
         let _ = writeln!(text, "\n{sentence}");
     }
-    let _ = is_across;
     text.push_str(&differences::text(comparison));
     text
 }
@@ -228,11 +226,6 @@ fn needed(comparison: &Comparison) -> Option<String> {
         text.push_str(" The two do different work per sample: the ratio is one of treatments, and no speed-up.");
     }
     Some(text)
-}
-
-/// A heading with the first letter in upper case; the rest is the caller's.
-pub(super) fn sentence(text: &str) -> String {
-    format!("{}.", capitalised(text))
 }
 
 /// Time per sample before and after.
