@@ -44,6 +44,8 @@ pub mod verify;
 pub mod compare;
 pub mod report;
 
+pub mod ab;
+
 pub mod selftest;
 
 pub mod cli;

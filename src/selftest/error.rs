@@ -1,5 +1,6 @@
 //! [`SelftestError`]: why the self-test could not be done.
 
+use crate::ab::AbError;
 use crate::diag::Failure;
 use crate::record::RecordError;
 use crate::results::ResultsError;
@@ -11,6 +12,8 @@ pub enum SelftestError {
     Machine(Failure),
     /// Its manifest or its results are not what they should be: our bug.
     Bug(String),
+    /// Ctrl-C.
+    Interrupted,
 }
 
 impl SelftestError {
@@ -32,5 +35,22 @@ impl From<RecordError> for SelftestError {
 impl From<ResultsError> for SelftestError {
     fn from(error: ResultsError) -> Self {
         Self::Machine(Failure::plain(error.to_string(), None))
+    }
+}
+
+impl From<std::io::Error> for SelftestError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Machine(Failure::plain(error.to_string(), None))
+    }
+}
+
+impl From<AbError> for SelftestError {
+    fn from(error: AbError) -> Self {
+        match error {
+            AbError::Mistake(failure) | AbError::Unlike(failure) | AbError::Died(failure) => {
+                Self::Machine(failure)
+            }
+            AbError::Interrupted => Self::Interrupted,
+        }
     }
 }

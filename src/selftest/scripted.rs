@@ -13,7 +13,7 @@ use crate::plan::{Plan, PlanOptions, PlannedCell, World};
 use crate::record::{RecordError, Recorder};
 use crate::results::environment::{self, env_id};
 use crate::results::store::{Here, Store};
-use crate::results::{FORMAT_VERSION, PlanFile, Session};
+use crate::results::{self, Session};
 
 use super::folders::compare;
 use super::script::{Factors, outcome};
@@ -122,23 +122,6 @@ fn plan(folder: &Path) -> Result<Plan, Failure> {
     Plan::new(&manifest, &World::here(), PlanOptions::default())
 }
 
-/// `plan.json` without its cells and columns, which follow from the runs.
-fn header(plan: &Plan) -> PlanFile {
-    PlanFile {
-        format_version: FORMAT_VERSION,
-        name: plan.name.clone(),
-        title: plan.title.clone(),
-        manifest_path: "gate-selftest.toml".to_owned(),
-        manifest: plan.manifest_text.clone(),
-        axes: plan.axes.clone(),
-        report: serde_json::to_value(&plan.report).unwrap_or_default(),
-        compare: serde_json::to_value(&plan.compare).unwrap_or_default(),
-        cost: serde_json::to_value(&plan.cost).unwrap_or_default(),
-        measure: serde_json::to_value(&plan.measure).unwrap_or_default(),
-        ..PlanFile::default()
-    }
-}
-
 struct Script<'a> {
     plan: &'a Plan,
     cells: &'a [PlannedCell],
@@ -161,7 +144,7 @@ impl Script<'_> {
             cores: 1,
         };
         let store = Store::open(&folder).map_err(RecordError::from)?;
-        let header = header(self.plan);
+        let header = results::plan_header(self.plan);
         let session = Session::at(UNIX_EPOCH + SESSION);
         let mut recorder = Recorder::new(
             &folder,
