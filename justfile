@@ -19,15 +19,15 @@ plan FILE *ARGS:
 report FOLDER *ARGS:
     cargo run --release -- report {{FOLDER}} {{ARGS}}
 
+# Compare two results, or the working tree with a commit: `just compare main`
+[group('lab')]
+compare BEFORE *ARGS:
+    cargo run --release -- compare {{BEFORE}} {{ARGS}}
+
 # Hold a model against weights and gradients exported from PyTorch
 [group('lab')]
 verify FILE *ARGS:
     cargo run --release -- verify {{FILE}} {{ARGS}}
-
-# Compare two results, commits, or one result along an axis: `just compare main HEAD`
-[group('lab')]
-compare *ARGS:
-    cargo run --release -- compare {{ARGS}}
 
 # Let `git diff` of results show one changed value a line, with its key: once for every clone
 [group('lab')]

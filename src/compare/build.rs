@@ -224,8 +224,7 @@ impl<'a> Parts<'a> {
         let differ = fields.iter().any(|f| f.class == FieldClass::MustMatch);
         let drafts: Vec<Draft<'_>> = self.pairs.iter().map(|pair| self.draft(pair)).collect();
         let verdicts = judged(self.sides, &drafts);
-        let places: Vec<usize> = self.pairs.iter().map(|pair| pair.after).collect();
-        let labels = labels(&self.sides.1.set, &places, self.along);
+        let labels = labels(&self.sides.1.set, &drafts, self.along);
         let all = drafts.into_iter().zip(verdicts.cells).zip(labels);
         Made {
             environment: EnvironmentChange {
@@ -302,19 +301,35 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Values of the axes that vary among the cells at `places`, in words; where none does, of all axes.
-fn labels(set: &ResultSet, places: &[usize], without: Option<usize>) -> Vec<String> {
+/// Values of the axes that tell the cells apart, in words: those that vary among the measured ones for these, all that
+/// vary for the others; where none does, of all axes.
+fn labels(set: &ResultSet, drafts: &[Draft<'_>], without: Option<usize>) -> Vec<String> {
     let axes = &set.plan.axes;
-    let cells: Vec<&CellInfo> = places.iter().map(|&place| &set.plan.cells[place]).collect();
     let all: Vec<usize> = (0..axes.len()).filter(|&at| Some(at) != without).collect();
-    let varies = |at: &usize| {
-        cells
-            .iter()
-            .any(|cell| cell.axes[*at] != cells[0].axes[*at])
+    let varying = |cells: &[&CellInfo]| -> Vec<usize> {
+        let varies = |at: &usize| {
+            cells
+                .iter()
+                .any(|cell| cell.axes[*at] != cells[0].axes[*at])
+        };
+        all.iter().copied().filter(varies).collect()
     };
-    let varying: Vec<usize> = all.iter().copied().filter(varies).collect();
-    let told = if varying.is_empty() { &all } else { &varying };
-    let label = |cell: &&CellInfo| {
+    let measured = drafts.iter().filter(|draft| draft.is_measured());
+    let telling = varying(&measured.map(|draft| draft.after.info).collect::<Vec<_>>());
+    let every = varying(
+        &drafts
+            .iter()
+            .map(|draft| draft.after.info)
+            .collect::<Vec<_>>(),
+    );
+    let label = |draft: &Draft<'_>| {
+        let told = if draft.is_measured() {
+            &telling
+        } else {
+            &every
+        };
+        let told = if told.is_empty() { &all } else { told };
+        let cell = draft.after.info;
         let texts = told.iter().filter(|at| !cell.axes[**at].is_empty());
         let words: Vec<String> = texts
             .map(|&at| words(&axes[at].name, &cell.axes[at]))
@@ -325,7 +340,7 @@ fn labels(set: &ResultSet, places: &[usize], without: Option<usize>) -> Vec<Stri
             words.join(", ")
         }
     };
-    cells.iter().map(label).collect()
+    drafts.iter().map(label).collect()
 }
 
 /// A value of an axis in words: numbers with the axis' name, names alone.

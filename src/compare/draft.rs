@@ -25,6 +25,14 @@ pub(super) struct Draft<'a> {
     pub(super) runs: Runs<'a>,
 }
 
+impl Draft<'_> {
+    /// Whether both cells have times, whether or not these can be compared.
+    pub(super) fn is_measured(&self) -> bool {
+        let is_missing = |obstacle: &Obstacle| matches!(obstacle, Obstacle::NotMeasured(..));
+        !self.obstacles.iter().any(is_missing)
+    }
+}
+
 /// What decides whether times of two cells may be compared.
 pub(super) struct Question<'q> {
     pub(super) sets: (&'q ResultSet, &'q ResultSet),

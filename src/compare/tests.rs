@@ -48,21 +48,21 @@ fn added_removed_and_changed_cells_are_each_told() {
     );
     assert_eq!(comparison.axes.len(), 1);
     assert_eq!(comparison.axes[0].added, ["128"]);
-    let changed = cell(&comparison, "cpu, batch-size 64, workers 0");
+    let changed = cell(&comparison, "batch-size 64, workers 0");
     let paths: Vec<&str> = changed.changes.iter().map(|c| &*c.path).collect();
     assert_eq!(paths, ["train.optimizer.kind", "train.optimizer.lr"]);
     let columns: Vec<&str> = changed.facts.iter().map(|fact| &*fact.column).collect();
     assert_eq!(columns, ["final_loss", "weight_checksum"]);
     let relative = changed.facts[0].relative.expect("numbers");
     assert!((relative - 0.02).abs() < 1e-9 && !changed.facts[0].is_within);
-    let same = cell(&comparison, "cpu, batch-size 32, workers 0");
+    let same = cell(&comparison, "batch-size 32, workers 0");
     assert!(same.facts.is_empty() && same.changes.is_empty() && same.compared_rows == 1);
 }
 
 #[test]
 fn runs_of_one_session_are_paired_and_those_of_two_are_not() {
     let comparison = branches();
-    let pair = cell(&comparison, "cpu, batch-size 8, workers 0");
+    let pair = cell(&comparison, "batch-size 8, workers 0");
     assert_eq!(pair.judgement.design, Design::Interleaved);
     assert_eq!(pair.judgement.runs, (12, 12));
     let (old, new) = (
@@ -75,7 +75,7 @@ fn runs_of_one_session_are_paired_and_those_of_two_are_not() {
         row.session = Some("2026-11-22T09:30:00Z".into());
     }
     let apart = between(main(), later);
-    let pair = cell(&apart, "cpu, batch-size 8, workers 0");
+    let pair = cell(&apart, "batch-size 8, workers 0");
     assert_eq!(pair.judgement.design, Design::Sessions);
     let mut unknown = branch();
     for row in &mut unknown.set.blocks {
@@ -106,9 +106,9 @@ fn results_that_were_kept_are_compared_by_their_facts_only() {
 fn verdicts_follow_the_times() {
     let comparison = branches();
     let verdict = |label: &str| cell(&comparison, label).judgement.verdict.clone();
-    assert_eq!(verdict("cpu, batch-size 8, workers 0"), Verdict::Slower);
-    assert_eq!(verdict("cpu, batch-size 16, workers 4"), Verdict::Faster);
-    assert_eq!(verdict("cpu, batch-size 32, workers 0"), Verdict::Same);
+    assert_eq!(verdict("batch-size 8, workers 0"), Verdict::Slower);
+    assert_eq!(verdict("batch-size 16, workers 4"), Verdict::Faster);
+    assert_eq!(verdict("batch-size 32, workers 0"), Verdict::Same);
     let matrix = comparison.matrix.expect("several cells");
     assert_eq!(matrix.cells, 6);
     let side = |name: &str| {
@@ -118,7 +118,7 @@ fn verdicts_follow_the_times() {
         side
     };
     let lax = between(main(), side("lax"));
-    let judgement = &cell(&lax, "cpu, batch-size 8, workers 0").judgement;
+    let judgement = &cell(&lax, "batch-size 8, workers 0").judgement;
     assert_eq!(judgement.verdict, Verdict::Same);
     assert_eq!(judgement.threshold.source, ThresholdSource::Manifest);
 }

@@ -44,6 +44,8 @@ struct Found {
     /// Experiments that only one side has, in words.
     lonely: Vec<String>,
     mistakes: Vec<Failure>,
+    /// Why there is nothing to compare, where that is known.
+    nothing: Option<String>,
 }
 
 /// Compares every experiment that both sources have.
@@ -110,6 +112,13 @@ fn along(
         Some(to) => vec![to.clone()],
         None => values().filter(|value| *value != from).collect(),
     };
+    if others.is_empty() {
+        let name = &plan.axes[place].name;
+        return Ok(Found {
+            nothing: Some(format!("axis `{name}` has one value only: `{from}`")),
+            ..Found::default()
+        });
+    }
     let compared = others
         .iter()
         .map(|to| Comparison::along(&side, &axis, (&from, to), options));
@@ -210,6 +219,10 @@ impl Found {
             && self.mistakes.is_empty()
         {
             let title = match (&arguments.along, self.comparisons.is_empty()) {
+                _ if self.nothing.is_some() => {
+                    let why = self.nothing.as_deref().unwrap_or_default();
+                    format!("nothing to compare: {why}")
+                }
                 (Some(axis), _) => {
                     format!("nothing to compare: no two cells differ in `{axis}` only")
                 }
