@@ -3,14 +3,14 @@
 use crate::base::statistics::{mean, median, range};
 use crate::base::{Purpose, Seed};
 use crate::compare::statistics::{
-    Draws, Permuted, RunSpread, Stratum, detectable, percentiles, permute, ratio_of_runs,
+    Dice, Draws, Permuted, RunSpread, Stratum, detectable, percentiles, permute, ratio_of_runs,
     run_spread,
 };
 use crate::compare::{Design, MatrixJudgement, Ratio, Threshold, ThresholdSource};
 use crate::results::{BOOTSTRAP_FROM, IntervalKind};
 
 use super::cell::Finding;
-use super::{ALPHA, JUDGED, Samples, sessions_threshold, threshold_from};
+use super::{ALPHA, Family, JUDGED, Samples, sessions_threshold, threshold_from};
 
 /// Distance from the middle, in median distances, at which a run counts no further.
 const CLIP: f64 = 3.0;
@@ -40,9 +40,9 @@ pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<MatrixTest> {
         observed += add_strata(cell, &mut strata);
     }
     let place = (*hasher.finalize().as_bytes()).map(u64::from);
-    let mut rng = Seed(JUDGED as u64).stream_at(Purpose::Bootstrap, &place);
+    let mut dice = Dice::new(Seed(JUDGED as u64).stream_at(Purpose::Bootstrap, &place));
     Some(MatrixTest {
-        permuted: permute(&strata, observed, draws, &mut rng),
+        permuted: permute(&strata, observed, draws, &mut dice),
     })
 }
 
@@ -98,8 +98,7 @@ pub(super) fn judge(
     test: &MatrixTest,
     resampled: &[Vec<f64>],
     p_holm: f64,
-    alpha: f64,
-    manifest: Option<f64>,
+    family: &Family,
 ) -> MatrixJudgement {
     let counted = samples.iter().zip(resampled);
     let counted: Vec<(&Samples, &[f64])> = counted
@@ -108,11 +107,11 @@ pub(super) fn judge(
         .collect();
     let cells: Vec<&Samples> = counted.iter().map(|(cell, _)| *cell).collect();
     let ratio = mean_ratio(&counted);
-    let (threshold, between) = threshold(&cells, manifest);
+    let (threshold, between) = threshold(&cells, family.manifest);
     let is_interval = ratio.kind == IntervalKind::Bootstrap95;
     let is_beyond = ratio.low > 1.0 || ratio.high < 1.0;
     let spread = spread(&cells).filter(|_| is_interval);
-    let detectable = spread.map(|spread| detectable(spread, alpha, threshold.value));
+    let detectable = spread.map(|spread| detectable(spread, family.alpha, threshold.value));
     let finding = Finding {
         ratio,
         // A range over few runs is no interval: there the test alone decides.
