@@ -21,6 +21,6 @@ pub(super) use dice::Dice;
 pub(super) use holm::holm;
 pub(super) use mann_whitney::{mann_whitney, smallest_mann_whitney};
 pub(super) use permutation::{Draws, Permuted, Stratum, permute};
-pub(super) use power::{RunSpread, detectable, run_spread};
+pub(super) use power::{detectable, detectable_mean};
 pub(super) use sign_flip::{sign_flip, smallest_sign_flip};
 pub(super) use student::student_quantile;

@@ -3,8 +3,7 @@
 use crate::base::statistics::{mean, median, range};
 use crate::base::{Purpose, Seed};
 use crate::compare::statistics::{
-    Dice, Draws, Permuted, RunSpread, Stratum, detectable, percentiles, permute, ratio_of_runs,
-    run_spread,
+    Dice, Draws, Permuted, Stratum, detectable_mean, percentiles, permute, ratio_of_runs,
 };
 use crate::compare::{Design, MatrixJudgement, Ratio, Threshold, ThresholdSource};
 use crate::results::{BOOTSTRAP_FROM, IntervalKind};
@@ -110,8 +109,17 @@ pub(super) fn judge(
     let (threshold, between) = threshold(&cells, family.manifest);
     let is_interval = ratio.kind == IntervalKind::Bootstrap95;
     let is_beyond = ratio.low > 1.0 || ratio.high < 1.0;
-    let spread = spread(&cells).filter(|_| is_interval);
-    let detectable = spread.map(|spread| detectable(spread, family.alpha, threshold.value));
+    let detectable = if is_interval {
+        let drawn: Vec<&[f64]> = counted.iter().map(|(_, drawn)| *drawn).collect();
+        let runs: usize = cells
+            .iter()
+            .map(|cell| cell.before.len() + cell.after.len())
+            .sum();
+        let freedom = runs - 2 * cells.len();
+        detectable_mean(&means(&drawn), freedom, family.alpha, threshold.value)
+    } else {
+        None
+    };
     let finding = Finding {
         ratio,
         // A range over few runs is no interval: there the test alone decides.
@@ -215,16 +223,4 @@ fn means(rows: &[&[f64]]) -> Vec<f64> {
     (0..places)
         .map(|place| sum(place) / rows.len() as f64)
         .collect()
-}
-
-/// Standard error of the mean of the cells' logarithms: `√(Σ e²) / cells`.
-fn spread(cells: &[&Samples]) -> Option<RunSpread> {
-    let spreads: Option<Vec<RunSpread>> =
-        cells.iter().map(|cell| run_spread(cell.sides())).collect();
-    let spreads = spreads?;
-    let squares: f64 = spreads.iter().map(|spread| spread.error.powi(2)).sum();
-    Some(RunSpread {
-        error: squares.sqrt() / cells.len() as f64,
-        freedom: spreads.iter().map(|spread| spread.freedom).sum(),
-    })
 }

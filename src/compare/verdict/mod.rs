@@ -14,6 +14,9 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
+use rand_chacha::ChaCha8Rng;
+
+use crate::base::{Purpose, Seed};
 use crate::results::BOOTSTRAP_FROM;
 
 use super::floor::Floor;
@@ -102,6 +105,12 @@ impl Samples {
     /// Whether a ratio may be drawn.
     fn counts(&self) -> bool {
         self.comparable.is_ok() && self.sides().is_usable()
+    }
+
+    /// The random numbers of its detectable effect.
+    fn stream(&self) -> ChaCha8Rng {
+        let place = (*blake3::hash(self.key.as_bytes()).as_bytes()).map(u64::from);
+        Seed(JUDGED as u64 + 1).stream_at(Purpose::Bootstrap, &place)
     }
 
     fn resampled(&self, effort: Effort) -> Vec<f64> {
