@@ -19,6 +19,11 @@ plan FILE *ARGS:
 report FOLDER *ARGS:
     cargo run --release -- report {{FOLDER}} {{ARGS}}
 
+# Compare two results, or the working tree with a commit: `just compare main`
+[group('lab')]
+compare BEFORE *ARGS:
+    cargo run --release -- compare {{BEFORE}} {{ARGS}}
+
 # Hold a model against weights and gradients exported from PyTorch
 [group('lab')]
 verify FILE *ARGS:

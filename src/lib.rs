@@ -44,4 +44,6 @@ pub mod verify;
 pub mod compare;
 pub mod report;
 
+pub mod ab;
+
 pub mod cli;

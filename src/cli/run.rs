@@ -12,11 +12,12 @@ use crate::execute::{self, Decision, Estimator, Summary, Wish, WorkerProgram};
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
-use crate::record::{RecordError, Recorder};
+use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
 use crate::results::store::{Here, Store};
-use crate::results::{self, Environment, FORMAT_VERSION, PlanFile, ResultSet, ResultsError};
+use crate::results::{self, ResultSet, Session};
 
+use super::bench::{Bench, mistake, record_problem};
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
@@ -41,7 +42,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     }
     known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
-    let (environment, here) = here(&plan, arguments.jobs.into());
+    let (environment, here) = here(plan.manifest_path.parent(), arguments.jobs.into());
     if arguments.dry_run {
         let store = Store::read(&plan.results_folder).map_err(mistake)?;
         announce(
@@ -53,14 +54,18 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         );
         return Ok(exit_code::GOOD);
     }
-    Session {
-        arguments,
+    let bench = Bench {
         plan: &plan,
         cells: &cells,
         here: &here,
-        environment,
+        environment: &environment,
+    };
+    Invocation {
+        arguments,
+        bench,
         interrupt: &interrupt,
         began,
+        session: Session::begin(),
     }
     .run()
 }
@@ -116,44 +121,25 @@ fn decisions(
 }
 
 /// One invocation, from the opened store to the last word.
-struct Session<'a> {
+struct Invocation<'a> {
     arguments: &'a RunArguments,
-    plan: &'a Plan,
-    cells: &'a [PlannedCell],
-    here: &'a Here,
-    environment: Environment,
+    bench: Bench<'a>,
     interrupt: &'a Interrupt,
     began: Instant,
+    session: Session,
 }
 
-impl Session<'_> {
+impl Invocation<'_> {
     fn run(self) -> Outcome {
-        let folder = self.plan.results_folder.as_path();
-        let store = Store::open(folder).map_err(mistake)?;
-        for path in store.damaged() {
-            eprintln!(
-                "warning: `{}` is no stored run and counts as not there",
-                path.display()
-            );
-        }
-        let previous = previous_results(folder)?;
-        let decisions = decisions(self.arguments, self.plan, self.cells, &store, self.here);
-        let estimator = Estimator::new(&store, self.here);
-        announce(self.plan, self.cells, &decisions, &estimator, false);
-        let jobs = jobs(self.cells, &decisions, &estimator);
-        let launcher = WorkerProgram::this(memory_bytes(&self.environment))?;
-        let launcher = launcher.assessing_into(&std::path::absolute(store.temporary_folder())?);
-        let header = header(self.plan);
-        let mut recorder = Recorder::new(
-            folder,
-            store,
-            self.cells,
-            self.here,
-            header,
-            self.environment.clone(),
-            previous,
-            results::Session::begin(),
-        );
+        let bench = &self.bench;
+        let (plan, cells, here) = (bench.plan, bench.cells, bench.here);
+        let (store, previous) = bench.open()?;
+        let decisions = decisions(self.arguments, plan, cells, &store, here);
+        let estimator = Estimator::new(&store, here);
+        announce(plan, cells, &decisions, &estimator, false);
+        let jobs = jobs(cells, &decisions, &estimator);
+        let launcher = bench.launcher(&store)?;
+        let mut recorder = bench.recorder(store, previous, self.session.clone());
         let summary = self.execute(jobs, &launcher, &mut recorder)?;
         let results = recorder.finish().map_err(record_problem)?;
         self.end(&decisions, summary, &results)
@@ -169,11 +155,6 @@ impl Session<'_> {
             return Ok(Summary::default());
         }
         let mut progress = Progress::new(jobs.iter().map(|job| job.spec.key.as_str()));
-        let options = execute::Options {
-            jobs: self.here.jobs,
-            cores: self.here.cores,
-            max_failures: self.max_failures(),
-        };
         let mut sink = |event: RunEvent<'_>| {
             // Kept first: what was shown as done is on the disk.
             let kept = recorder.see(&event);
@@ -183,7 +164,7 @@ impl Session<'_> {
         let summary = execute::run(
             &mut jobs.into_iter(),
             launcher,
-            &options,
+            &self.bench.options(self.max_failures()),
             self.interrupt.is_asked(),
             &mut sink,
         );
@@ -205,7 +186,7 @@ impl Session<'_> {
         let kept = decisions
             .iter()
             .filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
-        let folder = from_here(&self.plan.results_folder);
+        let folder = from_here(&self.bench.plan.results_folder);
         let report = self.report()?;
         let ending = Ending {
             results,
@@ -227,14 +208,14 @@ impl Session<'_> {
         if self.arguments.no_report {
             return Ok(None);
         }
-        let files = report::render(&self.plan.results_folder, &ReportOptions::default());
+        let files = report::render(&self.bench.plan.results_folder, &ReportOptions::default());
         let files = files.map_err(ReportError::into_failure)?;
         Ok(files.first().map(|path| from_here(path)))
     }
 
     /// One line about recommendations that nothing has tested.
     fn say_recommendations(&self) -> Result<(), Problem> {
-        let folder = &self.plan.results_folder;
+        let folder = &self.bench.plan.results_folder;
         let next = folder.join("next.toml");
         if self.arguments.no_report || !next.is_file() {
             return Ok(());
@@ -251,9 +232,10 @@ impl Session<'_> {
 
     fn exit_code(&self, summary: Summary, results: &ResultSet) -> u8 {
         let selected: std::collections::HashSet<&str> = self
+            .bench
             .cells
             .iter()
-            .filter(|cell| self.plan.is_selected(cell))
+            .filter(|cell| self.bench.plan.is_selected(cell))
             .map(|cell| cell.spec.key.as_str())
             .collect();
         let has_failed = |key: &str, status: Status| status.is_failure() && selected.contains(key);
@@ -306,70 +288,8 @@ fn jobs(
     order.into_iter().map(job).collect()
 }
 
-fn previous_results(folder: &Path) -> Result<Option<ResultSet>, Problem> {
-    if !folder.join("plan.json").exists() {
-        return Ok(None);
-    }
-    match results::read(folder) {
-        Ok(results) => Ok(Some(results)),
-        // The store is the truth: a file that is not there is written again.
-        Err(ResultsError::Missing { .. }) => Ok(None),
-        Err(error) => Err(mistake(error)),
-    }
-}
-
-/// `plan.json` without its cells and columns, which follow from the runs.
-fn header(plan: &Plan) -> PlanFile {
-    let root = plan
-        .results_folder
-        .ancestors()
-        .nth(2)
-        .unwrap_or(Path::new(""));
-    let manifest =
-        std::path::absolute(&plan.manifest_path).unwrap_or_else(|_| plan.manifest_path.clone());
-    let manifest = manifest.strip_prefix(root).unwrap_or(&plan.manifest_path);
-    let json = |value: Result<serde_json::Value, _>| value.unwrap_or_default();
-    PlanFile {
-        format_version: FORMAT_VERSION,
-        name: plan.name.clone(),
-        title: plan.title.clone(),
-        question: plan.question.clone(),
-        follows: plan.follows.clone(),
-        manifest_path: manifest.to_string_lossy().replace('\\', "/"),
-        manifest: plan.manifest_text.clone(),
-        axes: plan.axes.clone(),
-        variants: plan.variants.clone(),
-        columns: Vec::new(),
-        cells: Vec::new(),
-        report: json(serde_json::to_value(&plan.report)),
-        compare: json(serde_json::to_value(&plan.compare)),
-        cost: json(serde_json::to_value(&plan.cost)),
-        measure: json(serde_json::to_value(&plan.measure)),
-    }
-}
-
-/// Memory of the machine: SIGKILL near it was the system's own doing.
-fn memory_bytes(environment: &Environment) -> Option<u64> {
-    let gib: u64 = environment.must_match.get("memory_gib")?.parse().ok()?;
-    Some(gib << 30)
-}
-
 /// A path as one would write it from the current folder.
-fn from_here(path: &Path) -> PathBuf {
+pub(super) fn from_here(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).to_owned()
-}
-
-fn mistake(error: impl std::fmt::Display) -> Problem {
-    Failure::plain(error.to_string(), None).into()
-}
-
-fn record_problem(error: RecordError) -> Problem {
-    match error {
-        RecordError::Disagreement(error) => Problem::Bug(error.to_string()),
-        error => {
-            let help = "what was finished before is kept; the same command goes on";
-            Failure::plain(error.to_string(), Some(help.into())).into()
-        }
-    }
 }

@@ -67,9 +67,9 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
     Ok(has_generated)
 }
 
-/// This machine and build, and what runs with `jobs` slots are measured under.
-pub(super) fn here(plan: &Plan, jobs: usize) -> (Environment, Here) {
-    let folder = plan.manifest_path.parent();
+/// This machine and build, and what runs with `jobs` slots are measured under. `folder` is one of the working tree whose
+/// commit is noted.
+pub(super) fn here(folder: Option<&Path>, jobs: usize) -> (Environment, Here) {
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     let environment = environment::collect(folder.unwrap_or(Path::new(".")), &[]);
     let here = Here {
@@ -88,7 +88,7 @@ pub(super) struct Outlook {
 
 impl Outlook {
     pub(super) fn of(plan: &Plan) -> Result<Self, Problem> {
-        let (_, here) = here(plan, 1);
+        let (_, here) = here(plan.manifest_path.parent(), 1);
         let store = Store::read(&plan.results_folder);
         let store = store.map_err(|error| Failure::plain(error.to_string(), None))?;
         Ok(Self { here, store })

@@ -15,6 +15,16 @@ pub fn results_root(manifest: &Path) -> PathBuf {
     root.map_or_else(here, Path::to_owned).join("reports")
 }
 
+/// The folder that holds `reports/`, to which the path of a manifest in results is relative: of `reports/NAME` and of
+/// a side of a comparison, `reports/NAME/ab/SIDE`.
+pub fn project_folder(results: &Path) -> &Path {
+    let name = |level: usize| results.ancestors().nth(level).and_then(Path::file_name);
+    let is_side =
+        name(1).is_some_and(|name| name == "ab") && name(3).is_some_and(|name| name == "reports");
+    let level = if is_side { 4 } else { 2 };
+    results.ancestors().nth(level).unwrap_or(Path::new(""))
+}
+
 /// Manifests in the folder of `manifest` that have the same `name`, without itself, in alphabetical order.
 ///
 /// `run` refuses when there is one (two experiments would write the same results), `plan` warns.
@@ -44,4 +54,26 @@ fn name_of(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let table: toml::Table = text.parse().ok()?;
     table.get("name")?.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_project_is_above_reports_whatever_experiments_are_called() {
+        for (results, project) in [
+            ("/p/reports/ddpm", "/p"),
+            ("/p/reports/ddpm/ab/before", "/p"),
+            ("/p/reports/ab", "/p"),
+            ("/p/reports/ab/ab/after", "/p"),
+            ("/reports/x/ab/reports/ddpm", "/reports/x/ab"),
+        ] {
+            assert_eq!(
+                project_folder(Path::new(results)),
+                Path::new(project),
+                "{results}"
+            );
+        }
+    }
 }

@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::base::units::{human, human_seconds};
+use crate::base::units::human_seconds;
 use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, Status};
 
 use super::eta::Eta;
 use super::line::{Names, gave, last_words};
+use super::run_state::RunState;
 
-const REDRAW: Duration = Duration::from_millis(100);
+pub(super) const REDRAW: Duration = Duration::from_millis(100);
+
+/// A run that goes on.
+pub(super) const RUNNING: &str = "{spinner:.cyan} {prefix}  {wide_msg}";
 
 /// Bars on a terminal.
 #[derive(Debug)]
@@ -30,9 +34,7 @@ pub(super) struct Bars {
 #[derive(Debug)]
 struct Running {
     bar: ProgressBar,
-    steps_per_epoch: usize,
-    epochs: usize,
-    loss: Option<f64>,
+    state: RunState,
 }
 
 impl Bars {
@@ -76,15 +78,13 @@ impl Bars {
     fn begin(&mut self, job: &Job) {
         self.eta.begin(job.id);
         let bar = self.all.insert_before(&self.overall, ProgressBar::new(1));
-        bar.set_style(style("{spinner:.cyan} {prefix}  {wide_msg}"));
+        bar.set_style(style(RUNNING));
         bar.set_prefix(self.names.name(job));
         bar.set_message("starts");
         bar.enable_steady_tick(REDRAW);
         let running = Running {
             bar,
-            steps_per_epoch: 0,
-            epochs: 0,
-            loss: None,
+            state: RunState::default(),
         };
         self.running.insert(job.id, running);
     }
@@ -93,36 +93,15 @@ impl Bars {
         let Some(running) = self.running.get_mut(&id) else {
             return;
         };
-        match event {
-            Event::Started {
-                epochs,
-                steps_per_epoch,
-                ..
-            } => {
-                running.epochs = *epochs;
-                running.steps_per_epoch = *steps_per_epoch;
-                running.show(0, 0);
-            }
-            Event::Progress { epoch, step, loss } => {
-                running.loss = loss.or(running.loss);
-                running.show(*epoch, *step);
-                self.eta.advance(id, running.share(*epoch, *step));
-                self.show_time_left();
-            }
-            Event::Epoch(row) => {
-                running.loss = row.train_loss.or(running.loss);
-                running.show(row.epoch + 1, 0);
-                self.eta.advance(id, running.share(row.epoch + 1, 0));
-            }
-            Event::Assessing { what, done, of } => {
-                running.bar.set_message(format!("{what}  {done}/{of}"));
-            }
-            Event::Warning { message } => {
-                let line = format!("warning: {message}");
-                self.say(&line);
-            }
-            _ => {}
+        if let Event::Warning { message } = event {
+            let line = format!("warning: {message}");
+            self.say(&line);
+            return;
         }
+        running.state.see(event);
+        running.bar.set_message(running.state.text());
+        self.eta.advance(id, running.state.share());
+        self.show_time_left();
     }
 
     fn end(&mut self, job: &Job, outcome: &RunOutcome) {
@@ -164,28 +143,8 @@ impl Bars {
     }
 }
 
-impl Running {
-    fn show(&self, epoch: usize, step: usize) {
-        let epoch = (epoch + 1).min(self.epochs.max(1));
-        let mut text = format!("epoch {epoch}/{}", self.epochs);
-        if self.steps_per_epoch > 0 && step > 0 {
-            let _ = write!(text, "  step {step}/{}", self.steps_per_epoch);
-        }
-        if let Some(loss) = self.loss {
-            let _ = write!(text, "  loss {}", human(loss, 3));
-        }
-        self.bar.set_message(text);
-    }
-
-    fn share(&self, epoch: usize, step: usize) -> f64 {
-        let per_epoch = self.steps_per_epoch.max(1);
-        let all = per_epoch * self.epochs.max(1);
-        (epoch * per_epoch + step) as f64 / all as f64
-    }
-}
-
 /// Whole seconds below a minute: more digits would claim to know.
-fn roughly(left: Duration) -> String {
+pub(super) fn roughly(left: Duration) -> String {
     let seconds = left.as_secs_f64().ceil();
     if seconds < 60.0 {
         return format!("{seconds} s");
@@ -193,14 +152,14 @@ fn roughly(left: Duration) -> String {
     human_seconds(seconds)
 }
 
-fn style(template: &str) -> ProgressStyle {
+pub(super) fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("━━─")
 }
 
 /// `✓` in green, `✗` in red, `–` for what was broken off; the word stands beside what is not done.
-fn mark(status: Status) -> String {
+pub(super) fn mark(status: Status) -> String {
     let (colour, sign, word) = match status {
         Status::Done => (32, "✓", String::new()),
         Status::NotRun => (33, "–", String::new()),
@@ -212,7 +171,7 @@ fn mark(status: Status) -> String {
     format!("\u{1b}[{colour}m{sign}{word}\u{1b}[0m")
 }
 
-fn console_dim(text: &str) -> String {
+pub(super) fn console_dim(text: &str) -> String {
     if no_colour() {
         return text.to_owned();
     }

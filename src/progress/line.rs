@@ -76,7 +76,7 @@ pub(super) fn without_status(status: Status, reason: &str) -> &str {
 }
 
 /// The last lines of what a failed run wrote to its standard error.
-pub(super) fn last_words(outcome: &RunOutcome) -> Vec<&str> {
+pub fn last_words(outcome: &RunOutcome) -> Vec<&str> {
     const SHOWN: usize = 6;
     if !outcome.status.is_failure() {
         return Vec::new();

@@ -6,8 +6,15 @@ mod bars;
 mod eta;
 mod line;
 mod lines;
+mod pairs;
+mod run_state;
+mod spinner;
 mod summary;
 
+pub use line::last_words;
+pub use pairs::{PairEnd, PairName, Pairs, PairsShape};
+pub use run_state::RunState;
+pub use spinner::Spinner;
 pub use summary::Ending;
 
 use std::io::{self, IsTerminal};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::event::{Job, RunEvent, RunId, RunOutcome, Sample, Status};
-use crate::plan::{CellSpec, PlannedCell};
+use crate::plan::{CellSpec, PlannedCell, project_folder};
 use crate::results::store::{
     Here, RunKeys, Store, StoreError, StoredRun, StoredSample, arithmetic,
 };
@@ -73,8 +73,7 @@ impl<'a> Recorder<'a> {
         previous: Option<ResultSet>,
         session: Session,
     ) -> Self {
-        // `reports/NAME` lies two levels below the folder that the manifest's path is relative to.
-        let root = folder.ancestors().nth(2).unwrap_or(Path::new(""));
+        let root = project_folder(folder);
         let manifest = root.join(&header.manifest_path);
         let manifest_folder = manifest.parent().unwrap_or(root).to_owned();
         Self {

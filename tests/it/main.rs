@@ -3,6 +3,7 @@
 mod advice;
 mod architecture;
 mod branches;
+mod compare;
 mod digits;
 #[cfg(unix)]
 mod disk;

@@ -1,0 +1,221 @@
+//! [`build`]: the program of a working tree, by cargo.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::AbError;
+
+/// Name of the package, and of its program.
+const PACKAGE: &str = "fieldtrial";
+
+/// Last lines of a failed build that are shown.
+const LAST_LINES: usize = 20;
+
+/// How often Ctrl-C is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What to build.
+#[derive(Debug, Clone, Copy)]
+pub struct Build<'a> {
+    /// What it is called in messages.
+    pub label: &'a str,
+    /// Root of the working tree.
+    pub folder: &'a Path,
+    /// Whether it is a checkout: it gets a `target/` of its own, and its `Cargo.lock` stays as it is.
+    pub is_checkout: bool,
+}
+
+/// Whether the working tree at `folder` is one of this program.
+pub fn has_package(folder: &Path) -> bool {
+    let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+    let name = |table: toml::Table| {
+        let package = table.get("package")?;
+        Some(package.get("name")?.as_str()? == PACKAGE)
+    };
+    text.parse().ok().and_then(name).unwrap_or(false)
+}
+
+/// Builds the release program with the features of this one, and answers with its path. Every line that cargo writes
+/// goes to `say`.
+///
+/// # Errors
+/// A build that fails, with its last lines; Ctrl-C.
+pub fn build(
+    what: Build<'_>,
+    interrupted: &AtomicBool,
+    say: &mut dyn FnMut(&str),
+) -> Result<PathBuf, AbError> {
+    let mut cargo = command(what);
+    let mut child = cargo.spawn().map_err(|error| {
+        let help = "`ab` builds with cargo: https://rustup.rs".to_owned();
+        AbError::mistake(format!("cannot start cargo: {error}"), help)
+    })?;
+    let lines = lines(&mut child);
+    let (program, last) = follow(&lines, &mut child, interrupted, say);
+    let status = child.wait()?;
+    if interrupted.load(Ordering::SeqCst) {
+        return Err(AbError::Interrupted);
+    }
+    program.filter(|_| status.success()).ok_or_else(|| {
+        let title = format!("cannot build {}:\n{}", what.label, last.join("\n"));
+        let folder = what.folder.display();
+        AbError::mistake(
+            title,
+            format!("`cargo build --release` in `{folder}` shows all of it"),
+        )
+    })
+}
+
+fn command(what: Build<'_>) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .args([
+            "build",
+            "--release",
+            "--bin",
+            PACKAGE,
+            "--no-default-features",
+        ])
+        .args(["--message-format", "json-render-diagnostics"])
+        .arg(format!("--features={}", features().join(",")))
+        .current_dir(what.folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if what.is_checkout {
+        cargo
+            .arg("--locked")
+            .arg("--target-dir")
+            .arg(what.folder.join("target"));
+    }
+    cargo
+}
+
+/// The features of this program.
+fn features() -> Vec<&'static str> {
+    let all = [
+        ("x86-v4", cfg!(feature = "x86-v4")),
+        ("cuda", cfg!(feature = "cuda")),
+        ("f16", cfg!(feature = "f16")),
+    ];
+    all.iter()
+        .filter(|(_, is_on)| *is_on)
+        .map(|(name, _)| *name)
+        .collect()
+}
+
+enum Line {
+    /// A message for programs.
+    Message(String),
+    /// One for people.
+    Words(String),
+}
+
+fn lines(child: &mut Child) -> Receiver<Line> {
+    fn read(from: Option<impl Read + Send + 'static>, to: Sender<Line>, line: fn(String) -> Line) {
+        thread::spawn(move || {
+            let lines = from
+                .into_iter()
+                .flat_map(|from| BufReader::new(from).lines());
+            for text in lines.map_while(Result::ok) {
+                if to.send(line(text)).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    let (sender, receiver) = mpsc::channel();
+    read(child.stdout.take(), sender.clone(), Line::Message);
+    read(child.stderr.take(), sender, Line::Words);
+    receiver
+}
+
+/// Listens until cargo ends: the program that it made, and its last words.
+fn follow(
+    lines: &Receiver<Line>,
+    child: &mut Child,
+    interrupted: &AtomicBool,
+    say: &mut dyn FnMut(&str),
+) -> (Option<PathBuf>, Vec<String>) {
+    let (mut program, mut last) = (None, Vec::new());
+    loop {
+        match lines.recv_timeout(LOOK) {
+            Ok(Line::Message(text)) => program = executable(&text).or(program),
+            Ok(Line::Words(text)) => {
+                say(&text);
+                last.push(text);
+                if last.len() > LAST_LINES {
+                    last.remove(0);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return (program, last),
+        }
+        if interrupted.load(Ordering::SeqCst) {
+            // One that is gone already has closed its streams.
+            let _ = child.kill();
+        }
+    }
+}
+
+/// The path of the program, where this message of cargo's names it.
+fn executable(message: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let is_ours = message["target"]["name"] == PACKAGE;
+    is_ours
+        .then(|| message["executable"].as_str().map(PathBuf::from))
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_repository_holds_the_package_and_its_sources_do_not() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert!(has_package(root));
+        assert!(!has_package(&root.join("src")));
+    }
+
+    #[test]
+    fn the_program_is_where_cargo_says() {
+        let library =
+            r#"{"reason":"compiler-artifact","target":{"name":"fieldtrial"},"executable":null}"#;
+        let program = r#"{"reason":"compiler-artifact","target":{"name":"fieldtrial"},"executable":"/t/release/fieldtrial"}"#;
+        assert_eq!(executable(library), None);
+        assert_eq!(executable(program), Some("/t/release/fieldtrial".into()));
+    }
+
+    #[test]
+    fn a_build_that_fails_is_told_with_its_last_words() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        fs::write(folder.path().join("src/main.rs"), "fn main() { nothing }").unwrap();
+        let manifest = "[package]\nname = \"fieldtrial\"\nedition = \"2024\"\n[workspace]\n[features]\nx86-v4 = []\n";
+        fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+        let what = Build {
+            label: "HEAD~1 (0150c8c)",
+            folder: folder.path(),
+            is_checkout: false,
+        };
+        let mut said = Vec::new();
+        let failed = build(what, &AtomicBool::new(false), &mut |line| {
+            said.push(line.to_owned());
+        });
+        let Err(AbError::Mistake(failure)) = failed else {
+            panic!("{failed:?}");
+        };
+        let text = failure.render(false);
+        assert!(text.contains("cannot build HEAD~1 (0150c8c)"), "{text}");
+        assert!(text.contains("nothing") && !said.is_empty(), "{text}");
+    }
+}

@@ -1,0 +1,51 @@
+//! [`AbError`]: why two builds cannot be run in turns.
+
+use std::io;
+
+use crate::diag::Failure;
+use crate::results::git::GitError;
+
+/// Why two builds cannot be run in turns, or could not to the end.
+#[derive(Debug)]
+pub enum AbError {
+    /// The user's mistake, or something of the system that the user can mend.
+    Mistake(Failure),
+    /// The two builds do not understand each other, or their results cannot be held against each other.
+    Unlike(Failure),
+    /// A side ended before it should; what was finished is kept.
+    Died(Failure),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl AbError {
+    /// A mistake without a place.
+    pub(super) fn mistake(title: impl Into<String>, help: impl Into<Option<String>>) -> Self {
+        Self::Mistake(Failure::plain(title, help.into()))
+    }
+}
+
+impl From<Failure> for AbError {
+    fn from(failure: Failure) -> Self {
+        Self::Mistake(failure)
+    }
+}
+
+impl From<GitError> for AbError {
+    fn from(error: GitError) -> Self {
+        let help = match &error {
+            GitError::UnknownReference { advice, .. } => advice.clone(),
+            GitError::NoRepository { .. } => Some(
+                "`ab` builds another commit; `compare` holds two results folders against each other without git".into(),
+            ),
+            _ => None,
+        };
+        Self::mistake(error.to_string(), help)
+    }
+}
+
+impl From<io::Error> for AbError {
+    fn from(error: io::Error) -> Self {
+        Self::mistake(error.to_string(), None)
+    }
+}

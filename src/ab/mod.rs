@@ -1,0 +1,27 @@
+//! Two builds, or two states of a manifest, run in turns on one machine: the honest comparison where times drift.
+//!
+//! ```text
+//!  REF ──worktree──▶ build ──▶ `fieldtrial side` ◀─┐  turns: A B, B A, …
+//!                                                  ├── duel ──▶ reports/NAME/ab/{before,after}
+//!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘            two results folders of one session
+//! ```
+//! Each side plans its own manifest and keeps its own results; this room pairs their runs by key, seed and block, gives
+//! the turns and looks after both processes. It draws nothing and compares nothing: `compare` reads the two folders.
+
+mod builder;
+mod duel;
+mod error;
+mod protocol;
+mod sessions;
+mod side;
+mod turns;
+mod worktree;
+
+pub use builder::{Build, build, has_package};
+pub use duel::{DuelEvent, Score, duel};
+pub use error::AbError;
+pub use protocol::{Ended, Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said, Turn};
+pub use sessions::{Programs, Sessions};
+pub use side::{Side, SideOrder, Told};
+pub use turns::{Pair, Turns, Which};
+pub use worktree::Checkout;

@@ -1,0 +1,96 @@
+//! [`Sessions`]: which two programs made the pairs of which session.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::hash::Digest;
+use crate::results::write_if_changed;
+
+use super::AbError;
+
+/// Digests over the bytes of two programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Programs {
+    before: String,
+    after: String,
+}
+
+impl Programs {
+    /// Those of two files.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn of(before: &Path, after: &Path) -> io::Result<Self> {
+        let digest = |path: &Path| Ok::<_, io::Error>(Digest::new().with(fs::read(path)?).short());
+        Ok(Self {
+            before: digest(before)?,
+            after: digest(after)?,
+        })
+    }
+}
+
+/// `sessions.json` of a comparison's folder: a kept run is of the same code, but perhaps of another build; its times
+/// count only where the same two programs are run in turns.
+#[derive(Debug)]
+pub struct Sessions {
+    path: PathBuf,
+    by_id: BTreeMap<String, Programs>,
+}
+
+impl Sessions {
+    /// Those of the comparison in `folder`; none where there is no file, or it cannot be read.
+    pub fn of(folder: &Path) -> Self {
+        let path = folder.join("sessions.json");
+        let text = fs::read(&path).unwrap_or_default();
+        Self {
+            path,
+            by_id: serde_json::from_slice(&text).unwrap_or_default(),
+        }
+    }
+
+    /// Whether pairs of the session `id` are of these programs.
+    pub fn counts(&self, id: &str, programs: &Programs) -> bool {
+        self.by_id.get(id) == Some(programs)
+    }
+
+    /// Notes the programs of a session that begins.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn begin(&mut self, id: &str, programs: Programs) -> Result<(), AbError> {
+        self.by_id.insert(id.to_owned(), programs);
+        let mut text = serde_json::to_vec_pretty(&self.by_id).unwrap_or_default();
+        text.push(b'\n');
+        write_if_changed(&self.path, &text)
+            .map_err(|error| AbError::mistake(error.to_string(), None))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_counts_for_the_programs_that_made_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let (old, new) = (file("old", "1"), file("new", "2"));
+        let both = Programs::of(&old, &new).unwrap();
+        let mut sessions = Sessions::of(folder.path());
+        assert!(!sessions.counts("mon", &both));
+        sessions.begin("mon", both.clone()).unwrap();
+        let sessions = Sessions::of(folder.path());
+        assert!(sessions.counts("mon", &both));
+        assert!(!sessions.counts("mon", &Programs::of(&old, &file("new", "3")).unwrap()));
+        assert!(!sessions.counts("tue", &both));
+    }
+}

@@ -1,0 +1,350 @@
+//! [`Side`]: the process of one side.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::base::os;
+use crate::diag::Failure;
+use crate::event::Status;
+use crate::results::FORMAT_VERSION;
+
+use super::AbError;
+use super::protocol::{Ended, Hello, RunName, SIDE_PROTOCOL, Said, Turn};
+
+/// How often Ctrl-C is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Longest time that a side gets to write its results once its parent gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Exit code of a side whose manifest is wrong, in every build.
+const MISTAKE: i32 = 2;
+
+/// Lines of a side's standard error that are kept.
+const LAST_LINES: usize = 20;
+
+/// How a side is started.
+#[derive(Debug, Clone)]
+pub struct SideOrder {
+    /// What it is called in messages: `HEAD~1 (0150c8c)`.
+    pub label: String,
+    /// Its program.
+    pub program: PathBuf,
+    /// Its manifest.
+    pub manifest: PathBuf,
+    /// Where the manifest is said to lie.
+    pub located_at: PathBuf,
+    /// Folder of its results.
+    pub results: PathBuf,
+    /// The session.
+    pub session: String,
+    /// Overrides.
+    pub set: Vec<String>,
+    /// Choice of cells.
+    pub only: Option<String>,
+    /// Whether nothing that was kept counts.
+    pub fresh: bool,
+}
+
+/// Something that a side tells while a run goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// How far the run is: in words, and as a share.
+    Progress(String, f64),
+    /// Something the user should know.
+    Warning(String),
+}
+
+/// A side that waits for its turn.
+#[derive(Debug)]
+pub struct Side {
+    /// What it is called in messages.
+    pub label: String,
+    /// What it offers.
+    pub hello: Hello,
+    process: Process,
+}
+
+impl Side {
+    /// Starts a side and waits until it has planned; what it says meanwhile goes to `say`.
+    ///
+    /// # Errors
+    /// A mistake in its manifest, another version of the protocol or of the results, Ctrl-C.
+    pub fn start(
+        order: &SideOrder,
+        interrupted: &AtomicBool,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Self, AbError> {
+        let mut process = Process::start(order)?;
+        loop {
+            match process.hear() {
+                Heard::Line(line) => {
+                    let hello = greeting(&line, &order.label)?;
+                    process.has_greeted = true;
+                    let label = order.label.clone();
+                    return Ok(Self {
+                        label,
+                        hello,
+                        process,
+                    });
+                }
+                Heard::Words(text) => say(&text),
+                Heard::Silence => {}
+                Heard::End => return Err(process.no_greeting(&order.label)),
+            }
+            if interrupted.load(Ordering::SeqCst) {
+                return Err(AbError::Interrupted);
+            }
+        }
+    }
+
+    /// Does a run; everything worth showing goes to `tell`.
+    ///
+    /// # Errors
+    /// A side that has ended; Ctrl-C, once the run has ended.
+    pub fn run(
+        &mut self,
+        name: &RunName,
+        interrupted: &AtomicBool,
+        tell: &mut dyn FnMut(Told),
+    ) -> Result<Ended, AbError> {
+        self.process.tell(&Turn::Run(name.clone()));
+        let mut is_stopping = false;
+        loop {
+            let heard = self.process.hear();
+            match self.understood(heard)? {
+                Some(Said::Progress { text, share }) => tell(Told::Progress(text, share)),
+                Some(Said::Warning { message }) => tell(Told::Warning(message)),
+                Some(Said::Ended(ended)) if ended.name == *name => {
+                    let is_whole = ended.status != Status::NotRun && !is_stopping;
+                    return if is_whole {
+                        Ok(ended)
+                    } else {
+                        Err(AbError::Interrupted)
+                    };
+                }
+                _ => {}
+            }
+            if !is_stopping && interrupted.load(Ordering::SeqCst) {
+                self.process.tell(&Turn::Stop);
+                is_stopping = true;
+            }
+        }
+    }
+
+    /// Lets the side write its results, and waits for its end.
+    ///
+    /// # Errors
+    /// A side that has ended without.
+    pub fn finish(mut self) -> Result<(), AbError> {
+        self.process.tell(&Turn::Finish);
+        loop {
+            let heard = self.process.hear();
+            if self.understood(heard)? == Some(Said::Bye) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn understood(&mut self, heard: Heard) -> Result<Option<Said>, AbError> {
+        match heard {
+            Heard::Line(line) => Ok(serde_json::from_str(&line).ok()),
+            Heard::Words(message) => Ok(Some(Said::Warning { message })),
+            Heard::Silence => Ok(None),
+            Heard::End => Err(self.process.died(&self.label)),
+        }
+    }
+}
+
+/// The first line of a side, if this program understands all that follows.
+fn greeting(line: &str, label: &str) -> Result<Hello, AbError> {
+    let value: Value = serde_json::from_str(line).unwrap_or_default();
+    let hello = &value["hello"];
+    if hello["side"] != SIDE_PROTOCOL {
+        let version = match hello["side"].as_u64() {
+            Some(version) => format!("version {version} of the protocol of sides"),
+            None => "no protocol of sides that this program knows".to_owned(),
+        };
+        let title = format!("{label} speaks {version}, this program version {SIDE_PROTOCOL}");
+        return Err(unlike(title));
+    }
+    if hello["format"] != FORMAT_VERSION {
+        let title = format!(
+            "{label} writes results of format {}, this program reads format {FORMAT_VERSION}",
+            hello["format"]
+        );
+        return Err(unlike(title));
+    }
+    serde_json::from_value(hello.clone())
+        .map_err(|error| unlike(format!("{label} says hello in another way: {error}")))
+}
+
+fn unlike(title: String) -> AbError {
+    let help = "choose a ref whose build speaks the same version, or run each build by itself and hold the two results \
+                folders against each other with `compare`";
+    AbError::Unlike(Failure::plain(title, Some(help.to_owned())))
+}
+
+/// What came from a process.
+enum Heard {
+    Line(String),
+    /// A line of standard error.
+    Words(String),
+    /// Nothing for a while.
+    Silence,
+    End,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    heard: Receiver<Heard>,
+    has_greeted: bool,
+    last_words: Vec<String>,
+}
+
+impl Process {
+    fn start(order: &SideOrder) -> Result<Self, AbError> {
+        let mut command = Command::new(&order.program);
+        command
+            .args(arguments(order))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // Ctrl-C reaches the parent only, which ends the sides in good order.
+        os::in_own_group(&mut command);
+        let mut child = command.spawn().map_err(|error| {
+            let program = order.program.display();
+            AbError::mistake(format!("cannot start `{program}`: {error}"), None)
+        })?;
+        let (sender, heard) = mpsc::channel();
+        pass_lines(child.stdout.take(), sender.clone(), Heard::Line);
+        pass_lines(child.stderr.take(), sender, Heard::Words);
+        Ok(Self {
+            stdin: child.stdin.take(),
+            child,
+            heard,
+            has_greeted: false,
+            last_words: Vec::new(),
+        })
+    }
+
+    /// Tells. A side that is gone shows in what is heard next.
+    fn tell(&mut self, turn: &Turn) {
+        let mut line = serde_json::to_vec(turn).unwrap_or_default();
+        line.push(b'\n');
+        if let Some(stdin) = &mut self.stdin {
+            let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
+        }
+    }
+
+    fn hear(&mut self) -> Heard {
+        match self.heard.recv_timeout(LOOK) {
+            Ok(heard) => {
+                if let Heard::Words(text) = &heard {
+                    self.last_words.push(text.clone());
+                    if self.last_words.len() > LAST_LINES {
+                        self.last_words.remove(0);
+                    }
+                }
+                heard
+            }
+            Err(RecvTimeoutError::Timeout) => Heard::Silence,
+            Err(RecvTimeoutError::Disconnected) => Heard::End,
+        }
+    }
+
+    /// A side that ended before it could plan.
+    fn no_greeting(&mut self, label: &str) -> AbError {
+        let code = self.child.wait().ok().and_then(|status| status.code());
+        let words = self.last_words.join("\n");
+        let unknown = ["unrecognized subcommand", "unexpected argument"];
+        if unknown.iter().any(|known| words.contains(known)) {
+            let title = format!(
+                "{label} does not know `fieldtrial side`, by which two builds are run in turns"
+            );
+            return unlike(title);
+        }
+        if code == Some(MISTAKE) {
+            return AbError::mistake(
+                format!("{label} cannot plan its manifest (see above)"),
+                None,
+            );
+        }
+        self.died(label)
+    }
+
+    fn died(&mut self, label: &str) -> AbError {
+        let status = self.child.wait();
+        let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let words = match self.last_words.as_slice() {
+            [] => String::new(),
+            lines => format!(":\n{}", lines.join("\n")),
+        };
+        let title = format!("{label} has ended before it should ({how}){words}");
+        let help = "what was finished is kept; the same command goes on".to_owned();
+        AbError::Died(Failure::plain(title, Some(help)))
+    }
+
+    fn has_ended(&mut self) -> bool {
+        // One that cannot be waited for is none of ours any more.
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Process {
+    /// A side whose stdin closes stops, writes its results and ends.
+    fn drop(&mut self) {
+        self.stdin = None;
+        let began = Instant::now();
+        while self.has_greeted && began.elapsed() < PATIENCE && !self.has_ended() {
+            thread::sleep(LOOK);
+        }
+        if !self.has_ended() {
+            os::kill_group(&mut self.child);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn arguments(order: &SideOrder) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec!["side".into(), order.manifest.clone().into()];
+    let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
+    option("--located-at", order.located_at.clone().into());
+    option("--results", order.results.clone().into());
+    option("--session", order.session.clone().into());
+    for set in &order.set {
+        option("--set", set.into());
+    }
+    if let Some(only) = &order.only {
+        option("--only", only.into());
+    }
+    words.extend(order.fresh.then(|| "--fresh".into()));
+    words
+}
+
+fn pass_lines(
+    from: Option<impl Read + Send + 'static>,
+    to: Sender<Heard>,
+    heard: fn(String) -> Heard,
+) {
+    thread::spawn(move || {
+        let lines = from
+            .into_iter()
+            .flat_map(|from| BufReader::new(from).lines());
+        for line in lines.map_while(Result::ok) {
+            if to.send(heard(line)).is_err() {
+                break;
+            }
+        }
+    });
+}

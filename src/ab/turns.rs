@@ -1,0 +1,234 @@
+//! [`Turns`]: which runs of both sides belong together, which of them have to run, and in which order.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::event::RunId;
+use crate::execute::in_block_order;
+
+use super::protocol::{Hello, OfferedRun, RunName};
+
+/// One of the two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// What is compared with.
+    Before,
+    /// What is compared.
+    After,
+}
+
+/// A run of both sides: one right after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// Which.
+    pub name: RunName,
+    /// Which side begins.
+    pub first: Which,
+    /// Seconds that both are expected to take; `None` where nothing is known of one.
+    pub estimated_s: Option<f64>,
+}
+
+impl Pair {
+    /// The other side.
+    pub fn second(&self) -> Which {
+        match self.first {
+            Which::Before => Which::After,
+            Which::After => Which::Before,
+        }
+    }
+}
+
+/// Every pair, and what has none.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Turns {
+    /// Pairs to do, in order.
+    pub to_do: Vec<Pair>,
+    /// Pairs that are kept: both runs made in one session, by these two programs.
+    pub kept: usize,
+    /// Keys of cells that can run on both sides, in the order of the side after.
+    pub keys: Vec<String>,
+    /// Keys of cells that can run on the side before only.
+    pub only_before: Vec<String>,
+    /// Keys of cells that can run on the side after only.
+    pub only_after: Vec<String>,
+}
+
+impl Turns {
+    /// Pairs the runs of both sides by key, seed and block.
+    ///
+    /// The order is that of [`in_block_order`] over the common cells. The side that begins alternates over the blocks and
+    /// over the seeds of a cell, and cells side by side begin differently: over two blocks a cell's order is A B B A or
+    /// B A A B, so that a drift within the session adds nothing to the mean difference.
+    ///
+    /// A pair is kept where both runs are and `counts` accepts their one session.
+    pub fn of(before: &Hello, after: &Hello, counts: impl Fn(&str) -> bool) -> Self {
+        let keys = |hello: &Hello| {
+            let mut keys: Vec<String> = hello.runs.iter().map(|run| run.name.key.clone()).collect();
+            keys.dedup();
+            keys
+        };
+        let (all_before, all_after) = (keys(before), keys(after));
+        let has = |keys: &[String]| keys.iter().cloned().collect::<BTreeSet<String>>();
+        let (in_before, in_after) = (has(&all_before), has(&all_after));
+        let without = |keys: &[String], other: &BTreeSet<String>| {
+            let lonely = keys.iter().filter(|key| !other.contains(*key));
+            lonely.cloned().collect::<Vec<String>>()
+        };
+        let mut turns = Self {
+            only_before: without(&all_before, &in_after),
+            only_after: without(&all_after, &in_before),
+            keys: without(&all_after, &BTreeSet::new()),
+            ..Self::default()
+        };
+        turns.keys.retain(|key| in_before.contains(key));
+        turns.pair(before, after, counts);
+        turns
+    }
+
+    fn pair(&mut self, before: &Hello, after: &Hello, counts: impl Fn(&str) -> bool) {
+        let offered: HashMap<&RunName, &OfferedRun> =
+            before.runs.iter().map(|run| (&run.name, run)).collect();
+        let places: HashMap<&str, usize> =
+            (0..).zip(&self.keys).map(|(n, key)| (&**key, n)).collect();
+        let mut seeds: Vec<u64> = after.runs.iter().map(|run| run.name.seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let mut wanted = Vec::new();
+        let mut pairs = HashMap::new();
+        for run in &after.runs {
+            let (Some(other), Some(&cell)) =
+                (offered.get(&run.name), places.get(run.name.key.as_str()))
+            else {
+                continue;
+            };
+            let session = run.kept_in.as_ref();
+            if session.is_some_and(|id| other.kept_in.as_ref() == Some(id) && counts(id)) {
+                self.kept += 1;
+                continue;
+            }
+            let (seed, block) = (run.name.seed, run.name.block);
+            let id = RunId { cell, seed, block };
+            wanted.push(id);
+            let seed = seeds.binary_search(&seed).unwrap_or_default();
+            let estimated = other.estimated_s.zip(run.estimated_s);
+            let pair = Pair {
+                name: run.name.clone(),
+                first: first(cell, seed, block),
+                estimated_s: estimated.map(|(before, after)| before + after),
+            };
+            pairs.insert(id, pair);
+        }
+        let order = in_block_order(places.len(), &seeds, &wanted);
+        self.to_do = order.iter().filter_map(|id| pairs.remove(id)).collect();
+    }
+
+    /// Seconds that all pairs to do are expected to take, and how many of them nothing is known of.
+    pub fn estimate(&self) -> (f64, usize) {
+        let known = self.to_do.iter().filter_map(|pair| pair.estimated_s);
+        let unknown = self.to_do.iter().filter(|pair| pair.estimated_s.is_none());
+        (known.sum(), unknown.count())
+    }
+}
+
+/// Which side begins.
+fn first(cell: usize, seed: usize, block: usize) -> Which {
+    if (cell + seed + block).is_multiple_of(2) {
+        Which::Before
+    } else {
+        Which::After
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Environment;
+
+    fn hello(keys: &[&str], repeats: usize, kept_in: Option<&str>) -> Hello {
+        let mut runs = Vec::new();
+        for key in keys {
+            for block in 0..repeats {
+                let name = RunName {
+                    key: (*key).into(),
+                    seed: 42,
+                    block,
+                };
+                runs.push(OfferedRun {
+                    name,
+                    estimated_s: Some(1.5),
+                    kept_in: kept_in.map(str::to_owned),
+                });
+            }
+        }
+        Hello {
+            side: 1,
+            format: 1,
+            code_hash: "c".into(),
+            numeric_class: "n".into(),
+            environment: Environment::default(),
+            runs,
+            idle: Vec::new(),
+        }
+    }
+
+    fn letters(turns: &Turns, key: &str) -> String {
+        let own = turns.to_do.iter().filter(|pair| pair.name.key == key);
+        let both = own.flat_map(|pair| [pair.first, pair.second()]);
+        both.map(|side| if side == Which::Before { 'A' } else { 'B' })
+            .collect()
+    }
+
+    #[test]
+    fn a_cell_takes_its_turns_as_abba_and_its_neighbour_as_baab() {
+        let turns = Turns::of(
+            &hello(&["a", "b"], 4, None),
+            &hello(&["a", "b"], 4, None),
+            |_| true,
+        );
+        assert_eq!(letters(&turns, "a"), "ABBAABBA");
+        assert_eq!(letters(&turns, "b"), "BAABBAAB");
+        let blocks: Vec<usize> = turns.to_do.iter().map(|pair| pair.name.block).collect();
+        assert_eq!(blocks, [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(turns.estimate(), (24.0, 0));
+    }
+
+    #[test]
+    fn what_one_side_alone_has_is_told_and_not_run() {
+        let (before, after) = (hello(&["a", "b"], 2, None), hello(&["c", "b"], 3, None));
+        let turns = Turns::of(&before, &after, |_| true);
+        assert_eq!(
+            (turns.only_before, turns.only_after),
+            (vec!["a".to_owned()], vec!["c".to_owned()])
+        );
+        assert_eq!(turns.keys, ["b"]);
+        assert_eq!(turns.to_do.len(), 2, "two blocks that both have");
+    }
+
+    #[test]
+    fn a_pair_counts_where_both_runs_are_of_one_session_that_counts() {
+        let (monday, tuesday) = (hello(&["a"], 3, Some("mon")), hello(&["a"], 3, Some("tue")));
+        let none = hello(&["a"], 3, None);
+        for (before, after, kept) in [
+            (&monday, &monday, 3),
+            (&monday, &tuesday, 0),
+            (&monday, &none, 0),
+            (&tuesday, &tuesday, 0),
+            (&none, &none, 0),
+        ] {
+            let turns = Turns::of(before, after, |session| session == "mon");
+            assert_eq!((turns.kept, turns.to_do.len()), (kept, 3 - kept));
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_block_goes_on_as_it_began() {
+        let whole = hello(&["a", "b", "c"], 2, None);
+        let all = Turns::of(&whole, &whole, |_| true).to_do;
+        let mut half = whole.clone();
+        for run in &mut half.runs {
+            let is_done = all[..2].iter().any(|pair| pair.name == run.name);
+            run.kept_in = is_done.then(|| "mon".to_owned());
+        }
+        let rest = Turns::of(&half, &half, |_| true);
+        assert_eq!((rest.kept, &rest.to_do[..]), (2, &all[2..]));
+    }
+}

@@ -1,0 +1,226 @@
+//! [`Checkout`]: another commit's files, in a git worktree below `target/ab/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::results::git::{GitError, Repository};
+
+use super::AbError;
+
+/// Digits of a commit in the name of its folder.
+const DIGITS: usize = 12;
+
+/// A commit's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkout {
+    /// The ref as it was named.
+    pub reference: String,
+    /// Full hash of its commit.
+    pub commit: String,
+    /// Where its files lie.
+    pub folder: PathBuf,
+}
+
+/// What git says of a worktree.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Listed {
+    commit: String,
+    locked: Option<String>,
+}
+
+impl Checkout {
+    /// Checks `reference` out into `target/ab/<commit>` of the repository; one that is there is used again, so that a
+    /// build in it goes on from the last.
+    ///
+    /// # Errors
+    /// An unknown ref; a worktree there that is locked, has changes, or stands at another commit.
+    pub fn of(repository: &Repository, reference: &str) -> Result<Self, AbError> {
+        let commit = repository.commit(reference)?;
+        let base = repository.root().join("target").join("ab");
+        let folder = base.join(&commit[..DIGITS.min(commit.len())]);
+        hide(&base)?;
+        let found = Self {
+            reference: reference.to_owned(),
+            commit,
+            folder,
+        };
+        // Worktrees whose folder is gone (`cargo clean`) would be in the way.
+        repository.run(["worktree", "prune"])?;
+        match found.listed(repository)? {
+            Some(listed) => found.check(repository, &listed)?,
+            None => found.add(repository)?,
+        }
+        Ok(found)
+    }
+
+    /// First digits of the commit.
+    pub fn short(&self) -> &str {
+        &self.commit[..self.commit.len().min(7)]
+    }
+
+    fn add(&self, repository: &Repository) -> Result<(), AbError> {
+        // What stands there and is no worktree was left by a program that was killed.
+        if self.folder.exists() {
+            fs::remove_dir_all(&self.folder)?;
+        }
+        let folder = self.folder.as_os_str();
+        let arguments = ["worktree", "add", "--detach", "--quiet"].map(AsRef::as_ref);
+        let arguments = arguments.into_iter().chain([folder, self.commit.as_ref()]);
+        // Where git fails or is interrupted, it takes back what it began.
+        repository.run(arguments).map_err(AbError::from)?;
+        Ok(())
+    }
+
+    fn listed(&self, repository: &Repository) -> Result<Option<Listed>, GitError> {
+        let text = repository.run(["worktree", "list", "--porcelain"])?;
+        let same = |path: &str| {
+            let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            real(Path::new(path)) == real(&self.folder)
+        };
+        let entry = |entry: &&str| {
+            entry
+                .lines()
+                .next()
+                .and_then(|line| line.strip_prefix("worktree "))
+                .is_some_and(same)
+        };
+        Ok(text.split("\n\n").find(entry).map(listed))
+    }
+
+    fn check(&self, repository: &Repository, listed: &Listed) -> Result<(), AbError> {
+        let shown = self
+            .folder
+            .strip_prefix(repository.root())
+            .unwrap_or(&self.folder);
+        let shown = shown.display();
+        let remove = format!(
+            "`git worktree remove --force --force {shown}` removes it; the next comparison makes it anew"
+        );
+        if let Some(reason) = &listed.locked {
+            let reason = if reason.is_empty() {
+                String::new()
+            } else {
+                format!(" ({reason})")
+            };
+            return Err(AbError::mistake(
+                format!("the worktree `{shown}` is locked{reason}"),
+                remove,
+            ));
+        }
+        if listed.commit != self.commit {
+            let title = format!(
+                "the worktree `{shown}` stands at another commit, {}",
+                listed.commit
+            );
+            return Err(AbError::mistake(title, remove));
+        }
+        let paths = ["status", "--porcelain", "--", ":/", ":(top,exclude)target"];
+        let here = Repository::of(&self.folder)?;
+        if here.run(paths)?.is_empty() {
+            return Ok(());
+        }
+        let title = format!(
+            "the worktree `{shown}` has changes that are not of {}",
+            self.reference
+        );
+        Err(AbError::mistake(title, remove))
+    }
+}
+
+/// `commit` and `locked` of an entry of `git worktree list --porcelain`.
+fn listed(entry: &str) -> Listed {
+    let value = |name: &str| {
+        let line = entry
+            .lines()
+            .find(|line| line.split(' ').next() == Some(name))?;
+        Some(line[name.len()..].trim().to_owned())
+    };
+    Listed {
+        commit: value("HEAD").unwrap_or_default(),
+        locked: value("locked"),
+    }
+}
+
+/// Makes the folder, which git does not look into: not every repository ignores `target/`.
+fn hide(base: &Path) -> Result<(), AbError> {
+    fs::create_dir_all(base)?;
+    let ignore = base.join(".gitignore");
+    if !ignore.exists() {
+        fs::write(ignore, "*\n")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::git::git;
+
+    /// A repository with two commits of one file.
+    fn repository() -> (tempfile::TempDir, Repository) {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |arguments: &[&str]| {
+            let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+            git(folder.path(), identity.iter().chain(arguments)).unwrap()
+        };
+        run(&["init", "--quiet", "--initial-branch", "main"]);
+        for text in ["one", "two"] {
+            fs::write(folder.path().join("file"), text).unwrap();
+            run(&["add", "--all"]);
+            run(&["commit", "--quiet", "--message", text]);
+        }
+        let repository = Repository::of(folder.path()).unwrap();
+        (folder, repository)
+    }
+
+    fn title(error: AbError) -> String {
+        match error {
+            AbError::Mistake(failure) => failure.render(false),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_commit_is_checked_out_once_and_seen_by_no_status() {
+        let (_folder, repository) = repository();
+        let first = Checkout::of(&repository, "HEAD~1").unwrap();
+        assert_eq!(
+            fs::read_to_string(first.folder.join("file")).unwrap(),
+            "one"
+        );
+        fs::create_dir_all(first.folder.join("target")).unwrap();
+        fs::write(first.folder.join("target/built"), "").unwrap();
+        assert_eq!(Checkout::of(&repository, "HEAD~1").unwrap(), first);
+        assert!(first.folder.join("target/built").exists());
+        assert_eq!(repository.run(["status", "--porcelain"]).unwrap(), "");
+    }
+
+    #[test]
+    fn a_worktree_that_is_gone_half_made_changed_or_locked_is_no_trap() {
+        let (_folder, repository) = repository();
+        let first = Checkout::of(&repository, "HEAD~1").unwrap();
+        fs::remove_dir_all(&first.folder).unwrap();
+        assert_eq!(Checkout::of(&repository, "HEAD~1").unwrap(), first);
+        repository
+            .run(["worktree", "remove", first.folder.to_str().unwrap()])
+            .unwrap();
+        fs::create_dir_all(&first.folder).unwrap();
+        fs::write(first.folder.join("half"), "").unwrap();
+        assert_eq!(Checkout::of(&repository, "HEAD~1").unwrap(), first);
+        assert!(!first.folder.join("half").exists());
+
+        fs::write(first.folder.join("file"), "mine").unwrap();
+        let said = title(Checkout::of(&repository, "HEAD~1").unwrap_err());
+        assert!(
+            said.contains("has changes that are not of HEAD~1"),
+            "{said}"
+        );
+        let path = first.folder.to_str().unwrap();
+        repository
+            .run(["worktree", "lock", "--reason", "on a disk", path])
+            .unwrap();
+        let said = title(Checkout::of(&repository, "HEAD~1").unwrap_err());
+        assert!(said.contains("is locked (on a disk)"), "{said}");
+        assert!(said.contains("git worktree remove"), "{said}");
+    }
+}

@@ -1,0 +1,93 @@
+//! [`AbArguments`]: what `fieldtrial ab` accepts, and the command that goes on where it stopped.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::run_arguments::quoted;
+
+/// Compare two commits by running both builds in turns on this machine
+///
+/// Builds REF in a git worktree below `target/ab/` and the working tree in place, and runs the cells of the manifest on
+/// both, pair by pair: A B, then B A. What drifts on the machine hits both alike. Each build plans its own manifest; cells
+/// are paired by key. Where the repository is not fieldtrial's own, both sides are this program, and the manifests of the
+/// two commits are compared. Finished pairs are kept.
+///
+/// Example: `fieldtrial ab main experiments/ddpm.toml`
+#[derive(Debug, Args)]
+#[command(allow_missing_positional = true, after_help = EXAMPLES)]
+pub(in crate::cli) struct AbArguments {
+    /// The commit to compare with: a branch, a tag, `HEAD~1`
+    #[arg(
+        value_name = "REF",
+        required_unless_present = "aa",
+        conflicts_with = "aa"
+    )]
+    pub(super) reference: Option<String>,
+    /// The manifest
+    pub(super) manifest: PathBuf,
+    /// Compare this commit instead of the working tree
+    #[arg(long, value_name = "REF", conflicts_with = "aa")]
+    pub(super) after: Option<String>,
+    /// Pairs of runs a cell and seed; without it, as many as one cell needs to be called faster or slower
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) repeats: Option<u16>,
+    /// Compare the working tree's build with itself, and keep what it shows as the noise of this machine
+    #[arg(long)]
+    pub(super) aa: bool,
+    /// Override a value of both manifests by its path: `--set matrix.batch-size=[8,16]`
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Run only some cells: `--only 'device=cpu,batch-size=8|16'`
+    #[arg(long, value_name = "AXIS=VALUE,…")]
+    pub(super) only: Option<String>,
+    /// Run every pair again, also what is finished
+    #[arg(long)]
+    pub(super) fresh: bool,
+    /// A program that is the side before already
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(super) before_program: Option<PathBuf>,
+    /// A program that is the side after already
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(super) after_program: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  fieldtrial ab HEAD~1 experiments/ddpm.toml              the working tree with the last commit but one
+  fieldtrial ab main experiments/ddpm.toml --after HEAD   two commits
+  fieldtrial ab main experiments/ddpm.toml --only batch-size=8 --repeats 12
+  fieldtrial ab --aa experiments/ddpm.toml                how much this machine differs from itself
+
+Results lie in reports/NAME/ab/before and reports/NAME/ab/after; `fieldtrial compare` reads them again.
+The noise of this machine lies in reports/NAME/noise.csv, and comparisons use it from then on.
+
+Exit codes:
+  0 good    1 a run failed, or a side ended before it should    2 a mistake in the input, or a build that fails
+  3 not comparable: builds that do not understand each other, or were made for different machines
+  4 no cell that both sides have    130 interrupted; the same command goes on";
+
+impl AbArguments {
+    /// The command that does what is left.
+    pub(super) fn again(&self) -> String {
+        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let mut words = vec!["fieldtrial".to_owned(), "ab".to_owned()];
+        words.extend(self.reference.clone());
+        words.push(path(&self.manifest));
+        words.extend(self.aa.then(|| "--aa".to_owned()));
+        let repeats = self.repeats.map(|repeats| repeats.to_string());
+        let options = [
+            ("--after", self.after.clone()),
+            ("--repeats", repeats),
+            ("--only", self.only.clone()),
+            ("--before-program", self.before_program.as_ref().map(path)),
+            ("--after-program", self.after_program.as_ref().map(path)),
+        ];
+        let sets = self.set.iter().map(|set| ("--set", Some(set.clone())));
+        for (name, value) in options.into_iter().chain(sets) {
+            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        }
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+}

@@ -1,0 +1,112 @@
+//! [`Frame`]: what is the same for both sides.
+
+use std::path::PathBuf;
+
+use crate::diag::Failure;
+use crate::manifest;
+use crate::plan::{Feasibility, Only, Plan, PlanOptions};
+
+use super::arguments::AbArguments;
+use crate::cli::Problem;
+use crate::cli::fingerprints::Fingerprints;
+
+/// Fewest pairs with which the paired test can call a single cell.
+const FEWEST_PAIRS: usize = 6;
+
+/// What is the same for both sides.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// Name of the experiment.
+    pub(super) name: String,
+    /// The manifest, absolute.
+    pub(super) manifest: PathBuf,
+    /// Folder of the experiment's results, absolute.
+    pub(super) results: PathBuf,
+    /// Seeds of a cell.
+    pub(super) seeds: usize,
+    /// Blocks.
+    pub(super) repeats: usize,
+    /// Overrides, with that of the blocks.
+    pub(super) set: Vec<String>,
+}
+
+impl Frame {
+    /// Plans the working tree's manifest.
+    pub(super) fn of(arguments: &AbArguments) -> Result<Self, Problem> {
+        let known = Fingerprints::beside(&arguments.manifest);
+        let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
+        let only = arguments.only.as_deref().map(Only::parse).transpose()?;
+        let options = PlanOptions {
+            only,
+            results_name: None,
+        };
+        let plan = Plan::new(&manifest, &known.world(), options)?;
+        known.keep();
+        let runs = |cell: &crate::plan::PlannedCell| {
+            cell.feasibility == Feasibility::Runs && plan.is_selected(cell)
+        };
+        let cells = plan.cells().filter(runs).count();
+        let seeds = plan.measure.seeds.len().max(1);
+        let repeats = repeats(arguments, &plan, cells, seeds);
+        let mut set = arguments.set.clone();
+        set.push(format!("measure.repeats={repeats}"));
+        Ok(Self {
+            name: plan.name.clone(),
+            manifest: std::path::absolute(&arguments.manifest)?,
+            results: plan.results_folder.clone(),
+            seeds,
+            repeats,
+            set,
+        })
+    }
+
+    /// What cannot be asked for.
+    pub(super) fn check(&self, arguments: &AbArguments) -> Result<(), Problem> {
+        let pairs = self.repeats * self.seeds;
+        if arguments.aa && pairs < FEWEST_PAIRS {
+            let title = format!(
+                "the noise of a machine rests on at least {FEWEST_PAIRS} pairs a cell, not on {pairs}"
+            );
+            return Err(Failure::plain(title, None).into());
+        }
+        Ok(())
+    }
+
+    /// Folder of the comparison.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.results.join("ab")
+    }
+}
+
+/// What the user asks for; else enough pairs that one cell can be called, an even number, so that each side begins as
+/// often as the other; or what the manifest asks for, where that is more.
+fn repeats(arguments: &AbArguments, plan: &Plan, cells: usize, seeds: usize) -> usize {
+    let says_so = |set: &String| set.trim_start().starts_with("measure.repeats");
+    match arguments.repeats {
+        Some(repeats) => repeats.into(),
+        None if arguments.set.iter().any(says_so) => plan.measure.repeats,
+        None => {
+            let needed = pairs_needed(cells).div_ceil(seeds);
+            needed.next_multiple_of(2).max(plan.measure.repeats)
+        }
+    }
+}
+
+/// Pairs after which the paired sign-flip test can call one of so many cells: the smallest two-sided p-value of n pairs
+/// is 2^(1−n), which Holm's correction multiplies by the number of cells; it has to be at most 0.05.
+pub(super) fn pairs_needed(cells: usize) -> usize {
+    let least = |pairs: i32| 0.5_f64.powi(pairs - 1) * cells.max(1) as f64;
+    let pairs = (1..64).find(|&pairs| least(pairs) <= 0.05).unwrap_or(64);
+    usize::try_from(pairs).unwrap_or(64).max(FEWEST_PAIRS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_cells_need_more_pairs() {
+        let needed: Vec<usize> = [0, 1, 2, 3, 8, 20, 10_000].map(pairs_needed).into();
+        assert_eq!(needed, [6, 6, 7, 7, 9, 10, 19]);
+    }
+}

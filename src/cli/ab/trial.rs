@@ -1,0 +1,193 @@
+//! [`Trial`]: both sides started, the turns taken, the results compared.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::ab::{
+    AbError, DuelEvent, Ended, Pair, Programs, Score, Sessions, Side, SideOrder, Told, Turns,
+    Which, duel,
+};
+use crate::diag::Failure;
+use crate::progress::{PairEnd, PairName, Pairs, PairsShape};
+use crate::results::Session;
+
+use super::arguments::AbArguments;
+use super::contestants::{Contestant, FIRST, SECOND};
+use super::frame::Frame;
+use super::words::{announcement, check_alike, ending};
+use crate::cli::exit_code;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::run::from_here;
+
+/// What is to be tried.
+pub(super) struct Trial<'a> {
+    pub(super) arguments: &'a AbArguments,
+    pub(super) frame: &'a Frame,
+    pub(super) contestants: &'a [Contestant; 2],
+    pub(super) interrupt: &'a Interrupt,
+}
+
+impl Trial<'_> {
+    pub(super) fn run(&self) -> Result<u8, AbError> {
+        let began = Instant::now();
+        let session = Session::begin();
+        let mut before = self.start(0, &session)?;
+        let mut after = self.start(1, &session)?;
+        check_alike(&before, &after)?;
+        let is_same = self.contestants[0].program == self.contestants[1].program;
+        let turns = self.turns(&before, &after, &session)?;
+        eprint!(
+            "{}",
+            announcement(self.frame, [&before, &after], &turns, is_same)
+        );
+        if turns.keys.is_empty() {
+            let title = "nothing to compare: no cell can run on both sides";
+            eprint!(
+                "{}",
+                Failure::plain(title, None).render(Failure::is_stderr_coloured())
+            );
+            return Ok(exit_code::NOTHING_TO_COMPARE);
+        }
+        let mut score = Score::default();
+        let ended = self.take_turns(&mut before, &mut after, &turns, &mut score);
+        let ended = ended
+            .and_then(|()| before.finish())
+            .and_then(|()| after.finish());
+        self.interrupt.stop_waiting();
+        let folder = from_here(&self.frame.folder());
+        let again = self.arguments.again();
+        eprint!(
+            "{}",
+            ending(
+                &turns,
+                score,
+                began.elapsed().as_secs_f64(),
+                &folder,
+                &again
+            )
+        );
+        ended?;
+        Ok(if score.failed > 0 {
+            exit_code::FAILED
+        } else {
+            exit_code::GOOD
+        })
+    }
+
+    /// Folder of the results of one side.
+    fn results(&self, side: usize) -> PathBuf {
+        let names = if self.arguments.aa {
+            [FIRST, SECOND]
+        } else {
+            ["before", "after"]
+        };
+        self.frame.folder().join(names[side])
+    }
+
+    fn start(&self, side: usize, session: &Session) -> Result<Side, AbError> {
+        let contestant = &self.contestants[side];
+        let order = SideOrder {
+            label: contestant.label.clone(),
+            program: contestant.program.clone(),
+            manifest: contestant.manifest.clone(),
+            located_at: self.frame.manifest.clone(),
+            results: self.results(side),
+            session: session.id().to_owned(),
+            set: self.frame.set.clone(),
+            only: self.arguments.only.clone(),
+            // Each comparison with itself is a session of its own.
+            fresh: self.arguments.fresh || self.arguments.aa,
+        };
+        Side::start(&order, self.interrupt.is_asked(), &mut |line| {
+            eprintln!("{line}");
+        })
+    }
+
+    fn turns(&self, before: &Side, after: &Side, session: &Session) -> Result<Turns, AbError> {
+        let [old, new] = self.contestants;
+        let programs = Programs::of(&old.program, &new.program)?;
+        let mut sessions = Sessions::of(&self.frame.folder());
+        let counts = |id: &str| sessions.counts(id, &programs);
+        let turns = Turns::of(&before.hello, &after.hello, counts);
+        if !turns.to_do.is_empty() {
+            sessions.begin(session.id(), programs)?;
+        }
+        Ok(turns)
+    }
+
+    fn take_turns(
+        &self,
+        before: &mut Side,
+        after: &mut Side,
+        turns: &Turns,
+        score: &mut Score,
+    ) -> Result<(), AbError> {
+        if turns.to_do.is_empty() {
+            return Ok(());
+        }
+        let shape = PairsShape {
+            pairs: turns.to_do.len(),
+            seeds: self.frame.seeds,
+            blocks: self.frame.repeats,
+        };
+        let labels = self.contestants.each_ref().map(|one| one.label.as_str());
+        let shown = RefCell::new(Shown {
+            pairs: Pairs::new(turns.keys.iter().map(String::as_str), shape),
+            labels,
+            is_first: true,
+        });
+        let mut see = |event: DuelEvent<'_>| shown.borrow_mut().see(&event);
+        let interrupted = self.interrupt.is_asked();
+        let ended = duel(before, after, &turns.to_do, score, interrupted, &mut see);
+        shown.borrow().pairs.finish();
+        ended
+    }
+}
+
+/// The pairs as they are shown.
+struct Shown<'a> {
+    pairs: Pairs,
+    labels: [&'a str; 2],
+    /// Whether the run that goes on is the first of its pair.
+    is_first: bool,
+}
+
+impl Shown<'_> {
+    fn see(&mut self, event: &DuelEvent<'_>) {
+        match event {
+            DuelEvent::Began { pair, which } => {
+                self.is_first = pair.first == *which;
+                let label = self.labels[usize::from(*which == Which::After)];
+                self.pairs.begin(name(pair), label, self.is_first);
+            }
+            DuelEvent::Told(Told::Progress(text, share)) => {
+                self.pairs.at(text, *share, self.is_first);
+            }
+            DuelEvent::Told(Told::Warning(message)) => self.pairs.say(message),
+            DuelEvent::Ended {
+                pair,
+                before,
+                after,
+            } => self.pairs.end(name(pair), end(before), end(after)),
+        }
+    }
+}
+
+fn name(pair: &Pair) -> PairName<'_> {
+    PairName {
+        key: &pair.name.key,
+        seed: pair.name.seed,
+        block: pair.name.block,
+    }
+}
+
+fn end(ended: &Ended) -> PairEnd<'_> {
+    PairEnd {
+        status: ended.status,
+        reason: &ended.reason,
+        step_ms: ended.step_ms,
+        wall_s: ended.wall_s,
+        last_words: &ended.last_words,
+    }
+}

@@ -1,0 +1,163 @@
+//! What `ab` says before and after the pairs.
+
+use std::path::Path;
+
+use crate::ab::{AbError, Hello, Score, Side, Turns};
+use crate::base::text::count;
+use crate::base::units::human_seconds;
+use crate::diag::Failure;
+
+use super::contestants::FIRST;
+use super::frame::Frame;
+
+/// Names that are listed one by one.
+const LISTED: usize = 10;
+
+/// What will happen, in a few lines.
+pub(super) fn announcement(
+    frame: &Frame,
+    [before, after]: [&Side; 2],
+    turns: &Turns,
+    is_same_program: bool,
+) -> String {
+    let (new, old) = (after.label.as_str(), before.label.as_str());
+    let what = if old == FIRST {
+        "the working tree against itself".to_owned()
+    } else {
+        format!("{new} against {old}")
+    };
+    let cells = count(turns.keys.len(), "cell");
+    let pairs = count(frame.repeats * frame.seeds, "pair");
+    let mut lines = vec![format!("{}: {what}, {cells}, {pairs} a cell", frame.name)];
+    let is_same_code = before.hello.code_hash == after.hello.code_hash;
+    if is_same_code && !is_same_program {
+        lines.push(
+            "  the code that decides a result is the same on both sides; only what lies around it can differ".into(),
+        );
+    }
+    for (side, keys) in [(before, &turns.only_before), (after, &turns.only_after)] {
+        lines.extend(lonely(&side.label, keys));
+    }
+    lines.extend(idle(&after.hello));
+    let kept = match turns.kept {
+        0 => String::new(),
+        kept => format!(", {kept} kept"),
+    };
+    lines.push(format!(
+        "  {} to do{kept}{}",
+        count(turns.to_do.len(), "pair"),
+        time(turns)
+    ));
+    lines.join("\n") + "\n"
+}
+
+fn time(turns: &Turns) -> String {
+    let (seconds, unknown) = turns.estimate();
+    if turns.to_do.is_empty() {
+        return String::new();
+    }
+    if unknown == turns.to_do.len() {
+        return ", of unknown length".to_owned();
+    }
+    let rest = match unknown {
+        0 => String::new(),
+        unknown => format!(", and {} of unknown length", count(unknown, "pair")),
+    };
+    if seconds < 1.0 {
+        return format!(", estimated less than 1 s{rest}");
+    }
+    format!(", estimated {}{rest}", human_seconds(seconds))
+}
+
+fn lonely(label: &str, keys: &[String]) -> Vec<String> {
+    if keys.is_empty() {
+        return Vec::new();
+    }
+    let what = count(keys.len(), "cell");
+    let verb = if keys.len() == 1 { "is" } else { "are" };
+    let mut lines = vec![format!("  {what} of {label} alone {verb} not run:")];
+    lines.extend(keys.iter().take(LISTED).map(|key| format!("    {key}")));
+    let more = keys.len().saturating_sub(LISTED);
+    lines.extend((more > 0).then(|| format!("    … and {more} more")));
+    lines
+}
+
+/// Cells that cannot run, by their reason.
+fn idle(hello: &Hello) -> Vec<String> {
+    let mut reasons: Vec<&str> = hello
+        .idle
+        .iter()
+        .map(|(_, reason)| reason.as_str())
+        .collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let line = |reason: &&str| {
+        let cells = hello
+            .idle
+            .iter()
+            .filter(|(_, other)| other == reason)
+            .count();
+        format!("  {} cannot run: {reason}", count(cells, "cell"))
+    };
+    reasons.iter().take(LISTED).map(line).collect()
+}
+
+/// How it ended.
+pub(super) fn ending(
+    turns: &Turns,
+    score: Score,
+    seconds: f64,
+    folder: &Path,
+    again: &str,
+) -> String {
+    let left = turns.to_do.len() - score.ended;
+    let done = score.ended + turns.kept;
+    let all = count(done + left, "pair");
+    let time = human_seconds(seconds);
+    let first = match (left, score.ended) {
+        (0, 0) => format!("nothing to run: {} finished before", count(done, "pair")),
+        (0, _) => format!("finished {} in {time}", count(score.ended, "pair")),
+        _ => format!("stopped after {time}: {done} of {all} finished and kept"),
+    };
+    let mut lines = vec![first];
+    if score.failed > 0 {
+        let verb = if score.failed == 1 { "does" } else { "do" };
+        let failed = count(score.failed, "pair");
+        lines.push(format!(
+            "failed   {failed} {verb} not count, since a run failed"
+        ));
+    }
+    lines.push(format!("results  {}", folder.display()));
+    if left > 0 {
+        lines.push(format!("next     `{again}` goes on where this stopped"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Two builds whose times say nothing about each other, by the fields that differ.
+pub(super) fn check_alike(before: &Side, after: &Side) -> Result<(), AbError> {
+    let (old, new) = (
+        &before.hello.environment.must_match,
+        &after.hello.environment.must_match,
+    );
+    let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let value = |of: Option<&String>| of.cloned().unwrap_or_else(|| "none".to_owned());
+    let differing: Vec<String> = names
+        .into_iter()
+        .filter(|name| old.get(*name) != new.get(*name))
+        .map(|name| {
+            format!(
+                "{name}: {} / {}",
+                value(old.get(name)),
+                value(new.get(name))
+            )
+        })
+        .collect();
+    if differing.is_empty() {
+        return Ok(());
+    }
+    let (old, new) = (&before.label, &after.label);
+    let title = format!("the builds of {old} and {new} differ in what their times depend on");
+    let help = format!("{}; build both alike", differing.join("; "));
+    Err(AbError::Unlike(Failure::plain(title, Some(help))))
+}

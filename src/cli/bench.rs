@@ -1,0 +1,131 @@
+//! [`Bench`]: what `run` and a side of `ab` share between the plan and the last word.
+
+use std::path::Path;
+
+use crate::diag::Failure;
+use crate::execute::{self, WorkerProgram};
+use crate::plan::{Plan, PlannedCell, project_folder};
+use crate::record::{RecordError, Recorder};
+use crate::results::store::{Here, Store};
+use crate::results::{
+    self, Environment, FORMAT_VERSION, PlanFile, ResultSet, ResultsError, Session,
+};
+
+use super::Problem;
+
+/// A plan with the machine and build that it runs on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bench<'a> {
+    pub(super) plan: &'a Plan,
+    /// All cells of the plan.
+    pub(super) cells: &'a [PlannedCell],
+    pub(super) here: &'a Here,
+    pub(super) environment: &'a Environment,
+}
+
+impl<'a> Bench<'a> {
+    /// Opens the store of the results folder, and reads what its files say so far.
+    pub(super) fn open(&self) -> Result<(Store, Option<ResultSet>), Problem> {
+        let folder = self.plan.results_folder.as_path();
+        let store = Store::open(folder).map_err(mistake)?;
+        for path in store.damaged() {
+            eprintln!(
+                "warning: `{}` is no stored run and counts as not there",
+                path.display()
+            );
+        }
+        Ok((store, previous_results(folder)?))
+    }
+
+    /// What does the runs: this program.
+    pub(super) fn launcher(&self, store: &Store) -> Result<WorkerProgram, Problem> {
+        let launcher = WorkerProgram::this(memory_bytes(self.environment))?;
+        Ok(launcher.assessing_into(&std::path::absolute(store.temporary_folder())?))
+    }
+
+    /// What keeps the runs.
+    pub(super) fn recorder(
+        &self,
+        store: Store,
+        previous: Option<ResultSet>,
+        session: Session,
+    ) -> Recorder<'a> {
+        Recorder::new(
+            &self.plan.results_folder,
+            store,
+            self.cells,
+            self.here,
+            header(self.plan),
+            self.environment.clone(),
+            previous,
+            session,
+        )
+    }
+
+    /// How the runs share the machine, and when to give up.
+    pub(super) fn options(&self, max_failures: Option<usize>) -> execute::Options {
+        execute::Options {
+            jobs: self.here.jobs,
+            cores: self.here.cores,
+            max_failures,
+        }
+    }
+}
+
+fn previous_results(folder: &Path) -> Result<Option<ResultSet>, Problem> {
+    if !folder.join("plan.json").exists() {
+        return Ok(None);
+    }
+    match results::read(folder) {
+        Ok(results) => Ok(Some(results)),
+        // The store is the truth: a file that is not there is written again.
+        Err(ResultsError::Missing { .. }) => Ok(None),
+        Err(error) => Err(mistake(error)),
+    }
+}
+
+/// `plan.json` without its cells and columns, which follow from the runs.
+fn header(plan: &Plan) -> PlanFile {
+    let root = project_folder(&plan.results_folder);
+    let manifest =
+        std::path::absolute(&plan.manifest_path).unwrap_or_else(|_| plan.manifest_path.clone());
+    let manifest = manifest.strip_prefix(root).unwrap_or(&plan.manifest_path);
+    let json = |value: Result<serde_json::Value, _>| value.unwrap_or_default();
+    PlanFile {
+        format_version: FORMAT_VERSION,
+        name: plan.name.clone(),
+        title: plan.title.clone(),
+        question: plan.question.clone(),
+        follows: plan.follows.clone(),
+        manifest_path: manifest.to_string_lossy().replace('\\', "/"),
+        manifest: plan.manifest_text.clone(),
+        axes: plan.axes.clone(),
+        variants: plan.variants.clone(),
+        columns: Vec::new(),
+        cells: Vec::new(),
+        report: json(serde_json::to_value(&plan.report)),
+        compare: json(serde_json::to_value(&plan.compare)),
+        cost: json(serde_json::to_value(&plan.cost)),
+        measure: json(serde_json::to_value(&plan.measure)),
+    }
+}
+
+/// Memory of the machine: SIGKILL near it was the system's own doing.
+fn memory_bytes(environment: &Environment) -> Option<u64> {
+    let gib: u64 = environment.must_match.get("memory_gib")?.parse().ok()?;
+    Some(gib << 30)
+}
+
+pub(super) fn mistake(error: impl std::fmt::Display) -> Problem {
+    Failure::plain(error.to_string(), None).into()
+}
+
+pub(super) fn record_problem(error: RecordError) -> Problem {
+    match error {
+        RecordError::Disagreement(error) => Problem::Bug(error.to_string()),
+        error => {
+            let help = "what was finished before is kept; the same command goes on";
+            Failure::plain(error.to_string(), Some(help.into())).into()
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `fieldtrial side` (hidden): one side of `fieldtrial ab`, another build perhaps. It plans its manifest and keeps its
+//! results as `run` does, and does a run when it is told to on stdin.
+
+mod source;
+mod teller;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::Args;
+
+use crate::ab::{Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said};
+use crate::base::build_info::{Arithmetic, code_hash};
+use crate::base::os;
+use crate::device::DeviceKind;
+use crate::diag::Failure;
+use crate::event::{RunEvent, RunId, numeric_class};
+use crate::execute::{self, Decision, Estimator, Wish};
+use crate::manifest::Manifest;
+use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
+use crate::results::store::Store;
+use crate::results::{FORMAT_VERSION, Session};
+
+use super::bench::{Bench, record_problem};
+use super::fingerprints::Fingerprints;
+use super::run_plan::{here, prepare_data};
+use super::{Outcome, Problem, exit_code};
+
+use source::Source;
+use teller::Teller;
+
+#[derive(Debug, Args)]
+pub(super) struct SideArguments {
+    /// The manifest
+    manifest: PathBuf,
+    /// Where the manifest is said to lie: its paths are relative to that folder
+    #[arg(long, value_name = "FILE")]
+    located_at: PathBuf,
+    /// Folder of the results
+    #[arg(long, value_name = "FOLDER")]
+    results: PathBuf,
+    /// The session that the runs belong to
+    #[arg(long, value_name = "UTC")]
+    session: String,
+    /// Override a value of the manifest
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Offer only some cells
+    #[arg(long, value_name = "AXIS=VALUE,…")]
+    only: Option<String>,
+    /// Nothing that was kept counts
+    #[arg(long)]
+    fresh: bool,
+}
+
+pub(super) fn side(arguments: &SideArguments) -> Outcome {
+    let teller = Teller::new(os::take_stdout()?);
+    let known = Fingerprints::beside(&arguments.located_at);
+    let mut plan = plan(arguments, &known.world())?;
+    let cells: Vec<PlannedCell> = plan.cells().collect();
+    if prepare_data(&plan, &cells)? {
+        plan = self::plan(arguments, &known.world())?;
+    }
+    let cells: Vec<PlannedCell> = plan.cells().collect();
+    known.keep();
+    let (environment, here) = here(arguments.manifest.parent(), 1);
+    let bench = Bench {
+        plan: &plan,
+        cells: &cells,
+        here: &here,
+        environment: &environment,
+    };
+    take_turns(arguments, bench, teller)?;
+    Ok(exit_code::GOOD)
+}
+
+fn plan(arguments: &SideArguments, world: &World) -> Result<Plan, Problem> {
+    let text = fs::read_to_string(&arguments.manifest)?;
+    let manifest = Manifest::new(&arguments.located_at, text, &arguments.set)?;
+    let only = arguments.only.as_deref().map(Only::parse).transpose()?;
+    let options = PlanOptions {
+        only,
+        results_name: None,
+    };
+    let mut plan = Plan::new(&manifest, world, options)?;
+    plan.results_folder = std::path::absolute(&arguments.results)?;
+    Ok(plan)
+}
+
+fn take_turns(
+    arguments: &SideArguments,
+    bench: Bench<'_>,
+    mut teller: Teller<impl std::io::Write>,
+) -> Result<(), Problem> {
+    let session = Session::named(&arguments.session, SystemTime::now());
+    let session = session.ok_or_else(|| {
+        let title = format!("`{}` names no session that has begun", arguments.session);
+        Failure::plain(title, None)
+    })?;
+    let (store, previous) = bench.open()?;
+    let runs = offered(arguments, bench, &store);
+    let launcher = bench.launcher(&store)?;
+    let mut recorder = bench.recorder(store, previous, session);
+    let (mut source, is_stopped) = Source::listen(bench.cells, &runs);
+    teller.tell(&Said::Hello(Box::new(hello(bench, runs))));
+    let mut sink = |event: RunEvent<'_>| {
+        // Kept first: what is told as done is on the disk.
+        recorder.see(&event)?;
+        teller.pass_on(&event);
+        Ok(())
+    };
+    let options = bench.options(None);
+    execute::run(&mut source, &launcher, &options, &is_stopped, &mut sink)
+        .map_err(record_problem)?;
+    recorder.finish().map_err(record_problem)?;
+    teller.tell(&Said::Bye);
+    Ok(())
+}
+
+/// Every run of the selected cells that can run.
+fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<OfferedRun> {
+    let Bench {
+        plan, cells, here, ..
+    } = bench;
+    let selected = cells.iter().enumerate();
+    let selected = selected.filter(|(_, cell)| plan.is_selected(cell));
+    let wish = Wish {
+        fresh: arguments.fresh,
+        retry: false,
+    };
+    let estimator = Estimator::new(store, here);
+    let expected: Vec<Option<f64>> = cells
+        .iter()
+        .map(|cell| estimator.run(cell).map(|expected| expected.seconds))
+        .collect();
+    let offer = |(id, decision): (RunId, Decision)| {
+        let cell = &cells[id.cell];
+        let keys = here.keys(cell, id.seed, id.block);
+        let mut stored = store.runs_of(&keys.cell_hash).iter();
+        let stored = stored.find(|run| run.keys == keys);
+        let kept = stored.filter(|_| matches!(decision, Decision::Keep(_)));
+        OfferedRun {
+            name: RunName {
+                key: cell.spec.key.clone(),
+                seed: id.seed,
+                block: id.block,
+            },
+            estimated_s: expected[id.cell],
+            kept_in: kept.and_then(|run| run.session.clone()),
+        }
+    };
+    let decisions = execute::decide(selected, store, here, wish);
+    decisions.into_iter().map(offer).collect()
+}
+
+fn hello(bench: Bench<'_>, runs: Vec<OfferedRun>) -> Hello {
+    let selected = bench
+        .cells
+        .iter()
+        .filter(|cell| bench.plan.is_selected(cell));
+    let idle = selected.filter_map(|cell| match &cell.feasibility {
+        Feasibility::Runs => None,
+        Feasibility::Skipped(reason) | Feasibility::Infeasible(reason) => {
+            Some((cell.spec.key.clone(), reason.clone()))
+        }
+    });
+    Hello {
+        side: SIDE_PROTOCOL,
+        format: FORMAT_VERSION,
+        code_hash: code_hash(Arithmetic::Cpu),
+        numeric_class: numeric_class(DeviceKind::Cpu),
+        environment: bench.environment.clone(),
+        runs,
+        idle: idle.collect(),
+    }
+}

@@ -1,0 +1,108 @@
+//! [`Source`]: the runs that the parent asks for, one after the other.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use crate::ab::{OfferedRun, RunName, Turn};
+use crate::event::{Job, RunId};
+use crate::plan::{CellSpec, PlannedCell};
+
+/// Waits for the parent's word whenever it is asked for the next run.
+#[derive(Debug)]
+pub(super) struct Source {
+    asked: Receiver<RunName>,
+    cells: HashMap<String, (usize, Arc<CellSpec>)>,
+    expected: HashMap<RunName, Option<f64>>,
+}
+
+impl Source {
+    /// Listens to stdin on a thread of its own; the flag is set when the run that goes on has to end.
+    pub(super) fn listen(cells: &[PlannedCell], runs: &[OfferedRun]) -> (Self, Arc<AtomicBool>) {
+        let (sender, asked) = mpsc::channel();
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&is_stopped);
+        thread::spawn(move || listen(io::stdin().lock(), &sender, &stop));
+        let cells = cells.iter().enumerate().map(|(row, cell)| {
+            let spec = Arc::new(cell.spec.clone());
+            (cell.spec.key.clone(), (row, spec))
+        });
+        let expected = runs.iter().map(|run| (run.name.clone(), run.estimated_s));
+        let source = Self {
+            asked,
+            cells: cells.collect(),
+            expected: expected.collect(),
+        };
+        (source, is_stopped)
+    }
+}
+
+impl Iterator for Source {
+    type Item = Job;
+
+    fn next(&mut self) -> Option<Job> {
+        loop {
+            let name = self.asked.recv().ok()?;
+            // What was not offered is not asked for; a parent that does so waits for an end that never comes.
+            if let (Some((cell, spec)), Some(expected)) =
+                (self.cells.get(&name.key), self.expected.get(&name))
+            {
+                return Some(Job {
+                    id: RunId {
+                        cell: *cell,
+                        seed: name.seed,
+                        block: name.block,
+                    },
+                    spec: Arc::clone(spec),
+                    estimated_s: *expected,
+                });
+            }
+        }
+    }
+}
+
+/// Passes runs on until the parent has no more of them, wants an end, or is gone.
+fn listen(input: impl BufRead, runs: &Sender<RunName>, stop: &AtomicBool) {
+    for line in input.lines() {
+        let turn = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+        match turn {
+            Some(Turn::Run(name)) => {
+                if runs.send(name).is_err() {
+                    return;
+                }
+            }
+            Some(Turn::Finish) => return,
+            Some(Turn::Stop) | None => break,
+        }
+    }
+    stop.store(true, Ordering::SeqCst);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs that were passed on, and whether a stop was asked for.
+    fn heard(input: &str) -> (usize, bool) {
+        let (sender, receiver) = mpsc::channel();
+        let stop = AtomicBool::new(false);
+        listen(input.as_bytes(), &sender, &stop);
+        drop(sender);
+        (receiver.iter().count(), stop.into_inner())
+    }
+
+    #[test]
+    fn a_parent_that_says_so_finishes_and_one_that_is_gone_stops() {
+        let run = r#"{"run":{"key":"k","seed":1,"block":0}}"#;
+        assert_eq!(
+            heard(&format!("{run}\n{run}\n\"finish\"\n{run}\n")),
+            (2, false)
+        );
+        assert_eq!(heard(&format!("{run}\n\"stop\"\n")), (1, true));
+        assert_eq!(heard(&format!("{run}\n")), (1, true));
+        assert_eq!(heard("nonsense\n"), (0, true));
+    }
+}

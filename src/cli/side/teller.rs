@@ -1,0 +1,78 @@
+//! [`Teller`]: what happens, told to the parent.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use crate::ab::{Ended, RunName, Said};
+use crate::event::{Event, Job, RunEvent, RunOutcome};
+use crate::progress::{RunState, last_words};
+
+/// Shortest time between two words about how far a run is.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+/// Writes one line for everything that is worth showing.
+#[derive(Debug)]
+pub(super) struct Teller<W> {
+    out: W,
+    state: RunState,
+    last_progress: Option<Instant>,
+}
+
+impl<W: Write> Teller<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self {
+            out,
+            state: RunState::default(),
+            last_progress: None,
+        }
+    }
+
+    /// Tells. A parent that is gone has closed this process's stdin too, which ends it.
+    pub(super) fn tell(&mut self, what: &Said) {
+        let mut line = serde_json::to_vec(what).unwrap_or_default();
+        line.push(b'\n');
+        let _ = self.out.write_all(&line).and_then(|()| self.out.flush());
+    }
+
+    pub(super) fn pass_on(&mut self, event: &RunEvent<'_>) {
+        match event {
+            RunEvent::RunStarted { .. } => self.state = RunState::default(),
+            RunEvent::Worker {
+                event: Event::Warning { message },
+                ..
+            } => self.tell(&Said::Warning {
+                message: message.clone(),
+            }),
+            RunEvent::Worker { event, .. } => self.hear(event),
+            RunEvent::RunEnded { job, outcome } => self.tell(&Said::Ended(ended(job, outcome))),
+            _ => {}
+        }
+    }
+
+    fn hear(&mut self, event: &Event) {
+        self.state.see(event);
+        let is_too_soon = |last: Instant| last.elapsed() < PROGRESS_EVERY;
+        if !self.last_progress.is_some_and(is_too_soon) {
+            self.last_progress = Some(Instant::now());
+            self.tell(&Said::Progress {
+                text: self.state.text(),
+                share: self.state.share(),
+            });
+        }
+    }
+}
+
+fn ended(job: &Job, outcome: &RunOutcome) -> Ended {
+    Ended {
+        name: RunName {
+            key: job.spec.key.clone(),
+            seed: job.id.seed,
+            block: job.id.block,
+        },
+        status: outcome.status,
+        reason: outcome.reason.clone(),
+        wall_s: outcome.wall_s,
+        step_ms: outcome.times.as_ref().map(|times| times.step_ms),
+        last_words: last_words(outcome).into_iter().map(str::to_owned).collect(),
+    }
+}
