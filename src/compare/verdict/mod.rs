@@ -5,6 +5,8 @@
 
 mod cell;
 mod choice;
+#[cfg(test)]
+mod claims;
 mod matrix;
 #[cfg(test)]
 mod properties;
