@@ -1,12 +1,11 @@
 //! The ratio of two medians and its interval.
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
-
 use crate::base::statistics::{median, quantile, range};
 use crate::base::{Purpose, Seed};
 use crate::compare::Ratio;
 use crate::results::{BOOTSTRAP_FROM, IntervalKind};
+
+use super::Dice;
 
 /// Values of two sides, all positive.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +86,7 @@ pub(in crate::compare) fn log_ratios(
         return Vec::new();
     }
     let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
-    let mut rng = Seed(column as u64).stream_at(Purpose::Bootstrap, &place);
+    let mut dice = Dice::new(Seed(column as u64).stream_at(Purpose::Bootstrap, &place));
     let is_turned = sorted(sides.before) > sorted(sides.after);
     let (mut first, mut second) = (sides.before.to_vec(), sides.after.to_vec());
     if is_turned {
@@ -97,15 +96,17 @@ pub(in crate::compare) fn log_ratios(
         let mut pairs: Vec<(f64, f64)> = first.iter().copied().zip(second).collect();
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         (first, second) = pairs.into_iter().unzip();
+    } else {
+        (first, second) = (sorted(&first), sorted(&second));
     }
     let (first, second) = (Ordered::new(&first), Ordered::new(&second));
     let draw = |_| {
-        let counts = counts(first.values.len(), &mut rng);
+        let counts = counts(first.values.len(), &mut dice);
         let of_first = first.median(&counts);
         let of_second = if sides.is_paired {
             second.median(&counts)
         } else {
-            second.median(&self::counts(second.values.len(), &mut rng))
+            second.median(&self::counts(second.values.len(), &mut dice))
         };
         let log = (of_second / of_first).ln();
         if is_turned { -log } else { log }
@@ -145,10 +146,10 @@ impl Ordered {
 }
 
 /// How often each of `n` values comes in a draw of `n`.
-fn counts(n: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
+fn counts(n: usize, dice: &mut Dice) -> Vec<u32> {
     let mut counts = vec![0; n];
     for _ in 0..n {
-        counts[rng.gen_range(0..n)] += 1;
+        counts[dice.below(n)] += 1;
     }
     counts
 }

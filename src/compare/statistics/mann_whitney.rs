@@ -37,6 +37,21 @@ pub(in crate::compare) fn smallest_mann_whitney(n: usize, m: usize) -> f64 {
     (2.0 / arrangements(n, m)).min(1.0)
 }
 
+/// Returns the largest `min(U, n m − U)` whose two-sided p-value is at most `alpha`; `None` where there is none.
+pub(super) fn critical_mann_whitney(n: usize, m: usize, alpha: f64) -> Option<usize> {
+    if arrangements(n, m) > COUNTED {
+        let pairs = n * m;
+        return (0..pairs / 2).rfind(|&u| normal_p(n, m, (pairs - u) as f64, 0.0) <= alpha);
+    }
+    let mut tail = 0.0;
+    let all = arrangements(n, m);
+    let tails = counts(n, m).into_iter().map(|count| {
+        tail += count;
+        2.0 * tail / all
+    });
+    tails.take_while(|&p| p <= alpha).count().checked_sub(1)
+}
+
 /// Number of ways to give `n` of `n + m` ranks to one side.
 fn arrangements(n: usize, m: usize) -> f64 {
     // Each partial product is a whole number, hence exact as long as it is counted at all.

@@ -5,6 +5,7 @@
 //! found. It knows neither cells nor verdicts. Why these and no others: `docs/adr/0010-tests-and-verdicts.md`.
 
 mod bootstrap;
+mod dice;
 mod holm;
 mod mann_whitney;
 mod permutation;
@@ -16,9 +17,10 @@ mod sign_flip;
 mod student;
 
 pub(super) use bootstrap::{Sides, log_ratios, percentiles, ratio_of_runs};
+pub(super) use dice::Dice;
 pub(super) use holm::holm;
 pub(super) use mann_whitney::{mann_whitney, smallest_mann_whitney};
 pub(super) use permutation::{Draws, Permuted, Stratum, permute};
-pub(super) use power::{RunSpread, detectable, run_spread};
+pub(super) use power::{detectable, detectable_mean};
 pub(super) use sign_flip::{sign_flip, smallest_sign_flip};
 pub(super) use student::student_quantile;

@@ -1,7 +1,6 @@
 //! A stratified permutation test: labels are exchanged within strata, and only there.
 
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use super::Dice;
 
 /// Most patterns of labels that are gone through one by one.
 const EXACT_MOST: f64 = 20_000.0;
@@ -48,12 +47,12 @@ pub(in crate::compare) fn permute(
     strata: &[Stratum],
     observed: f64,
     draws: Draws,
-    rng: &mut ChaCha8Rng,
+    dice: &mut Dice,
 ) -> Permuted {
     let limit = observed.abs() - ROUNDING;
     let patterns: f64 = strata.iter().map(patterns_of).product();
     if patterns > EXACT_MOST {
-        return draw(strata, limit, draws, rng);
+        return draw(strata, limit, draws, dice);
     }
     let sums = strata.iter().fold(vec![0.0], |sums, stratum| {
         let mut own = Vec::new();
@@ -88,11 +87,14 @@ fn subset_sums(scores: &[f64], count: usize, sum: f64, sums: &mut Vec<f64>) {
     }
 }
 
-fn draw(strata: &[Stratum], limit: f64, draws: Draws, rng: &mut ChaCha8Rng) -> Permuted {
+fn draw(strata: &[Stratum], limit: f64, draws: Draws, dice: &mut Dice) -> Permuted {
     let mut strata = strata.to_vec();
     let mut hits = 0;
     for drawn in 1..=draws.most {
-        let sum: f64 = strata.iter_mut().map(|stratum| relabel(stratum, rng)).sum();
+        let sum: f64 = strata
+            .iter_mut()
+            .map(|stratum| relabel(stratum, dice))
+            .sum();
         hits += u64::from(sum.abs() >= limit);
         if hits >= draws.enough {
             return Permuted {
@@ -110,11 +112,11 @@ fn draw(strata: &[Stratum], limit: f64, draws: Draws, rng: &mut ChaCha8Rng) -> P
 }
 
 /// Labels a random choice of a stratum's values, and returns the sum of their scores.
-fn relabel(stratum: &mut Stratum, rng: &mut ChaCha8Rng) -> f64 {
+fn relabel(stratum: &mut Stratum, dice: &mut Dice) -> f64 {
     let scores = &mut stratum.scores;
     let mut sum = 0.0;
     for place in 0..stratum.labelled {
-        let chosen = rng.gen_range(place..scores.len());
+        let chosen = place + dice.below(scores.len() - place);
         scores.swap(place, chosen);
         sum += scores[place];
     }
@@ -133,8 +135,8 @@ mod tests {
     };
 
     fn run(strata: &[Stratum], observed: f64) -> Permuted {
-        let mut rng = Seed(1).stream(Purpose::Bootstrap);
-        permute(strata, observed, DRAWS, &mut rng)
+        let mut dice = Dice::new(Seed(1).stream(Purpose::Bootstrap));
+        permute(strata, observed, DRAWS, &mut dice)
     }
 
     fn pairs(count: usize) -> Vec<Stratum> {
@@ -175,8 +177,8 @@ mod tests {
             most: 9_999,
             enough: 20,
         };
-        let mut rng = Seed(1).stream(Purpose::Bootstrap);
-        let found = permute(&pairs(40), 0.0, draws, &mut rng);
+        let mut dice = Dice::new(Seed(1).stream(Purpose::Bootstrap));
+        let found = permute(&pairs(40), 0.0, draws, &mut dice);
         assert_eq!((found.p, found.patterns), (1.0, 20));
     }
 }

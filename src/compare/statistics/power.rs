@@ -1,117 +1,172 @@
 //! How large an effect a test would have found.
 
-use std::f64::consts::PI;
-
-use crate::base::statistics::median;
+use crate::base::statistics::{median, quantile};
 
 use super::bootstrap::Sides;
+use super::mann_whitney::critical_mann_whitney;
+use super::sign_flip::critical_sign_flip;
 use super::student::student_quantile;
+use super::{Dice, percentiles};
 
 /// Power at which an effect counts as detectable.
 const POWER: f64 = 0.8;
-/// A normal distribution's standard deviation over its median absolute deviation.
-const NORMAL_SCALE: f64 = 1.4826;
+/// Simulated repetitions.
+const REPETITIONS: usize = 400;
 
-/// How far runs scatter, as it enters a rank test.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::compare) struct RunSpread {
-    /// Standard error of the logarithm of the ratio.
-    pub error: f64,
-    /// Degrees of freedom that it was estimated with.
-    pub freedom: usize,
-}
-
-/// Returns the standard error of the shift that a rank test looks for; `None` where no freedom is left.
+/// Returns the smallest relative effect (0.03 is 3 %) of a cell that is found with 80 % power: that its test calls
+/// significant at `alpha` (two-sided), and whose ratio of medians exceeds `least` (a logarithm: the threshold, or half the
+/// width of its interval, which must not hold 1). `None` where no effect could be.
 ///
-/// `s √(1/n + 1/m) √(π/3)` with `s` = 1.4826 × the median distance of logarithms from their side's median; with pairs,
-/// `s √(1/n) √(π/3)` of the differences' distances from theirs. `s` is widened by `√(N / (N − sides))`. The median distance
-/// is robust to single runs of twice the time; π/3 is what ranks cost under normal noise.
+/// The comparison is repeated on runs without an effect, drawn with replacement from the cell's own distances from their
+/// side's median (of the pairs' differences where signs are tested), widened by `√(N / (N − sides))`. In each repetition the
+/// smallest shift of logarithms that suffices follows in closed form: ranks turn significant at an order statistic of the
+/// differences between the sides (of the means of two differences, for signs). The effect is the 80 % quantile of those
+/// shifts. So neither a normal distribution is assumed, nor a test that is finer than it is, and outliers are what they were.
 ///
 /// # Source
-/// Hampel 1974 (median absolute deviation); Hodges & Lehmann 1956 (efficiency 3/π of rank tests).
-pub(in crate::compare) fn run_spread(sides: Sides<'_>) -> Option<RunSpread> {
-    let (residuals, groups, share) = if sides.is_paired {
-        let differences = sides.differences();
-        let share = 1.0 / differences.len() as f64;
-        (from_median(&differences), 1, share)
+/// Hodges & Lehmann 1963 (shift at which a rank test turns); Collings & Hamilton 1988 (power by resampling).
+pub(in crate::compare) fn detectable(
+    sides: Sides<'_>,
+    alpha: f64,
+    least: f64,
+    dice: &mut Dice,
+) -> Option<f64> {
+    let (n, m) = (sides.before.len(), sides.after.len());
+    let logarithms = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
+    let (mut noise, critical) = if sides.is_paired {
+        (
+            around_median(&sides.differences()),
+            critical_sign_flip(n, alpha)?,
+        )
     } else {
-        let logarithms = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
-        let mut residuals = from_median(&logarithms(sides.before));
-        residuals.extend(from_median(&logarithms(sides.after)));
-        let (n, m) = (sides.before.len() as f64, sides.after.len() as f64);
-        (residuals, 2, 1.0 / n + 1.0 / m)
+        let mut noise = around_median(&logarithms(sides.before));
+        noise.extend(around_median(&logarithms(sides.after)));
+        (noise, critical_mann_whitney(n, m, alpha)?)
     };
-    let freedom = residuals.len().checked_sub(groups).filter(|&f| f > 0)?;
-    let widening = residuals.len() as f64 / freedom as f64;
-    let scale = NORMAL_SCALE * median(&residuals)? * widening.sqrt();
-    Some(RunSpread {
-        error: scale * (share * PI / 3.0).sqrt(),
-        freedom,
-    })
+    // The order of runs does not enter.
+    noise.sort_by(f64::total_cmp);
+    let groups = if sides.is_paired { 1 } else { 2 };
+    let freedom = noise
+        .len()
+        .checked_sub(groups)
+        .filter(|&freedom| freedom > 0)?;
+    let widening = (noise.len() as f64 / freedom as f64).sqrt();
+    let shifts: Option<Vec<f64>> = (0..REPETITIONS)
+        .map(|_| {
+            let mut side = |count: usize| -> Vec<f64> {
+                (0..count)
+                    .map(|_| widening * noise[dice.below(noise.len())])
+                    .collect()
+            };
+            let (turn, without) = if sides.is_paired {
+                let differences = side(n);
+                (turn_of_signs(&differences, critical), median(&differences)?)
+            } else {
+                let (before, after) = (side(n), side(m));
+                let without = median(&after)? - median(&before)?;
+                (turn_of_ranks(&before, &after, critical), without)
+            };
+            Some(turn.max(least - without))
+        })
+        .collect();
+    Some(quantile(&shifts?, POWER)?.max(0.0).exp_m1())
 }
 
-/// Returns the smallest relative effect (0.03 is 3 %) that is found with 80 % power: that is significant at `alpha`
-/// (two-sided) and larger than `threshold`.
+/// Returns the smallest relative change of a mean of logarithms of ratios that is found with 80 % power; `resampled` is its
+/// bootstrap distribution.
 ///
-/// `exp(max(t(1 − α/2) e, ln(1 + threshold)) + t(0.8) e) − 1`, where `e` is the standard error and `t` quantiles of
-/// Student's t with its freedom.
+/// `exp(max(t(1 − α/2) e, ln(1 + threshold)) + t(0.8) e) − 1` with `e` the half width of the 95 % interval over `t(0.975)`.
 ///
 /// # Source
-/// The usual formula for two means (Cohen 1988, §2), on logarithms.
-pub(in crate::compare) fn detectable(spread: RunSpread, alpha: f64, threshold: f64) -> f64 {
-    let of = |share| student_quantile(share, spread.freedom) * spread.error;
-    let significant = of(1.0 - alpha / 2.0);
-    (significant.max(threshold.ln_1p()) + of(POWER)).exp_m1()
+/// The usual formula for a mean (Cohen 1988, §2), on logarithms.
+pub(in crate::compare) fn detectable_mean(
+    resampled: &[f64],
+    freedom: usize,
+    alpha: f64,
+    threshold: f64,
+) -> Option<f64> {
+    let (low, high) = percentiles(resampled)?;
+    let of = |share| student_quantile(share, freedom);
+    let error = (high / low).ln() / (2.0 * of(0.975));
+    let shift = (of(1.0 - alpha / 2.0) * error).max(threshold.ln_1p());
+    Some((shift + of(POWER) * error).exp_m1())
 }
 
-fn from_median(values: &[f64]) -> Vec<f64> {
+/// Shift of `after` beyond which at most `critical` pairs of runs have the larger one before.
+fn turn_of_ranks(before: &[f64], after: &[f64], critical: usize) -> f64 {
+    let differences = before.iter().flat_map(|b| after.iter().map(move |a| b - a));
+    let mut differences: Vec<f64> = differences.collect();
+    let (_, turn, _) = differences.select_nth_unstable_by(critical, |a, b| b.total_cmp(a));
+    *turn
+}
+
+/// Shift beyond which ranks of negative differences sum to at most `critical`.
+fn turn_of_signs(differences: &[f64], critical: usize) -> f64 {
+    let mut means = Vec::new();
+    for (index, a) in differences.iter().enumerate() {
+        means.extend(differences[index..].iter().map(|b| f64::midpoint(*a, *b)));
+    }
+    let (_, turn, _) = means.select_nth_unstable_by(critical, f64::total_cmp);
+    -*turn
+}
+
+fn around_median(values: &[f64]) -> Vec<f64> {
     let centre = median(values).unwrap_or_default();
-    values.iter().map(|value| (value - centre).abs()).collect()
+    values.iter().map(|value| value - centre).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::{Purpose, Seed};
+    use crate::compare::statistics::{mann_whitney, sign_flip};
 
-    #[test]
-    fn the_error_is_that_of_the_formula() {
-        let before = [1.0_f64, 1.1, 1.2].map(f64::exp);
-        let after = [2.0_f64, 2.1, 2.2].map(f64::exp);
-        let sides = Sides {
-            before: &before,
-            after: &after,
-            is_paired: false,
-        };
-        let found = run_spread(sides).expect("a spread");
-        // Distances 0.1, 0, 0.1 twice: median 0.1; six values, four degrees of freedom.
-        let expected = 1.4826 * 0.1 * 1.5_f64.sqrt() * (2.0 / 3.0 * PI / 3.0).sqrt();
-        assert_eq!(found.freedom, 4);
-        assert!((found.error - expected).abs() < 1e-12, "{found:?}");
-        let pairs = Sides {
-            is_paired: true,
-            ..sides
-        };
-        assert!(run_spread(pairs).expect("a spread").error < 1e-12);
+    fn dice() -> Dice {
+        Dice::new(Seed(1).stream(Purpose::Bootstrap))
     }
 
     #[test]
-    fn an_effect_must_exceed_the_threshold_to_be_found() {
-        let spread = RunSpread {
-            error: 0.001,
-            freedom: 18,
+    fn a_rank_test_turns_at_the_shift_that_is_computed() {
+        let before = [0.3, -0.1, 0.25, 0.0, -0.2, 0.11];
+        let after = [0.02, -0.3, 0.21, 0.07, -0.15, 0.4];
+        let critical = critical_mann_whitney(6, 6, 0.05).expect("six a side");
+        let turn = turn_of_ranks(&before, &after, critical);
+        let p = |shift: f64| mann_whitney(&before, &after.map(|a| a + shift)).expect("values");
+        assert!(p(turn + 1e-6) <= 0.05 && p(turn - 1e-6) > 0.05);
+    }
+
+    #[test]
+    fn a_test_of_signs_turns_at_the_shift_that_is_computed() {
+        let differences = [0.3, -0.1, 0.25, 0.04, -0.2, 0.11, -0.31, 0.02];
+        let critical = critical_sign_flip(8, 0.05).expect("eight pairs");
+        let turn = turn_of_signs(&differences, critical);
+        let p = |shift: f64| sign_flip(&differences.map(|d| d + shift)).expect("values");
+        assert!(p(turn + 1e-6) <= 0.05 && p(turn - 1e-6) > 0.05);
+    }
+
+    #[test]
+    fn runs_without_noise_detect_what_exceeds_the_threshold() {
+        let sides = Sides {
+            before: &[10.0; 6],
+            after: &[10.0; 6],
+            is_paired: false,
         };
-        let found = detectable(spread, 0.05, 0.02);
-        // scipy.stats.t.ppf(0.8, 18) = 0.862049
-        assert!(
-            (found - (1.02 * 0.000_862_049_f64.exp() - 1.0)).abs() < 1e-6,
-            "{found}"
-        );
-        let coarse = RunSpread {
-            error: 0.02,
-            freedom: 18,
+        let found = detectable(sides, 0.05, 1.02_f64.ln(), &mut dice()).expect("an effect");
+        assert!((found - 0.02).abs() < 1e-12, "{found}");
+        let three = Sides {
+            before: &[10.0; 3],
+            ..sides
         };
-        // scipy.stats.t.ppf(0.975, 18) = 2.100922
-        let expected = (0.02 * (2.100_922 + 0.862_049_f64)).exp_m1();
-        assert!((detectable(coarse, 0.05, 0.02) - expected).abs() < 1e-6);
+        assert_eq!(detectable(three, 0.001, 0.02, &mut dice()), None);
+    }
+
+    #[test]
+    fn a_mean_is_detected_as_the_formula_says() {
+        // A uniform grid on ±0.1: its central 95 % are ±0.095, e = 0.095 / t(0.975; 18) with t = 2.100922, t(0.8; 18) = 0.862049.
+        let grid: Vec<f64> = (-1000..=1000).map(|i| f64::from(i) * 1e-4).collect();
+        let found = detectable_mean(&grid, 18, 0.05, 0.02).expect("an effect");
+        let error = 0.095 / 2.100_922;
+        let expected = (error * (2.100_922 + 0.862_049_f64)).exp_m1();
+        assert!((found - expected).abs() < 1e-5, "{found}");
     }
 }

@@ -33,6 +33,18 @@ pub(in crate::compare) fn smallest_sign_flip(n: usize) -> f64 {
     0.5_f64.powf(n as f64 - 1.0).min(1.0)
 }
 
+/// Returns the largest `min(W⁺, W⁻)` of `n` differences without ties whose two-sided p-value is at most `alpha`; `None` where
+/// there is none.
+pub(super) fn critical_sign_flip(n: usize, alpha: f64) -> Option<usize> {
+    let ranks: Vec<usize> = (1..=n).collect();
+    let mut tail = 0.0;
+    let tails = shares(&ranks).into_iter().map(|share| {
+        tail += share;
+        2.0 * tail
+    });
+    tails.take_while(|&p| p <= alpha).count().checked_sub(1)
+}
+
 /// Sizes that differ by rounding of logarithms only count as equal.
 fn rounded(size: f64) -> f64 {
     (size * 1e12).round() / 1e12

@@ -1,6 +1,6 @@
 //! The verdict over one cell.
 
-use crate::compare::statistics::{Sides, detectable, run_spread};
+use crate::compare::statistics::{Dice, Sides, detectable};
 use crate::compare::{Design, Doubt, Judgement, Ratio, Test, Threshold, Verdict};
 use crate::results::IntervalKind;
 
@@ -19,6 +19,15 @@ pub(super) struct Evidence<'a> {
     pub needed_runs: usize,
 }
 
+impl Evidence<'_> {
+    /// Logarithm that a ratio has to exceed: of the threshold, or as much as the interval reaches to one side.
+    fn least_shift(&self) -> Option<f64> {
+        let ratio = self.ratio?;
+        let half_width = (ratio.high / ratio.low).ln() / 2.0;
+        Some(half_width.max(self.threshold.value.ln_1p()))
+    }
+}
+
 /// Returns the judgement over a cell.
 pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let cell = evidence.cell;
@@ -27,8 +36,8 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
             is_paired: test.test == Test::SignFlip,
             ..cell.sides()
         };
-        let threshold = evidence.threshold.value;
-        Some(detectable(run_spread(sides)?, evidence.alpha, threshold))
+        let mut dice = Dice::new(cell.stream());
+        detectable(sides, evidence.alpha, evidence.least_shift()?, &mut dice)
     });
     Judgement {
         verdict: verdict(evidence, detectable),

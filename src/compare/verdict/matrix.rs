@@ -3,14 +3,13 @@
 use crate::base::statistics::{mean, median, range};
 use crate::base::{Purpose, Seed};
 use crate::compare::statistics::{
-    Draws, Permuted, RunSpread, Stratum, detectable, percentiles, permute, ratio_of_runs,
-    run_spread,
+    Dice, Draws, Permuted, Stratum, detectable_mean, percentiles, permute, ratio_of_runs,
 };
 use crate::compare::{Design, MatrixJudgement, Ratio, Threshold, ThresholdSource};
 use crate::results::{BOOTSTRAP_FROM, IntervalKind};
 
 use super::cell::Finding;
-use super::{ALPHA, JUDGED, Samples, sessions_threshold, threshold_from};
+use super::{ALPHA, Family, JUDGED, Samples, sessions_threshold, threshold_from};
 
 /// Distance from the middle, in median distances, at which a run counts no further.
 const CLIP: f64 = 3.0;
@@ -40,9 +39,9 @@ pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<MatrixTest> {
         observed += add_strata(cell, &mut strata);
     }
     let place = (*hasher.finalize().as_bytes()).map(u64::from);
-    let mut rng = Seed(JUDGED as u64).stream_at(Purpose::Bootstrap, &place);
+    let mut dice = Dice::new(Seed(JUDGED as u64).stream_at(Purpose::Bootstrap, &place));
     Some(MatrixTest {
-        permuted: permute(&strata, observed, draws, &mut rng),
+        permuted: permute(&strata, observed, draws, &mut dice),
     })
 }
 
@@ -98,8 +97,7 @@ pub(super) fn judge(
     test: &MatrixTest,
     resampled: &[Vec<f64>],
     p_holm: f64,
-    alpha: f64,
-    manifest: Option<f64>,
+    family: &Family,
 ) -> MatrixJudgement {
     let counted = samples.iter().zip(resampled);
     let counted: Vec<(&Samples, &[f64])> = counted
@@ -108,11 +106,20 @@ pub(super) fn judge(
         .collect();
     let cells: Vec<&Samples> = counted.iter().map(|(cell, _)| *cell).collect();
     let ratio = mean_ratio(&counted);
-    let (threshold, between) = threshold(&cells, manifest);
+    let (threshold, between) = threshold(&cells, family.manifest);
     let is_interval = ratio.kind == IntervalKind::Bootstrap95;
     let is_beyond = ratio.low > 1.0 || ratio.high < 1.0;
-    let spread = spread(&cells).filter(|_| is_interval);
-    let detectable = spread.map(|spread| detectable(spread, alpha, threshold.value));
+    let detectable = if is_interval {
+        let drawn: Vec<&[f64]> = counted.iter().map(|(_, drawn)| *drawn).collect();
+        let runs: usize = cells
+            .iter()
+            .map(|cell| cell.before.len() + cell.after.len())
+            .sum();
+        let freedom = runs - 2 * cells.len();
+        detectable_mean(&means(&drawn), freedom, family.alpha, threshold.value)
+    } else {
+        None
+    };
     let finding = Finding {
         ratio,
         // A range over few runs is no interval: there the test alone decides.
@@ -216,16 +223,4 @@ fn means(rows: &[&[f64]]) -> Vec<f64> {
     (0..places)
         .map(|place| sum(place) / rows.len() as f64)
         .collect()
-}
-
-/// Standard error of the mean of the cells' logarithms: `√(Σ e²) / cells`.
-fn spread(cells: &[&Samples]) -> Option<RunSpread> {
-    let spreads: Option<Vec<RunSpread>> =
-        cells.iter().map(|cell| run_spread(cell.sides())).collect();
-    let spreads = spreads?;
-    let squares: f64 = spreads.iter().map(|spread| spread.error.powi(2)).sum();
-    Some(RunSpread {
-        error: squares.sqrt() / cells.len() as f64,
-        freedom: spreads.iter().map(|spread| spread.freedom).sum(),
-    })
 }

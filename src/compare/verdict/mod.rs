@@ -5,9 +5,20 @@
 
 mod cell;
 mod choice;
+#[cfg(test)]
+mod claims;
 mod matrix;
+#[cfg(test)]
+mod properties;
 mod quality;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
 
+use rand_chacha::ChaCha8Rng;
+
+use crate::base::{Purpose, Seed};
 use crate::results::BOOTSTRAP_FROM;
 
 use super::floor::Floor;
@@ -98,6 +109,12 @@ impl Samples {
         self.comparable.is_ok() && self.sides().is_usable()
     }
 
+    /// The random numbers of its detectable effect.
+    fn stream(&self) -> ChaCha8Rng {
+        let place = (*blake3::hash(self.key.as_bytes()).as_bytes()).map(u64::from);
+        Seed(JUDGED as u64 + 1).stream_at(Purpose::Bootstrap, &place)
+    }
+
     fn resampled(&self, effort: Effort) -> Vec<f64> {
         if self.sides().fewer() < BOOTSTRAP_FROM {
             return Vec::new();
@@ -178,33 +195,61 @@ fn test(samples: &[Samples], effort: Effort) -> Tested {
 fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Verdicts {
     let tested = test(samples, effort);
     let resampled: Vec<Vec<f64>> = samples.iter().map(|cell| cell.resampled(effort)).collect();
-    let counted = samples.iter().filter(|cell| cell.counts()).count();
-    let needed_runs = needed_runs(counted);
-    let alpha = ALPHA / tested.adjusted.len().max(1) as f64;
+    let family = Family::new(samples, &tested, threshold);
     let mut adjusted = tested.adjusted.iter().copied();
     let cells = samples.iter().zip(&tested.cells).zip(&resampled);
     let cells = cells.map(|((cell, test), resampled)| {
         let p_holm = test.and_then(|_| adjusted.next());
-        cell::judge(&cell::Evidence {
-            cell,
-            ratio: cell
-                .counts()
-                .then(|| ratio_of_runs(cell.sides(), resampled))
-                .flatten(),
-            test: *test,
-            p_holm,
-            alpha,
-            threshold: threshold_of(cell, threshold),
-            needed_runs,
-        })
+        family.judge_cell(cell, resampled, *test, p_holm)
     });
     Verdicts {
         cells: cells.collect(),
-        matrix: tested.matrix.map(|test| {
+        matrix: tested.matrix.as_ref().map(|test| {
             let p_holm = adjusted_of_matrix(&tested.adjusted);
-            matrix::judge(samples, &test, &resampled, p_holm, alpha, threshold)
+            matrix::judge(samples, test, &resampled, p_holm, &family)
         }),
-        needed_runs,
+        needed_runs: family.needed_runs,
+    }
+}
+
+/// What all tests of a comparison share.
+struct Family {
+    /// Level of Holm's first step.
+    alpha: f64,
+    /// Threshold of the manifest.
+    manifest: Option<f64>,
+    needed_runs: usize,
+}
+
+impl Family {
+    fn new(samples: &[Samples], tested: &Tested, manifest: Option<f64>) -> Self {
+        let counted = samples.iter().filter(|cell| cell.counts()).count();
+        Self {
+            alpha: ALPHA / tested.adjusted.len().max(1) as f64,
+            manifest,
+            needed_runs: needed_runs(counted),
+        }
+    }
+
+    fn judge_cell(
+        &self,
+        cell: &Samples,
+        resampled: &[f64],
+        test: Option<CellTest>,
+        p_holm: Option<f64>,
+    ) -> Judgement {
+        let ratio = cell
+            .counts()
+            .then(|| ratio_of_runs(cell.sides(), resampled));
+        cell::judge(&cell::Evidence {
+            cell,
+            ratio: ratio.flatten(),
+            test,
+            p_holm,
+            alpha: self.alpha,
+            threshold: threshold_of(cell, self.manifest),
+            needed_runs: self.needed_runs,
+        })
     }
 }
 
