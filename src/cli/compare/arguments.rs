@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::gate::FailOnArgument;
+use crate::report::Language;
 
 /// Compare two results: what is faster, what is better, and what else changed
 ///
@@ -53,7 +54,15 @@ pub(in crate::cli) struct CompareArguments {
     /// End with exit code 1 where one of these is found, each in one line on standard error
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub(super) fail_on: Vec<FailOnArgument>,
-    /// Write `comparison.csv` and `comparison.json` there, in a folder for each experiment where there are several
+    /// Write the comparison there as a page, as CSV and as JSON; in a folder for each experiment where there are several
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: Option<PathBuf>,
+    /// Languages of the page, separated by commas; without it, those that the manifest names
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = language, requires = "out")]
+    pub(super) lang: Vec<Language>,
+}
+
+fn language(code: &str) -> Result<Language, String> {
+    let known = || Language::ALL.map(Language::code).join(", ");
+    Language::of_code(code).ok_or_else(|| format!("the languages are {}", known()))
 }

@@ -17,6 +17,7 @@ use crate::base::text::{count, kebab_case};
 use crate::compare::{self, Comparison, Options, Origin, Side, Source, Verdict, axis_place};
 use crate::diag::{Failure, list};
 use crate::plan::Only;
+use crate::report::{self, Language, ReportError};
 
 use super::gate::gate;
 use super::{Outcome, exit_code};
@@ -172,7 +173,7 @@ impl Found {
             eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));
         }
         if let Some(folder) = &arguments.out {
-            self.write(folder)?;
+            self.write(folder, &arguments.lang)?;
         }
         self.refuse(arguments);
         // What a gate finds is graver than what it could not look at.
@@ -185,7 +186,7 @@ impl Found {
     }
 
     /// Writes the files of every comparison; of several, each into a folder of its own.
-    fn write(&self, folder: &Path) -> Result<(), Failure> {
+    fn write(&self, folder: &Path, languages: &[Language]) -> Result<(), Failure> {
         for comparison in &self.comparisons {
             let own = match (self.comparisons.len(), &comparison.after.origin) {
                 (1, _) => folder.to_owned(),
@@ -194,6 +195,12 @@ impl Found {
             };
             compare::write_files(&own, comparison)
                 .map_err(|error| Failure::plain(error.to_string(), None))?;
+            let languages = match languages {
+                [] => languages_of(comparison),
+                asked => asked.to_vec(),
+            };
+            report::render_comparison(comparison, &own, &languages)
+                .map_err(ReportError::into_failure)?;
         }
         Ok(())
     }
@@ -249,6 +256,20 @@ impl Found {
         } else {
             exit_code::GOOD
         }
+    }
+}
+
+/// The languages that the manifest names; English where it names none.
+fn languages_of(comparison: &Comparison) -> Vec<Language> {
+    let named = comparison.after.set.plan.report.get("languages");
+    let named = named.and_then(Value::as_array).into_iter().flatten();
+    let named: Vec<Language> = named
+        .filter_map(|code| Language::of_code(code.as_str()?))
+        .collect();
+    if named.is_empty() {
+        vec![Language::default()]
+    } else {
+        named
     }
 }
 
