@@ -111,7 +111,9 @@ fn templates_say_nothing_of_their_own() {
             .join(file);
         let text = fs::read_to_string(path).expect("a template");
         let mut words = Vec::new();
-        for line in text.lines() {
+        let style = text.split("{% block style %}").nth(1).unwrap_or_default();
+        let style = style.split("{% endblock %}").next().unwrap_or_default();
+        for line in text.replace(style, "").lines() {
             let mut rest = line.to_owned();
             for (open, close) in [("{%", "%}"), ("{{", "}}"), ("{#", "#}"), ("<", ">")] {
                 while let Some(begin) = rest.find(open) {
