@@ -42,7 +42,9 @@ fn the_gate_catches_what_is_planted_and_is_silent_where_nothing_is() {
     let csv = std::fs::read_to_string(project.path("out/comparison.csv")).expect("a file");
     let changed = csv.lines().filter(|line| line.contains(",fact,"));
     assert_eq!(changed.count(), 5);
-    assert!(project.path("out/comparison.json").is_file());
+    for file in ["comparison.json", "comparison.en.md", "comparison.en.html"] {
+        assert!(project.path("out").join(file).is_file(), "{file}");
+    }
 }
 
 #[test]
