@@ -24,6 +24,11 @@ report FOLDER *ARGS:
 ab *ARGS:
     cargo run --release -- ab {{ARGS}}
 
+# Compare two results, or the working tree with a commit: `just compare main`
+[group('lab')]
+compare BEFORE *ARGS:
+    cargo run --release -- compare {{BEFORE}} {{ARGS}}
+
 # Hold a model against weights and gradients exported from PyTorch
 [group('lab')]
 verify FILE *ARGS:

@@ -7,6 +7,7 @@ pub mod exit_code;
 
 mod ab;
 mod bench;
+mod compare;
 mod completions;
 mod doctor;
 mod fingerprints;
@@ -43,18 +44,20 @@ Examples:
   fieldtrial run experiments/quickstart.toml
   fieldtrial plan experiments/ddpm.toml
   fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
+  fieldtrial compare main
   fieldtrial verify experiments/ddpm.toml --model unet --reference ref/unet
   fieldtrial list models
 
 Exit codes:
-  0 good    1 a run failed    2 a mistake in the input, or no cell can run
-  70 a bug of ours    130 interrupted";
+  0 good    1 a run failed, or a comparison found a regression    2 a mistake in the input, or no cell can run
+  3 not comparable    4 nothing to compare    70 a bug of ours    130 interrupted";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run_arguments::RunArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
+    Compare(compare::CompareArguments),
     Ab(ab::AbArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
@@ -104,6 +107,7 @@ pub fn run() -> ExitCode {
         Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Ab(arguments) => ab::ab(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::diag::{Failure, did_you_mean, list};
-use crate::plan::results_root;
+use crate::diag::Failure;
 use crate::report::{ReportError, ReportOptions, context, render};
+use crate::results::{no_results, results_folder};
 
 use super::{Outcome, exit_code};
 
@@ -33,7 +33,8 @@ pub(super) struct ReportArguments {
 }
 
 pub(super) fn report(arguments: &ReportArguments) -> Outcome {
-    let folder = results_folder(&arguments.results)?;
+    let given = &arguments.results;
+    let folder = results_folder(given).ok_or_else(|| no_results(given))?;
     if arguments.context {
         let text = context(&folder).map_err(ReportError::into_failure)?;
         io::stdout().write_all(text.as_bytes())?;
@@ -59,51 +60,6 @@ pub(super) fn report(arguments: &ReportArguments) -> Outcome {
         open(page)?;
     }
     Ok(exit_code::GOOD)
-}
-
-/// The folder that was meant: itself, or a name under `reports/`, for which a manifest's file name stands too.
-fn results_folder(given: &Path) -> Result<PathBuf, Failure> {
-    let has_results = |folder: &Path| folder.join("plan.json").is_file();
-    if has_results(given) {
-        return Ok(given.to_owned());
-    }
-    let is_manifest = given.extension() == Some(OsStr::new("toml"));
-    let (root, name) = if is_manifest {
-        (results_root(given), given.file_stem().unwrap_or_default())
-    } else {
-        (results_root(Path::new("manifest.toml")), given.as_os_str())
-    };
-    let named = root.join(name);
-    if has_results(&named) {
-        return Ok(from_here(&named));
-    }
-    let known = names_below(&root);
-    let name = name.to_string_lossy();
-    let names = || known.iter().map(String::as_str);
-    let help = if known.is_empty() {
-        "`fieldtrial run MANIFEST` makes some".to_owned()
-    } else {
-        let all = || format!("there are results of {}", list(names()));
-        did_you_mean(&name, names()).unwrap_or_else(all)
-    };
-    let title = format!("no results in `{}`", given.display());
-    Err(Failure::plain(title, Some(help)))
-}
-
-/// Shorter to read, where it is possible.
-fn from_here(path: &Path) -> PathBuf {
-    let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(here).unwrap_or(path).to_owned()
-}
-
-fn names_below(root: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter(|entry| entry.path().join("plan.json").is_file())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
 }
 
 fn open(page: &Path) -> Result<(), Failure> {

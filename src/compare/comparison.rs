@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::results::{CellInfo, Direction, ResultSet};
+use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 
 use super::judgement::{Judgement, MatrixJudgement, Ratio};
 
@@ -44,6 +44,8 @@ pub struct Side {
     pub origin: Origin,
     /// Its results; of one result along an axis, the whole of it on both sides.
     pub set: ResultSet,
+    /// What comparing a build with itself showed: `noise.csv` beside the results.
+    pub noise: Vec<NoiseRow>,
 }
 
 /// Where a side's results come from.
@@ -78,6 +80,14 @@ pub struct EnvironmentChange {
     pub fields: Vec<FieldChange>,
     /// Whether the user asked to compare times although fields differ that must match.
     pub is_across: bool,
+}
+
+impl EnvironmentChange {
+    /// Whether times are not compared, since fields differ that must match and nobody asked to compare all the same.
+    pub fn is_refused(&self) -> bool {
+        let must_match = |field: &FieldChange| field.class == FieldClass::MustMatch;
+        !self.is_across && self.fields.iter().any(must_match)
+    }
 }
 
 /// A field of an environment that differs.

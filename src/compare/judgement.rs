@@ -112,6 +112,8 @@ pub enum Verdict {
 pub enum Obstacle {
     /// A side has no finished run with measured steps; whether before, after.
     NotMeasured(bool, bool),
+    /// Both sides show the same runs: nothing was measured since.
+    SameRuns,
     /// A side's row is of other code than the rest of it; whether before, after.
     OtherCode(bool, bool),
     /// Fields of the environment that must match and differ.
@@ -136,6 +138,7 @@ impl fmt::Display for Obstacle {
             Self::NotMeasured(before, after) => {
                 write!(f, "not measured {}", sides(*before, *after))
             }
+            Self::SameRuns => write!(f, "the same runs on both sides: nothing was measured since"),
             Self::OtherCode(before, after) => {
                 let sides = sides(*before, *after);
                 write!(f, "measured with other code than the rest {sides}")

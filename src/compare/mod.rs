@@ -3,28 +3,45 @@
 //! Owns [`Comparison`]: which cells belong together, what differs between them, and what may be said of it. It reads
 //! results files only; words, tables and plots are `report`'s, exit codes `cli`'s.
 
+mod build;
+mod cells;
+mod changes;
+mod commit;
 mod comparison;
 mod doubt;
+mod draft;
+mod environment;
+mod facts;
 mod files;
 mod floor;
 mod gate;
+#[cfg(test)]
+pub(crate) mod golden;
 mod judgement;
+mod matching;
 mod rows;
+mod side;
 mod statistics;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod timings;
 mod verdict;
 
+pub use build::{Options, axis_place};
 pub use comparison::{
     Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
     FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
     Work,
 };
 pub use doubt::Doubt;
+pub use facts::ACROSS_CLASSES;
 pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
 pub use floor::{Floor, Floors};
 pub use gate::{FailOn, Finding, Violation, violations};
 pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };
+pub use side::{Common, Experiment, Source};
 pub use verdict::{Samples, Verdicts, judge, judge_quality, needed_runs, ratio};

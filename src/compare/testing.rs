@@ -68,6 +68,7 @@ fn side(name: &str, origin: Origin, set: ResultSet) -> Side {
         name: name.into(),
         origin,
         set,
+        noise: Vec::new(),
     }
 }
 

@@ -194,6 +194,25 @@ pub(crate) const TIMED: [&str; 21] = [
     "improvement_per_s",
 ];
 
+/// The columns of `timings.csv`, in its order.
+pub fn timed_columns() -> &'static [&'static str] {
+    &TIMED
+}
+
+/// Whether a fixed column is one that files of earlier versions lack.
+pub fn is_added_column(name: &str) -> bool {
+    ADDED.contains(&name)
+}
+
+/// The facts of a run by column as `runs.csv` shows them: the fixed ones, then the metrics by name.
+pub fn fact_texts(facts: &RunFacts) -> Vec<(String, String)> {
+    let fixed = FACTS.iter();
+    let fixed = fixed.map(|column| (column.name.to_owned(), (column.show)(facts)));
+    let metrics = facts.metrics.iter();
+    let metrics = metrics.map(|(name, value)| (name.clone(), value.show()));
+    fixed.chain(metrics).collect()
+}
+
 /// Returns the description of a fixed column of any CSV file.
 pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
     fn find<R>(table: &[Column<R>], name: &str) -> Option<ColumnInfo> {

@@ -9,6 +9,7 @@ pub mod environment;
 mod error;
 mod field;
 mod files;
+mod folder;
 pub mod git;
 #[cfg(test)]
 pub(crate) mod golden;
@@ -32,10 +33,13 @@ mod textconv;
 mod trace;
 mod write;
 
-pub use columns::{axis_columns, fixed_column, metric_column};
+pub use columns::{
+    axis_columns, fact_texts, fixed_column, is_added_column, metric_column, timed_columns,
+};
 pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
 pub use error::ResultsError;
 pub use files::{remove_stale, write_if_changed};
+pub use folder::{from_here, has_results, names_below, no_results, results_folder};
 pub use intervals::{
     BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timing_row, timings, value,
 };

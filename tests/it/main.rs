@@ -5,6 +5,7 @@ mod ab;
 mod advice;
 mod architecture;
 mod branches;
+mod compare;
 mod digits;
 #[cfg(unix)]
 mod disk;

@@ -152,6 +152,7 @@ fn side(name: &str, commit: &str, set: ResultSet) -> Side {
             commit: commit.into(),
         },
         set,
+        noise: Vec::new(),
     }
 }
 

@@ -116,6 +116,7 @@ impl Words {
         };
         match obstacle {
             Obstacle::NotMeasured(before, after) => self.not_measured(side((*before, *after))),
+            Obstacle::SameRuns => self.same_runs(),
             Obstacle::OtherCode(before, after) => self.other_code(side((*before, *after))),
             Obstacle::Environment(fields) => self.other_environment(fields.join(", ")),
             Obstacle::Work(parts) => self.other_work_per_sample(parts.join(", ")),

@@ -41,6 +41,7 @@ messages! {
     session_noise() = "the sessions differ by more than usual, but not by more than their own noise" | "die Sitzungen unterscheiden sich mehr als üblich, aber nicht mehr als ihr eigenes Rauschen";
     on_both() = "before and after" | "vorher und nachher";
     not_measured(side) = "not measured {side}" | "{side} nicht gemessen";
+    same_runs() = "the same runs on both sides: nothing was measured since" | "auf beiden Seiten dieselben Läufe: seither wurde nichts gemessen";
     other_code(side) = "measured with other code than the rest {side}" | "{side} mit anderem Code gemessen als der Rest der Seite";
     other_environment(fields) = "other environment ({fields})" | "andere Umgebung ({fields})";
     other_work_per_sample(parts) = "other work per sample ({parts})" | "andere Arbeit je Sample ({parts})";

@@ -1,0 +1,114 @@
+//! The times of the cells as a table.
+
+use std::fmt::Write;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+use crate::base::text::{capitalised, count};
+use crate::compare::{CellPair, Comparison, Verdict, Work};
+
+use super::summary::{across, times};
+use super::words::{ratio, verdict};
+
+/// Rows of the table at most.
+const ROWS: usize = 30;
+
+/// The table, slower cells first, and the reasons of verdicts below it.
+pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
+    let mut pairs: Vec<&CellPair> = comparison.cells.iter().collect();
+    if pairs.is_empty() {
+        return String::new();
+    }
+    pairs.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
+    let left_out = pairs.split_off(pairs.len().min(ROWS));
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header([
+        "cell",
+        "before",
+        "after",
+        "after ÷ before",
+        "time per sample",
+    ]);
+    let mut reasons: Vec<String> = Vec::new();
+    for pair in &pairs {
+        table.add_row(row(comparison, pair, &mut reasons, is_coloured));
+    }
+    for column in [1, 2] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    if let Some(column) = table.column_mut(0) {
+        column.set_padding((0, 1));
+    }
+    let mut text = "\n".to_owned();
+    for line in table.to_string().lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    if !left_out.is_empty() {
+        let _ = writeln!(text, "… {} more", count(left_out.len(), "cell"));
+    }
+    for (place, reason) in reasons.iter().enumerate() {
+        let _ = writeln!(text, "  [{}] {}.", place + 1, capitalised(reason));
+    }
+    text
+}
+
+/// Slower cells first, the slowest at the top; then the others in plan order, those without a ratio last.
+fn rank(pair: &CellPair) -> f64 {
+    let judgement = &pair.judgement;
+    match (&judgement.verdict, &judgement.ratio) {
+        (Verdict::Slower, Some(ratio)) => -ratio.value,
+        (Verdict::NotComparable(_), _) => 1.0,
+        _ => 0.0,
+    }
+}
+
+fn row(
+    comparison: &Comparison,
+    pair: &CellPair,
+    reasons: &mut Vec<String>,
+    is_coloured: bool,
+) -> Vec<String> {
+    let judgement = &pair.judgement;
+    let (mut word, reason) = verdict(&judgement.verdict, judgement.p_holm, judgement.detectable);
+    if let Some(reason) = reason {
+        let known = reasons.iter().position(|known| *known == reason);
+        let place = known.unwrap_or_else(|| {
+            reasons.push(reason);
+            reasons.len() - 1
+        });
+        word = format!("{word} [{}]", place + 1);
+    }
+    let shown = judgement.ratio.as_ref().map_or_else(
+        || "–".to_owned(),
+        |own| format!("{}{}", ratio(own), across(comparison)),
+    );
+    if matches!(pair.work, Work::Treatments(_)) && judgement.ratio.is_some() {
+        word = format!("{word} (treatments)");
+    }
+    let [before, after] = times(pair.sample_ms);
+    // The last column: what it is coloured by shifts nothing.
+    let colour = colour(&judgement.verdict).filter(|_| is_coloured);
+    let verdict = colour.map_or(word.clone(), |colour| format!("{colour}{word}{PLAIN}"));
+    vec![pair.label.clone(), before, after, shown, verdict]
+}
+
+const PLAIN: &str = "\x1b[0m";
+
+/// Red, green, or yellow for what is not known.
+fn colour(verdict: &Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Slower => Some("\x1b[31m"),
+        Verdict::Faster => Some("\x1b[32m"),
+        Verdict::Same => None,
+        Verdict::TooFewRuns(_) | Verdict::Unclear(_) | Verdict::NotComparable(_) => {
+            Some("\x1b[33m")
+        }
+    }
+}

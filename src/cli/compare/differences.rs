@@ -1,0 +1,283 @@
+//! What else differs: facts, quality, cells, axes, settings.
+
+use std::fmt::Write;
+
+use crate::base::text::count;
+use crate::base::units::human;
+use crate::compare::{
+    AxisChange, CellPair, Comparison, FactChange, MatchedBy, QualityVerdict, SpecChange,
+};
+use crate::results::{CellInfo, Direction};
+
+use super::words::{p_value, percent_change};
+
+/// Lines of one kind at most.
+const LINES: usize = 10;
+/// Facts of a cell that are named.
+const FACTS: usize = 4;
+/// Keys or values that one line names.
+const NAMED: usize = 6;
+
+/// All of it; every part that has nothing to say is one sentence or nothing.
+pub(super) fn text(comparison: &Comparison) -> String {
+    let mut text = facts(comparison);
+    section(&mut text, "Quality over seeds", &quality(comparison));
+    section(&mut text, "Cells", &cells(comparison));
+    section(&mut text, "Axes", &axes(&comparison.axes));
+    section(&mut text, "Settings", &settings(&comparison.cells));
+    text
+}
+
+fn section(text: &mut String, heading: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{heading}");
+    for line in lines.iter().take(LINES) {
+        let _ = writeln!(text, "  {line}");
+    }
+    if let Some(more @ 1..) = lines.len().checked_sub(LINES) {
+        let _ = writeln!(text, "  … {more} more");
+    }
+}
+
+/// "Facts: 8 cells equal, 1 changed", and what changed in each.
+fn facts(comparison: &Comparison) -> String {
+    let compared: Vec<&CellPair> = comparison
+        .cells
+        .iter()
+        .filter(|cell| cell.compared_rows > 0)
+        .collect();
+    if compared.is_empty() {
+        return "\nFacts: no row that both sides have could be compared.\n".to_owned();
+    }
+    let changed = |cell: &&CellPair| cell.facts.iter().any(|fact| !fact.is_within);
+    let near = |cell: &&CellPair| !cell.facts.is_empty() && !changed(cell);
+    let changed: Vec<&CellPair> = compared.iter().copied().filter(changed).collect();
+    let near = compared.iter().copied().filter(near).count();
+    let equal = compared.len() - changed.len() - near;
+    let parts = [
+        (equal, "equal"),
+        (near, "equal within the tolerance"),
+        (changed.len(), "changed"),
+    ];
+    let parts = parts.iter().filter(|(cells, _)| *cells > 0);
+    let parts: Vec<String> = parts
+        .map(|(cells, how)| format!("{} {how}", count(*cells, "cell")))
+        .collect();
+    let mut text = String::new();
+    let lines: Vec<String> = changed.iter().map(|cell| changed_facts(cell)).collect();
+    let heading = format!(
+        "Facts: {}{}",
+        parts.join(", "),
+        if lines.is_empty() { "" } else { ":" }
+    );
+    if lines.is_empty() {
+        let _ = writeln!(text, "\n{heading}.");
+    }
+    section(&mut text, &heading, &lines);
+    text
+}
+
+/// `batch-size 8: final_loss 0.912 → 0.934 (+2.4 %), 3 more columns`: what has a direction first.
+fn changed_facts(cell: &CellPair) -> String {
+    let mut facts: Vec<&FactChange> = cell.facts.iter().filter(|fact| !fact.is_within).collect();
+    let seeds: std::collections::BTreeSet<u64> = facts.iter().map(|fact| fact.seed).collect();
+    let first = seeds.first().copied();
+    facts.retain(|fact| Some(fact.seed) == first);
+    facts.sort_by_key(|fact| fact.column != "status" && fact.direction == Direction::None);
+    let named: Vec<String> = facts
+        .iter()
+        .take(FACTS)
+        .map(|fact| in_words(fact))
+        .collect();
+    let more = facts.len().saturating_sub(FACTS);
+    let more = (more > 0).then(|| format!(", {}", count(more, "more column")));
+    let seeds = (seeds.len() > 1).then(|| {
+        let others = count(seeds.len() - 1, "more seed");
+        format!(
+            "; seed {} is shown, {others} differ",
+            first.unwrap_or_default()
+        )
+    });
+    format!(
+        "{}: {}{}{}",
+        cell.label,
+        named.join(", "),
+        more.unwrap_or_default(),
+        seeds.unwrap_or_default()
+    )
+}
+
+fn in_words(fact: &FactChange) -> String {
+    let short = |text: &str| -> String {
+        match text.parse::<f64>() {
+            Ok(value) if text.len() > 8 => human(value, 4),
+            Ok(_) => text.to_owned(),
+            Err(_) if text.is_empty() => "–".to_owned(),
+            Err(_) => text.chars().take(8).collect(),
+        }
+    };
+    let column = &fact.column;
+    if column == "weight_checksum" {
+        return "other weights".to_owned();
+    }
+    let (before, after) = (short(&fact.before), short(&fact.after));
+    match fact.relative {
+        Some(relative) => format!("{column} {before} → {after} ({})", percent_change(relative)),
+        None => format!("{column} {before} → {after}"),
+    }
+}
+
+/// Metrics that are better or worse over seeds, and how many could not be told.
+fn quality(comparison: &Comparison) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut untold, mut too_few) = (0, None);
+    for cell in &comparison.cells {
+        for metric in &cell.quality {
+            let word = match metric.verdict {
+                QualityVerdict::Better => "better",
+                QualityVerdict::Worse => "worse",
+                QualityVerdict::Equal => continue,
+                QualityVerdict::NotTold => {
+                    untold += 1;
+                    continue;
+                }
+                QualityVerdict::TooFewSeeds(needed) => {
+                    let known: (usize, usize) = too_few.unwrap_or_default();
+                    too_few = Some((known.0 + 1, needed));
+                    continue;
+                }
+            };
+            let (before, after) = metric.medians;
+            let p = metric.p.map(|p| format!(", {}", p_value(p)));
+            lines.push(format!(
+                "{}: {} is {word}, {} → {} (median of {}{})",
+                cell.label,
+                metric.column,
+                human(before, 4),
+                human(after, 4),
+                count(metric.pairs, "seed"),
+                p.unwrap_or_default(),
+            ));
+        }
+    }
+    if untold > 0 {
+        let values = count(untold, "value");
+        lines.push(format!("{values} differ between seeds without a direction"));
+    }
+    if let Some((values, needed)) = too_few {
+        let values = count(values, "value");
+        lines.push(format!(
+            "{values} differ, and the seeds are too few to tell a direction; {needed} are needed"
+        ));
+    }
+    lines
+}
+
+fn cells(comparison: &Comparison) -> Vec<String> {
+    let keys = |cells: &[CellInfo]| named(cells.iter().map(|cell| &*cell.key));
+    let mut lines = Vec::new();
+    for (word, cells) in [
+        ("added", &comparison.added),
+        ("removed", &comparison.removed),
+    ] {
+        if !cells.is_empty() {
+            lines.push(format!("{} {word}: {}", cells.len(), keys(cells)));
+        }
+    }
+    for (by, how) in [
+        (
+            MatchedBy::CellHash,
+            "have another key and the same specification",
+        ),
+        (
+            MatchedBy::SharedAxes,
+            "belong together by the axes that both sides have",
+        ),
+    ] {
+        let pairs = comparison.cells.iter().filter(|cell| cell.matched == by);
+        let pairs: Vec<&str> = pairs.map(|cell| &*cell.after).collect();
+        if !pairs.is_empty() {
+            lines.push(format!(
+                "{} {how}: {}",
+                pairs.len(),
+                named(pairs.into_iter())
+            ));
+        }
+    }
+    for doubt in &comparison.ambiguous {
+        let sides = [&doubt.before, &doubt.after].map(|keys| named(keys.iter().map(|key| &**key)));
+        let [before, after] = sides;
+        lines.push(format!(
+            "not compared, since several fit: {before} before; {after} after"
+        ));
+    }
+    let stale = comparison
+        .cells
+        .iter()
+        .filter(|cell| cell.other_code != (false, false));
+    let stale: Vec<&str> = stale.map(|cell| &*cell.label).collect();
+    if !stale.is_empty() {
+        lines.push(format!(
+            "{} measured with other code than the rest of their side, and not compared: {}",
+            stale.len(),
+            named(stale.into_iter())
+        ));
+    }
+    lines
+}
+
+fn axes(changes: &[AxisChange]) -> Vec<String> {
+    let lines = changes.iter().map(|change| {
+        let name = &change.axis;
+        let values = |values: &[String]| named(values.iter().map(|value| &**value));
+        match (change.in_before, change.in_after) {
+            (false, _) => format!("{name} is added, with {}", values(&change.added)),
+            (_, false) => format!("{name} is removed, which had {}", values(&change.removed)),
+            _ => {
+                let parts = [("added", &change.added), ("removed", &change.removed)];
+                let parts = parts.iter().filter(|(_, texts)| !texts.is_empty());
+                let parts: Vec<String> = parts
+                    .map(|(word, texts)| format!("{} {word}", values(texts)))
+                    .collect();
+                format!("{name}: {}", parts.join(", "))
+            }
+        }
+    });
+    lines.collect()
+}
+
+/// Each change once, with the number of cells that have it.
+fn settings(cells: &[CellPair]) -> Vec<String> {
+    let mut found: Vec<(&SpecChange, usize)> = Vec::new();
+    for change in cells.iter().flat_map(|cell| &cell.changes) {
+        match found.iter_mut().find(|(known, _)| *known == change) {
+            Some((_, count)) => *count += 1,
+            None => found.push((change, 1)),
+        }
+    }
+    let value = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".to_owned());
+    let lines = found.into_iter().map(|(change, in_cells)| {
+        let cells = if in_cells == cells.len() {
+            "all cells".to_owned()
+        } else {
+            count(in_cells, "cell")
+        };
+        let (before, after) = (value(&change.before), value(&change.after));
+        format!("{}: {before} → {after} ({cells})", change.path)
+    });
+    lines.collect()
+}
+
+/// The first few names, and how many others there are.
+fn named<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let (shown, rest) = names.split_at(names.len().min(NAMED));
+    let shown = shown.join("; ");
+    if rest.is_empty() {
+        shown
+    } else {
+        format!("{shown} and {} more", rest.len())
+    }
+}

@@ -1,0 +1,235 @@
+//! `fieldtrial compare`: two results, or one along an axis.
+
+mod arguments;
+mod cells;
+mod differences;
+mod summary;
+mod words;
+
+use std::io::{self, IsTerminal, Write};
+
+use serde_json::Value;
+
+use crate::base::text::count;
+use crate::compare::{Comparison, Options, Side, Source, Verdict, axis_place};
+use crate::diag::{Failure, list};
+use crate::plan::Only;
+
+use super::{Outcome, exit_code};
+pub(in crate::cli) use arguments::CompareArguments;
+
+/// Compares, and prints what was found.
+pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
+    let options = Options {
+        across_env: arguments.across_env,
+        only: arguments.only.as_deref().map(Only::parse).transpose()?,
+    };
+    let before = Source::find(&arguments.before)?;
+    let found = match &arguments.after {
+        Some(after) => two(&before, &Source::find(after)?, &options),
+        None if arguments.along.is_some() || before.is_on_disk() => {
+            along(arguments, &before, &options)?
+        }
+        None => two(&before, &Source::working_tree(&before), &options),
+    };
+    found.tell(arguments)
+}
+
+/// What was compared, and what could not be.
+#[derive(Default)]
+struct Found {
+    comparisons: Vec<Comparison>,
+    /// Experiments that only one side has, in words.
+    lonely: Vec<String>,
+    mistakes: Vec<Failure>,
+    /// Why there is nothing to compare, where that is known.
+    nothing: Option<String>,
+}
+
+/// Compares every experiment that both sources have.
+fn two(before: &Source, after: &Source, options: &Options) -> Found {
+    let common = Source::common(before, after);
+    let mut found = Found::default();
+    for (side, names) in [(before, &common.only_before), (after, &common.only_after)] {
+        if !names.is_empty() {
+            let names = list(names.iter().map(String::as_str));
+            found
+                .lonely
+                .push(format!("Only `{}` has results of {names}.", side.name));
+        }
+    }
+    for (old, new) in &common.pairs {
+        let read = || -> Result<Comparison, Failure> {
+            let (old, new) = (old.read(&before.name)?, new.read(&after.name)?);
+            Comparison::between(old, new, options)
+        };
+        match read() {
+            Ok(comparison) => found.comparisons.push(comparison),
+            Err(failure) => found.mistakes.push(failure),
+        }
+    }
+    found
+}
+
+/// Compares the values of an axis of one result: the one that is named, else the declared treatment.
+fn along(
+    arguments: &CompareArguments,
+    source: &Source,
+    options: &Options,
+) -> Result<Found, Failure> {
+    let [experiment] = &*source.experiments else {
+        let title = format!(
+            "`{}` has several experiments, and an axis belongs to one",
+            source.name
+        );
+        let names = list(source.experiments.iter().map(|one| &*one.name));
+        return Err(Failure::plain(title, Some(format!("name one of {names}"))));
+    };
+    let side = experiment.read(&source.name)?;
+    let plan = &side.set.plan;
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let treatment = text(plan.compare.get("treatment"));
+    let Some(axis) = arguments.along.clone().or_else(|| treatment.clone()) else {
+        let title = format!("`{}` is to be compared with what?", source.name);
+        let axes = list(plan.axes.iter().map(|axis| &*axis.name));
+        let help = format!(
+            "name a second results folder or a git ref, or compare along an axis: `--along AXIS`; the axes are {axes}"
+        );
+        return Err(Failure::plain(title, Some(help)));
+    };
+    let place = axis_place(&plan.axes, &axis)?;
+    let from = arguments
+        .from
+        .clone()
+        .or_else(|| baseline(&side, place, treatment.as_deref()));
+    let values = || plan.axes[place].values.iter().map(ToString::to_string);
+    let Some(from) = from.or_else(|| values().next()) else {
+        return Ok(Found::default());
+    };
+    let others = match &arguments.to {
+        Some(to) => vec![to.clone()],
+        None => values().filter(|value| *value != from).collect(),
+    };
+    if others.is_empty() {
+        let name = &plan.axes[place].name;
+        return Ok(Found {
+            nothing: Some(format!("axis `{name}` has one value only: `{from}`")),
+            ..Found::default()
+        });
+    }
+    let compared = others
+        .iter()
+        .map(|to| Comparison::along(&side, &axis, (&from, to), options));
+    Ok(Found {
+        comparisons: compared.collect::<Result<_, _>>()?,
+        ..Found::default()
+    })
+}
+
+/// The value of an axis that the manifest names as its baseline.
+fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String> {
+    let plan = &side.set.plan;
+    let axis = &plan.axes[place];
+    let is_treatment = treatment.is_some_and(|name| axis.is_called(name));
+    let of_treatment = plan.compare.get("baseline").filter(|_| is_treatment);
+    let of_report = plan.report.get("baseline").and_then(Value::as_object);
+    let of_report = of_report.and_then(|all| {
+        let named = all.iter().find(|(name, _)| axis.is_called(name));
+        named.map(|(_, value)| value)
+    });
+    let value = of_treatment
+        .filter(|value| !value.is_null())
+        .or(of_report)?;
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    axis.values
+        .iter()
+        .any(|known| **known == *text)
+        .then_some(text)
+}
+
+impl Found {
+    fn tell(&self, arguments: &CompareArguments) -> Outcome {
+        let is_coloured = io::stdout().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let mut out = io::stdout().lock();
+        for (place, comparison) in self.comparisons.iter().enumerate() {
+            if place > 0 {
+                writeln!(out)?;
+            }
+            out.write_all(summary::text(comparison, is_coloured).as_bytes())?;
+        }
+        for sentence in &self.lonely {
+            writeln!(out, "\n{sentence}")?;
+        }
+        out.flush()?;
+        for mistake in &self.mistakes {
+            eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));
+        }
+        self.refuse(arguments);
+        Ok(self.exit_code())
+    }
+
+    /// Says on standard error why there is nothing, or nothing comparable.
+    fn refuse(&self, arguments: &CompareArguments) {
+        let refused = self
+            .comparisons
+            .iter()
+            .filter(|one| one.environment.is_refused());
+        let refused = refused.count();
+        let failure = if refused > 0 {
+            let title = if refused == self.comparisons.len() {
+                "times are not comparable: fields of the environment differ that must match"
+                    .to_owned()
+            } else {
+                format!(
+                    "times of {} are not comparable: fields of the environment differ that must match",
+                    count(refused, "experiment")
+                )
+            };
+            let help = "`--across-env` compares them all the same, and says so at every figure";
+            Failure::plain(title, Some(help.to_owned()))
+        } else if self.comparisons.iter().all(|one| one.cells.is_empty())
+            && self.mistakes.is_empty()
+        {
+            let title = match (&arguments.along, self.comparisons.is_empty()) {
+                _ if self.nothing.is_some() => {
+                    let why = self.nothing.as_deref().unwrap_or_default();
+                    format!("nothing to compare: {why}")
+                }
+                (Some(axis), _) => {
+                    format!("nothing to compare: no two cells differ in `{axis}` only")
+                }
+                (None, true) => "nothing to compare: no experiment that both sides have".to_owned(),
+                (None, false) => "nothing to compare: no cell that both sides have".to_owned(),
+            };
+            Failure::plain(title, None)
+        } else {
+            return;
+        };
+        eprint!("{}", failure.render(Failure::is_stderr_coloured()));
+    }
+
+    /// The gravest of what was found.
+    fn exit_code(&self) -> u8 {
+        if !self.mistakes.is_empty() {
+            exit_code::MISTAKE
+        } else if self.comparisons.iter().all(|one| one.cells.is_empty()) {
+            exit_code::NOTHING_TO_COMPARE
+        } else if self.comparisons.iter().any(is_not_comparable) {
+            exit_code::NOT_COMPARABLE
+        } else {
+            exit_code::GOOD
+        }
+    }
+}
+
+/// Whether environments forbid it, or no cell has times or facts that could be compared.
+fn is_not_comparable(comparison: &Comparison) -> bool {
+    let has_anything = comparison.cells.iter().any(|cell| {
+        let has_times = !matches!(cell.judgement.verdict, Verdict::NotComparable(_));
+        has_times || cell.compared_rows > 0
+    });
+    comparison.environment.is_refused() || (!comparison.cells.is_empty() && !has_anything)
+}

@@ -1,0 +1,234 @@
+//! A comparison on a terminal: what is compared, the whole matrix, the cells, and everything that differs.
+
+use std::fmt::Write;
+
+use crate::base::text::count;
+use crate::compare::{
+    Comparison, Design, EnvironmentChange, FieldChange, FieldClass, MatrixJudgement, Origin, Side,
+    ThresholdSource, Verdict, Work,
+};
+
+use super::cells;
+use super::differences;
+use super::words::{duration, ends, p_value, percent, ratio, verdict};
+
+/// Digits of a commit that are shown.
+const COMMIT: usize = 8;
+
+/// The whole text.
+pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
+    let mut text = heading(comparison);
+    text.push_str(&environment(&comparison.environment));
+    if let Some(matrix) = &comparison.matrix {
+        let _ = writeln!(text, "\n{}", whole(comparison, matrix));
+    }
+    text.push_str(&cells::text(comparison, is_coloured));
+    if let Some(sentence) = needed(comparison) {
+        let _ = writeln!(text, "\n{sentence}");
+    }
+    text.push_str(&differences::text(comparison));
+    text
+}
+
+/// `quickstart: main (0150c8ca) → working tree (reports/quickstart)`.
+fn heading(comparison: &Comparison) -> String {
+    let (before, after) = (&comparison.before, &comparison.after);
+    let mut text = match &comparison.along {
+        Some(axis) => {
+            let value = |side: &Side| match &side.origin {
+                Origin::Value { value, .. } => value.clone(),
+                _ => side.name.clone(),
+            };
+            let name = &comparison.name;
+            format!("{name}: {axis} {} → {}\n", value(before), value(after))
+        }
+        None => format!(
+            "{}: {} → {}\n",
+            comparison.name,
+            called(before),
+            called(after)
+        ),
+    };
+    let _ = writeln!(text, "{}", machines(before, after));
+    text
+}
+
+fn called(side: &Side) -> String {
+    match &side.origin {
+        Origin::Git { commit, .. } => {
+            let short: String = commit.chars().take(COMMIT).collect();
+            if side.name == short {
+                side.name.clone()
+            } else {
+                format!("{} ({short})", side.name)
+            }
+        }
+        Origin::Folder { path } if *path != side.name => format!("{} ({path})", side.name),
+        _ => side.name.clone(),
+    }
+}
+
+/// `AMD EPYC, 2 cores, release build`; one after the other where they differ.
+fn machines(before: &Side, after: &Side) -> String {
+    let (old, new) = (machine(before), machine(after));
+    if old == new {
+        format!("Measured on {old}.")
+    } else {
+        format!("Measured on {old} before, on {new} after.")
+    }
+}
+
+fn machine(side: &Side) -> String {
+    let set = &side.set;
+    let mut names: Vec<String> = Vec::new();
+    for id in set.timings.iter().map(|row| &row.env_id) {
+        let Some(environment) = set.environments.get(id) else {
+            continue;
+        };
+        let field = |name: &str| environment.must_match.get(name).cloned();
+        let unknown = || "an unknown processor".to_owned();
+        let cpu = field("cpu_model").unwrap_or_else(unknown);
+        let cores = field("logical_cores").and_then(|text| text.parse().ok());
+        let cores = cores.map(|cores: usize| format!(", {}", count(cores, "core")));
+        let build = field("build_profile").map(|profile| format!(", {profile} build"));
+        let name = format!(
+            "{cpu}{}{}",
+            cores.unwrap_or_default(),
+            build.unwrap_or_default()
+        );
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        "nothing yet".to_owned()
+    } else {
+        names.join(" and ")
+    }
+}
+
+fn environment(change: &EnvironmentChange) -> String {
+    let mut text = String::new();
+    for (class, heading) in [
+        (FieldClass::MustMatch, "differs and must match"),
+        (FieldClass::Warn, "differs, times may differ for it"),
+        (FieldClass::Info, "differs"),
+    ] {
+        let fields: Vec<String> = change
+            .fields
+            .iter()
+            .filter(|field| field.class == class)
+            .map(field)
+            .collect();
+        if fields.is_empty() {
+            continue;
+        }
+        if text.is_empty() {
+            text.push_str("\nEnvironment\n");
+        }
+        for field in fields {
+            let _ = writeln!(text, "  {heading}: {field}");
+        }
+    }
+    if change.is_across {
+        text.push_str(
+            "  Times are compared across environments, as asked: a ratio may be the machine's or the build's.\n",
+        );
+    }
+    text
+}
+
+fn field(change: &FieldChange) -> String {
+    let values = |values: &[String]| -> String {
+        let texts = values.iter().map(|value| match &**value {
+            "" => "–".to_owned(),
+            hash if is_hash(hash) => hash.chars().take(COMMIT).collect(),
+            text => text.to_owned(),
+        });
+        texts.collect::<Vec<_>>().join(" and ")
+    };
+    let name = change.field.replace('_', " ");
+    format!(
+        "{name}: {} → {}",
+        values(&change.before),
+        values(&change.after)
+    )
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() >= 16 && text.chars().all(|letter| letter.is_ascii_hexdigit())
+}
+
+/// The whole matrix in a sentence.
+fn whole(comparison: &Comparison, matrix: &MatrixJudgement) -> String {
+    let across = across(comparison);
+    let cells = count(matrix.cells, "cell");
+    let (word, reason) = verdict(&matrix.verdict, None, None);
+    let reason = reason.map(|reason| format!(" ({reason})"));
+    let ends = ends(matrix.ratio.kind);
+    format!(
+        "All {cells} together: {}{across} the time per sample ({ends}), {}: {word}{}.",
+        ratio(&matrix.ratio),
+        p_value(matrix.p),
+        reason.unwrap_or_default(),
+    )
+}
+
+/// The words that stand beside every ratio of different environments.
+pub(super) fn across(comparison: &Comparison) -> &'static str {
+    if comparison.environment.is_across {
+        " across environments"
+    } else {
+        ""
+    }
+}
+
+/// How runs were made, what had to be exceeded, and how many runs a cell needs.
+fn needed(comparison: &Comparison) -> Option<String> {
+    let compared: Vec<_> = comparison
+        .cells
+        .iter()
+        .filter(|cell| !matches!(cell.judgement.verdict, Verdict::NotComparable(_)))
+        .collect();
+    let first = compared.first()?;
+    let all = |design| compared.iter().all(|cell| cell.judgement.design == design);
+    let how = if all(Design::Interleaved) {
+        "Runs of both sides were made in one session and are compared in pairs"
+    } else if all(Design::Sessions) {
+        "Runs of the two sides were made in different sessions"
+    } else {
+        "Some cells' runs were made in one session, others' in two"
+    };
+    let threshold = &first.judgement.threshold;
+    let source = match threshold.source {
+        ThresholdSource::Manifest => "set by the manifest",
+        ThresholdSource::MeasuredWithin => "measured on this machine within a session",
+        ThresholdSource::MeasuredBetween => "measured on this machine between sessions",
+        ThresholdSource::Default => "the default, as this machine's noise was not measured",
+    };
+    let mut text = format!(
+        "{how}; what matters is more than {} ({source}).",
+        percent(threshold.value)
+    );
+    let is_short = |verdict: &Verdict| matches!(verdict, Verdict::TooFewRuns(_));
+    if compared
+        .iter()
+        .any(|cell| is_short(&cell.judgement.verdict))
+    {
+        let _ = write!(
+            text,
+            " A single cell can be called from {} a side on.",
+            count(comparison.needed_runs, "run")
+        );
+    }
+    let is_treatment = |work: &Work| matches!(work, Work::Treatments(_));
+    if compared.iter().any(|cell| is_treatment(&cell.work)) {
+        text.push_str(" The two do different work per sample: the ratio is one of treatments, and no speed-up.");
+    }
+    Some(text)
+}
+
+/// Time per sample before and after.
+pub(super) fn times((before, after): (Option<f64>, Option<f64>)) -> [String; 2] {
+    [before, after].map(|time| time.map_or_else(|| "–".to_owned(), duration))
+}

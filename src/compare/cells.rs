@@ -1,0 +1,110 @@
+//! The cells of a side with their rows.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::base::statistics::median;
+use crate::results::{BlockRow, CellInfo, ResultSet, RunRow, counted_runs, value};
+
+/// A cell with its rows.
+pub(super) struct Cell<'a> {
+    pub(super) info: &'a CellInfo,
+    /// Its rows of `runs.csv` by seed.
+    pub(super) runs: BTreeMap<u64, &'a RunRow>,
+    /// The runs that its times rest on, by seed and block.
+    pub(super) counted: Vec<&'a BlockRow>,
+    /// Whether it was measured with other code than the rest of its side.
+    pub(super) is_other_code: bool,
+    set: &'a ResultSet,
+}
+
+/// Every cell of a result, in plan order.
+pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
+    let mut runs: BTreeMap<&str, BTreeMap<u64, &RunRow>> = BTreeMap::new();
+    for row in &set.runs {
+        runs.entry(&row.key).or_default().insert(row.seed, row);
+    }
+    let mut blocks: BTreeMap<&str, Vec<&BlockRow>> = BTreeMap::new();
+    for row in &set.blocks {
+        blocks.entry(&row.key).or_default().push(row);
+    }
+    let usual = usual_code(set);
+    let all = set.plan.cells.iter().map(|info| {
+        let rows = blocks.get(&*info.key).map_or(&[][..], Vec::as_slice);
+        let mut counted = counted_runs(rows);
+        // The order of rows in a file says nothing.
+        counted.sort_by_key(|row| (row.seed, row.block));
+        let usual = usual.get(class(info)).copied();
+        Cell {
+            info,
+            runs: runs.get(&*info.key).cloned().unwrap_or_default(),
+            counted,
+            is_other_code: info.code_hash.is_some() && info.code_hash.as_deref() != usual,
+            set,
+        }
+    });
+    all.collect()
+}
+
+/// The code that most cells of a numeric class were measured with; of two with as many, that of the cell that comes
+/// first. Cells of different classes have different code hashes by construction.
+fn usual_code(set: &ResultSet) -> BTreeMap<&str, &str> {
+    let mut counts: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
+    for info in &set.plan.cells {
+        let Some(code) = info.code_hash.as_deref() else {
+            continue;
+        };
+        let known = counts.entry(class(info)).or_default();
+        match known.iter_mut().find(|(hash, _)| *hash == code) {
+            Some((_, count)) => *count += 1,
+            None => known.push((code, 1)),
+        }
+    }
+    let most = counts.into_iter().filter_map(|(class, codes)| {
+        let most = codes.iter().map(|(_, count)| *count).max()?;
+        let (code, _) = codes.into_iter().find(|(_, count)| *count == most)?;
+        Some((class, code))
+    });
+    most.collect()
+}
+
+fn class(info: &CellInfo) -> &str {
+    info.numeric_class.as_deref().unwrap_or_default()
+}
+
+impl Cell<'_> {
+    /// Its resolved specification: its own sections over those of the first cell.
+    pub(super) fn spec(&self) -> serde_json::Map<String, Value> {
+        let of = |info: &CellInfo| info.spec.as_object().cloned().unwrap_or_default();
+        let mut spec = self.set.plan.cells.first().map(of).unwrap_or_default();
+        spec.extend(of(self.info));
+        spec
+    }
+
+    /// Samples of a step: `batch-size × accumulate`; `None` where the specification does not say.
+    pub(super) fn samples_per_step(&self) -> Option<u64> {
+        let own = self.info.spec.get("train");
+        let train = own.or_else(|| self.set.plan.cells.first()?.spec.get("train"))?;
+        let batch = train.get("batch-size")?.as_u64()?;
+        let accumulate = train.get("accumulate").and_then(Value::as_u64);
+        Some(batch * accumulate.unwrap_or(1))
+    }
+
+    /// Milliseconds of a sample in a run: the median step by its samples.
+    pub(super) fn sample_ms(&self, run: &BlockRow) -> Option<f64> {
+        let time = value(run, "step_ms")? / self.samples_per_step()? as f64;
+        (time > 0.0).then_some(time)
+    }
+
+    /// The environment of the counted runs; they share one.
+    pub(super) fn env_id(&self) -> Option<&str> {
+        self.counted.first().map(|run| &*run.env_id)
+    }
+
+    /// The median of [`Self::sample_ms`] over the counted runs; `None` where one of them has none.
+    pub(super) fn median_sample_ms(&self) -> Option<f64> {
+        let values: Option<Vec<f64>> = self.counted.iter().map(|run| self.sample_ms(run)).collect();
+        median(&values?)
+    }
+}

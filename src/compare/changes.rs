@@ -1,0 +1,139 @@
+//! What differs between the specifications of two cells, and whether they do the same work.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::plan::toml_text;
+
+use super::cells::Cell;
+use super::{SpecChange, Work};
+
+/// Settings, by the start of their paths, that decide the arithmetic of a sample.
+const WORK: [&str; 5] = [
+    "dataset",
+    "loss",
+    "model",
+    "train.algorithm",
+    "train.precision",
+];
+
+/// Names of specifications where a manifest sets them.
+const HOMES: [(&str, &str); 2] = [
+    ("model_name", "train.model"),
+    ("dataset_name", "train.dataset"),
+];
+
+/// Everything in two specifications that differs, by path.
+///
+/// Where the cell hashes differ and no setting does, what is not a setting did: the content of the data
+/// (`dataset.content`, shown by the task signatures), else `cell_hash`.
+pub(super) fn changes(before: &Cell<'_>, after: &Cell<'_>) -> Vec<SpecChange> {
+    let (old, new) = (leaves(before), leaves(after));
+    let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let mut found: Vec<SpecChange> = paths
+        .into_iter()
+        .filter(|path| old.get(*path) != new.get(*path))
+        .map(|path| SpecChange {
+            path: path.clone(),
+            before: old.get(path).cloned(),
+            after: new.get(path).cloned(),
+        })
+        .collect();
+    found.extend(hidden(before, after, &found));
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// A change of the cell hash that no setting explains.
+fn hidden(before: &Cell<'_>, after: &Cell<'_>, known: &[SpecChange]) -> Option<SpecChange> {
+    let has_dataset = known.iter().any(|change| is_at(&change.path, "dataset"));
+    let (old, new) = (before.info, after.info);
+    let (path, old, new) = if !has_dataset && old.task_signature != new.task_signature {
+        let explained = known.iter().any(|change| is_at(&change.path, "loss"));
+        if explained {
+            return None;
+        }
+        ("dataset.content", &old.task_signature, &new.task_signature)
+    } else if known.iter().all(|change| !is_hashed(&change.path)) && old.cell_hash != new.cell_hash
+    {
+        ("cell_hash", &old.cell_hash, &new.cell_hash)
+    } else {
+        return None;
+    };
+    let short = |digest: &str| Some(digest.chars().take(8).collect());
+    Some(SpecChange {
+        path: path.to_owned(),
+        before: short(old),
+        after: short(new),
+    })
+}
+
+/// Whether a setting is part of the cell hash: how often is measured, and what a thing is called, are not.
+fn is_hashed(path: &str) -> bool {
+    let is_limit = is_at(path, "limits") && path != "limits.max-loss";
+    let is_name = HOMES.iter().any(|(_, home)| *home == path);
+    !is_at(path, "measure") && !is_limit && !is_name
+}
+
+fn is_at(path: &str, section: &str) -> bool {
+    path.strip_prefix(section)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Every plain value of a specification as a manifest would write it, texts without quotes; `null` is no value.
+fn leaves(cell: &Cell<'_>) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for (section, value) in cell.spec() {
+        let home = HOMES.iter().find(|(name, _)| *name == section);
+        let path = home.map_or(section.as_str(), |(_, path)| path);
+        collect(path, &value, &mut found);
+    }
+    found
+}
+
+fn collect(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
+    let text = match value {
+        Value::Null => return,
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                collect(&format!("{path}.{name}"), value, found);
+            }
+            return;
+        }
+        Value::String(text) => text.clone(),
+        other => toml_text(other),
+    };
+    found.insert(path.to_owned(), text);
+}
+
+/// Whether two cells do the same arithmetic per sample, in the same precision. `is_treatment`: they differ along the
+/// axis that is declared as the treatment.
+pub(super) fn work(
+    before: &Cell<'_>,
+    after: &Cell<'_>,
+    changes: &[SpecChange],
+    is_treatment: bool,
+) -> Work {
+    let is_precision = |change: &SpecChange| change.path == "train.precision";
+    let is_same = before.info.work_signature == after.info.work_signature;
+    if is_same && !changes.iter().any(is_precision) {
+        return Work::Same;
+    }
+    let of_work = |change: &&SpecChange| {
+        WORK.iter().any(|start| is_at(&change.path, start)) && (!is_same || is_precision(change))
+    };
+    let parts = changes.iter().filter(of_work).map(in_words).collect();
+    if is_treatment {
+        Work::Treatments(parts)
+    } else {
+        Work::Different(parts)
+    }
+}
+
+/// `loss.kind: mse → mae`.
+fn in_words(change: &SpecChange) -> String {
+    let value = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".to_owned());
+    let (before, after) = (value(&change.before), value(&change.after));
+    format!("{}: {before} → {after}", change.path)
+}

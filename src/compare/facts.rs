@@ -1,0 +1,251 @@
+//! Facts of two cells, held against each other row by row: exactly, or within a tolerance.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::base::statistics::median;
+use crate::results::{
+    ColumnInfo, Direction, ResultSet, RunRow, Status, fact_texts, fixed_column, is_added_column,
+    metric_column,
+};
+
+use super::cells::Cell;
+use super::verdict::judge_quality;
+use super::{FactChange, QualityChange};
+
+/// Relative difference that counts as equal between numeric classes, where the manifest gives none: sums of floats in
+/// another order differ in their last digits, and training amplifies that.
+pub const ACROSS_CLASSES: f64 = 1e-3;
+
+/// Columns that count, and are the same on every machine.
+const COUNTS: [&str; 6] = [
+    "parameters",
+    "flops_forward_per_sample",
+    "flops_backward_per_sample",
+    "steps",
+    "samples",
+    "epochs",
+];
+
+/// Losses of the beginning: facts, but no quality of what was trained.
+const BEGINNINGS: [&str; 3] = ["first_loss", "first_steps_loss", "eval_loss_before"];
+
+const CHECKSUM: &str = "weight_checksum";
+
+/// How much facts may differ: `[compare] tolerance` of the side after, else nothing within a numeric class and
+/// [`ACROSS_CLASSES`] between two.
+///
+/// Digests count only where every column is held exactly. Which epoch was the best is a whole number that a last digit
+/// can move, so that between classes it does not count.
+pub(super) struct Tolerance<'a> {
+    manifest: Option<&'a serde_json::Map<String, Value>>,
+    is_across_classes: bool,
+}
+
+impl<'a> Tolerance<'a> {
+    pub(super) fn of(after: &'a ResultSet, cells: (&Cell<'_>, &Cell<'_>)) -> Self {
+        let manifest = after.plan.compare.get("tolerance");
+        Self {
+            manifest: manifest
+                .and_then(Value::as_object)
+                .filter(|map| !map.is_empty()),
+            is_across_classes: cells.0.info.numeric_class != cells.1.info.numeric_class,
+        }
+    }
+
+    /// The tolerance of a column; `None` where it does not count.
+    fn of_column(&self, column: &str) -> Option<f64> {
+        let declared = self.manifest.and_then(|map| map.get(column)?.as_f64());
+        let is_exact = self.manifest.is_none() && !self.is_across_classes;
+        if column == CHECKSUM {
+            return is_exact.then_some(0.0);
+        }
+        if declared.is_some() {
+            return declared;
+        }
+        let is_index = column == "best_epoch" || column.ends_with("_epoch");
+        match (self.is_across_classes, COUNTS.contains(&column)) {
+            (true, false) => (!is_index).then_some(ACROSS_CLASSES),
+            _ => Some(0.0),
+        }
+    }
+}
+
+/// What facts say of two cells.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Differences by seed and column.
+    pub(super) changes: Vec<FactChange>,
+    /// Rows that were compared.
+    pub(super) rows: usize,
+    /// Metrics over the seeds.
+    pub(super) quality: Vec<QualityChange>,
+}
+
+impl Facts {
+    /// Holds the rows of two cells against each other. Rows that were not measured draw nothing.
+    pub(super) fn between(before: (&ResultSet, &Cell<'_>), after: (&ResultSet, &Cell<'_>)) -> Self {
+        let tolerance = Tolerance::of(after.0, (before.1, after.1));
+        let columns = Columns(before.0, after.0);
+        let mut facts = Self::default();
+        let mut series = Series::new();
+        for (seed, old) in &before.1.runs {
+            let Some(new) = after.1.runs.get(seed) else {
+                continue;
+            };
+            if !is_settled(old.status) || !is_settled(new.status) {
+                continue;
+            }
+            if old.status != new.status {
+                facts.rows += 1;
+                facts.changes.push(status_change(*seed, old, new));
+            } else if let Some(pairs) = columns.pairs(old, new) {
+                facts.rows += 1;
+                for pair in &pairs {
+                    let found = compared(&columns, &tolerance, pair, &mut series);
+                    facts.changes.extend(found.map(|change| FactChange {
+                        seed: *seed,
+                        ..change
+                    }));
+                }
+            }
+        }
+        facts.quality = qualities(series);
+        facts
+    }
+}
+
+/// Whether a row says something of its cell: one that was not reached, or not possible on this machine, does not.
+fn is_settled(status: Status) -> bool {
+    !matches!(status, Status::Skipped | Status::NotRun)
+}
+
+fn status_change(seed: u64, before: &RunRow, after: &RunRow) -> FactChange {
+    FactChange {
+        seed,
+        column: "status".to_owned(),
+        direction: Direction::None,
+        before: before.status.to_string(),
+        after: after.status.to_string(),
+        relative: None,
+        tolerance: 0.0,
+        is_within: false,
+    }
+}
+
+/// A column with its text before and after.
+struct Pair {
+    column: String,
+    before: String,
+    after: String,
+}
+
+/// The columns of two results.
+struct Columns<'a>(&'a ResultSet, &'a ResultSet);
+
+impl Columns<'_> {
+    /// The columns that both results have, with the texts of two rows; `None` where one has no facts.
+    fn pairs(&self, before: &RunRow, after: &RunRow) -> Option<Vec<Pair>> {
+        let old = fact_texts(before.facts.as_ref()?);
+        let mut new: BTreeMap<String, String> =
+            fact_texts(after.facts.as_ref()?).into_iter().collect();
+        let mut pairs: Vec<Pair> = Vec::new();
+        for (column, before) in old {
+            let after = new.remove(&column).unwrap_or_default();
+            pairs.push(Pair {
+                column,
+                before,
+                after,
+            });
+        }
+        pairs.extend(new.into_iter().map(|(column, after)| Pair {
+            column,
+            before: String::new(),
+            after,
+        }));
+        pairs.retain(|pair| {
+            let is_whole = !pair.before.is_empty() && !pair.after.is_empty();
+            is_whole || self.of_both(&pair.column)
+        });
+        Some(pairs)
+    }
+
+    /// Whether an empty field is a value that is missing, and not a column that one of the files does not have.
+    fn of_both(&self, column: &str) -> bool {
+        let has = |set: &ResultSet| set.plan.columns.iter().any(|known| known.name == column);
+        match fixed_column(column) {
+            Some(_) => !is_added_column(column),
+            None => has(self.0) && has(self.1),
+        }
+    }
+
+    fn direction(&self, column: &str) -> Direction {
+        let of_after = self.1.plan.columns.iter();
+        let mut known = of_after.chain(&self.0.plan.columns);
+        let found: Option<ColumnInfo> =
+            fixed_column(column).or_else(|| known.find(|known| known.name == column).cloned());
+        found.unwrap_or_else(|| metric_column(column)).direction
+    }
+}
+
+/// Values of a column over seeds, before and after, and the tolerance of the column.
+type Series = BTreeMap<String, (Direction, f64, Vec<(f64, f64)>)>;
+
+/// The difference in a column, if there is one; values of a quality are added to `series`.
+fn compared(
+    columns: &Columns<'_>,
+    tolerance: &Tolerance<'_>,
+    pair: &Pair,
+    series: &mut Series,
+) -> Option<FactChange> {
+    let column = &*pair.column;
+    let allowed = tolerance.of_column(column)?;
+    let direction = columns.direction(column);
+    let numbers = number(&pair.before).zip(number(&pair.after));
+    if let Some(values) = numbers
+        && direction != Direction::None
+        && !BEGINNINGS.contains(&column)
+    {
+        let entry = series
+            .entry(column.to_owned())
+            .or_insert((direction, allowed, Vec::new()));
+        entry.2.push(values);
+    }
+    if pair.before == pair.after {
+        return None;
+    }
+    let relative = numbers.and_then(|(old, new)| (old != 0.0).then(|| new / old - 1.0));
+    Some(FactChange {
+        seed: 0,
+        column: column.to_owned(),
+        direction,
+        before: pair.before.clone(),
+        after: pair.after.clone(),
+        relative,
+        tolerance: allowed,
+        is_within: numbers.is_some_and(|(old, new)| (new - old).abs() <= allowed * old.abs()),
+    })
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+fn qualities(series: Series) -> Vec<QualityChange> {
+    let judged = series
+        .into_iter()
+        .filter_map(|(column, (direction, tolerance, values))| {
+            let (before, after): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
+            let (verdict, p) = judge_quality(&before, &after, direction, tolerance);
+            Some(QualityChange {
+                column,
+                direction,
+                medians: (median(&before)?, median(&after)?),
+                pairs: before.len(),
+                verdict,
+                p,
+            })
+        });
+    judged.collect()
+}

@@ -1,0 +1,214 @@
+//! A scripted comparison for tests: the results of `results::golden` on two branches, run in one session.
+
+use std::sync::LazyLock;
+
+use serde_json::json;
+
+use crate::event::RunTimes;
+use crate::results::golden::ddpm;
+use crate::results::{BlockRow, CellInfo, ResultSet, timings};
+
+use super::{Comparison, Options, Origin, Side};
+
+/// Blocks of each cell.
+const BLOCKS: usize = 12;
+
+/// The comparison of `main` with a branch that makes batches of 8 slower by 12 %, those of 16 faster by 20 %, changes
+/// the learning rate and thereby the facts of batch 64, loses a cell (batch 8, 4 workers) and gains one (batch 128).
+pub(crate) fn branches() -> Comparison {
+    let compared = Comparison::between(main(), branch(), &Options::default());
+    compared.expect("no cells are chosen")
+}
+
+/// The same results along `batch-size`, from 8 to 16.
+pub(crate) fn batch_sizes() -> Comparison {
+    let compared = Comparison::along(&main(), "batch-size", ("8", "16"), &Options::default());
+    compared.expect("an axis with these values")
+}
+
+/// The side before.
+pub(crate) fn main() -> Side {
+    // Intervals take a second without optimisation.
+    static MAIN: LazyLock<Side> = LazyLock::new(made_main);
+    MAIN.clone()
+}
+
+/// The side after.
+pub(crate) fn branch() -> Side {
+    static BRANCH: LazyLock<Side> = LazyLock::new(made_branch);
+    BRANCH.clone()
+}
+
+fn made_main() -> Side {
+    side(
+        "main",
+        "1111111111111111111111111111111111111111",
+        repeated(0.0, |_| 1.0),
+    )
+}
+
+fn made_branch() -> Side {
+    let mut set = repeated(500.0, |key| {
+        if key.contains("batch-size=8,") {
+            1.12
+        } else if key.contains("batch-size=16,") {
+            0.8
+        } else {
+            1.0
+        }
+    });
+    drop_cell(&mut set, "model=unet,device=cpu,batch-size=8,workers=4");
+    change_facts(&mut set, "model=unet,device=cpu,batch-size=64,workers=0");
+    add_cell(&mut set);
+    set.timings = timings(&set.blocks);
+    side("faster", "2222222222222222222222222222222222222222", set)
+}
+
+/// Results as a side that stands at a commit.
+pub(crate) fn side(name: &str, commit: &str, set: ResultSet) -> Side {
+    Side {
+        name: name.into(),
+        origin: Origin::Git {
+            reference: name.into(),
+            commit: commit.into(),
+        },
+        set,
+        noise: Vec::new(),
+    }
+}
+
+/// The results with [`BLOCKS`] blocks that differ by about 2 % and drift by 4 %, times `factor` of the key.
+/// `salt` gives every result noise of its own.
+pub(crate) fn repeated(salt: f64, factor: fn(&str) -> f64) -> ResultSet {
+    let mut set = ddpm();
+    let first = set.blocks.iter().filter(|row| row.block == 0);
+    let first: Vec<BlockRow> = first.cloned().collect();
+    set.blocks = first
+        .iter()
+        .enumerate()
+        .flat_map(|(cell, row)| {
+            (0..BLOCKS).map(move |block| {
+                let factor = factor(&row.key);
+                let drift = 1.0 + 0.04 * block as f64 / BLOCKS as f64;
+                let place = (cell * BLOCKS + block) as f64 + salt;
+                let noise = 1.0 + 0.02 * noise(place);
+                BlockRow {
+                    block,
+                    start_s: Some(30.0 * (block * 10 + cell) as f64 + salt),
+                    times: row
+                        .times
+                        .as_ref()
+                        .map(|t| scaled(t, factor * drift * noise)),
+                    ..row.clone()
+                }
+            })
+        })
+        .collect();
+    set.timings = timings(&set.blocks);
+    set
+}
+
+/// Between −1 and 1, without a pattern.
+fn noise(place: f64) -> f64 {
+    let value = (place * 12.9898).sin() * 43_758.545;
+    2.0 * (value - value.floor()) - 1.0
+}
+
+fn scaled(times: &RunTimes, factor: f64) -> RunTimes {
+    let mut scaled = times.clone();
+    for value in [
+        &mut scaled.step_ms,
+        &mut scaled.step_mean_ms,
+        &mut scaled.phases.data_wait_ms,
+        &mut scaled.phases.forward_ms,
+        &mut scaled.phases.loss_ms,
+        &mut scaled.phases.backward_ms,
+        &mut scaled.phases.optimizer_ms,
+        &mut scaled.phases.other_ms,
+        &mut scaled.train_s,
+        &mut scaled.total_s,
+    ] {
+        *value *= factor;
+    }
+    scaled.epoch_s = times.epoch_s.map(|value| value * factor);
+    scaled.best_epoch_s = times.best_epoch_s.map(|value| value * factor);
+    scaled.samples_per_s = times.samples_per_s / factor;
+    scaled.improvement_per_s = times.improvement_per_s.map(|value| value / factor);
+    scaled
+}
+
+fn drop_cell(set: &mut ResultSet, key: &str) {
+    set.plan.cells.retain(|cell| cell.key != key);
+    set.runs.retain(|row| row.key != key);
+    set.epochs.retain(|row| row.key != key);
+    set.blocks.retain(|row| row.key != key);
+}
+
+fn change_facts(set: &mut ResultSet, key: &str) {
+    for cell in set.plan.cells.iter_mut().filter(|cell| cell.key == key) {
+        cell.cell_hash = "changed1".into();
+        if let Some(train) = cell.spec.get_mut("train") {
+            train["optimizer"] = json!({"kind": "adam", "lr": 1e-4});
+        }
+    }
+    for row in set.runs.iter_mut().filter(|row| row.key == key) {
+        if let Some(facts) = &mut row.facts {
+            facts.final_loss = facts.final_loss.map(|loss| loss * 1.02);
+            facts.weight_checksum = "00000000000000ff".into();
+        }
+    }
+}
+
+/// A batch size more: the rows of batch 32 under another key, with times of twice the size.
+fn add_cell(set: &mut ResultSet) {
+    const OLD: &str = "model=unet,device=cpu,batch-size=32,workers=0";
+    const NEW: &str = "model=unet,device=cpu,batch-size=128,workers=0";
+    let axes: Vec<String> = ["unet", "cpu", "128", "0"].map(String::from).into();
+    let cell = set.plan.cells.iter().find(|cell| cell.key == OLD);
+    let cell = cell.cloned().unwrap_or_default();
+    set.plan.cells.push(CellInfo {
+        key: NEW.into(),
+        axes: axes.clone(),
+        cell_hash: "added001".into(),
+        spec: json!({"train": {"batch-size": 128}, "loader": {"workers": 0}}),
+        ..cell
+    });
+    if let Some(axis) = set
+        .plan
+        .axes
+        .iter_mut()
+        .find(|axis| axis.name == "batch-size")
+    {
+        axis.values.push("128".into());
+    }
+    let mut runs: Vec<_> = set
+        .runs
+        .iter()
+        .filter(|row| row.key == OLD)
+        .cloned()
+        .collect();
+    for row in &mut runs {
+        row.key = NEW.into();
+        row.axes.clone_from(&axes);
+    }
+    set.runs.extend(runs);
+    let mut epochs: Vec<_> = set
+        .epochs
+        .iter()
+        .filter(|row| row.key == OLD)
+        .cloned()
+        .collect();
+    for row in &mut epochs {
+        row.key = NEW.into();
+    }
+    set.epochs.extend(epochs);
+    let blocks = set.blocks.iter().filter(|row| row.key == OLD);
+    let blocks: Vec<BlockRow> = blocks
+        .map(|row| BlockRow {
+            key: NEW.into(),
+            times: row.times.as_ref().map(|times| scaled(times, 4.0)),
+            ..row.clone()
+        })
+        .collect();
+    set.blocks.extend(blocks);
+}

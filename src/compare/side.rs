@@ -1,0 +1,221 @@
+//! Where the sides of a comparison come from: results folders, commits, the working tree.
+
+use std::path::{Path, PathBuf};
+
+use crate::diag::Failure;
+use crate::plan::results_root;
+use crate::results::git::{CommitFile, Repository};
+use crate::results::{
+    NoiseRow, ResultSet, ResultsError, from_here, names_below, read, read_noise, results_folder,
+};
+
+use super::commit::{copied, of_ref};
+use super::{Origin, Side};
+
+/// Results that one side of a comparison may take: one experiment, or all of a place.
+#[derive(Debug)]
+pub struct Source {
+    /// As the user named it.
+    pub name: String,
+    /// The experiments, by name.
+    pub experiments: Vec<Experiment>,
+    /// Whether the user named one experiment, and not a place with any number of them.
+    pub is_one: bool,
+}
+
+/// An experiment of a [`Source`], not read yet.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// Name of its folder.
+    pub name: String,
+    pub(super) place: Place,
+}
+
+/// Where an experiment's files are.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    Folder(PathBuf),
+    Commit {
+        repository: Repository,
+        reference: String,
+        commit: String,
+        /// Folder in the commit.
+        folder: String,
+        files: Vec<CommitFile>,
+    },
+}
+
+impl Source {
+    /// What `given` means: a results folder, a name under `reports/`, a folder of results folders, a git ref
+    /// (`main`: all of `reports/`), or a folder of a ref (`main:reports/ddpm`, `main:ddpm`). What exists as results
+    /// wins over a ref of the same name; `ref:NAME` means the ref.
+    ///
+    /// # Errors
+    /// Neither results nor a ref, with the nearest names; a ref without results.
+    pub fn find(given: &str) -> Result<Self, Failure> {
+        if let Some(reference) = given.strip_prefix("ref:") {
+            return of_ref(reference).map_err(|error| error.into_failure(given));
+        }
+        if let Some(source) = of_folder(given) {
+            return Ok(source);
+        }
+        of_ref(given).map_err(|error| error.into_failure(given))
+    }
+
+    /// Whether it is of folders, and not of a commit.
+    pub fn is_on_disk(&self) -> bool {
+        let is_folder = |one: &Experiment| matches!(one.place, Place::Folder(_));
+        self.experiments.iter().all(is_folder)
+    }
+
+    /// The results of the working tree: all of `reports/`, or those of the experiments that `other` has.
+    pub fn working_tree(other: &Self) -> Self {
+        let root = results_root(Path::new("manifest.toml"));
+        let mut experiments = below(&root);
+        if other.is_one {
+            experiments.retain(|own| other.experiments.iter().any(|its| its.name == own.name));
+        }
+        Self {
+            name: "working tree".to_owned(),
+            experiments,
+            is_one: other.is_one,
+        }
+    }
+
+    /// The experiments that both sources have, and the names of those that only one has. Two single experiments belong
+    /// together whatever their names.
+    pub fn common(before: &Self, after: &Self) -> Common {
+        let mut common = Common::default();
+        if let ([one], [other], true, true) = (
+            &*before.experiments,
+            &*after.experiments,
+            before.is_one,
+            after.is_one,
+        ) {
+            common.pairs.push((one.clone(), other.clone()));
+            return common;
+        }
+        for own in &before.experiments {
+            match after.experiments.iter().find(|its| its.name == own.name) {
+                Some(its) => common.pairs.push((own.clone(), its.clone())),
+                None => common.only_before.push(own.name.clone()),
+            }
+        }
+        let is_new = |its: &&Experiment| !before.experiments.iter().any(|own| own.name == its.name);
+        let added = after.experiments.iter().filter(is_new);
+        common.only_after = added.map(|its| its.name.clone()).collect();
+        // Whoever names one experiment asks for nothing else.
+        if before.is_one {
+            common.only_after.clear();
+        }
+        if after.is_one {
+            common.only_before.clear();
+        }
+        common
+    }
+}
+
+/// The experiments of two sources.
+#[derive(Debug, Default)]
+pub struct Common {
+    /// Those that both have.
+    pub pairs: Vec<(Experiment, Experiment)>,
+    /// Names of those that only the source before has.
+    pub only_before: Vec<String>,
+    /// Names of those that only the source after has.
+    pub only_after: Vec<String>,
+}
+
+impl Experiment {
+    /// Reads its results as a side of the name `name`.
+    ///
+    /// # Errors
+    /// A missing or damaged file, another format version; git that fails.
+    pub fn read(&self, name: &str) -> Result<Side, Failure> {
+        match &self.place {
+            Place::Folder(path) => {
+                let (set, noise) = whole(path).map_err(|error| failure(&error, None))?;
+                let origin = Origin::Folder {
+                    path: path.to_string_lossy().into_owned(),
+                };
+                Ok(Side {
+                    name: name.to_owned(),
+                    origin,
+                    set,
+                    noise,
+                })
+            }
+            Place::Commit {
+                repository,
+                reference,
+                commit,
+                folder,
+                files,
+            } => {
+                let copy = copied(repository, files)?;
+                let shown = format!("{reference}:{folder}");
+                let (set, noise) = whole(copy.path())
+                    .map_err(|error| failure(&error, Some((copy.path(), &shown))))?;
+                let origin = Origin::Git {
+                    reference: reference.clone(),
+                    commit: commit.clone(),
+                };
+                Ok(Side {
+                    name: name.to_owned(),
+                    origin,
+                    set,
+                    noise,
+                })
+            }
+        }
+    }
+}
+
+/// Everything of a results folder that a side has.
+fn whole(folder: &Path) -> Result<(ResultSet, Vec<NoiseRow>), ResultsError> {
+    Ok((read(folder)?, read_noise(folder)?))
+}
+
+/// A results error with the folder's own name in place of that of its copy.
+fn failure(error: &ResultsError, copy: Option<(&Path, &str)>) -> Failure {
+    let text = error.to_string();
+    let text = copy.map_or(text.clone(), |(path, shown)| {
+        text.replace(&*path.to_string_lossy(), shown)
+    });
+    Failure::plain(text, None)
+}
+
+/// Results on disk that `given` names.
+fn of_folder(given: &str) -> Option<Source> {
+    let path = Path::new(given);
+    let named = |experiments: Vec<Experiment>, is_one| Source {
+        name: given.to_owned(),
+        experiments,
+        is_one,
+    };
+    if let Some(folder) = results_folder(path) {
+        return Some(named(vec![experiment(&folder)], true));
+    }
+    let places = [path.to_owned(), path.join("reports")];
+    let all = places.iter().map(|place| below(place));
+    let found = all
+        .into_iter()
+        .find(|experiments| !experiments.is_empty())?;
+    Some(named(found, false))
+}
+
+fn below(root: &Path) -> Vec<Experiment> {
+    let names = names_below(root).into_iter();
+    names
+        .map(|name| experiment(&from_here(&root.join(name))))
+        .collect()
+}
+
+fn experiment(folder: &Path) -> Experiment {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let name = absolute.file_name().unwrap_or_default();
+    Experiment {
+        name: name.to_string_lossy().into_owned(),
+        place: Place::Folder(folder.to_owned()),
+    }
+}

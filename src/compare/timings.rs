@@ -1,0 +1,83 @@
+//! Times of two cells: what their runs are compared by, and every timing as a ratio.
+
+use crate::base::statistics::median;
+use crate::results::{BlockRow, Direction, fixed_column, timed_columns, value};
+
+use super::cells::Cell;
+use super::verdict::ratio;
+use super::{Design, TimingChange};
+
+/// The runs of two cells that are held against each other, in the order of seed and block.
+pub(super) struct Runs<'a> {
+    pub(super) design: Design,
+    /// Those before; of an interleaved design each with its partner at the same place of `after`.
+    pub(super) before: Vec<&'a BlockRow>,
+    /// Those after.
+    pub(super) after: Vec<&'a BlockRow>,
+}
+
+impl<'a> Runs<'a> {
+    /// Pairs the counted runs of equal seed, block and session. Where pairs make up at least half of the runs of the
+    /// side that has more, the design is interleaved and runs without a partner are left out; else all runs count, as
+    /// of two sessions.
+    pub(super) fn of(before: &Cell<'a>, after: &Cell<'a>) -> Self {
+        let (old, new) = (&before.counted, &after.counted);
+        let is_pair = |one: &BlockRow, other: &BlockRow| {
+            one.session.is_some()
+                && one.session == other.session
+                && (one.seed, one.block) == (other.seed, other.block)
+        };
+        let partner = |run: &&'a BlockRow| {
+            let found = new.iter().find(|other| is_pair(run, other))?;
+            Some((*run, *found))
+        };
+        let pairs: Vec<(&BlockRow, &BlockRow)> = old.iter().filter_map(partner).collect();
+        if pairs.is_empty() || pairs.len() * 2 < old.len().max(new.len()) {
+            return Self {
+                design: Design::Sessions,
+                before: old.clone(),
+                after: new.clone(),
+            };
+        }
+        let (before, after) = pairs.into_iter().unzip();
+        Self {
+            design: Design::Interleaved,
+            before,
+            after,
+        }
+    }
+}
+
+/// Every timing that both cells have in all their runs, as a ratio.
+///
+/// Milliseconds of a step are divided by the samples of a step where the two cells' steps differ in size. A timing with
+/// a value that is not positive has no ratio and is left out.
+pub(super) fn timings(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> Vec<TimingChange> {
+    let samples = before.samples_per_step().zip(after.samples_per_step());
+    let differing = samples.filter(|(old, new)| old != new);
+    let columns = timed_columns().iter().enumerate();
+    let columns = columns.filter_map(|(place, column)| {
+        let scale = differing.filter(|_| column.ends_with("_ms"));
+        let (by_old, by_new) = scale.unwrap_or((1, 1));
+        let of = |runs: &[&BlockRow], samples: u64| -> Option<Vec<f64>> {
+            let values = runs.iter().map(|run| value(run, column));
+            values
+                .map(|value| {
+                    value
+                        .filter(|value| *value > 0.0)
+                        .map(|value| value / samples as f64)
+                })
+                .collect()
+        };
+        let (old, new) = (of(&runs.before, by_old)?, of(&runs.after, by_new)?);
+        let direction = fixed_column(column).map_or(Direction::None, |known| known.direction);
+        Some(TimingChange {
+            column: (*column).to_owned(),
+            is_per_sample: scale.is_some(),
+            direction,
+            medians: (median(&old)?, median(&new)?),
+            ratio: ratio(&after.info.key, place, &old, &new, runs.design)?,
+        })
+    });
+    columns.collect()
+}
