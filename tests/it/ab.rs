@@ -38,7 +38,10 @@ fn git(project: &Project, arguments: &[&str]) -> String {
 
 fn commit(project: &Project, subject: &str) {
     git(project, &["add", "--all"]);
-    git(project, &["commit", "--quiet", "--message", subject]);
+    git(
+        project,
+        &["commit", "--quiet", "--allow-empty", "--message", subject],
+    );
 }
 
 /// A run of one side.
@@ -117,10 +120,10 @@ fn both_sides_take_turns_in_one_session_and_nothing_finished_runs_again() {
     }
     let hidden = |side: &str| project.read(&format!("reports/tiny/ab/{side}/plan.json"));
     assert!(
-        hidden("before").contains("\"hidden\": 8"),
+        hidden("before").contains("hidden = 8\\n"),
         "its own commit's manifest"
     );
-    assert!(hidden("after").contains("\"hidden\": 48"));
+    assert!(hidden("after").contains("hidden = 48\\n"));
     assert!(hidden("before").contains("\"manifest_path\": \"experiments/tiny.toml\""));
     assert_nothing_temporary(&project.path("reports"));
 
@@ -155,7 +158,7 @@ fn other_results_and_the_working_tree_are_left_alone() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stderr.contains("4 runs to do"), "{}", run.stderr);
     assert!(project.path("reports/tiny/ab/after/runs.csv").exists());
-    let report = project.run(&["report"]);
+    let report = project.run(&["report", "reports/tiny"]);
     assert_eq!(report.code, 0, "{}", report.stderr);
 }
 
@@ -221,7 +224,7 @@ target = "y"
 
 #[test]
 fn an_interrupted_comparison_keeps_its_pairs_and_goes_on() {
-    let slow = with("epochs = 2", "epochs = 3000");
+    let slow = with("epochs = 2", "epochs = 500");
     let project = repository_of(&slow, &slow);
     let stderr = fs::File::create(project.path("stderr")).expect("a file");
     let arguments = ["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "2"];
@@ -374,7 +377,6 @@ fn mistakes_are_told_before_anything_runs() {
             "there is no manifest",
         ),
         (["ab", "experiments/tiny.toml", "--fresh"], "<REF>"),
-        (["ab", "--after=-x", "main"], "there is no manifest `main`"),
     ] {
         let ended = project.run(&arguments);
         assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stderr);
