@@ -223,7 +223,7 @@ pub struct FactChange {
     pub before: String,
     /// Text after.
     pub after: String,
-    /// `after / before − 1`; `None` where one is no number or before is 0.
+    /// `(after − before) / |before|`; `None` where one is no number or before is 0.
     pub relative: Option<f64>,
     /// Largest relative difference that counts as equal.
     pub tolerance: f64,

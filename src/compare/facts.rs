@@ -215,7 +215,7 @@ fn compared(
     if pair.before == pair.after {
         return None;
     }
-    let relative = numbers.and_then(|(old, new)| (old != 0.0).then(|| new / old - 1.0));
+    let relative = numbers.and_then(|(old, new)| (old != 0.0).then(|| (new - old) / old.abs()));
     Some(FactChange {
         seed: 0,
         column: column.to_owned(),

@@ -123,7 +123,7 @@ fn a_branch_tells_added_removed_and_changed_cells() {
             "variant: d added, b removed",
             "Facts: 1 cell equal, 1 cell changed:",
             "loss.kind: t-statistic → truncated-mmd (1 cell)",
-            "Other work per sample (loss.kind: t-statistic → truncated-mmd)",
+            "Other work per sample (loss.kind: t-statistic → truncated-mmd",
         ],
     );
     let facts = ended
