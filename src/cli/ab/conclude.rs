@@ -9,9 +9,7 @@ use crate::base::units::human;
 use crate::compare::{Comparison, Floors, Options, Origin, Side, write_files};
 use crate::diag::Failure;
 use crate::plan::Only;
-use crate::results::{
-    NoiseRow, ResultsError, from_here, noise_csv, read, read_noise, write_if_changed,
-};
+use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_changed};
 
 use super::trial::Trial;
 use crate::cli::compare::told;
@@ -27,7 +25,7 @@ impl Trial<'_> {
         if self.arguments.aa {
             return self.keep_noise(&comparison, session);
         }
-        write_files(&self.frame.folder(), &comparison).map_err(results_error)?;
+        write_files(&self.frame.folder(), &comparison)?;
         match told(comparison) {
             Ok(code) => Ok(code),
             Err(Problem::Mistake(failure)) => Err(failure.into()),
@@ -37,7 +35,7 @@ impl Trial<'_> {
     }
 
     fn comparison(&self) -> Result<Comparison, AbError> {
-        let noise = read_noise(&self.frame.results).map_err(results_error)?;
+        let noise = read_noise(&self.frame.results)?;
         let side = |place: usize| -> Result<Side, AbError> {
             let folder = self.results(place);
             Ok(Side {
@@ -45,7 +43,7 @@ impl Trial<'_> {
                 origin: Origin::Folder {
                     path: from_here(&folder).to_string_lossy().into_owned(),
                 },
-                set: read(&folder).map_err(results_error)?,
+                set: read(&folder)?,
                 noise: noise.clone(),
             })
         };
@@ -72,18 +70,14 @@ impl Trial<'_> {
             );
             return Ok(exit_code::FAILED);
         }
-        let mut rows = read_noise(&self.frame.results).map_err(results_error)?;
+        let mut rows = read_noise(&self.frame.results)?;
         rows.extend(new.iter().cloned());
         fs::create_dir_all(&self.frame.results)?;
         let path = self.frame.results.join("noise.csv");
-        write_if_changed(&path, &noise_csv(&rows)).map_err(results_error)?;
+        write_if_changed(&path, &noise_csv(&rows))?;
         print!("{}", noise_text(&new, &rows, &from_here(&path)));
         Ok(exit_code::GOOD)
     }
-}
-
-fn results_error(error: ResultsError) -> AbError {
-    Failure::plain(error.to_string(), None).into()
 }
 
 /// The floors of the cells of this session, and how many sessions there are.
