@@ -208,10 +208,9 @@ target = "y"
     let old = "\n[datasets.plane]\nkind = \"regression-5d\"\ntarget = \"linear\"\nsamples = 64\n";
     let manifest = with(old, data);
     let project = Project::new().file(".gitignore", "/data/\n");
-    let mut table = "x,y\n".to_owned();
-    for row in 0..64 {
-        table += &format!("{}.5,{}\n", row % 7, row % 5);
-    }
+    let rows = (0..64).map(|row| format!("{}.5,{}", row % 7, row % 5));
+    let table: Vec<String> = std::iter::once("x,y".to_owned()).chain(rows).collect();
+    let table = table.join("\n") + "\n";
     let project = project
         .file("data/plane.csv", &table)
         .file("experiments/tiny.toml", &manifest);
