@@ -208,8 +208,8 @@ target = "y"
     let old = "\n[datasets.plane]\nkind = \"regression-5d\"\ntarget = \"linear\"\nsamples = 64\n";
     let manifest = with(old, data);
     let project = Project::new().file(".gitignore", "/data/\n");
-    let rows = (0..64).map(|row| format!("{}.5,{}", row % 7, row % 5));
-    let table: Vec<String> = std::iter::once("x,y".to_owned()).chain(rows).collect();
+    let lines = (0..64).map(|row| format!("{}.5,{}", row % 7, row % 5));
+    let table: Vec<String> = std::iter::once("x,y".to_owned()).chain(lines).collect();
     let table = table.join("\n") + "\n";
     let project = project
         .file("data/plane.csv", &table)
