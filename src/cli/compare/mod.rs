@@ -4,6 +4,8 @@ mod arguments;
 mod cells;
 mod differences;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::io::{self, IsTerminal, Write};
