@@ -27,7 +27,7 @@ impl Comparison {
 }
 
 fn row(pair: &CellPair, old: &Cell<'_>, new: &Cell<'_>, session: &str) -> Option<NoiseRow> {
-    let runs = Runs::of(old, new);
+    let runs = Runs::of(old, new, old.env_id() == new.env_id());
     let both = || runs.before.iter().chain(&runs.after);
     let is_whole = runs.design == Design::Interleaved
         && runs.before.len() >= FEWEST_PAIRS
