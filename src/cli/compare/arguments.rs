@@ -1,6 +1,10 @@
 //! The options of `fieldtrial compare`.
 
+use std::path::PathBuf;
+
 use clap::Args;
+
+use crate::cli::gate::FailOnArgument;
 
 /// Compare two results: what is faster, what is better, and what else changed
 ///
@@ -46,4 +50,10 @@ pub(in crate::cli) struct CompareArguments {
     /// Choose cells: AXIS=VALUE|VALUE,AXIS=VALUE
     #[arg(long, value_name = "CELLS")]
     pub(super) only: Option<String>,
+    /// End with exit code 1 where one of these is found, each in one line on standard error
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    pub(super) fail_on: Vec<FailOnArgument>,
+    /// Write `comparison.csv` and `comparison.json` there, in a folder for each experiment where there are several
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
 }

@@ -9,14 +9,16 @@ mod tests;
 mod words;
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::base::text::count;
-use crate::compare::{Comparison, Options, Side, Source, Verdict, axis_place};
+use crate::base::text::{count, kebab_case};
+use crate::compare::{self, Comparison, Options, Origin, Side, Source, Verdict, axis_place};
 use crate::diag::{Failure, list};
 use crate::plan::Only;
 
+use super::gate::gate;
 use super::{Outcome, exit_code};
 pub(in crate::cli) use arguments::CompareArguments;
 
@@ -183,8 +185,31 @@ impl Found {
         for mistake in &self.mistakes {
             eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));
         }
+        if let Some(folder) = &arguments.out {
+            self.write(folder)?;
+        }
         self.refuse(arguments);
-        Ok(self.exit_code())
+        // What a gate finds is graver than what it could not look at.
+        let gate = gate(&self.comparisons, &arguments.fail_on);
+        Ok(match self.exit_code() {
+            exit_code::MISTAKE => exit_code::MISTAKE,
+            _ if gate != exit_code::GOOD => gate,
+            code => code,
+        })
+    }
+
+    /// Writes the files of every comparison; of several, each into a folder of its own.
+    fn write(&self, folder: &Path) -> Result<(), Failure> {
+        for comparison in &self.comparisons {
+            let own = match (self.comparisons.len(), &comparison.after.origin) {
+                (1, _) => folder.to_owned(),
+                (_, Origin::Value { value, .. }) => folder.join(kebab_case(value)),
+                _ => folder.join(&comparison.name),
+            };
+            compare::write_files(&own, comparison)
+                .map_err(|error| Failure::plain(error.to_string(), None))?;
+        }
+        Ok(())
     }
 
     /// Says on standard error why there is nothing, or nothing comparable.
