@@ -14,6 +14,7 @@ mod fingerprints;
 mod gate;
 mod gate_selftest;
 mod interrupt;
+mod language;
 mod list;
 mod plan;
 mod report;

@@ -8,9 +8,10 @@ use std::process::Command;
 use clap::Args;
 
 use crate::diag::Failure;
-use crate::report::{ReportError, ReportOptions, context, render};
+use crate::report::{Language, ReportError, ReportOptions, context, render};
 use crate::results::{no_results, results_folder};
 
+use super::language::language;
 use super::{Outcome, exit_code};
 
 /// Write the report of finished results again, from the results files alone
@@ -24,8 +25,11 @@ pub(super) struct ReportArguments {
     /// Template to render; may be repeated; without it, those that the manifest names
     #[arg(long, value_name = "NAME")]
     template: Vec<String>,
+    /// Languages of the template `comparison`, separated by commas; without it, those that the manifest names
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = language)]
+    lang: Vec<Language>,
     /// Print what templates see, as JSON, and write nothing
-    #[arg(long, conflicts_with_all = ["template", "open"])]
+    #[arg(long, conflicts_with_all = ["template", "lang", "open"])]
     context: bool,
     /// Open the page in the browser
     #[arg(long)]
@@ -42,6 +46,7 @@ pub(super) fn report(arguments: &ReportArguments) -> Outcome {
     }
     let options = ReportOptions {
         templates: arguments.template.clone(),
+        languages: arguments.lang.clone(),
     };
     let files = render(&folder, &options).map_err(ReportError::into_failure)?;
     let pages = files

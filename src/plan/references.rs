@@ -167,6 +167,25 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             .help(format!("the axes are {}", list(names()))),
         );
     }
+    let axis = node
+        .as_str()
+        .and_then(|name| plan.axes.iter().find(|axis| axis.is_called(name)));
+    let baseline = compare.and_then(|compare| compare.get("baseline"));
+    if let Some((node, axis)) = baseline.zip(axis)
+        && let Some(value) = node.as_str()
+        && !axis.values.iter().any(|known| **known == *value)
+    {
+        let values = || axis.values.iter().map(|known| &**known);
+        mistakes.push(
+            Diagnostic::error(format!(
+                "`compare.baseline` is `{value}`, which is no value of `{}`",
+                axis.name
+            ))
+            .at(node.place, "not a value of the treatment")
+            .maybe_help(did_you_mean(value, values()))
+            .help(format!("`{}` has {}", axis.name, list(values()))),
+        );
+    }
 }
 
 /// What to say when a matrix has more combinations than anyone can run.

@@ -9,10 +9,10 @@ use crate::manifest::Node;
 use crate::models::ModelSpec;
 
 use super::cell::WatchedSplit;
-use super::{CellSpec, Plan};
+use super::{CellSpec, Language, Plan};
 
 /// The program's templates, with what each shows.
-pub const TEMPLATES: [(&str, &str); 2] = [
+pub const TEMPLATES: [(&str, &str); 3] = [
     (
         "analysis",
         "system, rankings by speed and by efficiency, complexity, phases, loading, memory, quality, classes, findings, method",
@@ -21,7 +21,14 @@ pub const TEMPLATES: [(&str, &str); 2] = [
         "profiling",
         "where the time goes, what to change about it, and the machine that it was measured on",
     ),
+    (
+        COMPARISON,
+        "before and after along `[compare] treatment`: verdicts, every factor that changed, quality, cost; in English and German",
+    ),
 ];
+
+/// The template that holds the values of a treatment against each other, in the languages of `[report]`.
+pub const COMPARISON: &str = "comparison";
 
 /// Templates that other versions had, and where their content is.
 const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
@@ -89,6 +96,20 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             mistakes.push(unknown(node, name));
         }
     }
+    compared(plan, templates, mistakes);
+    let languages = report.and_then(|report| report.get("languages"));
+    if let Some(node) = languages
+        && node.as_array().is_some_and(<[Node]>::is_empty)
+    {
+        mistakes.push(
+            Diagnostic::error("`report.languages` is empty")
+                .at(node.place, "no language")
+                .help(format!(
+                    "there are {}",
+                    list(Language::ALL.map(Language::code))
+                )),
+        );
+    }
     let classes = report.and_then(|report| report.get("classes"));
     if let Some(node) = classes
         && let Some(name) = node.as_str()
@@ -100,6 +121,38 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
                 .at(node.place, "not an axis")
                 .maybe_help(did_you_mean(name, names()))
                 .help(format!("the axes are {}", list(names()))),
+        );
+    }
+}
+
+/// The template `comparison` needs an axis to compare along, and two values of it.
+fn compared(plan: &Plan, templates: Option<&Node>, mistakes: &mut Vec<Diagnostic>) {
+    let nodes = templates.and_then(Node::as_array).into_iter().flatten();
+    let Some(node) = nodes
+        .into_iter()
+        .find(|node| node.as_str() == Some(COMPARISON))
+    else {
+        return;
+    };
+    let names = || plan.axes.iter().map(|axis| axis.name.as_str());
+    let Some(treatment) = &plan.compare.treatment else {
+        mistakes.push(
+            Diagnostic::error(format!("the template `{COMPARISON}` needs a treatment"))
+                .at(node.place, "compared along which axis?")
+                .help("name an axis in `[compare]`: `treatment = \"AXIS\"`")
+                .help(format!("the axes are {}", list(names()))),
+        );
+        return;
+    };
+    let axis = plan.axes.iter().find(|axis| axis.is_called(treatment));
+    if let Some(axis) = axis.filter(|axis| axis.values.len() < 2) {
+        mistakes.push(
+            Diagnostic::error(format!(
+                "the template `{COMPARISON}` needs two values of `{}`",
+                axis.name
+            ))
+            .at(node.place, "nothing to compare")
+            .help(format!("the treatment `{}` has one value only", axis.name)),
         );
     }
 }

@@ -23,6 +23,14 @@ pub enum ReportError {
         /// Where a user's own are looked for.
         folder: String,
     },
+    /// There is no axis to compare along.
+    #[error(
+        "the template `comparison` needs a treatment with two values; name an axis in the manifest's `[compare]`: `treatment = \"AXIS\"`, or use `fieldtrial compare`"
+    )]
+    NoTreatment,
+    /// A result cannot be compared along its treatment.
+    #[error(transparent)]
+    Comparison(Box<Failure>),
     /// A template cannot be rendered: drawn at its place.
     #[error(transparent)]
     Template(Box<Failure>),
@@ -32,7 +40,7 @@ impl ReportError {
     /// As the command line shows it: a mistake in a template keeps its drawing.
     pub fn into_failure(self) -> Failure {
         match self {
-            Self::Template(failure) => *failure,
+            Self::Template(failure) | Self::Comparison(failure) => *failure,
             other => Failure::plain(other.to_string(), None),
         }
     }

@@ -176,11 +176,17 @@ impl Words {
         }
     }
 
+    /// A p-value with its sign of relation: `p = 0.014`, `p < 0.001`.
+    pub(crate) fn p_value(self, value: f64) -> String {
+        let text = self.p(value);
+        if text.starts_with('<') {
+            format!("p {text}")
+        } else {
+            format!("p = {text}")
+        }
+    }
+
     /// Seconds as people say them: `850 ms`, `4 min 05 s`.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for sections that tell durations")
-    )]
     pub(crate) fn seconds(self, seconds: f64) -> String {
         self.localised(&human_seconds(seconds))
     }

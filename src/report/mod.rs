@@ -26,6 +26,7 @@ mod tests;
 mod view;
 
 pub use crate::plan::{Language, TEMPLATES};
+use advice::AdviceFiles;
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use comparison::{Code, ComparisonReport, Labels, Part, Section, render_comparison};
 pub use context::{Report, Variant};
@@ -52,8 +53,8 @@ use std::time::Duration;
 
 use minijinja::value::Value;
 
-use crate::plan::template_meant;
-use crate::results::{self, ResultsError, remove_stale, write_if_changed};
+use crate::plan::{COMPARISON, template_meant};
+use crate::results::{self, ResultSet, ResultsError, remove_stale, write_if_changed};
 
 /// The template that everything is written for as data, too.
 const PROFILING: &str = "profiling";
@@ -63,23 +64,60 @@ const PROFILING: &str = "profiling";
 pub struct ReportOptions {
     /// Templates; where there are none, those of the manifest's `[report]`.
     pub templates: Vec<String>,
+    /// Languages of the template `comparison`; where there are none, those of the manifest's `[report]`.
+    pub languages: Vec<Language>,
 }
 
 /// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
 ///
 /// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`, those of
 /// one format only that; the plots lie in `plots/`, and beside the template `profiling` everything as data in
-/// `report.json`. The same results give the same bytes.
+/// `report.json`. The template `comparison` has a name and a context of its own: `comparison.<language>.md` and `.html`.
+/// The same results give the same bytes.
 ///
 /// # Errors
 /// [`ReportError`]; files that were there before are then still whole.
 pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, ReportError> {
     let set = results::read(folder)?;
-    let (mut report, advice) = Report::advised(&set, |view| advice::prepare(folder, view));
-    report.samples.embed(folder);
     let own = templates_beside(folder);
-    let templates = chosen(options, &set.plan.report, own.as_deref())?;
-    let engine = template::engine(own.clone());
+    let mut templates = chosen(options, &set.plan.report, own.as_deref())?;
+    let count = templates.len();
+    templates.retain(|name| name != COMPARISON);
+    let is_compared = templates.len() < count;
+    let (mut files, mut advice) = (Vec::new(), None);
+    if !templates.is_empty() {
+        let (found, made) = reports(folder, &set, &templates, own.as_deref())?;
+        (files, advice) = (found, Some(made));
+    }
+    if is_compared {
+        let languages = languages(&options.languages, &set.plan.report);
+        let comparisons = comparison::along_treatment(folder, &set)?;
+        files.extend(comparison::files(
+            &comparisons,
+            folder,
+            &languages,
+            own.as_deref(),
+        )?);
+    }
+    write_all(folder, &files, (advice.is_some(), is_compared))?;
+    let files = files.into_iter().map(|(path, _)| path);
+    let advised = advice.map(AdviceFiles::write).transpose()?;
+    Ok(files.chain(advised.into_iter().flatten()).collect())
+}
+
+/// A file and what is to stand in it.
+type File = (PathBuf, String);
+
+/// The pages of templates over one result, with their plots, and the advice that goes with them.
+fn reports(
+    folder: &Path,
+    set: &ResultSet,
+    templates: &[String],
+    own: Option<&Path>,
+) -> Result<(Vec<File>, AdviceFiles), ReportError> {
+    let (mut report, advice) = Report::advised(set, |view| advice::prepare(folder, view));
+    report.samples.embed(folder);
+    let engine = template::engine(own.map(Path::to_owned));
     let context = Value::from(minijinja::value::Serde(&report));
     let mut files = Vec::new();
     for (index, name) in templates.iter().enumerate() {
@@ -88,7 +126,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         } else {
             format!("report-{name}")
         };
-        for format in template::formats(own.as_deref(), name) {
+        for format in template::formats(own, name) {
             let text = template::render(&engine, &format!("{name}.{format}.j2"), &context)?;
             let text = if format == "md" { tidy(&text) } else { text };
             files.push((folder.join(format!("{stem}.{format}")), text));
@@ -97,25 +135,32 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     if templates.iter().any(|name| name == PROFILING) {
         files.push((folder.join("report.json"), data::text(&report)));
     }
-    let plots = folder.join("plots");
     for drawing in report.plots.all().chain(&report.operations.plots) {
-        let path = plots.join(format!("{}.svg", drawing.id));
+        let path = folder.join("plots").join(format!("{}.svg", drawing.id));
         files.push((path, plot::standalone(&drawing.svg)));
     }
-    write_all(folder, &plots, &files)?;
-    let files = files.into_iter().map(|(path, _)| path);
-    Ok(files.chain(advice.write()?).collect())
+    Ok((files, advice))
 }
 
-/// What templates see of a results folder, as JSON: `report`, field by field.
+/// What templates see of a results folder, as JSON: `report`, field by field; and where its manifest asks for the template
+/// `comparison`, what that sees, under `comparison` by language.
 ///
 /// # Errors
-/// [`ReportError`]: results that cannot be read.
+/// [`ReportError`]: results that cannot be read, or compared.
 pub fn context(folder: &Path) -> Result<String, ReportError> {
     let set = results::read(folder)?;
     let (mut report, _) = Report::advised(&set, |view| advice::prepare(folder, view));
     report.samples.embed(folder);
-    let context = serde_json::json!({ "report": report });
+    let mut context = serde_json::json!({ "report": report });
+    let options = ReportOptions::default();
+    let own = templates_beside(folder);
+    if chosen(&options, &set.plan.report, own.as_deref())?.contains(&COMPARISON.to_owned()) {
+        let comparisons = comparison::along_treatment(folder, &set)?;
+        for language in languages(&options.languages, &set.plan.report) {
+            let compared = ComparisonReport::of(&comparisons, language);
+            context["comparison"][language.code()] = serde_json::json!(compared);
+        }
+    }
     // A context of strings, numbers and lists has nothing that JSON lacks.
     Ok(serde_json::to_string_pretty(&context).unwrap_or_default() + "\n")
 }
@@ -124,6 +169,27 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
 fn templates_beside(folder: &Path) -> Option<PathBuf> {
     let beside = folder.join("..").join("templates");
     beside.is_dir().then_some(beside)
+}
+
+/// The languages that were asked for, else those of the manifest's section `[report]`; those that a later version may
+/// know are left out.
+pub fn languages(given: &[Language], section: &serde_json::Value) -> Vec<Language> {
+    if !given.is_empty() {
+        return given.to_vec();
+    }
+    let listed = section
+        .get("languages")
+        .and_then(serde_json::Value::as_array);
+    let codes = listed
+        .into_iter()
+        .flatten()
+        .filter_map(|code| code.as_str());
+    let found: Vec<Language> = codes.filter_map(Language::of_code).collect();
+    if found.is_empty() {
+        vec![Language::default()]
+    } else {
+        found
+    }
 }
 
 fn chosen(
@@ -178,31 +244,43 @@ fn tidy(text: &str) -> String {
     out
 }
 
-fn write_all(folder: &Path, plots: &Path, files: &[(PathBuf, String)]) -> Result<(), ReportError> {
+/// Writes files, and removes plots that these kinds of reports no longer have: those over the result, comparisons.
+fn write_all(
+    folder: &Path,
+    files: &[File],
+    (is_reported, is_compared): (bool, bool),
+) -> Result<(), ReportError> {
+    let plots = folder.join("plots");
     let unwritable = |error: &std::io::Error| ResultsError::Unwritable {
-        path: plots.to_owned(),
+        path: plots.clone(),
         reason: error.to_string(),
     };
-    fs::create_dir_all(plots).map_err(|error| unwritable(&error))?;
+    fs::create_dir_all(&plots).map_err(|error| unwritable(&error))?;
     // Another program may be writing results here just now: only what is surely left over goes.
     remove_stale(folder, Duration::from_mins(1));
-    remove_stale(plots, Duration::from_mins(1));
+    remove_stale(&plots, Duration::from_mins(1));
     for (path, text) in files {
         write_if_changed(path, text.as_bytes())?;
     }
-    remove_old_plots(plots, files);
+    remove_old_plots(&plots, files, |path| {
+        if comparison::is_plot(path) {
+            is_compared
+        } else {
+            is_reported
+        }
+    });
     Ok(())
 }
 
 /// A plot that this report no longer has would be mistaken for one of it.
-fn remove_old_plots(plots: &Path, files: &[(PathBuf, String)]) {
+fn remove_old_plots(plots: &Path, files: &[File], is_ours: impl Fn(&Path) -> bool) {
     let Ok(entries) = fs::read_dir(plots) else {
         return;
     };
     for entry in entries.flatten() {
         let path = entry.path();
         let is_plot = path.extension().is_some_and(|extension| extension == "svg");
-        if is_plot && !files.iter().any(|(known, _)| *known == path) {
+        if is_plot && is_ours(&path) && !files.iter().any(|(known, _)| *known == path) {
             let _ = fs::remove_file(path);
         }
     }

@@ -17,6 +17,7 @@ use crate::base::text::{count, kebab_case};
 use crate::compare::{self, Comparison, Options, Origin, Side, Source, Verdict, axis_place};
 use crate::diag::{Failure, list};
 use crate::plan::Only;
+use crate::report::{Language, ReportError, languages, render_comparison};
 
 use super::gate::gate;
 use super::{Outcome, exit_code};
@@ -186,7 +187,7 @@ impl Found {
             eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));
         }
         if let Some(folder) = &arguments.out {
-            self.write(folder)?;
+            self.write(folder, &arguments.lang)?;
         }
         self.refuse(arguments);
         // What a gate finds is graver than what it could not look at.
@@ -199,7 +200,7 @@ impl Found {
     }
 
     /// Writes the files of every comparison; of several, each into a folder of its own.
-    fn write(&self, folder: &Path) -> Result<(), Failure> {
+    fn write(&self, folder: &Path, given: &[Language]) -> Result<(), Failure> {
         for comparison in &self.comparisons {
             let own = match (self.comparisons.len(), &comparison.after.origin) {
                 (1, _) => folder.to_owned(),
@@ -208,6 +209,8 @@ impl Found {
             };
             compare::write_files(&own, comparison)
                 .map_err(|error| Failure::plain(error.to_string(), None))?;
+            let languages = languages(given, &comparison.after.set.plan.report);
+            render_comparison(comparison, &own, &languages).map_err(ReportError::into_failure)?;
         }
         Ok(())
     }

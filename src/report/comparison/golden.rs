@@ -161,7 +161,13 @@ fn pair(before: &ResultSet, after: &ResultSet, place: usize, verdict: Verdict) -
     let step = |set: &ResultSet| median(set, &info.key, "step_ms");
     let batch: f64 = info.axes[2].parse().expect("a batch size");
     let sample = |set: &ResultSet| step(set) / batch;
-    let ratio = ratio(step(after) / step(before), 0.03, IntervalKind::Range);
+    let faster = step(after) / step(before);
+    let value = if verdict == Verdict::Slower {
+        1.0 / faster
+    } else {
+        faster
+    };
+    let ratio = ratio(value, 0.03, IntervalKind::Range);
     let is_comparable = !matches!(verdict, Verdict::NotComparable(_));
     let is_open = !matches!(verdict, Verdict::Faster | Verdict::Slower) && is_comparable;
     CellPair {

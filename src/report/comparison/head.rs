@@ -13,20 +13,19 @@ use super::sections::summary;
 
 messages! {
     against(before, after) = "{before} → {after}" | "{before} → {after}";
-    along_part(axis, before, after) = "{axis}: {before} → {after}" | "{axis}: {before} → {after}";
     compared(before, after) = "Before is {before}; after is {after}." | "Vorher ist {before}; nachher ist {after}.";
     compared_along(axis, before, after) = "One result, compared along “{axis}”: before is {before}, after is {after}." | "Ein Ergebnis, verglichen entlang „{axis}“: vorher ist {before}, nachher ist {after}.";
     of_commit(name, commit) = "{name} (commit {commit})" | "{name} (Commit {commit})";
-    cells_compared(count) = "{count} of the cells stand on both sides." | "{count} der Zellen stehen auf beiden Seiten.";
+    cells_compared(count) = "Cells on both sides: {count}." | "Zellen auf beiden Seiten: {count}.";
     one_cell_compared() = "One cell stands on both sides." | "Eine Zelle steht auf beiden Seiten.";
     only_one_side(added, removed) = "Cells of one side only: {added} after, {removed} before." | "Zellen nur einer Seite: {added} nachher, {removed} vorher.";
     ratios_mean() = "Every ratio is after ÷ before: of times and bytes, below 1 is better." | "Jedes Verhältnis ist nachher ÷ vorher: bei Zeiten und Bytes ist unter 1 besser.";
     environments_differ(fields) = "the environments of the two sides differ in {fields}" | "die Umgebungen der beiden Seiten unterscheiden sich in {fields}";
     across() = "times are compared across environments on request (--across-env): what the machine or build changes looks like an effect, and every figure says so" | "Zeiten werden auf Wunsch über Umgebungen hinweg verglichen (--across-env): was Maschine oder Build ändern, sieht wie ein Effekt aus, und jede Zahl sagt es";
     refused() = "no time is compared" | "keine Zeit wird verglichen";
-    other_work(count) = "{count} of the cells do other work on both sides: both values stand without a ratio" | "{count} der Zellen verrichten auf beiden Seiten verschiedene Arbeit: beide Werte stehen ohne Verhältnis";
+    other_work(count) = "cells that do other work on both sides: {count}; both values stand without a ratio" | "Zellen, die auf beiden Seiten verschiedene Arbeit verrichten: {count}; beide Werte stehen ohne Verhältnis";
     other_treatment() = "the sides are declared as different treatments: a ratio of their times is a ratio of treatments, beside the list of everything that differs" | "die Seiten sind als verschiedene Behandlungen erklärt: ein Verhältnis ihrer Zeiten ist ein Verhältnis von Behandlungen, neben der Liste aller Unterschiede";
-    not_comparable_cells(count, why) = "{count} of the cells cannot be compared: {why}" | "{count} der Zellen sind nicht vergleichbar: {why}";
+    not_comparable_cells(count, why) = "cells that cannot be compared: {count} ({why})" | "nicht vergleichbare Zellen: {count} ({why})";
     over_cells(count) = "geometric mean over {count} cells" | "geometrisches Mittel über {count} Zellen";
 }
 
@@ -50,10 +49,7 @@ pub(super) fn id(scene: &Scene<'_>) -> String {
 pub(super) fn title(scene: &Scene<'_>) -> String {
     let comparison = scene.comparison;
     let (before, after) = (&comparison.before.name, &comparison.after.name);
-    match &comparison.along {
-        Some(axis) => scene.words.along_part(axis, before, after),
-        None => scene.words.against(before, after),
-    }
+    scene.words.against(before, after)
 }
 
 /// What is compared with what, and how much of it there is.
@@ -158,9 +154,8 @@ fn not_comparable(scene: &Scene<'_>) -> Vec<String> {
 /// The figures at the head: fields of the summary.
 pub(super) fn headlines(scene: &Scene<'_>) -> Vec<Headline> {
     let words = scene.words;
-    let cells = scene.comparison.cells.len();
-    let which = || match scene.duos().next() {
-        Some(duo) if cells == 1 => scene.name(&duo),
+    let which = |cells: usize| match scene.duos().next() {
+        Some(duo) if scene.comparison.cells.len() == 1 => scene.name(&duo),
         _ => words.over_cells(words.count(cells)),
     };
     let lines = summary::lines(scene);
@@ -177,7 +172,7 @@ pub(super) fn headlines(scene: &Scene<'_>) -> Vec<Headline> {
                 provenance: words.provenance(&summary::formula(scene)),
                 value: line.change.value.unwrap_or_default(),
             },
-            cell: which(),
+            cell: which(line.cells),
             remarks: line.remarks.clone(),
             link: summary::ID.to_owned(),
         });

@@ -4,6 +4,7 @@
 //! [`Comparison`]; here it is put into words, tables and plots. A section is one file in `sections/` and one line there;
 //! its messages stand beside it in every language (`report::language`).
 
+mod account;
 mod context;
 #[cfg(test)]
 pub(super) mod golden;
@@ -16,21 +17,19 @@ mod sections;
 mod tests;
 mod words;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use minijinja::value::Value;
 
-use crate::compare::Comparison;
-use crate::results::{ResultsError, write_if_changed};
+use crate::compare::{Comparison, Options, Origin, Side};
+use crate::plan::COMPARISON;
+use crate::results::{ResultSet, read_noise};
 
 use super::language::{Language, Words};
 use super::{ReportError, plot, template, tidy};
 
 pub use context::{Code, ComparisonReport, Labels, Part, Section};
 
-/// Its name among templates.
-pub(super) const TEMPLATE: &str = "comparison";
 /// How the files of its plots begin.
 const PLOTS: &str = "comparison-";
 
@@ -46,7 +45,7 @@ pub fn render_comparison(
 ) -> Result<Vec<PathBuf>, ReportError> {
     let comparisons = std::slice::from_ref(comparison);
     let files = files(comparisons, folder, languages, None)?;
-    write(folder, &files)?;
+    super::write_all(folder, &files, (false, true))?;
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
@@ -62,11 +61,11 @@ pub(super) fn files(
     for &language in languages {
         let report = ComparisonReport::of(comparisons, language);
         let context = Value::from(minijinja::value::Serde(&report));
-        for format in template::formats(own, TEMPLATE) {
-            let name = format!("{TEMPLATE}.{format}.j2");
+        for format in template::formats(own, COMPARISON) {
+            let name = format!("{COMPARISON}.{format}.j2");
             let text = template::render(&engine, &name, &context)?;
             let text = if format == "md" { tidy(&text) } else { text };
-            let file = format!("{TEMPLATE}.{}.{format}", language.code());
+            let file = format!("{COMPARISON}.{}.{format}", language.code());
             pages.push((folder.join(file), text));
         }
         for drawing in report.plots() {
@@ -84,21 +83,37 @@ pub(super) fn is_plot(path: &Path) -> bool {
     name.starts_with(PLOTS) && name.ends_with(".svg")
 }
 
-fn write(folder: &Path, files: &[(PathBuf, String)]) -> Result<(), ReportError> {
-    let plots = folder.join("plots");
-    fs::create_dir_all(&plots).map_err(|error| ResultsError::Unwritable {
-        path: plots.clone(),
-        reason: error.to_string(),
-    })?;
-    for (path, text) in files {
-        write_if_changed(path, text.as_bytes())?;
-    }
-    // A plot that this comparison does not have would be mistaken for one of it.
-    for entry in fs::read_dir(&plots).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if is_plot(&path) && !files.iter().any(|(known, _)| *known == path) {
-            let _ = fs::remove_file(path);
-        }
-    }
-    Ok(())
+/// One result along its treatment: from the baseline, or else the first value, to each other value that is no part of
+/// another.
+///
+/// # Errors
+/// [`ReportError::NoTreatment`] where the manifest declares none, or an axis with one value.
+pub(super) fn along_treatment(
+    folder: &Path,
+    set: &ResultSet,
+) -> Result<Vec<Comparison>, ReportError> {
+    let word = |name: &str| set.plan.compare.get(name).and_then(|value| value.as_str());
+    let axis =
+        word("treatment").and_then(|name| set.plan.axes.iter().find(|axis| axis.is_called(name)));
+    let Some(axis) = axis.filter(|axis| axis.values.len() > 1) else {
+        return Err(ReportError::NoTreatment);
+    };
+    let baseline = word("baseline")
+        .or(axis.values.first().map(|value| &**value))
+        .unwrap_or_default();
+    let side = Side {
+        name: set.plan.name.clone(),
+        origin: Origin::Folder {
+            path: folder.to_string_lossy().into_owned(),
+        },
+        set: set.clone(),
+        noise: read_noise(folder)?,
+    };
+    let others = axis.values.iter().filter(|value| ***value != *baseline);
+    let compared = others.map(|value| {
+        Comparison::along(&side, &axis.name, (baseline, value), &Options::default())
+            .map_err(|failure| ReportError::Comparison(Box::new(failure)))
+    });
+    let compared: Result<Vec<Comparison>, ReportError> = compared.collect();
+    Ok(account::without_parts(compared?))
 }

@@ -6,9 +6,26 @@ use super::subject::{Shown, ShownColumn, ShownRow, Subject, Text};
 use crate::results::{CellInfo, counted_runs};
 
 /// How a provenance begins.
-const KINDS: [&str; 3] = ["measured (", "derived (", "assumed ("];
+const KINDS: [&str; 6] = [
+    "measured (",
+    "derived (",
+    "assumed (",
+    "gemessen (",
+    "abgeleitet (",
+    "angenommen (",
+];
 /// Words that a measurement does not have.
-const NOT_MEASURED: [&str; 4] = ["assum", "estimat", "guess", "manifest"];
+const NOT_MEASURED: [&str; 7] = [
+    "assum",
+    "estimat",
+    "guess",
+    "manifest",
+    "annahm",
+    "angenommen",
+    "schätz",
+];
+/// Tables of words as files have them: settings, fields of environments, names of sides.
+const OF_WORDS: [&str; 3] = ["settings", "fields", "sides"];
 
 /// Each number is measured, derived or assumed, a column has one of these, and the printed table says which.
 pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
@@ -32,7 +49,10 @@ pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
                 {
                     found.push(format!("{name}: its provenance is not among the table's"));
                 }
-            } else if !is_setting(&axes, &column.heading) && is_all_numbers(table, place) {
+            } else if !is_setting(&axes, &column.heading)
+                && !OF_WORDS.contains(&&*table.id)
+                && is_all_numbers(table, place)
+            {
                 found.push(format!("{name}: numbers without a provenance"));
             }
         }
@@ -75,7 +95,7 @@ fn provenance(told: &str) -> Option<String> {
         return Some(format!("“{told}” is not one of measured, derived, assumed"));
     }
     let word = NOT_MEASURED.iter().find(|word| told.contains(**word));
-    let word = word.filter(|_| told.starts_with("measured"));
+    let word = word.filter(|_| told.starts_with("measured") || told.starts_with("gemessen"));
     word.map(|word| format!("“{told}” is not measured: {word}…"))
 }
 

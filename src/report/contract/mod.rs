@@ -4,6 +4,7 @@
 //! table, a number or a headline anywhere in the context is held to them, so that a new section is held to them too.
 //! [`tests`] shows each rule to hold on the committed results and to fail on planted violations.
 
+mod comparison;
 mod data;
 mod evidence;
 mod rendering;

@@ -199,16 +199,39 @@ fn has_findings(text: &Text) -> bool {
 }
 
 /// Words that claim what only a test can show.
-const CLAIMS: [&str; 6] = [
+const CLAIMS: [&str; 11] = [
     "significan",
     "p-value",
     "statistically",
     "provably",
     "proves that",
     "no doubt",
+    "signifikan",
+    "p-wert",
+    "statistisch",
+    "beweist",
+    "zweifellos",
 ];
 /// Words that claim that nothing changed.
-const SAMENESS: [&str; 3] = ["no change", "no difference", "unchanged"];
+const SAMENESS: [&str; 6] = [
+    "no change",
+    "no difference",
+    "unchanged",
+    "keine änderung",
+    "kein unterschied",
+    "unverändert",
+];
+/// Words of a sentence that names its test.
+const TESTS: [&str; 6] = [
+    "mann–whitney",
+    "permutation test",
+    "sign-flip",
+    "mann-whitney",
+    "permutationstest",
+    "vorzeichentest",
+];
+/// Words of a sentence that tells what would have been seen.
+const DETECTABLE: [&str; 2] = ["smallest detectable", "nachweisbare"];
 
 /// No word of significance without a test; beside every "no change" the smallest detectable effect.
 pub(super) fn r8(subject: &Subject<'_>) -> Vec<String> {
@@ -223,8 +246,7 @@ pub(super) fn r8(subject: &Subject<'_>) -> Vec<String> {
         }
         for sentence in own.to_lowercase().split(['.', '\n', ';']) {
             let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
-            let is_tested = has(&["mann–whitney", "permutation test", "sign-flip"]);
-            if has(&CLAIMS) && !is_tested || has(&SAMENESS) && !has(&["smallest detectable"]) {
+            if has(&CLAIMS) && !has(&TESTS) || has(&SAMENESS) && !has(&DETECTABLE) {
                 found.push(format!("{}: {}", text.name, sentence.trim()));
             }
         }

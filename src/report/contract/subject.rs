@@ -6,7 +6,8 @@ use minijinja::value::Value as Context;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::report::{Report, TEMPLATES, template, tidy};
+use crate::plan::COMPARISON;
+use crate::report::{ComparisonReport, Report, TEMPLATES, template, tidy};
 use crate::results::ResultSet;
 
 /// A report with everything that it is made from.
@@ -90,6 +91,35 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// A comparison's pages in one language, held against the results after.
+    pub(super) fn of_comparison(
+        set: &'a ResultSet,
+        report: &ComparisonReport,
+        own: Option<PathBuf>,
+    ) -> Self {
+        let context = serde_json::to_value(report).expect("a context");
+        let mut found = Vec::new();
+        collect(&context, &mut found);
+        let engine = template::engine(own);
+        let values = Context::from(minijinja::value::Serde(report));
+        let texts = ["md", "html"].map(|format| {
+            let name = format!("{COMPARISON}.{format}.j2");
+            let text = template::render(&engine, &name, &values).expect("renders");
+            let is_page = format == "html";
+            Text {
+                name: format!("{COMPARISON}.{}.{format}", report.language),
+                is_page,
+                whole: if is_page { text } else { tidy(&text) },
+            }
+        });
+        Self {
+            set,
+            tables: found,
+            texts: texts.into(),
+            context,
+        }
+    }
+
     /// Objects of the context that have all these keys.
     pub(super) fn having(&self, keys: &[&str]) -> Vec<&Value> {
         let mut found = Vec::new();
@@ -102,7 +132,8 @@ impl<'a> Subject<'a> {
 pub(super) fn printed(report: &Report, own: Option<PathBuf>) -> Vec<Text> {
     let engine = template::engine(own);
     let context = Context::from(minijinja::value::Serde(report));
-    let names = TEMPLATES.iter().flat_map(|(name, _)| {
+    let of_results = TEMPLATES.iter().filter(|(name, _)| *name != COMPARISON);
+    let names = of_results.flat_map(|(name, _)| {
         ["md", "html"].map(|format| (format!("{name}.{format}.j2"), format == "html"))
     });
     names
@@ -182,7 +213,7 @@ impl Text {
             Some(&part[..part.find("</section>").unwrap_or(part.len())])
         } else {
             let heading = |mark: &str| format!("\n{mark} {}\n", self.escaped(&table.title));
-            let begin = ["##", "###"].iter().find_map(|mark| {
+            let begin = ["##", "###", "####"].iter().find_map(|mark| {
                 let heading = heading(mark);
                 Some(self.whole.find(&heading)? + heading.len())
             })?;
@@ -241,7 +272,8 @@ impl Shown {
 impl ShownEntry {
     /// The number that it shows; `None` for words, dashes and "unknown".
     pub(super) fn number(&self) -> Option<f64> {
-        let plain = self.text.replace([',', '×'], "");
-        plain.parse().ok().or(self.value)
+        let plain = || self.text.replace([',', '×'], "");
+        // Texts follow the language of a page; the number behind them does not.
+        self.value.or_else(|| plain().parse().ok())
     }
 }

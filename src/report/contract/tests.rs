@@ -11,6 +11,7 @@ use crate::report::tests::many::many;
 use crate::results::golden::ddpm;
 use crate::results::{self, ResultSet};
 
+mod comparison;
 mod evidence;
 
 /// Violations of one rule.

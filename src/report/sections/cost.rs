@@ -16,16 +16,16 @@ const SECONDS: f64 = 3600.0;
 
 /// What runs took, in hours.
 #[derive(Debug, Clone, Copy, Default)]
-struct Hours {
-    wall: f64,
-    core: f64,
-    gpu: f64,
+pub(crate) struct Hours {
+    pub(crate) wall: f64,
+    pub(crate) core: f64,
+    pub(crate) gpu: f64,
     /// Core-hours and GPU-hours of runs that are not done.
-    lost: (f64, f64),
-    runs: usize,
-    lost_runs: usize,
+    pub(crate) lost: (f64, f64),
+    pub(crate) runs: usize,
+    pub(crate) lost_runs: usize,
     /// Runs without wall time or cores.
-    unknown: usize,
+    pub(crate) unknown: usize,
 }
 
 /// The table of costs; `None` where the manifest has no price.
@@ -61,13 +61,15 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
 }
 
 /// The prices of the manifest.
-struct Prices {
-    core: Option<f64>,
-    gpu: Option<f64>,
-    currency: String,
+pub(crate) struct Prices {
+    /// Of a core-hour.
+    pub(crate) core: Option<f64>,
+    /// Of a GPU-hour.
+    pub(crate) gpu: Option<f64>,
+    pub(crate) currency: String,
 }
 
-fn prices(view: &View<'_>) -> Option<Prices> {
+pub(crate) fn prices(view: &View<'_>) -> Option<Prices> {
     let spec: CostSpec = serde_json::from_value(view.set.plan.cost.clone()).ok()?;
     (spec.core_hour.is_some() || spec.gpu_hour.is_some()).then_some(Prices {
         core: spec.core_hour,
@@ -77,7 +79,8 @@ fn prices(view: &View<'_>) -> Option<Prices> {
 }
 
 impl Prices {
-    fn of(&self, core: f64, gpu: f64) -> f64 {
+    /// What core-hours and GPU-hours cost.
+    pub(crate) fn of(&self, core: f64, gpu: f64) -> f64 {
         core * self.core.unwrap_or(0.0) + gpu * self.gpu.unwrap_or(0.0)
     }
 
@@ -163,7 +166,7 @@ fn columns(prices: &Prices) -> Vec<Column> {
 }
 
 /// Everything that a cell's runs took.
-fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
+pub(crate) fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
     let mut sum = Hours::default();
     for run in &cell.blocks {
         sum.runs += 1;
@@ -185,7 +188,7 @@ fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
 }
 
 /// Seconds of a run; the worker's own where results of earlier versions have no other.
-fn wall_s(run: &BlockRow) -> Option<f64> {
+pub(crate) fn wall_s(run: &BlockRow) -> Option<f64> {
     let inside = || {
         let times = run.times.as_ref()?;
         Some(times.total_s + times.assessment_s.unwrap_or(0.0))
@@ -194,7 +197,7 @@ fn wall_s(run: &BlockRow) -> Option<f64> {
 }
 
 /// Cores that a run kept from others.
-fn cores(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
+pub(crate) fn cores(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
     if run.exclusive {
         return machine::cores(view, &run.env_id);
     }
@@ -203,7 +206,7 @@ fn cores(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
     known.find_map(|run| Some(run.times.as_ref()?.threads as f64))
 }
 
-fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
+pub(crate) fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
     let train = view.section(cell, "train");
     let device = train.and_then(|train| train.get("device")?.as_str());
     device.is_some_and(|device| device.starts_with("cuda"))

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::report::Report;
+use crate::report::comparison::golden::comparison;
+use crate::report::{ComparisonReport, Language, Report};
 use crate::results::golden::ddpm;
 
 const HEAD: &str = "# What templates see
 
 Written from the documentation of the types in `src/report/` (`FIELDTRIAL_ACCEPT=1 cargo test --lib context_docs` writes it
-again). A template sees `report`, a [Report](#report), and `plot_style`, the style sheet of the plots. `fieldtrial report
-RESULTS --context` prints the values for results of yours; [reports.md](reports.md) shows a template.
+again). A template sees `report`, a [Report](#report), and `plot_style`, the style sheet of the plots; the template
+`comparison` sees a [ComparisonReport](#comparisonreport) as `report`, once for each language. `fieldtrial report RESULTS
+--context` prints the values for results of yours; [reports.md](reports.md) shows a template.
 ";
 
 /// A struct that is part of the context.
@@ -30,7 +32,7 @@ fn every_field_of_the_context_is_documented() {
     for file in sources(&root.join("src/report")) {
         collect(&fs::read_to_string(file).expect("a source"), &mut structs);
     }
-    let mut names = vec!["Report".to_owned()];
+    let mut names = vec!["Report".to_owned(), "ComparisonReport".to_owned()];
     let mut text = HEAD.to_owned();
     let mut place = 0;
     while let Some(name) = names.get(place).cloned() {
@@ -71,11 +73,15 @@ fn every_field_of_the_context_is_documented() {
         .flat_map(|name| structs[name].fields.iter().map(|(field, ..)| &**field))
         .collect();
     let context = serde_json::to_value(Report::of(&ddpm())).expect("a context");
-    assert_eq!(
-        unknown(&context, &known),
-        [""; 0],
-        "printed and not documented"
-    );
+    let compared = ComparisonReport::of(&[comparison()], Language::German);
+    let compared = serde_json::to_value(compared).expect("a context");
+    for context in [context, compared] {
+        assert_eq!(
+            unknown(&context, &known),
+            [""; 0],
+            "printed and not documented"
+        );
+    }
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {

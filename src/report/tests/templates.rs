@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::{results, text};
-use crate::report::{ReportOptions, TEMPLATES, context, own_templates, render};
+use crate::report::{Language, ReportOptions, TEMPLATES, context, own_templates, render};
 
 /// A results folder with a user's own template beside it.
 fn with_own(name: &str, content: &str) -> (tempfile::TempDir, PathBuf) {
@@ -18,6 +18,7 @@ fn with_own(name: &str, content: &str) -> (tempfile::TempDir, PathBuf) {
 fn only(name: &str) -> ReportOptions {
     ReportOptions {
         templates: vec![name.into()],
+        ..ReportOptions::default()
     }
 }
 
@@ -106,18 +107,50 @@ fn the_context_is_what_templates_see() {
 #[test]
 fn every_template_renders_in_both_formats() {
     let (_root, folder) = results();
-    let options = ReportOptions {
+    let mut options = ReportOptions {
         templates: TEMPLATES.map(|(name, _)| name.to_owned()).into(),
+        languages: Language::ALL.into(),
     };
+    let refused = render(&folder, &options).expect_err("no treatment");
+    assert!(
+        refused.to_string().contains("needs a treatment"),
+        "{refused}"
+    );
+    let plan = text(&folder.join("plan.json"));
+    let mut plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+    plan["compare"] = serde_json::json!({ "treatment": "workers" });
+    fs::write(folder.join("plan.json"), plan.to_string()).expect("writes");
     let files = render(&folder, &options).expect("renders");
-    let names = files.iter().filter_map(|path| path.file_name()?.to_str());
-    let pages: Vec<&str> = names.filter(|name| name.starts_with("report")).collect();
+    let is_page = |path: &&PathBuf| path.extension().is_some_and(|ending| ending != "svg");
+    let pages = files.iter().filter(is_page);
+    let pages = pages.filter_map(|path| path.file_name()?.to_str());
+    let pages: Vec<&str> = pages.take(9).collect();
     let expected = [
         "report.md",
         "report.html",
         "report-profiling.md",
         "report-profiling.html",
         "report.json",
+        "comparison.en.md",
+        "comparison.en.html",
+        "comparison.de.md",
+        "comparison.de.html",
     ];
     assert_eq!(pages, expected);
+    let plots = |begin: &str| {
+        let files = fs::read_dir(folder.join("plots")).expect("plots").flatten();
+        let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with(begin)).count()
+    };
+    let (all, compared) = (plots(""), plots("comparison-"));
+    assert!(compared >= 4 && all > compared, "{compared} of {all}");
+    // One kind of report leaves the plots of the other alone.
+    options.templates = vec!["comparison".into()];
+    options.languages = vec![Language::German];
+    let files = render(&folder, &options).expect("renders");
+    assert!(files.iter().all(|path| !path.ends_with("report.md")));
+    assert_eq!(plots("comparison-"), compared / 2);
+    assert_eq!(plots("") - plots("comparison-"), all - compared);
+    let german = text(&folder.join("comparison.de.md"));
+    assert!(german.starts_with("# Vorher/Nachher: DDPM"), "{german}");
 }

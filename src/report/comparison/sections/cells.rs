@@ -11,13 +11,13 @@ use crate::report::table::{Column, Entry, Table};
 
 messages! {
     cells_title() = "Time per sample, cell by cell" | "Zeit je Sample, Zelle für Zelle";
-    cells_about() = "The time per sample is the median step of a run by the samples of a step; the run is the unit of replication. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "Die Zeit je Sample ist der Median-Schritt eines Laufs durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
+    cells_about() = "The time per sample is the median step of a run by the samples of a step; the run is the unit of replication. n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "Die Zeit je Sample ist der Median-Schritt eines Laufs durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung. n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
     verdict_heading() = "verdict" | "Urteil";
-    runs_heading() = "n before, after" | "n vorher, nachher";
+    runs_heading() = "n" | "n";
     p_heading() = "p (Holm)" | "p (Holm)";
-    detectable_heading() = "smallest detectable effect" | "kleinster nachweisbarer Effekt";
+    detectable_heading() = "detectable from" | "nachweisbar ab";
     p_formula() = "Mann–Whitney, or paired sign-flip where interleaved; Holm over all cells" | "Mann-Whitney, bei verzahnten Läufen gepaarter Vorzeichentest; Holm über alle Zellen";
-    detectable_formula() = "80 % power, from spread and n of the runs" | "80 % Teststärke, aus Streuung und n der Läufe";
+    detectable_formula() = "smallest effect shown with 80 % power, from spread and n of the runs" | "kleinster Effekt, der mit 80 % Teststärke gezeigt würde, aus Streuung und n der Läufe";
     intervals_plot() = "Time per sample, after ÷ before" | "Zeit je Sample, nachher ÷ vorher";
     intervals_caption() = "Marks are ratios of medians, whiskers their intervals (95 % bootstrap from six runs a side on, below that the range of the runs), the band is the threshold below which an effect does not matter. Left of 1 the side after is faster." | "Marken sind Verhältnisse der Mediane, Linien ihre Intervalle (95-%-Bootstrap ab sechs Läufen je Seite, darunter die Spannweite der Läufe), das Band ist die Schwelle, unter der ein Effekt nicht zählt. Links von 1 ist die Seite nachher schneller.";
     bars_plot() = "Time per sample before and after" | "Zeit je Sample vorher und nachher";
@@ -86,7 +86,7 @@ fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
         time(duo.pair.sample_ms.1),
         words.ratio_entry(judgement.ratio.as_ref()),
         verdict,
-        Entry::text(format!("{}, {}", judgement.runs.0, judgement.runs.1)),
+        Entry::text(format!("{} / {}", judgement.runs.0, judgement.runs.1)),
         p.map_or_else(|| Entry::text("–"), |p| Entry::value(p, words.p(p))),
         effect.map_or_else(
             || Entry::text("–"),

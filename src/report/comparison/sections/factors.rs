@@ -25,16 +25,16 @@ messages! {
     not_set() = "not set" | "nicht gesetzt";
     factors_cut(count) = "And {count} more changes; all of them are in comparison.json." | "Und {count} weitere Änderungen; alle stehen in comparison.json.";
     no_setting() = "Settings: no setting differs in any of the compared cells." | "Einstellungen: In keiner der verglichenen Zellen unterscheidet sich eine Einstellung.";
-    some_settings(count, unchanged) = "Settings: {count} paths differ; all others are equal, and {unchanged} of the compared cells differ in none." | "Einstellungen: {count} Pfade unterscheiden sich; alle anderen sind gleich, und {unchanged} der verglichenen Zellen unterscheiden sich in keiner.";
+    some_settings(count, unchanged) = "Settings that differ: {count}; all others are equal. Compared cells without any of these changes: {unchanged}." | "Einstellungen, die sich unterscheiden: {count}; alle anderen sind gleich. Verglichene Zellen ohne eine dieser Änderungen: {unchanged}.";
     same_code(hash) = "Code: the sources that decide a result have one hash on both sides ({hash})." | "Code: Die Quellen, die ein Ergebnis bestimmen, haben auf beiden Seiten einen Hash ({hash}).";
     different_code(before, after) = "Code: the sources that decide a result differ; hash {before} before, {after} after." | "Code: Die Quellen, die ein Ergebnis bestimmen, unterscheiden sich; Hash {before} vorher, {after} nachher.";
     same_class(class) = "Arithmetic: one numeric class on both sides ({class})." | "Arithmetik: eine numerische Klasse auf beiden Seiten ({class}).";
     different_class(before, after) = "Arithmetic: the numeric classes differ; {before} before, {after} after." | "Arithmetik: Die numerischen Klassen unterscheiden sich; {before} vorher, {after} nachher.";
     same_environment() = "Environment: every field that must match for times to be compared is equal." | "Umgebung: Alle Felder, die für einen Vergleich der Zeiten gleich sein müssen, sind gleich.";
     different_environment(fields) = "Environment: fields that must match differ: {fields}." | "Umgebung: Felder, die gleich sein müssen, unterscheiden sich: {fields}.";
-    same_work_in(count) = "Work: the work signatures are equal in {count} of the compared cells; there a ratio of times is a speed-up." | "Arbeit: In {count} der verglichenen Zellen sind die Arbeitssignaturen gleich; dort ist ein Verhältnis der Zeiten eine Beschleunigung.";
-    treatments_in(count, why) = "Work: in {count} of the compared cells the sides are declared as different treatments, since they differ in {why}; a ratio of times there is a ratio of treatments." | "Arbeit: In {count} der verglichenen Zellen sind die Seiten als verschiedene Behandlungen erklärt, denn sie unterscheiden sich in {why}; ein Verhältnis der Zeiten ist dort ein Verhältnis von Behandlungen.";
-    different_work_in(count, why) = "Work: {count} of the compared cells do other work ({why}); no ratio of their times is drawn." | "Arbeit: {count} der verglichenen Zellen verrichten andere Arbeit ({why}); ein Verhältnis ihrer Zeiten wird nicht gebildet.";
+    same_work_in(count) = "Work: compared cells with equal work signatures: {count}; there a ratio of times is a speed-up." | "Arbeit: verglichene Zellen mit gleichen Arbeitssignaturen: {count}; dort ist ein Verhältnis der Zeiten eine Beschleunigung.";
+    treatments_in(count, why) = "Work: compared cells whose sides are declared as different treatments: {count}, since they differ in {why}; there a ratio of times is a ratio of treatments." | "Arbeit: verglichene Zellen, deren Seiten als verschiedene Behandlungen erklärt sind: {count}, denn sie unterscheiden sich in {why}; dort ist ein Verhältnis der Zeiten ein Verhältnis von Behandlungen.";
+    different_work_in(count, why) = "Work: compared cells that do other work: {count} ({why}); no ratio of their times is drawn." | "Arbeit: verglichene Zellen mit anderer Arbeit: {count} ({why}); ein Verhältnis ihrer Zeiten wird nicht gebildet.";
 }
 
 /// The section: changed settings as a table, and below it what is equal.

@@ -28,6 +28,7 @@ messages! {
     counts_equal() = "equal" | "gleich";
     counts_changed() = "changed" | "geändert";
     of_manifest() = "compare.tolerance of the manifest, 0 where it has none" | "compare.tolerance des Manifests, 0 ohne Angabe";
+    row_of_runs() = "row of runs.csv" | "Zeile von runs.csv";
     facts_cut(count) = "And {count} more differences; all of them are in comparison.csv." | "Und {count} weitere Unterschiede; alle stehen in comparison.csv.";
 }
 
@@ -77,13 +78,14 @@ fn table(scene: &Scene<'_>) -> Table {
         fields: fields(scene, pair, fact),
         missing: None,
     });
+    let measured = Provenance::Measured(words.row_of_runs());
     let columns = vec![
         Column::text(&words.cell()),
         Column::text(&words.seed()),
         Column::text(&words.column_heading()),
         Column::text(&words.fact_status()),
-        Column::text(&words.before()),
-        Column::text(&words.after()),
+        words.column(words.before(), "", &measured),
+        words.column(words.after(), "", &measured),
         words.column(
             words.relative(),
             "%",

@@ -12,17 +12,18 @@ pub(crate) mod matching;
 pub(crate) mod method;
 pub(crate) mod summary;
 
+use super::account;
 use super::context::Section;
 use super::scene::Scene;
 
 /// A section of a scene; `None` where there is nothing to say.
 type Make = fn(&Scene<'_>) -> Option<Section>;
 
-/// Every section, from top to bottom.
-const SECTIONS: &[Make] = &[
-    summary::section,
-    cells::section,
-    factors::section,
+/// The sections above those that say what it is worth, from top to bottom.
+const ABOVE: &[Make] = &[summary::section, cells::section, factors::section];
+
+/// The sections below them: what it rests on.
+const BELOW: &[Make] = &[
     |scene| Some(facts::section(scene)),
     matching::section,
     |scene| Some(environments::section(scene)),
@@ -32,7 +33,11 @@ const SECTIONS: &[Make] = &[
 
 /// The sections that a comparison has.
 pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
-    SECTIONS.iter().filter_map(|make| make(scene)).collect()
+    let made = |list: &'static [Make]| list.iter().filter_map(|make| make(scene));
+    made(ABOVE)
+        .chain(account::of(scene))
+        .chain(made(BELOW))
+        .collect()
 }
 
 /// The messages of the head and of every section, for the tests of languages.

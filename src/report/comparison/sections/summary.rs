@@ -5,9 +5,9 @@ mod times;
 mod verdict;
 
 use crate::base::text::capitalised;
-use crate::report::comparison::Words;
 use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
+use crate::report::comparison::{Words, account};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -44,17 +44,18 @@ messages! {
     is_worse(change) = "{change} (worse)" | "{change} (schlechter)";
     equal() = "equal" | "identisch";
     equal_in_seeds(count) = "in {count} compared pairs of seeds, or within the tolerance" | "in {count} verglichenen Seed-Paaren, oder innerhalb der Toleranz";
-    not_told(p) = "no direction shown, sign-flip p = {p}" | "keine Richtung nachgewiesen, Vorzeichentest p = {p}";
-    tested(p) = "sign-flip over seeds, p = {p}" | "Vorzeichentest über Seeds, p = {p}";
+    not_told(p) = "no direction shown, sign-flip {p}" | "keine Richtung nachgewiesen, Vorzeichentest {p}";
+    tested(p) = "sign-flip over seeds, {p}" | "Vorzeichentest über Seeds, {p}";
     too_few_seeds(seeds, needed) = "no direction shown: a test needs {needed} seeds, there are {seeds}" | "keine Richtung nachgewiesen: ein Test braucht {needed} Seeds, es sind {seeds}";
     includes_one() = "the interval includes 1" | "das Intervall enthält 1";
     counted(better, worse, equal, open) = "by cell: better in {better}, worse in {worse}, equal in {equal}, open in {open}" | "je Zelle: besser in {better}, schlechter in {worse}, identisch in {equal}, offen in {open}";
     matrix_sentence(cells, mean, verdict) = "Over {cells} cells the geometric mean of after ÷ before is {mean}: {verdict}." | "Über {cells} Zellen ist das geometrische Mittel von nachher ÷ vorher {mean}: {verdict}.";
-    matrix_test(p, count) = "Permutation test of the whole matrix, labels exchanged within each cell: p = {p}, from {count} drawn permutations." | "Permutationstest der ganzen Matrix, Seiten innerhalb jeder Zelle vertauscht: p = {p}, aus {count} gezogenen Permutationen.";
-    matrix_test_all(p, count) = "Permutation test of the whole matrix, labels exchanged within each cell: p = {p}, from all {count} permutations." | "Permutationstest der ganzen Matrix, Seiten innerhalb jeder Zelle vertauscht: p = {p}, aus allen {count} Permutationen.";
-    by_cell(faster, slower, same, open) = "By cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict; the table of cells has the smallest detectable effect of each." | "Je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil; die Tabelle der Zellen nennt zu jeder den kleinsten nachweisbaren Effekt.";
-    permutation_p(p) = "permutation test p = {p}" | "Permutationstest p = {p}";
-    holm_p(p) = "p = {p} after Holm" | "p = {p} nach Holm";
+    matrix_test(p, count) = "Permutation test of the whole matrix, labels exchanged within each cell: {p}, from {count} drawn permutations." | "Permutationstest der ganzen Matrix, Seiten innerhalb jeder Zelle vertauscht: {p}, aus {count} gezogenen Permutationen.";
+    matrix_test_all(p, count) = "Permutation test of the whole matrix, labels exchanged within each cell: {p}, from all {count} permutations." | "Permutationstest der ganzen Matrix, Seiten innerhalb jeder Zelle vertauscht: {p}, aus allen {count} Permutationen.";
+    by_cell(faster, slower, same, open) = "by cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict" | "je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil";
+    see_cells(counts) = "{counts}; the table of cells has the smallest detectable effect of each." | "{counts}; die Tabelle der Zellen nennt zu jeder den kleinsten nachweisbaren Effekt.";
+    permutation_p(p) = "permutation test {p}" | "Permutationstest {p}";
+    holm_p(p) = "{p} after Holm" | "{p} nach Holm";
     best_loss_name() = "best loss" | "bester Loss";
     throughput() = "throughput" | "Durchsatz";
     epoch_time() = "time of an epoch" | "Zeit einer Epoche";
@@ -72,6 +73,8 @@ pub(crate) struct Line {
     pub(crate) unit: &'static str,
     /// Which way is better.
     pub(crate) direction: Direction,
+    /// Cells that it is about.
+    pub(crate) cells: usize,
     /// The side before.
     pub(crate) before: Entry,
     /// The side after.
@@ -156,6 +159,7 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
             .iter()
             .filter_map(|column| quality::quality(scene, column)),
     );
+    lines.extend(account::lines(scene));
     lines
 }
 

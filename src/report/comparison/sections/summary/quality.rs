@@ -60,6 +60,7 @@ pub(super) fn quality(scene: &Scene<'_>, column: &str) -> Option<Line> {
         },
         unit: "",
         direction: first.direction,
+        cells: found.len(),
         before: show(before),
         after: show(after),
         change,
@@ -77,7 +78,7 @@ fn of_seeds(words: Words, entry: Entry, quality: &QualityChange) -> Entry {
         },
         None => entry,
     };
-    let p = words.p(quality.p.unwrap_or(1.0));
+    let p = words.p_value(quality.p.unwrap_or(1.0));
     match quality.verdict {
         QualityVerdict::Equal => Entry {
             detail: words.equal_in_seeds(words.count(quality.pairs)),

@@ -29,12 +29,14 @@ pub(super) fn time(scene: &Scene<'_>) -> Option<Line> {
         (_, [only]) => {
             let judgement = &only.pair.judgement;
             let entry = with_direction(words, words.judgement(judgement), judgement.ratio.as_ref());
-            let p = judgement.p_holm.map(|p| words.holm_p(words.p(p)));
+            let p = judgement.p_holm.map(|p| words.holm_p(words.p_value(p)));
             (entry, p.into_iter().collect())
         }
         (Some(matrix), _) => {
-            let text = Entry::text(words.verdict(&matrix.verdict, Some(&matrix.ratio)));
-            let remarks = vec![words.permutation_p(words.p(matrix.p)), counts(scene)];
+            let why = words.why(&matrix.verdict, matrix.detectable).join("; ");
+            let text = words.verdict(&matrix.verdict, Some(&matrix.ratio));
+            let text = Entry::detailed(text, why);
+            let remarks = vec![words.permutation_p(words.p_value(matrix.p)), counts(scene)];
             (with_direction(words, text, Some(&matrix.ratio)), remarks)
         }
         (None, _) => (Entry::text("–"), Vec::new()),
@@ -44,6 +46,7 @@ pub(super) fn time(scene: &Scene<'_>) -> Option<Line> {
         name: words.time_per_sample(),
         unit: "ms",
         direction: Direction::Lower,
+        cells: medians.len(),
         before: show(before),
         after: show(after),
         is_headline: change.text != "–",
@@ -101,10 +104,11 @@ pub(super) fn timing(scene: &Scene<'_>, column: &str) -> Option<Line> {
         name: name(words, column),
         unit: if is_memory { "" } else { unit },
         direction: first.direction,
+        cells: found.len(),
         before: show(before),
         after: show(after),
         change,
-        is_headline: column == "peak_train_bytes",
+        is_headline: column == "peak_train_bytes" && (ratio - 1.0).abs() >= 0.005,
         remarks: Vec::new(),
     })
 }

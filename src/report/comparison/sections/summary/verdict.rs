@@ -1,5 +1,6 @@
 //! The verdict over all cells, below the summary.
 
+use crate::base::text::capitalised;
 use crate::compare::{MatrixJudgement, Verdict};
 use crate::report::comparison::scene::Scene;
 
@@ -11,7 +12,7 @@ pub(super) fn verdict(scene: &Scene<'_>) -> Vec<String> {
     if let Some(matrix) = scene.comparison.matrix.as_ref().filter(|_| !is_one(scene)) {
         points.extend(matrix_words(scene, matrix));
     }
-    points.push(counts(scene));
+    points.push(capitalised(&scene.words.see_cells(counts(scene))));
     points
 }
 
@@ -23,8 +24,14 @@ fn matrix_words(scene: &Scene<'_>, matrix: &MatrixJudgement) -> [String; 2] {
         words.ends(&matrix.ratio)
     );
     let verdict = words.verdict(&matrix.verdict, Some(&matrix.ratio));
+    let why = words.why(&matrix.verdict, matrix.detectable);
+    let verdict = [verdict]
+        .into_iter()
+        .chain(why)
+        .collect::<Vec<_>>()
+        .join("; ");
     let (permutations, is_all) = matrix.permutations;
-    let (p, count) = (words.p(matrix.p), words.count(permutations as usize));
+    let (p, count) = (words.p_value(matrix.p), words.count(permutations as usize));
     [
         words.matrix_sentence(words.count(matrix.cells), mean, verdict),
         if is_all {

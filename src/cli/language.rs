@@ -1,0 +1,16 @@
+//! Languages as the command line names them.
+
+use crate::diag::{did_you_mean, list};
+use crate::report::Language;
+
+/// The language of a code.
+///
+/// # Errors
+/// There is none of this code; what there is.
+pub(super) fn language(code: &str) -> Result<Language, String> {
+    let codes = || Language::ALL.into_iter().map(Language::code);
+    Language::of_code(code).ok_or_else(|| {
+        let meant = did_you_mean(code, codes());
+        meant.unwrap_or_else(|| format!("there are {}", list(codes())))
+    })
+}

@@ -1,0 +1,159 @@
+//! [`Alone`]: a factor that some cell of the same results changes alone, to the value that the comparison changes it to.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::compare::Comparison;
+use crate::compare::SpecChange;
+use crate::plan::toml_text;
+use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::view::{Cell, View};
+
+use super::factor::{Factor, grouped};
+use super::figure::At;
+use super::rows::sides;
+
+/// Sections of a specification that decide neither work nor result.
+const ASIDE: [&str; 3] = ["measure", "limits", "report"];
+
+/// Two cells that differ in one factor only.
+#[derive(Clone, Copy)]
+pub(crate) struct Alone<'v, 'a> {
+    /// The cell without the change.
+    pub(crate) without: At<'v, 'a>,
+    /// The cell with it.
+    pub(crate) with: At<'v, 'a>,
+    /// Whether everything else is as before; else it is as after.
+    pub(crate) is_added: bool,
+}
+
+/// Leaves out comparisons whose every change is also one of a larger comparison among them: such a value of a treatment
+/// is a part of the other one, and stands there as a factor that is measured alone.
+pub(crate) fn without_parts(comparisons: Vec<Comparison>) -> Vec<Comparison> {
+    let changes: Vec<BTreeSet<Change>> = comparisons.iter().map(all_changes).collect();
+    let is_part = |own: &BTreeSet<Change>| {
+        let mut others = changes.iter();
+        !own.is_empty() && others.any(|other| own.len() < other.len() && own.is_subset(other))
+    };
+    let kept: Vec<bool> = changes.iter().map(|own| !is_part(own)).collect();
+    let with = comparisons.into_iter().zip(kept);
+    with.filter(|(_, is_kept)| *is_kept)
+        .map(|(one, _)| one)
+        .collect()
+}
+
+/// Path, value before, value after.
+type Change = (String, Option<String>, Option<String>);
+
+fn all_changes(comparison: &Comparison) -> BTreeSet<Change> {
+    let changes = comparison.cells.iter().flat_map(|pair| &pair.changes);
+    let changes = changes.filter(|change| counts(&change.path)).cloned();
+    changes
+        .map(|change| (change.path, change.before, change.after))
+        .collect()
+}
+
+/// The factors in which a pair of cells differs, each with its settings.
+pub(crate) fn factors<'p>(duo: &Duo<'_, 'p>) -> BTreeMap<Factor, Vec<&'p SpecChange>> {
+    let changes = duo.pair.changes.iter();
+    grouped(changes.filter(|change| counts(&change.path)))
+}
+
+/// Finds the cell that changes `factor` alone: added to what was before, or, where there is none, as the last that is
+/// missing to what is after.
+pub(crate) fn find<'v, 'a>(
+    scene: &'v Scene<'a>,
+    duo: &Duo<'v, 'a>,
+    factor: Factor,
+) -> Option<Alone<'v, 'a>> {
+    let (before, after) = sides(scene, duo);
+    let all = differing(before, after);
+    let wanted: Vec<&SpecChange> = all
+        .iter()
+        .filter(|change| counts(&change.path) && Factor::of(&change.path) == factor)
+        .collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    let of = |view: &'v View<'a>| view.cells.iter().map(move |cell| At { view, cell });
+    let is_one = |without: &At<'_, '_>, with: &At<'_, '_>| {
+        let found = differing(*without, *with);
+        let found: Vec<&SpecChange> = found.iter().filter(|c| counts(&c.path)).collect();
+        with.cell.is_measured() && without.cell.is_measured() && found == wanted
+    };
+    let mut added = of(before.view).filter(|at| is_one(&before, at));
+    let mut last = of(after.view).filter(|at| is_one(at, &after));
+    let added = added.next().map(|with| Alone {
+        without: before,
+        with,
+        is_added: true,
+    });
+    added.or_else(|| {
+        last.next().map(|without| Alone {
+            without,
+            with: after,
+            is_added: false,
+        })
+    })
+}
+
+fn counts(path: &str) -> bool {
+    !ASIDE.contains(&path.split('.').next().unwrap_or_default())
+}
+
+/// Everything in two specifications that differs, sorted by path.
+pub(crate) fn differing(one: At<'_, '_>, other: At<'_, '_>) -> Vec<SpecChange> {
+    let (before, after) = (leaves(one.view, one.cell), leaves(other.view, other.cell));
+    let mut paths: Vec<&String> = before.keys().chain(after.keys()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let changed = paths
+        .into_iter()
+        .filter(|path| before.get(*path) != after.get(*path));
+    let change = |path: &String| SpecChange {
+        path: path.clone(),
+        before: before.get(path).cloned(),
+        after: after.get(path).cloned(),
+    };
+    changed.map(change).collect()
+}
+
+fn leaves(view: &View<'_>, cell: &Cell<'_>) -> BTreeMap<String, String> {
+    let first = view
+        .set
+        .plan
+        .cells
+        .first()
+        .and_then(|cell| cell.spec.as_object());
+    let own = cell.info.spec.as_object();
+    let names = first
+        .into_iter()
+        .chain(own)
+        .flat_map(|sections| sections.keys());
+    let mut found = BTreeMap::new();
+    for name in names {
+        if let Some(value) = view.section(cell, name) {
+            collect(value, name.clone(), &mut found);
+        }
+    }
+    found
+}
+
+fn collect(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                collect(value, format!("{path}.{key}"), found);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => {
+            found.insert(path, text.clone());
+        }
+        other => {
+            found.insert(path, toml_text(other));
+        }
+    }
+}

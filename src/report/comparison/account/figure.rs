@@ -1,0 +1,238 @@
+//! [`Figure`]: what is held against each other of two runs, with its formula, its unit and its direction.
+
+use crate::report::comparison::pace::samples_per_step;
+use crate::report::language::{Words, messages};
+use crate::report::sections::cost;
+use crate::report::view::{Cell, View};
+use crate::results::{BlockRow, Interval, interval_over_runs, value};
+
+use super::passes;
+use super::spread::{Runs, of_runs};
+
+/// A cell, with the results that it is of.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'v, 'a> {
+    pub(crate) view: &'v View<'a>,
+    pub(crate) cell: &'v Cell<'a>,
+}
+
+/// A figure that every run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Figure {
+    SampleTime,
+    Throughput,
+    Startup,
+    Training,
+    Validation,
+    Pass,
+    PassSample,
+    Evaluation,
+    BestEpoch,
+    WholeRun,
+    PeakTraining,
+    PeakValidation,
+    PeakProcess,
+    Logs,
+    Checkpoints,
+    CoreSeconds,
+}
+
+/// How a figure is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Milliseconds,
+    Seconds,
+    Rate,
+    Bytes,
+    CoreSeconds,
+}
+
+messages! {
+    figure_sample_time() = "time per sample" | "Zeit je Sample";
+    figure_throughput() = "training throughput" | "Durchsatz des Trainings";
+    figure_startup() = "start-up" | "Start";
+    figure_training() = "training" | "Training";
+    figure_validation() = "validation, whole run" | "Validierung, ganzer Lauf";
+    figure_pass() = "one validation" | "eine Validierung";
+    figure_pass_sample() = "validation, per sample" | "Validierung, je Sample";
+    figure_evaluation() = "verification and selection" | "Verifikation und Auswahl";
+    figure_best_epoch() = "training to the best epoch" | "Training bis zur besten Epoche";
+    figure_whole_run() = "whole run" | "ganzer Lauf";
+    figure_peak_training() = "peak memory, training" | "Spitzenspeicher, Training";
+    figure_peak_validation() = "peak memory, validation" | "Spitzenspeicher, Validierung";
+    figure_peak_process() = "peak memory, process" | "Spitzenspeicher, Prozess";
+    figure_logs() = "disk: record of a run" | "Festplatte: Protokoll eines Laufs";
+    figure_checkpoints() = "disk: checkpoints" | "Festplatte: Checkpoints";
+    figure_core_seconds() = "core time of a training run" | "Kernzeit eines Trainingslaufs";
+
+    source_median() = "measured (median of n runs)" | "gemessen (Median von n Läufen)";
+    source_sample_time() = "derived (step ÷ (batch size × accumulation))" | "abgeleitet (Schritt ÷ (Batchgröße × Akkumulation))";
+    source_pass() = "derived (validation of the run ÷ validations)" | "abgeleitet (Validierung des Laufs ÷ Validierungen)";
+    source_pass_sample() = "derived (one validation ÷ its samples)" | "abgeleitet (eine Validierung ÷ ihre Samples)";
+    source_core_seconds() = "derived (wall time of the run, costly evaluation excluded × cores kept from others)" | "abgeleitet (Dauer des Laufs ohne aufwendige Auswertung × belegte Kerne)";
+    source_evaluation() = "measured (first block of each seed)" | "gemessen (erster Block je Seed)";
+    source_peak(source) = "measured ({source}, median of n runs)" | "gemessen ({source}, Median von n Läufen)";
+
+    why_nothing_measured() = "no run has times" | "kein Lauf hat Zeiten";
+    why_no_validation() = "“validation.fraction” is 0, or no epoch was validated" | "„validation.fraction“ ist 0, oder keine Epoche wurde validiert";
+    why_no_pass_samples() = "how many samples a validation sees is in the results only with “validation.cycle = true”" | "wie viele Samples eine Validierung sieht, steht nur mit „validation.cycle = true“ in den Ergebnissen";
+    why_no_evaluation() = "none of “validation.sampling”, “verification” and “selection” is set" | "weder „validation.sampling“ noch „verification“ noch „selection“ ist gesetzt";
+    why_no_checkpoints() = "“train.save-to” is not set" | "„train.save-to“ ist nicht gesetzt";
+    why_no_memory() = "the system does not tell it" | "das System nennt ihn nicht";
+    why_no_cores() = "the number of cores is in no environment of these results" | "die Zahl der Kerne steht in keiner Umgebung dieser Ergebnisse";
+    why_no_logs() = "the results are of a version that did not count it" | "die Ergebnisse stammen aus einer Version, die es nicht zählte";
+    why_no_best_epoch() = "no epoch has a loss" | "keine Epoche hat einen Loss";
+    core_seconds(seconds) = "{seconds} core-s" | "{seconds} Kern-s";
+    figure_not_measured(reason) = "not measured: {reason}" | "nicht gemessen: {reason}";
+}
+
+impl Figure {
+    /// Its value in a run; `None` where it has none.
+    pub(crate) fn of_run(self, at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
+        let times = run.times.as_ref()?;
+        let column = |name: &str| value(run, name);
+        match self {
+            Self::SampleTime => Some(times.step_ms / samples_per_step(at.view, at.cell)?),
+            Self::Throughput => column("samples_per_s"),
+            Self::Startup => column("startup_s"),
+            Self::Training => column("train_s"),
+            Self::Validation => (passes::of(at, run.seed)? > 0.0).then_some(times.validation_s),
+            Self::Pass => passes::seconds(at, run),
+            Self::PassSample => Some(passes::seconds(at, run)? / passes::samples(at)? * 1e3),
+            Self::Evaluation => column("assessment_s"),
+            Self::BestEpoch => column("best_epoch_s"),
+            Self::WholeRun => column("total_s"),
+            Self::PeakTraining => column("peak_train_bytes").filter(|bytes| *bytes > 0.0),
+            Self::PeakValidation => column("peak_validation_bytes").filter(|bytes| *bytes > 0.0),
+            Self::PeakProcess => column("peak_rss_bytes").filter(|bytes| *bytes > 0.0),
+            Self::Logs => column("log_bytes"),
+            Self::Checkpoints => column("checkpoint_bytes"),
+            // Costly evaluation is in the first block only.
+            Self::CoreSeconds => {
+                let wall = cost::wall_s(run)? - times.assessment_s.unwrap_or(0.0);
+                Some(wall * cost::cores(at.view, at.cell, run)?)
+            }
+        }
+    }
+
+    /// Its values in the runs that count.
+    pub(crate) fn runs(self, at: At<'_, '_>) -> Runs {
+        of_runs(at.cell, &|run| self.of_run(at, run))
+    }
+
+    /// Its median over the runs that count, with the interval.
+    pub(crate) fn over_runs(self, at: At<'_, '_>) -> Option<Interval> {
+        let values: Vec<f64> = self.runs(at).into_values().collect();
+        interval_over_runs(&at.cell.info.key, &values)
+    }
+
+    /// The column of `timings.csv` that it is, where it is one.
+    pub(crate) fn column(self) -> Option<&'static str> {
+        match self {
+            Self::Throughput => Some("samples_per_s"),
+            Self::Startup => Some("startup_s"),
+            Self::Training => Some("train_s"),
+            Self::BestEpoch => Some("best_epoch_s"),
+            Self::WholeRun => Some("total_s"),
+            Self::PeakTraining => Some("peak_train_bytes"),
+            Self::PeakProcess => Some("peak_rss_bytes"),
+            _ => None,
+        }
+    }
+
+    /// How it is written.
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Self::SampleTime | Self::PassSample => Kind::Milliseconds,
+            Self::Throughput => Kind::Rate,
+            Self::PeakTraining
+            | Self::PeakValidation
+            | Self::PeakProcess
+            | Self::Logs
+            | Self::Checkpoints => Kind::Bytes,
+            Self::CoreSeconds => Kind::CoreSeconds,
+            _ => Kind::Seconds,
+        }
+    }
+
+    /// What it is called.
+    pub(crate) fn name(self, words: Words) -> String {
+        match self {
+            Self::SampleTime => words.figure_sample_time(),
+            Self::Throughput => words.figure_throughput(),
+            Self::Startup => words.figure_startup(),
+            Self::Training => words.figure_training(),
+            Self::Validation => words.figure_validation(),
+            Self::Pass => words.figure_pass(),
+            Self::PassSample => words.figure_pass_sample(),
+            Self::Evaluation => words.figure_evaluation(),
+            Self::BestEpoch => words.figure_best_epoch(),
+            Self::WholeRun => words.figure_whole_run(),
+            Self::PeakTraining => words.figure_peak_training(),
+            Self::PeakValidation => words.figure_peak_validation(),
+            Self::PeakProcess => words.figure_peak_process(),
+            Self::Logs => words.figure_logs(),
+            Self::Checkpoints => words.figure_checkpoints(),
+            Self::CoreSeconds => words.figure_core_seconds(),
+        }
+    }
+
+    /// Where it comes from.
+    pub(crate) fn source(self, words: Words, at: At<'_, '_>) -> String {
+        match self {
+            Self::SampleTime => words.source_sample_time(),
+            Self::Pass => words.source_pass(),
+            Self::PassSample => words.source_pass_sample(),
+            Self::Evaluation => words.source_evaluation(),
+            Self::CoreSeconds => words.source_core_seconds(),
+            Self::PeakTraining | Self::PeakValidation => words.source_peak(memory_source(at)),
+            Self::PeakProcess => words.source_peak("wait4"),
+            _ => words.source_median(),
+        }
+    }
+
+    /// Why a cell does not have it.
+    pub(crate) fn why_missing(self, words: Words, at: At<'_, '_>) -> String {
+        if !at.cell.is_measured() {
+            return words.figure_not_measured(words.why_nothing_measured());
+        }
+        words.figure_not_measured(match self {
+            Self::Validation | Self::Pass => words.why_no_validation(),
+            Self::PassSample if Self::Pass.runs(at).is_empty() => words.why_no_validation(),
+            Self::PassSample => words.why_no_pass_samples(),
+            Self::Evaluation => words.why_no_evaluation(),
+            Self::Checkpoints => words.why_no_checkpoints(),
+            Self::PeakTraining | Self::PeakValidation | Self::PeakProcess => words.why_no_memory(),
+            Self::Logs => words.why_no_logs(),
+            Self::CoreSeconds => words.why_no_cores(),
+            Self::BestEpoch => words.why_no_best_epoch(),
+            _ => words.why_nothing_measured(),
+        })
+    }
+}
+
+impl Kind {
+    /// A value of this kind, with its unit.
+    pub(crate) fn show(self, words: Words, value: f64) -> String {
+        match self {
+            Self::Milliseconds => words.seconds(value / 1e3),
+            Self::Seconds => words.seconds(value),
+            Self::Rate => format!("{} samples/s", words.number(value, 3)),
+            Self::Bytes => words.bytes(value),
+            Self::CoreSeconds => words.core_seconds(words.number(value, 3)),
+        }
+    }
+
+    /// Whether a smaller value is better.
+    pub(crate) fn is_lower_better(self) -> bool {
+        self != Self::Rate
+    }
+}
+
+fn memory_source(at: At<'_, '_>) -> String {
+    let times = at.cell.counted.iter().filter_map(|run| run.times.as_ref());
+    let mut names = times.map(|times| times.memory_source.clone());
+    names
+        .find(|name| !name.is_empty())
+        .unwrap_or_else(|| "–".to_owned())
+}

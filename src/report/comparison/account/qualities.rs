@@ -1,0 +1,237 @@
+//! Losses and metrics of both sides: every one that a run has, with what its seeds allow to say.
+
+use crate::compare::{QualityChange, QualityVerdict};
+use crate::event::RunFacts;
+use crate::report::comparison::context::Section;
+use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::language::{Words, messages};
+use crate::report::number::{Number, Provenance};
+use crate::report::sections::quality::over_seeds;
+use crate::report::table::{Column, Entry, Row};
+use crate::results::{ColumnInfo, Direction, fixed_column, metric_column};
+
+use super::alone::Alone;
+use super::figure::At;
+use super::rows::{has_many, heads, sides};
+
+/// Losses of a run's facts.
+const LOSSES: [&str; 5] = [
+    "best_loss",
+    "final_loss",
+    "first_loss",
+    "eval_loss_before",
+    "eval_loss_after",
+];
+/// Rows at most.
+const ROWS: usize = 200;
+
+messages! {
+    qualities_title() = "Quality of the models" | "Güte der Modelle";
+    qualities_about(seeds) = "Medians over seeds ({seeds}), below them the range of the seeds. Losses and metrics are facts of a seed: repeating a run changes none of them, so that only more seeds can show a spread." | "Mediane über Seeds ({seeds}), darunter die Spannweite der Seeds. Loss und Metriken liegen mit dem Seed fest: Eine Wiederholung ändert sie nicht, nur weitere Seeds zeigen eine Streuung.";
+    qualities_one_seed() = "1 seed" | "1 Seed";
+    qualities_seeds(count) = "{count} seeds" | "{count} Seeds";
+    qualities_metric() = "metric" | "Metrik";
+    qualities_difference() = "after − before" | "nachher − vorher";
+    qualities_relative() = "relative" | "relativ";
+    qualities_said() = "what may be said" | "was sich sagen lässt";
+    qualities_over_seeds() = "median over seeds" | "Median über Seeds";
+    qualities_of_medians() = "of the medians" | "der Mediane";
+    qualities_equal() = "equal in every seed" | "in jedem Seed gleich";
+    qualities_better(p) = "better, sign-flip p = {p}" | "besser, Vorzeichentest p = {p}";
+    qualities_worse(p) = "worse, sign-flip p = {p}" | "schlechter, Vorzeichentest p = {p}";
+    qualities_not_told(p) = "no direction shown, sign-flip p = {p}" | "keine Richtung nachgewiesen, Vorzeichentest p = {p}";
+    qualities_too_few(seeds, needed) = "no test: {seeds}, {needed} needed" | "kein Test: {seeds}, {needed} nötig";
+    qualities_no_direction() = "neither way is better" | "keine Richtung ist besser";
+    qualities_missing(side) = "not measured: {side} has no such value" | "nicht gemessen: {side} hat keinen solchen Wert";
+    qualities_alone(column, before, after, percent, seeds) = "{column}: {before} without, {after} with it ({percent}; {seeds})." | "{column}: {before} ohne, {after} mit dieser Änderung ({percent}; {seeds}).";
+    qualities_cut(shown, all) = "The first {shown} of {all} rows; runs.csv has them all." | "Die ersten {shown} von {all} Zeilen; runs.csv enthält alle.";
+}
+
+/// The section; `None` where no run has facts.
+pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
+    let words = scene.words;
+    let mut rows: Vec<Row> = scene.shown().flat_map(|duo| rows(scene, &duo)).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let all = rows.len();
+    rows.truncate(ROWS);
+    let seeds = scene
+        .duos()
+        .map(|duo| duo.after.runs.len())
+        .max()
+        .unwrap_or(0);
+    let about = words.qualities_about(seeds_in_words(words, seeds));
+    let naming = ("qualities", words.qualities_title(), about);
+    let mut table = super::rows::plain(naming, columns(scene), rows);
+    if all > ROWS {
+        table.cut = Some(words.qualities_cut(words.count(ROWS), words.count(all)));
+    }
+    Some(Section::table(table))
+}
+
+fn seeds_in_words(words: Words, seeds: usize) -> String {
+    match seeds {
+        0 | 1 => words.qualities_one_seed(),
+        seeds => words.qualities_seeds(words.count(seeds)),
+    }
+}
+
+fn columns(scene: &Scene<'_>) -> Vec<Column> {
+    let words = scene.words;
+    let seeds = Provenance::Measured(words.qualities_over_seeds());
+    let derived = Provenance::Derived(words.qualities_of_medians());
+    let cell = has_many(scene).then(|| Column::text(&words.cell()));
+    let own = [
+        Column::text(&words.qualities_metric()),
+        words.column(words.before(), "", &seeds),
+        words.column(words.after(), "", &seeds),
+        words.column(words.qualities_difference(), "", &derived),
+        words.column(words.qualities_relative(), "", &derived),
+        Column::text(&words.qualities_said()),
+    ];
+    cell.into_iter().chain(own).collect()
+}
+
+fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Row> {
+    let (before, after) = sides(scene, duo);
+    let columns = columns_of(before, after);
+    columns
+        .iter()
+        .filter_map(|column| row(scene, duo, column))
+        .collect()
+}
+
+/// The losses, then every metric that a run of either side has, by name.
+fn columns_of(before: At<'_, '_>, after: At<'_, '_>) -> Vec<ColumnInfo> {
+    let facts = [before, after].into_iter().flat_map(|at| &at.cell.runs);
+    let facts = facts.filter_map(|row| row.facts.as_ref());
+    let mut names: Vec<&String> = facts.flat_map(|facts| facts.metrics.keys()).collect();
+    names.sort();
+    names.dedup();
+    let known = &after.view.set.plan.columns;
+    let metric = |name: &String| {
+        let found = known.iter().find(|column| column.name == *name);
+        found.cloned().unwrap_or_else(|| metric_column(name))
+    };
+    let losses = LOSSES.iter().filter_map(|name| fixed_column(name));
+    losses.chain(names.into_iter().map(metric)).collect()
+}
+
+fn value_of(at: At<'_, '_>, column: &str) -> Option<Number> {
+    over_seeds(at.cell, &|facts: &RunFacts| fact(facts, column))
+}
+
+fn fact(facts: &RunFacts, column: &str) -> Option<f64> {
+    match column {
+        "best_loss" => facts.best_loss,
+        "final_loss" => facts.final_loss,
+        "first_loss" => facts.first_loss,
+        "eval_loss_before" => facts.eval_loss_before,
+        "eval_loss_after" => facts.eval_loss_after,
+        name => facts.metrics.get(name).copied().flatten(),
+    }
+}
+
+/// The row of a metric; `None` where neither side has it.
+fn row(scene: &Scene<'_>, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Row> {
+    let words = scene.words;
+    let (before, after) = sides(scene, duo);
+    let own = [
+        value_of(before, &column.name),
+        value_of(after, &column.name),
+    ];
+    let mut fields = heads(scene, duo, with_direction(column));
+    let missing = match &own {
+        [None, None] => return None,
+        [None, _] => Some(words.qualities_missing(words.before())),
+        [_, None] => Some(words.qualities_missing(words.after())),
+        [Some(one), Some(other)] => {
+            let (a, b) = (one.value, other.value);
+            fields.extend([number(words, one), number(words, other)]);
+            fields.push(Entry::value(b - a, signed(words, b - a)));
+            fields.push(if a > 0.0 && b > 0.0 {
+                Entry::value(b / a - 1.0, words.signed_percent(b / a - 1.0))
+            } else {
+                Entry::text("–")
+            });
+            fields.push(Entry::text(said(words, duo, column)));
+            None
+        }
+    };
+    Some(Row {
+        key: duo.pair.after.clone(),
+        fields,
+        missing,
+    })
+}
+
+fn with_direction(column: &ColumnInfo) -> String {
+    let arrow = match column.direction {
+        Direction::Lower => " ↓",
+        Direction::Higher => " ↑",
+        Direction::None => "",
+    };
+    format!("{}{arrow}", column.name)
+}
+
+fn number(words: Words, number: &Number) -> Entry {
+    Entry {
+        detail: number
+            .interval
+            .as_deref()
+            .map_or_else(String::new, |ends| words.localised(ends)),
+        ..Entry::value(number.value, words.localised(&number.text))
+    }
+}
+
+fn signed(words: Words, value: f64) -> String {
+    let text = words.number(value.abs(), 4);
+    match value {
+        value if value < 0.0 => format!("−{text}"),
+        value if value > 0.0 => format!("+{text}"),
+        _ => text,
+    }
+}
+
+fn said(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> String {
+    if column.direction == Direction::None {
+        return words.qualities_no_direction();
+    }
+    let found = duo
+        .pair
+        .quality
+        .iter()
+        .find(|quality| quality.column == column.name);
+    found.map_or_else(|| "–".to_owned(), |quality| verdict(words, quality))
+}
+
+/// What the seeds allow to say.
+pub(crate) fn verdict(words: Words, quality: &QualityChange) -> String {
+    let p = words.p(quality.p.unwrap_or(1.0));
+    match quality.verdict {
+        QualityVerdict::Equal => words.qualities_equal(),
+        QualityVerdict::Better => words.qualities_better(p),
+        QualityVerdict::Worse => words.qualities_worse(p),
+        QualityVerdict::NotTold => words.qualities_not_told(p),
+        QualityVerdict::TooFewSeeds(needed) => {
+            words.qualities_too_few(seeds_in_words(words, quality.pairs), words.count(needed))
+        }
+    }
+}
+
+/// What a factor alone does to the best loss.
+pub(crate) fn alone(scene: &Scene<'_>, alone: &Alone<'_, '_>) -> Option<String> {
+    let words = scene.words;
+    let one = value_of(alone.without, "best_loss")?;
+    let other = value_of(alone.with, "best_loss")?;
+    let seeds = alone.with.cell.runs.len();
+    let relative = (one.value > 0.0).then(|| words.signed_percent(other.value / one.value - 1.0));
+    Some(words.qualities_alone(
+        "best_loss",
+        words.localised(&one.text),
+        words.localised(&other.text),
+        relative.unwrap_or_else(|| "–".to_owned()),
+        seeds_in_words(words, seeds),
+    ))
+}

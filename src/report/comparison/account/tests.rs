@@ -1,0 +1,345 @@
+//! Sections on scripted results: every figure against its value by hand.
+
+use std::sync::OnceLock;
+
+mod pages;
+
+use super::fixture::{compared, results};
+use super::*;
+use crate::compare::Comparison;
+use crate::plan::Language;
+use crate::report::comparison::context::Section;
+use crate::report::table::{Row, Table};
+use crate::results::{ResultSet, timings};
+
+/// The sections of the scripted results, from before to after, in English; several tests look at them.
+fn whole() -> &'static [Section] {
+    static SECTIONS: OnceLock<Vec<Section>> = OnceLock::new();
+    SECTIONS.get_or_init(|| sections(&results(), "before", "after"))
+}
+
+/// The sections of `before` against `after`, in English.
+fn sections(set: &ResultSet, before: &str, after: &str) -> Vec<Section> {
+    spoken(set, before, after, Language::English)
+}
+
+fn spoken(set: &ResultSet, before: &str, after: &str, language: Language) -> Vec<Section> {
+    let comparison = compared(set, before, after);
+    crate::report::comparison::sections::of(&Scene::of(&comparison, language))
+}
+
+fn section<'s>(sections: &'s [Section], id: &str) -> &'s Section {
+    let found = sections.iter().find(|section| section.id == id);
+    found.unwrap_or_else(|| {
+        let ids: Vec<&String> = sections.iter().map(|section| &section.id).collect();
+        panic!("no section {id}: {ids:?}")
+    })
+}
+
+fn table<'s>(sections: &'s [Section], id: &str) -> &'s Table {
+    let mut tables = sections.iter().flat_map(|section| &section.tables);
+    tables
+        .find(|table| table.id == id)
+        .expect("a table of this name")
+}
+
+/// The row that begins with `name`.
+fn row<'t>(table: &'t Table, name: &str) -> &'t Row {
+    let found = table.rows.iter().find(|row| row.fields[0].text == name);
+    found.unwrap_or_else(|| panic!("no row {name} in {}: {:?}", table.id, table.rows))
+}
+
+/// The texts of a row behind its name.
+fn texts<'t>(table: &'t Table, name: &str) -> Vec<&'t str> {
+    row(table, name).fields[1..]
+        .iter()
+        .map(|field| &*field.text)
+        .collect()
+}
+
+/// The number behind a field of a row.
+fn value(table: &Table, name: &str, place: usize) -> f64 {
+    row(table, name).fields[place].value.expect("a number")
+}
+
+fn is_near(value: f64, expected: f64) {
+    assert!(
+        (value - expected).abs() <= 1e-6 * expected.abs(),
+        "{value} is not {expected}"
+    );
+}
+
+#[test]
+fn fewer_samples_are_told_apart_from_faster_ones() {
+    let all = whole();
+    let table = table(all, "validation");
+    // Medians are those of blocks 2 and 3: × 1.025. One validation: 1600 × 0.2 ms and 1280 × 0.2 ms.
+    is_near(value(table, "validations of a run", 1), 5.0);
+    is_near(value(table, "samples of a validation", 1), 1600.0);
+    is_near(value(table, "samples of a validation", 2), 1280.0);
+    assert_eq!(
+        texts(table, "one validation")[..3],
+        ["328 ms", "262 ms", "0.800×"]
+    );
+    assert_eq!(texts(table, "validation, per sample")[2], "1.000×");
+    let said = &section(all, "section-validation").points[0];
+    assert!(
+        said.starts_with(
+            "One validation takes 0.800× the time: 0.800× by the samples that it sees, 1.000× by"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn without_a_cycle_the_samples_of_a_validation_are_not_known() {
+    let mut set = results();
+    for cell in &mut set.plan.cells {
+        cell.spec["validation"]["cycle"] = false.into();
+    }
+    let all = sections(&set, "before", "after");
+    let row = row(table(&all, "validation"), "validation, per sample");
+    let why = row.missing.as_deref().expect("a reason");
+    assert!(why.contains("“validation.cycle = true”"), "{why}");
+}
+
+#[test]
+fn single_factors_multiply_and_what_they_leave_is_told() {
+    let all = whole();
+    let table = table(all, "effects");
+    // Time per sample: network 30 ÷ 20, validation 20 ÷ 20, together 33 ÷ 20.
+    is_near(value(table, "Network", 2), 1.5);
+    is_near(value(table, "Validation", 2), 1.0);
+    is_near(value(table, "product of 2", 2), 1.5);
+    is_near(value(table, "combined", 2), 1.65);
+    is_near(value(table, "combined ÷ product", 2), 1.1);
+    // Whole run: 0.5 + 2.0 + 1.6, 0.5 + 3.0 + 2.0, 0.5 + 2.0 + 0.96 and 0.5 + 3.3 + 1.28 s.
+    is_near(value(table, "Network", 5), 5.5 / 4.1);
+    is_near(value(table, "Validation", 5), 3.46 / 4.1);
+    is_near(value(table, "product of 2", 5), 5.5 * 3.46 / 4.1 / 4.1);
+    is_near(
+        value(table, "combined ÷ product", 5),
+        5.08 * 4.1 / 5.5 / 3.46,
+    );
+    let missing = row(table, "Optimizer").missing.as_deref();
+    assert_eq!(
+        missing,
+        Some("not measured alone: no cell of these results changes it alone")
+    );
+    let told = &section(all, "single-factors").points[0];
+    assert_eq!(told, "Not measured alone, and in no product: Optimizer.");
+}
+
+#[test]
+fn a_factor_that_no_cell_changes_alone_has_the_lines_that_would() {
+    let all = whole();
+    let optimizer = section(all, "changed-optimizer");
+    let code = &optimizer.code.as_ref().expect("lines of a manifest").text;
+    assert_eq!(
+        code,
+        "[variants.optimizer]\n\"loader.workers\" = 0\n\"train.optimizer.lr\" = 0.00005\n\n[matrix]\nvariant = [\"before\", \"optimizer\", \"after\"]"
+    );
+    let network = section(all, "changed-network");
+    assert!(network.code.is_none());
+    assert_eq!(texts(&network.tables[0], "model.layers"), ["4", "6"]);
+    assert_eq!(
+        network.points,
+        ["best_loss: 0.7000 without, 0.6500 with it (−7.1 %; 1 seed)."]
+    );
+}
+
+#[test]
+fn a_factor_that_changed_alone_is_the_whole_comparison() {
+    let all = sections(&results(), "before", "network");
+    assert!(all.iter().all(|section| section.id != "single-factors"));
+    let network = section(&all, "changed-network");
+    assert_eq!(
+        network.points,
+        ["Nothing else changed: its effect is that of the whole comparison."]
+    );
+}
+
+#[test]
+fn a_cell_of_another_value_does_not_measure_the_factor() {
+    let mut set = results();
+    set.plan.cells[1].spec["model"]["layers"] = 8.into();
+    let all = sections(&set, "before", "after");
+    assert!(row(table(&all, "effects"), "Network").missing.is_some());
+}
+
+#[test]
+fn a_phase_can_do_no_more_than_its_share_of_the_step() {
+    let table = table(whole(), "phases");
+    // Forward: half of 20 ms, × 33 ÷ 20. Alone: 1 − 0.5 × (1 − 1.65); at most 1 ÷ 0.5.
+    assert_eq!(texts(table, "forward")[..2], ["10.2 ms", "50.0"]);
+    is_near(value(table, "forward", 5), 1.65);
+    is_near(value(table, "forward", 6), 1.325);
+    is_near(value(table, "forward", 7), 2.0);
+    is_near(value(table, "optimizer", 7), 1.0 / 0.95);
+    assert_eq!(texts(table, "step")[1], "100.0");
+    assert_eq!(texts(table, "step")[5..], ["–", "–"]);
+}
+
+#[test]
+fn steps_of_other_size_are_held_against_each_other_by_sample() {
+    let mut set = results();
+    set.plan.cells[3].spec["train"]["batch-size"] = 64.into();
+    let all = sections(&set, "before", "after");
+    let table = table(&all, "phases");
+    // 33 ÷ 64 against 20 ÷ 32.
+    is_near(value(table, "step", 5), 33.0 / 64.0 / (20.0 / 32.0));
+    assert!(
+        table.about.starts_with("Times of a sample"),
+        "{}",
+        table.about
+    );
+}
+
+#[test]
+fn time_to_the_loss_that_both_reach() {
+    let all = whole();
+    let table = table(all, "until");
+    let name = "training until the loss that both reach (val_loss ≤ 0.7000)";
+    // Before reaches 0.7 in epoch 4 of 4, after in epoch 3: 2.0 and 3.3 × 3 ÷ 4, × 1.025.
+    assert_eq!(texts(table, name)[..3], ["2.05 s", "2.54 s", "1.238×"]);
+    assert_eq!(texts(table, name)[3], "1.24× slower");
+    let search = row(table, "hyperparameter search");
+    assert_eq!(
+        search.missing.as_deref(),
+        Some("not measured: these results hold no trials of a search")
+    );
+}
+
+#[test]
+fn a_target_that_a_side_does_not_reach_is_not_reached() {
+    let mut set = results();
+    set.plan.report = serde_json::json!({"target": [{"metric": "val_loss", "value": 0.65}]});
+    let all = sections(&set, "before", "after");
+    let texts = texts(table(&all, "until"), "training until val_loss ≤ 0.6500");
+    assert_eq!(texts[..3], ["not reached: best 0.7000", "2.54 s", "–"]);
+}
+
+#[test]
+fn what_a_run_saves_pays_the_experiment_back_or_never_does() {
+    let set = results();
+    let all = sections(&set, "before", "after");
+    let slower = table(&all, "payback");
+    assert_eq!(
+        texts(slower, "a whole run")[1..],
+        ["−1.00 s", "never: nothing is saved"]
+    );
+    // 24 runs of 4.1, 5.5, 3.46 and 5.08 s × 6.15, and four evaluations of 10 s: 151.56 s. Saved: 0.64 s × 1.025 = 0.656 s.
+    let all = sections(&set, "before", "validation");
+    let faster = table(&all, "payback");
+    is_near(
+        value(faster, "a whole run", 1),
+        (4.1 + 5.5 + 3.46 + 5.08) * 6.15 + 40.0,
+    );
+    is_near(value(faster, "a whole run", 2), 0.656);
+    assert_eq!(texts(faster, "a whole run")[2], "232 training runs");
+}
+
+#[test]
+fn memory_and_disk_have_their_ratio_and_direction() {
+    let all = whole();
+    let table = table(all, "space");
+    assert_eq!(
+        texts(table, "peak memory, training")[..4],
+        ["200 MiB", "330 MiB", "1.650×", "1.65× more"]
+    );
+    assert_eq!(texts(table, "disk: record of a run")[3], "equal");
+}
+
+#[test]
+fn what_was_not_measured_says_why_and_how_to_measure_it() {
+    let mut set = results();
+    for run in &mut set.blocks {
+        if let Some(times) = &mut run.times {
+            times.checkpoint_bytes = None;
+            times.assessment_s = None;
+            times.peak_validation_bytes = None;
+        }
+    }
+    set.epochs
+        .iter_mut()
+        .for_each(|row| row.epoch.validation.clear());
+    set.timings = timings(&set.blocks);
+    let all = sections(&set, "before", "after");
+    let missing = |id: &str, name: &str| row(table(&all, id), name).missing.clone();
+    let because = |why: &str| Some(format!("not measured: {why}"));
+    assert_eq!(
+        missing("space", "disk: checkpoints"),
+        because("“train.save-to” is not set")
+    );
+    assert_eq!(
+        missing("space", "peak memory, validation"),
+        because("the system does not tell it")
+    );
+    let evaluation =
+        because("none of “validation.sampling”, “verification” and “selection” is set");
+    assert_eq!(missing("until", "verification and selection"), evaluation);
+    let validation = because("“validation.fraction” is 0, or no epoch was validated");
+    assert_eq!(missing("until", "validation, whole run"), validation);
+    assert!(all.iter().all(|section| section.id != "section-validation"));
+    let scenarios = section(&all, "scenarios");
+    assert!(
+        scenarios.points[0].starts_with("Threads: not measured."),
+        "{:?}",
+        scenarios.points
+    );
+    assert!(scenarios.points[1].starts_with("Devices: measured on cpu only."));
+    assert!(scenarios.points[2].starts_with("Nodes: not measured."));
+    let search = section(&all, "search");
+    assert!(search.points[0].starts_with("Hyperparameter search: not measured. All 24 runs"));
+    assert!(search.points[1].starts_with("Parallel runs: not measured."));
+}
+
+#[test]
+fn cost_is_core_time_times_the_assumed_price() {
+    let mut set = results();
+    set.plan.cost = serde_json::json!({"core-hour": 2.0, "gpu-hour": null, "currency": "credits"});
+    for run in &mut set.blocks {
+        run.exclusive = false;
+    }
+    let all = sections(&set, "before", "after");
+    let table = table(&all, "price");
+    // Two threads kept: 2 × 4.1 s × 1.025 = 8.405 core-s, of 2 credits an hour.
+    is_near(
+        value(table, "price of a training run", 1),
+        8.405 / 3600.0 * 2.0,
+    );
+    // Six runs: 4.1 × 6.15 s and an evaluation of 10 s, on 2 cores.
+    let hours = (4.1 * 6.15 + 10.0) * 2.0 / 3600.0;
+    is_near(value(table, "core-hours of all runs of the cell", 1), hours);
+    is_near(
+        value(table, "price of all runs of the cell", 1),
+        hours * 2.0,
+    );
+    is_near(value(table, "of that, failed and pruned runs", 1), 0.0);
+    // Training until the equal loss: 2.0 × 1.025 s on 2 cores.
+    let name = "price of training until val_loss ≤ 0.7000, which both reach";
+    is_near(value(table, name, 1), 2.05 * 2.0 / 3600.0 * 2.0);
+}
+
+#[test]
+fn a_value_that_changes_a_part_of_another_is_no_comparison_of_its_own() {
+    let set = results();
+    let values = ["network", "validation", "after"];
+    let all = values.map(|value| compared(&set, "before", value)).to_vec();
+    let names = |all: Vec<Comparison>| -> Vec<String> {
+        let whole = without_parts(all).into_iter();
+        whole.map(|comparison| comparison.after.name).collect()
+    };
+    assert_eq!(names(all.clone()), ["after"]);
+    assert_eq!(names(all[..2].to_vec()), ["network", "validation"]);
+}
+
+#[test]
+fn the_summary_has_a_validation_the_time_to_a_loss_and_the_search() {
+    let table = table(whole(), "summary");
+    assert_eq!(texts(table, "one validation")[1..3], ["328 ms", "262 ms"]);
+    assert_eq!(texts(table, "one validation")[3], "20.0 % lower (better)");
+    let name = "training until the loss that both reach (val_loss ≤ 0.7000)";
+    assert_eq!(texts(table, name)[1..3], ["2.05 s", "2.54 s"]);
+    assert!(texts(table, "hyperparameter search")[3] == "not measured");
+}

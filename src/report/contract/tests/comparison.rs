@@ -1,0 +1,138 @@
+//! The pages of a comparison keep the contract, and each rule fails where a violation is planted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::compare::Comparison;
+use crate::plan::Language;
+use crate::report::comparison::golden::{across, comparison, one_cell};
+use crate::report::{ComparisonReport, Section};
+
+use super::super::comparison::{RULES, violations};
+use super::super::subject::Subject;
+
+fn report(of: &Comparison, language: Language) -> ComparisonReport {
+    ComparisonReport::of(std::slice::from_ref(of), language)
+}
+
+/// Violations of one rule in every language, of reports that were tampered with.
+fn broken(rule: &str, own: Option<&Path>, plant: &dyn Fn(&mut ComparisonReport)) -> [usize; 2] {
+    let (_, check) = RULES
+        .iter()
+        .find(|(name, _)| *name == rule)
+        .expect("a rule");
+    Language::ALL.map(|language| {
+        let of = comparison();
+        let mut planted = report(&of, language);
+        plant(&mut planted);
+        let own = own.map(Path::to_owned);
+        let subject = Subject::of_comparison(&of.after.set, &planted, own);
+        check(&subject, &of, language).len()
+    })
+}
+
+fn caught_in(rule: &str, plant: impl Fn(&mut ComparisonReport)) {
+    let found = broken(rule, None, &plant);
+    assert!(found.iter().all(|count| *count > 0), "{rule}: {found:?}");
+}
+
+/// A template in which `from` became `to`.
+fn caught_in_template(rule: &str, file: &str, from: &str, to: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/templates");
+    let honest = fs::read_to_string(folder.join(file)).expect("a template");
+    let planted = honest.replace(from, to);
+    assert_ne!(honest, planted, "{file} has no `{from}`");
+    let own = tempfile::tempdir().expect("a temporary folder");
+    fs::write(own.path().join(file), planted).expect("writes");
+    let found = broken(rule, Some(own.path()), &|_| {});
+    assert!(
+        found.iter().all(|count| *count > 0),
+        "{rule} in {file}: {found:?}"
+    );
+}
+
+fn section<'r>(report: &'r mut ComparisonReport, id: &str) -> &'r mut Section {
+    let mut sections = report.parts[0].sections.iter_mut();
+    sections
+        .find(|section| section.id == id)
+        .expect("a section")
+}
+
+#[test]
+fn comparisons_keep_every_rule() {
+    for of in [comparison(), across(), one_cell()] {
+        for language in Language::ALL {
+            let subject =
+                Subject::of_comparison(&of.after.set, &report(&of, language), None::<PathBuf>);
+            assert_eq!(violations(&subject, &of, language), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn r1_provenance_under_every_table() {
+    caught_in("R1", |report| {
+        section(report, "section-cells").tables[0].columns[1].provenance = String::new();
+    });
+    for file in ["macros.md.j2", "macros.html.j2"] {
+        caught_in_template("R1", file, "{{ source.provenance }}", "x");
+    }
+}
+
+#[test]
+fn r6_headlines() {
+    caught_in("R6", |report| {
+        report.parts[0].headlines[0].number.text = "9.99× faster".into();
+    });
+}
+
+#[test]
+fn r8_claims_and_sameness() {
+    caught_in("R8", |report| {
+        let is_german = report.language == "de";
+        let claim = if is_german {
+            "Der Gewinn ist signifikant."
+        } else {
+            "The gain is significant."
+        };
+        report.parts[0].intro.push(claim.into());
+    });
+    caught_in("R8", |report| {
+        let is_german = report.language == "de";
+        let claim = if is_german {
+            "Es gibt keine Änderung."
+        } else {
+            "There is no change."
+        };
+        report.parts[0].intro.push(claim.into());
+    });
+    caught_in("R8", |report| {
+        for row in &mut section(report, "section-cells").tables[0].rows {
+            row.fields.iter_mut().for_each(|field| field.detail.clear());
+        }
+    });
+}
+
+#[test]
+fn r13_every_factor_and_the_proof() {
+    caught_in("R13", |report| {
+        section(report, "factors").tables.clear();
+        // Each factor has its settings in a section of its own, too.
+        let sections = &mut report.parts[0].sections;
+        sections.retain(|section| !section.id.starts_with("changed-"));
+    });
+    caught_in("R13", |report| section(report, "factors").points.clear());
+}
+
+#[test]
+fn r14_direction_and_geometric_mean() {
+    caught_in("R14", |report| {
+        section(report, "section-cells").tables[0].columns[3].provenance = "derived (ratio)".into();
+    });
+    caught_in("R14", |report| {
+        let summary = section(report, "section-summary");
+        summary.points.clear();
+        summary.tables[0].rows.remove(0);
+        report.parts[0].headlines.clear();
+    });
+}
