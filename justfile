@@ -19,6 +19,11 @@ plan FILE *ARGS:
 report FOLDER *ARGS:
     cargo run --release -- report {{FOLDER}} {{ARGS}}
 
+# Compare another commit with the working tree, both builds in turns: `just ab HEAD~1 experiments/ddpm.toml`
+[group('lab')]
+ab *ARGS:
+    cargo run --release -- ab {{ARGS}}
+
 # Compare two results, or the working tree with a commit: `just compare main`
 [group('lab')]
 compare BEFORE *ARGS:

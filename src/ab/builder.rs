@@ -203,7 +203,7 @@ mod tests {
         let manifest = "[package]\nname = \"fieldtrial\"\nedition = \"2024\"\n[workspace]\n[features]\nx86-v4 = []\n";
         fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
         let what = Build {
-            label: "HEAD~1 (0150c8c)",
+            label: "HEAD~1 at 0150c8c",
             folder: folder.path(),
             is_checkout: false,
         };
@@ -215,7 +215,7 @@ mod tests {
             panic!("{failed:?}");
         };
         let text = failure.render(false);
-        assert!(text.contains("cannot build HEAD~1 (0150c8c)"), "{text}");
+        assert!(text.contains("cannot build HEAD~1 at 0150c8c"), "{text}");
         assert!(text.contains("nothing") && !said.is_empty(), "{text}");
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::diag::Failure;
+use crate::results::ResultsError;
 use crate::results::git::GitError;
 
 /// Why two builds cannot be run in turns, or could not to the end.
@@ -46,6 +47,12 @@ impl From<GitError> for AbError {
 
 impl From<io::Error> for AbError {
     fn from(error: io::Error) -> Self {
+        Self::mistake(error.to_string(), None)
+    }
+}
+
+impl From<ResultsError> for AbError {
+    fn from(error: ResultsError) -> Self {
         Self::mistake(error.to_string(), None)
     }
 }

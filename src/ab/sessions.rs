@@ -65,8 +65,7 @@ impl Sessions {
         self.by_id.insert(id.to_owned(), programs);
         let mut text = serde_json::to_vec_pretty(&self.by_id).unwrap_or_default();
         text.push(b'\n');
-        write_if_changed(&self.path, &text)
-            .map_err(|error| AbError::mistake(error.to_string(), None))?;
+        write_if_changed(&self.path, &text)?;
         Ok(())
     }
 }

@@ -34,7 +34,7 @@ const LAST_LINES: usize = 20;
 /// How a side is started.
 #[derive(Debug, Clone)]
 pub struct SideOrder {
-    /// What it is called in messages: `HEAD~1 (0150c8c)`.
+    /// What it is called in messages: `HEAD~1 at 0150c8c`.
     pub label: String,
     /// Its program.
     pub program: PathBuf,

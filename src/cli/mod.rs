@@ -49,6 +49,7 @@ Examples:
   fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
   fieldtrial compare main
   fieldtrial verify experiments/ddpm.toml --model unet --reference ref/unet
+  fieldtrial ab HEAD~1 experiments/ddpm.toml
   fieldtrial list models
 
 Exit codes:

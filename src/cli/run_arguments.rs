@@ -79,8 +79,9 @@ impl RunArguments {
 
 /// A word as a shell reads it back.
 pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%~".contains(letter);
+    // A shell expands `~` at the start of a word, and leaves that of `HEAD~1`.
+    if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))

@@ -19,6 +19,7 @@ mod gate;
 pub(crate) mod golden;
 mod judgement;
 mod matching;
+mod noise;
 mod rows;
 mod side;
 mod statistics;
@@ -44,4 +45,4 @@ pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };
 pub use side::{Common, Experiment, Source};
-pub use verdict::{Samples, Verdicts, judge, judge_quality, needed_runs, ratio};
+pub use verdict::{Samples, Verdicts, judge, judge_quality, needed_pairs, needed_runs, ratio};

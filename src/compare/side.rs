@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diag::Failure;
-use crate::plan::results_root;
+use crate::plan::{experiment_folder, results_root};
 use crate::results::git::{CommitFile, Repository};
 use crate::results::{
     NoiseRow, ResultSet, ResultsError, from_here, names_below, read, read_noise, results_folder,
@@ -173,7 +173,9 @@ impl Experiment {
 
 /// Everything of a results folder that a side has.
 fn whole(folder: &Path) -> Result<(ResultSet, Vec<NoiseRow>), ResultsError> {
-    Ok((read(folder)?, read_noise(folder)?))
+    // The sides of `ab` share what lies in the folder of their experiment.
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    Ok((read(folder)?, read_noise(experiment_folder(&absolute))?))
 }
 
 /// A results error with the folder's own name in place of that of its copy.

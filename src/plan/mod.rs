@@ -47,7 +47,7 @@ pub use only::{Only, Selection};
 pub use planned::PlannedCell;
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
 pub use reported::{COMPARISON, TEMPLATES, template_meant};
-pub use results_root::{namesakes, project_folder, results_root};
+pub use results_root::{experiment_folder, namesakes, project_folder, results_root};
 pub use schema::manifest_schema;
 pub use settings::{
     CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReachSpec, ReportSpec, TargetSpec,

@@ -18,11 +18,23 @@ pub fn results_root(manifest: &Path) -> PathBuf {
 /// The folder that holds `reports/`, to which the path of a manifest in results is relative: of `reports/NAME` and of
 /// a side of a comparison, `reports/NAME/ab/SIDE`.
 pub fn project_folder(results: &Path) -> &Path {
-    let name = |level: usize| results.ancestors().nth(level).and_then(Path::file_name);
-    let is_side =
-        name(1).is_some_and(|name| name == "ab") && name(3).is_some_and(|name| name == "reports");
-    let level = if is_side { 4 } else { 2 };
+    let level = if is_side(results) { 4 } else { 2 };
     results.ancestors().nth(level).unwrap_or(Path::new(""))
+}
+
+/// The folder of the experiment, `reports/NAME`, that a results folder is, or is a side of a comparison of.
+pub fn experiment_folder(results: &Path) -> &Path {
+    let level = if is_side(results) { 2 } else { 0 };
+    results.ancestors().nth(level).unwrap_or(results)
+}
+
+/// Whether a results folder is `reports/NAME/ab/SIDE`.
+fn is_side(results: &Path) -> bool {
+    let is = |level: usize, name: &str| {
+        let found = results.ancestors().nth(level).and_then(Path::file_name);
+        found.is_some_and(|found| found == name)
+    };
+    is(1, "ab") && is(3, "reports")
 }
 
 /// Manifests in the folder of `manifest` that have the same `name`, without itself, in alphabetical order.

@@ -18,7 +18,7 @@ pub struct Spinner {
 }
 
 impl Spinner {
-    /// Begins `what`: "building HEAD~1 (0150c8c)".
+    /// Begins `what`: "building HEAD~1 at 0150c8c".
     pub fn new(what: &str) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();

@@ -49,12 +49,12 @@ warmup-steps = 1
 "#;
 
 /// A clone of this repository, built in a folder of its own.
-struct Clone {
+pub(crate) struct Clone {
     folder: tempfile::TempDir,
 }
 
 impl Clone {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let clone = Self { folder };
         let whole = clone.path("");
@@ -65,30 +65,12 @@ impl Clone {
         );
         clone.git(&["config", "user.name", "test"]);
         clone.git(&["config", "user.email", "test@localhost"]);
-        clone.copy_built_dependencies();
+        copy_built_dependencies(&clone.profile_folder());
         clone
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join("clone").join(path)
-    }
-
-    /// Dependencies that this test's own build has compiled; without them it takes minutes more.
-    fn copy_built_dependencies(&self) {
-        let target = self.profile_folder();
-        fs::create_dir_all(&target).expect("folders");
-        for part in ["deps", "build", ".fingerprint"] {
-            let from = profile().join(part);
-            fs::create_dir(target.join(part)).expect("a folder");
-            for entry in fs::read_dir(from).expect("a build").flatten() {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                let is_own = ["fieldtrial-", "libfieldtrial-", "it-", "ops-"];
-                if !is_own.iter().any(|start| name.starts_with(start)) {
-                    let to = target.join(part).join(&name);
-                    succeed(Command::new("cp").arg("-a").arg(entry.path()).arg(to));
-                }
-            }
-        }
     }
 
     fn profile_folder(&self) -> PathBuf {
@@ -98,7 +80,7 @@ impl Clone {
             .join(profile().file_name().expect("a profile"))
     }
 
-    fn git(&self, arguments: &[&str]) -> String {
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
         succeed(
             Command::new("git")
                 .args(arguments)
@@ -141,14 +123,14 @@ impl Clone {
         said
     }
 
-    fn replace(&self, path: &str, old: &str, new: &str) {
+    pub(crate) fn replace(&self, path: &str, old: &str, new: &str) {
         let path = self.path(path);
         let text = fs::read_to_string(&path).expect("a source");
         assert_eq!(text.matches(old).count(), 1, "{old}");
         fs::write(path, text.replace(old, new)).expect("a source");
     }
 
-    fn commit(&self, subject: &str) {
+    pub(crate) fn commit(&self, subject: &str) {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--message", subject]);
     }
@@ -159,6 +141,23 @@ fn profile() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_fieldtrial"))
         .parent()
         .expect("a folder")
+}
+
+/// Dependencies that this test's own build has compiled; without them it takes minutes more.
+pub(crate) fn copy_built_dependencies(target: &Path) {
+    fs::create_dir_all(target).expect("folders");
+    for part in ["deps", "build", ".fingerprint"] {
+        let from = profile().join(part);
+        fs::create_dir(target.join(part)).expect("a folder");
+        for entry in fs::read_dir(from).expect("a build").flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_own = ["fieldtrial-", "libfieldtrial-", "it-", "ops-"];
+            if !is_own.iter().any(|start| name.starts_with(start)) {
+                let to = target.join(part).join(&name);
+                succeed(Command::new("cp").arg("-a").arg(entry.path()).arg(to));
+            }
+        }
+    }
 }
 
 fn succeed(command: &mut Command) -> String {

@@ -1,5 +1,7 @@
 //! The integration tests: one binary, one module per behaviour.
 
+#[cfg(unix)]
+mod ab;
 mod advice;
 mod architecture;
 mod branches;

@@ -18,7 +18,7 @@ pub(super) const SECOND: &str = "second";
 /// What one side is.
 #[derive(Debug, Clone)]
 pub(super) struct Contestant {
-    /// What it is called: `HEAD~1 (0150c8c)`, `the working tree`.
+    /// What it is called: `HEAD~1 at 0150c8c`, `the working tree`.
     pub(super) label: String,
     pub(super) program: PathBuf,
     pub(super) manifest: PathBuf,
@@ -99,7 +99,7 @@ impl Workshop<'_> {
         commit: &Checkout,
         program: Option<&PathBuf>,
     ) -> Result<Contestant, AbError> {
-        let label = format!("{} ({})", commit.reference, commit.short());
+        let label = format!("{} at {}", commit.reference, commit.short());
         if self.is_own && program.is_none() && !has_package(&commit.folder) {
             let title = format!("there is no package `fieldtrial` at {label} to build");
             return Err(Failure::plain(title, None).into());

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::compare::{needed_pairs, needed_runs};
 use crate::diag::Failure;
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions};
@@ -86,27 +87,11 @@ fn repeats(arguments: &AbArguments, plan: &Plan, cells: usize, seeds: usize) -> 
         Some(repeats) => repeats.into(),
         None if arguments.set.iter().any(says_so) => plan.measure.repeats,
         None => {
-            let needed = pairs_needed(cells).div_ceil(seeds);
+            let needed = needed_pairs(cells)
+                .max(needed_runs(cells))
+                .max(FEWEST_PAIRS);
+            let needed = needed.div_ceil(seeds);
             needed.next_multiple_of(2).max(plan.measure.repeats)
         }
-    }
-}
-
-/// Pairs after which the paired sign-flip test can call one of so many cells: the smallest two-sided p-value of n pairs
-/// is 2^(1−n), which Holm's correction multiplies by the number of cells; it has to be at most 0.05.
-pub(super) fn pairs_needed(cells: usize) -> usize {
-    let least = |pairs: i32| 0.5_f64.powi(pairs - 1) * cells.max(1) as f64;
-    let pairs = (1..64).find(|&pairs| least(pairs) <= 0.05).unwrap_or(64);
-    usize::try_from(pairs).unwrap_or(64).max(FEWEST_PAIRS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn more_cells_need_more_pairs() {
-        let needed: Vec<usize> = [0, 1, 2, 3, 8, 20, 10_000].map(pairs_needed).into();
-        assert_eq!(needed, [6, 6, 7, 7, 9, 10, 19]);
     }
 }

@@ -1,6 +1,7 @@
 //! `fieldtrial ab`: two builds in turns, and what differs between them.
 
 mod arguments;
+mod conclude;
 mod contestants;
 mod frame;
 mod trial;

@@ -10,7 +10,7 @@ use crate::ab::{
 };
 use crate::diag::Failure;
 use crate::progress::{PairEnd, PairName, Pairs, PairsShape};
-use crate::results::Session;
+use crate::results::{Session, from_here};
 
 use super::arguments::AbArguments;
 use super::contestants::{Contestant, FIRST, SECOND};
@@ -18,7 +18,6 @@ use super::frame::Frame;
 use super::words::{announcement, check_alike, ending};
 use crate::cli::exit_code;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::run::from_here;
 
 /// What is to be tried.
 pub(super) struct Trial<'a> {
@@ -68,15 +67,16 @@ impl Trial<'_> {
             )
         );
         ended?;
+        let code = self.conclude(session.id())?;
         Ok(if score.failed > 0 {
             exit_code::FAILED
         } else {
-            exit_code::GOOD
+            code
         })
     }
 
     /// Folder of the results of one side.
-    fn results(&self, side: usize) -> PathBuf {
+    pub(super) fn results(&self, side: usize) -> PathBuf {
         let names = if self.arguments.aa {
             [FIRST, SECOND]
         } else {

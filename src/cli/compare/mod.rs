@@ -40,6 +40,22 @@ pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
     found.tell(arguments)
 }
 
+/// Prints a comparison that another command has made, and answers with its exit code.
+pub(in crate::cli) fn told(comparison: Comparison) -> Outcome {
+    let mut out = io::stdout().lock();
+    out.write_all(summary::text(&comparison, is_coloured()).as_bytes())?;
+    out.flush()?;
+    let found = Found {
+        comparisons: vec![comparison],
+        ..Found::default()
+    };
+    Ok(found.exit_code())
+}
+
+fn is_coloured() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// What was compared, and what could not be.
 #[derive(Default)]
 struct Found {
@@ -156,14 +172,12 @@ fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String
 
 impl Found {
     fn tell(&self, arguments: &CompareArguments) -> Outcome {
-        let is_coloured = io::stdout().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let mut out = io::stdout().lock();
         for (place, comparison) in self.comparisons.iter().enumerate() {
             if place > 0 {
                 writeln!(out)?;
             }
-            out.write_all(summary::text(comparison, is_coloured).as_bytes())?;
+            out.write_all(summary::text(comparison, is_coloured()).as_bytes())?;
         }
         for sentence in &self.lonely {
             writeln!(out, "\n{sentence}")?;

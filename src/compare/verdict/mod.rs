@@ -156,7 +156,7 @@ pub fn needed_runs(cells: usize) -> usize {
 }
 
 /// Returns how many pairs a test of signs alone needs: the smallest `n` with `2 / 2^n ≤ 0.05 / tests`.
-fn needed_pairs(cells: usize) -> usize {
+pub fn needed_pairs(cells: usize) -> usize {
     let alpha = ALPHA / tests(cells) as f64;
     fewest(|n| smallest_sign_flip(n) <= alpha)
 }

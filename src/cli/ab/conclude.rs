@@ -1,0 +1,163 @@
+//! What came of it: the comparison of both results folders, or the noise of this machine.
+
+use std::fs;
+use std::path::Path;
+
+use crate::ab::AbError;
+use crate::base::text::count;
+use crate::base::units::human;
+use crate::compare::{Comparison, Floors, Options, Origin, Side, write_files};
+use crate::diag::Failure;
+use crate::plan::Only;
+use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_changed};
+
+use super::trial::Trial;
+use crate::cli::compare::told;
+use crate::cli::{Problem, exit_code};
+
+/// Sessions from which on a floor between sessions is known.
+const SESSIONS: usize = 3;
+
+impl Trial<'_> {
+    /// Prints what the two results folders show.
+    pub(super) fn conclude(&self, session: &str) -> Result<u8, AbError> {
+        let comparison = self.comparison()?;
+        if self.arguments.aa {
+            return self.keep_noise(&comparison, session);
+        }
+        write_files(&self.frame.folder(), &comparison)?;
+        match told(comparison) {
+            Ok(code) => Ok(code),
+            Err(Problem::Mistake(failure)) => Err(failure.into()),
+            // `fieldtrial ab … | head` is no mistake.
+            Err(_) => Ok(exit_code::GOOD),
+        }
+    }
+
+    fn comparison(&self) -> Result<Comparison, AbError> {
+        let noise = read_noise(&self.frame.results)?;
+        let side = |place: usize| -> Result<Side, AbError> {
+            let folder = self.results(place);
+            Ok(Side {
+                name: self.contestants[place].label.clone(),
+                origin: Origin::Folder {
+                    path: from_here(&folder).to_string_lossy().into_owned(),
+                },
+                set: read(&folder)?,
+                noise: noise.clone(),
+            })
+        };
+        let only = self
+            .arguments
+            .only
+            .as_deref()
+            .map(Only::parse)
+            .transpose()?;
+        let options = Options {
+            across_env: false,
+            only,
+        };
+        Ok(Comparison::between(side(0)?, side(1)?, &options)?)
+    }
+
+    fn keep_noise(&self, comparison: &Comparison, session: &str) -> Result<u8, AbError> {
+        let new = comparison.noise(session);
+        if new.is_empty() {
+            let title = "no cell has six pairs: the noise of this machine stays as it was";
+            eprint!(
+                "{}",
+                Failure::plain(title, None).render(Failure::is_stderr_coloured())
+            );
+            return Ok(exit_code::FAILED);
+        }
+        let mut rows = read_noise(&self.frame.results)?;
+        rows.extend(new.iter().cloned());
+        fs::create_dir_all(&self.frame.results)?;
+        let path = self.frame.results.join("noise.csv");
+        write_if_changed(&path, &noise_csv(&rows))?;
+        print!("{}", noise_text(&new, &rows, &from_here(&path)));
+        Ok(exit_code::GOOD)
+    }
+}
+
+/// The floors of the cells of this session, and how many sessions there are.
+fn noise_text(new: &[NoiseRow], all: &[NoiseRow], path: &Path) -> String {
+    let machine = new.first().map_or("", |row| row.env_id.as_str());
+    let floors = Floors::new(all, machine);
+    let width = new
+        .iter()
+        .map(|row| row.key.chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut lines = vec![
+        "What this machine shows where there is nothing to see (time per sample, second ÷ first):"
+            .to_owned(),
+    ];
+    let percent = |value: Option<f64>| {
+        value.map_or("unknown".to_owned(), |value| {
+            format!("{} %", human(100.0 * value, 2))
+        })
+    };
+    for row in new {
+        let floor = floors.of(&row.key, &row.cell_hash);
+        let (low, value, high) = (row.ratio_low, row.ratio, row.ratio_high);
+        lines.push(format!(
+            "  {:width$}  {value:.3} [{low:.3}, {high:.3}] of {}; floor within a session {}, between sessions {}",
+            row.key,
+            count(row.pairs, "pair"),
+            percent(floor.within),
+            percent(floor.between),
+        ));
+    }
+    let mut sessions: Vec<&str> = all
+        .iter()
+        .filter(|row| row.env_id == machine)
+        .map(|row| row.session.as_str())
+        .collect();
+    sessions.sort_unstable();
+    sessions.dedup();
+    let there = count(sessions.len(), "session");
+    lines.push(if sessions.len() < SESSIONS {
+        format!("{there} of this machine in {}; the floor between sessions needs {SESSIONS}, best on different days", path.display())
+    } else {
+        format!("{there} of this machine in {}", path.display())
+    });
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(session: usize, ratio: f64) -> NoiseRow {
+        NoiseRow {
+            env_id: "e".into(),
+            session: format!("2026-11-2{session}T00:00:00Z"),
+            key: "batch-size=8".into(),
+            cell_hash: "h".into(),
+            pairs: 8,
+            median_ms_per_sample: 1.0 + 0.01 * session as f64,
+            ratio,
+            ratio_low: ratio - 0.02,
+            ratio_high: ratio + 0.02,
+        }
+    }
+
+    #[test]
+    fn the_floor_between_sessions_is_told_from_three_sessions_on() {
+        let rows: Vec<NoiseRow> = (1..4).map(|session| row(session, 1.01)).collect();
+        let one = noise_text(&rows[..1], &rows[..1], Path::new("reports/x/noise.csv"));
+        assert_eq!(
+            one,
+            "What this machine shows where there is nothing to see (time per sample, second ÷ first):\n  \
+             batch-size=8  1.010 [0.990, 1.030] of 8 pairs; floor within a session 3.0 %, between sessions unknown\n\
+             1 session of this machine in reports/x/noise.csv; the floor between sessions needs 3, best on different days\n"
+        );
+        let three = noise_text(&rows[2..], &rows, Path::new("noise.csv"));
+        assert!(
+            three.ends_with("3 sessions of this machine in noise.csv\n"),
+            "{three}"
+        );
+        assert!(!three.contains("unknown"), "{three}");
+    }
+}

@@ -1,0 +1,517 @@
+//! `fieldtrial ab`, end to end: this program on both sides, which differ in their manifests.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::branches::{Clone, copy_built_dependencies};
+use crate::processes::{assert_nothing_temporary, is_alive, signal, wait_until};
+use crate::project::Project;
+use crate::tiny::{MANIFEST, with};
+
+/// A repository whose first commit has a narrow model, and whose second a wider one.
+fn repository() -> Project {
+    repository_of(MANIFEST, &with("hidden = 8", "hidden = 48"))
+}
+
+fn repository_of(first: &str, second: &str) -> Project {
+    let project = Project::new().file("experiments/tiny.toml", first);
+    git(&project, &["init", "--quiet", "--initial-branch", "main"]);
+    commit(&project, "first");
+    let project = project.file("experiments/tiny.toml", second);
+    commit(&project, "second");
+    project
+}
+
+fn git(project: &Project, arguments: &[&str]) -> String {
+    let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+    let output = Command::new("git")
+        .args(identity)
+        .args(arguments)
+        .current_dir(project.path(""))
+        .output()
+        .expect("git");
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+fn commit(project: &Project, subject: &str) {
+    git(project, &["add", "--all"]);
+    git(
+        project,
+        &["commit", "--quiet", "--allow-empty", "--message", subject],
+    );
+}
+
+/// A run of one side.
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
+struct Row {
+    start_s: f64,
+    side: &'static str,
+    key: String,
+    block: usize,
+    session: String,
+}
+
+/// The runs that ended in one of the two results folders, by their start.
+fn rows(project: &Project, sides: [&'static str; 2]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for side in sides {
+        let text = project.read(&format!("reports/tiny/ab/{side}/blocks.csv"));
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let header = reader.headers().expect("a header").clone();
+        let place = |name: &str| {
+            header
+                .iter()
+                .position(|other| other == name)
+                .expect("a column")
+        };
+        for record in reader.records() {
+            let record = record.expect("a row");
+            rows.push(Row {
+                start_s: record[place("start_s")].parse().expect("a number"),
+                side,
+                key: record[0].to_owned(),
+                block: record[place("block")].parse().expect("a number"),
+                session: record[place("session")].to_owned(),
+            });
+        }
+    }
+    rows.sort_by(|a, b| {
+        (&a.session, a.start_s)
+            .partial_cmp(&(&b.session, b.start_s))
+            .expect("numbers")
+    });
+    rows
+}
+
+const SIDES: [&str; 2] = ["before", "after"];
+
+#[test]
+fn both_sides_take_turns_in_one_session_and_nothing_finished_runs_again() {
+    let project = repository();
+    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let rows = rows(&project, SIDES);
+    // Two cells need seven pairs, and an even number of them.
+    assert_eq!(rows.len(), 2 * 2 * 8, "{rows:?}");
+    assert!(rows.iter().all(|row| row.session == rows[0].session));
+    for pair in rows.chunks(2) {
+        let [one, other] = pair else {
+            panic!("{pair:?}")
+        };
+        assert_eq!(
+            (&one.key, one.block),
+            (&other.key, other.block),
+            "adjacent in time"
+        );
+        assert_ne!(one.side, other.side);
+    }
+    for key in ["batch-size=8", "batch-size=16"] {
+        let own = rows
+            .iter()
+            .filter(|row| row.key.ends_with(&format!(",{key}")));
+        let own: Vec<&str> = own.map(|row| row.side).collect();
+        let (outer, inner) = (own[0], own[1]);
+        for block in own.chunks(4) {
+            assert_eq!(block, [outer, inner, inner, outer], "{key}: {own:?}");
+        }
+    }
+    let hidden = |side: &str| project.read(&format!("reports/tiny/ab/{side}/plan.json"));
+    assert!(
+        hidden("before").contains("hidden = 8\\n"),
+        "its own commit's manifest"
+    );
+    assert!(hidden("after").contains("hidden = 48\\n"));
+    assert!(hidden("before").contains("\"manifest_path\": \"experiments/tiny.toml\""));
+    assert_nothing_temporary(&project.path("reports"));
+
+    let again = project.run(&["ab", "HEAD~1", "experiments/tiny.toml"]);
+    assert!(
+        again.stderr.contains("0 pairs to do, 16 kept"),
+        "{}",
+        again.stderr
+    );
+    let fresh = [
+        "ab",
+        "HEAD~1",
+        "experiments/tiny.toml",
+        "--fresh",
+        "--only",
+        "batch-size=8",
+        "--repeats",
+        "2",
+    ];
+    let fresh = project.run(&fresh);
+    assert!(fresh.stderr.contains("2 pairs to do"), "{}", fresh.stderr);
+}
+
+#[test]
+fn other_results_and_the_working_tree_are_left_alone() {
+    let project = repository();
+    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(git(&project, &["status", "--porcelain"]), "?? reports/");
+    assert!(!project.path("reports/tiny/plan.json").exists());
+    let run = project.run(&["run", "experiments/tiny.toml"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("4 runs to do"), "{}", run.stderr);
+    assert!(project.path("reports/tiny/ab/after/runs.csv").exists());
+    let report = project.run(&["report", "reports/tiny"]);
+    assert_eq!(report.code, 0, "{}", report.stderr);
+}
+
+#[test]
+fn a_cell_that_one_side_lacks_is_told_and_not_run() {
+    let project = repository_of(
+        MANIFEST,
+        &with("batch-size = [8, 16]", "batch-size = [8, 32]"),
+    );
+    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let said = &ended.stderr;
+    assert!(
+        said.contains("alone is not run:\n    model=mlp,dataset=plane,batch-size=16"),
+        "{said}"
+    );
+    assert!(
+        said.contains("alone is not run:\n    model=mlp,dataset=plane,batch-size=32"),
+        "{said}"
+    );
+    assert_eq!(rows(&project, SIDES).len(), 2);
+
+    let none = project.run(&[
+        "ab",
+        "HEAD~1",
+        "experiments/tiny.toml",
+        "--repeats",
+        "1",
+        "--only",
+        "batch-size=32",
+    ]);
+    assert_eq!(
+        none.code, 2,
+        "the side before has no such value: {}",
+        none.stderr
+    );
+}
+
+#[test]
+fn data_lie_where_the_working_tree_has_them() {
+    let data = r#"
+[datasets.plane]
+kind = "csv"
+path = "../data/plane.csv"
+target = "y"
+"#;
+    let old = "\n[datasets.plane]\nkind = \"regression-5d\"\ntarget = \"linear\"\nsamples = 64\n";
+    let manifest = with(old, data);
+    let project = Project::new().file(".gitignore", "/data/\n");
+    let lines = (0..64).map(|row| format!("{}.5,{}", row % 7, row % 5));
+    let table: Vec<String> = std::iter::once("x,y".to_owned()).chain(lines).collect();
+    let table = table.join("\n") + "\n";
+    let project = project
+        .file("data/plane.csv", &table)
+        .file("experiments/tiny.toml", &manifest);
+    git(&project, &["init", "--quiet", "--initial-branch", "main"]);
+    commit(&project, "first");
+    let ended = project.run(&["ab", "HEAD", "experiments/tiny.toml", "--repeats", "1"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(rows(&project, SIDES).len(), 4, "{}", ended.stderr);
+}
+
+#[test]
+fn an_interrupted_comparison_keeps_its_pairs_and_goes_on() {
+    let slow = with("epochs = 2", "epochs = 500");
+    let project = repository_of(&slow, &slow);
+    let stderr = fs::File::create(project.path("stderr")).expect("a file");
+    let arguments = ["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "2"];
+    let mut parent = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+        .args(arguments)
+        .current_dir(project.path(""))
+        .stderr(Stdio::from(stderr))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program");
+    wait_until("the first pair ends", || {
+        project.read("stderr").contains("[1/4]")
+    });
+    let sides = crate::processes::children(parent.id());
+    assert_eq!(sides.len(), 2);
+    signal(parent.id(), "-INT");
+    assert_eq!(
+        parent.wait().unwrap().code(),
+        Some(130),
+        "{}",
+        project.read("stderr")
+    );
+    wait_until("both sides end", || {
+        !sides.iter().any(|&side| is_alive(side))
+    });
+    let said = project.read("stderr");
+    let next = "next     `fieldtrial ab HEAD~1 experiments/tiny.toml --repeats 2` goes on where this stopped";
+    assert!(said.contains(next), "{said}");
+    assert_nothing_temporary(&project.path("reports"));
+    let before = rows(&project, SIDES);
+
+    let ended = project.run(&arguments);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains(" to do, "),
+        "some are kept: {}",
+        ended.stderr
+    );
+    let all = rows(&project, SIDES);
+    assert_eq!(all.len(), 8);
+    for row in &all {
+        let other = all.iter().find(|other| {
+            (&other.key, other.block) == (&row.key, row.block) && other.side != row.side
+        });
+        assert_eq!(
+            other.expect("its pair").session,
+            row.session,
+            "a pair is of one session"
+        );
+    }
+    assert!(
+        all.iter().any(|row| row.session == before[0].session),
+        "finished pairs are kept"
+    );
+    assert!(all.iter().any(|row| row.session != before[0].session));
+}
+
+#[test]
+fn a_side_that_is_killed_ends_the_comparison_and_says_how_to_go_on() {
+    let slow = with("epochs = 2", "epochs = 100000000");
+    let project = repository_of(&slow, &slow);
+    let stderr = fs::File::create(project.path("stderr")).expect("a file");
+    let mut parent = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+        .args(["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"])
+        .current_dir(project.path(""))
+        .stderr(Stdio::from(stderr))
+        .spawn()
+        .expect("the program");
+    wait_until("it begins", || project.read("stderr").contains(" to do"));
+    std::thread::sleep(Duration::from_millis(200));
+    let sides = crate::processes::children(parent.id());
+    for side in &sides {
+        signal(*side, "-KILL");
+    }
+    assert_eq!(
+        parent.wait().unwrap().code(),
+        Some(1),
+        "{}",
+        project.read("stderr")
+    );
+    let said = project.read("stderr");
+    assert!(said.contains("has ended before it should"), "{said}");
+    assert!(said.contains("goes on where this stopped"), "{said}");
+}
+
+/// A program that says `hello` and nothing else.
+fn impostor(project: &Project, script: &str) -> String {
+    let path = project.path("impostor");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_build_that_speaks_another_version_is_not_comparable_and_told_in_a_sentence() {
+    let project = repository();
+    for (script, sentence) in [
+        (
+            r#"echo '{"hello":{"side":9}}'"#,
+            "speaks version 9 of the protocol of sides, this program version 1",
+        ),
+        (
+            "echo \"error: unrecognized subcommand 'side'\" >&2; exit 2",
+            "does not know `fieldtrial side`",
+        ),
+        (
+            r#"echo '{"hello":{"side":1,"format":7}}'"#,
+            "writes results of format 7, this program reads format 1",
+        ),
+    ] {
+        let program = impostor(&project, script);
+        let ended = project.run(&[
+            "ab",
+            "HEAD~1",
+            "experiments/tiny.toml",
+            "--before-program",
+            &program,
+        ]);
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("with `compare`"),
+            "what to do: {}",
+            ended.stderr
+        );
+    }
+    let program = impostor(&project, "echo oh no >&2; exit 7");
+    let ended = project.run(&[
+        "ab",
+        "HEAD~1",
+        "experiments/tiny.toml",
+        "--before-program",
+        &program,
+    ]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("exit status: 7"), "{}", ended.stderr);
+}
+
+#[test]
+fn mistakes_are_told_before_anything_runs() {
+    let project = repository();
+    for (arguments, sentence) in [
+        (
+            ["ab", "maim", "experiments/tiny.toml"],
+            "did you mean `main`?",
+        ),
+        (["ab", "-x", "experiments/tiny.toml"], "'-x'"),
+        (
+            ["ab", "main", "experiments/none.toml"],
+            "there is no manifest",
+        ),
+        (["ab", "experiments/tiny.toml", "--fresh"], "<REF>"),
+    ] {
+        let ended = project.run(&arguments);
+        assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(sentence),
+            "{arguments:?}: {}",
+            ended.stderr
+        );
+    }
+    let ended = project.run(&["ab", "main", "experiments/tiny.toml", "--after=-x"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("`-x` is no git ref"),
+        "{}",
+        ended.stderr
+    );
+    let alone = Project::new().file("experiments/tiny.toml", MANIFEST);
+    let ended = alone.run(&["ab", "main", "experiments/tiny.toml"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("lies in no git repository"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!project.path("reports").exists() && !alone.path("reports").exists());
+}
+
+/// A cell with attention and one without, long enough for their steps to be told from noise.
+const ACCEPTANCE: &str = r#"
+name = "acceptance"
+
+[models.mlp]
+kind = "mlp"
+hidden = 64
+depth = 3
+
+[models.unet]
+kind = "ddpm-unet"
+base-channels = 8
+embed = 16
+
+[datasets.plane]
+kind = "regression-5d"
+target = "linear"
+samples = 4096
+
+[datasets.surfaces]
+kind = "image-folder"
+path = "../data/surfaces"
+size = 16
+generate = { kind = "surface-textures", normal = 48, abnormal = 16, size = 16, seed = 7 }
+
+[[matrices]]
+name = "table"
+model = ["mlp"]
+dataset = ["plane"]
+batch-size = [32]
+
+[[matrices]]
+name = "images"
+model = ["unet"]
+dataset = ["surfaces"]
+batch-size = [8]
+
+[train]
+epochs = 6
+
+[measure]
+warmup-steps = 3
+"#;
+
+/// What `ab` says of a comparison in a clone.
+fn compared(clone: &Clone, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+        .arg("ab")
+        .args(arguments)
+        .args(["experiments/acceptance.toml", "--repeats", "10"])
+        .current_dir(clone.path(""))
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the program");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The line of a cell.
+fn line<'a>(said: &'a str, cell: &str) -> &'a str {
+    let found = said.lines().find(|line| line.contains(cell));
+    found.unwrap_or_else(|| panic!("no line of {cell} in\n{said}"))
+}
+
+#[test]
+#[ignore = "builds the program three times in release: minutes"]
+fn a_commit_that_slows_an_operation_is_found_and_an_unrelated_one_is_not() {
+    let clone = Clone::new();
+    fs::write(clone.path("experiments/acceptance.toml"), ACCEPTANCE).expect("a manifest");
+    clone.commit("a manifest");
+    clone.replace(
+        "src/report/mod.rs",
+        "//! From results files to reports",
+        "//! From the files of results to reports",
+    );
+    clone.commit("unrelated");
+    let call = "    let (y, probabilities) = pass.device().attention(qkv.data(), size)?;\n";
+    let slow = "    for _ in 0..20 {\n        std::hint::black_box(pass.device().attention(qkv.data(), size)?);\n    }\n";
+    clone.replace("src/ops/attention/mod.rs", call, &format!("{slow}{call}"));
+    clone.commit("attention, twenty times too often");
+    copy_built_dependencies(&clone.path("target/release"));
+    for reference in ["HEAD~1", "HEAD~2"] {
+        let commit = clone.git(&["rev-parse", reference]);
+        let folder = clone.path("target/ab").join(&commit[..12]);
+        let path = folder.to_string_lossy().into_owned();
+        clone.git(&[
+            "worktree",
+            "add",
+            "--quiet",
+            "--detach",
+            &path,
+            commit.trim(),
+        ]);
+        copy_built_dependencies(&folder.join("target/release"));
+    }
+
+    let said = compared(&clone, &["HEAD~1"]);
+    println!("{said}");
+    assert!(line(&said, "unet").contains("slower"), "{said}");
+    assert!(!line(&said, "mlp").contains("slower"), "{said}");
+
+    let said = compared(&clone, &["HEAD~2", "--after", "HEAD~1"]);
+    println!("{said}");
+    for cell in ["unet", "mlp"] {
+        let line = line(&said, cell);
+        assert!(
+            !line.contains("slower") && !line.contains("faster"),
+            "{said}"
+        );
+    }
+}
