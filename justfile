@@ -75,6 +75,11 @@ doc:
 check-cuda:
     cargo clippy --features cuda,f16,dfdx/ci-check -- -D warnings
 
+# Does the gate catch a planted slow-down and a planted loss, in real runs on this machine? About a minute
+[group('check')]
+gate-selftest *ARGS:
+    cargo run --release -- gate-selftest --real {{ARGS}}
+
 # Read event files and traces back by TensorBoard (a Python with `pip install tensorboard`)
 [group('check')]
 check-tensorboard PYTHON="python3":

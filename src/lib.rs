@@ -46,4 +46,6 @@ pub mod report;
 
 pub mod ab;
 
+pub mod selftest;
+
 pub mod cli;

@@ -4,12 +4,10 @@ use std::path::Path;
 
 use crate::diag::Failure;
 use crate::execute::{self, WorkerProgram};
-use crate::plan::{Plan, PlannedCell, project_folder};
+use crate::plan::{Plan, PlannedCell};
 use crate::record::{RecordError, Recorder};
 use crate::results::store::{Here, Store};
-use crate::results::{
-    self, Environment, FORMAT_VERSION, PlanFile, ResultSet, ResultsError, Session,
-};
+use crate::results::{self, Environment, ResultSet, ResultsError, Session};
 
 use super::Problem;
 
@@ -55,7 +53,7 @@ impl<'a> Bench<'a> {
             store,
             self.cells,
             self.here,
-            header(self.plan),
+            results::plan_header(self.plan),
             self.environment.clone(),
             previous,
             session,
@@ -81,32 +79,6 @@ fn previous_results(folder: &Path) -> Result<Option<ResultSet>, Problem> {
         // The store is the truth: a file that is not there is written again.
         Err(ResultsError::Missing { .. }) => Ok(None),
         Err(error) => Err(mistake(error)),
-    }
-}
-
-/// `plan.json` without its cells and columns, which follow from the runs.
-fn header(plan: &Plan) -> PlanFile {
-    let root = project_folder(&plan.results_folder);
-    let manifest =
-        std::path::absolute(&plan.manifest_path).unwrap_or_else(|_| plan.manifest_path.clone());
-    let manifest = manifest.strip_prefix(root).unwrap_or(&plan.manifest_path);
-    let json = |value: Result<serde_json::Value, _>| value.unwrap_or_default();
-    PlanFile {
-        format_version: FORMAT_VERSION,
-        name: plan.name.clone(),
-        title: plan.title.clone(),
-        question: plan.question.clone(),
-        follows: plan.follows.clone(),
-        manifest_path: manifest.to_string_lossy().replace('\\', "/"),
-        manifest: plan.manifest_text.clone(),
-        axes: plan.axes.clone(),
-        variants: plan.variants.clone(),
-        columns: Vec::new(),
-        cells: Vec::new(),
-        report: json(serde_json::to_value(&plan.report)),
-        compare: json(serde_json::to_value(&plan.compare)),
-        cost: json(serde_json::to_value(&plan.cost)),
-        measure: json(serde_json::to_value(&plan.measure)),
     }
 }
 

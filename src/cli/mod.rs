@@ -11,6 +11,8 @@ mod compare;
 mod completions;
 mod doctor;
 mod fingerprints;
+mod gate;
+mod gate_selftest;
 mod interrupt;
 mod language;
 mod list;
@@ -65,6 +67,7 @@ enum Command {
     Verify(verify::VerifyArguments),
     Completions(completions::CompletionsArguments),
     Doctor(doctor::DoctorArguments),
+    GateSelftest(gate_selftest::GateSelftestArguments),
     Textconv(textconv::TextconvArguments),
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
@@ -114,6 +117,7 @@ pub fn run() -> ExitCode {
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::GateSelftest(arguments) => gate_selftest::gate_selftest(&arguments),
         Command::Textconv(arguments) => textconv::textconv(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
     };
@@ -138,5 +142,71 @@ fn code(outcome: Outcome) -> u8 {
             eprintln!("error: this is a bug in fieldtrial, please report it with the lines above");
             exit_code::BUG
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::Arguments;
+
+    const DOCUMENTS: [(&str, &str); 3] = [
+        ("README.md", include_str!("../../README.md")),
+        ("docs/comparing.md", include_str!("../../docs/comparing.md")),
+        ("docs/ci.md", include_str!("../../docs/ci.md")),
+    ];
+
+    /// Every command of the program in a document: lines of its code, continued by `\\`.
+    fn commands(text: &str) -> Vec<Vec<String>> {
+        let text = text.replace("\\\n", " ");
+        let lines = text
+            .lines()
+            .map(|line| line.trim().trim_start_matches("$ "));
+        let lines = lines.filter_map(|line| {
+            let line = line.strip_prefix("target/release/").unwrap_or(line);
+            let line = line.strip_prefix("fieldtrial ")?;
+            Some(
+                line.split([';', '#', '>'])
+                    .next()?
+                    .split("||")
+                    .next()?
+                    .to_owned(),
+            )
+        });
+        lines.map(|line| words(&line)).collect()
+    }
+
+    /// Words as a shell reads them, as far as documents need it.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec!["fieldtrial".to_owned(), String::new()];
+        let mut quote = None;
+        for letter in line.trim().chars() {
+            match quote {
+                Some(end) if letter == end => quote = None,
+                None if matches!(letter, '\'' | '"') => quote = Some(letter),
+                None if letter == ' ' => words.push(String::new()),
+                _ => words
+                    .iter_mut()
+                    .last()
+                    .into_iter()
+                    .for_each(|word| word.push(letter)),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn every_command_of_the_documents_is_one() {
+        let mut found = 0;
+        for (name, text) in DOCUMENTS {
+            for words in commands(text) {
+                found += 1;
+                let parsed = Arguments::try_parse_from(&words);
+                assert!(parsed.is_ok(), "{name}: {words:?}: {:?}", parsed.err());
+            }
+        }
+        assert!(found > 12, "{found}");
     }
 }

@@ -252,7 +252,7 @@ impl<'a> Parts<'a> {
         };
         Draft {
             obstacles: question.obstacles(before, after),
-            runs: Runs::of(before, after),
+            runs: Runs::of(before, after, question.is_one_machine(before, after)),
             by: pair.by,
             before,
             after,

@@ -44,6 +44,20 @@ pub(super) struct Question<'q> {
 }
 
 impl Question<'_> {
+    /// Whether both cells were measured on one machine, as far as its description tells.
+    pub(super) fn is_one_machine(&self, before: &Cell<'_>, after: &Cell<'_>) -> bool {
+        let fields = self.fields(before, after);
+        fields.iter().all(|field| is_of_build(field))
+    }
+
+    /// Names of the fields that must match and differ between the environments of two cells.
+    fn fields(&self, before: &Cell<'_>, after: &Cell<'_>) -> Vec<String> {
+        let ids = before.env_id().zip(after.env_id());
+        let fields =
+            ids.map(|(old, new)| environment::obstacles((self.sets.0, old), (self.sets.1, new)));
+        fields.unwrap_or_default()
+    }
+
     /// Everything that stands in the way; nothing else is said of cells that were not measured, or not since.
     pub(super) fn obstacles(&self, before: &Cell<'_>, after: &Cell<'_>) -> Vec<Obstacle> {
         let is_missing = |cell: &Cell<'_>| cell.median_sample_ms().is_none();
@@ -61,10 +75,7 @@ impl Question<'_> {
                 after.is_other_code,
             ));
         }
-        let ids = before.env_id().zip(after.env_id());
-        let fields =
-            ids.map(|(old, new)| environment::obstacles((self.sets.0, old), (self.sets.1, new)));
-        let fields = fields.unwrap_or_default();
+        let fields = self.fields(before, after);
         if !fields.is_empty() && !self.across_env {
             found.push(Obstacle::Environment(fields));
         }
@@ -81,6 +92,11 @@ impl Question<'_> {
         }
         found
     }
+}
+
+/// Whether environments that differ in these fields are of one machine: builds of it differ.
+fn is_of_build(field: &str) -> bool {
+    field.starts_with("build_")
 }
 
 /// Whether two lists have the same runs: a result that was kept, and is compared with itself.

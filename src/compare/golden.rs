@@ -12,6 +12,8 @@ use super::{Comparison, Options, Origin, Side};
 
 /// Blocks of each cell.
 const BLOCKS: usize = 12;
+/// Another machine.
+const OTHER: &str = "0badcafe";
 
 /// The comparison of `main` with a branch that makes batches of 8 slower by 12 %, those of 16 faster by 20 %, changes
 /// the learning rate and thereby the facts of batch 64, loses a cell (batch 8, 4 workers) and gains one (batch 128).
@@ -24,6 +26,29 @@ pub(crate) fn branches() -> Comparison {
 pub(crate) fn batch_sizes() -> Comparison {
     let compared = Comparison::along(&main(), "batch-size", ("8", "16"), &Options::default());
     compared.expect("an axis with these values")
+}
+
+/// The same results of two machines; `asked`: times are compared all the same.
+pub(crate) fn across(asked: bool) -> Comparison {
+    let mut after = branch();
+    if let Some((_, mut environment)) = after.set.environments.pop_first() {
+        let fields = &mut environment.must_match;
+        fields.insert("cpu_model".into(), "Another CPU @ 3.00GHz".into());
+        fields.insert("logical_cores".into(), "4".into());
+        after.set.environments.insert(OTHER.into(), environment);
+    }
+    for row in &mut after.set.blocks {
+        row.env_id = OTHER.into();
+    }
+    for row in &mut after.set.timings {
+        row.env_id = OTHER.into();
+    }
+    let options = Options {
+        across_env: asked,
+        ..Options::default()
+    };
+    let compared = Comparison::between(main(), after, &options);
+    compared.expect("no cells are chosen")
 }
 
 /// The side before.

@@ -17,13 +17,14 @@ pub(super) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Pairs the counted runs of equal seed, block and session. Where pairs make up at least half of the runs of the
+    /// Pairs the counted runs of equal seed, block and session of one machine. Where pairs make up at least half of the runs of the
     /// side that has more, the design is interleaved and runs without a partner are left out; else all runs count, as
     /// of two sessions.
-    pub(super) fn of(before: &Cell<'a>, after: &Cell<'a>) -> Self {
+    pub(super) fn of(before: &Cell<'a>, after: &Cell<'a>, is_one_machine: bool) -> Self {
         let (old, new) = (&before.counted, &after.counted);
         let is_pair = |one: &BlockRow, other: &BlockRow| {
-            one.session.is_some()
+            is_one_machine
+                && one.session.is_some()
                 && one.session == other.session
                 && (one.seed, one.block) == (other.seed, other.block)
         };

@@ -45,6 +45,7 @@ pub use intervals::{
 };
 pub use noise::{NoiseRow, noise_csv, parse_noise, read_noise};
 pub use ops::{BACKWARD, ProfiledRun, RESIDUAL, op_records, write_ops};
+pub use plan_file::plan_header;
 pub use read::read;
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
 pub use samples::{sample_file, write_samples};

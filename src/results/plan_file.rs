@@ -4,8 +4,36 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::plan::{Plan, project_folder};
+
 use super::files::read_text;
 use super::{FORMAT_VERSION, PlanFile, ResultsError};
+
+/// Returns `plan.json` of a plan without its cells and columns, which follow from the runs.
+pub fn plan_header(plan: &Plan) -> PlanFile {
+    let root = project_folder(&plan.results_folder);
+    let manifest =
+        std::path::absolute(&plan.manifest_path).unwrap_or_else(|_| plan.manifest_path.clone());
+    let manifest = manifest.strip_prefix(root).unwrap_or(&plan.manifest_path);
+    let json = |value: Result<serde_json::Value, _>| value.unwrap_or_default();
+    PlanFile {
+        format_version: FORMAT_VERSION,
+        name: plan.name.clone(),
+        title: plan.title.clone(),
+        question: plan.question.clone(),
+        follows: plan.follows.clone(),
+        manifest_path: manifest.to_string_lossy().replace('\\', "/"),
+        manifest: plan.manifest_text.clone(),
+        axes: plan.axes.clone(),
+        variants: plan.variants.clone(),
+        columns: Vec::new(),
+        cells: Vec::new(),
+        report: json(serde_json::to_value(&plan.report)),
+        compare: json(serde_json::to_value(&plan.compare)),
+        cost: json(serde_json::to_value(&plan.cost)),
+        measure: json(serde_json::to_value(&plan.measure)),
+    }
+}
 
 /// Returns the file's text.
 pub(crate) fn plan_json(plan: &PlanFile) -> String {

@@ -19,6 +19,7 @@ const LEVELS: &[&[&str]] = &[
     &["compare"],
     &["report"],
     &["ab", "search", "cluster"],
+    &["selftest"],
     &["cli"],
 ];
 

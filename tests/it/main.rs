@@ -9,6 +9,7 @@ mod digits;
 mod disk;
 mod doctor;
 mod examples;
+mod gate;
 mod git_diff;
 #[cfg(unix)]
 mod kill;

@@ -253,6 +253,29 @@ fn a_plan_is_printed_as_a_table_as_csv_and_as_json() {
 }
 
 #[test]
+fn a_plan_with_repeats_says_how_many_runs_a_comparison_takes() {
+    let line = |rest: &str| {
+        let text = format!("{HEAD}{rest}");
+        let project = Project::new().file("x.toml", &text);
+        let plan = project.run(&["plan", "x.toml"]).stdout;
+        let line = plan.lines().find(|line| line.starts_with("comparing: "));
+        line.map(str::to_owned)
+    };
+    let matrix = "[matrix]\nbatch-size = [1, 2, 3, 4, 5, 6, 7, 8]\n";
+    assert_eq!(
+        line(matrix),
+        None,
+        "one run a cell is not made for comparing"
+    );
+    let found = line(&format!("{matrix}[measure]\nrepeats = 3\n"));
+    let expected = "comparing: a single one of 8 cells can be called from 6 runs a side; here 3";
+    assert_eq!(found.as_deref(), Some(expected));
+    let found = line("[measure]\nrepeats = 2\nseeds = [1, 2]\n");
+    let expected = "comparing: the cell can be called from 4 runs a side; here 4";
+    assert_eq!(found.as_deref(), Some(expected));
+}
+
+#[test]
 fn a_manifest_none_of_whose_cells_is_feasible_is_a_mistake() {
     let text = format!("{HEAD}[train]\nbatch-size = 5000\n");
     let ended = Project::new()

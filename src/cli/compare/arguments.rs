@@ -1,6 +1,12 @@
 //! The options of `fieldtrial compare`.
 
+use std::path::PathBuf;
+
 use clap::Args;
+
+use crate::cli::gate::FailOnArgument;
+use crate::cli::language::language;
+use crate::report::Language;
 
 /// Compare two results: what is faster, what is better, and what else changed
 ///
@@ -46,4 +52,13 @@ pub(in crate::cli) struct CompareArguments {
     /// Choose cells: AXIS=VALUE|VALUE,AXIS=VALUE
     #[arg(long, value_name = "CELLS")]
     pub(super) only: Option<String>,
+    /// End with exit code 1 where one of these is found, each in one line on standard error
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    pub(super) fail_on: Vec<FailOnArgument>,
+    /// Write the comparison there: as pages, `comparison.csv` and `comparison.json`; of several, each in a folder of its own
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+    /// Languages of the pages, separated by commas
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = language, default_value = "en")]
+    pub(super) lang: Vec<Language>,
 }

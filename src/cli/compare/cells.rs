@@ -9,7 +9,7 @@ use crate::base::text::{capitalised, count};
 use crate::compare::{CellPair, Comparison, Verdict, Work};
 
 use super::summary::{across, times};
-use super::words::{ratio, verdict};
+use super::words::{ratio, verdict, wrapped};
 
 /// Rows of the table at most.
 const ROWS: usize = 30;
@@ -54,7 +54,8 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
         let _ = writeln!(text, "… {} more", count(left_out.len(), "cell"));
     }
     for (place, reason) in reasons.iter().enumerate() {
-        let _ = writeln!(text, "  [{}] {}.", place + 1, capitalised(reason));
+        let reason = format!("  [{}] {}.", place + 1, capitalised(reason));
+        text.push_str(&wrapped(&reason));
     }
     text
 }

@@ -9,7 +9,7 @@ use crate::compare::{
 };
 use crate::results::{CellInfo, Direction};
 
-use super::words::{p_value, percent_change};
+use super::words::{p_value, percent_change, values_differ, wrapped};
 
 /// Lines of one kind at most.
 const LINES: usize = 10;
@@ -25,7 +25,7 @@ pub(super) fn text(comparison: &Comparison) -> String {
     section(&mut text, "Cells", &cells(comparison));
     section(&mut text, "Axes", &axes(&comparison.axes));
     section(&mut text, "Settings", &settings(&comparison.cells));
-    text
+    wrapped(&text)
 }
 
 fn section(text: &mut String, heading: &str, lines: &[String]) {
@@ -163,13 +163,13 @@ fn quality(comparison: &Comparison) -> Vec<String> {
         }
     }
     if untold > 0 {
-        let values = count(untold, "value");
-        lines.push(format!("{values} differ between seeds without a direction"));
+        let differ = values_differ(untold);
+        lines.push(format!("{differ} between seeds without a direction"));
     }
     if let Some((values, needed)) = too_few {
-        let values = count(values, "value");
+        let differ = values_differ(values);
         lines.push(format!(
-            "{values} differ, and the seeds are too few to tell a direction; {needed} are needed"
+            "{differ}, and the seeds are too few to tell a direction; {needed} are needed"
         ));
     }
     lines

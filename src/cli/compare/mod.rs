@@ -4,17 +4,22 @@ mod arguments;
 mod cells;
 mod differences;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::base::text::count;
-use crate::compare::{Comparison, Options, Side, Source, Verdict, axis_place};
+use crate::base::text::{count, kebab_case};
+use crate::compare::{self, Comparison, Options, Origin, Side, Source, Verdict, axis_place};
 use crate::diag::{Failure, list};
 use crate::plan::Only;
+use crate::report::{Language, ReportError, render_comparison};
 
+use super::gate::gate;
 use super::{Outcome, exit_code};
 pub(in crate::cli) use arguments::CompareArguments;
 
@@ -167,8 +172,32 @@ impl Found {
         for mistake in &self.mistakes {
             eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));
         }
+        if let Some(folder) = &arguments.out {
+            self.write(folder, &arguments.lang)?;
+        }
         self.refuse(arguments);
-        Ok(self.exit_code())
+        // What a gate finds is graver than what it could not look at.
+        let gate = gate(&self.comparisons, &arguments.fail_on);
+        Ok(match self.exit_code() {
+            exit_code::MISTAKE => exit_code::MISTAKE,
+            _ if gate != exit_code::GOOD => gate,
+            code => code,
+        })
+    }
+
+    /// Writes the files of every comparison; of several, each into a folder of its own.
+    fn write(&self, folder: &Path, languages: &[Language]) -> Result<(), Failure> {
+        for comparison in &self.comparisons {
+            let own = match (self.comparisons.len(), &comparison.after.origin) {
+                (1, _) => folder.to_owned(),
+                (_, Origin::Value { value, .. }) => folder.join(kebab_case(value)),
+                _ => folder.join(&comparison.name),
+            };
+            compare::write_files(&own, comparison)
+                .map_err(|error| Failure::plain(error.to_string(), None))?;
+            render_comparison(comparison, &own, languages).map_err(ReportError::into_failure)?;
+        }
+        Ok(())
     }
 
     /// Says on standard error why there is nothing, or nothing comparable.

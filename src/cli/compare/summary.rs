@@ -10,7 +10,7 @@ use crate::compare::{
 
 use super::cells;
 use super::differences;
-use super::words::{duration, ends, p_value, percent, ratio, verdict};
+use super::words::{duration, ends, p_value, percent, ratio, untied, verdict, wrapped};
 
 /// Digits of a commit that are shown.
 const COMMIT: usize = 8;
@@ -22,12 +22,13 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     if let Some(matrix) = &comparison.matrix {
         let _ = writeln!(text, "\n{}", whole(comparison, matrix));
     }
+    text = wrapped(&text);
     text.push_str(&cells::text(comparison, is_coloured));
     if let Some(sentence) = needed(comparison) {
-        let _ = writeln!(text, "\n{sentence}");
+        let _ = write!(text, "\n{}", wrapped(&sentence));
     }
     text.push_str(&differences::text(comparison));
-    text
+    untied(&text)
 }
 
 /// `quickstart: main (0150c8ca) → working tree (reports/quickstart)`.
@@ -167,7 +168,7 @@ fn whole(comparison: &Comparison, matrix: &MatrixJudgement) -> String {
     let reason = reason.map(|reason| format!(" ({reason})"));
     let ends = ends(matrix.ratio.kind);
     format!(
-        "All {cells} together: {}{across} the time per sample ({ends}), {}: {word}{}.",
+        "All {cells} together: the time per sample is {}{across} ({ends}), {}: {word}{}.",
         ratio(&matrix.ratio),
         p_value(matrix.p),
         reason.unwrap_or_default(),

@@ -1,8 +1,17 @@
 //! Figures of a comparison in words.
 
+use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{Obstacle, Ratio, Verdict};
 use crate::results::IntervalKind;
+
+/// A space at which no line breaks; [`untied`] makes a plain one of it.
+const TIE: char = '\u{a0}';
+
+/// The text with plain spaces only, once its lines are broken.
+pub(super) fn untied(text: &str) -> String {
+    text.replace(TIE, " ")
+}
 
 /// Milliseconds in the unit that suits them: `58.1 ms`, `1.24 µs`.
 pub(super) fn duration(milliseconds: f64) -> String {
@@ -37,7 +46,7 @@ fn digits(value: f64) -> String {
 /// What the ends of the intervals are.
 pub(super) fn ends(kind: IntervalKind) -> &'static str {
     match kind {
-        IntervalKind::Bootstrap95 => "95 % bootstrap interval",
+        IntervalKind::Bootstrap95 => "95\u{a0}% bootstrap interval",
         IntervalKind::Range => "range of the runs, too few for an interval",
         IntervalKind::Single => "one run, no interval",
     }
@@ -48,20 +57,20 @@ pub(super) fn percent_change(relative: f64) -> String {
     let percent = relative * 100.0;
     let size = human(percent.abs(), 2);
     let sign = if percent < 0.0 { "−" } else { "+" };
-    format!("{sign}{size} %")
+    format!("{sign}{size}{TIE}%")
 }
 
 /// `3.1 %`, to two digits.
 pub(super) fn percent(share: f64) -> String {
-    format!("{} %", human(share * 100.0, 2))
+    format!("{}{TIE}%", human(share * 100.0, 2))
 }
 
 /// `p = 0.004`; very small ones as a bound.
 pub(super) fn p_value(p: f64) -> String {
     if p < 1e-4 {
-        "p < 0.0001".to_owned()
+        format!("p{TIE}<{TIE}0.0001")
     } else {
-        format!("p = {}", human(p, 2))
+        format!("p{TIE}={TIE}{}", human(p, 2))
     }
 }
 
@@ -84,13 +93,92 @@ pub(super) fn verdict(
         }
         Verdict::TooFewRuns(needed) => (format!("too few runs, {needed} needed"), None),
         Verdict::Unclear(doubt) => ("unclear".to_owned(), Some(doubt.to_string())),
+        Verdict::NotComparable(obstacles) if is_missing(obstacles) => {
+            ("not measured".to_owned(), None)
+        }
         Verdict::NotComparable(obstacles) => {
             ("not comparable".to_owned(), Some(reasons(obstacles)))
         }
     }
 }
 
+fn is_missing(obstacles: &[Obstacle]) -> bool {
+    matches!(obstacles, [Obstacle::NotMeasured(true, true)])
+}
+
+/// `1 value differs`, `2 values differ`.
+pub(super) fn values_differ(values: usize) -> String {
+    let verb = if values == 1 { "differs" } else { "differ" };
+    format!("{} {verb}", count(values, "value"))
+}
+
+/// Letters of a line at most.
+const LINE: usize = 100;
+
+/// The text with line breaks at spaces where a line is too long; what follows in an item of a list is indented two
+/// letters more.
+pub(super) fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let rest = line.trim_start();
+        let indent = " ".repeat(line.len() - rest.len());
+        let hanging = if indent.is_empty() { "" } else { "  " };
+        let mut length = 0;
+        for word in rest.split(' ') {
+            let width = word.chars().count();
+            if length == 0 {
+                lines.push_str(&indent);
+                length = indent.len();
+            } else if length + 1 + width > LINE {
+                lines.push('\n');
+                lines.push_str(&indent);
+                lines.push_str(hanging);
+                length = indent.len() + hanging.len();
+            } else {
+                lines.push(' ');
+                length += 1;
+            }
+            lines.push_str(word);
+            length += width;
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
 fn reasons(obstacles: &[Obstacle]) -> String {
     let texts: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
     texts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_break_at_spaces_and_keep_their_indent() {
+        let text = format!("short\n\n  {}end\n", "word ".repeat(20));
+        let words = ["word"; 19].join(" ");
+        assert_eq!(
+            wrapped(&text),
+            format!("short\n\n  {words}\n    word end\n")
+        );
+        let long = "x".repeat(150);
+        assert_eq!(wrapped(&long), format!("{long}\n"));
+    }
+
+    #[test]
+    fn figures_have_their_unit_and_few_digits() {
+        let texts = [0.000_298, 0.0581, 58.1, 12_345.6].map(duration);
+        assert_eq!(texts, ["0.298 µs", "58.1 µs", "58.1 ms", "12.3 s"]);
+        assert_eq!(untied(&percent_change(-0.0236)), "−2.4 %");
+        assert_eq!(untied(&p_value(0.00001)), "p < 0.0001");
+        let one = Ratio {
+            value: 1.1,
+            low: 1.1,
+            high: 1.1,
+            kind: IntervalKind::Single,
+        };
+        assert_eq!(ratio(&one), "1.100×");
+    }
 }

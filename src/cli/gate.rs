@@ -1,0 +1,226 @@
+//! `--fail-on`: what of a comparison ends a command with exit code 1, one line each on standard error.
+
+use clap::ValueEnum;
+
+use crate::base::text::count;
+use crate::base::units::human;
+use crate::compare::{
+    Comparison, FactChange, FailOn, Finding, QualityChange, QualityVerdict, Ratio, Verdict,
+    Violation, violations,
+};
+
+use super::exit_code;
+
+/// What `--fail-on` accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOnArgument {
+    /// Something is worse: slower, a worse loss or metric, a cell that was done and is not any more
+    Regression,
+    /// A fact changed beyond its tolerance, a cell was added or removed, or ends in another way
+    Change,
+    /// Something could not be told: too few runs, an unclear or incomparable time, a metric without a direction
+    Unclear,
+}
+
+impl FailOnArgument {
+    fn kind(self) -> FailOn {
+        match self {
+            Self::Regression => FailOn::Regression,
+            Self::Change => FailOn::Change,
+            Self::Unclear => FailOn::Unclear,
+        }
+    }
+}
+
+/// Says what the gate found in the comparisons, and returns the exit code: [`exit_code::FAILED`] where it found anything.
+///
+/// Under GitHub Actions every line comes a second time, as an annotation that the page of the run shows.
+pub(super) fn gate<'a>(
+    comparisons: impl IntoIterator<Item = &'a Comparison>,
+    fail_on: &[FailOnArgument],
+) -> u8 {
+    let kinds: Vec<FailOn> = fail_on.iter().map(|argument| argument.kind()).collect();
+    let is_github = std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
+    let mut code = exit_code::GOOD;
+    for comparison in comparisons {
+        for violation in violations(comparison, &kinds) {
+            code = exit_code::FAILED;
+            eprintln!("{}", line(&comparison.name, &violation));
+            if is_github {
+                eprintln!("{}", annotation(&comparison.name, &violation));
+            }
+        }
+    }
+    code
+}
+
+/// A violation in one line: what it counts as, experiment, cell, figure, values.
+fn line(name: &str, violation: &Violation) -> String {
+    format!("{}: {name}: {}", word(violation.what), sentence(violation))
+}
+
+/// The same as a command of GitHub's runner (its documentation: "Workflow commands", escaping as its toolkit does).
+fn annotation(name: &str, violation: &Violation) -> String {
+    let escaped = |text: &str| {
+        let text = text.replace('%', "%25");
+        text.replace('\r', "%0D").replace('\n', "%0A")
+    };
+    let title = format!("{} in {name}", word(violation.what));
+    let title = escaped(&title).replace(':', "%3A").replace(',', "%2C");
+    format!("::error title={title}::{}", escaped(&sentence(violation)))
+}
+
+fn word(what: FailOn) -> &'static str {
+    match what {
+        FailOn::Regression => "regression",
+        FailOn::Change => "change",
+        FailOn::Unclear => "unclear",
+    }
+}
+
+fn sentence(violation: &Violation) -> String {
+    let cell = violation.cell.as_deref().unwrap_or("all cells together");
+    format!("{cell}: {}", finding_text(&violation.finding))
+}
+
+/// What was found, with its values, in one line.
+pub(super) fn finding_text(finding: &Finding) -> String {
+    match finding {
+        Finding::Slower {
+            ratio,
+            p,
+            threshold,
+        } => {
+            let p = p.map_or(String::new(), |p| format!(", p = {}", human(p, 2)));
+            let threshold = percent(threshold.value);
+            format!(
+                "slower: time per sample {}{p}; threshold {threshold}",
+                ratio_text(ratio)
+            )
+        }
+        Finding::WorseQuality(quality) => {
+            let seeds = count(quality.pairs, "seed");
+            let p = quality
+                .p
+                .map_or(String::new(), |p| format!(", p = {}", human(p, 2)));
+            format!("worse: {} over {seeds}{p}", medians_text(quality))
+        }
+        Finding::WorseFact(facts) => format!("worse: {}", facts_text(facts)),
+        Finding::OtherFact(facts) => format!("changed: {}", facts_text(facts)),
+        Finding::OtherStatus {
+            seed,
+            before,
+            after,
+            reason,
+        } => {
+            let after = after.map_or("gone".to_owned(), |status| status.to_string());
+            let reason = if reason.is_empty() {
+                String::new()
+            } else {
+                format!(" ({reason})")
+            };
+            format!("was {before} with seed {seed}, is {after}{reason}")
+        }
+        Finding::Added => "added".to_owned(),
+        Finding::Removed => "removed".to_owned(),
+        Finding::TimeNotTold(verdict) => format!("time per sample: {}", not_told(verdict)),
+        Finding::QualityNotTold(quality) => {
+            let needed = match quality.verdict {
+                QualityVerdict::TooFewSeeds(needed) => format!(
+                    "{} tell no direction, it takes {needed}",
+                    count(quality.pairs, "seed")
+                ),
+                _ => format!("{} tell no direction", count(quality.pairs, "seed")),
+            };
+            format!("{}: {needed}", medians_text(quality))
+        }
+    }
+}
+
+fn not_told(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::TooFewRuns(needed) => format!("too few runs, it takes {needed} a side"),
+        Verdict::Unclear(why) => format!("unclear, {why}"),
+        Verdict::NotComparable(obstacles) => {
+            let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
+            format!("not comparable, {}", obstacles.join("; "))
+        }
+        Verdict::Faster | Verdict::Slower | Verdict::Same => String::new(),
+    }
+}
+
+/// `1.104× (1.082× to 1.127×) of before`.
+fn ratio_text(ratio: &Ratio) -> String {
+    let times = |value: f64| format!("{value:.3}×");
+    let (value, low, high) = (times(ratio.value), times(ratio.low), times(ratio.high));
+    format!("{value} ({low} to {high}) of before")
+}
+
+fn medians_text(quality: &QualityChange) -> String {
+    let (before, after) = quality.medians;
+    let (before, after) = (human(before, 5), human(after, 5));
+    format!("{} {before} → {after}", quality.column)
+}
+
+/// The values of the first seed, and how many more there are.
+fn facts_text(facts: &[FactChange]) -> String {
+    let Some(fact) = facts.first() else {
+        return String::new();
+    };
+    let relative = fact.relative.map(|relative| {
+        let sign = if relative > 0.0 { "+" } else { "" };
+        format!(" ({sign}{})", percent(relative))
+    });
+    let more = match facts.len() - 1 {
+        0 => String::new(),
+        n => format!(", and with {}", count(n, "more seed")),
+    };
+    format!(
+        "{} {} → {}{} with seed {}{more}",
+        fact.column,
+        shown(&fact.before),
+        shown(&fact.after),
+        relative.unwrap_or_default(),
+        fact.seed,
+    )
+}
+
+/// A number to five digits, a text as it is.
+fn shown(text: &str) -> String {
+    if text.is_empty() {
+        return "nothing".to_owned();
+    }
+    text.parse()
+        .map_or_else(|_| text.to_owned(), |value: f64| human(value, 5))
+}
+
+fn percent(part: f64) -> String {
+    format!("{} %", human(part * 100.0, 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::testing::comparison;
+
+    #[test]
+    fn every_violation_is_one_line_with_its_values() {
+        let comparison = comparison();
+        let kinds = [FailOn::Regression, FailOn::Change, FailOn::Unclear];
+        let found = violations(&comparison, &kinds);
+        let lines: Vec<String> = found.iter().map(|v| line("ddpm", v)).collect();
+        assert!(lines.iter().all(|line| !line.contains('\n')));
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn an_annotation_keeps_its_signs_from_the_runner() {
+        let violation = Violation {
+            what: FailOn::Regression,
+            cell: Some("a=1,b=50%".to_owned()),
+            finding: Finding::Added,
+        };
+        let expected = "::error title=regression in a%3Ab::a=1,b=50%25: added";
+        assert_eq!(annotation("a:b", &violation), expected);
+    }
+}

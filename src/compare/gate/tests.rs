@@ -1,0 +1,159 @@
+//! What counts as a regression, as a change, as unclear, and what as nothing.
+
+use super::*;
+use crate::compare::testing::{comparison, fact, key, pair, quality, row};
+
+use FailOn::{Change, Regression, Unclear};
+
+/// What is found in a comparison of one pair.
+fn found(pair: CellPair, kinds: &[FailOn]) -> Vec<(FailOn, &'static str)> {
+    let comparison = Comparison {
+        cells: vec![pair],
+        matrix: None,
+        added: Vec::new(),
+        removed: Vec::new(),
+        ..comparison()
+    };
+    words(&violations(&comparison, kinds))
+}
+
+fn words(violations: &[Violation]) -> Vec<(FailOn, &'static str)> {
+    let word = |finding: &Finding| match finding {
+        Finding::Slower { .. } => "slower",
+        Finding::WorseQuality(_) => "worse quality",
+        Finding::WorseFact(_) => "worse fact",
+        Finding::OtherFact(_) => "other fact",
+        Finding::OtherStatus { .. } => "other status",
+        Finding::Added => "added",
+        Finding::Removed => "removed",
+        Finding::TimeNotTold(_) => "time not told",
+        Finding::QualityNotTold(_) => "quality not told",
+    };
+    let pairs = violations.iter();
+    pairs.map(|v| (v.what, word(&v.finding))).collect()
+}
+
+#[test]
+fn each_kind_names_its_own_and_in_plan_order() {
+    let comparison = comparison();
+    let of = |kinds: &[FailOn]| words(&violations(&comparison, kinds));
+    assert_eq!(of(&[]), []);
+    let regressions = [
+        (Regression, "slower"),
+        (Regression, "slower"),
+        (Regression, "worse fact"),
+    ];
+    assert_eq!(of(&[Regression]), regressions);
+    let changes = [
+        (Change, "other fact"),
+        (Change, "added"),
+        (Change, "removed"),
+    ];
+    assert_eq!(of(&[Change]), changes);
+    let unclear = [(Unclear, "quality not told"), (Unclear, "time not told")];
+    assert_eq!(of(&[Unclear]), unclear);
+    let all = [
+        (Regression, "slower"),
+        (Regression, "slower"),
+        (Unclear, "quality not told"),
+        (Regression, "worse fact"),
+        (Unclear, "time not told"),
+        (Change, "added"),
+        (Change, "removed"),
+    ];
+    assert_eq!(of(&[Unclear, Change, Regression]), all);
+    let cells: Vec<Option<String>> = violations(&comparison, &[Regression])
+        .into_iter()
+        .map(|violation| violation.cell)
+        .collect();
+    assert_eq!(cells, [None, Some(key(0)), Some(key(0))]);
+}
+
+#[test]
+fn a_faster_cell_and_a_better_loss_are_no_regression() {
+    let better = CellPair {
+        facts: vec![fact("final_loss", Direction::Lower, "0.5", "0.25")],
+        quality: vec![quality("val_loss", QualityVerdict::Better)],
+        ..pair(0, Verdict::Faster, 0.9)
+    };
+    assert_eq!(found(better.clone(), &[Regression, Unclear]), []);
+    assert_eq!(found(better, &[Change]), [(Change, "other fact")]);
+}
+
+#[test]
+fn a_cell_that_nobody_measured_is_not_unclear() {
+    let of = |obstacle| pair(0, Verdict::NotComparable(vec![obstacle]), 1.0);
+    assert_eq!(found(of(Obstacle::NotMeasured(true, true)), &[Unclear]), []);
+    let unclear = [(Unclear, "time not told")];
+    assert_eq!(
+        found(of(Obstacle::NotMeasured(false, true)), &[Unclear]),
+        unclear
+    );
+}
+
+#[test]
+fn a_fact_within_its_tolerance_is_nothing() {
+    let mut within = pair(0, Verdict::Same, 1.0);
+    within.facts = vec![FactChange {
+        tolerance: 2.0,
+        is_within: true,
+        ..fact("final_loss", Direction::Lower, "0.25", "0.5")
+    }];
+    assert_eq!(found(within, &[Regression, Change, Unclear]), []);
+}
+
+#[test]
+fn another_beginning_is_a_change_and_no_regression() {
+    let mut other = pair(0, Verdict::Same, 1.0);
+    other.facts = vec![
+        fact("first_loss", Direction::Lower, "1.0", "1.5"),
+        fact("weight_checksum", Direction::None, "aa", "bb"),
+    ];
+    other.quality = vec![quality("first_loss", QualityVerdict::Worse)];
+    assert_eq!(found(other.clone(), &[Regression, Unclear]), []);
+    let both = found(other, &[Regression, Change]);
+    assert_eq!(both, [(Change, "other fact"), (Change, "other fact")]);
+}
+
+#[test]
+fn over_enough_seeds_the_test_alone_tells_what_is_worse() {
+    let mut pair = pair(0, Verdict::Same, 1.0);
+    pair.facts = vec![fact("val_loss", Direction::Lower, "0.25", "0.5")];
+    for (verdict, expected) in [
+        (QualityVerdict::Worse, vec![(Regression, "worse quality")]),
+        (QualityVerdict::NotTold, vec![(Unclear, "quality not told")]),
+        (QualityVerdict::Better, vec![]),
+        (
+            QualityVerdict::TooFewSeeds(6),
+            vec![(Unclear, "quality not told"), (Regression, "worse fact")],
+        ),
+    ] {
+        pair.quality = vec![quality("val_loss", verdict)];
+        let found = found(pair.clone(), &[Regression, Unclear]);
+        assert_eq!(found, expected, "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_loss_that_is_none_any_more_is_worse() {
+    let mut pair = pair(0, Verdict::Same, 1.0);
+    pair.facts = vec![fact("val_r2", Direction::Higher, "0.9", "")];
+    let regression = [(Regression, "worse fact")];
+    assert_eq!(found(pair.clone(), &[Regression]), regression);
+    pair.facts = vec![fact("val_r2", Direction::Higher, "", "0.9")];
+    assert_eq!(found(pair, &[Regression]), []);
+}
+
+#[test]
+fn a_row_that_is_not_done_any_more_is_a_regression() {
+    let mut comparison = comparison();
+    comparison.cells = vec![pair(0, Verdict::Same, 1.0)];
+    comparison.matrix = None;
+    row(&mut comparison.after.set, 0).status = Status::Diverged;
+    let regression = [(Regression, "other status")];
+    assert_eq!(words(&violations(&comparison, &[Regression])), regression);
+    std::mem::swap(&mut comparison.before, &mut comparison.after);
+    assert_eq!(words(&violations(&comparison, &[Regression])), []);
+    let changes = words(&violations(&comparison, &[Change]));
+    assert_eq!(changes[0], (Change, "other status"));
+}

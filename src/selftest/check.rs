@@ -1,0 +1,202 @@
+//! [`Check`]: one comparison, what was planted in it, and what the gate said.
+
+use crate::compare::{Comparison, FailOn, Finding, Verdict, Violation, violations};
+
+/// What the gate is asked for: whatever is worse or another fact.
+const KINDS: [FailOn; 2] = [FailOn::Regression, FailOn::Change];
+
+/// What sort of thing is planted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Steps take longer; no fact is another one.
+    Slowdown,
+    /// Losses are larger; steps take as long as before.
+    Loss,
+}
+
+/// What is planted in a cell of the side after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planted {
+    /// Key of the cell.
+    pub cell: String,
+    /// What sort of thing.
+    pub kind: Kind,
+    /// The same in words.
+    pub words: String,
+}
+
+/// One comparison, and what the gate said of it.
+#[derive(Debug)]
+pub struct Check {
+    /// What is planted; `None` where both sides are alike.
+    pub planted: Option<Planted>,
+    /// What the gate found.
+    pub found: Vec<Violation>,
+    /// Ratios of the cells' times per sample, after / before, by key; `None` where none was drawn.
+    pub ratios: Vec<(String, Option<f64>)>,
+    /// Why it did not pass; `None` where it passed.
+    pub failure: Option<String>,
+}
+
+impl Check {
+    /// Asks the gate, and holds its answer against what was planted.
+    pub fn new(planted: Option<Planted>, comparison: &Comparison) -> Self {
+        let found = violations(comparison, &KINDS);
+        let failure = mute(comparison).or_else(|| match &planted {
+            None => false_alarm(&found),
+            Some(planted) => missed(planted, &found),
+        });
+        let ratios = comparison.cells.iter().map(|pair| {
+            let ratio = pair.judgement.ratio.map(|ratio| ratio.value);
+            (pair.after.clone(), ratio)
+        });
+        Self {
+            ratios: ratios.collect(),
+            planted,
+            found,
+            failure,
+        }
+    }
+}
+
+/// Silence means something only where the gate could have spoken.
+fn mute(comparison: &Comparison) -> Option<String> {
+    if comparison.cells.is_empty() {
+        return Some("no cell was compared".to_owned());
+    }
+    comparison.cells.iter().find_map(|pair| {
+        let is_untold = matches!(
+            pair.judgement.verdict,
+            Verdict::TooFewRuns(_) | Verdict::NotComparable(_)
+        );
+        let why = match (is_untold, pair.compared_rows) {
+            (true, _) => "its time per sample could not be compared",
+            (false, 0) => "none of its facts could be compared",
+            _ => return None,
+        };
+        Some(format!("{}: {why}", pair.after))
+    })
+}
+
+fn false_alarm(found: &[Violation]) -> Option<String> {
+    (!found.is_empty()).then(|| "a false alarm where both sides are alike".to_owned())
+}
+
+/// What was planted is found in its cell, and nothing else anywhere. All cells together may well be slower too; a loss that
+/// is worse comes with other facts of the same cell.
+fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
+    let is_it = |violation: &Violation| {
+        matches!(
+            (&violation.finding, planted.kind),
+            (Finding::Slower { .. }, Kind::Slowdown)
+                | (Finding::WorseFact(_) | Finding::WorseQuality(_), Kind::Loss)
+        )
+    };
+    let is_here = |violation: &Violation| violation.cell.as_ref() == Some(&planted.cell);
+    if !found
+        .iter()
+        .any(|violation| is_here(violation) && is_it(violation))
+    {
+        return Some("the gate missed it".to_owned());
+    }
+    let belongs = |violation: &&Violation| match (&violation.finding, planted.kind) {
+        (Finding::Slower { .. }, Kind::Slowdown) => violation.cell.is_none() || is_here(violation),
+        (Finding::OtherFact(_), Kind::Loss) => is_here(violation),
+        _ => is_here(violation) && is_it(violation),
+    };
+    let other = found.iter().find(|violation| !belongs(violation))?;
+    let cell = other.cell.as_deref().unwrap_or("all cells together");
+    Some(format!("a false alarm: {cell}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::testing::{comparison, fact, key, pair};
+    use crate::compare::{CellPair, Doubt};
+    use crate::results::Direction;
+
+    fn check(kind: Option<Kind>, cells: Vec<CellPair>) -> Option<String> {
+        let comparison = Comparison {
+            cells,
+            matrix: None,
+            added: Vec::new(),
+            removed: Vec::new(),
+            ..comparison()
+        };
+        let planted = kind.map(|kind| Planted {
+            cell: key(0),
+            kind,
+            words: String::new(),
+        });
+        Check::new(planted, &comparison).failure
+    }
+
+    fn same(n: usize) -> CellPair {
+        pair(n, Verdict::Same, 1.0)
+    }
+
+    fn slower(n: usize) -> CellPair {
+        pair(n, Verdict::Slower, 1.1)
+    }
+
+    fn worse(n: usize) -> CellPair {
+        CellPair {
+            facts: vec![
+                fact("final_loss", Direction::Lower, "0.25", "0.5"),
+                fact("weight_checksum", Direction::None, "a", "b"),
+            ],
+            ..same(n)
+        }
+    }
+
+    #[test]
+    fn it_passes_where_the_gate_finds_just_what_was_planted() {
+        assert_eq!(check(None, vec![same(0), same(1)]), None);
+        assert_eq!(check(Some(Kind::Slowdown), vec![slower(0), same(1)]), None);
+        assert_eq!(check(Some(Kind::Loss), vec![worse(0), same(1)]), None);
+    }
+
+    #[test]
+    fn it_fails_where_the_gate_is_blind() {
+        let missed = Some("the gate missed it".to_owned());
+        assert_eq!(check(Some(Kind::Slowdown), vec![same(0), same(1)]), missed);
+        assert_eq!(
+            check(Some(Kind::Slowdown), vec![same(0), slower(1)]),
+            missed
+        );
+        assert_eq!(check(Some(Kind::Loss), vec![same(0), slower(1)]), missed);
+        let unclear = pair(0, Verdict::Unclear(Doubt::WideInterval), 1.1);
+        assert_eq!(check(Some(Kind::Slowdown), vec![unclear]), missed);
+    }
+
+    #[test]
+    fn it_fails_where_the_gate_cries_wolf() {
+        for (kind, cells) in [
+            (None, vec![slower(0), same(1)]),
+            (None, vec![worse(0)]),
+            (Some(Kind::Slowdown), vec![slower(0), slower(1)]),
+            (Some(Kind::Slowdown), vec![slower(0), worse(1)]),
+            (Some(Kind::Loss), vec![worse(0), worse(1)]),
+            (Some(Kind::Loss), vec![worse(0), slower(1)]),
+        ] {
+            let failure = check(kind, cells).unwrap();
+            assert!(failure.starts_with("a false alarm"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn it_fails_where_nothing_could_have_been_found() {
+        let few = pair(0, Verdict::TooFewRuns(6), 1.0);
+        let failure = check(None, vec![few]).unwrap();
+        assert!(failure.ends_with("time per sample could not be compared"));
+        let mut no_facts = same(0);
+        no_facts.compared_rows = 0;
+        let failure = check(None, vec![no_facts]).unwrap();
+        assert!(failure.ends_with("facts could be compared"), "{failure}");
+        assert_eq!(
+            check(None, Vec::new()).as_deref(),
+            Some("no cell was compared")
+        );
+    }
+}

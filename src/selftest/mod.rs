@@ -1,0 +1,18 @@
+//! The gate's own test: does it catch what it is there for, and is it silent where nothing changed?
+//!
+//! Owns [`Check`]: what was planted on the side after, and what the gate said of it. [`scripted`] plays runs from a script
+//! through the recorder into results folders; [`real`] does runs of a small network in turns. Both compare the folders as
+//! `compare` does.
+
+mod check;
+mod error;
+mod folders;
+mod real;
+mod script;
+mod scripted;
+
+pub use check::{Check, Kind, Planted};
+pub use error::SelftestError;
+pub use real::{REAL_REPEATS, real};
+pub use script::{DRIFT, NOISE, OUTLIERS};
+pub use scripted::{REPEATS, scripted};

@@ -1,0 +1,191 @@
+//! Real runs of a small network on this machine, in turns.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use crate::ab::{Score, Side, SideOrder, Turns, duel};
+use crate::results::Session;
+
+use super::folders::compare;
+use super::{Check, Kind, Planted, SelftestError};
+
+/// Runs of each of the two cells a side.
+pub const REAL_REPEATS: usize = 12;
+
+/// Two cells of an MLP with a fraction of a millisecond a step. `{first}` and `{second}` are what is planted in them.
+const MANIFEST: &str = r#"
+name = "gate-selftest"
+title = "Self-test of the gate, from real runs"
+
+[models.mlp]
+kind = "mlp"
+hidden = 256
+depth = 4
+
+[datasets.plane]
+kind = "regression-5d"
+target = "linear"
+samples = 800
+
+[[matrices]]
+name = "first"
+set = { {first} }
+model = ["mlp"]
+dataset = ["plane"]
+batch-size = [4]
+
+[[matrices]]
+name = "second"
+set = { {second} }
+model = ["mlp"]
+dataset = ["plane"]
+batch-size = [8]
+
+[train]
+epochs = 2
+optimizer = { kind = "adam", lr = 1e-3 }
+
+[measure]
+repeats = {repeats}
+warmup-steps = 20
+"#;
+
+/// What is planted on a side after: settings that no axis names, so that keys stay the same.
+struct Plant {
+    name: &'static str,
+    first: &'static str,
+    second: &'static str,
+    /// In which cell of the plan, what, and in which words.
+    what: Option<(usize, Kind, &'static str)>,
+}
+
+/// Clipping at a norm that no gradient has computes the norm of every gradient and changes no bit of the result: the same
+/// work, done slower. A learning rate of next to nothing is another result at the same speed.
+const PLANTS: [Plant; 3] = [
+    Plant {
+        name: "alike",
+        first: "",
+        second: "",
+        what: None,
+    },
+    Plant {
+        name: "slower",
+        first: "",
+        second: r#""train.clip" = 1e9"#,
+        what: Some((1, Kind::Slowdown, "clipping at a norm that no gradient has")),
+    },
+    Plant {
+        name: "worse",
+        first: r#""train.optimizer.lr" = 1e-6"#,
+        second: "",
+        what: Some((0, Kind::Loss, "a learning rate of 1e-6 for 1e-3")),
+    },
+];
+
+/// Runs the manifest as it is against each of its changed forms, in turns, with workers of `program`, and asks the gate.
+/// Results go below `folder`; `say` gets a line before each of the three checks.
+///
+/// # Errors
+/// [`SelftestError`].
+pub fn real(
+    folder: &Path,
+    program: &Path,
+    interrupted: &AtomicBool,
+    say: &mut dyn FnMut(&str),
+) -> Result<Vec<Check>, SelftestError> {
+    let mut checks = Vec::new();
+    for plant in &PLANTS {
+        let trial = Trial {
+            folder: folder.join(plant.name),
+            program,
+            interrupted,
+        };
+        checks.push(trial.check(plant, say)?);
+    }
+    Ok(checks)
+}
+
+struct Trial<'a> {
+    folder: PathBuf,
+    program: &'a Path,
+    interrupted: &'a AtomicBool,
+}
+
+impl Trial<'_> {
+    fn check(&self, plant: &Plant, say: &mut dyn FnMut(&str)) -> Result<Check, SelftestError> {
+        let session = Session::begin();
+        let orders = [
+            self.order("before", "", "", &session)?,
+            self.order("after", plant.first, plant.second, &session)?,
+        ];
+        let keys = self.take_turns(&orders, plant.name, say)?;
+        let [before, after] = &orders;
+        let comparison = compare(&before.results, &after.results)?;
+        let planted = plant.what.map(|(cell, kind, words)| Planted {
+            cell: keys[cell].clone(),
+            kind,
+            words: words.to_owned(),
+        });
+        Ok(Check::new(planted, &comparison))
+    }
+
+    /// Writes the manifest of a side.
+    fn order(
+        &self,
+        name: &str,
+        first: &str,
+        second: &str,
+        session: &Session,
+    ) -> Result<SideOrder, SelftestError> {
+        let folder = self.folder.join(name);
+        std::fs::create_dir_all(&folder)?;
+        let manifest = folder.join("gate-selftest.toml");
+        let text = MANIFEST
+            .replace("{first}", first)
+            .replace("{second}", second)
+            .replace("{repeats}", &REAL_REPEATS.to_string());
+        std::fs::write(&manifest, text)?;
+        Ok(SideOrder {
+            label: name.to_owned(),
+            program: self.program.to_owned(),
+            located_at: manifest.clone(),
+            manifest,
+            results: folder.join("reports").join("gate-selftest"),
+            session: session.id().to_owned(),
+            set: Vec::new(),
+            only: None,
+            fresh: true,
+        })
+    }
+
+    /// Does all runs of both sides in turns, and returns the cells' keys.
+    fn take_turns(
+        &self,
+        orders: &[SideOrder; 2],
+        name: &str,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Vec<String>, SelftestError> {
+        let mut start = |order| Side::start(order, self.interrupted, say);
+        let (mut before, mut after) = (start(&orders[0])?, start(&orders[1])?);
+        let turns = Turns::of(&before.hello, &after.hello, |_| false);
+        if turns.keys.len() != 2 || turns.to_do.len() != 2 * REAL_REPEATS {
+            let (cells, pairs) = (turns.keys.len(), turns.to_do.len());
+            return Err(SelftestError::Bug(format!(
+                "the self-test has {cells} cells and {pairs} pairs of runs"
+            )));
+        }
+        say(&format!("{name}: {} pairs of runs", turns.to_do.len()));
+        let mut score = Score::default();
+        duel(
+            &mut before,
+            &mut after,
+            &turns.to_do,
+            &mut score,
+            self.interrupted,
+            &mut |_| {},
+        )?;
+        before.finish()?;
+        after.finish()?;
+        Ok(turns.keys)
+    }
+}

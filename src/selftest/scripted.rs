@@ -1,0 +1,205 @@
+//! Scripted runs → recorder → results folders → comparison → gate.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::diag::Failure;
+use crate::event::{Event, Job, RunId};
+use crate::execute::{self, Options, Scripted};
+use crate::manifest::Manifest;
+use crate::plan::{Plan, PlanOptions, PlannedCell, World};
+use crate::record::{RecordError, Recorder};
+use crate::results::environment::{self, env_id};
+use crate::results::store::{Here, Store};
+use crate::results::{self, Session};
+
+use super::folders::compare;
+use super::script::{Factors, outcome};
+use super::{Check, Kind, Planted, SelftestError};
+
+/// Runs of every cell on every side: enough for each of four cells to be called by itself.
+pub const REPEATS: usize = 12;
+
+/// Four cells that a script can play; nothing is trained.
+const MANIFEST: &str = r#"
+name = "gate-selftest"
+title = "Self-test of the gate, from scripted runs"
+
+[models.mlp]
+kind = "mlp"
+hidden = 8
+depth = 2
+
+[datasets.plane]
+kind = "regression-5d"
+target = "linear"
+samples = 64
+
+[matrix]
+model = ["mlp"]
+dataset = ["plane"]
+batch-size = [8, 16]
+workers = [0, 2]
+
+[measure]
+seeds = [42]
+"#;
+
+/// The second of the scripted session, of both sides: their runs lie in turns. Any will do.
+const SESSION: Duration = Duration::from_secs(1_795_287_933);
+
+/// What is planted on a side after.
+struct Plant {
+    name: &'static str,
+    /// In which cell of the plan, what, and in which words.
+    what: Option<(usize, Kind, &'static str)>,
+    factors: Factors,
+}
+
+const ALIKE: Factors = Factors {
+    time: 1.0,
+    loss: 1.0,
+};
+
+const PLANTS: [Plant; 3] = [
+    Plant {
+        name: "alike",
+        what: None,
+        factors: ALIKE,
+    },
+    Plant {
+        name: "slower",
+        what: Some((2, Kind::Slowdown, "steps take 10 % longer")),
+        factors: Factors {
+            time: 1.10,
+            ..ALIKE
+        },
+    },
+    Plant {
+        name: "worse",
+        what: Some((1, Kind::Loss, "losses are 1 % larger")),
+        factors: Factors {
+            loss: 1.01,
+            ..ALIKE
+        },
+    },
+];
+
+/// Writes results of scripted runs into folders below `folder`, one side before and three sides after, and asks the gate
+/// about each pair.
+///
+/// # Errors
+/// [`SelftestError`].
+pub fn scripted(folder: &Path) -> Result<Vec<Check>, SelftestError> {
+    let plan = plan(folder).map_err(|failure| SelftestError::bug(&failure))?;
+    let cells: Vec<PlannedCell> = plan.cells().collect();
+    let script = Script {
+        plan: &plan,
+        cells: &cells,
+        folder,
+    };
+    let before = script.play("before", 0, None)?;
+    let mut checks = Vec::new();
+    for (number, plant) in (1..).zip(&PLANTS) {
+        let planted = plant.what.map(|(cell, ..)| (cell, plant.factors));
+        let after = script.play(plant.name, number, planted)?;
+        let planted = plant.what.map(|(cell, kind, words)| Planted {
+            cell: cells[cell].spec.key.clone(),
+            kind,
+            words: words.to_owned(),
+        });
+        checks.push(Check::new(planted, &compare(&before, &after)?));
+    }
+    Ok(checks)
+}
+
+fn plan(folder: &Path) -> Result<Plan, Failure> {
+    let set = format!("measure.repeats={REPEATS}");
+    let path = folder.join("gate-selftest.toml");
+    let manifest = Manifest::new(&path, MANIFEST.to_owned(), &[set])?;
+    Plan::new(&manifest, &World::here(), PlanOptions::default())
+}
+
+struct Script<'a> {
+    plan: &'a Plan,
+    cells: &'a [PlannedCell],
+    folder: &'a Path,
+}
+
+impl Script<'_> {
+    /// Records all runs of one side.
+    fn play(
+        &self,
+        name: &str,
+        side: u64,
+        planted: Option<(usize, Factors)>,
+    ) -> Result<PathBuf, SelftestError> {
+        let folder = self.folder.join(name).join(&self.plan.name);
+        let environment = environment::collect(self.folder, &[]);
+        let here = Here {
+            env_id: env_id(&environment),
+            jobs: 1,
+            cores: 1,
+        };
+        let store = Store::open(&folder).map_err(RecordError::from)?;
+        let header = results::plan_header(self.plan);
+        let session = Session::at(UNIX_EPOCH + SESSION);
+        let mut recorder = Recorder::new(
+            &folder,
+            store,
+            self.cells,
+            &here,
+            header,
+            environment,
+            None,
+            session,
+        );
+        let options = Options {
+            jobs: 1,
+            cores: 1,
+            max_failures: None,
+        };
+        let launcher = self.launcher(side, planted);
+        execute::run(
+            &mut self.jobs().into_iter(),
+            &launcher,
+            &options,
+            &AtomicBool::new(false),
+            &mut |event| recorder.see(&event),
+        )?;
+        recorder.finish()?;
+        Ok(folder)
+    }
+
+    fn launcher(&self, side: u64, planted: Option<(usize, Factors)>) -> Scripted {
+        self.jobs()
+            .into_iter()
+            .fold(Scripted::new(), |launcher, job| {
+                let planted = planted.filter(|(cell, _)| *cell == job.id.cell);
+                let factors = planted.map_or(ALIKE, |(_, factors)| factors);
+                let outcome = outcome(&job.spec, job.id, side, factors);
+                let told = outcome.epochs.iter().cloned();
+                let told = told.map(|row| Event::Epoch(Box::new(row))).collect();
+                launcher.with(job.id, told, outcome)
+            })
+    }
+
+    /// All runs, in the order of a real invocation.
+    fn jobs(&self) -> Vec<Job> {
+        let seeds = &self.plan.measure.seeds;
+        let every = |block| {
+            let cells = 0..self.cells.len();
+            cells.flat_map(move |cell| seeds.iter().map(move |&seed| RunId { cell, seed, block }))
+        };
+        let wanted: Vec<RunId> = (0..REPEATS).flat_map(every).collect();
+        let order = execute::in_block_order(self.cells.len(), seeds, &wanted);
+        let job = |id: RunId| Job {
+            id,
+            spec: Arc::new(self.cells[id.cell].spec.clone()),
+            estimated_s: None,
+        };
+        order.into_iter().map(job).collect()
+    }
+}
