@@ -90,7 +90,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         (files, advice) = (found, Some(made));
     }
     if is_compared {
-        let languages = languages(options, &set.plan.report);
+        let languages = languages(&options.languages, &set.plan.report);
         let comparisons = comparison::along_treatment(folder, &set)?;
         files.extend(comparison::files(
             &comparisons,
@@ -156,7 +156,7 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
     let own = templates_beside(folder);
     if chosen(&options, &set.plan.report, own.as_deref())?.contains(&COMPARISON.to_owned()) {
         let comparisons = comparison::along_treatment(folder, &set)?;
-        for language in languages(&options, &set.plan.report) {
+        for language in languages(&options.languages, &set.plan.report) {
             let compared = ComparisonReport::of(&comparisons, language);
             context["comparison"][language.code()] = serde_json::json!(compared);
         }
@@ -171,10 +171,11 @@ fn templates_beside(folder: &Path) -> Option<PathBuf> {
     beside.is_dir().then_some(beside)
 }
 
-/// The languages that were asked for, else those of the manifest; those that a later version may know are left out.
-fn languages(options: &ReportOptions, section: &serde_json::Value) -> Vec<Language> {
-    if !options.languages.is_empty() {
-        return options.languages.clone();
+/// The languages that were asked for, else those of the manifest's section `[report]`; those that a later version may
+/// know are left out.
+pub fn languages(given: &[Language], section: &serde_json::Value) -> Vec<Language> {
+    if !given.is_empty() {
+        return given.to_vec();
     }
     let listed = section
         .get("languages")

@@ -243,6 +243,13 @@ fn an_axis_of_one_result_is_compared_value_by_value() {
     let values = ["--before", "16", "--after", "8"];
     let ended = project.run(&[&["compare", "tiny", "--along", "batch-size"][..], &values].concat());
     expect(&ended, 0, &["tiny: batch-size 16 → 8"]);
+    let out = ["--out", "seen", "--lang", "en,de"];
+    let ended = project.run(&[&["compare", "tiny", "--along", "batch-size"][..], &out].concat());
+    expect(&ended, 0, &["tiny: batch-size 8 → 16"]);
+    for name in ["en.md", "en.html", "de.md", "de.html", "csv", "json"] {
+        let text = project.read(&format!("seen/comparison.{name}"));
+        assert!(text.contains("batch-size"), "{name}");
+    }
     let ended = project.run(&["compare", "tiny", "--along", "model"]);
     expect(&ended, 4, &["axis `model` has one value only: `mlp`"]);
     let ended = project.run(&["compare", "tiny", "--along", "batch"]);

@@ -22,6 +22,7 @@ Examples:
   fieldtrial compare main:reports/ddpm ddpm            one experiment
   fieldtrial compare reports/ddpm ../other/reports/ddpm --across-env
   fieldtrial compare ddpm --along workers              each number of workers with the first
+  fieldtrial compare main HEAD --fail-on regression --out comparison --lang en,de
   fieldtrial compare ddpm --along batch-size --before 8 --after 32 --only workers=0
 
 Ratios are those of the time per sample, after divided by before: 1.10× is slower, 0.90× faster.
@@ -55,10 +56,11 @@ pub(in crate::cli) struct CompareArguments {
     /// End with exit code 1 where one of these is found, each in one line on standard error
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub(super) fail_on: Vec<FailOnArgument>,
-    /// Write the comparison there: as pages, `comparison.csv` and `comparison.json`; of several, each in a folder of its own
+    /// Write `comparison.md`, `.html` (with the language before the ending), `.csv` and `.json` there, in a folder for each
+    /// comparison where there are several
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: Option<PathBuf>,
-    /// Languages of the pages, separated by commas
-    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = language, default_value = "en")]
+    /// Languages of the pages, separated by commas; without it, those that the manifest names
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = language, requires = "out")]
     pub(super) lang: Vec<Language>,
 }

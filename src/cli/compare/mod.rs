@@ -17,7 +17,7 @@ use crate::base::text::{count, kebab_case};
 use crate::compare::{self, Comparison, Options, Origin, Side, Source, Verdict, axis_place};
 use crate::diag::{Failure, list};
 use crate::plan::Only;
-use crate::report::{Language, ReportError, render_comparison};
+use crate::report::{Language, ReportError, languages, render_comparison};
 
 use super::gate::gate;
 use super::{Outcome, exit_code};
@@ -186,7 +186,7 @@ impl Found {
     }
 
     /// Writes the files of every comparison; of several, each into a folder of its own.
-    fn write(&self, folder: &Path, languages: &[Language]) -> Result<(), Failure> {
+    fn write(&self, folder: &Path, given: &[Language]) -> Result<(), Failure> {
         for comparison in &self.comparisons {
             let own = match (self.comparisons.len(), &comparison.after.origin) {
                 (1, _) => folder.to_owned(),
@@ -195,7 +195,8 @@ impl Found {
             };
             compare::write_files(&own, comparison)
                 .map_err(|error| Failure::plain(error.to_string(), None))?;
-            render_comparison(comparison, &own, languages).map_err(ReportError::into_failure)?;
+            let languages = languages(given, &comparison.after.set.plan.report);
+            render_comparison(comparison, &own, &languages).map_err(ReportError::into_failure)?;
         }
         Ok(())
     }
