@@ -23,6 +23,12 @@ pub(super) enum FailOnArgument {
 }
 
 impl FailOnArgument {
+    /// As it is written on the command line.
+    pub(super) fn text(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     fn kind(self) -> FailOn {
         match self {
             Self::Regression => FailOn::Regression,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::base::statistics::median;
-use crate::results::{BlockRow, CellInfo, ResultSet, RunRow, counted_runs, value};
+use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, counted_runs, value};
 
 /// A cell with its rows.
 pub(super) struct Cell<'a> {
@@ -74,12 +74,9 @@ fn class(info: &CellInfo) -> &str {
 }
 
 impl Cell<'_> {
-    /// Its resolved specification: its own sections over those of the first cell.
-    pub(super) fn spec(&self) -> serde_json::Map<String, Value> {
-        let of = |info: &CellInfo| info.spec.as_object().cloned().unwrap_or_default();
-        let mut spec = self.set.plan.cells.first().map(of).unwrap_or_default();
-        spec.extend(of(self.info));
-        spec
+    /// The plan that it stands in, and itself.
+    pub(super) fn place(&self) -> (&PlanFile, &CellInfo) {
+        (&self.set.plan, self.info)
     }
 
     /// Samples of a step: `batch-size × accumulate`; `None` where the specification does not say.

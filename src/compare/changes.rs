@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::plan::toml_text;
+use crate::results::{CellInfo, PlanFile};
 
 use super::cells::Cell;
 use super::{SpecChange, Work};
@@ -29,20 +30,28 @@ const HOMES: [(&str, &str); 2] = [
 /// Where the cell hashes differ and no setting does, what is not a setting did: the content of the data
 /// (`dataset.content`, shown by the task signatures), else `cell_hash`.
 pub(super) fn changes(before: &Cell<'_>, after: &Cell<'_>) -> Vec<SpecChange> {
-    let (old, new) = (leaves(before), leaves(after));
-    let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let mut found: Vec<SpecChange> = paths
-        .into_iter()
-        .filter(|path| old.get(*path) != new.get(*path))
-        .map(|path| SpecChange {
-            path: path.clone(),
-            before: old.get(path).cloned(),
-            after: new.get(path).cloned(),
-        })
-        .collect();
+    let mut found = setting_changes(before.place(), after.place());
     found.extend(hidden(before, after, &found));
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
+}
+
+/// The settings in which two cells differ, each given with the plan that it stands in, sorted by path.
+pub fn setting_changes(
+    before: (&PlanFile, &CellInfo),
+    after: (&PlanFile, &CellInfo),
+) -> Vec<SpecChange> {
+    let (old, new) = (leaves(before), leaves(after));
+    let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let changed = paths
+        .into_iter()
+        .filter(|path| old.get(*path) != new.get(*path));
+    let change = |path: &String| SpecChange {
+        path: path.clone(),
+        before: old.get(path).cloned(),
+        after: new.get(path).cloned(),
+    };
+    changed.map(change).collect()
 }
 
 /// A change of the cell hash that no setting explains.
@@ -82,9 +91,13 @@ fn is_at(path: &str, section: &str) -> bool {
 }
 
 /// Every plain value of a specification as a manifest would write it, texts without quotes; `null` is no value.
-fn leaves(cell: &Cell<'_>) -> BTreeMap<String, String> {
+fn leaves((plan, cell): (&PlanFile, &CellInfo)) -> BTreeMap<String, String> {
+    let sections = |info: &CellInfo| info.spec.as_object().cloned().unwrap_or_default();
+    // A cell's own sections are those that differ from the first cell's.
+    let mut spec = plan.cells.first().map(sections).unwrap_or_default();
+    spec.extend(sections(cell));
     let mut found = BTreeMap::new();
-    for (section, value) in cell.spec() {
+    for (section, value) in spec {
         let home = HOMES.iter().find(|(name, _)| *name == section);
         let path = home.map_or(section.as_str(), |(_, path)| path);
         collect(path, &value, &mut found);

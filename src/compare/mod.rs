@@ -31,6 +31,7 @@ mod timings;
 mod verdict;
 
 pub use build::{Options, axis_place};
+pub use changes::setting_changes;
 pub use comparison::{
     Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
     FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,

@@ -108,9 +108,7 @@ fn verdicts_follow_the_times() {
     let verdict = |label: &str| cell(&comparison, label).judgement.verdict.clone();
     assert_eq!(verdict("batch-size 8, workers 0"), Verdict::Slower);
     assert_eq!(verdict("batch-size 16, workers 4"), Verdict::Faster);
-    // Six runs a side would not have shown less than 10 %: too coarse for "same".
-    let wide = Verdict::Unclear(Doubt::WideInterval);
-    assert_eq!(verdict("batch-size 32, workers 0"), wide);
+    assert_eq!(verdict("batch-size 32, workers 0"), Verdict::Same);
     let matrix = comparison.matrix.expect("several cells");
     assert_eq!(matrix.cells, 6);
     let side = |name: &str| {

@@ -246,14 +246,17 @@ mod tests {
     fn a_pair_is_one_line() {
         assert_eq!(
             gave(end(12.34), end(13.1)),
-            "12.3 → 13.1 ms/step, ratio 1.062  in 3.0 s"
+            "12.3 → 13.1 ms/step, ratio 1.062  in 3.00 s"
         );
         let killed = PairEnd {
             status: Status::Killed,
             reason: "killed: signal 9",
             ..end(1.0)
         };
-        assert_eq!(gave(end(12.34), killed), "after killed: signal 9  in 3.0 s");
+        assert_eq!(
+            gave(end(12.34), killed),
+            "after killed: signal 9  in 3.00 s"
+        );
     }
 
     #[test]

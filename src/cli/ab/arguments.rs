@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::gate::FailOnArgument;
+use crate::cli::language::language;
 use crate::cli::run_arguments::quoted;
+use crate::report::Language;
 
 /// Compare two commits by running both builds in turns on this machine
 ///
@@ -44,6 +47,18 @@ pub(in crate::cli) struct AbArguments {
     /// Run every pair again, also what is finished
     #[arg(long)]
     pub(super) fresh: bool,
+    /// End with exit code 1 where the comparison finds one of these, each in one line on standard error
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        value_delimiter = ',',
+        conflicts_with = "aa"
+    )]
+    pub(super) fail_on: Vec<FailOnArgument>,
+    /// Languages of the comparison's pages, separated by commas; without it, those that the manifest names
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = language, conflicts_with = "aa")]
+    pub(super) lang: Vec<Language>,
     /// A program that is the side before already
     #[arg(long, value_name = "FILE", hide = true)]
     pub(super) before_program: Option<PathBuf>,
@@ -57,13 +72,16 @@ Examples:
   fieldtrial ab HEAD~1 experiments/ddpm.toml              the working tree with the last commit but one
   fieldtrial ab main experiments/ddpm.toml --after HEAD   two commits
   fieldtrial ab main experiments/ddpm.toml --only batch-size=8 --repeats 12
+  fieldtrial ab main experiments/ddpm.toml --fail-on regression
   fieldtrial ab --aa experiments/ddpm.toml                how much this machine differs from itself
 
-Results lie in reports/NAME/ab/before and reports/NAME/ab/after; `fieldtrial compare` reads them again.
+Results lie in reports/NAME/ab/before and reports/NAME/ab/after, the comparison's pages, CSV and JSON in reports/NAME/ab;
+`fieldtrial compare` reads the results again.
 The noise of this machine lies in reports/NAME/noise.csv, and comparisons use it from then on.
 
 Exit codes:
-  0 good    1 a run failed, or a side ended before it should    2 a mistake in the input, or a build that fails
+  0 good    1 a run failed, a side ended before it should, or what `--fail-on` names was found
+  2 a mistake in the input, or a build that fails
   3 not comparable: builds that do not understand each other, or were made for different machines
   4 no cell that both sides have    130 interrupted; the same command goes on";
 
@@ -83,8 +101,17 @@ impl AbArguments {
             ("--before-program", self.before_program.as_ref().map(path)),
             ("--after-program", self.after_program.as_ref().map(path)),
         ];
+        let fail_on = self.fail_on.iter().map(|what| Some(what.text()));
+        let languages = self.lang.iter().map(|language| language.code().to_owned());
+        let fail_on = fail_on.map(|what| ("--fail-on", what));
+        let languages = languages.map(|code| ("--lang", Some(code)));
         let sets = self.set.iter().map(|set| ("--set", Some(set.clone())));
-        for (name, value) in options.into_iter().chain(sets) {
+        for (name, value) in options
+            .into_iter()
+            .chain(sets)
+            .chain(fail_on)
+            .chain(languages)
+        {
             words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
         }
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();

@@ -6,13 +6,13 @@ use std::path::Path;
 use crate::ab::AbError;
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{Comparison, Floors, Options, Origin, Side, write_files};
+use crate::compare::{Comparison, Floors, Options, Origin, Side};
 use crate::diag::Failure;
 use crate::plan::Only;
 use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_changed};
 
 use super::trial::Trial;
-use crate::cli::compare::told;
+use crate::cli::compare::{Pages, told};
 use crate::cli::{Problem, exit_code};
 
 /// Sessions from which on a floor between sessions is known.
@@ -25,8 +25,11 @@ impl Trial<'_> {
         if self.arguments.aa {
             return self.keep_noise(&comparison, session);
         }
-        write_files(&self.frame.folder(), &comparison)?;
-        match told(comparison) {
+        let pages = Pages {
+            folder: self.frame.folder(),
+            languages: self.arguments.lang.clone(),
+        };
+        match told(comparison, &pages, &self.arguments.fail_on) {
             Ok(code) => Ok(code),
             Err(Problem::Mistake(failure)) => Err(failure.into()),
             // `fieldtrial ab … | head` is no mistake.

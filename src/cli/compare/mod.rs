@@ -9,7 +9,7 @@ mod tests;
 mod words;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ use crate::diag::{Failure, list};
 use crate::plan::Only;
 use crate::report::{Language, ReportError, languages, render_comparison};
 
-use super::gate::gate;
+use super::gate::{FailOnArgument, gate};
 use super::{Outcome, exit_code};
 pub(in crate::cli) use arguments::CompareArguments;
 
@@ -40,16 +40,27 @@ pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
     found.tell(arguments)
 }
 
-/// Prints a comparison that another command has made, and answers with its exit code.
-pub(in crate::cli) fn told(comparison: Comparison) -> Outcome {
-    let mut out = io::stdout().lock();
-    out.write_all(summary::text(&comparison, is_coloured()).as_bytes())?;
-    out.flush()?;
+/// Where the files of a comparison go.
+pub(in crate::cli) struct Pages {
+    /// Their folder.
+    pub(in crate::cli) folder: PathBuf,
+    /// Languages that were asked for; none for those of the manifest.
+    pub(in crate::cli) languages: Vec<Language>,
+}
+
+/// Prints a comparison that another command has made, writes its files, and answers with its exit code.
+pub(in crate::cli) fn told(
+    comparison: Comparison,
+    pages: &Pages,
+    fail_on: &[FailOnArgument],
+) -> Outcome {
     let found = Found {
         comparisons: vec![comparison],
         ..Found::default()
     };
-    Ok(found.exit_code())
+    found.print()?;
+    found.write(&pages.folder, &pages.languages)?;
+    Ok(found.judged(fail_on))
 }
 
 fn is_coloured() -> bool {
@@ -172,6 +183,18 @@ fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String
 
 impl Found {
     fn tell(&self, arguments: &CompareArguments) -> Outcome {
+        self.print()?;
+        for mistake in &self.mistakes {
+            eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));
+        }
+        if let Some(folder) = &arguments.out {
+            self.write(folder, &arguments.lang)?;
+        }
+        self.refuse(arguments);
+        Ok(self.judged(&arguments.fail_on))
+    }
+
+    fn print(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         for (place, comparison) in self.comparisons.iter().enumerate() {
             if place > 0 {
@@ -182,21 +205,17 @@ impl Found {
         for sentence in &self.lonely {
             writeln!(out, "\n{sentence}")?;
         }
-        out.flush()?;
-        for mistake in &self.mistakes {
-            eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));
-        }
-        if let Some(folder) = &arguments.out {
-            self.write(folder, &arguments.lang)?;
-        }
-        self.refuse(arguments);
-        // What a gate finds is graver than what it could not look at.
-        let gate = gate(&self.comparisons, &arguments.fail_on);
-        Ok(match self.exit_code() {
+        out.flush()
+    }
+
+    /// The exit code. What a gate finds is graver than what it could not look at.
+    fn judged(&self, fail_on: &[FailOnArgument]) -> u8 {
+        let gate = gate(&self.comparisons, fail_on);
+        match self.exit_code() {
             exit_code::MISTAKE => exit_code::MISTAKE,
             _ if gate != exit_code::GOOD => gate,
             code => code,
-        })
+        }
     }
 
     /// Writes the files of every comparison; of several, each into a folder of its own.

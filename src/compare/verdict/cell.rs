@@ -97,7 +97,7 @@ impl Finding {
             return Verdict::Unclear(Doubt::FewRuns);
         }
         match self.detectable {
-            Some(effect) if effect <= SAME_AT_MOST && self.lies_within(effect) => Verdict::Same,
+            Some(effect) if self.lies_within(effect.min(SAME_AT_MOST)) => Verdict::Same,
             _ => Verdict::Unclear(Doubt::WideInterval),
         }
     }

@@ -34,7 +34,7 @@ pub use quality::judge_quality;
 const ALPHA: f64 = 0.05;
 /// What an effect has to exceed to matter, where nothing else is known.
 const DEFAULT_THRESHOLD: f64 = 0.02;
-/// Largest detectable effect beside which an interval may still be called "same".
+/// How far from 1 an interval may reach to be called "same", whatever the detectable effect.
 const SAME_AT_MOST: f64 = 0.10;
 /// Column of the random streams of verdicts; the timing columns have theirs from 0.
 const JUDGED: usize = 1000;

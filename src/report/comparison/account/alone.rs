@@ -1,15 +1,10 @@
 //! [`Alone`]: a factor that some cell of the same results changes alone, to the value that the comparison changes it to.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
-use crate::compare::Comparison;
-use crate::compare::SpecChange;
-use crate::plan::toml_text;
+use crate::compare::{Comparison, SpecChange, setting_changes};
 use crate::report::comparison::scene::{Duo, Scene};
-use crate::report::view::{Cell, View};
+use crate::report::view::View;
 
 use super::factor::{Factor, grouped};
 use super::figure::At;
@@ -103,57 +98,10 @@ fn counts(path: &str) -> bool {
     !ASIDE.contains(&path.split('.').next().unwrap_or_default())
 }
 
-/// Everything in two specifications that differs, sorted by path.
+/// The settings in which two cells differ.
 pub(crate) fn differing(one: At<'_, '_>, other: At<'_, '_>) -> Vec<SpecChange> {
-    let (before, after) = (leaves(one.view, one.cell), leaves(other.view, other.cell));
-    let mut paths: Vec<&String> = before.keys().chain(after.keys()).collect();
-    paths.sort_unstable();
-    paths.dedup();
-    let changed = paths
-        .into_iter()
-        .filter(|path| before.get(*path) != after.get(*path));
-    let change = |path: &String| SpecChange {
-        path: path.clone(),
-        before: before.get(path).cloned(),
-        after: after.get(path).cloned(),
-    };
-    changed.map(change).collect()
-}
-
-fn leaves(view: &View<'_>, cell: &Cell<'_>) -> BTreeMap<String, String> {
-    let first = view
-        .set
-        .plan
-        .cells
-        .first()
-        .and_then(|cell| cell.spec.as_object());
-    let own = cell.info.spec.as_object();
-    let names = first
-        .into_iter()
-        .chain(own)
-        .flat_map(|sections| sections.keys());
-    let mut found = BTreeMap::new();
-    for name in names {
-        if let Some(value) = view.section(cell, name) {
-            collect(value, name.clone(), &mut found);
-        }
-    }
-    found
-}
-
-fn collect(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Object(map) => {
-            for (key, value) in map {
-                collect(value, format!("{path}.{key}"), found);
-            }
-        }
-        Value::Null => {}
-        Value::String(text) => {
-            found.insert(path, text.clone());
-        }
-        other => {
-            found.insert(path, toml_text(other));
-        }
-    }
+    setting_changes(
+        (&one.view.set.plan, one.cell.info),
+        (&other.view.set.plan, other.cell.info),
+    )
 }
