@@ -191,13 +191,24 @@ fn facts_text(facts: &[FactChange]) -> String {
     )
 }
 
-/// A number to five digits, a text as it is.
+/// Letters of a text that are shown: enough to tell two digests apart.
+const LETTERS: usize = 12;
+
+/// A whole number as it is, others to five digits, a text by its first letters.
 fn shown(text: &str) -> String {
     if text.is_empty() {
         return "nothing".to_owned();
     }
-    text.parse()
-        .map_or_else(|_| text.to_owned(), |value: f64| human(value, 5))
+    if text.parse::<i64>().is_ok() {
+        return text.to_owned();
+    }
+    if let Ok(value) = text.parse::<f64>() {
+        return human(value, 5);
+    }
+    match text.char_indices().nth(LETTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 fn percent(part: f64) -> String {

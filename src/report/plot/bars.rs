@@ -137,7 +137,9 @@ impl BarPlot {
         }
         if bar.runs.len() > 1 {
             for run in &bar.runs {
-                svg.dot("run ink", (scale.place(*run), above + BAR / 2.0));
+                let place = scale.place(*run);
+                svg.dot("run ink", (place, above + BAR / 2.0));
+                end = end.max(place);
             }
         }
         svg.text("tick", (end + 8.0, base), Anchor::Start, &bar.end);

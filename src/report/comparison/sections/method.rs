@@ -10,7 +10,7 @@ use crate::report::language::messages;
 messages! {
     method_title() = "How it was measured" | "Wie gemessen wurde";
     run_is_unit() = "The run is the unit of replication: no test uses values of single steps. The figure of a run is its median step, divided by the samples of a step." | "Der Lauf ist die Einheit der Wiederholung: Kein Test verwendet Werte einzelner Schritte. Die Zahl eines Laufs ist sein Median-Schritt, geteilt durch die Samples eines Schritts.";
-    design_of(count, design) = "Design of {count} cells: {design}." | "Anordnung von {count} Zellen: {design}.";
+    design_of(count, design) = "Design: {design} (cells: {count})." | "Anordnung: {design} (Zellen: {count}).";
     runs_of(least, most) = "Runs a side and cell: {least} to {most}." | "Läufe je Seite und Zelle: {least} bis {most}.";
     runs_alike(count) = "Runs a side and cell: {count}." | "Läufe je Seite und Zelle: {count}.";
     needed(count) = "A matrix of this size and design needs at least {count} runs a side before a single cell can be called." | "Eine Matrix dieser Größe und Anordnung braucht mindestens {count} Läufe je Seite, bevor eine einzelne Zelle beurteilt werden kann.";
@@ -19,7 +19,7 @@ messages! {
     by_floor_within() = "measured: A/A on this machine, within a session" | "gemessen: A/A auf dieser Maschine, innerhalb einer Sitzung";
     by_floor_between() = "measured: A/A on this machine, between sessions" | "gemessen: A/A auf dieser Maschine, zwischen Sitzungen";
     by_default() = "assumed: 2 %, since no A/A of this machine is stored" | "angenommen: 2 %, da kein A/A dieser Maschine gespeichert ist";
-    test_of(count, test) = "Test of {count} cells: {test}; two-sided, with Holm’s correction over all cells and the matrix." | "Test von {count} Zellen: {test}; zweiseitig, mit Holms Korrektur über alle Zellen und die Matrix.";
+    test_of(count, test) = "Test: {test} (cells: {count}); two-sided, with Holm’s correction over all cells and the matrix." | "Test: {test} (Zellen: {count}); zweiseitig, mit Holms Korrektur über alle Zellen und die Matrix.";
     mann_whitney() = "Mann–Whitney over runs" | "Mann-Whitney über Läufe";
     sign_flip() = "paired sign-flip over runs of equal seed and block" | "gepaarter Vorzeichentest über Läufe mit gleichem Seed und Block";
     intervals() = "Intervals are 95 % bootstrap intervals over runs from six runs a side on; below they are the range of the runs, and are called so." | "Intervalle sind ab sechs Läufen je Seite 95-%-Bootstrap-Intervalle über Läufe; darunter sind sie die Spannweite der Läufe und heißen so.";
