@@ -171,8 +171,13 @@ pub(crate) fn product(
     let label = format!("{} {figure:?} product", duo.pair.after);
     over_blocks(&label, &runs, &|medians| {
         let (factors, _) = medians.split_at(medians.len() - 2);
-        factors.chunks(2).map(|pair| pair[1] / pair[0]).product()
+        multiplied(factors)
     })
+}
+
+/// The product of the ratios of medians, without and with each factor in turn.
+fn multiplied(factors: &[f64]) -> f64 {
+    factors.chunks(2).map(|pair| pair[1] / pair[0]).product()
 }
 
 /// The ratio of all together ÷ that product.
@@ -186,8 +191,7 @@ fn rest(
     let label = format!("{} {figure:?} rest", duo.pair.after);
     over_blocks(&label, &runs, &|medians| {
         let (factors, all) = medians.split_at(medians.len() - 2);
-        let product: f64 = factors.chunks(2).map(|pair| pair[1] / pair[0]).product();
-        all[1] / all[0] / product
+        all[1] / all[0] / multiplied(factors)
     })
 }
 

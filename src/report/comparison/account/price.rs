@@ -9,7 +9,7 @@ use crate::report::table::{Entry, Row};
 
 use super::figure::{At, Figure};
 use super::goal::Goal;
-use super::rows::{heads, of_rows, row, sides};
+use super::rows::{of_rows, plain_row, row, sides};
 use super::spread::Runs;
 use crate::base::statistics::median;
 
@@ -166,19 +166,5 @@ fn line(
             },
         )
     };
-    let mut fields = heads(scene, duo, name);
-    fields.extend(values.map(show));
-    let ratio = values[0]
-        .zip(values[1])
-        .filter(|(one, other)| *one > 0.0 && *other > 0.0);
-    fields.push(ratio.map_or_else(
-        || Entry::text("–"),
-        |(one, other)| Entry::value(other / one, format!("{}×", words.ratio(other / one))),
-    ));
-    fields.extend([Entry::text("–"), Entry::text(from)]);
-    Row {
-        key: duo.pair.after.clone(),
-        fields,
-        missing: None,
-    }
+    plain_row(scene, duo, name, values, show, from)
 }

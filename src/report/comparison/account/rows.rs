@@ -94,6 +94,32 @@ pub(crate) fn heads(scene: &Scene<'_>, duo: &Duo<'_, '_>, name: String) -> Vec<E
     cell.into_iter().chain([Entry::text(name)]).collect()
 }
 
+/// A row of two values without an interval, each as `shown`; their ratio, where both are positive, and where they come
+/// from.
+pub(crate) fn plain_row(
+    scene: &Scene<'_>,
+    duo: &Duo<'_, '_>,
+    name: String,
+    values: [Option<f64>; 2],
+    shown: impl Fn(Option<f64>) -> Entry,
+    from: String,
+) -> Row {
+    let [before, after] = values.map(|value| value.filter(|value| *value > 0.0));
+    let ratio = before.zip(after).map(|(before, after)| after / before);
+    let mut fields = heads(scene, duo, name);
+    fields.extend(values.map(shown));
+    fields.push(ratio.map_or_else(
+        || Entry::text("–"),
+        |ratio| Entry::value(ratio, format!("{}×", scene.words.ratio(ratio))),
+    ));
+    fields.extend([Entry::text("–"), Entry::text(from)]);
+    Row {
+        key: duo.pair.after.clone(),
+        fields,
+        missing: None,
+    }
+}
+
 /// The row of a figure of a pair of cells.
 pub(crate) fn row(scene: &Scene<'_>, duo: &Duo<'_, '_>, figure: Figure) -> Row {
     let first = has_many(scene).then(|| Entry::text(scene.name(duo)));

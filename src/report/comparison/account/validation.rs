@@ -2,13 +2,13 @@
 
 use crate::compare::Ratio;
 use crate::report::comparison::context::Section;
-use crate::report::comparison::scene::Scene;
+use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
 use crate::report::table::{Entry, Row};
 
 use super::figure::{At, Figure};
 use super::passes;
-use super::rows::{of_rows, row, sides};
+use super::rows::{of_rows, plain_row, row, sides};
 use super::spread::over_blocks;
 
 messages! {
@@ -56,7 +56,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 }
 
 /// The rows of what is counted or set: no time, and no ratio of times.
-fn counts(scene: &Scene<'_>, duo: &crate::report::comparison::scene::Duo<'_, '_>) -> Vec<Row> {
+fn counts(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Row> {
     let words = scene.words;
     let (before, after) = sides(scene, duo);
     let seed = |at: At<'_, '_>| at.cell.runs.first().map_or(0, |run| run.seed);
@@ -69,19 +69,14 @@ fn counts(scene: &Scene<'_>, duo: &crate::report::comparison::scene::Duo<'_, '_>
     let dash = || "–".to_owned();
     let row =
         |name: String, both: [Option<f64>; 2], otherwise: &dyn Fn() -> String, from: String| {
-            let mut fields = super::rows::heads(scene, duo, name);
-            fields.extend(both.map(|value| count(value, otherwise())));
-            let ratio = both[0].zip(both[1]).filter(|(one, _)| *one > 0.0);
-            fields.push(ratio.map_or_else(
-                || Entry::text("–"),
-                |(one, other)| Entry::value(other / one, format!("{}×", words.ratio(other / one))),
-            ));
-            fields.extend([Entry::text("–"), Entry::text(from)]);
-            Row {
-                key: duo.pair.after.clone(),
-                fields,
-                missing: None,
-            }
+            plain_row(
+                scene,
+                duo,
+                name,
+                both,
+                |value| count(value, otherwise()),
+                from,
+            )
         };
     let both = |get: fn(At<'_, '_>) -> Option<f64>| [get(before), get(after)];
     vec![
