@@ -24,7 +24,7 @@ use super::{Outcome, Problem, exit_code};
 /// Example: `fieldtrial gate-selftest`
 #[derive(Debug, Args)]
 pub(super) struct GateSelftestArguments {
-    /// Train for real, on this machine: about a minute
+    /// Train for real, on this machine: less than a minute
     #[arg(long)]
     real: bool,
     /// Keep the results in this folder

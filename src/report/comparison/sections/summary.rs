@@ -98,9 +98,8 @@ impl Line {
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let lines = lines(scene);
-    if lines.is_empty() {
-        return None;
-    }
+    // Cells that were not measured have no part in any mean.
+    let cells = lines.iter().map(|line| line.cells).max()?;
     let rows = lines.into_iter().map(|line| Row {
         key: String::new(),
         fields: vec![
@@ -128,11 +127,10 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.column(words.after(), "", &how),
         words.column(words.improvement(), "", &formula(scene)),
     ];
-    let cells = words.count(scene.comparison.cells.len());
     let about = if is_one(scene) {
         words.summary_about_one()
     } else {
-        words.summary_about_many(cells)
+        words.summary_about_many(words.count(cells))
     };
     let table = Table::of_rows((ID, &words.summary_title(), about), columns, rows.collect());
     Some(Section {
