@@ -118,7 +118,7 @@ pub enum Obstacle {
     OtherCode(bool, bool),
     /// Fields of the environment that must match and differ.
     Environment(Vec<String>),
-    /// Other work per sample, or another precision; the settings that differ, as [`Work::Different`] has them.
+    /// Other work per sample, or another precision; the settings that differ, as [`super::Work::Different`] has them.
     Work(Vec<String>),
     /// Runs computed with different numbers of threads, before and after.
     Threads(String, String),

@@ -1,7 +1,7 @@
 //! The gate's own test: does it catch what it is there for, and is it silent where nothing changed?
 //!
-//! Owns [`Check`]: what was planted on the side after, and what the gate said of it. [`scripted`] plays runs from a script
-//! through the recorder into results folders; [`real`] does runs of a small network in turns. Both compare the folders as
+//! Owns [`Check`]: what was planted on the side after, and what the gate said of it. [`scripted()`] plays runs from a script
+//! through the recorder into results folders; [`real()`] does runs of a small network in turns. Both compare the folders as
 //! `compare` does.
 
 mod check;
