@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::base::statistics::median;
-use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, counted_runs, value};
+use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, counted_runs};
 
 /// A cell with its rows.
 pub(super) struct Cell<'a> {
@@ -79,19 +77,14 @@ impl Cell<'_> {
         (&self.set.plan, self.info)
     }
 
-    /// Samples of a step: `batch-size × accumulate`; `None` where the specification does not say.
+    /// Samples of a step; `None` where the specification does not say.
     pub(super) fn samples_per_step(&self) -> Option<u64> {
-        let own = self.info.spec.get("train");
-        let train = own.or_else(|| self.set.plan.cells.first()?.spec.get("train"))?;
-        let batch = train.get("batch-size")?.as_u64()?;
-        let accumulate = train.get("accumulate").and_then(Value::as_u64);
-        Some(batch * accumulate.unwrap_or(1))
+        self.set.plan.samples_per_step(self.info)
     }
 
-    /// Milliseconds of a sample in a run: the median step by its samples.
+    /// Milliseconds of a sample in a run.
     pub(super) fn sample_ms(&self, run: &BlockRow) -> Option<f64> {
-        let time = value(run, "step_ms")? / self.samples_per_step()? as f64;
-        (time > 0.0).then_some(time)
+        self.set.plan.sample_ms(self.info, run)
     }
 
     /// The environment of the counted runs; they share one.

@@ -8,7 +8,7 @@ use crate::results::NoiseRow;
 use super::statistics::student_quantile;
 
 /// Sessions from which on the difference between sessions is estimated.
-const SESSIONS: usize = 3;
+pub const SESSIONS: usize = 3;
 /// Probability that two sessions differ by more in what all cells share.
 const SHARED_ALPHA: f64 = 0.04;
 /// Probability that any cell differs by more in what is its own.

@@ -40,7 +40,7 @@ pub use comparison::{
 pub use doubt::Doubt;
 pub use facts::ACROSS_CLASSES;
 pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
-pub use floor::{Floor, Floors};
+pub use floor::{Floor, Floors, SESSIONS};
 pub use gate::{FailOn, Finding, Violation, violations};
 pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,

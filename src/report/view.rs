@@ -101,9 +101,7 @@ impl<'a> View<'a> {
 
     /// A top-level section of a cell's resolved specification (`dataset`, `train`).
     pub fn section(&self, cell: &Cell<'a>, name: &str) -> Option<&'a Value> {
-        // A cell's own sections are those that differ from the first cell's.
-        let own = cell.info.spec.get(name);
-        own.or_else(|| self.set.plan.cells.first()?.spec.get(name))
+        self.set.plan.section(cell.info, name)
     }
 
     /// Whether a cell has the value that `wanted` gives for each axis it names.

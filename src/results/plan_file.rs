@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::plan::{Plan, project_folder};
 
 use super::files::read_text;
-use super::{FORMAT_VERSION, PlanFile, ResultsError};
+use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError, value};
 
 /// Returns `plan.json` of a plan without its cells and columns, which follow from the runs.
 pub fn plan_header(plan: &Plan) -> PlanFile {
@@ -15,7 +16,7 @@ pub fn plan_header(plan: &Plan) -> PlanFile {
     let manifest =
         std::path::absolute(&plan.manifest_path).unwrap_or_else(|_| plan.manifest_path.clone());
     let manifest = manifest.strip_prefix(root).unwrap_or(&plan.manifest_path);
-    let json = |value: Result<serde_json::Value, _>| value.unwrap_or_default();
+    let json = |value: Result<Value, _>| value.unwrap_or_default();
     PlanFile {
         format_version: FORMAT_VERSION,
         name: plan.name.clone(),
@@ -32,6 +33,30 @@ pub fn plan_header(plan: &Plan) -> PlanFile {
         compare: json(serde_json::to_value(&plan.compare)),
         cost: json(serde_json::to_value(&plan.cost)),
         measure: json(serde_json::to_value(&plan.measure)),
+    }
+}
+
+impl PlanFile {
+    /// A top-level section of a cell's resolved specification (`dataset`, `train`).
+    pub fn section<'a>(&'a self, cell: &'a CellInfo, name: &str) -> Option<&'a Value> {
+        // A cell's own sections are those that differ from the first cell's.
+        let own = cell.spec.get(name);
+        own.or_else(|| self.cells.first()?.spec.get(name))
+    }
+
+    /// Samples of an optimizer step: `batch-size × accumulate`; `None` where the specification does not say.
+    pub fn samples_per_step(&self, cell: &CellInfo) -> Option<u64> {
+        let train = self.section(cell, "train")?;
+        let batch = train.get("batch-size")?.as_u64()?;
+        let accumulate = train.get("accumulate").and_then(Value::as_u64);
+        Some(batch * accumulate.unwrap_or(1)).filter(|samples| *samples > 0)
+    }
+
+    /// Milliseconds of a sample in a run of a cell: the median step by its samples. What verdicts rest on, so that cells of
+    /// different batch size can be held against each other.
+    pub fn sample_ms(&self, cell: &CellInfo, run: &BlockRow) -> Option<f64> {
+        let time = value(run, "step_ms")? / self.samples_per_step(cell)? as f64;
+        (time > 0.0).then_some(time)
     }
 }
 

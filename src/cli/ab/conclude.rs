@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::ab::AbError;
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{Comparison, Floors, Options, Origin, Side};
+use crate::compare::{Comparison, Floors, Options, Origin, SESSIONS, Side};
 use crate::diag::Failure;
 use crate::plan::Only;
 use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_changed};
@@ -14,9 +14,6 @@ use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_
 use super::trial::Trial;
 use crate::cli::compare::{Pages, told};
 use crate::cli::{Problem, exit_code};
-
-/// Sessions from which on a floor between sessions is known.
-const SESSIONS: usize = 3;
 
 impl Trial<'_> {
     /// Prints what the two results folders show.

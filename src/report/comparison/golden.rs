@@ -1,10 +1,10 @@
 //! Scripted comparisons for tests: the golden results against themselves with other times and facts.
 
+use crate::compare::golden::side;
 use crate::compare::{
     AxisChange, CellPair, Comparison, Design, Doubt, EnvironmentChange, FactChange, FieldChange,
-    FieldClass, Judgement, MatchedBy, MatrixJudgement, Obstacle, Origin, QualityChange,
-    QualityVerdict, Ratio, Side, SpecChange, Test, Threshold, ThresholdSource, TimingChange,
-    Verdict, Work,
+    FieldClass, Judgement, MatchedBy, MatrixJudgement, Obstacle, QualityChange, QualityVerdict,
+    Ratio, SpecChange, Test, Threshold, ThresholdSource, TimingChange, Verdict, Work,
 };
 use crate::event::RunTimes;
 use crate::results::golden::ddpm;
@@ -142,18 +142,6 @@ fn change(times: &mut RunTimes) {
     times.samples_per_s *= 1.08;
     times.train_s *= 0.93;
     times.total_s *= 0.94;
-}
-
-fn side(name: &str, commit: &str, set: ResultSet) -> Side {
-    Side {
-        name: name.into(),
-        origin: Origin::Git {
-            reference: name.into(),
-            commit: commit.into(),
-        },
-        set,
-        noise: Vec::new(),
-    }
 }
 
 fn pair(before: &ResultSet, after: &ResultSet, place: usize, verdict: Verdict) -> CellPair {

@@ -9,7 +9,6 @@ mod context;
 #[cfg(test)]
 pub(super) mod golden;
 mod head;
-mod pace;
 mod phrases;
 mod scene;
 mod sections;

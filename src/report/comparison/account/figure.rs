@@ -1,6 +1,5 @@
 //! [`Figure`]: what is held against each other of two runs, with its formula, its unit and its direction.
 
-use crate::report::comparison::pace::samples_per_step;
 use crate::report::language::{Words, messages};
 use crate::report::sections::cost;
 use crate::report::view::{Cell, View};
@@ -92,7 +91,7 @@ impl Figure {
         let times = run.times.as_ref()?;
         let column = |name: &str| value(run, name);
         match self {
-            Self::SampleTime => Some(times.step_ms / samples_per_step(at.view, at.cell)?),
+            Self::SampleTime => at.view.set.plan.sample_ms(at.cell.info, run),
             Self::Throughput => column("samples_per_s"),
             Self::Startup => column("startup_s"),
             Self::Training => column("train_s"),

@@ -2,12 +2,12 @@
 
 use crate::compare::Ratio;
 use crate::report::comparison::context::Section;
-use crate::report::comparison::pace::samples_per_step;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::sections::phases::{Breakdown, PHASES, breakdown, column};
 use crate::report::table::{Column, Entry, Row};
+use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Interval, interval_over_runs, value};
 
 use super::figure::{At, Figure, Kind};
@@ -86,9 +86,10 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
 
 /// Samples of a step of both sides, where they differ.
 fn step_sizes(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<(f64, f64)> {
-    let before = samples_per_step(&scene.before, duo.before)?;
-    let after = samples_per_step(&scene.after, duo.after)?;
-    (before.total_cmp(&after).is_ne()).then_some((before, after))
+    let samples = |view: &View<'_>, cell: &Cell<'_>| view.set.plan.samples_per_step(cell.info);
+    let before = samples(&scene.before, duo.before)?;
+    let after = samples(&scene.after, duo.after)?;
+    (before != after).then_some((before as f64, after as f64))
 }
 
 /// One phase of both sides.

@@ -1,7 +1,6 @@
 //! The cells as drawings: ratios with intervals around 1, and bars before and after.
 
 use crate::compare::Verdict;
-use crate::report::comparison::pace::{per_sample, samples_per_step};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::plot::{Bar, BarPlot, IntervalPlot, IntervalRow, Segment};
 use crate::report::sections::plots::PlotContext;
@@ -149,7 +148,9 @@ fn bar(
     let value = median.unwrap_or_default();
     let mut segments = vec![Segment::default(); 2];
     segments[side].value = value;
-    let interval = samples_per_step(view, cell).and_then(|samples| {
+    let plan = &view.set.plan;
+    let interval = plan.samples_per_step(cell.info).and_then(|samples| {
+        let samples = samples as f64;
         let step = cell.timing?.values.get("step_ms")?;
         (step.kind != IntervalKind::Single).then_some((step.low / samples, step.high / samples))
     });
@@ -157,7 +158,11 @@ fn bar(
         label,
         segments,
         interval,
-        runs: per_sample(view, cell),
+        runs: cell
+            .counted
+            .iter()
+            .filter_map(|run| plan.sample_ms(cell.info, run))
+            .collect(),
         end: scene.words.number(value, 3),
     }
 }
