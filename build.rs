@@ -1,4 +1,5 @@
-//! Hashes the sources that decide a result, so that a stored result knows which code made it (`base::build_info`).
+//! Hashes the sources that decide a result, so that a stored result knows which code made it (`base::build_info`), and
+//! compiles the kernels of the feature `cuda`.
 
 use std::env;
 use std::fmt::Write as _;
@@ -12,8 +13,12 @@ const ROOMS: [&str; 11] = [
     "train",
 ];
 
+#[path = "src/device/cuda/compile.rs"]
+mod compile;
+
 fn main() {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    compile::kernels(&root);
     let mut parts = Vec::new();
     for room in ROOMS {
         let folder = root.join("src").join(room);

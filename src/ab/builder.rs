@@ -104,7 +104,6 @@ fn features() -> Vec<&'static str> {
     let all = [
         ("x86-v4", cfg!(feature = "x86-v4")),
         ("cuda", cfg!(feature = "cuda")),
-        ("f16", cfg!(feature = "f16")),
     ];
     all.iter()
         .filter(|(_, is_on)| *is_on)

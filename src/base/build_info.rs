@@ -17,7 +17,7 @@ mod generated {
 pub enum Arithmetic {
     /// The processor's: feature `x86-v4`.
     Cpu,
-    /// A GPU's: features `cuda`, `cudnn`, `f16`.
+    /// A GPU's: feature `cuda`.
     Gpu,
 }
 
@@ -59,10 +59,7 @@ pub fn rustc() -> &'static str {
 pub fn features(arithmetic: Arithmetic) -> String {
     let compiled: &[(&str, bool)] = match arithmetic {
         Arithmetic::Cpu => &[("x86-v4", cfg!(feature = "x86-v4"))],
-        Arithmetic::Gpu => &[
-            ("cuda", cfg!(feature = "cuda")),
-            ("f16", cfg!(feature = "f16")),
-        ],
+        Arithmetic::Gpu => &[("cuda", cfg!(feature = "cuda"))],
     };
     let names: Vec<&str> = compiled
         .iter()

@@ -5,7 +5,7 @@
 
 mod cpu;
 #[cfg(feature = "cuda")]
-mod cuda;
+pub mod cuda;
 mod kind;
 
 pub use kind::{DeviceKind, ParseDeviceError};
@@ -46,6 +46,25 @@ pub trait Backend:
     /// Copies device memory to the host.
     fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError>;
 
+    /// Chooses the arithmetic of products from here on.
+    ///
+    /// # Errors
+    /// [`DeviceError::Failed`] where the device has no such arithmetic.
+    fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
+        match arithmetic {
+            Arithmetic::Single => Ok(()),
+            Arithmetic::Tf32 | Arithmetic::Half => Err(DeviceError::Failed {
+                device: Self::NAME,
+                message: format!("products in {arithmetic} need an NVIDIA GPU"),
+            }),
+        }
+    }
+
+    /// `len` times `value`, without waiting for the device.
+    fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
+        self.upload(vec![value; len])
+    }
+
     /// Allocates `len` zeros.
     fn zeros_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
         <Self as Storage<f32>>::try_alloc_len(self, len).map_err(DeviceError::from_dfdx::<Self>)
@@ -54,6 +73,28 @@ pub trait Backend:
     /// Number of values in `buffer`.
     fn buffer_len(&self, buffer: &Buffer<Self>) -> usize {
         <Self as Storage<f32>>::len(self, buffer)
+    }
+}
+
+/// How products of matrices and convolutions are computed; sums are `f32` in all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Arithmetic {
+    /// IEEE single precision.
+    #[default]
+    Single,
+    /// Inputs rounded to TF32: 10 bits of fraction, the range of `f32`.
+    Tf32,
+    /// Inputs rounded to `f16`: 10 bits of fraction, up to 65,504.
+    Half,
+}
+
+impl std::fmt::Display for Arithmetic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Single => "f32",
+            Self::Tf32 => "TF32",
+            Self::Half => "f16",
+        })
     }
 }
 

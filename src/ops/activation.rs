@@ -19,6 +19,19 @@ pub enum Activation {
 }
 
 impl Activation {
+    /// Its number in kernels of a GPU (`dialect.h`).
+    #[cfg(feature = "cuda")]
+    #[allow(dead_code, reason = "the operations that fuse an activation take it")]
+    pub(in crate::ops) fn code(self) -> i32 {
+        match self {
+            Self::Identity => 0,
+            Self::Silu => 1,
+            Self::Relu => 2,
+            Self::Tanh => 3,
+            Self::Gelu => 4,
+        }
+    }
+
     /// Operations per value, forward and backward, by the rule of [`super::Work`].
     pub fn flop(self) -> (usize, usize) {
         match self {

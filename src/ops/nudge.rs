@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let device = dfdx::tensor::Cpu::default();
+        let device = testing::device();
         let f = Var::constant(&device, vec![0.0; 6], [2, 3]).unwrap();
         let weight = Var::constant(&device, vec![0.0; 6], [3, 2]).unwrap();
         let bias = Var::constant(&device, vec![0.0; 2], [2]).unwrap();

@@ -1,12 +1,25 @@
 //! What the tests of all operations share: random leaves, gradients by finite differences, and comparisons between
 //! numbers of threads and between a batch and its samples.
+//!
+//! They run on [`TestDevice`]: the CPU, and with the feature `cuda` a GPU or what stands in for one.
 
-use dfdx::tensor::Cpu;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{OpError, Pass, Shape, Var, Work};
 use crate::device::Backend;
+
+/// The device that operations are tested on.
+#[cfg(not(feature = "cuda"))]
+pub(crate) type TestDevice = dfdx::tensor::Cpu;
+/// The device that operations are tested on.
+#[cfg(feature = "cuda")]
+pub(crate) type TestDevice = dfdx::tensor::Cuda;
+
+/// The device, opened.
+pub(crate) fn device() -> TestDevice {
+    TestDevice::open(0).unwrap()
+}
 
 /// `len` values, uniform in (-1, 1).
 pub(crate) fn filled(len: usize, seed: u64) -> Vec<f32> {
@@ -29,9 +42,9 @@ pub(crate) fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32) {
 /// Values of `f` at leaves with the given values, without recording.
 pub(crate) fn forward<F>(leaves: &[(&[f32], Shape)], f: F) -> Vec<f32>
 where
-    F: Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError>,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
 {
-    let device = Cpu::open(0).unwrap();
+    let device = device();
     let vars = make_leaves(&device, leaves);
     f(&mut Pass::inference(&device), &vars)
         .unwrap()
@@ -46,9 +59,9 @@ pub(crate) fn backward<F>(
     f: F,
 ) -> (Vec<f32>, Vec<Vec<f32>>)
 where
-    F: Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError>,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
 {
-    let device = Cpu::open(0).unwrap();
+    let device = device();
     let vars = make_leaves(&device, leaves);
     let mut pass = Pass::recording(&device);
     let output = f(&mut pass, &vars).unwrap();
@@ -65,7 +78,7 @@ where
 #[track_caller]
 pub(crate) fn check_gradients<F>(shapes: &[Shape], f: F)
 where
-    F: Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError>,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
 {
     const STEP: f32 = 1.0 / 128.0;
     let values = random(shapes);
@@ -99,7 +112,7 @@ where
 #[track_caller]
 pub(crate) fn check_threads<F>(shapes: &[Shape], f: F)
 where
-    F: Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError> + Sync,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError> + Sync,
 {
     let values = random(shapes);
     let run = |threads| {
@@ -125,7 +138,7 @@ where
 #[track_caller]
 pub(crate) fn check_batch<F>(batch: usize, shapes: &[Shape], f: F)
 where
-    F: Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError>,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
 {
     let values = random(shapes);
     let len = forward(&pairs(&values, shapes), &f).len() / batch;
@@ -184,7 +197,7 @@ fn pairs<'a>(values: &'a [Vec<f32>], shapes: &[Shape]) -> Vec<(&'a [f32], Shape)
         .collect()
 }
 
-fn make_leaves(device: &Cpu, leaves: &[(&[f32], Shape)]) -> Vec<Var<Cpu>> {
+fn make_leaves(device: &TestDevice, leaves: &[(&[f32], Shape)]) -> Vec<Var<TestDevice>> {
     let leaf = |(values, shape): &(&[f32], Shape)| {
         Var::constant(device, values.to_vec(), *shape)
             .and_then(|var| var.leaf(device))
@@ -195,22 +208,20 @@ fn make_leaves(device: &Cpu, leaves: &[(&[f32], Shape)]) -> Vec<Var<Cpu>> {
 
 /// `Σ values · weights` as a loss, so that the gradient of `values` is `weights`.
 fn weighted_sum(
-    pass: &mut Pass<Cpu>,
-    values: &Var<Cpu>,
+    pass: &mut Pass<TestDevice>,
+    values: &Var<TestDevice>,
     weights: Vec<f32>,
-) -> Result<Var<Cpu>, OpError> {
+) -> Result<Var<TestDevice>, OpError> {
     assert_eq!(
         weights.len(),
         values.shape().len(),
         "one weight for each value"
     );
-    let sum: f64 = values
-        .data()
-        .iter()
-        .zip(&weights)
-        .map(|(v, w)| f64::from(*v) * f64::from(*w))
-        .sum();
-    let (data, saved) = (pass.device().upload(vec![sum as f32])?, values.clone());
+    let device = pass.device().clone();
+    let terms = values.to_host(&device)?;
+    let terms = terms.iter().zip(&weights);
+    let sum: f64 = terms.map(|(v, w)| f64::from(*v) * f64::from(*w)).sum();
+    let (data, saved) = (device.upload(vec![sum as f32])?, values.clone());
     pass.finish(
         "weighted_sum",
         Work::default(),
@@ -218,12 +229,11 @@ fn weighted_sum(
         [1],
         &[values],
         move |slots, grad_output| {
-            let seed = grad_output[0];
-            slots
-                .of(&saved)?
-                .iter_mut()
-                .zip(&weights)
-                .for_each(|(g, w)| *g += seed * w);
+            let seed = device.download(grad_output)?[0];
+            let slot = slots.of(&saved)?;
+            let before = device.download(slot)?;
+            let added = before.iter().zip(&weights);
+            *slot = device.upload(added.map(|(g, w)| g + seed * w).collect())?;
             Ok(())
         },
     )

@@ -126,7 +126,6 @@ fn features() -> String {
     let all = [
         ("x86-v4", cfg!(feature = "x86-v4")),
         ("cuda", cfg!(feature = "cuda")),
-        ("f16", cfg!(feature = "f16")),
     ];
     let on: Vec<&str> = all.iter().filter(|(_, on)| *on).map(|(f, _)| *f).collect();
     if on.is_empty() {

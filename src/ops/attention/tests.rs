@@ -78,7 +78,7 @@ fn equal_keys_give_the_mean_of_the_values() {
 
 #[test]
 fn heads_that_do_not_divide_the_features_are_refused() {
-    let device = dfdx::tensor::Cpu::default();
+    let device = testing::device();
     let x = Var::constant(&device, vec![0.0; 30], [1, 2, 15]).unwrap();
     let error = attention(&mut Pass::inference(&device), &x, 2).unwrap_err();
     assert_eq!(

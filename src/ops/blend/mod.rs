@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_distance_is_the_norm_of_the_difference() {
         // (torch.tensor([[3., 0.], [1., 2.]]) - torch.tensor([[0., 4.], [1., 2.]])).norm() = 5
-        let device = dfdx::tensor::Cpu::default();
+        let device = testing::device();
         let mut pass = Pass::inference(&device);
         let x = Var::constant(&device, vec![3.0, 0.0, 1.0, 2.0], [2, 2]).unwrap();
         let z = Var::constant(&device, vec![0.0, 4.0, 1.0, 2.0], [2, 2]).unwrap();

@@ -15,9 +15,9 @@ const HALF: Conv2dOptions = Conv2dOptions {
 fn run(
     options: Conv2dOptions,
 ) -> impl Fn(
-    &mut Pass<dfdx::tensor::Cpu>,
-    &[Var<dfdx::tensor::Cpu>],
-) -> Result<Var<dfdx::tensor::Cpu>, OpError> {
+    &mut Pass<testing::TestDevice>,
+    &[Var<testing::TestDevice>],
+) -> Result<Var<testing::TestDevice>, OpError> {
     move |pass, v| conv2d(pass, &v[0], &v[1], v.get(2), options)
 }
 
@@ -210,7 +210,7 @@ fn one_and_two_threads_give_the_same_bits() {
 
 #[test]
 fn shapes_that_do_not_fit_are_refused() {
-    let device = <dfdx::tensor::Cpu as Backend>::open(0).unwrap();
+    let device = testing::device();
     let x = Var::constant(&device, vec![0.0; 12], [1, 2, 2, 3]).unwrap();
     let refused = |weight: [usize; 4], options| {
         let weight = Var::constant(&device, vec![0.0; weight.iter().product()], weight).unwrap();

@@ -273,7 +273,7 @@ fn one_and_two_threads_give_the_same_bits() {
 
 #[test]
 fn shapes_that_do_not_fit_are_refused() {
-    let device = dfdx::tensor::Cpu::default();
+    let device = testing::device();
     let var = |shape: [usize; 3]| {
         Var::constant(&device, vec![0.0; shape.iter().product()], shape).unwrap()
     };

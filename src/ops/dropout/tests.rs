@@ -1,22 +1,21 @@
-use dfdx::tensor::Cpu;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::ops::testing;
+use crate::ops::testing::{self, TestDevice};
 
 /// `dropout(x, p)` under dropout from `seed`; [`testing`] makes passes without.
 fn dropped(
     seed: u64,
     p: f32,
-) -> impl Fn(&mut Pass<Cpu>, &[Var<Cpu>]) -> Result<Var<Cpu>, OpError> + Sync {
+) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError> + Sync {
     move |pass, x| {
         switch_on(pass, seed);
         dropout(pass, &x[0], p)
     }
 }
 
-fn switch_on(pass: &mut Pass<Cpu>, seed: u64) {
+fn switch_on(pass: &mut Pass<TestDevice>, seed: u64) {
     let empty = Pass::inference(pass.device());
     *pass = std::mem::replace(pass, empty).with_dropout(ChaCha8Rng::seed_from_u64(seed));
 }

@@ -36,7 +36,7 @@ fn a_batch_is_its_samples() {
 
 #[test]
 fn an_index_outside_the_table_is_refused() {
-    let device = dfdx::tensor::Cpu::default();
+    let device = testing::device();
     let table = Var::constant(&device, TABLE.to_vec(), [3, 2]).unwrap();
     let error = embedding(&mut Pass::inference(&device), &table, &[0, 3]).unwrap_err();
     assert_eq!(

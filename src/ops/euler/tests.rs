@@ -129,7 +129,7 @@ fn one_and_two_threads_give_the_same_bits() {
 
 #[test]
 fn shapes_that_do_not_fit_are_refused() {
-    let device = <dfdx::tensor::Cpu as Backend>::open(0).unwrap();
+    let device = testing::device();
     let mut shapes = shapes(2, 3, 4);
     shapes[4] = [4, 5].into();
     let vars: Vec<_> = shapes

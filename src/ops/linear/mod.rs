@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn shapes_that_do_not_fit_are_refused() {
-        let device = <dfdx::tensor::Cpu as Backend>::open(0).unwrap();
+        let device = testing::device();
         let x = Var::constant(&device, vec![0.0; 6], [2, 3]).unwrap();
         let weight = Var::constant(&device, vec![0.0; 8], [4, 2]).unwrap();
         let error = linear(

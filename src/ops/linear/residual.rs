@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_residual_of_another_shape_is_refused() {
-        let device = dfdx::tensor::Cpu::default();
+        let device = testing::device();
         let [r, x, w, b] = [vec![2, 4], vec![2, 3], vec![3, 5], vec![5]].map(|dims| {
             let values = vec![0.0; dims.iter().product()];
             match *dims {

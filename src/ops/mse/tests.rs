@@ -45,7 +45,7 @@ fn a_batch_is_the_mean_of_its_samples() {
 
 #[test]
 fn unequal_shapes_are_refused() {
-    let device = dfdx::tensor::Cpu::default();
+    let device = testing::device();
     let [x, t] = [[2, 3], [3, 2]].map(|shape| Var::constant(&device, vec![0.0; 6], shape).unwrap());
     let error = mse(&mut Pass::inference(&device), &x, &t).unwrap_err();
     assert_eq!(

@@ -1,9 +1,7 @@
-use dfdx::tensor::Cpu;
-
 use super::*;
-use crate::ops::testing::{self, assert_close, filled};
+use crate::ops::testing::{self, TestDevice, assert_close, filled};
 
-fn constant(pass: &Pass<Cpu>, values: Vec<f32>, rows: usize) -> Var<Cpu> {
+fn constant(pass: &Pass<TestDevice>, values: Vec<f32>, rows: usize) -> Var<TestDevice> {
     let shape = [rows, values.len() / rows];
     Var::constant(pass.device(), values, shape).unwrap()
 }
@@ -79,7 +77,7 @@ fn a_batch_is_the_mean_of_its_samples() {
 
 #[test]
 fn unequal_shapes_are_refused() {
-    let device = Cpu::default();
+    let device = testing::device();
     let [e, x] = [[2, 3], [3, 2]].map(|shape| Var::constant(&device, vec![0.0; 6], shape).unwrap());
     let error = physics(&mut Pass::inference(&device), &e, &x, &x, &[0.5; 2], 0.1).unwrap_err();
     assert_eq!(

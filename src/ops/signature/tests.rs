@@ -174,7 +174,7 @@ fn one_and_two_threads_give_the_same_bits() {
 
 #[test]
 fn sizes_that_do_not_fit_are_refused() {
-    let device = <dfdx::tensor::Cpu as Backend>::open(0).unwrap();
+    let device = testing::device();
     let constant = |shape: [usize; 3]| {
         let len = shape.iter().product();
         Var::constant(&device, vec![0.0; len], shape).unwrap()

@@ -132,7 +132,7 @@ fn not_a_number_stays_one() {
 
 #[test]
 fn paths_of_another_length_are_refused() {
-    let device = <dfdx::tensor::Cpu as Backend>::open(0).unwrap();
+    let device = testing::device();
     let output = Var::constant(&device, vec![0.0; 10], [2, 5]).unwrap();
     let loss = &all(&real(3, 7))[0];
     let error = signature_loss(&mut Pass::inference(&device), &output, loss).unwrap_err();

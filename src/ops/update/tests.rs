@@ -1,7 +1,5 @@
-use dfdx::tensor::Cpu;
-
 use super::*;
-use crate::ops::testing::{assert_close, filled};
+use crate::ops::testing::{self, TestDevice, assert_close, filled};
 
 const START: [f32; 4] = [1.0, -2.0, 0.5, 3.0];
 
@@ -20,19 +18,20 @@ fn gradient(step: usize, w: &[f32]) -> Vec<f32> {
 /// Three steps from `START`, each held against PyTorch's weights.
 fn check(
     expected: [[f32; 4]; 3],
-    mut step: impl FnMut(&Cpu, usize, &mut Buffer<Cpu>, &Buffer<Cpu>),
+    mut step: impl FnMut(&TestDevice, usize, &mut Buffer<TestDevice>, &Buffer<TestDevice>),
 ) {
-    let device = Cpu::default();
+    let device = testing::device();
     let mut w = device.upload(START.to_vec()).unwrap();
     for (index, expected) in expected.iter().enumerate() {
-        let gradient = device.upload(gradient(index, &w)).unwrap();
+        let gradient = gradient(index, &device.download(&w).unwrap());
+        let gradient = device.upload(gradient).unwrap();
         step(&device, index, &mut w, &gradient);
-        assert_close(&w, expected, 1.5e-7);
+        assert_close(&device.download(&w).unwrap(), expected, 1.5e-7);
     }
 }
 
 fn check_adam(weight_decay: f64, expected: [[f32; 4]; 3]) {
-    let device = Cpu::default();
+    let device = testing::device();
     let (mut m, mut v) = (
         device.zeros_buffer(4).unwrap(),
         device.zeros_buffer(4).unwrap(),
@@ -44,7 +43,7 @@ fn check_adam(weight_decay: f64, expected: [[f32; 4]; 3]) {
 }
 
 fn check_sgd(nesterov: bool, weight_decay: f64, expected: [[f32; 4]; 3]) {
-    let mut b = Cpu::default().zeros_buffer(4).unwrap();
+    let mut b = testing::device().zeros_buffer(4).unwrap();
     let step = SgdStep {
         lr: 0.1,
         momentum: 0.9,
@@ -102,7 +101,7 @@ fn three_steps_of_nesterov_are_those_of_pytorch() {
 
 #[test]
 fn plain_sgd_needs_no_state() {
-    let device = Cpu::default();
+    let device = testing::device();
     let step = SgdStep {
         lr: 0.5,
         momentum: 0.0,
@@ -112,12 +111,16 @@ fn plain_sgd_needs_no_state() {
     let mut w = device.upload(START.to_vec()).unwrap();
     let gradient = device.upload(vec![1.0; 4]).unwrap();
     device.sgd_step(&mut w, &gradient, None, step).unwrap();
-    assert_close(&w, &[0.45, -2.4, -0.025, 2.35], 1e-7);
+    assert_close(
+        &device.download(&w).unwrap(),
+        &[0.45, -2.4, -0.025, 2.35],
+        1e-7,
+    );
 }
 
 #[test]
 fn elementwise_updates_do_what_they_say() {
-    let device = Cpu::default();
+    let device = testing::device();
     let mut x = device.upload(START.to_vec()).unwrap();
     let y = device.upload(vec![1.0, 2.0, 3.0, 4.0]).unwrap();
     assert_eq!(
@@ -126,11 +129,12 @@ fn elementwise_updates_do_what_they_say() {
     );
     device.scale(&mut x, 2.0).unwrap();
     device.add_scaled(&mut x, &y, -0.5).unwrap();
-    assert_close(&x, &[1.5, -5.0, -0.5, 4.0], 0.0);
+    let values = |x: &Buffer<TestDevice>| device.download(x).unwrap();
+    assert_close(&values(&x), &[1.5, -5.0, -0.5, 4.0], 0.0);
     device.lerp(&mut x, &y, 0.25).unwrap();
-    assert_close(&x, &[1.375, -3.25, 0.375, 4.0], 0.0);
+    assert_close(&values(&x), &[1.375, -3.25, 0.375, 4.0], 0.0);
     device.lerp(&mut x, &y, 1.0).unwrap();
-    assert_close(&x, &y, 0.0);
+    assert_close(&values(&x), &values(&y), 0.0);
 }
 
 #[test]
@@ -142,10 +146,10 @@ fn large_buffers_give_the_same_bits_with_one_thread_and_two() {
             .build()
             .unwrap();
         pool.install(|| {
-            let device = Cpu::default();
-            let [mut w, g, mut m, mut v] =
-                [1, 2, 3, 4].map(|seed| device.upload(filled(LEN, seed)).unwrap());
-            v.iter_mut().for_each(|v| *v = v.abs());
+            let device = testing::device();
+            let [mut w, g, mut m] = [1, 2, 3].map(|seed| device.upload(filled(LEN, seed)).unwrap());
+            let squares = filled(LEN, 4).into_iter().map(f32::abs);
+            let mut v = device.upload(squares.collect()).unwrap();
             let adam = AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.1, 7);
             device.adam_step(&mut w, &g, &mut m, &mut v, adam).unwrap();
             let sgd = SgdStep {
@@ -156,7 +160,10 @@ fn large_buffers_give_the_same_bits_with_one_thread_and_two() {
             };
             device.sgd_step(&mut w, &g, Some(&mut m), sgd).unwrap();
             let norm = device.sum_of_squares(&w).unwrap().to_bits();
-            (norm, w.to_vec(), m.to_vec(), v.to_vec())
+            (
+                norm,
+                [w, m, v].map(|buffer| device.download(&buffer).unwrap()),
+            )
         })
     };
     assert!(run(1) == run(2));
@@ -164,7 +171,7 @@ fn large_buffers_give_the_same_bits_with_one_thread_and_two() {
 
 #[test]
 fn unequal_lengths_are_refused() {
-    let device = Cpu::default();
+    let device = testing::device();
     let (mut x, y) = (
         device.zeros_buffer(3).unwrap(),
         device.zeros_buffer(4).unwrap(),

@@ -73,7 +73,7 @@ fn a_batch_is_its_samples() {
 
 #[test]
 fn what_is_no_image_is_refused() {
-    let device = dfdx::tensor::Cpu::default();
+    let device = testing::device();
     let x = Var::constant(&device, vec![0.0; 6], [2, 3]).unwrap();
     let error = upsample_bilinear(&mut Pass::inference(&device), &x).unwrap_err();
     assert_eq!(

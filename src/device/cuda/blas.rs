@@ -1,0 +1,271 @@
+//! Matrix products by cuBLAS, over row-major matrices.
+#![expect(unsafe_code, reason = "cuBLAS is a C library")]
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "cuBLAS takes sizes as signed numbers; a GPU has no memory for those that would wrap"
+)]
+
+use std::ffi::{c_int, c_longlong, c_void};
+use std::sync::OnceLock;
+
+use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
+
+use super::call::{MISSING, Pointer, library};
+use super::context::Context;
+use super::error;
+use super::libraries::{Part, find};
+use super::precision::halved;
+use crate::device::{Arithmetic, DeviceError};
+
+library! { Blas:
+    /// Opens the library for this thread's device.
+    create = "cublasCreate_v2"(handle: *mut Pointer);
+    /// Closes it.
+    destroy = "cublasDestroy_v2"(handle: Pointer);
+    /// `C = alpha A B + beta C` for a batch, column-major.
+    product = "cublasGemmStridedBatchedEx"(
+        handle: Pointer, trans_a: c_int, trans_b: c_int, m: c_int, n: c_int, k: c_int, alpha: *const c_void,
+        a: u64, type_a: c_int, lda: c_int, stride_a: c_longlong, b: u64, type_b: c_int, ldb: c_int,
+        stride_b: c_longlong, beta: *const c_void, c: u64, type_c: c_int, ldc: c_int, stride_c: c_longlong,
+        batches: c_int, compute: c_int, algorithm: c_int
+    );
+    /// Its version, 10000 · major + 100 · minor + patch.
+    version = "cublasGetVersion_v2"(handle: Pointer, version: *mut c_int);
+}
+
+/// cuBLAS on this thread's device.
+pub(super) struct Blas {
+    handle: Pointer,
+}
+
+impl Blas {
+    pub(super) fn open() -> Result<Self, DeviceError> {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the handle is written to the place given.
+        error::library("opening cuBLAS", unsafe { create(&raw mut handle) })?;
+        Ok(Self { handle })
+    }
+
+    /// Its version, as `13.0.2`.
+    pub(super) fn version(&self) -> Option<String> {
+        let mut number = 0;
+        // SAFETY: the number is written to the place given.
+        let code = unsafe { version(self.handle, &raw mut number) };
+        (code == 0).then(|| {
+            format!(
+                "{}.{}.{}",
+                number / 10_000,
+                number / 100 % 100,
+                number % 100
+            )
+        })
+    }
+}
+
+impl Drop for Blas {
+    fn drop(&mut self) {
+        // SAFETY: the handle is this one's own. Nobody is left to tell of a failure.
+        unsafe { destroy(self.handle) };
+    }
+}
+
+/// `C = A · B` or `C += A · B` for a batch of row-major matrices, `A: (m, k)`, `B: (k, n)`, `C: (m, n)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Product {
+    /// Rows of the result.
+    pub m: usize,
+    /// Columns of the result.
+    pub n: usize,
+    /// Terms of each sum.
+    pub k: usize,
+    /// Whether A lies transposed in memory, `(k, m)`.
+    pub a_is_transposed: bool,
+    /// Whether B lies transposed in memory, `(n, k)`.
+    pub b_is_transposed: bool,
+    /// Number of products.
+    pub batches: usize,
+    /// Values from one matrix to the next, of A, B and C; 0 for one that all share (not C).
+    pub strides: [usize; 3],
+    /// Values from one row in memory to the next, of A, B and C, where they are more than a row has; 0 for just as many.
+    pub rows: [usize; 3],
+    /// Factor of the product.
+    pub scale: f32,
+    /// Whether the product is added to what stands in C.
+    pub adds: bool,
+}
+
+impl Product {
+    /// One product of matrices without gaps, replacing C.
+    pub fn new(m: usize, n: usize, k: usize) -> Self {
+        Self {
+            m,
+            n,
+            k,
+            a_is_transposed: false,
+            b_is_transposed: false,
+            batches: 1,
+            strides: [m * k, k * n, m * n],
+            rows: [0; 3],
+            scale: 1.0,
+            adds: false,
+        }
+    }
+
+    /// A lies transposed.
+    #[must_use]
+    pub fn transposed_a(mut self) -> Self {
+        self.a_is_transposed = true;
+        self
+    }
+
+    /// B lies transposed.
+    #[must_use]
+    pub fn transposed_b(mut self) -> Self {
+        self.b_is_transposed = true;
+        self
+    }
+
+    /// Added to C.
+    #[must_use]
+    pub fn adding(mut self) -> Self {
+        self.adds = true;
+        self
+    }
+
+    /// So many products, each of the next matrices.
+    #[must_use]
+    pub fn batched(mut self, batches: usize) -> Self {
+        self.batches = batches;
+        self
+    }
+
+    /// Computes it, in the arithmetic of this thread's device: `f32`, inputs rounded to TF32, or inputs rounded to `f16`;
+    /// sums are `f32` in all.
+    ///
+    /// # Errors
+    /// What cuBLAS answers.
+    ///
+    /// # Panics
+    /// When a slice is shorter than its matrices: a mistake in this program.
+    pub fn run<A, B, C>(self, a: &A, b: &B, c: &mut C) -> Result<(), DeviceError>
+    where
+        A: DevicePtr<f32> + DeviceSlice<f32>,
+        B: DevicePtr<f32> + DeviceSlice<f32>,
+        C: DevicePtrMut<f32> + DeviceSlice<f32>,
+    {
+        self.run_at((a, 0), (b, 0), (c, 0))
+    }
+
+    /// As [`Product::run`], each matrix from a place in its slice on.
+    ///
+    /// # Errors
+    /// What cuBLAS answers.
+    ///
+    /// # Panics
+    /// As [`Product::run`].
+    pub fn run_at<A, B, C>(
+        self,
+        (a, a_start): (&A, usize),
+        (b, b_start): (&B, usize),
+        (c, c_start): (&mut C, usize),
+    ) -> Result<(), DeviceError>
+    where
+        A: DevicePtr<f32> + DeviceSlice<f32>,
+        B: DevicePtr<f32> + DeviceSlice<f32>,
+        C: DevicePtrMut<f32> + DeviceSlice<f32>,
+    {
+        if self.m * self.n * self.batches == 0 {
+            return Ok(());
+        }
+        let [a_len, b_len, c_len] = self.reach();
+        assert!(a_start + a_len <= a.len(), "A within its slice");
+        assert!(b_start + b_len <= b.len(), "B within its slice");
+        assert!(c_start + c_len <= c.len(), "C within its slice");
+        let context = Context::current()?;
+        let at = |address: u64, start: usize| address + (start * size_of::<f32>()) as u64;
+        let (a, b) = (at(*a.device_ptr(), a_start), at(*b.device_ptr(), b_start));
+        let c = at(*c.device_ptr_mut(), c_start);
+        if context.arithmetic() == Arithmetic::Half {
+            let (a, b) = (halved(&context, a, a_len)?, halved(&context, b, b_len)?);
+            return self.multiply(&context, (*a.device_ptr(), *b.device_ptr()), c);
+        }
+        self.multiply(&context, (a, b), c)
+    }
+
+    /// Number of values from the first to behind the last of A, B and C.
+    fn reach(&self) -> [usize; 3] {
+        let shapes = [
+            if self.a_is_transposed {
+                (self.k, self.m)
+            } else {
+                (self.m, self.k)
+            },
+            if self.b_is_transposed {
+                (self.n, self.k)
+            } else {
+                (self.k, self.n)
+            },
+            (self.m, self.n),
+        ];
+        let mut reach = [0; 3];
+        for (i, (rows, columns)) in shapes.into_iter().enumerate() {
+            let row = self.row(i, columns);
+            if rows * columns > 0 {
+                reach[i] = (self.batches - 1) * self.strides[i] + (rows - 1) * row + columns;
+            }
+        }
+        reach
+    }
+
+    fn row(&self, matrix: usize, columns: usize) -> usize {
+        self.rows[matrix].max(columns).max(1)
+    }
+
+    /// A row-major matrix is the transposed one in column-major order, and `Cᵀ = Bᵀ · Aᵀ`.
+    fn multiply(self, context: &Context, (a, b): (u64, u64), c: u64) -> Result<(), DeviceError> {
+        /// `CUDA_R_32F`, `CUDA_R_16F`; `CUBLAS_COMPUTE_32F`, `_32F_FAST_TF32`; `CUBLAS_GEMM_DEFAULT`.
+        const TYPES: [c_int; 2] = [0, 2];
+        const F32: c_int = 68;
+        const TF32: c_int = 77;
+        const DEFAULT: c_int = -1;
+        let (kind, compute) = match context.arithmetic() {
+            Arithmetic::Single => (TYPES[0], F32),
+            Arithmetic::Tf32 => (TYPES[0], TF32),
+            Arithmetic::Half => (TYPES[1], F32),
+        };
+        let row_a = self.row(0, if self.a_is_transposed { self.m } else { self.k });
+        let row_b = self.row(1, if self.b_is_transposed { self.k } else { self.n });
+        let row_c = self.row(2, self.n);
+        let strides = self.strides.map(|stride| stride as c_longlong);
+        let beta = if self.adds { 1.0_f32 } else { 0.0 };
+        // SAFETY: addresses and sizes were held against the slices; both factors are read before the call returns.
+        let code = unsafe {
+            product(
+                context.blas.handle,
+                c_int::from(self.b_is_transposed),
+                c_int::from(self.a_is_transposed),
+                self.n as c_int,
+                self.m as c_int,
+                self.k as c_int,
+                (&raw const self.scale).cast(),
+                b,
+                kind,
+                row_b as c_int,
+                strides[1],
+                a,
+                kind,
+                row_a as c_int,
+                strides[0],
+                (&raw const beta).cast(),
+                c,
+                TYPES[0],
+                row_c as c_int,
+                strides[2],
+                self.batches as c_int,
+                compute,
+                DEFAULT,
+            )
+        };
+        error::library("a matrix product by cuBLAS", code)
+    }
+}

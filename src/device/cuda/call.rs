@@ -1,0 +1,85 @@
+//! Functions of the driver that cudarc does not offer, or only together with functions that this program must not link.
+#![expect(unsafe_code, reason = "functions of a C library, looked up by name")]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
+
+use super::libraries::{Part, find};
+
+/// The library has no function of that name: an older version.
+pub(super) const MISSING: c_int = -1;
+
+/// Declares functions of a library that answer with a code; [`MISSING`] where the library has none of that name.
+macro_rules! library {
+    ($part:ident: $($(#[$doc:meta])* $name:ident = $symbol:literal($($argument:ident: $kind:ty),*);)+) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// The rules of the library's function.
+        #[allow(clippy::too_many_arguments, reason = "the library's signature")]
+        pub(in crate::device::cuda) unsafe fn $name($($argument: $kind),*) -> c_int {
+            type Function = unsafe extern "C" fn($($kind),*) -> c_int;
+            static FUNCTION: OnceLock<Option<Function>> = OnceLock::new();
+            let look_up = || {
+                let address = find(Part::$part).ok()?.address($symbol)?;
+                // SAFETY: the library's function of this name has this signature, in CUDA 12 and 13.
+                Some(unsafe { std::mem::transmute::<*const (), Function>(address) })
+            };
+            match FUNCTION.get_or_init(look_up) {
+                // SAFETY: the caller keeps the function's rules.
+                Some(function) => unsafe { function($($argument),*) },
+                None => MISSING,
+            }
+        }
+    )+};
+}
+pub(super) use library;
+
+/// A handle or an address that only the library understands.
+pub(super) type Pointer = *mut c_void;
+
+library! { Driver:
+    /// The version that the driver supports, 1000 · major + 10 · minor.
+    driver_version = "cuDriverGetVersion"(version: *mut c_int);
+    /// The device's name.
+    device_name = "cuDeviceGetName"(name: *mut c_char, length: c_int, device: c_int);
+    /// Its memory in bytes.
+    total_memory = "cuDeviceTotalMem_v2"(bytes: *mut usize, device: c_int);
+    /// Free and total memory in bytes, of all processes.
+    memory_info = "cuMemGetInfo_v2"(free: *mut usize, total: *mut usize);
+    /// One of the device's properties.
+    attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: c_uint, device: c_int);
+    /// The name of an error.
+    error_name = "cuGetErrorName"(code: c_int, text: *mut *const c_char);
+    /// Loads machine code.
+    load_module = "cuModuleLoadData"(module: *mut Pointer, image: *const c_void);
+    /// A kernel by name.
+    function = "cuModuleGetFunction"(function: *mut Pointer, module: Pointer, name: *const c_char);
+    /// A property of a kernel.
+    set_function_attribute = "cuFuncSetAttribute"(function: Pointer, attribute: c_int, value: c_int);
+    /// Queues a kernel.
+    launch = "cuLaunchKernel"(
+        function: Pointer, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
+        block_z: c_uint, shared_bytes: c_uint, stream: Pointer, arguments: *mut Pointer, extra: *mut Pointer
+    );
+    /// Memory of the host that the device copies from without the driver's help.
+    allocate_pinned = "cuMemHostAlloc"(pointer: *mut Pointer, bytes: usize, flags: c_uint);
+    /// Gives it back.
+    free_pinned = "cuMemFreeHost"(pointer: Pointer);
+    /// The pool that asynchronous allocations come from.
+    memory_pool = "cuDeviceGetDefaultMemPool"(pool: *mut Pointer, device: c_int);
+    /// Sets a property of a pool.
+    set_pool_attribute = "cuMemPoolSetAttribute"(pool: Pointer, attribute: c_int, value: *mut c_void);
+    /// Reads a property of a pool.
+    pool_attribute = "cuMemPoolGetAttribute"(pool: Pointer, attribute: c_int, value: *mut c_void);
+    /// Queues a copy from the host.
+    copy_to_device = "cuMemcpyHtoDAsync_v2"(to: u64, from: *const c_void, bytes: usize, stream: Pointer);
+    /// A mark in the queue.
+    create_event = "cuEventCreate"(event: *mut Pointer, flags: c_uint);
+    /// Queues the mark.
+    record_event = "cuEventRecord"(event: Pointer, stream: Pointer);
+    /// Waits until the mark is reached.
+    wait_for_event = "cuEventSynchronize"(event: Pointer);
+    /// Gives the mark back.
+    destroy_event = "cuEventDestroy_v2"(event: Pointer);
+}

@@ -1,0 +1,304 @@
+//! Part of `build.rs`: compiles all kernels, `src/ops/**/*.cu`, as one translation unit, and writes down their
+//! signatures, which every launch is held against.
+//!
+//! With the feature `cuda` by nvcc into an image with machine code for the architectures of `FIELDTRIAL_CUDA_ARCHITECTURES`
+//! and PTX for all later ones; with `cuda-stand-in` by the C compiler into the libraries that stand in for NVIDIA's.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Compute capabilities with machine code of their own: A100, H100 and H200. Others compile the PTX of the first when they load it.
+const ARCHITECTURES: &str = "80,90";
+
+/// Where a thread waits for others.
+const WAITS: [&str; 4] = ["block_wait", "warp_wait", "warp_xor", "warp_xor_double"];
+
+/// A function in the dialect.
+struct Function {
+    name: String,
+    is_kernel: bool,
+    /// Types and names of its arguments, as written.
+    arguments: Vec<String>,
+    text: String,
+}
+
+/// Compiles the kernels into `OUT_DIR`; nothing without the feature `cuda`.
+pub(super) fn kernels(root: &Path) {
+    for name in [
+        "FIELDTRIAL_NVCC",
+        "CUDA_PATH",
+        "FIELDTRIAL_CUDA_ARCHITECTURES",
+    ] {
+        println!("cargo:rerun-if-env-changed={name}");
+    }
+    println!("cargo:rustc-env=FIELDTRIAL_STAND_IN=none");
+    if env::var_os("CARGO_FEATURE_CUDA").is_none() {
+        return;
+    }
+    let target = PathBuf::from(super::variable("OUT_DIR"));
+    let folder = root.join("src/device/cuda");
+    let mut files = vec![folder.join("dialect.h")];
+    files.extend(sources(&root.join("src/device")));
+    files.extend(sources(&root.join("src/ops")));
+    let functions: Vec<Function> = files.iter().flat_map(|file| functions(file)).collect();
+    write(&target.join("kernels.rs"), &signatures(&functions));
+    let mut unit = String::new();
+    for file in &files {
+        let _ = writeln!(unit, "#include \"{}\"", file.display());
+    }
+    let image = target.join("kernels.bin");
+    if env::var_os("CARGO_FEATURE_CUDA_STAND_IN").is_some() {
+        stand_in(&folder.join("stand_in"), &target, &unit, &functions);
+        write(&image, "stand-in");
+    } else {
+        write(&target.join("kernels.cu"), &unit);
+        nvcc(&target.join("kernels.cu"), &image);
+    }
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let files = super::below(folder);
+    files
+        .into_iter()
+        .filter(|file| file.extension().is_some_and(|extension| extension == "cu"))
+        .collect()
+}
+
+/// The functions of a file: from a line that begins with `KERNEL` or `DEVICE` to one that ends it.
+fn functions(file: &Path) -> Vec<Function> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let mut lines = text.lines();
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        let is_kernel = line.starts_with("KERNEL ");
+        if !is_kernel && !line.starts_with("DEVICE ") {
+            continue;
+        }
+        let mut own = line.to_owned();
+        while !own.ends_with('}') || own.matches('{').count() > own.matches('}').count() {
+            let Some(line) = lines.next() else { break };
+            own.push('\n');
+            own.push_str(line);
+        }
+        found.extend(function(is_kernel, own));
+    }
+    found
+}
+
+fn function(is_kernel: bool, text: String) -> Option<Function> {
+    let open = text.find('(')?;
+    let close = open + text[open..].find(')')?;
+    let name = text[..open].rsplit([' ', '*']).next()?.to_owned();
+    let arguments = text[open + 1..close]
+        .split(',')
+        .map(|argument| argument.trim().to_owned());
+    Some(Function {
+        name,
+        is_kernel,
+        arguments: arguments
+            .filter(|argument| !argument.is_empty() && argument != "void")
+            .collect(),
+        text,
+    })
+}
+
+impl Function {
+    /// The type of an argument, without its name and `restrict`.
+    fn types(&self) -> impl Iterator<Item = String> + '_ {
+        self.arguments.iter().map(|argument| {
+            let end = argument.rfind([' ', '*']).map_or(0, |at| at + 1);
+            argument[..end].replace("restrict", "").trim().to_owned()
+        })
+    }
+
+    fn calls(&self, name: &str) -> bool {
+        let calls = format!("{name}(");
+        let mut from = self.text.find('{').unwrap_or(0);
+        while let Some(at) = self.text[from..].find(&calls) {
+            let before = self.text[..from + at].chars().next_back();
+            if !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_') {
+                return true;
+            }
+            from += at + calls.len();
+        }
+        false
+    }
+}
+
+/// Names of the functions whose threads wait for each other, by themselves or in what they call.
+fn waiting(functions: &[Function]) -> Vec<String> {
+    let mut names: Vec<String> = WAITS.map(str::to_owned).to_vec();
+    loop {
+        let before = names.len();
+        for function in functions {
+            if !names.contains(&function.name) && names.iter().any(|name| function.calls(name)) {
+                names.push(function.name.clone());
+            }
+        }
+        if names.len() == before {
+            return names;
+        }
+    }
+}
+
+/// A table of kernels by name with the kinds of their arguments.
+fn signatures(functions: &[Function]) -> String {
+    let mut lines: Vec<String> = functions
+        .iter()
+        .filter(|function| function.is_kernel)
+        .map(|function| {
+            let kinds: Vec<String> = function
+                .types()
+                .map(|kind| argument_kind(function, &kind))
+                .collect();
+            format!("    ({:?}, &[{}]),\n", function.name, kinds.join(", "))
+        })
+        .collect();
+    lines.sort();
+    format!(
+        "/// Every kernel with the kinds of its arguments, by name.\n\
+         const SIGNATURES: &[(&str, &[Kind])] = &[\n{}];\n",
+        lines.concat()
+    )
+}
+
+fn argument_kind(function: &Function, kind: &str) -> String {
+    let name = match kind {
+        _ if kind.ends_with('*') => "Pointer",
+        "int" => "I32",
+        "i64" => "I64",
+        "u32" => "U32",
+        "u64" => "U64",
+        "float" => "F32",
+        "double" => "F64",
+        _ => panic!("kernel `{}`: a launch passes no `{kind}`", function.name),
+    };
+    format!("Kind::{name}")
+}
+
+/// The libraries that play driver and cuBLAS on the CPU.
+fn stand_in(sources: &Path, target: &Path, unit: &str, functions: &[Function]) {
+    let folder = target.join("stand-in");
+    fs::create_dir_all(&folder).expect("cargo gives a folder that can be written");
+    println!("cargo:rustc-env=FIELDTRIAL_STAND_IN={}", folder.display());
+    let mut text = unit.to_owned();
+    let waiting = waiting(functions);
+    let mut table = String::new();
+    for kernel in functions.iter().filter(|function| function.is_kernel) {
+        let name = &kernel.name;
+        let values = kernel.types().enumerate();
+        let values: Vec<String> = values
+            .map(|(i, kind)| format!("*({kind} *)a[{i}]"))
+            .collect();
+        let _ = writeln!(
+            text,
+            "static void call_{name}(void **a) {{ {name}({}); }}",
+            values.join(", ")
+        );
+        let waits = u8::from(waiting.contains(name));
+        let _ = writeln!(table, "    {{\"{name}\", call_{name}, {waits}}},");
+    }
+    let _ = writeln!(
+        text,
+        "typedef struct {{ const char *name; void (*call)(void **); int waits; }} stand_in_kernel;\n\
+         static const stand_in_kernel kernels[] = {{\n{table}}};"
+    );
+    for file in ["grid.c", "driver.c"] {
+        let _ = writeln!(text, "#include \"{}\"", sources.join(file).display());
+    }
+    let driver = target.join("stand_in_driver.c");
+    write(&driver, &text);
+    compile(&driver, sources, &folder.join("libcuda.so.1"));
+    compile(
+        &sources.join("blas.c"),
+        sources,
+        &folder.join("libcublas.so.13"),
+    );
+    let dnn = sources.join("dnn.c");
+    if dnn.is_file() {
+        compile(&dnn, sources, &folder.join("libcudnn.so.9"));
+    }
+}
+
+fn compile(source: &Path, include: &Path, library: &Path) {
+    let compiler = env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut command = Command::new(compiler);
+    command
+        .args([
+            "-x",
+            "c",
+            "-std=gnu11",
+            "-O1",
+            "-fPIC",
+            "-shared",
+            "-pthread",
+        ])
+        .args([
+            "-Wall",
+            "-Werror=implicit-function-declaration",
+            "-Wno-unused-function",
+            "-I",
+        ])
+        .arg(include)
+        .arg("-o")
+        .arg(library)
+        .arg(source)
+        .arg("-lm");
+    run(command);
+}
+
+fn nvcc(source: &Path, image: &Path) {
+    let wanted = env::var("FIELDTRIAL_CUDA_ARCHITECTURES").unwrap_or_else(|_| ARCHITECTURES.into());
+    let architectures: Vec<&str> = wanted.split(',').map(str::trim).collect();
+    let mut command = Command::new(compiler());
+    command
+        .args(["-fatbin", "-O3", "-std=c++17", "--threads", "0", "-o"])
+        .arg(image);
+    for name in &architectures {
+        command.arg(format!(
+            "--generate-code=arch=compute_{name},code=sm_{name}"
+        ));
+    }
+    let first = architectures[0];
+    command.arg(format!(
+        "--generate-code=arch=compute_{first},code=compute_{first}"
+    ));
+    command.arg(source);
+    run(command);
+}
+
+/// nvcc as the recipe or the user names it, else of the toolkit, else of the path.
+fn compiler() -> PathBuf {
+    if let Some(named) = env::var_os("FIELDTRIAL_NVCC") {
+        return named.into();
+    }
+    let toolkits = env::var_os("CUDA_PATH").map(PathBuf::from).into_iter();
+    let toolkits = toolkits.chain([PathBuf::from("/usr/local/cuda")]);
+    let mut found = toolkits
+        .map(|toolkit| toolkit.join("bin/nvcc"))
+        .filter(|file| file.is_file());
+    found.next().unwrap_or_else(|| PathBuf::from("nvcc"))
+}
+
+fn run(mut command: Command) {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("cannot start `{name}`: {error}; `just cuda-build` brings NVIDIA's compiler and builds with it")
+    });
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "`{name}` failed:\n{said}{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    for line in said.lines().filter(|line| line.contains("warning")) {
+        println!("cargo:warning={line}");
+    }
+}
+
+fn write(file: &Path, text: &str) {
+    fs::write(file, text).expect("cargo gives a folder that can be written");
+}

@@ -1,0 +1,49 @@
+//! Codes of the driver and the libraries as [`DeviceError`]s.
+#![expect(unsafe_code, reason = "the driver names its errors by C strings")]
+
+use std::ffi::{CStr, c_int};
+
+use super::call;
+use crate::device::DeviceError;
+
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+const OUT_OF_MEMORY: c_int = 2;
+
+/// `Ok` for code 0 of the driver, else what it means; `what` was tried.
+pub(super) fn check(what: &str, code: c_int) -> Result<(), DeviceError> {
+    match code {
+        0 => Ok(()),
+        OUT_OF_MEMORY => Err(DeviceError::OutOfMemory { device: "cuda" }),
+        call::MISSING => Err(failed(format!("{what}: the driver is too old for it"))),
+        _ => Err(failed(format!("{what}: {} ({code})", name(code)))),
+    }
+}
+
+/// A failure of a library other than the driver, whose code `code` is.
+pub(super) fn library(what: &str, code: c_int) -> Result<(), DeviceError> {
+    match code {
+        0 => Ok(()),
+        call::MISSING => Err(failed(format!("{what}: the library has no such function"))),
+        _ => Err(failed(format!("{what}: code {code}"))),
+    }
+}
+
+fn failed(message: String) -> DeviceError {
+    DeviceError::Failed {
+        device: "cuda",
+        message,
+    }
+}
+
+fn name(code: c_int) -> String {
+    let mut text = std::ptr::null();
+    // SAFETY: the driver writes the address of a text that it keeps for ever.
+    let known = unsafe { call::error_name(code, &raw mut text) } == 0 && !text.is_null();
+    if known {
+        // SAFETY: as above.
+        let text = unsafe { CStr::from_ptr(text) };
+        text.to_string_lossy().into_owned()
+    } else {
+        "unknown error".to_owned()
+    }
+}

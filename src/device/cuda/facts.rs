@@ -1,0 +1,120 @@
+//! [`Gpu`]: what the driver says of the GPU that this thread has opened.
+#![expect(unsafe_code, reason = "the driver's interface is C")]
+
+use std::ffi::{CStr, c_char, c_int, c_uint};
+
+use super::call;
+use super::context::Context;
+use super::error::check;
+use crate::device::DeviceError;
+
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
+const CAPABILITY: [c_uint; 2] = [75, 76];
+
+/// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`.
+const MULTIPROCESSORS: c_uint = 16;
+
+/// `CU_MEMPOOL_ATTR_USED_MEM_HIGH`: most bytes that were held of the pool since it was last set to 0.
+const MOST_USED: c_int = 8;
+
+/// A GPU and the software that drives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpu {
+    /// As the driver names it: `NVIDIA H200`.
+    pub name: String,
+    /// Compute capability: 9 and 0 of an H200.
+    pub capability: (i32, i32),
+    /// Number of multiprocessors.
+    pub multiprocessors: i32,
+    /// Its memory.
+    pub memory_bytes: u64,
+    /// The version of CUDA that the driver supports: `13.0`.
+    pub driver: String,
+    /// Version of cuBLAS: `13.0.2`.
+    pub blas: Option<String>,
+}
+
+/// The GPU of this thread.
+///
+/// # Errors
+/// [`DeviceError::Absent`] before the thread has opened one.
+pub fn gpu() -> Result<Gpu, DeviceError> {
+    let context = Context::current()?;
+    let device = *context.device.cu_device();
+    let (mut version, mut bytes) = (0, 0);
+    let mut name: [c_char; 128] = [0; 128];
+    // SAFETY: every call writes to the place given to it, the name within its length and with its end.
+    unsafe {
+        check(
+            "the driver's version",
+            call::driver_version(&raw mut version),
+        )?;
+        check(
+            "the device's memory",
+            call::total_memory(&raw mut bytes, device),
+        )?;
+        let length = 127;
+        check(
+            "the device's name",
+            call::device_name(name.as_mut_ptr(), length, device),
+        )?;
+    }
+    // SAFETY: the last byte is still 0.
+    let name = unsafe { CStr::from_ptr(name.as_ptr()) };
+    Ok(Gpu {
+        name: name.to_string_lossy().into_owned(),
+        capability: (
+            attribute(CAPABILITY[0], device)?,
+            attribute(CAPABILITY[1], device)?,
+        ),
+        multiprocessors: attribute(MULTIPROCESSORS, device)?,
+        memory_bytes: bytes as u64,
+        driver: format!("{}.{}", version / 1000, version % 1000 / 10),
+        blas: context.blas.version(),
+    })
+}
+
+fn attribute(which: c_uint, device: c_int) -> Result<i32, DeviceError> {
+    let mut value = 0;
+    // SAFETY: the value is written to the place given.
+    check("a property of the device", unsafe {
+        call::attribute(&raw mut value, which, device)
+    })?;
+    Ok(value)
+}
+
+/// Free and total bytes of the GPU's memory, over all processes that use it.
+///
+/// # Errors
+/// What the driver answers.
+pub fn memory() -> Result<(u64, u64), DeviceError> {
+    Context::current()?;
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both numbers are written to the places given.
+    check("the device's memory", unsafe {
+        call::memory_info(&raw mut free, &raw mut total)
+    })?;
+    Ok((free as u64, total as u64))
+}
+
+/// Most bytes that this process has held of the GPU's memory since the last call, by its allocator; begins anew.
+///
+/// # Errors
+/// What the driver answers.
+pub fn take_peak_bytes() -> Result<u64, DeviceError> {
+    let context = Context::current()?;
+    let pool = context.pool()?;
+    let (mut peak, mut zero) = (0_u64, 0_u64);
+    // SAFETY: the number is written to and read from the places given.
+    unsafe {
+        check(
+            "the pool's peak",
+            call::pool_attribute(pool, MOST_USED, (&raw mut peak).cast()),
+        )?;
+        check(
+            "the pool's peak",
+            call::set_pool_attribute(pool, MOST_USED, (&raw mut zero).cast()),
+        )?;
+    }
+    Ok(peak)
+}

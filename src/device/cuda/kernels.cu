@@ -1,0 +1,13 @@
+// Kernels that the device itself needs.
+
+KERNEL device_fill(float *values, float value, i64 n) {
+    FOR_EACH(i, n) values[i] = value;
+}
+
+KERNEL device_cast_to_half(const float *restrict values, half_t *restrict half, i64 n) {
+    FOR_EACH(i, n) half[i] = float_to_half(values[i]);
+}
+
+KERNEL device_cast_to_float(const half_t *restrict half, float *restrict values, i64 n) {
+    FOR_EACH(i, n) values[i] = half_to_float(half[i]);
+}

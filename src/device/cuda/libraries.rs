@@ -1,0 +1,171 @@
+//! The shared libraries of NVIDIA's platform, opened at run time: one program starts on every machine, and uses the GPU
+//! where there is one.
+//!
+//! A library is looked for by its name in the folders of `FIELDTRIAL_CUDA_LIBRARIES` (separated like `PATH`), where the
+//! system's loader looks, in the usual folders of toolkits and drivers, and in those of Python's wheels (where PyTorch
+//! brings cuBLAS and cuDNN along). With the feature `cuda-stand-in` the only ones are the stand-ins of this build.
+#![expect(
+    unsafe_code,
+    reason = "opening a library runs its initialisation, and an address has no type"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use libloading::Library;
+
+/// Folders that name libraries before all others.
+pub const FOLDERS: &str = "FIELDTRIAL_CUDA_LIBRARIES";
+
+/// One of the libraries that may or may not be on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The driver's interface; it comes with the driver.
+    Driver,
+    /// Matrix products; CUDA toolkit.
+    Blas,
+    /// Convolutions; optional.
+    Dnn,
+}
+
+impl Part {
+    /// All parts, in the order in which they are told.
+    pub const ALL: [Self; 3] = [Self::Driver, Self::Blas, Self::Dnn];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Driver => "driver",
+            Self::Blas => "cuBLAS",
+            Self::Dnn => "cuDNN",
+        }
+    }
+
+    /// File names, newest version first.
+    const fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::Driver => &["libcuda.so.1", "libcuda.so"],
+            Self::Blas => &["libcublas.so.13", "libcublas.so.12", "libcublas.so"],
+            Self::Dnn => &["libcudnn.so.9", "libcudnn.so"],
+        }
+    }
+
+    fn slot(self) -> &'static OnceLock<Result<Found, String>> {
+        static SLOTS: [OnceLock<Result<Found, String>>; 3] = [const { OnceLock::new() }; 3];
+        &SLOTS[self as usize]
+    }
+}
+
+/// An open library.
+#[derive(Debug)]
+pub struct Found {
+    library: Library,
+    /// The file as it was opened.
+    pub file: PathBuf,
+}
+
+impl Found {
+    /// The address of a function; `None` where this version of the library has none of that name.
+    pub(super) fn address(&self, name: &str) -> Option<*const ()> {
+        // SAFETY: an address is looked up, nothing is called.
+        let symbol = unsafe { self.library.get::<*const ()>(name.as_bytes()) };
+        symbol.ok().map(|symbol| *symbol)
+    }
+}
+
+/// Opens a part, once.
+///
+/// # Errors
+/// A sentence: which files were looked for.
+pub fn find(part: Part) -> Result<&'static Found, &'static str> {
+    let found = part.slot().get_or_init(|| open(part));
+    found.as_ref().map_err(String::as_str)
+}
+
+fn open(part: Part) -> Result<Found, String> {
+    let folders = folders();
+    for name in part.files() {
+        let files = folders.iter().map(|folder| folder.join(name));
+        let by_name = (!cfg!(feature = "cuda-stand-in")).then(|| PathBuf::from(name));
+        for file in chosen()
+            .map(|folder| folder.join(name))
+            .chain(by_name)
+            .chain(files)
+        {
+            if let Some(library) = load(&file) {
+                return Ok(Found { library, file });
+            }
+        }
+    }
+    Err(format!(
+        "no {} on this machine (looked for {}; {FOLDERS} names more folders)",
+        part.name(),
+        part.files()[0]
+    ))
+}
+
+fn load(file: &Path) -> Option<Library> {
+    // SAFETY: NVIDIA's libraries have no initialisation that could break this program's assumptions.
+    unsafe { Library::new(file) }.ok()
+}
+
+/// The folders that the user names.
+fn chosen() -> impl Iterator<Item = PathBuf> {
+    let value = if cfg!(feature = "cuda-stand-in") {
+        None
+    } else {
+        std::env::var_os(FOLDERS)
+    };
+    let folders: Vec<PathBuf> = value.iter().flat_map(std::env::split_paths).collect();
+    folders.into_iter()
+}
+
+/// Folders in which the system's loader does not look by itself.
+fn folders() -> Vec<PathBuf> {
+    if cfg!(feature = "cuda-stand-in") {
+        return vec![PathBuf::from(env!("FIELDTRIAL_STAND_IN"))];
+    }
+    let mut folders: Vec<PathBuf> = [
+        "/usr/local/nvidia/lib64",
+        "/usr/local/cuda/lib64",
+        "/opt/cuda/lib64",
+        "/usr/lib/wsl/lib",
+    ]
+    .map(PathBuf::from)
+    .to_vec();
+    for packages in python_packages() {
+        for package in ["cu13", "cublas", "cudnn"] {
+            folders.push(packages.join("nvidia").join(package).join("lib"));
+        }
+    }
+    folders.retain(|folder| folder.is_dir());
+    folders
+}
+
+/// Folders of packages of the Python that `python3` starts, found without starting it.
+fn python_packages() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(&path).map(|folder| folder.join("python3"));
+    let Some(program) = programs.into_iter().find(|program| program.is_file()) else {
+        return Vec::new();
+    };
+    // A virtual environment's `python3` is a link whose own folder tells the environment.
+    let homes = [Some(program.clone()), program.canonicalize().ok()];
+    let mut found = Vec::new();
+    for library in homes
+        .into_iter()
+        .flatten()
+        .filter_map(|program| Some(program.parent()?.parent()?.join("lib")))
+    {
+        let entries = std::fs::read_dir(library).into_iter().flatten().flatten();
+        let versions = entries.filter(|entry| {
+            let name = entry.file_name();
+            name.to_string_lossy().starts_with("python3")
+        });
+        found.extend(versions.flat_map(|entry| {
+            ["site-packages", "dist-packages"].map(|name| entry.path().join(name))
+        }));
+    }
+    found.retain(|folder| folder.is_dir());
+    found
+}

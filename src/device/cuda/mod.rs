@@ -1,0 +1,142 @@
+//! NVIDIA GPUs as a [`Backend`]; compiled with the feature `cuda` only.
+//!
+//! Owns what dfdx leaves open: driver and libraries found at run time (`libraries.rs`, `forward.rs`), the GPU of a thread
+//! (`Context`), launches of kernels ([`Launch`]) and matrix products ([`Product`]). Kernels stand beside their operation
+//! in `ops/*/kernels.cu`, in the dialect of `dialect.h`; `compile.rs` (a part of `build.rs`) compiles them, for GPUs or, with
+//! the feature `cuda-stand-in`, for a driver that computes on the CPU (`stand_in/`), on which all operations are tested.
+//!
+//! Everything is queued on the default stream, in order; nothing waits for the device but [`Backend::download`],
+//! [`Backend::upload`] when all of its places are under way, and synchronising.
+#![expect(
+    unsafe_code,
+    reason = "copies between host and device memory are raw in cudarc's public interface"
+)]
+
+mod blas;
+mod call;
+mod context;
+mod error;
+mod facts;
+mod forward;
+mod launch;
+mod libraries;
+mod precision;
+mod staging;
+
+pub use blas::Product;
+pub use facts::{Gpu, gpu, memory, take_peak_bytes};
+pub use launch::{Launch, THREADS};
+pub use libraries::{FOLDERS, Part, find};
+
+use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
+use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
+use dfdx::tensor::{Cuda, Synchronize};
+
+use super::{Arithmetic, Backend, Buffer, DeviceError};
+use context::Context;
+
+impl Backend for Cuda {
+    const NAME: &'static str = "cuda";
+    const IS_ASYNCHRONOUS: bool = true;
+
+    fn open(ordinal: usize) -> Result<Self, DeviceError> {
+        for part in [Part::Driver, Part::Blas] {
+            find(part).map_err(|reason| DeviceError::Absent(reason.to_owned()))?;
+        }
+        // `Cuda::try_build` panics where the driver has no device, so ask the driver first.
+        init().map_err(|error| DeviceError::Absent(format!("no usable CUDA driver: {error:?}")))?;
+        let count = device::get_count().map_err(|error| {
+            DeviceError::Absent(format!("the CUDA driver names no device: {error:?}"))
+        })?;
+        if ordinal >= usize::try_from(count).unwrap_or(0) {
+            return Err(DeviceError::Absent(format!(
+                "`cuda:{ordinal}` is not here: the driver counts {count} GPUs"
+            )));
+        }
+        let device = Self::try_build(ordinal, 0).map_err(DeviceError::from_dfdx::<Self>)?;
+        Context::enter(&device, ordinal)?;
+        Ok(device)
+    }
+
+    fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
+        Context::current()?.set_arithmetic(arithmetic);
+        Ok(())
+    }
+
+    fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {
+        let mut buffer = self.zeros_buffer(values.len())?;
+        let address = *buffer.device_ptr_mut();
+        let context = Context::current()?;
+        // SAFETY: the buffer was allocated just above with this number of values; memory is freed in the queue's order.
+        unsafe { context.staging.borrow_mut().upload(address, &values) }?;
+        Ok(buffer)
+    }
+
+    fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError> {
+        self.try_synchronize()
+            .map_err(DeviceError::from_dfdx::<Self>)?;
+        let mut host = vec![0.0_f32; self.buffer_len(values)];
+        if !host.is_empty() {
+            // SAFETY: `host` has as many values as the buffer, whose work is done.
+            unsafe { memcpy_dtoh_sync(&mut host, *values.device_ptr()) }.map_err(driver_error)?;
+        }
+        Ok(host)
+    }
+
+    fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
+        let mut buffer = self.zeros_buffer(len)?;
+        Launch::new("device_fill")
+            .over(len)
+            .write(&mut buffer)
+            .float(value)
+            .size(len)
+            .run()?;
+        Ok(buffer)
+    }
+}
+
+/// Uninitialised memory for what lives within one operation; written before it is read.
+///
+/// # Errors
+/// [`DeviceError::OutOfMemory`].
+pub fn scratch<T: DeviceRepr>(len: usize) -> Result<CudaSlice<T>, DeviceError> {
+    Context::current()?.scratch(len)
+}
+
+/// Copies host values into new device memory, without waiting for the device.
+///
+/// # Errors
+/// [`DeviceError::OutOfMemory`].
+pub fn uploaded<T: DeviceRepr + Copy>(values: &[T]) -> Result<CudaSlice<T>, DeviceError> {
+    let context = Context::current()?;
+    let mut slice = context.scratch::<T>(values.len())?;
+    let address = *slice.device_ptr_mut();
+    // SAFETY: the slice was allocated just above with room for the values; memory is freed in the queue's order.
+    unsafe { context.staging.borrow_mut().upload(address, values) }?;
+    Ok(slice)
+}
+
+/// Copies device memory to the host; waits for the device.
+///
+/// # Errors
+/// What the driver answers, for anything that was queued before.
+pub fn downloaded<T: DeviceRepr + Copy + Default>(
+    values: &CudaSlice<T>,
+) -> Result<Vec<T>, DeviceError> {
+    Context::current()?
+        .device
+        .dtoh_sync_copy(values)
+        .map_err(driver_error)
+}
+
+fn driver_error(error: DriverError) -> DeviceError {
+    let message = format!("{error:?}");
+    if message.contains("OUT_OF_MEMORY") {
+        DeviceError::OutOfMemory { device: Cuda::NAME }
+    } else {
+        DeviceError::Failed {
+            device: Cuda::NAME,
+            message,
+        }
+    }
+}

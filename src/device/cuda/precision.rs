@@ -1,0 +1,23 @@
+//! Values rounded to `f16`, as inputs of products in mixed precision.
+
+use cudarc::driver::CudaSlice;
+
+use super::context::Context;
+use super::launch::Launch;
+use crate::device::DeviceError;
+
+/// `len` values at `address`, rounded to `f16`. Beyond 65,504 they become infinite, which loss scaling notices.
+pub(super) fn halved(
+    context: &Context,
+    address: u64,
+    len: usize,
+) -> Result<CudaSlice<u16>, DeviceError> {
+    let mut half = context.scratch::<u16>(len)?;
+    Launch::new("device_cast_to_half")
+        .over(len)
+        .read_address(address)
+        .write(&mut half)
+        .size(len)
+        .run()?;
+    Ok(half)
+}

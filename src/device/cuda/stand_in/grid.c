@@ -1,0 +1,141 @@
+// The grid on the CPU: blocks one after another; the threads of a block as contexts that give way to each other where
+// they wait. A thread that never waits costs one switch there and one back.
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+enum { STACK = 64 << 10, MOST = 1024 };
+enum { READY, AT_BLOCK, AT_WARP, DONE };
+
+typedef struct {
+    ucontext_t context;
+    unsigned char *stack;
+    int state;
+    double given;
+} fiber;
+
+__thread dim threadIdx, blockIdx, blockDim, gridDim;
+__thread unsigned char *stand_in_shared;
+static __thread fiber *fibers;
+static __thread ucontext_t scheduler;
+static __thread int running;
+static __thread void (*entry)(void **);
+static __thread void **arguments;
+
+static void set_thread(int index) {
+    running = index;
+    threadIdx.x = index % blockDim.x;
+    threadIdx.y = index / blockDim.x % blockDim.y;
+    threadIdx.z = index / (blockDim.x * blockDim.y);
+}
+
+static void body(void) {
+    entry(arguments);
+    fibers[running].state = DONE;
+    swapcontext(&fibers[running].context, &scheduler);
+}
+
+static void give_way(int state) {
+    int own = running;
+    fibers[own].state = state;
+    swapcontext(&fibers[own].context, &scheduler);
+    set_thread(own);
+}
+
+void stand_in_wait_block(void) { give_way(AT_BLOCK); }
+void stand_in_wait_warp(void) { give_way(AT_WARP); }
+
+double stand_in_warp_xor_double(double value, int lane) {
+    fibers[running].given = value;
+    give_way(AT_WARP);
+    double other = fibers[running ^ lane].given;
+    // Nobody may give its next value before all have read.
+    give_way(AT_WARP);
+    return other;
+}
+
+float stand_in_warp_xor(float value, int lane) { return (float)stand_in_warp_xor_double(value, lane); }
+
+// Whether all of the threads from `start` that are not done stand at `state`, at least one of them.
+static int all_at(int state, int start, int count) {
+    int waiting = 0;
+    for (int i = start; i < start + count; i++) {
+        if (fibers[i].state == state) waiting++;
+        else if (fibers[i].state != DONE) return 0;
+    }
+    return waiting > 0;
+}
+
+static void release(int start, int count) {
+    for (int i = start; i < start + count; i++)
+        if (fibers[i].state != DONE) fibers[i].state = READY;
+}
+
+static void prepare(int threads) {
+    if (!fibers) fibers = calloc(MOST, sizeof(fiber));
+    for (int i = 0; i < threads; i++) {
+        if (!fibers[i].stack) fibers[i].stack = malloc(STACK);
+        getcontext(&fibers[i].context);
+        fibers[i].context.uc_stack.ss_sp = fibers[i].stack;
+        fibers[i].context.uc_stack.ss_size = STACK;
+        makecontext(&fibers[i].context, body, 0);
+        fibers[i].state = READY;
+    }
+}
+
+static int run_ready(int start, int count) {
+    int ran = 0;
+    for (int i = start; i < start + count; i++) {
+        if (fibers[i].state != READY) continue;
+        set_thread(i);
+        swapcontext(&scheduler, &fibers[i].context);
+        ran = 1;
+    }
+    return ran;
+}
+
+static int run_block(int threads) {
+    prepare(threads);
+    for (;;) {
+        int moved = 0;
+        for (int warp = 0; warp < threads; warp += 32) {
+            int lanes = threads - warp < 32 ? threads - warp : 32;
+            moved |= run_ready(warp, lanes);
+            if (all_at(AT_WARP, warp, lanes)) {
+                release(warp, lanes);
+                moved = 1;
+            }
+        }
+        if (all_at(AT_BLOCK, 0, threads)) {
+            release(0, threads);
+            moved = 1;
+        }
+        if (all_at(DONE, 0, threads)) return 0;
+        // Some wait for the block and others for their warp, for ever: on a GPU this kernel would hang.
+        if (!moved) return 1;
+    }
+}
+
+// Runs a kernel over a grid; whether its threads waited for each other in vain. `waits` is 0 for kernels without a
+// point at which threads wait: those run as plain loops.
+static int run_grid(void (*kernel)(void **), int waits, dim grid, dim block, u32 shared_bytes, void **given) {
+    int threads = block.x * block.y * block.z;
+    unsigned char *shared = malloc(shared_bytes + 64);
+    memset(shared, 0xff, shared_bytes + 64);
+    entry = kernel, arguments = given, gridDim = grid, blockDim = block;
+    stand_in_shared = (unsigned char *)(((uintptr_t)shared + 63) / 64 * 64);
+    int hangs = 0;
+    for (u64 i = 0; i < (u64)grid.x * grid.y * grid.z && !hangs; i++) {
+        blockIdx.x = i % grid.x, blockIdx.y = i / grid.x % grid.y, blockIdx.z = i / ((u64)grid.x * grid.y);
+        if (waits) {
+            hangs = run_block(threads);
+        } else {
+            for (int thread = 0; thread < threads; thread++) {
+                set_thread(thread);
+                kernel(given);
+            }
+        }
+    }
+    free(shared);
+    return hangs;
+}
