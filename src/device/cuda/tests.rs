@@ -3,7 +3,24 @@
 use dfdx::tensor::Cuda;
 
 use super::*;
-use crate::ops::testing::{assert_close, filled};
+
+/// Values that differ from each other and from seed to seed, in (-1, 1).
+fn filled(len: usize, seed: u32) -> Vec<f32> {
+    let value = |i: usize| ((i as f32 + 1.0) * 0.731 + seed as f32).sin();
+    (0..len).map(value).collect()
+}
+
+#[track_caller]
+fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32) {
+    assert_eq!(actual.len(), expected.len());
+    for (i, (a, e)) in actual.iter().zip(expected).enumerate() {
+        let error = (a - e).abs();
+        assert!(
+            error <= tolerance * e.abs().max(1.0),
+            "value {i}: {a} instead of {e}"
+        );
+    }
+}
 
 #[test]
 fn values_go_to_the_device_and_back() {
