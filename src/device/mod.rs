@@ -77,7 +77,7 @@ pub trait Backend:
 }
 
 /// How products of matrices and convolutions are computed; sums are `f32` in all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Arithmetic {
     /// IEEE single precision.
     #[default]

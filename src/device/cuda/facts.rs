@@ -32,6 +32,8 @@ pub struct Gpu {
     pub driver: String,
     /// Version of cuBLAS: `13.0.2`.
     pub blas: Option<String>,
+    /// Version of cuDNN, where convolutions may go by it: `9.10.2`.
+    pub dnn: Option<String>,
 }
 
 /// The GPU of this thread.
@@ -71,6 +73,7 @@ pub fn gpu() -> Result<Gpu, DeviceError> {
         memory_bytes: bytes as u64,
         driver: format!("{}.{}", version / 1000, version % 1000 / 10),
         blas: context.blas.version(),
+        dnn: context.convolutions.version(),
     })
 }
 

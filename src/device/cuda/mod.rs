@@ -14,7 +14,10 @@
 
 mod blas;
 mod call;
+mod choice;
 mod context;
+mod convolution;
+mod dnn;
 mod error;
 mod facts;
 mod forward;
@@ -24,6 +27,9 @@ mod precision;
 mod staging;
 
 pub use blas::Product;
+pub use convolution::{
+    CONVOLUTION, Convolution, ConvolutionPlan, ConvolutionWay, Direction, convolve_by,
+};
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
 pub use launch::{Launch, THREADS};
 pub use libraries::{FOLDERS, Part, find};
