@@ -148,7 +148,7 @@ impl LinearKernel for Cuda {
             .write(&mut partial)
             .size(rows)
             .size(columns)
-            .int(width as i32)
+            .number(width)
             .size(piece)
             .int(0)
             .run()?;
@@ -172,7 +172,7 @@ fn add_columns(launch: Launch, rows: usize, columns: usize) -> Result<(), Device
         .threads((lanes * width).next_multiple_of(32).min(1024))
         .size(rows)
         .size(columns)
-        .int(width as i32)
+        .number(width)
         .size(rows)
         .int(1)
         .run()
