@@ -22,6 +22,8 @@ typedef __half half_t;
     extern __shared__ __align__(16) unsigned char shared_dynamic_[];                                                   \
     type *name = (type *)shared_dynamic_
 #define restrict __restrict__
+// Before a loop that the compiler shall not unroll: one that already reads ahead needs no more registers.
+#define ROLLED _Pragma("unroll 1")
 
 DEVICE float half_to_float(half_t value) { return __half2float(value); }
 DEVICE half_t float_to_half(float value) { return __float2half_rn(value); }
@@ -34,6 +36,7 @@ DEVICE double warp_xor_double(double value, int lane) { return __shfl_xor_sync(0
 #else
 
 #include "stand_in.h"
+#define ROLLED
 
 #endif
 

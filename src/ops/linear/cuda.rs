@@ -1,10 +1,11 @@
 //! Linear layers on CUDA: products by cuBLAS; bias and activation in one pass after them; sums over rows in one launch,
 //! or in two where rows are many.
 
+use cudarc::driver::{DevicePtr, DevicePtrMut};
 use dfdx::tensor::Cuda;
 
 use super::{LinearKernel, LinearSize};
-use crate::device::cuda::{Launch, Product, scratch};
+use crate::device::cuda::{Launch, Product, THREADS, scratch};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::{Activation, OpError};
 
@@ -129,53 +130,103 @@ impl LinearKernel for Cuda {
     ) -> Result<(), OpError> {
         let columns = self.buffer_len(grad_bias);
         let rows = self.buffer_len(grad) / columns.max(1);
-        let launch = Launch::new("linear_column_sums");
-        if rows <= MANY_ROWS {
-            return Ok(add_columns(
-                launch.read(grad).write(grad_bias),
-                rows,
-                columns,
-            )?);
-        }
-        let width = columns.min(32);
-        // 32 values for each thread.
-        let piece = (32 * (256 / width)).max(rows.div_ceil(MOST_PIECES));
-        let pieces = rows.div_ceil(piece);
-        let mut partial = scratch::<f32>(pieces * columns)?;
-        launch
-            .grid([columns.div_ceil(width), pieces, 1])
-            .read(grad)
-            .write(&mut partial)
-            .size(rows)
-            .size(columns)
-            .number(width)
-            .size(piece)
-            .int(0)
-            .run()?;
-        let launch = Launch::new("linear_column_sums");
-        Ok(add_columns(
-            launch.read(&partial).write(grad_bias),
-            pieces,
-            columns,
-        )?)
+        Sums { rows, columns }.add(grad, None, grad_bias)
+    }
+
+    fn activation_bias_backward(
+        &self,
+        before: &Buffer<Self>,
+        grad_output: &Buffer<Self>,
+        activation: Activation,
+        grad_bias: &mut Buffer<Self>,
+    ) -> Result<Buffer<Self>, OpError> {
+        let (n, columns) = (self.buffer_len(before), self.buffer_len(grad_bias));
+        let mut grad = self.zeros_buffer(n)?;
+        let rows = n / columns.max(1);
+        let fused = Some((before, &mut grad, activation));
+        Sums { rows, columns }.add(grad_output, fused, grad_bias)?;
+        Ok(grad)
     }
 }
 
-/// Adds the sums of columns in one launch, which has its two arrays: tiles of eight columns, the least that uses all
-/// of what a GPU reads at once, so that there are as many blocks as there can be.
-fn add_columns(launch: Launch, rows: usize, columns: usize) -> Result<(), DeviceError> {
-    let width = columns.min(8);
-    // About eight values for each thread, as long as a block can have so many.
-    let lanes = rows.div_ceil(8).clamp(4, 1024 / width);
-    launch
-        .grid([columns.div_ceil(width), 1, 1])
-        .threads((lanes * width).next_multiple_of(32).min(1024))
-        .size(rows)
-        .size(columns)
-        .number(width)
-        .size(rows)
-        .int(1)
-        .run()
+/// What the first launch over a gradient does beside its sums: multiplies it by the slope of an activation at the
+/// values before it, and keeps the result.
+type Fused<'a> = Option<(&'a Buffer<Cuda>, &'a mut Buffer<Cuda>, Activation)>;
+
+/// Sums over the rows of a matrix.
+struct Sums {
+    rows: usize,
+    columns: usize,
+}
+
+impl Sums {
+    /// Adds the sums of `values` to `to`.
+    fn add(
+        &self,
+        values: &Buffer<Cuda>,
+        fused: Fused<'_>,
+        to: &mut Buffer<Cuda>,
+    ) -> Result<(), OpError> {
+        if self.rows <= MANY_ROWS {
+            return Ok(self.in_one(values, fused, to)?);
+        }
+        let width = self.columns.min(32);
+        // 32 values for each thread.
+        let piece = (32 * (THREADS / width)).max(self.rows.div_ceil(MOST_PIECES));
+        let pieces = self.rows.div_ceil(piece);
+        let mut partial = scratch::<f32>(pieces * self.columns)?;
+        let grid = [self.columns.div_ceil(width), pieces, 1];
+        let launch = Launch::new("linear_column_sums").grid(grid);
+        self.run(launch, values, fused, &mut partial, [width, piece, 0])?;
+        let pieces = Self {
+            rows: pieces,
+            columns: self.columns,
+        };
+        Ok(pieces.in_one(&partial, None, to)?)
+    }
+
+    /// Adds in one launch: tiles of eight columns, the least that uses all of what a GPU reads at once, so that there
+    /// are as many blocks as there can be.
+    fn in_one<S: DevicePtr<f32>>(
+        &self,
+        values: &S,
+        fused: Fused<'_>,
+        to: &mut Buffer<Cuda>,
+    ) -> Result<(), DeviceError> {
+        let width = self.columns.min(8);
+        // About eight values for each thread, as long as a block can have so many.
+        let lanes = self.rows.div_ceil(8).clamp(4, 1024 / width);
+        let launch = Launch::new("linear_column_sums")
+            .blocks(self.columns.div_ceil(width))
+            .threads((lanes * width).next_multiple_of(32).min(1024));
+        self.run(launch, values, fused, to, [width, self.rows, 1])
+    }
+
+    fn run<S: DevicePtr<f32>, T: DevicePtrMut<f32>>(
+        &self,
+        launch: Launch,
+        values: &S,
+        fused: Fused<'_>,
+        to: &mut T,
+        [width, piece, adds]: [usize; 3],
+    ) -> Result<(), DeviceError> {
+        let (before, grad, activation) = match fused {
+            Some((before, grad, activation)) => (Some(before), Some(grad), activation),
+            None => (None, None, Activation::Identity),
+        };
+        launch
+            .read(values)
+            .read_if(before)
+            .write_if(grad)
+            .write(to)
+            .size(self.rows)
+            .size(self.columns)
+            .number(width)
+            .size(piece)
+            .number(adds)
+            .int(activation.code())
+            .run()
+    }
 }
 
 /// Columns as kernels take them; a weight with more would not fit into any memory.

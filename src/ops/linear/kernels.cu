@@ -85,22 +85,39 @@ KERNEL linear_activation_backward(const float *restrict before, const float *res
 }
 
 // Sums of columns: block (x, y) takes `width` columns of `piece` rows and writes row y of `sums`, or adds to it. A thread
-// stays in its column and takes every `blockDim.x / width`-th row; those sums are added as a tree.
-KERNEL linear_column_sums(const float *restrict values, float *restrict sums, i64 rows, i64 columns, int width,
-                          i64 piece, int adds) {
+// stays in its column and takes every `blockDim.x / width`-th row; those sums are added as a tree. Where `before` is not
+// null the values are `values * act'(before)`, which `grad` gets too.
+KERNEL linear_column_sums(const float *restrict values, const float *restrict before, float *restrict grad,
+                          float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation) {
     SHARED float room[1024];
     int lanes = blockDim.x / width, lane = threadIdx.x / width;
     i64 column = (i64)blockIdx.x * width + threadIdx.x % width;
-    i64 row = blockIdx.y * piece, end = row + piece < rows ? row + piece : rows;
+    i64 row = blockIdx.y * piece + lane, end = (blockIdx.y + 1) * piece < rows ? (blockIdx.y + 1) * piece : rows;
+    if (lane >= lanes || column >= columns) row = end;
     float sum = 0.0f;
-    if (lane < lanes && column < columns) {
-        row += lane;
-        for (; row + 7 * lanes < end; row += 8 * lanes) {
+    if (before) {
+        ROLLED
+        for (; row < end; row += 4 * lanes) {
+            float next[4], x[4];
+            for (int j = 0; j < 4; j++) {
+                i64 i = (row + j * lanes) * columns + column;
+                next[j] = row + j * lanes < end ? values[i] : 0.0f;
+                x[j] = row + j * lanes < end ? before[i] : 0.0f;
+            }
+            for (int j = 0; j < 4; j++) {
+                next[j] *= activate_slope(activation, x[j]);
+                sum += next[j];
+                if (row + j * lanes < end) grad[(row + j * lanes) * columns + column] = next[j];
+            }
+        }
+    } else {
+        ROLLED
+        for (; row < end; row += 8 * lanes) {
             float next[8];
-            for (int j = 0; j < 8; j++) next[j] = values[(row + j * lanes) * columns + column];
+            for (int j = 0; j < 8; j++)
+                next[j] = row + j * lanes < end ? values[(row + j * lanes) * columns + column] : 0.0f;
             for (int j = 0; j < 8; j++) sum += next[j];
         }
-        for (; row < end; row += lanes) sum += values[row * columns + column];
     }
     room[threadIdx.x] = sum;
     for (int count = lanes; count > 1;) {

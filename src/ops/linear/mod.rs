@@ -69,6 +69,19 @@ pub trait LinearKernel: Backend {
         Err(OpError::unsupported::<Self>("activation"))
     }
 
+    /// [`LinearKernel::activation_backward`] and, from its result, [`LinearKernel::bias_backward`].
+    fn activation_bias_backward(
+        &self,
+        before: &Buffer<Self>,
+        grad_output: &Buffer<Self>,
+        activation: Activation,
+        grad_bias: &mut Buffer<Self>,
+    ) -> Result<Buffer<Self>, OpError> {
+        let grad = self.activation_backward(before, grad_output, activation)?;
+        self.bias_backward(&grad, grad_bias)?;
+        Ok(grad)
+    }
+
     /// `grad_x += grad · Wᵀ`.
     fn linear_backward_x(
         &self,
@@ -135,16 +148,23 @@ pub fn linear<D: Kernels>(
         shape,
         &inputs,
         move |slots, grad_output| {
-            let owned = match &before {
-                Some(before) => {
+            let bias = saved_bias.as_ref().filter(|bias| bias.needs_grad());
+            let owned = match (&before, bias) {
+                (Some(before), Some(bias)) => {
+                    let grad_bias = slots.of(bias)?;
+                    let (dy, act) = (grad_output, activation);
+                    Some(device.activation_bias_backward(before, dy, act, grad_bias)?)
+                }
+                (Some(before), None) => {
                     Some(device.activation_backward(before, grad_output, activation)?)
                 }
-                None => None,
+                (None, Some(bias)) => {
+                    device.bias_backward(grad_output, slots.of(bias)?)?;
+                    None
+                }
+                (None, None) => None,
             };
             let grad = owned.as_ref().unwrap_or(grad_output);
-            if let Some(bias) = saved_bias.as_ref().filter(|bias| bias.needs_grad()) {
-                device.bias_backward(grad, slots.of(bias)?)?;
-            }
             if saved_weight.needs_grad() {
                 device.linear_backward_weight(
                     saved_x.data(),
