@@ -75,7 +75,9 @@ pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use profile::layers_by_key;
 pub use shape::Shape;
-pub use signature::{ProjectionGrads, SignatureKernel, SignatureSize, signature_projection};
+pub use signature::{
+    ProjectionGrads, ProjectionInputs, SignatureKernel, SignatureSize, signature_projection,
+};
 pub use signature_kernel::{
     KernelLoss, KernelOptions, KernelStatistic, PathKernelKernel, kernel_loss,
 };

@@ -1,5 +1,9 @@
 //! Euler–Maruyama on CUDA: one launch for all steps each way, a block to a path; then the square weights' gradients by
 //! two products and the others' by one more launch.
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
+)]
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
