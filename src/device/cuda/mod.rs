@@ -23,6 +23,7 @@ mod facts;
 mod forward;
 mod launch;
 mod libraries;
+mod partials;
 mod precision;
 mod staging;
 
@@ -33,6 +34,7 @@ pub use convolution::{
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
 pub use launch::{Launch, THREADS};
 pub use libraries::{FOLDERS, Part, find};
+pub use partials::Partials;
 
 use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
