@@ -120,5 +120,39 @@ pub trait UpdateKernel: Backend {
     }
 }
 
+/// The factors of one Adam step, rounded where PyTorch rounds them.
+#[derive(Clone, Copy)]
+struct Factors {
+    keep: f32,
+    towards: f32,
+    beta2: f32,
+    one_minus_beta2: f32,
+    correction2: f32,
+    eps: f32,
+    size: f32,
+}
+
+impl Factors {
+    fn new(step: AdamStep) -> Self {
+        Self {
+            keep: (1.0 - step.lr * step.weight_decay) as f32,
+            towards: (1.0 - step.beta1) as f32,
+            beta2: step.beta2 as f32,
+            one_minus_beta2: (1.0 - step.beta2) as f32,
+            correction2: step.bias_correction2.sqrt() as f32,
+            eps: step.eps as f32,
+            size: (-step.lr / step.bias_correction1) as f32,
+        }
+    }
+}
+
+fn same_length(op: &'static str, expected: usize, found: usize) -> Result<(), OpError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(OpError::shape(op, format!("{found} values for {expected}")))
+    }
+}
+
 #[cfg(test)]
 mod tests;
