@@ -4,6 +4,8 @@
     reason = "compiled anew for each vector level inside `simd`"
 )]
 
+use std::convert::Infallible;
+
 use dfdx::tensor::Cpu;
 use rayon::prelude::*;
 
@@ -15,6 +17,9 @@ use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk};
 use crate::ops::simd::simd;
 
 impl UpdateKernel for Cpu {
+    type Tables = ();
+    type Control = Infallible;
+
     fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64, OpError> {
         Ok(sum_chunks(x.len(), |range| {
             simd(

@@ -1,16 +1,21 @@
-//! Updates on CUDA: one pass over all operands.
+//! Updates on CUDA: one pass over all operands, and one launch for all parameters of a step.
 
 use dfdx::tensor::Cuda;
 
-use super::{AdamStep, Factors, SgdStep, UpdateKernel, same_length};
+use super::control::{Control, with_control};
+use super::table::{Listed, Tables};
+use super::{AdamStep, Factors, Rules, SgdStep, StepState, UpdateKernel, same_length, stateless};
 use crate::device::cuda::{Launch, downloaded, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::{Grads, Module, OpError, for_each_parameter};
 
 /// Values that a block takes of a sum.
 const CHUNK: usize = 1 << 12;
 
 impl UpdateKernel for Cuda {
+    type Tables = Tables;
+    type Control = Control;
+
     fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64, OpError> {
         let n = self.buffer_len(x);
         let blocks = n.div_ceil(CHUNK).max(1);
@@ -114,6 +119,124 @@ impl UpdateKernel for Cuda {
         with_settings(launch, step).size(n).run()?;
         Ok(())
     }
+
+    fn adam_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 2>,
+        (step, decay): (AdamStep, f32),
+        control: Option<&Control>,
+    ) -> Result<(), OpError> {
+        let mut listed = Listed::<4>::default();
+        for_each_parameter(module, |index, parameter| {
+            let [mean, square] = state.buffers.get(index).ok_or_else(stateless)?;
+            let gradient = grads.of_parameter(parameter)?;
+            listed.push(
+                "adam_steps",
+                self,
+                [parameter.data_mut()?, gradient, mean, square],
+            )
+        })?;
+        let placed = listed.place(&mut state.tables, parts(control))?;
+        let corrections = control
+            .map(|control| control.corrections(step))
+            .transpose()?;
+        let Some(launch) = placed.launch("update_adam_many") else {
+            return Ok(());
+        };
+        let launch = with_control(launch, control)
+            .read_if(corrections.flatten().as_ref())
+            .float(decay);
+        with_factors(launch, Factors::new(step)).run()?;
+        Ok(())
+    }
+
+    fn sgd_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 1>,
+        step: SgdStep,
+        control: Option<&Control>,
+    ) -> Result<(), OpError> {
+        let has_momentum = !state.buffers.is_empty();
+        let mut listed = Listed::<3>::default();
+        for_each_parameter(module, |index, parameter| {
+            let gradient = &*grads.of_parameter(parameter)?;
+            // Without momentum its slot is not read.
+            let momentum = state
+                .buffers
+                .get(index)
+                .map_or(gradient, |[momentum]| momentum);
+            listed.push(
+                "sgd_steps",
+                self,
+                [parameter.data_mut()?, gradient, momentum],
+            )
+        })?;
+        let placed = listed.place(&mut state.tables, parts(control))?;
+        let Some(launch) = placed.launch("update_sgd_many") else {
+            return Ok(());
+        };
+        let launch = with_control(launch, control).int(i32::from(has_momentum));
+        with_settings(launch, step).run()?;
+        Ok(())
+    }
+
+    fn lerp_all(
+        &self,
+        averages: &mut StepState<Self, 1>,
+        module: &mut dyn Module<Self>,
+        weight: f32,
+        control: Option<&Control>,
+    ) -> Result<(), OpError> {
+        let mut listed = Listed::<2>::default();
+        for_each_parameter(module, |index, parameter| {
+            let [average] = averages.buffers.get(index).ok_or_else(stateless)?;
+            listed.push("lerp_all", self, [average, parameter.data()])
+        })?;
+        let placed = listed.place(&mut averages.tables, &[])?;
+        let Some(launch) = placed.launch("update_lerp_many") else {
+            return Ok(());
+        };
+        with_control(launch, control).float(weight).run()?;
+        Ok(())
+    }
+
+    fn control(&self, rules: Rules) -> Result<Option<Control>, OpError> {
+        Control::new(rules).map(Some)
+    }
+
+    fn loss_grad(&self, control: &Control, share: f32) -> Result<Buffer<Self>, OpError> {
+        control.loss_grad(self, share)
+    }
+
+    fn add_loss(
+        &self,
+        control: &mut Control,
+        loss: &Buffer<Self>,
+        share: f64,
+    ) -> Result<(), OpError> {
+        control.add_loss(loss, share)
+    }
+
+    fn decide(
+        &self,
+        control: &mut Control,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+    ) -> Result<(), OpError> {
+        control.decide(self, module, grads)
+    }
+
+    fn skipped_steps(&self, control: &Control) -> Result<Option<u64>, OpError> {
+        control.skipped_steps()
+    }
+}
+
+fn parts(control: Option<&Control>) -> &[usize] {
+    control.map_or(&[], Control::parts)
 }
 
 fn with_factors(launch: Launch, factors: Factors) -> Launch {
