@@ -88,6 +88,28 @@ pub enum Arithmetic {
     Half,
 }
 
+impl Arithmetic {
+    /// The compute capability from which on NVIDIA GPUs have it.
+    pub fn least_capability(self) -> (i32, i32) {
+        match self {
+            Self::Single => (0, 0),
+            Self::Tf32 => (8, 0),
+            Self::Half => (7, 0),
+        }
+    }
+
+    /// Why a GPU of this compute capability cannot do it; `None` if it can.
+    pub fn lack(self, capability: (i32, i32)) -> Option<String> {
+        let (least, (major, minor)) = (self.least_capability(), capability);
+        (capability < least).then(|| {
+            format!(
+                "products in {self} need compute capability {}.{}, this GPU has {major}.{minor}",
+                least.0, least.1
+            )
+        })
+    }
+}
+
 impl std::fmt::Display for Arithmetic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -136,5 +158,37 @@ impl DeviceError {
                 message,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_that_a_gpu_lacks_is_named_with_what_it_has() {
+        let (pascal, volta, turing, ampere) = ((6, 1), (7, 0), (7, 5), (8, 0));
+        for capability in [pascal, volta, turing, ampere] {
+            assert_eq!(Arithmetic::Single.lack(capability), None);
+        }
+        let lack = Arithmetic::Half.lack(pascal).unwrap();
+        assert_eq!(
+            lack,
+            "products in f16 need compute capability 7.0, this GPU has 6.1"
+        );
+        assert_eq!(Arithmetic::Half.lack(volta), None);
+        assert!(Arithmetic::Tf32.lack(turing).is_some());
+        assert_eq!(Arithmetic::Tf32.lack(ampere), None);
+    }
+
+    #[test]
+    fn the_cpu_computes_in_f32_only() {
+        let cpu = dfdx::tensor::Cpu::open(0).unwrap();
+        assert!(cpu.set_arithmetic(Arithmetic::Single).is_ok());
+        let error = cpu.set_arithmetic(Arithmetic::Tf32).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`cpu` failed: products in TF32 need an NVIDIA GPU"
+        );
     }
 }

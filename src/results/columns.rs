@@ -255,7 +255,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
 }
 
 /// Metrics by the last part of their name: better high or low, and what it is; none has a unit.
-const METRICS: [(&str, Direction, &str); 18] = [
+const METRICS: [(&str, Direction, &str); 19] = [
     ("r2", Direction::Higher, "R²"),
     ("accuracy", Direction::Higher, "share of right classes"),
     (
@@ -316,6 +316,11 @@ const METRICS: [(&str, Direction, &str); 18] = [
         "iterations",
         Direction::Lower,
         "mean iterations of the solver",
+    ),
+    (
+        "steps",
+        Direction::None,
+        "optimizer steps left out because gradients were beyond 16-bit floats (`amp`)",
     ),
     (
         "epoch",

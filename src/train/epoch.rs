@@ -74,7 +74,8 @@ pub(super) fn train_epoch<D: Kernels>(
         }
     }
     drop(batches);
-    losses.read_pending(&learner.device)?;
+    losses.read_pending(learner)?;
+    learner.steps = before + losses.good_steps(learner.max_loss);
     let seconds = start.elapsed().as_secs_f64();
     growth.end();
     Ok(losses.outcome(learner.max_loss, before, seconds))
@@ -120,11 +121,23 @@ impl<D: Kernels> Losses<D> {
         last.is_some_and(|loss| divergence(*loss, max_loss).is_some())
     }
 
-    fn read_pending(&mut self, device: &D) -> Result<(), TrainError> {
+    /// Reads the losses up to one that diverges: from there on nothing was learnt.
+    fn read_pending(&mut self, learner: &Learner<D>) -> Result<(), TrainError> {
         for loss in self.pending.drain(..) {
-            self.read.push(loss.read(device)?);
+            let loss = loss.read(&learner.device)?;
+            self.read.push(loss);
+            if divergence(loss, learner.max_loss).is_some() {
+                break;
+            }
         }
+        self.samples.truncate(self.read.len());
+        self.times_ms.truncate(self.read.len());
         Ok(())
+    }
+
+    /// Steps that were taken: all but one whose loss diverged.
+    fn good_steps(&self, max_loss: Option<f64>) -> u64 {
+        self.read.len() as u64 - u64::from(self.has_diverged(max_loss))
     }
 
     fn outcome(self, max_loss: Option<f64>, before: u64, seconds: f64) -> EpochOutcome {

@@ -242,8 +242,9 @@ impl<D: Kernels> Session<'_, D> {
     fn probe_cost(&mut self) -> Result<Cost, TrainError> {
         let (batch, place) = (self.evaluation.one_sample()?, Place { epoch: 0, step: 0 });
         let mut watch = Stopwatch::start();
+        let one = self.learner.device.full_buffer(1, 1.0)?;
         let task = &mut self.learner.task;
-        let micro = task.gradients(batch, place, 1.0, None, &mut watch)?;
+        let micro = task.gradients(batch, place, one, None, &mut watch)?;
         Ok(Cost {
             samples: 1,
             work: micro.work,
@@ -294,6 +295,10 @@ impl<D: Kernels> Session<'_, D> {
         let weights = checkpoint::snapshot(&learner.device, learner.task.module())?;
         self.log.facts.weight_checksum = checkpoint::checksum(&weights);
         self.log.facts.steps = learner.steps;
+        if let Some(skipped) = learner.skipped_steps()? {
+            let metrics = &mut self.log.facts.metrics;
+            metrics.insert("skipped_steps".into(), Some(skipped as f64));
+        }
         let class = numeric_class(self.cell.train.device);
         let best = self.stopping.best();
         let plan = self.profiles.then(|| self.profile_plan());

@@ -67,6 +67,12 @@ impl Backend for Cuda {
     }
 
     fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
+        if let Some(message) = arithmetic.lack(gpu()?.capability) {
+            return Err(DeviceError::Failed {
+                device: Self::NAME,
+                message,
+            });
+        }
         Context::current()?.set_arithmetic(arithmetic);
         Ok(())
     }
