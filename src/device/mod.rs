@@ -1,13 +1,16 @@
 //! The devices that training can run on, as dfdx knows them: opening, synchronising, naming.
 //!
-//! Owns [`DeviceKind`] (what a manifest says) and [`Backend`] (what models are generic over). It knows no operation:
+//! Owns [`DeviceKind`] (what a manifest says), [`Backend`] (what models are generic over) and [`DeviceFacts`] (what a
+//! device says of itself). It knows no operation:
 //! those stand in [`crate::ops`], whose `run_on` is the only place that turns a `DeviceKind` into a `Backend`.
 
 mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod facts;
 mod kind;
 
+pub use facts::DeviceFacts;
 pub use kind::{DeviceKind, ParseDeviceError};
 
 use dfdx::tensor::{HasErr, Storage, Synchronize, TensorFromVec, ZerosTensor};
@@ -45,6 +48,18 @@ pub trait Backend:
 
     /// Copies device memory to the host.
     fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError>;
+
+    /// What the device says of itself.
+    ///
+    /// # Errors
+    /// What its driver answers.
+    fn facts(&self) -> Result<DeviceFacts, DeviceError> {
+        Ok(DeviceFacts {
+            kind: Self::NAME.to_owned(),
+            count: 1,
+            ..DeviceFacts::default()
+        })
+    }
 
     /// Chooses the arithmetic of products from here on.
     ///

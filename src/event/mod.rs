@@ -25,7 +25,7 @@ pub use facts::{
 };
 
 pub use job::{Job, RunId};
-pub use numeric_class::numeric_class;
+pub use numeric_class::{numeric_class, numeric_class_of};
 pub use outcome::RunOutcome;
 pub use profile::{OpRow, Profile, Span};
 pub use run_event::{RunEvent, StopReason};

@@ -14,7 +14,7 @@ use super::profile::{ProfilePlan, profile};
 use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
-use crate::event::{EpochRow, Event, Metric, Profile, RunFacts, RunTimes, numeric_class};
+use crate::event::{EpochRow, Event, Metric, Profile, RunFacts, RunTimes, numeric_class_of};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
@@ -294,7 +294,7 @@ impl<D: Kernels> Session<'_, D> {
         let weights = checkpoint::snapshot(&learner.device, learner.task.module())?;
         self.log.facts.weight_checksum = checkpoint::checksum(&weights);
         self.log.facts.steps = learner.steps;
-        let class = numeric_class(self.cell.train.device);
+        let class = numeric_class_of(&learner.device.facts()?);
         let best = self.stopping.best();
         let plan = self.profiles.then(|| self.profile_plan());
         let (facts, times) = self.log.finish(best, &self.loader, class);

@@ -32,7 +32,8 @@ use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
 use dfdx::tensor::{Cuda, Synchronize};
 
-use super::{Arithmetic, Backend, Buffer, DeviceError};
+use super::{Arithmetic, Backend, Buffer, DeviceError, DeviceFacts};
+use crate::base::text::count;
 use context::Context;
 
 impl Backend for Cuda {
@@ -45,17 +46,23 @@ impl Backend for Cuda {
         }
         // `Cuda::try_build` panics where the driver has no device, so ask the driver first.
         init().map_err(|error| DeviceError::Absent(format!("no usable CUDA driver: {error:?}")))?;
-        let count = device::get_count().map_err(|error| {
+        let gpus = device::get_count().map_err(|error| {
             DeviceError::Absent(format!("the CUDA driver names no device: {error:?}"))
         })?;
-        if ordinal >= usize::try_from(count).unwrap_or(0) {
+        let gpus = usize::try_from(gpus).unwrap_or(0);
+        if ordinal >= gpus {
+            let gpus = count(gpus, "GPU");
             return Err(DeviceError::Absent(format!(
-                "`cuda:{ordinal}` is not here: the driver counts {count} GPUs"
+                "`cuda:{ordinal}` is not here: the driver counts {gpus}"
             )));
         }
         let device = Self::try_build(ordinal, 0).map_err(DeviceError::from_dfdx::<Self>)?;
         Context::enter(&device, ordinal)?;
         Ok(device)
+    }
+
+    fn facts(&self) -> Result<DeviceFacts, DeviceError> {
+        facts::device_facts()
     }
 
     fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
