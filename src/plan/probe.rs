@@ -19,7 +19,7 @@ use crate::ops::{DeviceJob, Kernels, run_on};
 pub type DeviceAnswer = Result<DeviceFacts, String>;
 
 /// How long a driver may take to answer; the first start after a boot takes seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Time between two looks at the child.
 const LOOK: Duration = Duration::from_millis(2);
