@@ -5,7 +5,8 @@
 //! in `ops/*/kernels.cu`, in the dialect of `dialect.h`; `compile.rs` (a part of `build.rs`) compiles them, for GPUs or, with
 //! the feature `cuda-stand-in`, for a driver that computes on the CPU (`stand_in/`), on which all operations are tested.
 //!
-//! Everything is queued on the default stream, in order; nothing waits for the device but [`Backend::download`],
+//! Everything is queued on the default stream, in order, but copies of whole batches to the device (`staging.rs`), which
+//! have a queue beside it so that they overlap what is computed; nothing waits for the device but [`Backend::download`],
 //! [`Backend::upload`] when all of its places are under way, and synchronising.
 #![expect(
     unsafe_code,
@@ -20,6 +21,7 @@ mod facts;
 mod forward;
 mod launch;
 mod libraries;
+mod mark;
 mod precision;
 mod staging;
 
@@ -27,6 +29,7 @@ pub use blas::Product;
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
 pub use launch::{Launch, THREADS};
 pub use libraries::{FOLDERS, Part, find};
+pub use mark::Mark;
 
 use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
@@ -37,6 +40,8 @@ use crate::base::text::count;
 use context::Context;
 
 impl Backend for Cuda {
+    type Mark = Mark;
+
     const NAME: &'static str = "cuda";
     const IS_ASYNCHRONOUS: bool = true;
 
@@ -90,6 +95,34 @@ impl Backend for Cuda {
         Ok(host)
     }
 
+    fn download_firsts(&self, buffers: &[&Buffer<Self>]) -> Result<Vec<f32>, DeviceError> {
+        let addresses: Vec<u64> = buffers.iter().map(|buffer| *buffer.device_ptr()).collect();
+        let mut values = self.zeros_buffer(addresses.len())?;
+        Launch::new("device_gather_firsts")
+            .over(addresses.len())
+            .read(&uploaded(&addresses)?)
+            .write(&mut values)
+            .size(addresses.len())
+            .run()?;
+        self.download(&values)
+    }
+
+    fn mark(&self) -> Result<Mark, DeviceError> {
+        Mark::record()
+    }
+
+    fn seconds_between(&self, from: &Mark, to: &Mark) -> Result<f64, DeviceError> {
+        to.seconds_since(from)
+    }
+
+    fn take_peak_bytes(&self) -> Result<Option<u64>, DeviceError> {
+        take_peak_bytes().map(Some)
+    }
+
+    fn memory(&self) -> Result<Option<(u64, u64)>, DeviceError> {
+        memory().map(Some)
+    }
+
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
         let mut buffer = self.zeros_buffer(len)?;
         Launch::new("device_fill")
@@ -139,7 +172,7 @@ pub fn downloaded<T: DeviceRepr + Copy + Default>(
 fn driver_error(error: DriverError) -> DeviceError {
     let message = format!("{error:?}");
     if message.contains("OUT_OF_MEMORY") {
-        DeviceError::OutOfMemory { device: Cuda::NAME }
+        DeviceError::out_of_memory(Cuda::NAME)
     } else {
         DeviceError::Failed {
             device: Cuda::NAME,
