@@ -122,6 +122,17 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "checkpoint_bytes" "bytes" Lower "Checkpoint files that the run wrote" => checkpoint_bytes;
     "log_bytes" "bytes" Lower "Everything that the run told its parent, from which its record is made" => log_bytes;
     "memory_growth_bytes" "bytes" Lower "Resident memory (/proc/self/statm) gained by training steps after the warm-up, at least two" => memory_growth_bytes;
+    "gpu_busy_share" "%" Higher "Share of training in which a kernel ran on the GPU, whoever's (NVML), from the second second on" => gpu.busy_share;
+    "gpu_clock_mhz" "MHz" Higher "Mean clock of the GPU's multiprocessors in training" => gpu.clock_mhz;
+    "gpu_memory_clock_mhz" "MHz" Higher "Mean clock of the GPU's memory in training" => gpu.memory_clock_mhz;
+    "gpu_temperature_c" "°C" Lower "Highest temperature of the GPU in training" => gpu.temperature_c;
+    "gpu_power_w" "W" Lower "Mean power of the GPU's board in training, from the second second on" => gpu.power_w;
+    "energy_j" "J" Lower "Energy of the GPU's board in training, by its counter, else mean power × seconds" => gpu.energy_j;
+    "energy_j_per_epoch" "J" Lower "The same by epoch, where all were whole" => gpu.energy_j_per_epoch;
+    "throttled_share" "%" Lower "Share of looks at which something held the GPU's clocks down" => gpu.throttled_share;
+    "throttle_reasons" "" None "What held them down" => gpu.throttle_reasons;
+    "gpu_readings" "1" None "Looks at the GPU's counters" => gpu.readings;
+    "gpu_reading_ms" "ms" Lower "Mean of a look, by a thread of its own" => gpu.reading_ms;
 ];
 
 /// `blocks.csv`, after that: how long it was to take, and took.
@@ -156,7 +167,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
 ];
 
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 10] = [
+pub(crate) const ADDED: [&str; 21] = [
     "first_steps_loss",
     "assessment_s",
     "improvement_per_s",
@@ -167,6 +178,17 @@ pub(crate) const ADDED: [&str; 10] = [
     "memory_growth_bytes",
     "session",
     "start_s",
+    "gpu_busy_share",
+    "gpu_clock_mhz",
+    "gpu_memory_clock_mhz",
+    "gpu_temperature_c",
+    "gpu_power_w",
+    "energy_j",
+    "energy_j_per_epoch",
+    "throttled_share",
+    "throttle_reasons",
+    "gpu_readings",
+    "gpu_reading_ms",
 ];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.

@@ -96,7 +96,9 @@ impl<D: Kernels> Session<'_, D> {
             steps: self.steps,
         };
         let meters = (&mut self.log.pace, &mut self.log.growth);
+        self.log.gpu.begin();
         let outcome = train_epoch(&mut self.learner, &self.loader, &plan, meters, emit)?;
+        self.log.gpu.end();
         self.validated = None;
         self.log.add_epoch(&outcome, !self.steps.is_capped());
         self.log.facts.diverged.clone_from(&outcome.diverged);
@@ -297,6 +299,10 @@ impl<D: Kernels> Session<'_, D> {
         let class = numeric_class(self.cell.train.device);
         let best = self.stopping.best();
         let plan = self.profiles.then(|| self.profile_plan());
+        if let Err(reason) = self.log.end_watch() {
+            let message = format!("nothing was measured of the GPU: {reason}");
+            emit(Event::Warning { message });
+        }
         let (facts, times) = self.log.finish(best, &self.loader, class);
         if let Some(plan) = plan.filter(|_| facts.diverged.is_none()) {
             emit(profile_event(profile(

@@ -18,6 +18,7 @@ use crate::datasets::{OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order};
 use crate::layers::checkpoint;
 use crate::loader::{Loader, LoaderOptions};
+use crate::measure::gpu::GpuMeter;
 use crate::ops::{Kernels, count_parameters};
 use crate::optim::Ema;
 use crate::plan::{CellSpec, Precision};
@@ -35,6 +36,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     let (cell, seed) = (&order.cell, Seed(order.seed));
     check_precision::<D>(cell)?;
     let mut log = Log::new(start, cell.measure.warmup_steps);
+    log.gpu = gpu_meter(device);
     let data = cell.dataset.open(seed, cell.validation.fraction)?;
     let mut learner = learner(device, cell, &data, seed)?;
     let steps = Steps::new(data.splits.train.len(), &cell.train)?;
@@ -63,6 +65,14 @@ pub(super) fn set_up<'a, D: Kernels>(
         validated: None,
         log,
     })
+}
+
+/// Where the library is missing nothing is said here: its absence is a property of the machine, told once.
+fn gpu_meter<D: Kernels>(device: &D) -> GpuMeter {
+    match device.counters() {
+        Some(Ok(address)) => GpuMeter::nvml(address.library, address.bus_id),
+        Some(Err(_)) | None => GpuMeter::absent(),
+    }
 }
 
 fn check_precision<D: Kernels>(cell: &CellSpec) -> Result<(), TrainError> {

@@ -32,7 +32,7 @@ use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
 use dfdx::tensor::{Cuda, Synchronize};
 
-use super::{Arithmetic, Backend, Buffer, DeviceError};
+use super::{Arithmetic, Backend, Buffer, CounterAddress, DeviceError};
 use context::Context;
 
 impl Backend for Cuda {
@@ -81,6 +81,17 @@ impl Backend for Cuda {
             unsafe { memcpy_dtoh_sync(&mut host, *values.device_ptr()) }.map_err(driver_error)?;
         }
         Ok(host)
+    }
+
+    fn counters(&self) -> Option<Result<CounterAddress, String>> {
+        let address = || {
+            let library = find(Part::Telemetry).map_err(str::to_owned)?;
+            Ok(CounterAddress {
+                library: library.file.clone(),
+                bus_id: facts::bus_id().map_err(|error| error.to_string())?,
+            })
+        };
+        Some(address())
     }
 
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
