@@ -220,6 +220,11 @@ fn stand_in(sources: &Path, target: &Path, unit: &str, functions: &[Function]) {
         sources,
         &folder.join("libcublas.so.13"),
     );
+    compile(
+        &sources.join("nvml.c"),
+        sources,
+        &folder.join("libnvidia-ml.so.1"),
+    );
     let dnn = sources.join("dnn.c");
     if dnn.is_file() {
         compile(&dnn, sources, &folder.join("libcudnn.so.9"));

@@ -111,6 +111,23 @@ fn attribute(which: c_uint, device: c_int) -> Result<i32, DeviceError> {
     Ok(value)
 }
 
+/// The address of this thread's GPU on the bus, `0000:18:00.0`: what tells it apart whatever `CUDA_VISIBLE_DEVICES` says.
+///
+/// # Errors
+/// What the driver answers.
+pub(super) fn bus_id() -> Result<String, DeviceError> {
+    let device = *Context::current()?.device.cu_device();
+    let mut text: [c_char; 32] = [0; 32];
+    let length = 31;
+    // SAFETY: the driver writes within the length, and ends the text.
+    check("the device's address", unsafe {
+        call::bus_id(text.as_mut_ptr(), length, device)
+    })?;
+    // SAFETY: the last byte is still 0.
+    let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+    Ok(text.to_string_lossy().into_owned())
+}
+
 /// Free and total bytes of the GPU's memory, over all processes that use it.
 ///
 /// # Errors

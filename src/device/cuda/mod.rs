@@ -24,8 +24,8 @@ mod facts;
 mod forward;
 mod launch;
 mod libraries;
-mod partials;
 mod mark;
+mod partials;
 mod precision;
 mod staging;
 
@@ -36,14 +36,14 @@ pub use convolution::{
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
 pub use launch::{Launch, THREADS};
 pub use libraries::{FOLDERS, Part, find};
-pub use partials::Partials;
 pub use mark::Mark;
+pub use partials::Partials;
 
 use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
 use dfdx::tensor::{Cuda, Synchronize};
 
-use super::{Arithmetic, Backend, Buffer, DeviceError, DeviceFacts};
+use super::{Arithmetic, Backend, Buffer, CounterAddress, DeviceError, DeviceFacts};
 use crate::base::text::count;
 use context::Context;
 
@@ -135,6 +135,17 @@ impl Backend for Cuda {
 
     fn memory(&self) -> Result<Option<(u64, u64)>, DeviceError> {
         memory().map(Some)
+    }
+
+    fn counters(&self) -> Option<Result<CounterAddress, String>> {
+        let address = || {
+            let library = find(Part::Telemetry).map_err(str::to_owned)?;
+            Ok(CounterAddress {
+                library: library.file.clone(),
+                bus_id: facts::bus_id().map_err(|error| error.to_string())?,
+            })
+        };
+        Some(address())
     }
 
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
