@@ -178,7 +178,10 @@ sweep() {
   [ -z "$dry" ] || only='batch-size=8|16,workers=0'
   run ddpm-h200 ddpm-h200 "$only" "${settings[@]}"
   local code=$?
-  (cd "$work" && timeout 60 "$program" report reports/ddpm-h200 | tail -3)
+  if [ $code != 0 ] && [ -f "$work/reports/ddpm-h200/runs.csv" ]; then
+    (cd "$work" && timeout 60 "$program" report reports/ddpm-h200 | tail -3)
+    "$python" tests/gpu/results.py 'done' "$work/reports/ddpm-h200"
+  fi
   return $code
 }
 
