@@ -113,7 +113,8 @@ def ours(args: argparse.Namespace, work: Path, row: dict[str, str], limit: float
         command += ["--set", setting]
     run(command, work, limit)
     with open(results(work) / "blocks.csv", newline="") as file:
-        lines = [line for line in csv.DictReader(file) if line["status"] == "done"]
+        cell = {"variant": row["workload"], "precision": row["precision"], "status": "done"}
+        lines = [line for line in csv.DictReader(file) if cell.items() <= line.items()]
     if not lines:
         raise Failed("no run is done")
     line, batch = lines[-1], WORKLOADS[row["workload"]][2]
@@ -163,7 +164,8 @@ def run(command: list[str], folder: Path, limit: float) -> str:
     if ended.returncode != 0:
         said = [line for line in (ended.stderr + ended.stdout).splitlines() if line.strip()]
         print("\n".join(said[-12:]), file=sys.stderr, flush=True)
-        raise Failed(f"exit code {ended.returncode}: {said[-1].strip()[:200] if said else 'nothing said'}")
+        reasons = [line for line in said if "panicked: " in line or "rror:" in line] or said[-1:] or ["nothing said"]
+        raise Failed(f"exit code {ended.returncode}: {reasons[0].strip()[:200]}")
     return ended.stdout
 
 
