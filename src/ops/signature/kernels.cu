@@ -2,6 +2,13 @@
 // levels one after another the word `e` has the prefix `e / C - 1` (none where that is -1), the last letter `e % C` and the
 // extensions `C (e + 1) + c`.
 
+// Most threads of a block (`cuda.rs`): the compiler gives a thread no more registers than such a block has.
+#ifdef __CUDACC__
+#define SIGNATURE_BLOCK __launch_bounds__(1024)
+#else
+#define SIGNATURE_BLOCK
+#endif
+
 enum { SIGNATURE_DEPTH = 8 };
 
 // A word from its end: the letter behind which `k` letters stand, and the word before that letter.
@@ -46,7 +53,7 @@ DEVICE void signature_pieces(const float *path, int first, int count, int channe
 }
 
 // Shared memory: increments of `chunk` pieces, two signatures.
-KERNEL signature_forward(const float *restrict path, const float *restrict weight, const float *restrict bias,
+KERNEL SIGNATURE_BLOCK signature_forward(const float *restrict path, const float *restrict weight, const float *restrict bias,
                          float *signatures, float *restrict y, int points, int channels, int entries, int chunk) {
     SHARED_DYNAMIC(float, room);
     float *d = room, *kept = room + chunk * channels;
@@ -83,7 +90,7 @@ KERNEL signature_forward(const float *restrict path, const float *restrict weigh
 // The slopes by the signatures of all prefixes, from the last to the first, each with its own projection's; and of each
 // path its part of the gradients of weight and bias. Shared memory: increments of `chunk` pieces, two signatures, and
 // exp(d) without its highest level.
-KERNEL signature_adjoint(const float *restrict path, const float *restrict weight, const float *restrict signatures,
+KERNEL SIGNATURE_BLOCK signature_adjoint(const float *restrict path, const float *restrict weight, const float *restrict signatures,
                          const float *restrict grad, float *restrict adjoints, float *restrict parts, int points,
                          int channels, int entries, int chunk) {
     SHARED_DYNAMIC(float, room);

@@ -16,9 +16,8 @@ use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::path_batch::generated;
 
-/// Most threads of a block by the registers of a thread: forward, and backward.
-const MOST_FORWARD: usize = 800;
-const MOST_BACKWARD: usize = 512;
+/// Most threads of a block, as `kernels.cu` has it: enough for 50 points at order 4, and few enough for their registers.
+const MOST_THREADS: usize = 800;
 
 /// Most blocks at a time: more than any GPU has room for.
 const MOST_BLOCKS: usize = 2112;
@@ -126,14 +125,14 @@ impl Pairs {
     }
 
     /// Threads of a block, so that bands of rows are as even as can be.
-    fn threads(&self, most: usize) -> usize {
-        let bands = self.cells().div_ceil(most);
+    fn threads(&self) -> usize {
+        let bands = self.cells().div_ceil(MOST_THREADS);
         self.cells().div_ceil(bands).next_multiple_of(32)
     }
 
     /// The kernel of every pair.
     fn values(&self) -> Result<CudaSlice<f64>, OpError> {
-        let threads = self.threads(MOST_FORWARD);
+        let threads = self.threads();
         let blocks = self.count().clamp(1, MOST_BLOCKS);
         let mut values = scratch(self.count())?;
         let mut borders = scratch::<f64>(blocks * self.cells())?;
@@ -151,7 +150,7 @@ impl Pairs {
 
     /// The slopes of every pair by the values of its paths' points, `(pairs, 2, points)`.
     fn slopes(&self) -> Result<CudaSlice<f64>, OpError> {
-        let (threads, cells) = (self.threads(MOST_BACKWARD), self.cells());
+        let (threads, cells) = (self.threads(), self.cells());
         let grid = cells.div_ceil(threads) * (cells + threads - 1) * threads;
         let area = 2 * cells + grid + cells * (self.points - 1) + self.points * self.points;
         let fits = (WORK / size_of::<f64>() / area).clamp(1, MOST_BLOCKS);

@@ -4,6 +4,13 @@
 //
 // Pairs of generated paths come first, `(i, i + k)` in a ring of b for k = 1, 2, …, then those of generated and real ones.
 
+// Most threads of a block (`cuda.rs`): the compiler gives a thread no more registers than such a block has.
+#ifdef __CUDACC__
+#define SIGNATURE_KERNEL_BLOCK __launch_bounds__(800)
+#else
+#define SIGNATURE_KERNEL_BLOCK
+#endif
+
 typedef struct {
     // Pieces of a path; their points are one more.
     int pieces;
@@ -216,7 +223,7 @@ DEVICE void signature_kernel_points(const double *x, const double *y, signature_
 }
 
 // The kernel of every pair. `borders` has a row for every block of the launch.
-KERNEL signature_kernel_values(const double *restrict generated, const double *restrict real, double *borders,
+KERNEL SIGNATURE_KERNEL_BLOCK signature_kernel_values(const double *restrict generated, const double *restrict real, double *borders,
                                double *restrict values, int b, int r, int points, int order, double scale) {
     SHARED_DYNAMIC(double, edges);
     signature_kernel_size size = signature_kernel_sizes(points, order, scale);
@@ -245,7 +252,7 @@ KERNEL signature_kernel_loss(const double *restrict values, float *restrict loss
 // Of every pair the slopes of the loss by the values of the first path's points, and of the second's where it is generated
 // too: `(pairs, 2, points)`. `work` has `area` numbers for every block of the launch: two borders, the grid, the slopes by
 // rows of cells, and the terms of points.
-KERNEL signature_kernel_slopes(const double *restrict generated, const double *restrict real, double *work,
+KERNEL SIGNATURE_KERNEL_BLOCK signature_kernel_slopes(const double *restrict generated, const double *restrict real, double *work,
                                double *restrict slopes, int b, int r, int points, int order, double scale,
                                double own_weight, double cross_weight, i64 area) {
     SHARED_DYNAMIC(double, edges);
