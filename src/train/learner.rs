@@ -50,6 +50,20 @@ impl<D: Kernels> StepLoss<D> {
         }
         Ok(mean)
     }
+
+    /// The means of several steps, by one device sync.
+    pub(super) fn read_all(losses: &[Self], device: &D) -> Result<Vec<f64>, TrainError> {
+        let parts = losses.iter().flat_map(|loss| &loss.0);
+        let buffers: Vec<&Buffer<D>> = parts.map(|(loss, _)| loss.data()).collect();
+        let mut values = device.download_firsts(&buffers)?.into_iter();
+        let mean = |loss: &Self| {
+            let parts = loss.0.iter().zip(values.by_ref());
+            parts.fold(0.0, |mean, ((_, share), value)| {
+                mean + f64::from(value) * share
+            })
+        };
+        Ok(losses.iter().map(mean).collect())
+    }
 }
 
 impl<D: Kernels> Learner<D> {

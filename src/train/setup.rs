@@ -18,6 +18,7 @@ use crate::datasets::{OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order};
 use crate::layers::checkpoint;
 use crate::loader::{Loader, LoaderOptions};
+use crate::measure::DeviceMemory;
 use crate::ops::{Kernels, count_parameters};
 use crate::optim::{Ema, Limits, control};
 use crate::plan::{CellSpec, Precision};
@@ -42,6 +43,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     let evaluation = Evaluation::new(&data, cell)?;
     let parts = memory_parts(&mut learner);
     log.facts.parameters = parts.parameter_bytes / BYTES;
+    log.device_memory = device_memory(device);
     log.ready(parts);
     Ok(Session {
         cell,
@@ -70,6 +72,14 @@ fn set_arithmetic<D: Kernels>(device: &D, precision: Precision) -> Result<(), Tr
     let chosen = device.set_arithmetic(precision.arithmetic());
     let name = precision.name();
     chosen.map_err(|error| TrainError::Unsupported(format!("precision `{name}`: {error}")))
+}
+
+/// What reads how much of the device's memory the run holds.
+fn device_memory<D: Kernels>(device: &D) -> DeviceMemory {
+    let device = device.clone();
+    // What fails here fails again at the next operation, which says so.
+    let take = move || device.take_peak_bytes().ok().flatten();
+    DeviceMemory::read_by(Box::new(take))
 }
 
 fn learner<D: Kernels>(

@@ -11,3 +11,8 @@ KERNEL device_cast_to_half(const float *restrict values, half_t *restrict half, 
 KERNEL device_cast_to_float(const half_t *restrict half, float *restrict values, i64 n) {
     FOR_EACH(i, n) values[i] = half_to_float(half[i]);
 }
+
+// values[i] = the first value of the array at addresses[i].
+KERNEL device_gather_firsts(const u64 *addresses, float *values, i64 n) {
+    FOR_EACH(i, n) values[i] = *(const float *)addresses[i];
+}
