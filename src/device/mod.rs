@@ -7,8 +7,10 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod kind;
+mod software;
 
 pub use kind::{DeviceKind, ParseDeviceError};
+pub use software::{Library, libraries, telemetry_library};
 
 use std::path::PathBuf;
 

@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(seen.clock_mhz, Some(1067.5));
         // Ten seconds of training.
         assert_eq!(seen.energy_j, Some(900.0));
-        let short = used(&[], Duration::from_secs(60));
+        let short = used(&[], Duration::from_mins(1));
         assert_eq!((short.busy_percent, short.energy_j), (None, None));
     }
 
