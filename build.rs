@@ -18,16 +18,25 @@ mod compile;
 
 fn main() {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    compile::kernels(&root);
-    let mut parts = Vec::new();
+    let kernel_compiler = compile::kernels(&root);
+    let (mut parts, mut cuda_parts) = (Vec::new(), Vec::new());
     for room in ROOMS {
         let folder = root.join("src").join(room);
         println!("cargo:rerun-if-changed={}", folder.display());
-        parts.extend(units(&folder).into_iter().map(|(name, files)| {
-            let digest = digest(&root, &files);
-            (format!("{room}/{name}"), digest)
-        }));
+        for (name, files) in units(&folder) {
+            let (cuda, rest): (Vec<_>, Vec<_>) = files
+                .into_iter()
+                .partition(|file| is_of_cuda(file, &folder));
+            if !rest.is_empty() {
+                parts.push((format!("{room}/{name}"), digest(&root, &rest)));
+            }
+            if !cuda.is_empty() {
+                let mark = if name == "cuda" { "" } else { " (cuda)" };
+                cuda_parts.push((format!("{room}/{name}{mark}"), digest(&root, &cuda)));
+            }
+        }
     }
+    cuda_parts.push(("kernels (compiler)".into(), kernel_compiler));
     let lock = root.join("Cargo.lock");
     println!("cargo:rerun-if-changed={}", lock.display());
     println!("cargo:rerun-if-changed=build.rs");
@@ -37,7 +46,21 @@ fn main() {
     println!("cargo:rustc-env=FIELDTRIAL_RUSTC={rustc}");
     parts.push(("rustc".into(), rustc));
     let target = PathBuf::from(variable("OUT_DIR")).join("build_info.rs");
-    fs::write(target, text(&parts)).expect("cargo gives a folder that can be written");
+    let text =
+        table("PARTS", "part", &parts) + &table("CUDA_PARTS", "part only for GPUs", &cuda_parts);
+    fs::write(target, text).expect("cargo gives a folder that can be written");
+}
+
+/// Whether no cell on the CPU runs what stands in a file: kernels, and modules and folders named `cuda`.
+fn is_of_cuda(file: &Path, room: &Path) -> bool {
+    let inside = file.strip_prefix(room).unwrap_or(file);
+    let is_kernels = file.extension().is_some_and(|extension| extension == "cu");
+    is_kernels
+        || inside.iter().any(|part| {
+            Path::new(part)
+                .file_stem()
+                .is_some_and(|stem| stem == "cuda")
+        })
 }
 
 /// The files and folders that stand directly in a room, each with all of its files; the room's own digests.
@@ -117,10 +140,10 @@ fn rustc_version() -> String {
         )
 }
 
-fn text(parts: &[(String, String)]) -> String {
-    let mut text = String::from(
-        "/// Digest of every part that decides a result, in the order of the pipeline.\n\
-         pub(super) const PARTS: &[(&str, &str)] = &[\n",
+fn table(name: &str, what: &str, parts: &[(String, String)]) -> String {
+    let mut text = format!(
+        "/// Digest of every {what} that decides a result, in the order of the pipeline.\n\
+         pub(super) const {name}: &[(&str, &str)] = &[\n"
     );
     for (name, digest) in parts {
         let _ = writeln!(text, "    ({name:?}, {digest:?}),");

@@ -1,7 +1,8 @@
 //! What this build is made of: digests of the sources that decide a result, compiler, features, profile.
 //!
 //! `build.rs` hashes the rooms base, device, ops, layers, models, losses, optim, datasets, loader, tasks and train,
-//! file by file; a change in a report or in this program's commands leaves the code hash alone.
+//! file by file; a change in a report or in this program's commands leaves the code hash alone. Sources that only GPUs
+//! use (modules and folders named `cuda`, `*.cu`) are parts of their own, which the code hash of the CPU does not hold.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -17,7 +18,7 @@ mod generated {
 pub enum Arithmetic {
     /// The processor's: feature `x86-v4`.
     Cpu,
-    /// A GPU's: feature `cuda`.
+    /// A GPU's: features `cuda` and `cuda-stand-in`, whose driver is another code than NVIDIA's.
     Gpu,
 }
 
@@ -37,10 +38,16 @@ fn digest(arithmetic: Arithmetic) -> String {
     digest.short()
 }
 
-/// The parts of [`code_hash`] by name (`ops/conv2d`, `Cargo.lock`, `rustc`, `features`): what `plan --explain` names.
+/// The parts of [`code_hash`] by name (`ops/conv2d`, `ops/conv2d (cuda)`, `Cargo.lock`, `rustc`, `features`): what
+/// `plan --explain` names.
 pub fn code_parts(arithmetic: Arithmetic) -> BTreeMap<String, String> {
+    let own: &[(&str, &str)] = match arithmetic {
+        Arithmetic::Cpu => &[],
+        Arithmetic::Gpu => generated::CUDA_PARTS,
+    };
     let mut parts: BTreeMap<String, String> = generated::PARTS
         .iter()
+        .chain(own)
         .map(|&(name, digest)| (name.to_owned(), digest.to_owned()))
         .collect();
     parts.insert("features".into(), features(arithmetic));
@@ -59,7 +66,10 @@ pub fn rustc() -> &'static str {
 pub fn features(arithmetic: Arithmetic) -> String {
     let compiled: &[(&str, bool)] = match arithmetic {
         Arithmetic::Cpu => &[("x86-v4", cfg!(feature = "x86-v4"))],
-        Arithmetic::Gpu => &[("cuda", cfg!(feature = "cuda"))],
+        Arithmetic::Gpu => &[
+            ("cuda", cfg!(feature = "cuda")),
+            ("cuda-stand-in", cfg!(feature = "cuda-stand-in")),
+        ],
     };
     let names: Vec<&str> = compiled
         .iter()
@@ -87,6 +97,18 @@ mod tests {
             assert!(parts.contains_key(name), "{name} is missing in {parts:?}");
         }
         assert!(!parts.keys().any(|name| name.starts_with("report")));
+    }
+
+    #[test]
+    fn what_only_gpus_use_is_no_part_of_the_cpus_code() {
+        let (cpu, gpu) = (code_parts(Arithmetic::Cpu), code_parts(Arithmetic::Gpu));
+        assert!(!cpu.keys().any(|name| name.contains("cuda")), "{cpu:?}");
+        for name in ["ops/silu (cuda)", "device/cuda", "kernels (compiler)"] {
+            assert!(gpu.contains_key(name), "{name} is missing in {gpu:?}");
+        }
+        for (name, digest) in cpu.iter().filter(|(name, _)| *name != "features") {
+            assert_eq!(gpu.get(name), Some(digest), "{name}");
+        }
     }
 
     #[test]

@@ -25,8 +25,8 @@ struct Function {
     text: String,
 }
 
-/// Compiles the kernels into `OUT_DIR`; nothing without the feature `cuda`.
-pub(super) fn kernels(root: &Path) {
+/// Compiles the kernels into `OUT_DIR`; nothing without the feature `cuda`. Returns what compiled them, and for which GPUs.
+pub(super) fn kernels(root: &Path) -> String {
     for name in [
         "FIELDTRIAL_NVCC",
         "CUDA_PATH",
@@ -36,7 +36,7 @@ pub(super) fn kernels(root: &Path) {
     }
     println!("cargo:rustc-env=FIELDTRIAL_STAND_IN=none");
     if env::var_os("CARGO_FEATURE_CUDA").is_none() {
-        return;
+        return "none".into();
     }
     let target = PathBuf::from(super::variable("OUT_DIR"));
     let folder = root.join("src/device/cuda");
@@ -53,9 +53,11 @@ pub(super) fn kernels(root: &Path) {
     if env::var_os("CARGO_FEATURE_CUDA_STAND_IN").is_some() {
         stand_in(&folder.join("stand_in"), &target, &unit, &functions);
         write(&image, "stand-in");
+        version(&host_compiler())
     } else {
         write(&target.join("kernels.cu"), &unit);
         nvcc(&target.join("kernels.cu"), &image);
+        format!("{} for {}", version(&compiler()), wanted_architectures())
     }
 }
 
@@ -229,8 +231,7 @@ fn stand_in(sources: &Path, target: &Path, unit: &str, functions: &[Function]) {
 }
 
 fn compile(source: &Path, include: &Path, library: &Path) {
-    let compiler = env::var("CC").unwrap_or_else(|_| "cc".into());
-    let mut command = Command::new(compiler);
+    let mut command = Command::new(host_compiler());
     command
         .args([
             "-x",
@@ -255,8 +256,31 @@ fn compile(source: &Path, include: &Path, library: &Path) {
     run(command);
 }
 
+fn host_compiler() -> PathBuf {
+    env::var_os("CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from)
+}
+
+fn wanted_architectures() -> String {
+    env::var("FIELDTRIAL_CUDA_ARCHITECTURES").unwrap_or_else(|_| ARCHITECTURES.into())
+}
+
+/// The version of a compiler in its own words: another one can give other bits.
+fn version(compiler: &Path) -> String {
+    let output = Command::new(compiler).arg("--version").output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let said = said.unwrap_or_default();
+    let mut lines = said.lines().map(str::trim);
+    let release = lines
+        .clone()
+        .find(|line| line.starts_with("Cuda compilation tools"));
+    release
+        .or_else(|| lines.next())
+        .unwrap_or("unknown")
+        .to_owned()
+}
+
 fn nvcc(source: &Path, image: &Path) {
-    let wanted = env::var("FIELDTRIAL_CUDA_ARCHITECTURES").unwrap_or_else(|_| ARCHITECTURES.into());
+    let wanted = wanted_architectures();
     let architectures: Vec<&str> = wanted.split(',').map(str::trim).collect();
     let mut command = Command::new(compiler());
     command
