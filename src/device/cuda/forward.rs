@@ -88,6 +88,7 @@ forward! { Driver, NO_DEVICE, driver_code:
     cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize);
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Pointer);
     cuMemcpyDtoH_v2(to: Pointer, from: u64, bytes: usize);
+    cuMemcpyDtoHAsync_v2(to: Pointer, from: u64, bytes: usize, stream: Pointer);
     cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize);
     cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: Pointer);
     cuMemsetD8_v2(address: u64, value: c_uchar, bytes: usize);
