@@ -139,9 +139,8 @@ impl Backend for Cuda {
 
     fn counters(&self) -> Option<Result<CounterAddress, String>> {
         let address = || {
-            let library = find(Part::Telemetry).map_err(str::to_owned)?;
             Ok(CounterAddress {
-                library: library.file.clone(),
+                library: super::telemetry_library()?,
                 bus_id: facts::bus_id().map_err(|error| error.to_string())?,
             })
         };

@@ -1,14 +1,18 @@
 //! What a GPU does while it trains, by its own counters: load, clocks, temperature, power, energy, throttling.
 //!
 //! Owns [`GpuMeter`] (a thread that looks while training goes on), [`GpuUse`] (what it saw) and [`Reading`] (one look).
-//! [`nvml`] reads NVIDIA's counters; it is compiled with the feature `cuda`, and answers that there are none without it.
+//! `nvml.rs` reads NVIDIA's counters; it is compiled with the feature `cuda`, and there are none without it.
 
+mod inventory;
 mod meter;
 #[cfg(feature = "cuda")]
-pub mod nvml;
+mod nvml;
 mod tally;
 
+pub use inventory::{Inventory, ListedGpu};
 pub use meter::{GpuMeter, PERIOD, SETTLE, Watch};
+#[cfg(feature = "cuda")]
+pub use nvml::inventory;
 pub use tally::GpuUse;
 
 /// Counters of one GPU.
@@ -37,10 +41,23 @@ pub struct Reading {
     pub throttled_by: Option<Vec<&'static str>>,
 }
 
+/// What counters are without the feature that reads them.
+#[cfg(not(feature = "cuda"))]
+const NO_CUDA: &str = "this build has no CUDA (cargo feature `cuda`)";
+
 #[cfg(not(feature = "cuda"))]
 impl GpuMeter {
     /// Watches the GPU at `bus_id` by the management library in the file `library`.
     pub fn nvml(_library: std::path::PathBuf, _bus_id: String) -> Self {
-        Self::failed("this build has no CUDA (cargo feature `cuda`)".into())
+        Self::failed(NO_CUDA.to_owned())
     }
+}
+
+/// All GPUs, by the management library in the file `library`.
+///
+/// # Errors
+/// A sentence.
+#[cfg(not(feature = "cuda"))]
+pub fn inventory(_library: &std::path::Path) -> Result<Inventory, String> {
+    Err(NO_CUDA.to_owned())
 }
