@@ -108,7 +108,8 @@ where
     }
 }
 
-/// Panics unless values and gradients of `f` have the same bits with one thread and with two.
+/// Panics unless values and gradients of `f` have the same bits with one thread and with two; on what stands in for a
+/// GPU, also with its blocks and threads in the other order.
 #[track_caller]
 pub(crate) fn check_threads<F>(shapes: &[Shape], f: F)
 where
@@ -122,7 +123,12 @@ where
             .unwrap();
         pool.install(|| {
             let weights = filled(forward(&pairs(&values, shapes), &f).len(), 99);
-            backward(&pairs(&values, shapes), &weights, &f)
+            #[cfg(feature = "cuda-stand-in")]
+            crate::device::cuda::order_backwards(threads == 2);
+            let result = backward(&pairs(&values, shapes), &weights, &f);
+            #[cfg(feature = "cuda-stand-in")]
+            crate::device::cuda::order_backwards(false);
+            result
         })
     };
     let ((one, one_grads), (two, two_grads)) = (run(1), run(2));

@@ -83,3 +83,9 @@ library! { Driver:
     /// Gives the mark back.
     destroy_event = "cuEventDestroy_v2"(event: Pointer);
 }
+
+#[cfg(all(test, feature = "cuda-stand-in"))]
+library! { Driver:
+    /// Whether blocks and threads go backwards, on this thread.
+    set_backwards = "stand_in_set_backwards"(value: c_int);
+}

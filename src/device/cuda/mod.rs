@@ -131,6 +131,13 @@ pub fn downloaded<T: DeviceRepr + Copy + Default>(
         .map_err(driver_error)
 }
 
+/// Lets the stand-in run blocks and threads backwards, for this thread's launches: a missing wait shows as other bits.
+#[cfg(all(test, feature = "cuda-stand-in"))]
+pub(crate) fn order_backwards(backwards: bool) {
+    // SAFETY: the stand-in's own function.
+    unsafe { call::set_backwards(backwards.into()) };
+}
+
 fn driver_error(error: DriverError) -> DeviceError {
     let message = format!("{error:?}");
     if message.contains("OUT_OF_MEMORY") {
@@ -142,3 +149,6 @@ fn driver_error(error: DriverError) -> DeviceError {
         }
     }
 }
+
+#[cfg(all(test, feature = "cuda-stand-in"))]
+mod tests;

@@ -1,5 +1,8 @@
 // The grid on the CPU: blocks one after another; the threads of a block as contexts that give way to each other where
 // they wait. A thread that never waits costs one switch there and one back.
+//
+// Blocks, warps and threads go forwards or, for one thread of the host at a time, backwards (`stand_in_set_backwards`):
+// a kernel that reads what another thread or block may or may not have written gives other bits in one of the two.
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -19,8 +22,13 @@ __thread unsigned char *stand_in_shared;
 static __thread fiber *fibers;
 static __thread ucontext_t scheduler;
 static __thread int running;
+static __thread int backwards;
 static __thread void (*entry)(void **);
 static __thread void **arguments;
+
+int stand_in_set_backwards(int value) { return backwards = value, 0; }
+
+static int in_order(int index, int count) { return backwards ? count - 1 - index : index; }
 
 static void set_thread(int index) {
     running = index;
@@ -85,7 +93,8 @@ static void prepare(int threads) {
 
 static int run_ready(int start, int count) {
     int ran = 0;
-    for (int i = start; i < start + count; i++) {
+    for (int turn = 0; turn < count; turn++) {
+        int i = start + in_order(turn, count);
         if (fibers[i].state != READY) continue;
         set_thread(i);
         swapcontext(&scheduler, &fibers[i].context);
@@ -98,7 +107,9 @@ static int run_block(int threads) {
     prepare(threads);
     for (;;) {
         int moved = 0;
-        for (int warp = 0; warp < threads; warp += 32) {
+        int warps = (threads + 31) / 32;
+        for (int turn = 0; turn < warps; turn++) {
+            int warp = 32 * in_order(turn, warps);
             int lanes = threads - warp < 32 ? threads - warp : 32;
             moved |= run_ready(warp, lanes);
             if (all_at(AT_WARP, warp, lanes)) {
@@ -125,13 +136,15 @@ static int run_grid(void (*kernel)(void **), int waits, dim grid, dim block, u32
     entry = kernel, arguments = given, gridDim = grid, blockDim = block;
     stand_in_shared = (unsigned char *)(((uintptr_t)shared + 63) / 64 * 64);
     int hangs = 0;
-    for (u64 i = 0; i < (u64)grid.x * grid.y * grid.z && !hangs; i++) {
+    u64 blocks = (u64)grid.x * grid.y * grid.z;
+    for (u64 turn = 0; turn < blocks && !hangs; turn++) {
+        u64 i = backwards ? blocks - 1 - turn : turn;
         blockIdx.x = i % grid.x, blockIdx.y = i / grid.x % grid.y, blockIdx.z = i / ((u64)grid.x * grid.y);
         if (waits) {
             hangs = run_block(threads);
         } else {
             for (int thread = 0; thread < threads; thread++) {
-                set_thread(thread);
+                set_thread(in_order(thread, threads));
                 kernel(given);
             }
         }
