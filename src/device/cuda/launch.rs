@@ -142,6 +142,11 @@ impl Launch {
         self.push(Kind::I32, u64::from(value.cast_unsigned()))
     }
 
+    /// A number of elements that any device's memory limits to what an `int` of the kernel holds.
+    pub fn number(self, value: usize) -> Self {
+        self.int(i32::try_from(value).unwrap_or(i32::MAX))
+    }
+
     /// A `u32`.
     pub fn u32(self, value: u32) -> Self {
         self.push(Kind::U32, u64::from(value))
