@@ -253,6 +253,12 @@ impl<D: Backend> GradSlots<'_, D> {
         Ok(slot(self.gradients, self.device, var.token(), len)
             .map_err(DeviceError::from_dfdx::<D>)?)
     }
+
+    /// As [`GradSlots::of`], nothing where `var` needs no gradient.
+    #[cfg(feature = "cuda")]
+    pub fn of_needed(&mut self, var: &Var<D>) -> Result<Option<&mut Buffer<D>>, OpError> {
+        var.needs_grad().then(|| self.of(var)).transpose()
+    }
 }
 
 /// The gradient under `token`, allocated with `len` zeros where it is not there.
