@@ -159,6 +159,9 @@ impl Context {
     /// before it is read.
     pub(super) fn scratch<T: DeviceRepr>(&self, len: usize) -> Result<CudaSlice<T>, DeviceError> {
         // SAFETY: the caller writes before it reads; the type is plain numbers.
-        unsafe { self.device.alloc(len.max(1)) }.map_err(super::driver_error)
+        unsafe { self.device.alloc(len.max(1)) }.map_err(|error| {
+            let free = || super::memory().ok().map(|(free, _)| free);
+            super::driver_error(error).asking((len * size_of::<T>()) as u64, free)
+        })
     }
 }

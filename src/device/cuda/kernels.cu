@@ -20,3 +20,8 @@ KERNEL device_total(const double *restrict partials, i64 count, double factor, f
     sum = block_sum_double(sum, room);
     if (threadIdx.x == 0) *total = (float)(sum * factor);
 }
+
+// values[i] = the first value of the array at addresses[i].
+KERNEL device_gather_firsts(const u64 *addresses, float *values, i64 n) {
+    FOR_EACH(i, n) values[i] = *(const float *)addresses[i];
+}
