@@ -201,11 +201,7 @@ pub(super) fn endless(validation: &ValidationSpec) -> Option<String> {
 
 /// Why this arithmetic works on no such device; `None` if it does.
 pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
-    let name = match train.precision {
-        Precision::F32 => return None,
-        Precision::Tf32 => "tf32",
-        Precision::Amp => "amp",
-    };
-    (train.device == DeviceKind::Cpu)
+    let name = train.precision.name();
+    (train.precision != Precision::F32 && train.device == DeviceKind::Cpu)
         .then(|| format!("`{name}` needs an NVIDIA GPU, the CPU computes in `f32`"))
 }

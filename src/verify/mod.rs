@@ -81,7 +81,7 @@ impl DeviceJob for Job<'_> {
                 let by = self.cell.train.clip_by;
                 clip(task.module(), &mut micro.grads, max_norm, by)?;
             }
-            optimizer.step(task.module(), &mut micro.grads, lr)?;
+            optimizer.step(task.module(), &mut micro.grads, lr, None)?;
         }
         let after = checkpoint::snapshot(&device, task.module()).map_err(OpError::from)?;
         let outcome = outcome.unwrap_or_default();

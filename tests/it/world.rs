@@ -1,13 +1,13 @@
 //! A world without files, so that planning is tested on text alone.
 
 use fieldtrial::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, Target};
-use fieldtrial::device::DeviceKind;
+use fieldtrial::device::{DeviceFacts, DeviceKind};
 use fieldtrial::plan::World;
 
 /// Data as the specifications say, `nowhere` is not there, and only a CPU.
 pub(crate) fn world() -> World {
     World::new(facts, |device| match device {
-        DeviceKind::Cpu => Ok(()),
+        DeviceKind::Cpu => Ok(DeviceFacts::default()),
         DeviceKind::Cuda(_) => Err("this build has no CUDA".to_owned()),
     })
 }

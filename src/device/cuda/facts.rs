@@ -3,10 +3,12 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
+use cudarc::driver::result::device;
+
 use super::call;
 use super::context::Context;
 use super::error::check;
-use crate::device::DeviceError;
+use crate::device::{DeviceError, DeviceFacts};
 
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: [c_uint; 2] = [75, 76];
@@ -32,6 +34,8 @@ pub struct Gpu {
     pub driver: String,
     /// Version of cuBLAS: `13.0.2`.
     pub blas: Option<String>,
+    /// Version of cuDNN, where convolutions may go by it: `9.10.2`.
+    pub dnn: Option<String>,
 }
 
 /// The GPU of this thread.
@@ -71,6 +75,30 @@ pub fn gpu() -> Result<Gpu, DeviceError> {
         memory_bytes: bytes as u64,
         driver: format!("{}.{}", version / 1000, version % 1000 / 10),
         blas: context.blas.version(),
+        dnn: context.convolutions.version(),
+    })
+}
+
+/// The GPU of this thread, as results and the planner know it.
+///
+/// # Errors
+/// As [`gpu`].
+pub(super) fn device_facts() -> Result<DeviceFacts, DeviceError> {
+    let gpu = gpu()?;
+    let count = device::get_count().map_err(super::driver_error)?;
+    let libraries = [("cublas", gpu.blas)];
+    let found = libraries
+        .into_iter()
+        .filter_map(|(name, version)| Some((name.to_owned(), version?)));
+    Ok(DeviceFacts {
+        kind: "cuda".into(),
+        name: Some(gpu.name),
+        capability: Some(gpu.capability),
+        multiprocessors: u32::try_from(gpu.multiprocessors).ok(),
+        memory_bytes: Some(gpu.memory_bytes),
+        cuda: Some(gpu.driver),
+        libraries: found.collect(),
+        count: usize::try_from(count).unwrap_or(0),
     })
 }
 

@@ -216,7 +216,7 @@ fn is_the_step(subject: &Subject<'_>, key: &str) -> bool {
         let p = &times.phases;
         let sum = p.data_wait_ms + p.transfer_ms + p.forward_ms + p.loss_ms + p.backward_ms;
         let sum = sum + p.optimizer_ms + p.other_ms;
-        (sum - times.step_mean_ms).abs() <= 0.01 * times.step_mean_ms
+        (sum - times.phase_step_ms()).abs() <= 0.01 * times.phase_step_ms()
     })
 }
 
