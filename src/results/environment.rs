@@ -57,7 +57,7 @@ pub fn collect(folder: &Path) -> Environment {
 
 /// Why nothing will be measured of the GPUs that the planner asked; `None` where there is none, or it can be.
 pub fn missing_counters(environment: &Environment) -> Option<&str> {
-    let counters = environment.info.get(gpus::COUNTERS)?;
+    let counters = environment.info.get(gpus::COUNTERS)?.as_str();
     (counters != gpus::NVML).then_some(counters)
 }
 
