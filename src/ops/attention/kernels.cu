@@ -13,7 +13,8 @@ KERNEL attention_split(const float *restrict qkv, const float *restrict dy, floa
             i64 place = (sequence - part * batch) * length + position;
             feature += (head - sequence * heads) * width;
             values[j] = 0.0f;
-            if (i < n) values[j] = part < 3 ? qkv[(place * 3 + part) * heads * width + feature] : dy[place * heads * width + feature];
+            const float *from = part < 3 ? qkv + (place * 3 + part) * heads * width : dy + place * heads * width;
+            if (i < n) values[j] = from[feature];
         }
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;
