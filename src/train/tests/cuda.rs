@@ -84,6 +84,7 @@ fn a_gpu_is_watched_while_it_trains() {
     // The stand-in finds 1.5 J more at every look; other tests look too.
     let energy = times.gpu.energy_j.unwrap();
     assert!(energy >= 1.5 * facts.epochs as f64, "{:?}", times.gpu);
+    assert!(times.gpu.readings.is_some());
     let by_epoch = times.gpu.energy_j_per_epoch.unwrap();
     assert!((by_epoch * facts.epochs as f64 - energy).abs() < 1e-9 * energy);
     // Load and power look back a second: of a run that is shorter they say nothing.
