@@ -102,6 +102,10 @@ impl Context {
     }
 
     /// Lets the pool keep what is freed: without it every synchronisation gives all of it back to the driver.
+    ///
+    /// dfdx's own cache (`enable_cache`) stays off. It gives a freed block again only for its very size and never back to
+    /// the pool, so that batches of other sizes hold memory twice, and the pool's counter of used bytes would count what no
+    /// tensor holds.
     fn keep_freed_memory(&self) -> Result<(), DeviceError> {
         let (pool, mut threshold) = (self.pool()?, u64::MAX);
         // SAFETY: the number is read from the place given.
