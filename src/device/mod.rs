@@ -10,10 +10,14 @@ pub mod cuda;
 mod facts;
 mod kind;
 mod notes;
+mod software;
 
 pub use facts::DeviceFacts;
 pub use kind::{DeviceKind, ParseDeviceError};
 pub use notes::{nondeterministic, note_nondeterministic};
+pub use software::{Library, libraries, telemetry_library};
+
+use std::path::PathBuf;
 
 use dfdx::tensor::{HasErr, Storage, Synchronize, TensorFromVec, ZerosTensor};
 use dfdx::tensor_ops::Device;
@@ -106,6 +110,12 @@ pub trait Backend:
         Ok(None)
     }
 
+    /// Where this device's clocks, power, temperature and load are counted, or why they are not; `None` for a device
+    /// without counters of its own.
+    fn counters(&self) -> Option<Result<CounterAddress, String>> {
+        None
+    }
+
     /// `len` times `value`, without waiting for the device.
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
         self.upload(vec![value; len])
@@ -125,8 +135,17 @@ pub trait Backend:
     }
 }
 
+/// Where the counters of a GPU are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CounterAddress {
+    /// The file of NVIDIA's management library.
+    pub library: PathBuf,
+    /// The device's address on the bus, `0000:18:00.0`.
+    pub bus_id: String,
+}
+
 /// How products of matrices and convolutions are computed; sums are `f32` in all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Arithmetic {
     /// IEEE single precision.
     #[default]
@@ -135,6 +154,28 @@ pub enum Arithmetic {
     Tf32,
     /// Inputs rounded to `f16`: 10 bits of fraction, up to 65,504.
     Half,
+}
+
+impl Arithmetic {
+    /// The compute capability from which on NVIDIA GPUs have it.
+    pub fn least_capability(self) -> (i32, i32) {
+        match self {
+            Self::Single => (0, 0),
+            Self::Tf32 => (8, 0),
+            Self::Half => (7, 0),
+        }
+    }
+
+    /// Why a GPU of this compute capability cannot do it; `None` if it can.
+    pub fn lack(self, capability: (i32, i32)) -> Option<String> {
+        let (least, (major, minor)) = (self.least_capability(), capability);
+        (capability < least).then(|| {
+            format!(
+                "products in {self} need compute capability {}.{}, this GPU has {major}.{minor}",
+                least.0, least.1
+            )
+        })
+    }
 }
 
 impl std::fmt::Display for Arithmetic {
@@ -227,5 +268,37 @@ fn exhausted(device: &str, bytes: Option<u64>, free: Option<u64>) -> String {
     match free {
         Some(free) => format!("{tried}, {free} bytes free"),
         None => tried,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_that_a_gpu_lacks_is_named_with_what_it_has() {
+        let (pascal, volta, turing, ampere) = ((6, 1), (7, 0), (7, 5), (8, 0));
+        for capability in [pascal, volta, turing, ampere] {
+            assert_eq!(Arithmetic::Single.lack(capability), None);
+        }
+        let lack = Arithmetic::Half.lack(pascal).unwrap();
+        assert_eq!(
+            lack,
+            "products in f16 need compute capability 7.0, this GPU has 6.1"
+        );
+        assert_eq!(Arithmetic::Half.lack(volta), None);
+        assert!(Arithmetic::Tf32.lack(turing).is_some());
+        assert_eq!(Arithmetic::Tf32.lack(ampere), None);
+    }
+
+    #[test]
+    fn the_cpu_computes_in_f32_only() {
+        let cpu = dfdx::tensor::Cpu::open(0).unwrap();
+        assert!(cpu.set_arithmetic(Arithmetic::Single).is_ok());
+        let error = cpu.set_arithmetic(Arithmetic::Tf32).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`cpu` failed: products in TF32 need an NVIDIA GPU"
+        );
     }
 }

@@ -78,7 +78,8 @@ pub(super) fn train_epoch<D: Kernels>(
     }
     drop(batches);
     // Here the device is waited for: the clock stops when its work is done.
-    losses.read_pending(&learner.device)?;
+    losses.read_pending(learner)?;
+    learner.steps = before + losses.good_steps(learner.max_loss);
     let seconds = start.elapsed().as_secs_f64();
     for times in marks.times(&learner.device)? {
         losses.add_time(pace, times);
@@ -135,12 +136,25 @@ impl<D: Kernels> Losses<D> {
         last.is_some_and(|loss| divergence(*loss, max_loss).is_some())
     }
 
-    fn read_pending(&mut self, device: &D) -> Result<(), TrainError> {
-        if !self.pending.is_empty() {
-            let losses = std::mem::take(&mut self.pending);
-            self.read.extend(StepLoss::read_all(&losses, device)?);
+    /// Reads the losses up to one that diverges: from there on nothing was learnt.
+    fn read_pending(&mut self, learner: &Learner<D>) -> Result<(), TrainError> {
+        if self.pending.is_empty() {
+            return Ok(());
         }
+        let pending = std::mem::take(&mut self.pending);
+        for loss in StepLoss::read_all(&pending, &learner.device)? {
+            self.read.push(loss);
+            if divergence(loss, learner.max_loss).is_some() {
+                break;
+            }
+        }
+        self.samples.truncate(self.read.len());
         Ok(())
+    }
+
+    /// Steps that were taken: all but one whose loss diverged.
+    fn good_steps(&self, max_loss: Option<f64>) -> u64 {
+        self.read.len() as u64 - u64::from(self.has_diverged(max_loss))
     }
 
     fn outcome(self, max_loss: Option<f64>, before: u64, seconds: f64) -> EpochOutcome {

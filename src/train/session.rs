@@ -98,7 +98,9 @@ impl<D: Kernels> Session<'_, D> {
             steps: self.steps,
         };
         let meters = (&mut self.log.pace, &mut self.log.growth);
+        self.log.gpu.begin();
         let outcome = train_epoch(&mut self.learner, &self.loader, &plan, meters, emit)?;
+        self.log.gpu.end();
         self.validated = None;
         self.log.add_epoch(&outcome, !self.steps.is_capped());
         self.log.facts.diverged.clone_from(&outcome.diverged);
@@ -244,8 +246,9 @@ impl<D: Kernels> Session<'_, D> {
     fn probe_cost(&mut self) -> Result<Cost, TrainError> {
         let (batch, place) = (self.evaluation.one_sample()?, Place { epoch: 0, step: 0 });
         let mut watch = Stopwatch::start();
+        let one = self.learner.device.full_buffer(1, 1.0)?;
         let task = &mut self.learner.task;
-        let micro = task.gradients(batch, place, 1.0, None, &mut watch)?;
+        let micro = task.gradients(batch, place, one, None, &mut watch)?;
         Ok(Cost {
             samples: 1,
             work: micro.work,
@@ -296,9 +299,17 @@ impl<D: Kernels> Session<'_, D> {
         let weights = checkpoint::snapshot(&learner.device, learner.task.module())?;
         self.log.facts.weight_checksum = checkpoint::checksum(&weights);
         self.log.facts.steps = learner.steps;
+        if let Some(skipped) = learner.skipped_steps()? {
+            let metrics = &mut self.log.facts.metrics;
+            metrics.insert("skipped_steps".into(), Some(skipped as f64));
+        }
         self.log.facts.nondeterministic = nondeterministic();
         let class = numeric_class_of(&learner.device.facts()?);
         let best = self.stopping.best();
+        if let Err(reason) = self.log.end_watch() {
+            let message = format!("nothing was measured of the GPU: {reason}");
+            emit(Event::Warning { message });
+        }
         let memory = learner.device.memory()?;
         let extra = self.extra_steps();
         let (facts, mut times) = self.log.finish(best, &self.loader, class, memory);

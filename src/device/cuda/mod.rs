@@ -15,27 +15,35 @@
 
 mod blas;
 mod call;
+mod choice;
 mod context;
+mod convolution;
+mod dnn;
 mod error;
 mod facts;
 mod forward;
 mod launch;
 mod libraries;
 mod mark;
+mod partials;
 mod precision;
 mod staging;
 
 pub use blas::Product;
+pub use convolution::{
+    CONVOLUTION, Convolution, ConvolutionPlan, ConvolutionWay, Direction, convolve_by,
+};
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
 pub use launch::{Launch, THREADS};
 pub use libraries::{FOLDERS, Part, find};
 pub use mark::Mark;
+pub use partials::Partials;
 
 use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
 use dfdx::tensor::{Cuda, Synchronize};
 
-use super::{Arithmetic, Backend, Buffer, DeviceError, DeviceFacts};
+use super::{Arithmetic, Backend, Buffer, CounterAddress, DeviceError, DeviceFacts};
 use crate::base::text::count;
 use context::Context;
 
@@ -71,6 +79,12 @@ impl Backend for Cuda {
     }
 
     fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
+        if let Some(message) = arithmetic.lack(gpu()?.capability) {
+            return Err(DeviceError::Failed {
+                device: Self::NAME,
+                message,
+            });
+        }
         Context::current()?.set_arithmetic(arithmetic);
         Ok(())
     }
@@ -121,6 +135,16 @@ impl Backend for Cuda {
 
     fn memory(&self) -> Result<Option<(u64, u64)>, DeviceError> {
         memory().map(Some)
+    }
+
+    fn counters(&self) -> Option<Result<CounterAddress, String>> {
+        let address = || {
+            Ok(CounterAddress {
+                library: super::telemetry_library()?,
+                bus_id: facts::bus_id().map_err(|error| error.to_string())?,
+            })
+        };
+        Some(address())
     }
 
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
