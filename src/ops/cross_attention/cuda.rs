@@ -90,10 +90,10 @@ fn over_rows(name: &'static str, rows: usize) -> Launch {
 fn with_size(launch: Launch, rows: usize, size: CrossAttentionSize) -> Launch {
     launch
         .size(rows)
-        .int(size.queries as i32)
-        .int(size.keys as i32)
-        .int(size.heads as i32)
-        .int(size.head_width() as i32)
+        .number(size.queries)
+        .number(size.keys)
+        .number(size.heads)
+        .number(size.head_width())
         .int(i32::from(size.kind == AttentionKind::Linear))
         .float(LINEAR_EPS)
 }

@@ -28,7 +28,7 @@ impl CrossEntropyKernel for Cuda {
             .write(&mut probabilities)
             .write(partials.values())
             .size(labels.len())
-            .int(classes as i32)
+            .number(classes)
             .run()?;
         let mean = partials.total(self, 1.0 / labels.len() as f64)?;
         Ok((mean, probabilities))
@@ -49,7 +49,7 @@ impl CrossEntropyKernel for Cuda {
             .read(dy)
             .write(dlogits)
             .size(labels.len())
-            .int(classes as i32)
+            .number(classes)
             .run()?;
         Ok(())
     }

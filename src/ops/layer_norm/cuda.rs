@@ -39,7 +39,7 @@ impl LayerNormKernel for Cuda {
             .write(&mut mean)
             .write(&mut rstd)
             .size(rows)
-            .int(features as i32)
+            .number(features)
             .float(eps)
             .run()?;
         Ok((y, Saved { mean, rstd }))
@@ -63,7 +63,7 @@ impl LayerNormKernel for Cuda {
             .read(dy)
             .write(dx)
             .size(rows)
-            .int(features as i32)
+            .number(features)
             .run()?;
         Ok(())
     }
@@ -114,7 +114,7 @@ fn add_columns(
         .write(grad)
         .size(rows)
         .size(rows.div_ceil(groups))
-        .int(features as i32)
+        .number(features)
         .run()?;
     if groups > 1 {
         Launch::new("layer_norm_add_groups")

@@ -40,7 +40,9 @@ fn the_gradient_is_that_of_finite_differences() {
     // Every voxel of the implied signal is above ½, so that no count jumps.
     for (rows, voxels) in [(3, 17), (2, 300)] {
         testing::check_gradients(&[[rows, voxels].into()], |pass, e| {
-            let values = |seed, by| filled(rows * voxels, seed).iter().map(|v| v + by).collect();
+            let values = |seed: u64, by: f32| -> Vec<f32> {
+                filled(rows * voxels, seed).iter().map(|v| v + by).collect()
+            };
             let (noised, clean) = (
                 constant(pass, values(7, 4.0), rows),
                 constant(pass, values(8, 2.0), rows),

@@ -93,7 +93,7 @@ pub(super) fn backward_weight(
         let mut filter = scratch::<f32>(rows(&plan, size) * k)?;
         return Ok(plan.run::<f32, _, _, _>(x, grad, &mut filter, false)? && {
             tiled("conv2d_add_filter", &filter, grad_weight, &plan, size)
-                .int(rows(&plan, size) as i32)
+                .number(rows(&plan, size))
                 .run()?;
             true
         });
@@ -104,8 +104,8 @@ pub(super) fn backward_weight(
     Ok(
         plan.run::<u16, _, _, _>(&x, &grad, &mut filter, false)? && {
             tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
-                .int(c as i32)
-                .int(rows(&plan, size) as i32)
+                .number(c)
+                .number(rows(&plan, size))
                 .run()?;
             true
         },
@@ -132,7 +132,7 @@ fn filter(
     let rows = rows(plan, size);
     let mut filter = scratch(rows * plan.channels.1)?;
     tiled("conv2d_filter", weight, &mut filter, plan, size)
-        .int(rows as i32)
+        .number(rows)
         .run()?;
     Ok(filter)
 }
@@ -145,9 +145,9 @@ fn filter_half(
     let rows = rows(plan, size);
     let mut filter = scratch(rows * plan.channels.1)?;
     tiled("conv2d_filter_half", weight, &mut filter, plan, size)
-        .int(plan.channels.0 as i32)
-        .int(plan.channels.1 as i32)
-        .int(rows as i32)
+        .number(plan.channels.0)
+        .number(plan.channels.1)
+        .number(rows)
         .run()?;
     Ok(filter)
 }
@@ -166,8 +166,8 @@ fn tiled<A, B>(
         .grid([across, plan.channels.1.div_ceil(TILE), 1])
         .read(from)
         .write(to)
-        .int(c as i32)
-        .int(k as i32)
+        .number(c)
+        .number(k)
 }
 
 /// `pixels` of `channels` values rounded to `f16`, `padded` values for each.

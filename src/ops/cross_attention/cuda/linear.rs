@@ -24,7 +24,7 @@ pub(super) fn forward(
         .read(&sums.quotients)
         .write(&mut y)
         .size(rows)
-        .int(size.head_width() as i32)
+        .number(size.head_width())
         .float(LINEAR_EPS)
         .run()?;
     Ok(y)
@@ -44,7 +44,7 @@ pub(super) fn backward(
         .write(&mut sums.quotients)
         .read(dy)
         .size(rows)
-        .int(size.head_width() as i32)
+        .number(size.head_width())
         .float(LINEAR_EPS)
         .run()?;
     let [mut dq, mut dk, mut dv] = zeros_like(device, [q, k, v])?;
@@ -61,7 +61,7 @@ pub(super) fn backward(
         // dφ(q), (N, d)
         size.product([Of::QueryOnes, Of::Sums, Of::Queries], [n, d, wide])
             .transposed_b()
-            .run_at(slopes, (&sums.sums, sum), (&mut dq, column))?;
+            .run_at(slopes, (&sums.of_keys, sum), (&mut dq, column))?;
         // ds, (d, d + 1)
         size.product([Of::Queries, Of::QueryOnes, Of::Sums], [d, wide, n])
             .transposed_a()
@@ -95,7 +95,7 @@ struct Sums {
     /// `[v, 1]`, `(B, M, heads, d + 1)`.
     values: CudaSlice<f32>,
     /// `φ(k)ᵀ [v, 1]`, `(B, heads, d, d + 1)`.
-    sums: CudaSlice<f32>,
+    of_keys: CudaSlice<f32>,
     /// `φ(q)` times those, `(B, N, heads, d + 1)`.
     quotients: CudaSlice<f32>,
 }
@@ -117,18 +117,22 @@ impl Sums {
             q: features(device, q)?,
             k: features(device, k)?,
             values: with_ones(v, heads * m, d)?,
-            sums: scratch(heads * d * wide)?,
+            of_keys: scratch(heads * d * wide)?,
             quotients: scratch(heads * n * wide)?,
         };
         for head in 0..size.heads {
             let (column, one, sum) = (head * d, head * wide, head * d * wide);
             size.product([Of::Keys, Of::KeyOnes, Of::Sums], [d, wide, m])
                 .transposed_a()
-                .run_at((&own.k, column), (&own.values, one), (&mut own.sums, sum))?;
+                .run_at(
+                    (&own.k, column),
+                    (&own.values, one),
+                    (&mut own.of_keys, sum),
+                )?;
             size.product([Of::Queries, Of::Sums, Of::QueryOnes], [n, wide, d])
                 .run_at(
                     (&own.q, column),
-                    (&own.sums, sum),
+                    (&own.of_keys, sum),
                     (&mut own.quotients, one),
                 )?;
         }
@@ -156,7 +160,7 @@ fn with_ones(v: &Buffer<Cuda>, rows: usize, width: usize) -> Result<CudaSlice<f3
         .read(v)
         .write(&mut values)
         .size(len)
-        .int(width as i32)
+        .number(width)
         .run()?;
     Ok(values)
 }

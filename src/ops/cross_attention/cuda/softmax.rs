@@ -55,7 +55,7 @@ pub(super) fn backward(
         .read(&weights)
         .write(&mut slopes)
         .size(views.rows())
-        .int(size.keys as i32)
+        .number(size.keys)
         .run()?;
     for head in 0..size.heads {
         let (pairs, column) = (views.pairs(head), views.column(head));
@@ -84,7 +84,7 @@ fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice
     over_rows("cross_attention_softmax", views.rows())
         .write(&mut scores)
         .size(views.rows())
-        .int(views.0.keys as i32)
+        .number(views.0.keys)
         .run()?;
     Ok(scores)
 }
