@@ -69,7 +69,7 @@ pub use layout::Layout;
 pub use linear::{LinearKernel, LinearSize, linear, linear_residual, linear_transposed};
 pub use mse::{MseKernel, mse};
 pub use nudge::nudge;
-pub use parameter::{Module, Parameter, Path, count_parameters};
+pub use parameter::{Module, Parameter, Path, count_parameters, for_each_parameter};
 pub use pass::{GradSlots, Grads, Pass};
 pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
@@ -85,7 +85,7 @@ pub use signature_loss::{
     RbfStatistic, SavedSignatures, SignatureLoss, SignatureLossKernel, signature_loss,
 };
 pub use silu::{SiluKernel, silu};
-pub use update::{AdamStep, SgdStep, UpdateKernel};
+pub use update::{AdamStep, Rules, SgdStep, StepState, UpdateKernel};
 pub use upsample::{UpsampleKernel, upsample_bilinear};
 pub use var::Var;
 pub use work::Work;

@@ -202,6 +202,16 @@ impl<D: Backend> Pass<D> {
     /// # Errors
     /// [`OpError::NotRecorded`] when the pass does not record; else the first error of a backward kernel.
     pub fn backward(self, loss: &Var<D>, seed: f32) -> Result<Grads<D>, OpError> {
+        let seed = self.device.full_buffer(1, seed)?;
+        self.backward_from(loss, seed)
+    }
+
+    /// As [`Pass::backward`], with the loss's own gradient in memory of the device, one value: where the host does not
+    /// know it.
+    ///
+    /// # Errors
+    /// As [`Pass::backward`].
+    pub fn backward_from(self, loss: &Var<D>, seed: Buffer<D>) -> Result<Grads<D>, OpError> {
         for recorded in &self.recorded {
             if let Some(told) = &recorded.told {
                 told.retain(recorded.held_bytes());
@@ -215,7 +225,6 @@ impl<D: Backend> Pass<D> {
                 format!("a loss is one value, not {}", loss.shape()),
             ));
         }
-        let seed = device.upload(vec![seed])?;
         let (own, token) = (device.clone(), loss.token().clone());
         // Added last, so it runs first.
         tape.add_backward_op(move |gradients| {
@@ -252,6 +261,12 @@ impl<D: Backend> GradSlots<'_, D> {
         let len = var.shape().len();
         Ok(slot(self.gradients, self.device, var.token(), len)
             .map_err(DeviceError::from_dfdx::<D>)?)
+    }
+
+    /// As [`GradSlots::of`], nothing where `var` needs no gradient.
+    #[cfg(feature = "cuda")]
+    pub fn of_needed(&mut self, var: &Var<D>) -> Result<Option<&mut Buffer<D>>, OpError> {
+        var.needs_grad().then(|| self.of(var)).transpose()
     }
 }
 

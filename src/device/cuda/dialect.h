@@ -22,6 +22,8 @@ typedef __half half_t;
     extern __shared__ __align__(16) unsigned char shared_dynamic_[];                                                   \
     type *name = (type *)shared_dynamic_
 #define restrict __restrict__
+// Before a loop that the compiler shall not unroll: one that already reads ahead needs no more registers.
+#define ROLLED _Pragma("unroll 1")
 
 DEVICE float half_to_float(half_t value) { return __half2float(value); }
 DEVICE half_t float_to_half(float value) { return __float2half_rn(value); }
@@ -34,6 +36,7 @@ DEVICE double warp_xor_double(double value, int lane) { return __shfl_xor_sync(0
 #else
 
 #include "stand_in.h"
+#define ROLLED
 
 #endif
 
@@ -41,8 +44,20 @@ DEVICE double warp_xor_double(double value, int lane) { return __shfl_xor_sync(0
 #define FOR_EACH(i, n)                                                                                                 \
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (i64)gridDim.x * blockDim.x)
 
+// The same where a thread takes TILE indices at once, `start + j * blockDim.x`, as many as are below `n`: it reads all of
+// them before it writes, so that enough reads are under way to use a GPU's memory (`Launch::over_tiles`).
+#define TILE 4
+#define FOR_EACH_TILE(start, n)                                                                                        \
+    for (i64 start = (i64)blockIdx.x * blockDim.x * TILE + threadIdx.x; start < (n);                                   \
+         start += (i64)gridDim.x * blockDim.x * TILE)
+
 // All indices below `n`, each by one thread of the block.
 #define FOR_EACH_IN_BLOCK(i, n) for (i64 i = threadIdx.x; i < (n); i += blockDim.x)
+
+// `index % size`; division of 64 bits is slow on a GPU, and few indices need it.
+DEVICE u32 remainder_of(i64 index, u32 size) { return index >> 32 ? (u32)(index % size) : (u32)index % size; }
+
+DEVICE i64 quotient_of(i64 index, u32 size) { return index >> 32 ? index / size : (i64)((u32)index / size); }
 
 // Sums and maxima over a warp: a butterfly, so that every lane has the result and the order of additions is fixed.
 DEVICE float warp_sum(float value) {

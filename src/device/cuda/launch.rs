@@ -19,6 +19,9 @@ pub const THREADS: usize = 256;
 /// Most blocks of a grid over elements: enough to fill every GPU; the loop in the kernel takes the rest.
 const MOST_BLOCKS: usize = 1 << 16;
 
+/// Elements that a thread takes at once in `FOR_EACH_TILE` (`TILE` in `dialect.h`).
+const TILE: usize = 4;
+
 /// What an argument is, for the kernel's signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(
@@ -69,6 +72,11 @@ impl Launch {
     pub fn over(self, elements: usize) -> Self {
         let blocks = elements.div_ceil(THREADS).clamp(1, MOST_BLOCKS);
         self.blocks(blocks)
+    }
+
+    /// As many threads as there are tiles, for kernels that begin with `FOR_EACH_TILE`.
+    pub fn over_tiles(self, elements: usize) -> Self {
+        self.over(elements.div_ceil(TILE))
     }
 
     /// Number of blocks.
@@ -140,6 +148,11 @@ impl Launch {
     /// An `int`.
     pub fn int(self, value: i32) -> Self {
         self.push(Kind::I32, u64::from(value.cast_unsigned()))
+    }
+
+    /// A number of elements that any device's memory limits to what an `int` of the kernel holds.
+    pub fn number(self, value: usize) -> Self {
+        self.int(i32::try_from(value).unwrap_or(i32::MAX))
     }
 
     /// A `u32`.

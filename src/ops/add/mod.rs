@@ -9,7 +9,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, Kernels, OpError, Pass, Var, Work};
+use super::{Activation, GradSlots, Kernels, LinearKernel, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Sums on one device.
@@ -23,6 +23,32 @@ pub trait AddKernel: Backend {
         _keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
         Err(OpError::unsupported::<Self>("add"))
+    }
+
+    /// Adds `grad_output · act'(before)` to the gradients of those of the `inputs` that need one; `before` is what
+    /// [`AddKernel::add`] kept, nothing for a plain sum.
+    fn add_backward(
+        &self,
+        before: Option<&Buffer<Self>>,
+        grad_output: &Buffer<Self>,
+        activation: Activation,
+        inputs: [&Var<Self>; 2],
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError>
+    where
+        Self: LinearKernel,
+    {
+        let owned = match before {
+            Some(before) => Some(self.activation_backward(before, grad_output, activation)?),
+            None => None,
+        };
+        let grad = owned.as_ref().unwrap_or(grad_output);
+        for input in inputs {
+            if input.needs_grad() {
+                self.accumulate(grad, slots.of(input)?)?;
+            }
+        }
+        Ok(())
     }
 
     /// `grad += values`.
@@ -92,19 +118,13 @@ fn activated_sum<D: Kernels>(
         a.shape(),
         &[a, b],
         move |slots, grad_output| {
-            let owned = match &before {
-                Some(before) => {
-                    Some(device.activation_backward(before, grad_output, activation)?)
-                }
-                None => None,
-            };
-            let grad = owned.as_ref().unwrap_or(grad_output);
-            for input in [&saved_a, &saved_b] {
-                if input.needs_grad() {
-                    device.accumulate(grad, slots.of(input)?)?;
-                }
-            }
-            Ok(())
+            device.add_backward(
+                before.as_ref(),
+                grad_output,
+                activation,
+                [&saved_a, &saved_b],
+                slots,
+            )
         },
     )
 }
@@ -167,6 +187,24 @@ mod tests {
                 add(pass, &v[0], &v[0])
             });
         assert_eq!(grads[0], [2.0, -6.0]);
+    }
+
+    #[test]
+    fn one_input_alone_may_need_a_gradient() {
+        let x = testing::filled(1025, 1);
+        let ones = vec![1.0; 1025];
+        for constant_is_first in [true, false] {
+            let (y, grads) = testing::backward(&[(&x, [1025].into())], &x, |pass, v| {
+                let constant = Var::constant(pass.device(), ones.clone(), [1025])?;
+                if constant_is_first {
+                    add(pass, &constant, &v[0])
+                } else {
+                    add(pass, &v[0], &constant)
+                }
+            });
+            testing::assert_close(&y, &x.iter().map(|x| 1.0 + x).collect::<Vec<_>>(), 0.0);
+            assert_eq!(grads[0], x);
+        }
     }
 
     #[test]

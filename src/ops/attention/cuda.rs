@@ -1,7 +1,239 @@
-//! Attention on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Attention on CUDA: batched products by cuBLAS, softmax in one launch each way.
+//!
+//! A batch of products has one distance from each matrix to the next. With one head, or one sequence, the matrices lie
+//! so in `qkv` itself; else heads are copied apart first, as one batch of products is worth two copies of less than a
+//! matrix of scores each.
 
+use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::AttentionKernel;
+use super::{AttentionKernel, AttentionSize};
+use crate::device::cuda::{Launch, Product, scratch};
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
 
-impl AttentionKernel for Cuda {}
+impl AttentionKernel for Cuda {
+    fn attention(
+        &self,
+        qkv: &Buffer<Self>,
+        size: AttentionSize,
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+        let places = Places::new(size);
+        let (t, d) = (size.positions, size.head_width());
+        let apart = places
+            .is_split
+            .then(|| places.split(qkv, None))
+            .transpose()?;
+        let source = apart.as_ref().unwrap_or(qkv);
+        let [q, k, v] = [0, 1, 2].map(|part| (source, places.part(part, 3)));
+        let mut p = self.zeros_buffer(places.count * t * t)?;
+        let scores = Product {
+            scale: size.scale(),
+            ..Product::new(t, t, d).transposed_b()
+        };
+        places.multiply(scores, q, k, (&mut p, places.scores()))?;
+        let launch = places.over_rows("attention_softmax").write(&mut p);
+        launch.number(t).run()?;
+        let mut y = self.zeros_buffer(places.part_len())?;
+        let (product, probabilities) = (Product::new(t, d, t), (&*p, places.scores()));
+        if places.is_split {
+            let mut heads = scratch(places.part_len())?;
+            places.multiply(product, probabilities, v, (&mut heads, places.part(0, 1)))?;
+            places.join(&heads, 1, false, &mut y)?;
+        } else {
+            places.multiply(product, probabilities, v, (&mut y, places.part(0, 1)))?;
+        }
+        Ok((y, p))
+    }
+
+    fn attention_backward(
+        &self,
+        qkv: &Buffer<Self>,
+        probabilities: &Buffer<Self>,
+        size: AttentionSize,
+        grad_output: &Buffer<Self>,
+        grad_qkv: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        let places = Places::new(size);
+        if !places.is_split {
+            let dy = (&**grad_output, places.part(0, 1));
+            return gradients(&places, qkv, probabilities, dy, grad_qkv, true);
+        }
+        let apart = places.split(qkv, Some(grad_output))?;
+        let mut grads = scratch(3 * places.part_len())?;
+        let dy = (&apart, places.part(3, 4));
+        gradients(&places, &apart, probabilities, dy, &mut grads, false)?;
+        places.join(&grads, 3, true, grad_qkv)
+    }
+}
+
+/// `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, replacing what stands in `grads` or, if
+/// it `adds`, added to it. Probabilities are read, not computed again: they are what forward has already paid for.
+fn gradients(
+    places: &Places,
+    qkv: &CudaSlice<f32>,
+    probabilities: &CudaSlice<f32>,
+    dy: (&CudaSlice<f32>, Matrices),
+    grads: &mut CudaSlice<f32>,
+    adds: bool,
+) -> Result<(), OpError> {
+    let (t, d) = (places.size.positions, places.size.head_width());
+    let [q, k, v] = [0, 1, 2].map(|part| places.part(part, 3));
+    let p = (probabilities, places.scores());
+    let rows = Product {
+        adds,
+        ..Product::new(t, d, t)
+    };
+    places.multiply(rows.transposed_a(), p, dy, (&mut *grads, v))?;
+    let mut scores = scratch(places.count * t * t)?;
+    let product = Product::new(t, t, d).transposed_b();
+    places.multiply(product, dy, (qkv, v), (&mut scores, places.scores()))?;
+    places
+        .over_rows("attention_softmax_backward")
+        .read(probabilities)
+        .write(&mut scores)
+        .number(t)
+        .float(places.size.scale())
+        .run()?;
+    let scores = (&scores, places.scores());
+    places.multiply(rows, scores, (qkv, k), (&mut *grads, q))?;
+    places.multiply(rows.transposed_a(), scores, (qkv, q), (grads, k))
+}
+
+/// Where a batch of matrices `(T, d)` lies.
+#[derive(Clone, Copy)]
+struct Matrices {
+    /// The first value.
+    start: usize,
+    /// From one row to the next.
+    row: usize,
+    /// From one matrix to the next.
+    stride: usize,
+}
+
+/// How queries, keys, values and results lie.
+struct Places {
+    size: AttentionSize,
+    /// Number of matrices.
+    count: usize,
+    /// Whether heads are copied apart.
+    is_split: bool,
+}
+
+impl Places {
+    fn new(size: AttentionSize) -> Self {
+        Self {
+            size,
+            count: size.batch * size.heads,
+            is_split: size.heads > 1 && size.batch > 1,
+        }
+    }
+
+    /// Values of one of the parts of all sequences.
+    fn part_len(&self) -> usize {
+        self.size.batch * self.size.positions * self.size.features
+    }
+
+    /// Part `index` of an array of `parts`: queries, keys, values; or the only one, results.
+    fn part(&self, index: usize, parts: usize) -> Matrices {
+        let AttentionSize {
+            positions,
+            features,
+            heads,
+            ..
+        } = self.size;
+        let (start, row, stride) = if self.is_split {
+            let width = features / heads;
+            (index * self.part_len(), width, positions * width)
+        } else {
+            let row = parts * features;
+            let stride = if heads == 1 {
+                positions * row
+            } else {
+                features / heads
+            };
+            (index * features, row, stride)
+        };
+        Matrices { start, row, stride }
+    }
+
+    /// The scores, `(T, T)` each.
+    fn scores(&self) -> Matrices {
+        let t = self.size.positions;
+        Matrices {
+            start: 0,
+            row: t,
+            stride: t * t,
+        }
+    }
+
+    /// A batch of products of matrices in arrays.
+    fn multiply(
+        &self,
+        product: Product,
+        (a, at_a): (&CudaSlice<f32>, Matrices),
+        (b, at_b): (&CudaSlice<f32>, Matrices),
+        (c, at_c): (&mut CudaSlice<f32>, Matrices),
+    ) -> Result<(), OpError> {
+        let product = Product {
+            strides: [at_a.stride, at_b.stride, at_c.stride],
+            rows: [at_a.row, at_b.row, at_c.row],
+            batches: self.count,
+            ..product
+        };
+        Ok(product.run_at((a, at_a.start), (b, at_b.start), (c, at_c.start))?)
+    }
+
+    /// Heads apart: `(3, B, heads, T, d)`, or with `dy` as a fourth part.
+    fn split(
+        &self,
+        qkv: &CudaSlice<f32>,
+        dy: Option<&CudaSlice<f32>>,
+    ) -> Result<CudaSlice<f32>, OpError> {
+        let n = (3 + usize::from(dy.is_some())) * self.part_len();
+        let mut apart = scratch(n)?;
+        Launch::new("attention_split")
+            .over_tiles(n)
+            .read(qkv)
+            .read_if(dy)
+            .write(&mut apart)
+            .size(n)
+            .u32(self.size.batch as u32)
+            .u32(self.size.positions as u32)
+            .u32(self.size.heads as u32)
+            .u32(self.size.head_width() as u32)
+            .run()?;
+        Ok(apart)
+    }
+
+    /// Heads together again, replacing `joined` or added to it.
+    fn join(
+        &self,
+        apart: &CudaSlice<f32>,
+        parts: usize,
+        adds: bool,
+        joined: &mut CudaSlice<f32>,
+    ) -> Result<(), OpError> {
+        let n = parts * self.part_len();
+        Ok(Launch::new("attention_join")
+            .over_tiles(n)
+            .read(apart)
+            .write(joined)
+            .size(n)
+            .u32(self.size.batch as u32)
+            .u32(self.size.positions as u32)
+            .u32(parts as u32)
+            .u32(self.size.heads as u32)
+            .u32(self.size.head_width() as u32)
+            .int(i32::from(adds))
+            .run()?)
+    }
+
+    /// A kernel over rows of scores.
+    fn over_rows(&self, name: &'static str) -> Launch {
+        let t = self.size.positions;
+        Launch::new(name)
+            .blocks(self.count * t)
+            .threads(t.div_ceil(8).next_multiple_of(32).min(128))
+    }
+}

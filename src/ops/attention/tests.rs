@@ -86,3 +86,66 @@ fn heads_that_do_not_divide_the_features_are_refused() {
         "attention: (1, 2, 15) cannot be q, k and v of 2 heads"
     );
 }
+
+/// Values and the gradient of attention, pair by pair in double precision.
+fn on_host(x: &[f32], weights: &[f32], size: AttentionSize) -> (Vec<f32>, Vec<f32>) {
+    let (t, c, d) = (size.positions, size.features, size.head_width());
+    let (mut y, mut grad) = (vec![0.0_f64; weights.len()], vec![0.0_f64; x.len()]);
+    for (b, head) in (0..size.batch).flat_map(|b| (0..size.heads).map(move |head| (b, head))) {
+        let place = |i: usize, part: usize| (b * t + i) * 3 * c + part * c + head * d;
+        let row = |i: usize| (b * t + i) * c + head * d;
+        let value = |i: usize, part: usize, f: usize| f64::from(x[place(i, part) + f]);
+        for i in 0..t {
+            let score = |j| (0..d).map(|f| value(i, 0, f) * value(j, 1, f)).sum::<f64>();
+            let p: Vec<f64> = (0..t)
+                .map(|j| (score(j) / (d as f64).sqrt()).exp())
+                .collect();
+            let sum: f64 = p.iter().sum();
+            let p: Vec<f64> = p.iter().map(|p| p / sum).collect();
+            let dy = |f: usize| f64::from(weights[row(i) + f]);
+            let dp: Vec<f64> = (0..t)
+                .map(|j| (0..d).map(|f| dy(f) * value(j, 2, f)).sum())
+                .collect();
+            let mean: f64 = p.iter().zip(&dp).map(|(p, dp)| p * dp).sum();
+            for j in 0..t {
+                let ds = p[j] * (dp[j] - mean) / (d as f64).sqrt();
+                for f in 0..d {
+                    y[row(i) + f] += p[j] * value(j, 2, f);
+                    grad[place(i, 0) + f] += ds * value(j, 1, f);
+                    grad[place(j, 1) + f] += ds * value(i, 0, f);
+                    grad[place(j, 2) + f] += p[j] * dy(f);
+                }
+            }
+        }
+    }
+    let single = |values: Vec<f64>| values.into_iter().map(|v| v as f32).collect();
+    (single(y), single(grad))
+}
+
+#[test]
+fn all_sizes_give_what_the_host_does() {
+    // One sequence of many heads, one head of many sequences, many of both, one position, and rows longer than what the
+    // threads of a GPU keep.
+    for (batch, positions, heads, width) in [
+        (1, 33, 3, 5),
+        (3, 31, 1, 7),
+        (2, 65, 3, 33),
+        (2, 1, 2, 1),
+        (1, 1025, 1, 1),
+    ] {
+        let size = AttentionSize {
+            batch,
+            positions,
+            features: heads * width,
+            heads,
+        };
+        let x = testing::filled(3 * batch * positions * size.features, 1);
+        let weights = testing::filled(x.len() / 3, 2);
+        let leaf: [(&[f32], _); 1] = [(&x, [batch, positions, 3 * size.features].into())];
+        let (y, grads) =
+            testing::backward(&leaf, &weights, |pass, x| attention(pass, &x[0], heads));
+        let (host_y, host_grad) = on_host(&x, &weights, size);
+        assert_close(&y, &host_y, 1e-5);
+        assert_close(&grads[0], &host_grad, 1e-5);
+    }
+}

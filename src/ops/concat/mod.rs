@@ -99,6 +99,25 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_any_width_stay_whole() {
+        for (rows, wa, wb) in [(1, 1, 1025), (1025, 3, 31), (33, 64, 33)] {
+            let [a, b] = [wa, wb].map(|width| testing::filled(rows * width, width as u64));
+            let weights = testing::filled(rows * (wa + wb), 9);
+            let leaves: [(&[f32], _); 2] = [(&a, [rows, wa].into()), (&b, [rows, wb].into())];
+            let (y, grads) =
+                testing::backward(&leaves, &weights, |pass, v| concat(pass, &v[0], &v[1]));
+            let columns = |values: &[f32], from: usize, width: usize| {
+                let rows = values.chunks_exact(wa + wb);
+                rows.flat_map(|row| row[from..from + width].to_vec())
+                    .collect::<Vec<f32>>()
+            };
+            assert_eq!([columns(&y, 0, wa), columns(&y, wa, wb)], [a, b]);
+            let expected = [columns(&weights, 0, wa), columns(&weights, wa, wb)];
+            assert_eq!(grads, expected);
+        }
+    }
+
+    #[test]
     fn gradients_are_those_of_finite_differences() {
         testing::check_gradients(&[[1, 3, 2, 5].into(), [1, 3, 2, 17].into()], |pass, v| {
             concat(pass, &v[0], &v[1])

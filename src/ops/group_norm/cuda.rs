@@ -1,7 +1,191 @@
-//! Group norm on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Group norm on CUDA: a block for each group of an image, one launch each way and one for the sums over the batch.
+//! Groups too large for a block's cache are cut into pieces, whose moments and sums a launch before finds.
 
 use dfdx::tensor::Cuda;
 
-use super::GroupNormKernel;
+use super::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize};
+use crate::device::cuda::{Launch, scratch};
+use crate::device::{Backend, Buffer};
+use crate::ops::{Activation, GradSlots, OpError, Var};
 
-impl GroupNormKernel for Cuda {}
+/// Values of a group that a block's cache holds.
+const CACHED: usize = 65_536;
+
+/// Values of a piece, and of a group from which on it is cut where groups alone would leave most of a GPU idle.
+const PIECE: usize = 16_384;
+
+/// Blocks that keep a GPU busy.
+const BUSY: usize = 128;
+
+/// The grid over the groups of all images and the pieces of their positions.
+struct Grid {
+    groups: usize,
+    pieces: usize,
+    /// Positions of a piece.
+    piece: usize,
+    threads: usize,
+}
+
+impl Grid {
+    fn new(size: GroupNormSize) -> Self {
+        let width = size.channels / size.groups;
+        let (groups, values) = (size.batch * size.groups, size.positions * width);
+        let is_cut = values > CACHED || (values > PIECE && groups < BUSY);
+        // The second axis of a grid has 65,535 places.
+        let smallest = size.positions.div_ceil(1 << 15);
+        let piece = if is_cut {
+            (PIECE / width).max(smallest)
+        } else {
+            size.positions
+        };
+        Self {
+            groups,
+            pieces: size.positions.div_ceil(piece),
+            piece,
+            // About eight values for each thread.
+            threads: (piece * width / 8).next_multiple_of(32).clamp(64, 1024),
+        }
+    }
+
+    fn launch(&self, name: &'static str) -> Launch {
+        Launch::new(name)
+            .grid([self.groups, self.pieces, 1])
+            .threads(self.threads)
+    }
+}
+
+/// The sizes that every kernel takes: positions, channels, channels of a group.
+fn sized(launch: Launch, size: GroupNormSize) -> Launch {
+    launch
+        .number(size.positions)
+        .number(size.channels)
+        .number(size.channels / size.groups)
+}
+
+impl GroupNormKernel for Cuda {
+    fn group_norm(
+        &self,
+        input: &GroupNormSaved<'_, Self>,
+        size: GroupNormSize,
+        activation: Activation,
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+        let grid = Grid::new(size);
+        let mut y = self.zeros_buffer(self.buffer_len(input.x))?;
+        let mut statistics = self.zeros_buffer(2 * grid.groups)?;
+        if grid.pieces == 1 {
+            let launch = given(grid.launch("group_norm_forward").read(input.x), input)
+                .write(&mut statistics)
+                .write(&mut y);
+            sized(launch, size).int(activation.code()).run()?;
+            return Ok((y, statistics));
+        }
+        let mut moments = scratch::<f32>(2 * grid.groups * grid.pieces)?;
+        let launch = grid
+            .launch("group_norm_measure")
+            .read(input.x)
+            .write(&mut moments);
+        sized(launch, size).number(grid.piece).run()?;
+        let launch = given(grid.launch("group_norm_apply").read(input.x), input)
+            .read(&moments)
+            .write(&mut statistics)
+            .write(&mut y);
+        sized(launch, size)
+            .number(grid.piece)
+            .int(activation.code())
+            .run()?;
+        Ok((y, statistics))
+    }
+
+    fn group_norm_backward(
+        &self,
+        input: &GroupNormSaved<'_, Self>,
+        statistics: &Buffer<Self>,
+        grad_output: &Buffer<Self>,
+        size: GroupNormSize,
+        activation: Activation,
+        grad_x: Option<&mut Buffer<Self>>,
+    ) -> Result<Buffer<Self>, OpError> {
+        let grid = Grid::new(size);
+        let read = |name| {
+            let launch = grid.launch(name).read(input.x).read(grad_output);
+            given(launch, input).read(statistics)
+        };
+        let mut sums = self.zeros_buffer(2 * size.batch * size.channels)?;
+        if grid.pieces == 1 {
+            let launch = read("group_norm_backward")
+                .write(&mut sums)
+                .write_if(grad_x);
+            sized(launch, size).int(activation.code()).run()?;
+            return Ok(sums);
+        }
+        let mut parts = scratch::<f32>(2 * size.batch * size.channels * grid.pieces)?;
+        let launch = read("group_norm_backward_measure").write(&mut parts);
+        sized(launch, size)
+            .number(grid.piece)
+            .int(activation.code())
+            .run()?;
+        let launch = read("group_norm_backward_apply")
+            .read(&parts)
+            .write(&mut sums)
+            .write_if(grad_x);
+        sized(launch, size)
+            .number(grid.piece)
+            .int(activation.code())
+            .run()?;
+        Ok(sums)
+    }
+
+    fn group_norm_collect(
+        &self,
+        sums: &Buffer<Self>,
+        size: GroupNormSize,
+        part: GroupNormPart,
+        grad: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        let mut launch = Launch::new("group_norm_collect").read(sums);
+        let mut grad = Some(grad);
+        for own in GroupNormPart::ALL {
+            launch = launch.write_if(if own == part { grad.take() } else { None });
+        }
+        collect(launch, size)
+    }
+
+    fn group_norm_collect_all(
+        &self,
+        sums: &Buffer<Self>,
+        size: GroupNormSize,
+        vars: [Option<&Var<Self>>; 3],
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError> {
+        let mut launch = Launch::new("group_norm_collect").read(sums);
+        for var in vars {
+            let grad = match var {
+                Some(var) => slots.of_needed(var)?,
+                None => None,
+            };
+            launch = launch.write_if(grad);
+        }
+        collect(launch, size)
+    }
+}
+
+/// γ, β and the shift, as every kernel takes them after its images.
+fn given(launch: Launch, input: &GroupNormSaved<'_, Cuda>) -> Launch {
+    launch
+        .read(input.gamma)
+        .read(input.beta)
+        .read_if(input.shift)
+}
+
+/// Runs `group_norm_collect`, which has its arrays: eight channels a block, about eight samples a thread.
+fn collect(launch: Launch, size: GroupNormSize) -> Result<(), OpError> {
+    let width = size.channels.min(8);
+    let lanes = size.batch.div_ceil(8).clamp(4, 1024 / width);
+    Ok(launch
+        .blocks(size.channels.div_ceil(width))
+        .threads((lanes * width).next_multiple_of(32).min(1024))
+        .number(size.batch)
+        .number(size.channels)
+        .number(width)
+        .run()?)
+}

@@ -14,7 +14,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, Kernels, OpError, Pass, Var, Work};
+use super::{Activation, GradSlots, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of a group norm.
@@ -54,6 +54,10 @@ pub enum GroupNormPart {
     Shift,
 }
 
+impl GroupNormPart {
+    const ALL: [Self; 3] = [Self::Gamma, Self::Beta, Self::Shift];
+}
+
 /// Group norm on one device.
 pub trait GroupNormKernel: Backend {
     /// The result and the statistics: mean and `1/√(var + ε)` for each sample and group.
@@ -89,6 +93,22 @@ pub trait GroupNormKernel: Backend {
         _grad: &mut Buffer<Self>,
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("group_norm"))
+    }
+
+    /// [`GroupNormKernel::group_norm_collect`] for those of γ, β and the shift that need a gradient.
+    fn group_norm_collect_all(
+        &self,
+        sums: &Buffer<Self>,
+        size: GroupNormSize,
+        vars: [Option<&Var<Self>>; 3],
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError> {
+        for (var, part) in vars.into_iter().zip(GroupNormPart::ALL) {
+            if let Some(var) = var.filter(|var| var.needs_grad()) {
+                self.group_norm_collect(sums, size, part, slots.of(var)?)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -147,19 +167,8 @@ pub fn group_norm<D: Kernels>(
                 activation,
                 grad_x,
             )?;
-            let parts = [
-                (Some(&gamma), GroupNormPart::Gamma),
-                (Some(&beta), GroupNormPart::Beta),
-            ];
-            for (var, part) in parts
-                .into_iter()
-                .chain([(shift.as_ref(), GroupNormPart::Shift)])
-            {
-                if let Some(var) = var.filter(|var| var.needs_grad()) {
-                    device.group_norm_collect(&sums, size, part, slots.of(var)?)?;
-                }
-            }
-            Ok(())
+            let vars = [Some(&gamma), Some(&beta), shift.as_ref()];
+            device.group_norm_collect_all(&sums, size, vars, slots)
         },
     )
 }
@@ -202,125 +211,4 @@ fn check<D: Backend>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ops::testing;
-
-    #[test]
-    fn values_and_gradients_are_those_of_pytorch() {
-        // x = torch.tensor([.5, -1., 2., 1., 0., 3., -2., 1.]).reshape(1, 4, 1, 2).requires_grad_()
-        // g = torch.tensor([1., .5, -1., 2.], requires_grad=True); b = torch.tensor([0., 1., .5, -.5], requires_grad=True)
-        // s = torch.tensor([[.1, -.2, .3, .4]], requires_grad=True)
-        // y = F.silu(F.group_norm(x, 2, g, b) + s[:, :, None, None]); y.backward(torch.tensor([[1., -1.], [2., .5], [-.5, 1.], [1., 3.]])[None, :, None])
-        // print(y[0, :, 0].t(), x.grad[0, :, 0].t(), g.grad, b.grad, s.grad)
-        let (y, grads) = testing::backward(
-            &[
-                (
-                    &[0.5, 2.0, 0.0, -2.0, -1.0, 1.0, 3.0, 1.0],
-                    [1, 1, 2, 4].into(),
-                ),
-                (&[1.0, 0.5, -1.0, 2.0], [4].into()),
-                (&[0.0, 1.0, 0.5, -0.5], [4].into()),
-                (&[0.1, -0.2, 0.3, 0.4], [1, 4].into()),
-            ],
-            &[1.0, 2.0, -0.5, 1.0, -1.0, 0.5, 1.0, 3.0],
-            |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 2, Some(&v[3]), Activation::Silu),
-        );
-        testing::assert_close(
-            &y,
-            &[
-                -0.007_675,
-                1.159_104_7,
-                0.803_694_3,
-                -0.153_672_8,
-                -0.276_915_6,
-                0.706_310_7,
-                -0.209_692_9,
-                0.278_165,
-            ],
-            2e-6,
-        );
-        testing::assert_close(
-            &grads[0],
-            &[
-                0.078_824_1,
-                0.161_724_6,
-                -0.305_910_4,
-                -0.515_723_3,
-                0.061_150_8,
-                -0.301_699_5,
-                -0.926_538_8,
-                1.748_172_8,
-            ],
-            5e-6,
-        );
-        testing::assert_close(
-            &grads[1],
-            &[-0.093_686, 2.777_311_3, 0.440_490_1, 0.726_415_2],
-            5e-6,
-        );
-        testing::assert_close(
-            &grads[2],
-            &[0.516_810_3, 2.520_923_1, -0.252_439_7, 2.067_280_5],
-            5e-6,
-        );
-        testing::assert_close(
-            &grads[3],
-            &[0.516_810_3, 2.520_923_1, -0.252_439_7, 2.067_280_5],
-            5e-6,
-        );
-    }
-
-    #[test]
-    fn gradients_are_those_of_finite_differences() {
-        for activation in [Activation::Identity, Activation::Silu, Activation::Tanh] {
-            let shapes = [[3, 1, 5, 6].into(), [6].into(), [6].into(), [3, 6].into()];
-            testing::check_gradients(&shapes, |pass, v| {
-                group_norm(pass, &v[0], &v[1], &v[2], 3, Some(&v[3]), activation)
-            });
-        }
-        testing::check_gradients(&[[1, 17].into(), [17].into(), [17].into()], |pass, v| {
-            group_norm(pass, &v[0], &v[1], &v[2], 1, None, Activation::Silu)
-        });
-    }
-
-    #[test]
-    fn a_large_mean_does_not_spoil_the_variance() {
-        let x: Vec<f32> = testing::filled(2000, 1)
-            .iter()
-            .map(|v| 1000.0 + v)
-            .collect();
-        let leaves: [(&[f32], _); 3] = [
-            (&x, [1, 500, 4].into()),
-            (&[1.0; 4], [4].into()),
-            (&[0.0; 4], [4].into()),
-        ];
-        let y = testing::forward(&leaves, |pass, v| {
-            group_norm(pass, &v[0], &v[1], &v[2], 1, None, Activation::Identity)
-        });
-        let variance = y.iter().map(|v| v * v).sum::<f32>() / 2000.0;
-        assert!((variance - 1.0).abs() < 1e-3, "{variance}");
-    }
-
-    #[test]
-    fn a_batch_is_its_samples() {
-        testing::check_batch(
-            5,
-            &[[5, 3, 2, 8].into(), [8].into(), [8].into(), [5, 8].into()],
-            |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 4, Some(&v[3]), Activation::Silu),
-        );
-    }
-
-    #[test]
-    fn one_and_two_threads_give_the_same_bits() {
-        testing::check_threads(
-            &[
-                [5, 850, 17].into(),
-                [17].into(),
-                [17].into(),
-                [5, 17].into(),
-            ],
-            |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 17, Some(&v[3]), Activation::Silu),
-        );
-    }
-}
+mod tests;

@@ -1,7 +1,235 @@
-//! Linear layers on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Linear layers on CUDA: products by cuBLAS; bias and activation in one pass after them; sums over rows in one launch,
+//! or in two where rows are many.
 
+use cudarc::driver::{DevicePtr, DevicePtrMut};
 use dfdx::tensor::Cuda;
 
-use super::LinearKernel;
+use super::{LinearKernel, LinearSize};
+use crate::device::cuda::{Launch, Product, THREADS, scratch};
+use crate::device::{Backend, Buffer, DeviceError};
+use crate::ops::{Activation, OpError};
 
-impl LinearKernel for Cuda {}
+/// Rows from which on a few blocks, one for each tile of columns, would be too slow: rows are cut into pieces too.
+const MANY_ROWS: usize = 16_384;
+
+/// Most pieces of rows, whose sums one more launch adds up.
+const MOST_PIECES: usize = 1024;
+
+impl LinearKernel for Cuda {
+    fn linear(
+        &self,
+        x: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        bias: Option<&Buffer<Self>>,
+        size: LinearSize,
+        activation: Activation,
+        keep: bool,
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
+        let n = size.rows * size.outputs;
+        let mut product = self.zeros_buffer(n)?;
+        Product::new(size.rows, size.outputs, size.inputs).run(x, weight, &mut product)?;
+        if keep {
+            let mut y = self.zeros_buffer(n)?;
+            Launch::new("linear_finish_keeping")
+                .over_tiles(n)
+                .read_if(bias)
+                .write(&mut product)
+                .write(&mut y)
+                .size(n)
+                .u32(columns(size.outputs))
+                .int(activation.code())
+                .run()?;
+            return Ok((y, Some(product)));
+        }
+        if bias.is_some() || activation != Activation::Identity {
+            Launch::new("linear_finish")
+                .over_tiles(n)
+                .read_if(bias)
+                .write(&mut product)
+                .size(n)
+                .u32(columns(size.outputs))
+                .int(activation.code())
+                .run()?;
+        }
+        Ok((product, None))
+    }
+
+    fn linear_onto(
+        &self,
+        residual: &Buffer<Self>,
+        x: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        bias: &Buffer<Self>,
+        size: LinearSize,
+    ) -> Result<Buffer<Self>, OpError> {
+        let n = size.rows * size.outputs;
+        let mut y = self.zeros_buffer(n)?;
+        Launch::new("linear_start")
+            .over_tiles(n)
+            .read(residual)
+            .read(bias)
+            .write(&mut y)
+            .size(n)
+            .u32(columns(size.outputs))
+            .run()?;
+        Product::new(size.rows, size.outputs, size.inputs)
+            .adding()
+            .run(x, weight, &mut y)?;
+        Ok(y)
+    }
+
+    fn activation_backward(
+        &self,
+        before: &Buffer<Self>,
+        grad_output: &Buffer<Self>,
+        activation: Activation,
+    ) -> Result<Buffer<Self>, OpError> {
+        let n = self.buffer_len(before);
+        let mut grad = self.zeros_buffer(n)?;
+        Launch::new("linear_activation_backward")
+            .over_tiles(n)
+            .read(before)
+            .read(grad_output)
+            .write(&mut grad)
+            .size(n)
+            .int(activation.code())
+            .run()?;
+        Ok(grad)
+    }
+
+    fn linear_backward_x(
+        &self,
+        grad: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        size: LinearSize,
+        grad_x: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        Ok(Product::new(size.rows, size.inputs, size.outputs)
+            .transposed_b()
+            .adding()
+            .run(grad, weight, grad_x)?)
+    }
+
+    fn linear_backward_weight(
+        &self,
+        x: &Buffer<Self>,
+        grad: &Buffer<Self>,
+        size: LinearSize,
+        grad_weight: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        Ok(Product::new(size.inputs, size.outputs, size.rows)
+            .transposed_a()
+            .adding()
+            .run(x, grad, grad_weight)?)
+    }
+
+    fn bias_backward(
+        &self,
+        grad: &Buffer<Self>,
+        grad_bias: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        let columns = self.buffer_len(grad_bias);
+        let rows = self.buffer_len(grad) / columns.max(1);
+        Sums { rows, columns }.add(grad, None, grad_bias)
+    }
+
+    fn activation_bias_backward(
+        &self,
+        before: &Buffer<Self>,
+        grad_output: &Buffer<Self>,
+        activation: Activation,
+        grad_bias: &mut Buffer<Self>,
+    ) -> Result<Buffer<Self>, OpError> {
+        let (n, columns) = (self.buffer_len(before), self.buffer_len(grad_bias));
+        let mut grad = self.zeros_buffer(n)?;
+        let rows = n / columns.max(1);
+        let fused = Some((before, &mut grad, activation));
+        Sums { rows, columns }.add(grad_output, fused, grad_bias)?;
+        Ok(grad)
+    }
+}
+
+/// What the first launch over a gradient does beside its sums: multiplies it by the slope of an activation at the
+/// values before it, and keeps the result.
+type Fused<'a> = Option<(&'a Buffer<Cuda>, &'a mut Buffer<Cuda>, Activation)>;
+
+/// Sums over the rows of a matrix.
+struct Sums {
+    rows: usize,
+    columns: usize,
+}
+
+impl Sums {
+    /// Adds the sums of `values` to `to`.
+    fn add(
+        &self,
+        values: &Buffer<Cuda>,
+        fused: Fused<'_>,
+        to: &mut Buffer<Cuda>,
+    ) -> Result<(), OpError> {
+        if self.rows <= MANY_ROWS {
+            return Ok(self.in_one(values, fused, to)?);
+        }
+        let width = self.columns.min(32);
+        // 32 values for each thread.
+        let piece = (32 * (THREADS / width)).max(self.rows.div_ceil(MOST_PIECES));
+        let pieces = self.rows.div_ceil(piece);
+        let mut partial = scratch::<f32>(pieces * self.columns)?;
+        let grid = [self.columns.div_ceil(width), pieces, 1];
+        let launch = Launch::new("linear_column_sums").grid(grid);
+        self.run(launch, values, fused, &mut partial, [width, piece, 0])?;
+        let pieces = Self {
+            rows: pieces,
+            columns: self.columns,
+        };
+        Ok(pieces.in_one(&partial, None, to)?)
+    }
+
+    /// Adds in one launch: tiles of eight columns, the least that uses all of what a GPU reads at once, so that there
+    /// are as many blocks as there can be.
+    fn in_one<S: DevicePtr<f32>>(
+        &self,
+        values: &S,
+        fused: Fused<'_>,
+        to: &mut Buffer<Cuda>,
+    ) -> Result<(), DeviceError> {
+        let width = self.columns.min(8);
+        // About eight values for each thread, as long as a block can have so many.
+        let lanes = self.rows.div_ceil(8).clamp(4, 1024 / width);
+        let launch = Launch::new("linear_column_sums")
+            .blocks(self.columns.div_ceil(width))
+            .threads((lanes * width).next_multiple_of(32).min(1024));
+        self.run(launch, values, fused, to, [width, self.rows, 1])
+    }
+
+    fn run<S: DevicePtr<f32>, T: DevicePtrMut<f32>>(
+        &self,
+        launch: Launch,
+        values: &S,
+        fused: Fused<'_>,
+        to: &mut T,
+        [width, piece, adds]: [usize; 3],
+    ) -> Result<(), DeviceError> {
+        let (before, grad, activation) = match fused {
+            Some((before, grad, activation)) => (Some(before), Some(grad), activation),
+            None => (None, None, Activation::Identity),
+        };
+        launch
+            .read(values)
+            .read_if(before)
+            .write_if(grad)
+            .write(to)
+            .size(self.rows)
+            .size(self.columns)
+            .number(width)
+            .size(piece)
+            .number(adds)
+            .int(activation.code())
+            .run()
+    }
+}
+
+/// Columns as kernels take them; a weight with more would not fit into any memory.
+fn columns(outputs: usize) -> u32 {
+    u32::try_from(outputs).unwrap_or(u32::MAX)
+}

@@ -69,6 +69,19 @@ pub trait LinearKernel: Backend {
         Err(OpError::unsupported::<Self>("activation"))
     }
 
+    /// [`LinearKernel::activation_backward`] and, from its result, [`LinearKernel::bias_backward`].
+    fn activation_bias_backward(
+        &self,
+        before: &Buffer<Self>,
+        grad_output: &Buffer<Self>,
+        activation: Activation,
+        grad_bias: &mut Buffer<Self>,
+    ) -> Result<Buffer<Self>, OpError> {
+        let grad = self.activation_backward(before, grad_output, activation)?;
+        self.bias_backward(&grad, grad_bias)?;
+        Ok(grad)
+    }
+
     /// `grad_x += grad · Wᵀ`.
     fn linear_backward_x(
         &self,
@@ -135,16 +148,23 @@ pub fn linear<D: Kernels>(
         shape,
         &inputs,
         move |slots, grad_output| {
-            let owned = match &before {
-                Some(before) => {
+            let bias = saved_bias.as_ref().filter(|bias| bias.needs_grad());
+            let owned = match (&before, bias) {
+                (Some(before), Some(bias)) => {
+                    let grad_bias = slots.of(bias)?;
+                    let (dy, act) = (grad_output, activation);
+                    Some(device.activation_bias_backward(before, dy, act, grad_bias)?)
+                }
+                (Some(before), None) => {
                     Some(device.activation_backward(before, grad_output, activation)?)
                 }
-                None => None,
+                (None, Some(bias)) => {
+                    device.bias_backward(grad_output, slots.of(bias)?)?;
+                    None
+                }
+                (None, None) => None,
             };
             let grad = owned.as_ref().unwrap_or(grad_output);
-            if let Some(bias) = saved_bias.as_ref().filter(|bias| bias.needs_grad()) {
-                device.bias_backward(grad, slots.of(bias)?)?;
-            }
             if saved_weight.needs_grad() {
                 device.linear_backward_weight(
                     saved_x.data(),
@@ -296,6 +316,51 @@ mod tests {
                 ],
                 |pass, v| linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Silu),
             );
+        }
+    }
+
+    #[test]
+    fn sums_over_rows_are_those_of_the_host() {
+        // From 16,385 rows on a GPU cuts rows into pieces; the sizes before leave parts of warps and blocks over.
+        let sizes = [(1, 1), (3, 33), (31, 1025), (1025, 3), (700, 31)];
+        for (rows, columns) in sizes.into_iter().chain([(16_385, 1), (20_011, 33)]) {
+            let device = testing::device();
+            let grad = testing::filled(rows * columns, 1);
+            let mut sums = device.upload(vec![1.5; columns]).unwrap();
+            device
+                .bias_backward(&device.upload(grad.clone()).unwrap(), &mut sums)
+                .unwrap();
+            let column = |c| grad.iter().skip(c).step_by(columns);
+            let expected = |c| 1.5 + column(c).map(|v| f64::from(*v)).sum::<f64>();
+            let expected: Vec<f32> = (0..columns).map(|c| expected(c) as f32).collect();
+            testing::assert_close(&device.download(&sums).unwrap(), &expected, 2e-5);
+        }
+    }
+
+    #[test]
+    fn values_are_those_of_the_host_whatever_is_left_over() {
+        for (rows, inputs, outputs) in [(1, 1, 1025), (33, 3, 31), (1025, 2, 1), (5, 31, 600)] {
+            let [x, weight, bias] = [rows * inputs, inputs * outputs, outputs]
+                .map(|len| testing::filled(len, len as u64));
+            let leaves: [(&[f32], _); 3] = [
+                (&x, [rows, inputs].into()),
+                (&weight, [inputs, outputs].into()),
+                (&bias, [outputs].into()),
+            ];
+            let value = |row: usize, column: usize| {
+                let terms = (0..inputs).map(|i| x[row * inputs + i] * weight[i * outputs + column]);
+                terms.sum::<f32>() + bias[column]
+            };
+            let expected: Vec<f32> = (0..rows * outputs)
+                .map(|i| value(i / outputs, i % outputs).max(0.0))
+                .collect();
+            let relu = |pass: &mut Pass<_>, v: &[Var<_>]| {
+                linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Relu)
+            };
+            testing::assert_close(&testing::forward(&leaves, relu), &expected, 1e-5);
+            // With what backward keeps.
+            let (y, _) = testing::backward(&leaves, &vec![1.0; expected.len()], relu);
+            testing::assert_close(&y, &expected, 1e-5);
         }
     }
 

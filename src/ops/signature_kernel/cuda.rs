@@ -51,8 +51,8 @@ impl PathKernelKernel for Cuda {
         Launch::new("signature_kernel_loss")
             .read(&values)
             .write(&mut value)
-            .int(pairs.b as i32)
-            .int(pairs.r as i32)
+            .number(pairs.b)
+            .number(pairs.r)
             .double(pairs.own_weight)
             .double(pairs.cross_weight)
             .double(loss.real_mean(pairs.b))
@@ -75,10 +75,10 @@ impl PathKernelKernel for Cuda {
             .read(&slopes)
             .read(dy)
             .write(doutput)
-            .int(pairs.b as i32)
-            .int(pairs.r as i32)
-            .int(pairs.points as i32)
-            .int(steps as i32)
+            .number(pairs.b)
+            .number(pairs.r)
+            .number(pairs.points)
+            .number(steps)
             .run()?;
         Ok(())
     }
@@ -175,10 +175,10 @@ impl Pairs {
 
     fn sizes(&self, launch: Launch) -> Launch {
         launch
-            .int(self.b as i32)
-            .int(self.r as i32)
-            .int(self.points as i32)
-            .int(self.order as i32)
+            .number(self.b)
+            .number(self.r)
+            .number(self.points)
+            .number(self.order as usize)
             .double(self.scale)
     }
 }

@@ -58,6 +58,45 @@ fn the_gradient_is_that_of_finite_differences() {
 }
 
 #[test]
+fn a_ramp_stays_a_ramp_and_backward_is_the_transpose() {
+    for (b, h, w, c) in [
+        (1, 1, 1025, 1),
+        (2, 33, 31, 3),
+        (1, 3, 1, 1025),
+        (1, 2, 2, 33),
+    ] {
+        let values = |rows: usize, columns: usize, height: usize, width: usize| {
+            // Row and column of the input that a place of an image lies at.
+            let at = |i: usize, count: usize, size: usize| {
+                i as f32 * (size - 1) as f32 / (count - 1).max(1) as f32
+            };
+            let value = move |i: usize| {
+                let (channel, column, row) = (i % c, i / c % columns, i / (c * columns) % rows);
+                let image = (i / (c * columns * rows)) as f32;
+                at(row, rows, height) - 0.5 * at(column, columns, width) + image + channel as f32
+            };
+            (0..b * rows * columns * c).map(value).collect::<Vec<f32>>()
+        };
+        let x = values(h, w, h, w);
+        let weights = testing::filled(4 * x.len(), 1);
+        let (y, grads) = testing::backward(&[(&x, [b, h, w, c].into())], &weights, |pass, x| {
+            upsample_bilinear(pass, &x[0])
+        });
+        assert_close(&y, &values(2 * h, 2 * w, h, w), 1e-5);
+        let dot = |a: &[f32], b: &[f32]| {
+            let terms = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
+            terms.sum::<f64>()
+        };
+        let random = testing::filled(x.len(), 2);
+        let up = testing::forward(&[(&random, [b, h, w, c].into())], |pass, x| {
+            upsample_bilinear(pass, &x[0])
+        });
+        let (there, back) = (dot(&up, &weights), dot(&random, &grads[0]));
+        assert!((there - back).abs() < 1e-3, "{there} and {back}");
+    }
+}
+
+#[test]
 fn one_and_two_threads_give_the_same_bits() {
     testing::check_threads(&[[2, 32, 33, 19].into()], |pass, x| {
         upsample_bilinear(pass, &x[0])

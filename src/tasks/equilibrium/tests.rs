@@ -57,7 +57,8 @@ fn batch() -> Batch {
 
 fn gradients(task: &mut dyn Task<Cpu>, share: f32, sum: Option<Grads<Cpu>>) -> Micro<Cpu> {
     let mut watch = Stopwatch::start();
-    task.gradients(batch(), PLACE, share, sum, &mut watch)
+    let seed = crate::device::Backend::full_buffer(&Cpu::default(), 1, share).unwrap();
+    task.gradients(batch(), PLACE, seed, sum, &mut watch)
         .unwrap()
 }
 

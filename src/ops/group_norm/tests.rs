@@ -1,0 +1,246 @@
+use super::*;
+use crate::ops::testing;
+
+#[test]
+fn values_and_gradients_are_those_of_pytorch() {
+    // x = torch.tensor([.5, -1., 2., 1., 0., 3., -2., 1.]).reshape(1, 4, 1, 2).requires_grad_()
+    // g = torch.tensor([1., .5, -1., 2.], requires_grad=True); b = torch.tensor([0., 1., .5, -.5], requires_grad=True)
+    // s = torch.tensor([[.1, -.2, .3, .4]], requires_grad=True)
+    // y = F.silu(F.group_norm(x, 2, g, b) + s[:, :, None, None]); y.backward(torch.tensor([[1., -1.], [2., .5], [-.5, 1.], [1., 3.]])[None, :, None])
+    // print(y[0, :, 0].t(), x.grad[0, :, 0].t(), g.grad, b.grad, s.grad)
+    let (y, grads) = testing::backward(
+        &[
+            (
+                &[0.5, 2.0, 0.0, -2.0, -1.0, 1.0, 3.0, 1.0],
+                [1, 1, 2, 4].into(),
+            ),
+            (&[1.0, 0.5, -1.0, 2.0], [4].into()),
+            (&[0.0, 1.0, 0.5, -0.5], [4].into()),
+            (&[0.1, -0.2, 0.3, 0.4], [1, 4].into()),
+        ],
+        &[1.0, 2.0, -0.5, 1.0, -1.0, 0.5, 1.0, 3.0],
+        |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 2, Some(&v[3]), Activation::Silu),
+    );
+    testing::assert_close(
+        &y,
+        &[
+            -0.007_675,
+            1.159_104_7,
+            0.803_694_3,
+            -0.153_672_8,
+            -0.276_915_6,
+            0.706_310_7,
+            -0.209_692_9,
+            0.278_165,
+        ],
+        2e-6,
+    );
+    testing::assert_close(
+        &grads[0],
+        &[
+            0.078_824_1,
+            0.161_724_6,
+            -0.305_910_4,
+            -0.515_723_3,
+            0.061_150_8,
+            -0.301_699_5,
+            -0.926_538_8,
+            1.748_172_8,
+        ],
+        5e-6,
+    );
+    testing::assert_close(
+        &grads[1],
+        &[-0.093_686, 2.777_311_3, 0.440_490_1, 0.726_415_2],
+        5e-6,
+    );
+    testing::assert_close(
+        &grads[2],
+        &[0.516_810_3, 2.520_923_1, -0.252_439_7, 2.067_280_5],
+        5e-6,
+    );
+    testing::assert_close(
+        &grads[3],
+        &[0.516_810_3, 2.520_923_1, -0.252_439_7, 2.067_280_5],
+        5e-6,
+    );
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    for activation in [Activation::Identity, Activation::Silu, Activation::Tanh] {
+        let shapes = [[3, 1, 5, 6].into(), [6].into(), [6].into(), [3, 6].into()];
+        testing::check_gradients(&shapes, |pass, v| {
+            group_norm(pass, &v[0], &v[1], &v[2], 3, Some(&v[3]), activation)
+        });
+    }
+    testing::check_gradients(&[[1, 17].into(), [17].into(), [17].into()], |pass, v| {
+        group_norm(pass, &v[0], &v[1], &v[2], 1, None, Activation::Silu)
+    });
+}
+
+#[test]
+fn a_large_mean_does_not_spoil_the_variance() {
+    let x: Vec<f32> = testing::filled(2000, 1)
+        .iter()
+        .map(|v| 1000.0 + v)
+        .collect();
+    let leaves: [(&[f32], _); 3] = [
+        (&x, [1, 500, 4].into()),
+        (&[1.0; 4], [4].into()),
+        (&[0.0; 4], [4].into()),
+    ];
+    let y = testing::forward(&leaves, |pass, v| {
+        group_norm(pass, &v[0], &v[1], &v[2], 1, None, Activation::Identity)
+    });
+    let variance = y.iter().map(|v| v * v).sum::<f32>() / 2000.0;
+    assert!((variance - 1.0).abs() < 1e-3, "{variance}");
+}
+
+#[test]
+fn a_batch_is_its_samples() {
+    testing::check_batch(
+        5,
+        &[[5, 3, 2, 8].into(), [8].into(), [8].into(), [5, 8].into()],
+        |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 4, Some(&v[3]), Activation::Silu),
+    );
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    testing::check_threads(
+        &[
+            [5, 850, 17].into(),
+            [17].into(),
+            [17].into(),
+            [5, 17].into(),
+        ],
+        |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 17, Some(&v[3]), Activation::Silu),
+    );
+}
+
+/// Values and gradients of SiLU after a group norm with a shift, in double precision.
+struct Host {
+    y: Vec<f32>,
+    x: Vec<f32>,
+    gamma: Vec<f32>,
+    beta: Vec<f32>,
+    shift: Vec<f32>,
+}
+
+fn on_host(size: GroupNormSize, leaves: &[Vec<f32>], weights: &[f32]) -> Host {
+    let (p, c, width) = (size.positions, size.channels, size.channels / size.groups);
+    let [x, gamma, beta, shift] = [0, 1, 2, 3].map(|leaf| {
+        let values = leaves[leaf].iter().map(|v| f64::from(*v));
+        values.collect::<Vec<f64>>()
+    });
+    let mut y = vec![0.0; x.len()];
+    let mut grads = [x.len(), c, c, shift.len()].map(|len| vec![0.0; len]);
+    for (image, group) in (0..size.batch).flat_map(|b| (0..size.groups).map(move |g| (b, g))) {
+        let channels = group * width..(group + 1) * width;
+        let places = (0..p).flat_map(|position| channels.clone().map(move |k| (position, k)));
+        let places: Vec<(usize, usize)> =
+            places.map(|(i, k)| ((image * p + i) * c + k, k)).collect();
+        let mean_of = |value: &dyn Fn(usize, usize) -> f64| {
+            places.iter().map(|(i, k)| value(*i, *k)).sum::<f64>() / places.len() as f64
+        };
+        let mean = mean_of(&|i, _| x[i]);
+        let rstd = 1.0 / (mean_of(&|i, _| (x[i] - mean).powi(2)) + 1e-5).sqrt();
+        let along = |i: usize| (x[i] - mean) * rstd;
+        let before = |i: usize, k: usize| along(i) * gamma[k] + beta[k] + shift[image * c + k];
+        let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
+        let dz = |i: usize, k: usize| {
+            let (z, s) = (before(i, k), sigmoid(before(i, k)));
+            f64::from(weights[i]) * s * (1.0 + z * (1.0 - s))
+        };
+        let plain_mean = mean_of(&|i, k| gamma[k] * dz(i, k));
+        let along_mean = mean_of(&|i, k| gamma[k] * dz(i, k) * along(i));
+        for &(i, k) in &places {
+            y[i] = before(i, k) * sigmoid(before(i, k));
+            grads[0][i] = rstd * (gamma[k] * dz(i, k) - plain_mean - along(i) * along_mean);
+            grads[1][k] += dz(i, k) * along(i);
+            grads[2][k] += dz(i, k);
+            grads[3][image * c + k] += dz(i, k);
+        }
+    }
+    let single = |values: Vec<f64>| values.into_iter().map(|v| v as f32).collect();
+    let [x, gamma, beta, shift] = grads.map(single);
+    Host {
+        y: y.into_iter().map(|v| v as f32).collect(),
+        x,
+        gamma,
+        beta,
+        shift,
+    }
+}
+
+#[test]
+fn all_sizes_give_what_the_host_does() {
+    // Groups of one channel and of more than a block has threads; groups that a GPU cuts into pieces, of whole positions,
+    // of a last one that is shorter, and of one position only; batches larger than a block's lanes.
+    let sizes = [
+        (1, 1, 3, 1),
+        (3, 33, 31, 31),
+        (2, 300, 33, 11),
+        (1, 3, 2050, 1),
+        (40, 2, 9, 3),
+        (2, 9001, 4, 2),
+        (1, 17_000, 1, 1),
+        (1, 33, 1025, 1),
+        (1, 2, 17_000, 1),
+    ];
+    for (batch, positions, channels, groups) in sizes {
+        let size = GroupNormSize {
+            batch,
+            positions,
+            channels,
+            groups,
+        };
+        let shapes: [crate::ops::Shape; 4] = [
+            [batch, positions, channels].into(),
+            [channels].into(),
+            [channels].into(),
+            [batch, channels].into(),
+        ];
+        let leaves: Vec<Vec<f32>> = (1..)
+            .zip(shapes)
+            .map(|(seed, shape)| testing::filled(shape.len(), seed))
+            .collect();
+        let weights = testing::filled(leaves[0].len(), 9);
+        let pairs: Vec<(&[f32], _)> = leaves.iter().map(Vec::as_slice).zip(shapes).collect();
+        let (y, grads) = testing::backward(&pairs, &weights, |pass, v| {
+            group_norm(
+                pass,
+                &v[0],
+                &v[1],
+                &v[2],
+                groups,
+                Some(&v[3]),
+                Activation::Silu,
+            )
+        });
+        let host = on_host(size, &leaves, &weights);
+        testing::assert_close(&y, &host.y, 1e-5);
+        testing::assert_close(&grads[0], &host.x, 1e-5);
+        testing::assert_close(&grads[1], &host.gamma, 5e-5);
+        testing::assert_close(&grads[2], &host.beta, 5e-5);
+        testing::assert_close(&grads[3], &host.shift, 5e-5);
+    }
+}
+
+#[test]
+fn one_value_may_play_several_parts() {
+    let values = testing::filled(8 * 5, 1);
+    let leaves: [(&[f32], _); 2] = [(&values, [1, 5, 8].into()), (&values[..8], [1, 8].into())];
+    let (_, apart) = testing::backward(
+        &[leaves[0], leaves[1], leaves[1], leaves[1]],
+        &values,
+        |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 2, Some(&v[3]), Activation::Silu),
+    );
+    let (_, shared) = testing::backward(&leaves, &values, |pass, v| {
+        group_norm(pass, &v[0], &v[1], &v[1], 2, Some(&v[1]), Activation::Silu)
+    });
+    let sum = |k: usize| apart[1][k] + apart[2][k] + apart[3][k];
+    let sums: Vec<f32> = (0..8).map(sum).collect();
+    testing::assert_close(&shared[1], &sums, 1e-6);
+}
