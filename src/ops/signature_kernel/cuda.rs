@@ -19,11 +19,11 @@ use crate::ops::path_batch::generated;
 /// Most threads of a block, as `kernels.cu` has it: enough for 50 points at order 4, and few enough for their registers.
 const MOST_THREADS: usize = 800;
 
-/// Most blocks at a time: more than any GPU has room for.
-const MOST_BLOCKS: usize = 2112;
+/// Most blocks at a time: eight to a multiprocessor of an H200, which is what their registers allow.
+const MOST_BLOCKS: usize = 1056;
 
 /// Bytes of working memory that blocks share, unless one alone needs more.
-const WORK: usize = 512 << 20;
+const WORK: usize = 256 << 20;
 
 /// The pairs of a batch as the kernels count them, and the size of their grids.
 struct Pairs {
