@@ -10,10 +10,14 @@ pub mod cuda;
 mod facts;
 mod kind;
 mod notes;
+mod software;
 
 pub use facts::DeviceFacts;
 pub use kind::{DeviceKind, ParseDeviceError};
 pub use notes::{nondeterministic, note_nondeterministic};
+pub use software::{Library, libraries, telemetry_library};
+
+use std::path::PathBuf;
 
 use dfdx::tensor::{HasErr, Storage, Synchronize, TensorFromVec, ZerosTensor};
 use dfdx::tensor_ops::Device;
@@ -106,6 +110,12 @@ pub trait Backend:
         Ok(None)
     }
 
+    /// Where this device's clocks, power, temperature and load are counted, or why they are not; `None` for a device
+    /// without counters of its own.
+    fn counters(&self) -> Option<Result<CounterAddress, String>> {
+        None
+    }
+
     /// `len` times `value`, without waiting for the device.
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
         self.upload(vec![value; len])
@@ -125,8 +135,17 @@ pub trait Backend:
     }
 }
 
+/// Where the counters of a GPU are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CounterAddress {
+    /// The file of NVIDIA's management library.
+    pub library: PathBuf,
+    /// The device's address on the bus, `0000:18:00.0`.
+    pub bus_id: String,
+}
+
 /// How products of matrices and convolutions are computed; sums are `f32` in all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Arithmetic {
     /// IEEE single precision.
     #[default]

@@ -138,6 +138,34 @@ pub struct DeviceMemoryTimes {
     pub source: String,
 }
 
+/// What the GPU did while the run trained, by its own counters (NVML): of the whole device, whoever used it. Missing on
+/// the CPU, and where there is no counter.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct GpuTimes {
+    /// Share of the time in which at least one kernel ran, 0 to 100, from the second second of training on.
+    pub busy_share: Option<f64>,
+    /// Mean clock of the multiprocessors.
+    pub clock_mhz: Option<f64>,
+    /// Mean clock of the memory.
+    pub memory_clock_mhz: Option<f64>,
+    /// Highest temperature of the chip.
+    pub temperature_c: Option<f64>,
+    /// Mean power of the board, from the second second of training on.
+    pub power_w: Option<f64>,
+    /// Energy of the board while training: by its counter, else mean power × seconds.
+    pub energy_j: Option<f64>,
+    /// The same by epoch; `None` where an epoch was not whole.
+    pub energy_j_per_epoch: Option<f64>,
+    /// Share of the looks at which something held the clocks down, 0 to 100.
+    pub throttled_share: Option<f64>,
+    /// What it was, separated by blanks: `power-cap thermal`.
+    pub throttle_reasons: String,
+    /// Looks at the counters.
+    pub readings: Option<u64>,
+    /// Mean milliseconds of a look, by a thread of its own.
+    pub reading_ms: Option<f64>,
+}
+
 /// Everything of a run that a clock or a counter gave.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunTimes {
@@ -200,6 +228,9 @@ pub struct RunTimes {
     /// Memory of the device.
     #[serde(default)]
     pub device_memory: DeviceMemoryTimes,
+    /// The GPU's counters.
+    #[serde(default)]
+    pub gpu: GpuTimes,
     /// Bytes of everything that the run told, from which its record is made; its parent counts them.
     #[serde(default)]
     pub log_bytes: Option<u64>,

@@ -20,8 +20,8 @@ mod sample;
 mod status;
 
 pub use facts::{
-    DeviceMemoryTimes, EpochRow, FIRST_STEPS, LoaderTimes, MemoryParts, Metric, PhaseTimes,
-    RunFacts, RunTimes, StepRow,
+    DeviceMemoryTimes, EpochRow, FIRST_STEPS, GpuTimes, LoaderTimes, MemoryParts, Metric,
+    PhaseTimes, RunFacts, RunTimes, StepRow,
 };
 
 pub use job::{Job, RunId};

@@ -62,7 +62,7 @@ pub use cross_attention::{
 pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
 pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
-pub use euler::{EulerGrads, EulerKernel, EulerSize, Field, euler_maruyama};
+pub use euler::{EulerGrads, EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
 pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
@@ -75,7 +75,9 @@ pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use profile::layers_by_key;
 pub use shape::Shape;
-pub use signature::{ProjectionGrads, SignatureKernel, SignatureSize, signature_projection};
+pub use signature::{
+    ProjectionGrads, ProjectionInputs, SignatureKernel, SignatureSize, signature_projection,
+};
 pub use signature_kernel::{
     KernelLoss, KernelOptions, KernelStatistic, PathKernelKernel, kernel_loss,
 };

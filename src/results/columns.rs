@@ -127,6 +127,17 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "peak_device_validation_bytes" "bytes" Lower "The same in validation" => device_memory.peak_validation_bytes;
     "device_used_bytes" "bytes" Lower "The device's memory in use at the end, whoever's, by its driver: with libraries, kernels and the allocator's reserve" => device_memory.used_bytes;
     "device_memory_source" "" None "Where the memory of the device comes from" => device_memory.source;
+    "gpu_busy_share" "%" Higher "Share of training in which a kernel ran on the GPU, whoever's (NVML), from the second second on" => gpu.busy_share;
+    "gpu_clock_mhz" "MHz" Higher "Mean clock of the GPU's multiprocessors in training" => gpu.clock_mhz;
+    "gpu_memory_clock_mhz" "MHz" Higher "Mean clock of the GPU's memory in training" => gpu.memory_clock_mhz;
+    "gpu_temperature_c" "°C" Lower "Highest temperature of the GPU in training" => gpu.temperature_c;
+    "gpu_power_w" "W" Lower "Mean power of the GPU's board in training, from the second second on" => gpu.power_w;
+    "energy_j" "J" Lower "Energy of the GPU's board in training, by its counter, else mean power × seconds" => gpu.energy_j;
+    "energy_j_per_epoch" "J" Lower "The same by epoch, where all were whole" => gpu.energy_j_per_epoch;
+    "throttled_share" "%" Lower "Share of looks at which something held the GPU's clocks down" => gpu.throttled_share;
+    "throttle_reasons" "" None "What held them down" => gpu.throttle_reasons;
+    "gpu_readings" "1" None "Looks at the GPU's counters" => gpu.readings;
+    "gpu_reading_ms" "ms" Lower "Mean of a look, by a thread of its own" => gpu.reading_ms;
 ];
 
 /// `blocks.csv`, after that: how long it was to take, and took.
@@ -161,7 +172,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
 ];
 
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 15] = [
+pub(crate) const ADDED: [&str; 26] = [
     "first_steps_loss",
     "assessment_s",
     "improvement_per_s",
@@ -177,6 +188,17 @@ pub(crate) const ADDED: [&str; 15] = [
     "device_memory_source",
     "session",
     "start_s",
+    "gpu_busy_share",
+    "gpu_clock_mhz",
+    "gpu_memory_clock_mhz",
+    "gpu_temperature_c",
+    "gpu_power_w",
+    "energy_j",
+    "energy_j_per_epoch",
+    "throttled_share",
+    "throttle_reasons",
+    "gpu_readings",
+    "gpu_reading_ms",
 ];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.

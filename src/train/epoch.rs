@@ -141,8 +141,8 @@ impl<D: Kernels> Losses<D> {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let losses = std::mem::take(&mut self.pending);
-        for loss in StepLoss::read_all(&losses, &learner.device)? {
+        let pending = std::mem::take(&mut self.pending);
+        for loss in StepLoss::read_all(&pending, &learner.device)? {
             self.read.push(loss);
             if divergence(loss, learner.max_loss).is_some() {
                 break;

@@ -6,10 +6,11 @@ use super::epoch::EpochOutcome;
 use super::learner::Cost;
 use super::stopping::Best;
 use crate::event::{
-    DeviceMemoryTimes, FIRST_STEPS, LoaderTimes, MemoryParts, Metric, PhaseTimes, RunFacts,
-    RunTimes,
+    DeviceMemoryTimes, FIRST_STEPS, GpuTimes, LoaderTimes, MemoryParts, Metric, PhaseTimes,
+    RunFacts, RunTimes,
 };
 use crate::loader;
+use crate::measure::gpu::{GpuMeter, GpuUse};
 use crate::measure::{
     DeviceMemory, MemoryGrowth, Pace, PaceSummary, PeakMemory, Peaks, Phase, StepTimes, median,
 };
@@ -22,6 +23,8 @@ pub(super) struct Log {
     pub(super) memory: PeakMemory,
     pub(super) growth: MemoryGrowth,
     pub(super) device_memory: DeviceMemory,
+    pub(super) gpu: GpuMeter,
+    gpu_times: GpuTimes,
     parts: MemoryParts,
     startup_s: f64,
     train_s: f64,
@@ -46,6 +49,8 @@ impl Log {
             memory: PeakMemory::start(),
             growth: MemoryGrowth::new(warmup),
             device_memory: DeviceMemory::default(),
+            gpu: GpuMeter::absent(),
+            gpu_times: GpuTimes::default(),
             parts: MemoryParts::default(),
             startup_s: 0.0,
             train_s: 0.0,
@@ -125,6 +130,19 @@ impl Log {
         self.parts.activation_bytes = cost.activation_bytes;
     }
 
+    /// Ends the watch over the GPU.
+    ///
+    /// # Errors
+    /// A sentence: why its counters could not be read.
+    pub(super) fn end_watch(&mut self) -> Result<(), String> {
+        let meter = std::mem::replace(&mut self.gpu, GpuMeter::absent());
+        let seen = meter.finish()?;
+        let epochs = self.full_epochs_s.len();
+        let are_whole = epochs > 0 && epochs == self.facts.epochs;
+        self.gpu_times = gpu_times(&seen, are_whole.then_some(epochs));
+        Ok(())
+    }
+
     /// Facts and times at the end of the run.
     pub(super) fn finish(
         mut self,
@@ -168,6 +186,7 @@ impl Log {
             log_bytes: None,
             memory_growth_bytes: self.growth.bytes(),
             device_memory: device_memory_times(self.device_memory.peaks(), device_memory),
+            gpu: self.gpu_times,
         };
         (self.facts, times)
     }
@@ -215,6 +234,24 @@ fn device_memory_times(peaks: Peaks, memory: Option<(u64, u64)>) -> DeviceMemory
         peak_validation_bytes: peaks.validation_bytes,
         used_bytes,
         source: used_bytes.map_or_else(String::new, |_| source.to_owned()),
+    }
+}
+
+/// What the GPU's counters showed; energy by epoch where all `epochs` were whole.
+fn gpu_times(seen: &GpuUse, epochs: Option<usize>) -> GpuTimes {
+    let by_epoch = seen.energy_j.zip(epochs);
+    GpuTimes {
+        busy_share: seen.busy_percent,
+        clock_mhz: seen.clock_mhz,
+        memory_clock_mhz: seen.memory_clock_mhz,
+        temperature_c: seen.temperature_c,
+        power_w: seen.power_w,
+        energy_j: seen.energy_j,
+        energy_j_per_epoch: by_epoch.map(|(energy, epochs)| energy / epochs as f64),
+        throttled_share: seen.throttled_percent,
+        throttle_reasons: seen.throttled_by.join(" "),
+        readings: (seen.readings > 0).then_some(seen.readings),
+        reading_ms: seen.reading_s.map(|seconds| 1e3 * seconds),
     }
 }
 

@@ -98,7 +98,9 @@ impl<D: Kernels> Session<'_, D> {
             steps: self.steps,
         };
         let meters = (&mut self.log.pace, &mut self.log.growth);
+        self.log.gpu.begin();
         let outcome = train_epoch(&mut self.learner, &self.loader, &plan, meters, emit)?;
+        self.log.gpu.end();
         self.validated = None;
         self.log.add_epoch(&outcome, !self.steps.is_capped());
         self.log.facts.diverged.clone_from(&outcome.diverged);
@@ -304,6 +306,10 @@ impl<D: Kernels> Session<'_, D> {
         self.log.facts.nondeterministic = nondeterministic();
         let class = numeric_class_of(&learner.device.facts()?);
         let best = self.stopping.best();
+        if let Err(reason) = self.log.end_watch() {
+            let message = format!("nothing was measured of the GPU: {reason}");
+            emit(Event::Warning { message });
+        }
         let memory = learner.device.memory()?;
         let extra = self.extra_steps();
         let (facts, mut times) = self.log.finish(best, &self.loader, class, memory);

@@ -19,6 +19,7 @@ use crate::event::{MemoryParts, Order};
 use crate::layers::checkpoint;
 use crate::loader::{Loader, LoaderOptions};
 use crate::measure::DeviceMemory;
+use crate::measure::gpu::GpuMeter;
 use crate::ops::{Kernels, count_parameters};
 use crate::optim::{Ema, Limits, control};
 use crate::plan::{CellSpec, Precision};
@@ -36,6 +37,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     let (cell, seed) = (&order.cell, Seed(order.seed));
     set_arithmetic(device, cell.train.precision)?;
     let mut log = Log::new(start, cell.measure.warmup_steps);
+    log.gpu = gpu_meter(device);
     let data = cell.dataset.open(seed, cell.validation.fraction)?;
     let mut learner = learner(device, cell, &data, seed)?;
     let steps = Steps::new(data.splits.train.len(), &cell.train)?;
@@ -80,6 +82,14 @@ fn device_memory<D: Kernels>(device: &D) -> DeviceMemory {
     // What fails here fails again at the next operation, which says so.
     let take = move || device.take_peak_bytes().ok().flatten();
     DeviceMemory::read_by(Box::new(take))
+}
+
+/// Where the library is missing nothing is said here: its absence is a property of the machine, told once.
+fn gpu_meter<D: Kernels>(device: &D) -> GpuMeter {
+    match device.counters() {
+        Some(Ok(address)) => GpuMeter::nvml(address.library, address.bus_id),
+        Some(Err(_)) | None => GpuMeter::absent(),
+    }
 }
 
 fn learner<D: Kernels>(

@@ -1,10 +1,11 @@
 //! Holds a model against another implementation of it: same weights, same inputs, then loss, gradients and three steps.
 //!
-//! Owns [`verify`], [`Verification`] and the reading of reference files (their format is `docs/verify.md`). It trains
-//! nothing and prints nothing.
+//! Owns [`verify`], [`Verification`] and the reading of reference files (their format is `docs/verify.md`); and
+//! [`operations`], which holds one device against another. It trains nothing and prints nothing.
 
 mod compare;
 mod files;
+pub mod operations;
 
 pub use compare::Verification;
 

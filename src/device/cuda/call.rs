@@ -43,6 +43,8 @@ library! { Driver:
     driver_version = "cuDriverGetVersion"(version: *mut c_int);
     /// The device's name.
     device_name = "cuDeviceGetName"(name: *mut c_char, length: c_int, device: c_int);
+    /// Its address on the bus, as text.
+    bus_id = "cuDeviceGetPCIBusId"(text: *mut c_char, length: c_int, device: c_int);
     /// Its memory in bytes.
     total_memory = "cuDeviceTotalMem_v2"(bytes: *mut usize, device: c_int);
     /// Free and total memory in bytes, of all processes.

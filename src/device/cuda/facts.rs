@@ -34,6 +34,8 @@ pub struct Gpu {
     pub driver: String,
     /// Version of cuBLAS: `13.0.2`.
     pub blas: Option<String>,
+    /// Version of cuDNN, where convolutions may go by it: `9.10.2`.
+    pub dnn: Option<String>,
 }
 
 /// The GPU of this thread.
@@ -73,6 +75,7 @@ pub fn gpu() -> Result<Gpu, DeviceError> {
         memory_bytes: bytes as u64,
         driver: format!("{}.{}", version / 1000, version % 1000 / 10),
         blas: context.blas.version(),
+        dnn: context.convolutions.version(),
     })
 }
 
@@ -106,6 +109,23 @@ fn attribute(which: c_uint, device: c_int) -> Result<i32, DeviceError> {
         call::attribute(&raw mut value, which, device)
     })?;
     Ok(value)
+}
+
+/// The address of this thread's GPU on the bus, `0000:18:00.0`: what tells it apart whatever `CUDA_VISIBLE_DEVICES` says.
+///
+/// # Errors
+/// What the driver answers.
+pub(super) fn bus_id() -> Result<String, DeviceError> {
+    let device = *Context::current()?.device.cu_device();
+    let mut text: [c_char; 32] = [0; 32];
+    let length = 31;
+    // SAFETY: the driver writes within the length, and ends the text.
+    check("the device's address", unsafe {
+        call::bus_id(text.as_mut_ptr(), length, device)
+    })?;
+    // SAFETY: the last byte is still 0.
+    let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+    Ok(text.to_string_lossy().into_owned())
 }
 
 /// Free and total bytes of the GPU's memory, over all processes that use it.

@@ -15,7 +15,10 @@
 
 mod blas;
 mod call;
+mod choice;
 mod context;
+mod convolution;
+mod dnn;
 mod error;
 mod facts;
 mod forward;
@@ -27,6 +30,9 @@ mod precision;
 mod staging;
 
 pub use blas::Product;
+pub use convolution::{
+    CONVOLUTION, Convolution, ConvolutionPlan, ConvolutionWay, Direction, convolve_by,
+};
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
 pub use launch::{Launch, THREADS};
 pub use libraries::{FOLDERS, Part, find};
@@ -37,7 +43,7 @@ use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
 use dfdx::tensor::{Cuda, Synchronize};
 
-use super::{Arithmetic, Backend, Buffer, DeviceError, DeviceFacts};
+use super::{Arithmetic, Backend, Buffer, CounterAddress, DeviceError, DeviceFacts};
 use crate::base::text::count;
 use context::Context;
 
@@ -129,6 +135,16 @@ impl Backend for Cuda {
 
     fn memory(&self) -> Result<Option<(u64, u64)>, DeviceError> {
         memory().map(Some)
+    }
+
+    fn counters(&self) -> Option<Result<CounterAddress, String>> {
+        let address = || {
+            Ok(CounterAddress {
+                library: super::telemetry_library()?,
+                bus_id: facts::bus_id().map_err(|error| error.to_string())?,
+            })
+        };
+        Some(address())
     }
 
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {

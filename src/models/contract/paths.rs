@@ -81,7 +81,8 @@ impl Subject for NeuralSdeSubject {
         x: &Var<TestDevice>,
         _: Range<usize>,
     ) -> Result<Var<TestDevice>, OpError> {
-        let rows = x.data().chunks(8);
+        let x = x.to_host(pass.device())?;
+        let rows = x.chunks(8);
         let (z, e): (Vec<f32>, Vec<Vec<f32>>) = rows.map(|row| (row[0], row[1..].to_vec())).unzip();
         let count = z.len();
         let z = Var::constant(pass.device(), z, [count, 1])?;

@@ -133,8 +133,12 @@ pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
             .filter(|(_, c)| c.is_number)
         {
             let range = match &*column.unit {
-                "%" if column.is_share => 0.0..=100.0,
-                "ms" | "s" | "h" | "MiB" | "bytes" | "samples/s" | "GHz" => 0.0..=f64::MAX,
+                "%" if column.is_share || column.provenance.contains("NVML") => 0.0..=100.0,
+                // Chips switch themselves off long before.
+                "°C" => 0.0..=150.0,
+                "ms" | "s" | "h" | "MiB" | "bytes" | "samples/s" | "GHz" | "MHz" | "W" | "J" => {
+                    0.0..=f64::MAX
+                }
                 _ => continue,
             };
             for (row, entry) in table.entries(place) {

@@ -52,6 +52,9 @@ int cuDeviceGetCount(int *count) { return *count = 1, OK; }
 int cuDeviceGetName(char *name, int length, int device) {
     return (void)device, snprintf(name, length, "stand-in on the CPU (no GPU)"), OK;
 }
+int cuDeviceGetPCIBusId(char *text, int length, int device) {
+    return snprintf(text, length, "0000:%02x:00.0", 0x18 + device), OK;
+}
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { return (void)device, *bytes = capacity(), OK; }
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
