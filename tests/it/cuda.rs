@@ -25,10 +25,10 @@ const SMALL_UNET: [&str; 7] = [
 const SHORT_PATHS: [&str; 8] = [
     "datasets.brownian.samples=32",
     "datasets.ornstein-uhlenbeck.samples=16",
-    "datasets.brownian.points=12",
-    "datasets.ornstein-uhlenbeck.points=12",
-    "losses.kernel-mmd-4.cut=8",
-    "losses.kernel-scoring={ kind = \"kernel-scoring\", cut = 8 }",
+    "datasets.brownian.points=6",
+    "datasets.ornstein-uhlenbeck.points=6",
+    "losses.kernel-mmd-4.cut=4",
+    "losses.kernel-scoring={ kind = \"kernel-scoring\", cut = 4 }",
     "train.steps-per-epoch=1",
     "measure.repeats=1",
 ];
@@ -66,7 +66,7 @@ impl Shipped {
         } else {
             &on_all
         };
-        arguments.extend(["--set", device]);
+        arguments.extend(["--set", device, "--set", "measure.phase-steps=1"]);
         for setting in &self.settings {
             arguments.extend(["--set", setting]);
         }
@@ -163,7 +163,6 @@ fn mlp_scaling_on_cuda_is_mlp_scaling_on_the_cpu() {
         "datasets.nonlinear.samples=300",
         "train.epochs=2",
         "measure.seeds=[42]",
-        "measure.phase-steps=2",
     ];
     Shipped::new("mlp-scaling", "matrix=curved", &settings).agrees(1, 1e-4);
 }
@@ -200,8 +199,7 @@ fn digits_by_both_algorithms_on_cuda_are_those_on_the_cpu() {
 
 #[test]
 fn canned_nets_on_cuda_are_those_on_the_cpu() {
-    let settings = [&SHORT_PATHS[..], &["measure.phase-steps=1"]].concat();
-    Shipped::new("paths", "matrix=phases-a", &settings).agrees(4, 1e-3);
+    Shipped::new("paths", "matrix=phases-a", &SHORT_PATHS).agrees(4, 1e-3);
 }
 
 #[test]
@@ -215,14 +213,15 @@ fn detector_signals_on_cuda_are_those_on_the_cpu() {
     let settings = [
         "measure.repeats=1",
         "datasets.events.samples=50",
-        "datasets.events.voxels=200",
+        "datasets.events.voxels=60",
         "models.alt.hidden=24",
-        "models.neu.hidden=32",
+        "models.neu.hidden=16",
+        "models.neu.layers=2",
         "train.epochs=1",
         "train.steps-per-epoch=3",
         "validation.batches=2",
-        "validation.verification={ events = 5, ddim-steps = 2, draws = 2, pairs = 2, interpolation-steps = 3 }",
-        "validation.selection={ pmts = 20, shapley-permutations = 1, events = 5 }",
+        "validation.verification={ events = 3, ddim-steps = 2, consistency-events = 2, draws = 2, pairs = 2, interpolation-steps = 2 }",
+        "validation.selection={ pmts = 20, shapley-permutations = 1, shapley-top = 20, events = 3 }",
     ];
     Shipped::new("detector", "variant=before|after", &settings).agrees(2, 1e-3);
 }
@@ -268,7 +267,7 @@ fn a_gpu_that_is_not_there_is_a_skipped_row_with_the_reason() {
     for row in rows(&project, "tiny/runs.csv") {
         let (status, reason) = match row["device"].as_str() {
             "cpu" => ("done", ""),
-            _ => ("skipped", "`cuda:1` is not here: the driver counts 1 GPUs"),
+            _ => ("skipped", "`cuda:1` is not here: the driver counts 1 GPU"),
         };
         assert_eq!(
             (row["status"].as_str(), row["reason"].as_str()),
