@@ -41,6 +41,16 @@ git-setup:
     git config diff.fieldtrial.textconv "'{{justfile_directory()}}/target/release/fieldtrial' textconv"
     git config diff.fieldtrial.xfuncname '^# (.*)$'
 
+# Build for NVIDIA GPUs on any x86-64 Linux: brings NVIDIA's compiler from PyPI into a cache folder (docs/cuda.md)
+[group('build')]
+cuda-build *ARGS:
+    .ci/cuda-build {{ARGS}}
+
+# Build for NVIDIA GPUs with this machine's CUDA toolkit
+[group('build')]
+cuda-build-toolkit *ARGS:
+    .ci/cuda-build --toolkit {{ARGS}}
+
 # All tests
 [group('test')]
 test *ARGS:
@@ -51,6 +61,12 @@ test *ARGS:
 test-heavy:
     cargo test --release -- --ignored --test-threads 1
 
+# The CUDA path on its stand-in, which computes on the CPU: every operation, and the whole program
+[group('test')]
+test-cuda *ARGS:
+    cargo test --features cuda-stand-in --lib -- {{ if ARGS == "" { "device:: ops:: layers:: models:: losses:: optim:: tasks:: train:: verify::" } else { ARGS } }}
+    cargo test --features cuda-stand-in --test it -- cuda::
+
 # Review and accept changed snapshots
 [group('test')]
 accept:
@@ -58,7 +74,7 @@ accept:
 
 # What CI runs, in that order
 [group('check')]
-check: fmt-check clippy doc check-cuda test
+check: fmt-check clippy doc check-cuda test test-cuda
 
 # Formatting
 [group('check')]
@@ -78,7 +94,12 @@ doc:
 # Lint the CUDA path; needs no toolkit and no GPU
 [group('check')]
 check-cuda:
-    cargo clippy --features cuda-stand-in -- -D warnings
+    cargo clippy --all-targets --features cuda-stand-in -- -D warnings
+
+# On a machine with a GPU, from the carried program: does all of it work, how fast is it beside PyTorch? (docs/cuda.md)
+[group('check')]
+check-gpu *ARGS:
+    tests/gpu/check.sh {{ARGS}}
 
 # Does the gate catch a planted slow-down and a planted loss, in real runs on this machine? About a minute
 [group('check')]

@@ -199,7 +199,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("src")).unwrap();
         fs::write(folder.path().join("src/main.rs"), "fn main() { nothing }").unwrap();
-        let manifest = "[package]\nname = \"fieldtrial\"\nedition = \"2024\"\n[workspace]\n[features]\nx86-v4 = []\n";
+        let manifest = "[package]\nname = \"fieldtrial\"\nedition = \"2024\"\n[workspace]\n[features]\nx86-v4 = []\ncuda = []\ncuda-stand-in = []\n";
         fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
         let what = Build {
             label: "HEAD~1 at 0150c8c",

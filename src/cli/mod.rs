@@ -17,6 +17,7 @@ mod interrupt;
 mod language;
 mod list;
 mod plan;
+mod probe;
 mod report;
 mod run;
 mod run_arguments;
@@ -33,6 +34,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::diag::Failure;
+use crate::plan::probe_devices_by;
 
 /// Declarative training experiments: TOML manifests in, CSV files that diff well and honest reports out.
 #[derive(Debug, Parser)]
@@ -73,6 +75,9 @@ enum Command {
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
+    /// Says what a device is, as its parent reads it
+    #[command(hide = true)]
+    Probe(probe::ProbeArguments),
     /// Does the runs of one side of a comparison, as its parent tells it on standard input
     #[command(hide = true)]
     Side(side::SideArguments),
@@ -106,9 +111,13 @@ type Outcome = Result<u8, Problem>;
 
 /// Runs the program.
 pub fn run() -> ExitCode {
+    if let Ok(program) = std::env::current_exe() {
+        probe_devices_by(program);
+    }
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Worker => worker::worker(),
+        Command::Probe(arguments) => probe::probe(&arguments),
         Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),

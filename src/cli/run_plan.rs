@@ -71,7 +71,7 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
 /// commit is noted.
 pub(super) fn here(folder: Option<&Path>, jobs: usize) -> (Environment, Here) {
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-    let environment = environment::collect(folder.unwrap_or(Path::new(".")), &[]);
+    let environment = environment::collect(folder.unwrap_or(Path::new(".")));
     let here = Here {
         env_id: env_id(&environment),
         jobs,

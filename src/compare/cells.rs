@@ -72,6 +72,12 @@ fn class(info: &CellInfo) -> &str {
 }
 
 impl Cell<'_> {
+    /// Whether a row says that something in its run may give other bits every time.
+    pub(super) fn is_nondeterministic(&self) -> bool {
+        let mut facts = self.runs.values().filter_map(|row| row.facts.as_ref());
+        facts.any(|facts| !facts.nondeterministic.is_empty())
+    }
+
     /// The plan that it stands in, and itself.
     pub(super) fn place(&self) -> (&PlanFile, &CellInfo) {
         (&self.set.plan, self.info)

@@ -14,8 +14,8 @@ use super::cells::Cell;
 use super::verdict::judge_quality;
 use super::{FactChange, QualityChange};
 
-/// Relative difference that counts as equal between numeric classes, where the manifest gives none: sums of floats in
-/// another order differ in their last digits, and training amplifies that.
+/// Relative difference that counts as equal between numeric classes, and where a row says `nondeterministic`, unless the
+/// manifest gives one: sums of floats in another order differ in their last digits, and training amplifies that.
 pub const ACROSS_CLASSES: f64 = 1e-3;
 
 /// Columns that count, and are the same on every machine.
@@ -34,13 +34,14 @@ const BEGINNINGS: [&str; 3] = ["first_loss", "first_steps_loss", "eval_loss_befo
 const CHECKSUM: &str = "weight_checksum";
 
 /// How much facts may differ: `[compare] tolerance` of the side after, else nothing within a numeric class and
-/// [`ACROSS_CLASSES`] between two.
+/// [`ACROSS_CLASSES`] between two, or where a run cannot repeat its bits.
 ///
 /// Digests count only where every column is held exactly. Which epoch was the best is a whole number that a last digit
-/// can move, so that between classes it does not count.
+/// can move, so that there it does not count.
 pub(super) struct Tolerance<'a> {
     manifest: Option<&'a serde_json::Map<String, Value>>,
-    is_across_classes: bool,
+    /// Whether equal runs may differ in their last digits.
+    is_loose: bool,
 }
 
 impl<'a> Tolerance<'a> {
@@ -50,14 +51,16 @@ impl<'a> Tolerance<'a> {
             manifest: manifest
                 .and_then(Value::as_object)
                 .filter(|map| !map.is_empty()),
-            is_across_classes: cells.0.info.numeric_class != cells.1.info.numeric_class,
+            is_loose: cells.0.info.numeric_class != cells.1.info.numeric_class
+                || cells.0.is_nondeterministic()
+                || cells.1.is_nondeterministic(),
         }
     }
 
     /// The tolerance of a column; `None` where it does not count.
     fn of_column(&self, column: &str) -> Option<f64> {
         let declared = self.manifest.and_then(|map| map.get(column)?.as_f64());
-        let is_exact = self.manifest.is_none() && !self.is_across_classes;
+        let is_exact = self.manifest.is_none() && !self.is_loose;
         if column == CHECKSUM {
             return is_exact.then_some(0.0);
         }
@@ -65,7 +68,7 @@ impl<'a> Tolerance<'a> {
             return declared;
         }
         let is_index = column == "best_epoch" || column.ends_with("_epoch");
-        match (self.is_across_classes, COUNTS.contains(&column)) {
+        match (self.is_loose, COUNTS.contains(&column)) {
             (true, false) => (!is_index).then_some(ACROSS_CLASSES),
             _ => Some(0.0),
         }

@@ -1,10 +1,14 @@
 //! The CPU as a [`Backend`].
 
+use std::time::Instant;
+
 use dfdx::tensor::{Cpu, Storage};
 
 use super::{Backend, Buffer, DeviceError};
 
 impl Backend for Cpu {
+    type Mark = Instant;
+
     const NAME: &'static str = "cpu";
     const IS_ASYNCHRONOUS: bool = false;
 
@@ -22,5 +26,13 @@ impl Backend for Cpu {
 
     fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError> {
         Ok(values.to_vec())
+    }
+
+    fn mark(&self) -> Result<Instant, DeviceError> {
+        Ok(Instant::now())
+    }
+
+    fn seconds_between(&self, from: &Instant, to: &Instant) -> Result<f64, DeviceError> {
+        Ok(to.duration_since(*from).as_secs_f64())
     }
 }

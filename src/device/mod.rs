@@ -1,14 +1,23 @@
 //! The devices that training can run on, as dfdx knows them: opening, synchronising, naming.
 //!
-//! Owns [`DeviceKind`] (what a manifest says) and [`Backend`] (what models are generic over). It knows no operation:
+//! Owns [`DeviceKind`] (what a manifest says), [`Backend`] (what models are generic over) and [`DeviceFacts`] (what a
+//! device says of itself). It knows no operation:
 //! those stand in [`crate::ops`], whose `run_on` is the only place that turns a `DeviceKind` into a `Backend`.
 
 mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod facts;
 mod kind;
+mod notes;
+mod software;
 
+pub use facts::DeviceFacts;
 pub use kind::{DeviceKind, ParseDeviceError};
+pub use notes::{nondeterministic, note_nondeterministic};
+pub use software::{Library, libraries, telemetry_library};
+
+use std::path::PathBuf;
 
 use dfdx::tensor::{HasErr, Storage, Synchronize, TensorFromVec, ZerosTensor};
 use dfdx::tensor_ops::Device;
@@ -31,6 +40,9 @@ pub trait Backend:
     /// Which kind of device this is, for messages and results.
     const NAME: &'static str;
 
+    /// A moment of the device's own time.
+    type Mark;
+
     /// Whether work is queued and returns before it is done, so that phases need synchronised steps of their own.
     const IS_ASYNCHRONOUS: bool;
 
@@ -46,6 +58,18 @@ pub trait Backend:
     /// Copies device memory to the host.
     fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError>;
 
+    /// What the device says of itself.
+    ///
+    /// # Errors
+    /// What its driver answers.
+    fn facts(&self) -> Result<DeviceFacts, DeviceError> {
+        Ok(DeviceFacts {
+            kind: Self::NAME.to_owned(),
+            count: 1,
+            ..DeviceFacts::default()
+        })
+    }
+
     /// Chooses the arithmetic of products from here on.
     ///
     /// # Errors
@@ -60,6 +84,38 @@ pub trait Backend:
         }
     }
 
+    /// The first value of every buffer, by one copy to the host.
+    fn download_firsts(&self, buffers: &[&Buffer<Self>]) -> Result<Vec<f32>, DeviceError> {
+        let first = |buffer: &&Buffer<Self>| {
+            let values = self.download(buffer)?;
+            Ok(values.first().copied().unwrap_or(f32::NAN))
+        };
+        buffers.iter().map(first).collect()
+    }
+
+    /// A moment that is reached when everything queued before it is done; does not wait for it.
+    fn mark(&self) -> Result<Self::Mark, DeviceError>;
+
+    /// Seconds from one moment to a later one, both of them reached: after a download or a synchronisation.
+    fn seconds_between(&self, from: &Self::Mark, to: &Self::Mark) -> Result<f64, DeviceError>;
+
+    /// Most bytes that were held of the device's memory since the last call, by its allocator; `None` on a device that
+    /// has no memory of its own.
+    fn take_peak_bytes(&self) -> Result<Option<u64>, DeviceError> {
+        Ok(None)
+    }
+
+    /// Free and total bytes of the device's memory, over all processes that use it, as its driver says; `None` as above.
+    fn memory(&self) -> Result<Option<(u64, u64)>, DeviceError> {
+        Ok(None)
+    }
+
+    /// Where this device's clocks, power, temperature and load are counted, or why they are not; `None` for a device
+    /// without counters of its own.
+    fn counters(&self) -> Option<Result<CounterAddress, String>> {
+        None
+    }
+
     /// `len` times `value`, without waiting for the device.
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
         self.upload(vec![value; len])
@@ -67,7 +123,10 @@ pub trait Backend:
 
     /// Allocates `len` zeros.
     fn zeros_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
-        <Self as Storage<f32>>::try_alloc_len(self, len).map_err(DeviceError::from_dfdx::<Self>)
+        let free = || self.memory().ok().flatten().map(|(free, _)| free);
+        <Self as Storage<f32>>::try_alloc_len(self, len).map_err(|error| {
+            DeviceError::from_dfdx::<Self>(error).asking((len * size_of::<f32>()) as u64, free)
+        })
     }
 
     /// Number of values in `buffer`.
@@ -76,8 +135,17 @@ pub trait Backend:
     }
 }
 
+/// Where the counters of a GPU are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CounterAddress {
+    /// The file of NVIDIA's management library.
+    pub library: PathBuf,
+    /// The device's address on the bus, `0000:18:00.0`.
+    pub bus_id: String,
+}
+
 /// How products of matrices and convolutions are computed; sums are `f32` in all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Arithmetic {
     /// IEEE single precision.
     #[default]
@@ -86,6 +154,28 @@ pub enum Arithmetic {
     Tf32,
     /// Inputs rounded to `f16`: 10 bits of fraction, up to 65,504.
     Half,
+}
+
+impl Arithmetic {
+    /// The compute capability from which on NVIDIA GPUs have it.
+    pub fn least_capability(self) -> (i32, i32) {
+        match self {
+            Self::Single => (0, 0),
+            Self::Tf32 => (8, 0),
+            Self::Half => (7, 0),
+        }
+    }
+
+    /// Why a GPU of this compute capability cannot do it; `None` if it can.
+    pub fn lack(self, capability: (i32, i32)) -> Option<String> {
+        let (least, (major, minor)) = (self.least_capability(), capability);
+        (capability < least).then(|| {
+            format!(
+                "products in {self} need compute capability {}.{}, this GPU has {major}.{minor}",
+                least.0, least.1
+            )
+        })
+    }
 }
 
 impl std::fmt::Display for Arithmetic {
@@ -105,10 +195,14 @@ pub enum DeviceError {
     #[error("{0}")]
     Absent(String),
     /// Device memory is exhausted.
-    #[error("out of memory on `{device}`")]
+    #[error("{}", exhausted(device, *bytes, *free))]
     OutOfMemory {
         /// The device's name.
         device: &'static str,
+        /// Bytes that were asked for, where they are known.
+        bytes: Option<u64>,
+        /// Bytes that were free, where the driver says.
+        free: Option<u64>,
     },
     /// Any other failure of a driver or library, in its own words.
     #[error("`{device}` failed: {message}")]
@@ -121,6 +215,32 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
+    /// Memory of `device` is exhausted; how much was asked for is not known (yet).
+    pub(crate) fn out_of_memory(device: &'static str) -> Self {
+        Self::OutOfMemory {
+            device,
+            bytes: None,
+            free: None,
+        }
+    }
+
+    /// The same error; where memory is exhausted, with what was asked for and what `free` says.
+    #[must_use]
+    pub(crate) fn asking(self, asked: u64, ask_free: impl FnOnce() -> Option<u64>) -> Self {
+        match self {
+            Self::OutOfMemory {
+                device,
+                bytes: None,
+                ..
+            } => Self::OutOfMemory {
+                device,
+                bytes: Some(asked),
+                free: ask_free(),
+            },
+            other => other,
+        }
+    }
+
     /// Turns dfdx's error of device `D` into ours.
     #[expect(
         clippy::needless_pass_by_value,
@@ -129,12 +249,56 @@ impl DeviceError {
     pub fn from_dfdx<D: Backend>(error: <D as HasErr>::Err) -> Self {
         let message = format!("{error:?}");
         if message.contains("OutOfMemory") || message.contains("OUT_OF_MEMORY") {
-            Self::OutOfMemory { device: D::NAME }
+            Self::out_of_memory(D::NAME)
         } else {
             Self::Failed {
                 device: D::NAME,
                 message,
             }
         }
+    }
+}
+
+/// What was tried and what there was, as far as it is known.
+fn exhausted(device: &str, bytes: Option<u64>, free: Option<u64>) -> String {
+    let tried = match bytes {
+        Some(bytes) => format!("an allocation of {bytes} bytes on `{device}` failed"),
+        None => format!("out of memory on `{device}`"),
+    };
+    match free {
+        Some(free) => format!("{tried}, {free} bytes free"),
+        None => tried,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_that_a_gpu_lacks_is_named_with_what_it_has() {
+        let (pascal, volta, turing, ampere) = ((6, 1), (7, 0), (7, 5), (8, 0));
+        for capability in [pascal, volta, turing, ampere] {
+            assert_eq!(Arithmetic::Single.lack(capability), None);
+        }
+        let lack = Arithmetic::Half.lack(pascal).unwrap();
+        assert_eq!(
+            lack,
+            "products in f16 need compute capability 7.0, this GPU has 6.1"
+        );
+        assert_eq!(Arithmetic::Half.lack(volta), None);
+        assert!(Arithmetic::Tf32.lack(turing).is_some());
+        assert_eq!(Arithmetic::Tf32.lack(ampere), None);
+    }
+
+    #[test]
+    fn the_cpu_computes_in_f32_only() {
+        let cpu = dfdx::tensor::Cpu::open(0).unwrap();
+        assert!(cpu.set_arithmetic(Arithmetic::Single).is_ok());
+        let error = cpu.set_arithmetic(Arithmetic::Tf32).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`cpu` failed: products in TF32 need an NVIDIA GPU"
+        );
     }
 }

@@ -72,6 +72,10 @@ pub struct RunFacts {
     /// Mean training loss of the first [`FIRST_STEPS`] steps (of all where there are fewer).
     #[serde(default)]
     pub first_steps_loss: Option<f64>,
+    /// What in the run may give other bits every time, because a library of its device has no other way; empty where
+    /// everything repeats.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub nondeterministic: String,
 }
 
 /// Milliseconds of a step by phase: exclusive, summing to the step with `other`. Medians over the measured steps are
@@ -120,6 +124,48 @@ pub struct MemoryParts {
     pub activation_bytes: u64,
 }
 
+/// What a run held of its device's own memory, in bytes; nothing on the CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeviceMemoryTimes {
+    /// The allocator's high-water mark in training.
+    pub peak_train_bytes: Option<u64>,
+    /// The same in validation.
+    pub peak_validation_bytes: Option<u64>,
+    /// What was in use at the end, by whomever, as the driver says: with what libraries, kernels and the allocator's
+    /// reserve take.
+    pub used_bytes: Option<u64>,
+    /// Where they come from.
+    pub source: String,
+}
+
+/// What the GPU did while the run trained, by its own counters (NVML): of the whole device, whoever used it. Missing on
+/// the CPU, and where there is no counter.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct GpuTimes {
+    /// Share of the time in which at least one kernel ran, 0 to 100, from the second second of training on.
+    pub busy_share: Option<f64>,
+    /// Mean clock of the multiprocessors.
+    pub clock_mhz: Option<f64>,
+    /// Mean clock of the memory.
+    pub memory_clock_mhz: Option<f64>,
+    /// Highest temperature of the chip.
+    pub temperature_c: Option<f64>,
+    /// Mean power of the board, from the second second of training on.
+    pub power_w: Option<f64>,
+    /// Energy of the board while training: by its counter, else mean power × seconds.
+    pub energy_j: Option<f64>,
+    /// The same by epoch; `None` where an epoch was not whole.
+    pub energy_j_per_epoch: Option<f64>,
+    /// Share of the looks at which something held the clocks down, 0 to 100.
+    pub throttled_share: Option<f64>,
+    /// What it was, separated by blanks: `power-cap thermal`.
+    pub throttle_reasons: String,
+    /// Looks at the counters.
+    pub readings: Option<u64>,
+    /// Mean milliseconds of a look, by a thread of its own.
+    pub reading_ms: Option<f64>,
+}
+
 /// Everything of a run that a clock or a counter gave.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunTimes {
@@ -129,13 +175,15 @@ pub struct RunTimes {
     pub measured_steps: u64,
     /// Median milliseconds of a step.
     pub step_ms: f64,
-    /// Means over the measured steps, so that they sum to `step_mean_ms`.
+    /// Means over the measured steps, so that they sum to `step_mean_ms`. On a device that runs asynchronously they are of
+    /// extra steps that wait for the device at every end of a phase, and sum to `phase_step_ms`; without such steps all
+    /// is residual.
     pub phases: PhaseTimes,
     /// Mean milliseconds of a step.
     pub step_mean_ms: f64,
     /// Samples per second over the measured steps (wall time, waiting included).
     pub samples_per_s: f64,
-    /// Ratio of synchronised to ordinary step time; `None` where phases came from ordinary steps.
+    /// Ratio of synchronised to ordinary step time, both means; `None` where phases came from ordinary steps.
     pub observer_ratio: Option<f64>,
     /// Median seconds of an epoch, validation excluded; `None` for no full epoch.
     pub epoch_s: Option<f64>,
@@ -177,7 +225,20 @@ pub struct RunTimes {
     /// step: divided by the steps of the run less the greater of `warmup_steps` and 2.
     #[serde(default)]
     pub memory_growth_bytes: Option<i64>,
+    /// Memory of the device.
+    #[serde(default)]
+    pub device_memory: DeviceMemoryTimes,
+    /// The GPU's counters.
+    #[serde(default)]
+    pub gpu: GpuTimes,
     /// Bytes of everything that the run told, from which its record is made; its parent counts them.
     #[serde(default)]
     pub log_bytes: Option<u64>,
+}
+
+impl RunTimes {
+    /// Mean milliseconds of the steps that the phases are of: they sum to it.
+    pub fn phase_step_ms(&self) -> f64 {
+        self.step_mean_ms * self.observer_ratio.unwrap_or(1.0)
+    }
 }

@@ -20,12 +20,12 @@ mod sample;
 mod status;
 
 pub use facts::{
-    EpochRow, FIRST_STEPS, LoaderTimes, MemoryParts, Metric, PhaseTimes, RunFacts, RunTimes,
-    StepRow,
+    DeviceMemoryTimes, EpochRow, FIRST_STEPS, GpuTimes, LoaderTimes, MemoryParts, Metric,
+    PhaseTimes, RunFacts, RunTimes, StepRow,
 };
 
 pub use job::{Job, RunId};
-pub use numeric_class::numeric_class;
+pub use numeric_class::{numeric_class, numeric_class_of};
 pub use outcome::RunOutcome;
 pub use profile::{OpRow, Profile, Span};
 pub use run_event::{RunEvent, StopReason};

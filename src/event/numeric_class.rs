@@ -1,16 +1,28 @@
 //! [`numeric_class`]: what, beside cell, code and seed, the bits of a result depend on.
 
-use crate::device::DeviceKind;
+use crate::device::{DeviceFacts, DeviceKind};
 use crate::ops::simd::vector_level;
+use crate::plan::device_facts;
 
-/// Architecture, vector level in use, device: `x86_64-avx512-cpu`.
+/// Architecture, vector level in use, device; of a GPU also its name, capability and the versions of what drives it:
+/// `x86_64-avx512-cpu`, `x86_64-avx512-cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2`.
 ///
 /// Two runs of one cell, seed and code in one numeric class have the same facts to the bit. Worker and parent compute it
-/// alike, from the machine that they share.
+/// alike, from the machine that they share; a GPU that is not here is `cuda`.
 pub fn numeric_class(device: DeviceKind) -> String {
-    let device = match device {
+    let kind = match device {
         DeviceKind::Cpu => "cpu",
         DeviceKind::Cuda(_) => "cuda",
     };
-    format!("{}-{}-{device}", std::env::consts::ARCH, vector_level())
+    let absent = |_| DeviceFacts {
+        kind: kind.to_owned(),
+        ..DeviceFacts::default()
+    };
+    numeric_class_of(&device_facts(device).unwrap_or_else(absent))
+}
+
+/// The same of a device that is open.
+pub fn numeric_class_of(device: &DeviceFacts) -> String {
+    let class = device.class();
+    format!("{}-{}-{class}", std::env::consts::ARCH, vector_level())
 }

@@ -61,12 +61,12 @@ pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
 }
 
 fn named_by_worker(status: FailedStatus, reason: &str) -> (Status, String) {
-    let status = match status {
-        FailedStatus::Error => Status::Panicked,
-        FailedStatus::Oom => Status::Oom,
-        FailedStatus::Diverged => Status::Diverged,
-    };
-    (status, one_line(reason))
+    let reason = one_line(reason);
+    match status {
+        FailedStatus::Error => (Status::Panicked, reason),
+        FailedStatus::Oom => (Status::Oom, format!("oom: {reason}")),
+        FailedStatus::Diverged => (Status::Diverged, reason),
+    }
 }
 
 fn by_process(evidence: &Evidence) -> (Status, String) {
@@ -190,6 +190,17 @@ mod tests {
         let mut evidence = by_signal(6);
         evidence.stderr = "note\nmemory allocation of 4096 bytes failed\n".into();
         let expected = "oom: an allocation of 4096 bytes failed, limit 100 bytes";
+        assert_eq!(judged(&evidence), (Status::Oom, expected));
+    }
+
+    #[test]
+    fn a_device_that_is_full_is_out_of_memory_with_what_was_tried() {
+        let reason = "an allocation of 4096 bytes on `cuda` failed, 9 bytes free";
+        let evidence = Evidence {
+            failed: Some((FailedStatus::Oom, reason.to_owned())),
+            ..Evidence::default()
+        };
+        let expected = "oom: an allocation of 4096 bytes on `cuda` failed, 9 bytes free";
         assert_eq!(judged(&evidence), (Status::Oom, expected));
     }
 

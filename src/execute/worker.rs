@@ -64,6 +64,11 @@ impl WorkerProgram {
         command
             .args(&self.arguments)
             .env("RAYON_NUM_THREADS", threads.to_string())
+            // With a workspace of another size cuBLAS may choose another way to sum, and so give other bits: the size is
+            // what it takes by itself on a GPU of today, whatever the user's shell says.
+            .env("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            // It would decide over TF32 instead of `train.precision`.
+            .env_remove("NVIDIA_TF32_OVERRIDE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

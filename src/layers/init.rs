@@ -68,13 +68,13 @@ impl<'a, D: Backend> Init<'a, D> {
 
 #[cfg(test)]
 mod tests {
-    use dfdx::tensor::Cpu;
     use rand::SeedableRng;
 
     use super::*;
+    use crate::ops::testing::{self, TestDevice};
 
-    fn values(draw: impl FnOnce(&mut Init<'_, Cpu>) -> Parameter<Cpu>) -> Vec<f32> {
-        let device = Cpu::default();
+    fn values(draw: impl FnOnce(&mut Init<'_, TestDevice>) -> Parameter<TestDevice>) -> Vec<f32> {
+        let device = testing::device();
         let mut init = Init::new(&device, ChaCha8Rng::seed_from_u64(1));
         draw(&mut init).to_torch(&device).unwrap()
     }

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use dfdx::tensor::Cpu;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{DdpmUnetSpec, MlpSpec};
 use crate::layers::Init;
+use crate::ops::testing::{self, TestDevice};
 use crate::ops::{
     AdamStep, Module, OpError, Pass, Path, Shape, UpdateKernel, Var, count_parameters, mse,
 };
@@ -25,7 +25,7 @@ const ROWS: usize = 32;
 
 /// A model at a small width, with data to read and to learn.
 trait Subject {
-    type Model: Module<Cpu>;
+    type Model: Module<TestDevice>;
     /// Shape of one row's input and output, without the batch.
     const INPUT: &'static [usize];
     const OUTPUT: &'static [usize];
@@ -34,15 +34,15 @@ trait Subject {
     /// Parameters that change no output, and why nothing is lost: their gradient is rounding noise.
     const WITHOUT_EFFECT: &'static [&'static str] = &[];
 
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError>;
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError>;
     fn count() -> usize;
     /// The output for `rows` of the fixed batch, whose inputs are `x`.
     fn forward(
         model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
+        pass: &mut Pass<TestDevice>,
+        x: &Var<TestDevice>,
         rows: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError>;
+    ) -> Result<Var<TestDevice>, OpError>;
     /// What row `row` of inputs `x` is to become.
     fn target(x: &[f32], row: usize) -> Vec<f32>;
 }
@@ -59,12 +59,12 @@ impl MlpSubject {
 }
 
 impl Subject for MlpSubject {
-    type Model = super::Mlp<Cpu>;
+    type Model = super::Mlp<TestDevice>;
     const INPUT: &'static [usize] = &[5];
     const OUTPUT: &'static [usize] = &[2];
     const STEPS: u64 = 300;
 
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
         Self::spec().build(init, 5, 2)
     }
 
@@ -74,10 +74,10 @@ impl Subject for MlpSubject {
 
     fn forward(
         model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
+        pass: &mut Pass<TestDevice>,
+        x: &Var<TestDevice>,
         _: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
+    ) -> Result<Var<TestDevice>, OpError> {
         model.forward(pass, x)
     }
 
@@ -102,12 +102,12 @@ impl UnetSubject {
 }
 
 impl Subject for UnetSubject {
-    type Model = super::Unet<Cpu>;
+    type Model = super::Unet<TestDevice>;
     const INPUT: &'static [usize] = &[4, 8, 3];
     const OUTPUT: &'static [usize] = &[4, 8, 3];
     const STEPS: u64 = 150;
 
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
         Self::spec().build(init, 3, 2)
     }
 
@@ -117,10 +117,10 @@ impl Subject for UnetSubject {
 
     fn forward(
         model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
+        pass: &mut Pass<TestDevice>,
+        x: &Var<TestDevice>,
         rows: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
+    ) -> Result<Var<TestDevice>, OpError> {
         let times: Vec<usize> = rows.clone().map(|row| row * 31).collect();
         let labels: Vec<usize> = rows.map(|row| row % 3).collect();
         model.forward(pass, x, &times, &labels)
@@ -135,7 +135,7 @@ impl Subject for UnetSubject {
 
 /// The fixed batch and a model.
 struct Bench<S: Subject> {
-    device: Cpu,
+    device: TestDevice,
     model: S::Model,
     inputs: Vec<f32>,
     targets: Vec<f32>,
@@ -143,7 +143,7 @@ struct Bench<S: Subject> {
 
 impl<S: Subject> Bench<S> {
     fn new() -> Self {
-        let device = Cpu::default();
+        let device = testing::device();
         let model = S::build(&mut Init::new(&device, ChaCha8Rng::seed_from_u64(1))).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let row: usize = S::INPUT.iter().product();
@@ -160,18 +160,22 @@ impl<S: Subject> Bench<S> {
         }
     }
 
-    fn input(&self, rows: Range<usize>) -> Var<Cpu> {
+    fn input(&self, rows: Range<usize>) -> Var<TestDevice> {
         let row = self.inputs.len() / ROWS;
         let values = self.inputs[rows.start * row..rows.end * row].to_vec();
         Var::constant(&self.device, values, shape(rows.len(), S::INPUT)).unwrap()
     }
 
-    fn output(&self, pass: &mut Pass<Cpu>, rows: Range<usize>) -> Var<Cpu> {
+    fn output(&self, pass: &mut Pass<TestDevice>, rows: Range<usize>) -> Var<TestDevice> {
         S::forward(&self.model, pass, &self.input(rows.clone()), rows).unwrap()
     }
 
     /// One step of Adam on the whole batch; the loss before it.
-    fn step(&mut self, state: &mut Vec<[crate::device::Buffer<Cpu>; 2]>, number: u64) -> f32 {
+    fn step(
+        &mut self,
+        state: &mut Vec<[crate::device::Buffer<TestDevice>; 2]>,
+        number: u64,
+    ) -> f32 {
         let mut pass = Pass::recording(&self.device);
         let output = self.output(&mut pass, 0..ROWS);
         let targets =
@@ -241,7 +245,7 @@ fn gives_every_parameter_a_gradient<S: Subject>() {
     let mut grads = pass.backward(&loss, 1.0).unwrap();
     let mut without = Vec::new();
     bench.model.visit(&Path::root(), &mut |name, parameter| {
-        let gradient = grads.of_parameter(parameter).unwrap();
+        let gradient = testing::values(grads.of_parameter(parameter).unwrap());
         let largest = gradient
             .iter()
             .fold(0.0_f32, |largest, g| largest.max(g.abs()));
@@ -271,14 +275,19 @@ macro_rules! contract {
                     super::$promise::<super::$subject>();
                 }
             )*
+
+            #[test]
+            #[cfg_attr(feature = "cuda", ignore = "hundreds of steps are minutes on what stands in for a GPU")]
+            fn learns_32_rows() {
+                super::learns_32_rows::<super::$subject>();
+            }
         }
     };
     ($model:ident, $subject:ident) => {
         contract!($model, $subject, [
             has_the_promised_shape_and_count,
             treats_the_rows_of_a_batch_apart,
-            gives_every_parameter_a_gradient,
-            learns_32_rows
+            gives_every_parameter_a_gradient
         ]);
     };
 }
@@ -295,8 +304,7 @@ contract!(
     EquilibriumSubject,
     [
         has_the_promised_shape_and_count,
-        treats_the_rows_of_a_batch_apart,
-        learns_32_rows
+        treats_the_rows_of_a_batch_apart
     ]
 );
 contract!(
@@ -304,7 +312,6 @@ contract!(
     SymmetricSubject,
     [
         has_the_promised_shape_and_count,
-        treats_the_rows_of_a_batch_apart,
-        learns_32_rows
+        treats_the_rows_of_a_batch_apart
     ]
 );

@@ -147,11 +147,10 @@ impl<D: Backend> Module<D> for Mlp<D> {
 
 #[cfg(test)]
 mod tests {
-    use dfdx::tensor::Cpu;
-
     use super::*;
     use crate::layers::checkpoint;
     use crate::models::reference::{init, loss_and_gradients, norm};
+    use crate::ops::testing;
 
     #[test]
     fn the_paper_size_has_the_paper_count() {
@@ -161,7 +160,7 @@ mod tests {
     /// The formula against what the operations count as they run.
     #[test]
     fn flops_by_formula_are_those_that_the_operations_count() {
-        let device = Cpu::default();
+        let device = testing::device();
         let activations = [
             MlpActivation::Silu,
             MlpActivation::Relu,
@@ -213,7 +212,7 @@ mod tests {
     /// print(loss, m[0].weight.grad.norm(), m[2].bias.grad)
     /// ```
     fn check(activation: MlpActivation, y: [f64; 2], weight_norm: f64, bias: [f32; 3]) {
-        let device = Cpu::default();
+        let device = testing::device();
         let spec = MlpSpec {
             hidden: 3,
             depth: 2,

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 
-use dfdx::tensor::Cpu;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use safetensors::SafeTensors;
@@ -14,16 +13,17 @@ use safetensors::SafeTensors;
 use super::{DdpmUnetSpec, MlpSpec};
 use crate::layers::Init;
 use crate::layers::checkpoint::{self, Tensor};
+use crate::ops::testing::{self, TestDevice};
 use crate::ops::{Module, OpError, Pass, Path, Var, mse};
 
 pub(super) type Gradients = BTreeMap<String, Vec<f32>>;
 
 /// Loss and gradients of `forward`, one pass of `model`, against `target`; gradients in PyTorch's order.
-pub(super) fn loss_and_gradients<M: Module<Cpu>>(
-    device: &Cpu,
+pub(super) fn loss_and_gradients<M: Module<TestDevice>>(
+    device: &TestDevice,
     model: &mut M,
-    target: &Var<Cpu>,
-    forward: impl FnOnce(&M, &mut Pass<Cpu>) -> Result<Var<Cpu>, OpError>,
+    target: &Var<TestDevice>,
+    forward: impl FnOnce(&M, &mut Pass<TestDevice>) -> Result<Var<TestDevice>, OpError>,
 ) -> (f64, Gradients) {
     let mut pass = Pass::recording(device);
     let output = forward(model, &mut pass).unwrap();
@@ -31,14 +31,16 @@ pub(super) fn loss_and_gradients<M: Module<Cpu>>(
     let mut grads = pass.backward(&loss, 1.0).unwrap();
     let mut gradients = Gradients::new();
     model.visit(&Path::root(), &mut |name, parameter| {
-        let values = grads.of_parameter(parameter).unwrap();
-        let values = parameter.layout().to_torch(values, parameter.torch_shape());
+        let values = testing::values(grads.of_parameter(parameter).unwrap());
+        let values = parameter
+            .layout()
+            .to_torch(&values, parameter.torch_shape());
         gradients.insert(name.to_owned(), values);
     });
     (f64::from(loss.to_host(device).unwrap()[0]), gradients)
 }
 
-pub(super) fn init(device: &Cpu) -> Init<'_, Cpu> {
+pub(super) fn init(device: &TestDevice) -> Init<'_, TestDevice> {
     Init::new(device, ChaCha8Rng::seed_from_u64(0))
 }
 
@@ -140,7 +142,7 @@ pub(super) fn norm(values: &[f32]) -> f64 {
 }
 
 fn check_unet(reference: &Reference) {
-    let device = Cpu::default();
+    let device = testing::device();
     let spec = DdpmUnetSpec {
         base_channels: reference.option("base_channels"),
         embed: reference.option("embed"),
@@ -166,7 +168,7 @@ fn check_unet(reference: &Reference) {
 }
 
 fn check_mlp(reference: &Reference) {
-    let device = Cpu::default();
+    let device = testing::device();
     let spec = MlpSpec {
         hidden: reference.option("hidden"),
         depth: reference.option("depth"),

@@ -62,20 +62,22 @@ pub use cross_attention::{
 pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
 pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
-pub use euler::{EulerGrads, EulerKernel, EulerSize, Field, euler_maruyama};
+pub use euler::{EulerGrads, EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
 pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
 pub use linear::{LinearKernel, LinearSize, linear, linear_residual, linear_transposed};
 pub use mse::{MseKernel, mse};
 pub use nudge::nudge;
-pub use parameter::{Module, Parameter, Path, count_parameters};
+pub use parameter::{Module, Parameter, Path, count_parameters, for_each_parameter};
 pub use pass::{GradSlots, Grads, Pass};
 pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use profile::layers_by_key;
 pub use shape::Shape;
-pub use signature::{ProjectionGrads, SignatureKernel, SignatureSize, signature_projection};
+pub use signature::{
+    ProjectionGrads, ProjectionInputs, SignatureKernel, SignatureSize, signature_projection,
+};
 pub use signature_kernel::{
     KernelLoss, KernelOptions, KernelStatistic, PathKernelKernel, kernel_loss,
 };
@@ -83,7 +85,7 @@ pub use signature_loss::{
     RbfStatistic, SavedSignatures, SignatureLoss, SignatureLossKernel, signature_loss,
 };
 pub use silu::{SiluKernel, silu};
-pub use update::{AdamStep, SgdStep, UpdateKernel};
+pub use update::{AdamStep, Rules, SgdStep, StepState, UpdateKernel};
 pub use upsample::{UpsampleKernel, upsample_bilinear};
 pub use var::Var;
 pub use work::Work;

@@ -202,6 +202,16 @@ impl<D: Backend> Pass<D> {
     /// # Errors
     /// [`OpError::NotRecorded`] when the pass does not record; else the first error of a backward kernel.
     pub fn backward(self, loss: &Var<D>, seed: f32) -> Result<Grads<D>, OpError> {
+        let seed = self.device.full_buffer(1, seed)?;
+        self.backward_from(loss, seed)
+    }
+
+    /// As [`Pass::backward`], with the loss's own gradient in memory of the device, one value: where the host does not
+    /// know it.
+    ///
+    /// # Errors
+    /// As [`Pass::backward`].
+    pub fn backward_from(self, loss: &Var<D>, seed: Buffer<D>) -> Result<Grads<D>, OpError> {
         for recorded in &self.recorded {
             if let Some(told) = &recorded.told {
                 told.retain(recorded.held_bytes());
@@ -215,7 +225,6 @@ impl<D: Backend> Pass<D> {
                 format!("a loss is one value, not {}", loss.shape()),
             ));
         }
-        let seed = device.upload(vec![seed])?;
         let (own, token) = (device.clone(), loss.token().clone());
         // Added last, so it runs first.
         tape.add_backward_op(move |gradients| {

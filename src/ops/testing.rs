@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{OpError, Pass, Shape, Var, Work};
-use crate::device::Backend;
+use crate::device::{Backend, Buffer};
 
 /// The device that operations are tested on.
 #[cfg(not(feature = "cuda"))]
@@ -19,6 +19,11 @@ pub(crate) type TestDevice = dfdx::tensor::Cuda;
 /// The device, opened.
 pub(crate) fn device() -> TestDevice {
     TestDevice::open(0).unwrap()
+}
+
+/// What stands in device memory.
+pub(crate) fn values(buffer: &Buffer<TestDevice>) -> Vec<f32> {
+    device().download(buffer).unwrap()
 }
 
 /// `len` values, uniform in (-1, 1).

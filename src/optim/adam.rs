@@ -3,9 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::for_each_parameter;
-use crate::device::{Backend, Buffer};
-use crate::ops::{AdamStep, Grads, Kernels, Module, OpError};
+use crate::ops::{AdamStep, Grads, Kernels, Module, OpError, StepState};
 
 /// Settings of Adam and `AdamW`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,17 +42,12 @@ impl Default for AdamSpec {
 /// # Source
 /// Kingma & Ba 2015; Loshchilov & Hutter 2019; PyTorch `Adam` and `AdamW`.
 #[derive(Debug)]
-pub struct Adam<D: Backend> {
+pub struct Adam<D: Kernels> {
     spec: AdamSpec,
     is_decoupled: bool,
     steps: u64,
-    state: Vec<Moments<D>>,
-}
-
-#[derive(Debug)]
-struct Moments<D: Backend> {
-    mean: Buffer<D>,
-    square: Buffer<D>,
+    /// Mean and mean square of the gradients.
+    state: StepState<D, 2>,
 }
 
 impl<D: Kernels> Adam<D> {
@@ -73,7 +66,7 @@ impl<D: Kernels> Adam<D> {
             spec: spec.clone(),
             is_decoupled,
             steps: 0,
-            state: Vec::new(),
+            state: StepState::default(),
         }
     }
 
@@ -86,6 +79,7 @@ impl<D: Kernels> Adam<D> {
         module: &mut dyn Module<D>,
         grads: &mut Grads<D>,
         lr: f64,
+        control: Option<&D::Control>,
     ) -> Result<(), OpError> {
         self.steps += 1;
         let decoupled = if self.is_decoupled {
@@ -97,30 +91,8 @@ impl<D: Kernels> Adam<D> {
         let [beta1, beta2] = self.spec.betas;
         let step = AdamStep::new(lr, (beta1, beta2), self.spec.eps, decoupled, self.steps);
         let device = grads.device().clone();
-        for_each_parameter(module, |index, parameter| {
-            let gradient = grads.of_parameter(parameter)?;
-            if coupled > 0.0 {
-                device.add_scaled(gradient, parameter.data(), coupled)?;
-            }
-            let state = self.moments(&device, index, parameter.len())?;
-            let (mean, square) = (&mut state.mean, &mut state.square);
-            device.adam_step(parameter.data_mut()?, gradient, mean, square, step)
-        })
-    }
-
-    fn moments(
-        &mut self,
-        device: &D,
-        index: usize,
-        len: usize,
-    ) -> Result<&mut Moments<D>, OpError> {
-        if self.state.len() == index {
-            self.state.push(Moments {
-                mean: device.zeros_buffer(len)?,
-                square: device.zeros_buffer(len)?,
-            });
-        }
-        Ok(&mut self.state[index])
+        self.state.begin(&device, module)?;
+        device.adam_steps(module, grads, &mut self.state, (step, coupled), control)
     }
 }
 

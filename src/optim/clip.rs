@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::for_each_parameter;
 use crate::device::Backend;
-use crate::ops::{Grads, Kernels, Module, OpError, Path};
+use crate::ops::{Grads, Kernels, Module, OpError, Path, for_each_parameter};
 
 /// Which gradients share a norm (`train.clip-by`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +18,8 @@ pub enum ClipBy {
     Part,
 }
 
-/// Scales gradients so that no norm is above `max_norm`.
+/// Scales gradients so that no norm is above `max_norm`. Waits for the device; where that costs, a control clips
+/// ([`super::control`]).
 ///
 /// # Errors
 /// Whatever a kernel answers.
@@ -59,7 +59,7 @@ fn clip_parts<D: Kernels>(
 }
 
 /// The part of every parameter in the walk, counted from 0; a part's parameters follow each other.
-fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize> {
+pub(super) fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize> {
     let (mut parts, mut last) = (Vec::new(), String::new());
     module.visit(&Path::root(), &mut |name, _| {
         let part = name.split('.').next().unwrap_or_default();
@@ -104,12 +104,10 @@ pub fn clip_global_norm<D: Kernels>(
 
 #[cfg(test)]
 mod tests {
-    use dfdx::tensor::Cpu;
-
     use super::*;
     use crate::ops::Parameter;
-    use crate::ops::testing::assert_close;
-    use crate::optim::testing::Bowl;
+    use crate::ops::testing::{self, TestDevice, assert_close};
+    use crate::optim::testing::{Bowl, set_gradient};
     use crate::optim::{OptimizerSpec, SgdSpec};
 
     #[test]
@@ -149,7 +147,7 @@ mod tests {
             let mut grads = bowl.gradients();
             let norm = clip_global_norm(&mut bowl, &mut grads, 1.0).unwrap();
             assert!((norm - expected_norm).abs() < 1e-5, "{norm}");
-            optimizer.step(&mut bowl, &mut grads, 0.1).unwrap();
+            optimizer.step(&mut bowl, &mut grads, 0.1, None).unwrap();
             assert_close(&bowl.values(), values, 1e-6);
         }
     }
@@ -158,16 +156,22 @@ mod tests {
     fn a_small_gradient_is_left_alone() {
         let mut bowl = Bowl::new();
         let mut grads = bowl.gradients();
-        let before = grads.of_parameter(bowl.first()).unwrap().to_vec();
+        let before = gradient(&mut grads, bowl.first());
         clip_global_norm(&mut bowl, &mut grads, 100.0).unwrap();
-        assert_eq!(before, grads.of_parameter(bowl.first()).unwrap().to_vec());
+        assert_eq!(before, gradient(&mut grads, bowl.first()));
+    }
+
+    fn gradient(grads: &mut Grads<TestDevice>, of: &Parameter<TestDevice>) -> Vec<f32> {
+        testing::device()
+            .download(grads.of_parameter(of).unwrap())
+            .unwrap()
     }
 
     /// Two parts, `a` and `b`, under their own names.
     struct Two(Bowl, Bowl);
 
-    impl Module<Cpu> for Two {
-        fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<Cpu>)) {
+    impl Module<TestDevice> for Two {
+        fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<TestDevice>)) {
             self.0.visit(&path.join("a"), visit);
             self.1.visit(&path.join("b"), visit);
         }
@@ -182,15 +186,13 @@ mod tests {
         let (mut norms, mut index) = ([0.0; 2], 0);
         let mut other = two.1.gradients();
         two.1.visit(&Path::root(), &mut |_, parameter| {
-            let own = other.of_parameter(parameter).unwrap();
-            let target = grads.of_parameter(parameter).unwrap();
-            for (target, own) in target.iter_mut().zip(own.iter()) {
-                *target = 0.01 * own;
-            }
+            let own = gradient(&mut other, parameter);
+            let target = own.into_iter().map(|own| 0.01 * own);
+            set_gradient(&mut grads, parameter, target.collect());
         });
         clip(&mut two, &mut grads, 1.0, ClipBy::Part).unwrap();
         two.visit(&Path::root(), &mut |_, parameter| {
-            let gradient = grads.of_parameter(parameter).unwrap();
+            let gradient = gradient(&mut grads, parameter);
             norms[index / 2] += gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>();
             index += 1;
         });
@@ -205,7 +207,7 @@ mod tests {
             let mut bowl = Bowl::new();
             let mut grads = bowl.gradients();
             clip(&mut bowl, &mut grads, 1.0, by).unwrap();
-            grads.of_parameter(bowl.first()).unwrap().to_vec()
+            gradient(&mut grads, bowl.first())
         };
         let all = clipped(ClipBy::All);
         assert!(all.iter().all(|value| value.abs() <= 1.0));

@@ -3,9 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::for_each_parameter;
-use crate::device::{Backend, Buffer};
-use crate::ops::{Kernels, Module, OpError};
+use crate::ops::{Kernels, Module, OpError, StepState, for_each_parameter};
 
 /// Exponential moving average of the weights (`train.ema`), used for validation and sampling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,10 +42,10 @@ impl EmaSpec {
 /// # Source
 /// Polyak & Juditsky 1992; the warm-up is TensorFlow's `ExponentialMovingAverage(num_updates)`.
 #[derive(Debug, Clone)]
-pub struct Ema<D: Backend> {
+pub struct Ema<D: Kernels> {
     spec: EmaSpec,
     steps: u64,
-    shadow: Vec<Buffer<D>>,
+    shadow: StepState<D, 1>,
 }
 
 impl<D: Kernels> Ema<D> {
@@ -55,29 +53,34 @@ impl<D: Kernels> Ema<D> {
     pub fn start(spec: &EmaSpec, module: &mut dyn Module<D>) -> Result<Self, OpError> {
         let mut shadow = Vec::new();
         for_each_parameter(module, |_, parameter| {
-            shadow.push(parameter.data().clone());
+            shadow.push([parameter.data().clone()]);
             Ok(())
         })?;
         Ok(Self {
             spec: spec.clone(),
             steps: 0,
-            shadow,
+            shadow: StepState::new(shadow),
         })
     }
 
-    /// Moves the average towards the weights after an optimizer step.
-    pub fn update(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<(), OpError> {
+    /// Moves the average towards the weights after an optimizer step, unless `control` has left that out.
+    pub fn update(
+        &mut self,
+        device: &D,
+        module: &mut dyn Module<D>,
+        control: Option<&D::Control>,
+    ) -> Result<(), OpError> {
         self.steps += 1;
         let weight = (1.0 - self.spec.decay_after(self.steps)) as f32;
-        for_each_parameter(module, |index, parameter| {
-            device.lerp(&mut self.shadow[index], parameter.data(), weight)
-        })
+        device.lerp_all(&mut self.shadow, module, weight, control)
     }
 
     /// Exchanges weights and average; a second call puts both back.
     pub fn swap(&mut self, module: &mut dyn Module<D>) -> Result<(), OpError> {
         for_each_parameter(module, |index, parameter| {
-            std::mem::swap(parameter.data_mut()?, &mut self.shadow[index]);
+            if let Some([average]) = self.shadow.buffers.get_mut(index) {
+                std::mem::swap(parameter.data_mut()?, average);
+            }
             Ok(())
         })
     }
@@ -86,21 +89,19 @@ impl<D: Kernels> Ema<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Backend;
-    use crate::ops::testing::assert_close;
+    use crate::ops::testing::{self, assert_close};
     use crate::optim::testing::Bowl;
     use crate::optim::{OptimizerSpec, SgdSpec};
-    use dfdx::tensor::Cpu;
 
     fn average_after_three_steps(spec: &EmaSpec) -> (Vec<f32>, Vec<f32>) {
-        let device = Cpu::open(0).unwrap();
+        let device = testing::device();
         let mut bowl = Bowl::new();
         let mut optimizer = OptimizerSpec::Sgd(SgdSpec::default()).build();
         let mut ema = Ema::start(spec, &mut bowl).unwrap();
         for _ in 0..3 {
             let mut grads = bowl.gradients();
-            optimizer.step(&mut bowl, &mut grads, 0.1).unwrap();
-            ema.update(&device, &mut bowl).unwrap();
+            optimizer.step(&mut bowl, &mut grads, 0.1, None).unwrap();
+            ema.update(&device, &mut bowl, None).unwrap();
         }
         ema.swap(&mut bowl).unwrap();
         let average = bowl.values();

@@ -6,25 +6,24 @@
 mod adam;
 mod check;
 mod clip;
+mod control;
 mod ema;
 mod schedule;
 mod sgd;
 #[cfg(test)]
 mod testing;
-mod walk;
 
 pub use adam::AdamSpec;
 pub use check::RangeError;
 pub use clip::{ClipBy, clip, clip_global_norm};
+pub use control::{Limits, control};
 pub use ema::{Ema, EmaSpec};
 pub use schedule::{ConstantSpec, CosineSpec, ScheduleSpec, WarmUpSpec};
 pub use sgd::SgdSpec;
-pub use walk::for_each_parameter;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::device::Backend;
 use crate::ops::{Grads, Kernels, Module, OpError};
 
 /// An optimizer as a manifest describes it (`train.optimizer`).
@@ -89,7 +88,7 @@ impl OptimizerSpec {
 ///
 /// State belongs to the parameters by their order in the walk of [`Module::visit`], which a model never changes.
 #[derive(Debug)]
-pub enum Optimizer<D: Backend> {
+pub enum Optimizer<D: Kernels> {
     /// Adam or `AdamW`.
     Adam(adam::Adam<D>),
     /// SGD.
@@ -97,7 +96,7 @@ pub enum Optimizer<D: Backend> {
 }
 
 impl<D: Kernels> Optimizer<D> {
-    /// One step for all parameters of `module`, with learning rate `lr`.
+    /// One step for all parameters of `module`, with learning rate `lr`, as `control` has decided where there is one.
     ///
     /// # Errors
     /// [`OpError::Shared`] while a recorded pass still holds a parameter.
@@ -106,10 +105,11 @@ impl<D: Kernels> Optimizer<D> {
         module: &mut dyn Module<D>,
         grads: &mut Grads<D>,
         lr: f64,
+        control: Option<&D::Control>,
     ) -> Result<(), OpError> {
         match self {
-            Self::Adam(adam) => adam.step(module, grads, lr),
-            Self::Sgd(sgd) => sgd.step(module, grads, lr),
+            Self::Adam(adam) => adam.step(module, grads, lr, control),
+            Self::Sgd(sgd) => sgd.step(module, grads, lr, control),
         }
     }
 

@@ -4,9 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::RangeError;
-use super::for_each_parameter;
-use crate::device::{Backend, Buffer};
-use crate::ops::{Grads, Kernels, Module, OpError, SgdStep};
+use crate::ops::{Grads, Kernels, Module, OpError, SgdStep, StepState};
 
 /// Settings of SGD.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,16 +53,16 @@ impl SgdSpec {
 /// # Source
 /// Sutskever et al. 2013; PyTorch `SGD` with dampening 0.
 #[derive(Debug)]
-pub struct Sgd<D: Backend> {
+pub struct Sgd<D: Kernels> {
     spec: SgdSpec,
-    momentum: Vec<Buffer<D>>,
+    momentum: StepState<D, 1>,
 }
 
 impl<D: Kernels> Sgd<D> {
     pub(super) fn new(spec: &SgdSpec) -> Self {
         Self {
             spec: spec.clone(),
-            momentum: Vec::new(),
+            momentum: StepState::default(),
         }
     }
 
@@ -77,6 +75,7 @@ impl<D: Kernels> Sgd<D> {
         module: &mut dyn Module<D>,
         grads: &mut Grads<D>,
         lr: f64,
+        control: Option<&D::Control>,
     ) -> Result<(), OpError> {
         let step = SgdStep {
             lr,
@@ -85,14 +84,10 @@ impl<D: Kernels> Sgd<D> {
             weight_decay: self.spec.weight_decay,
         };
         let device = grads.device().clone();
-        for_each_parameter(module, |index, parameter| {
-            if self.has_momentum() && self.momentum.len() == index {
-                self.momentum.push(device.zeros_buffer(parameter.len())?);
-            }
-            let momentum = self.momentum.get_mut(index);
-            let gradient = grads.of_parameter(parameter)?;
-            device.sgd_step(parameter.data_mut()?, gradient, momentum, step)
-        })
+        if self.has_momentum() {
+            self.momentum.begin(&device, module)?;
+        }
+        device.sgd_steps(module, grads, &mut self.momentum, step, control)
     }
 }
 

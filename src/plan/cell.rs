@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::datasets::DatasetSpec;
-use crate::device::DeviceKind;
+use crate::device::{Arithmetic, DeviceKind};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
@@ -69,7 +69,7 @@ pub struct TrainSpec {
     pub accumulate: usize,
     /// Whether a last batch that is not full is left out.
     pub drop_last: bool,
-    /// Arithmetic.
+    /// Arithmetic of products; docs/precision.md.
     pub precision: Precision,
     /// Where to train.
     pub device: DeviceKind,
@@ -120,16 +120,37 @@ impl Default for TrainSpec {
     }
 }
 
-/// Arithmetic of forward and backward.
+/// Arithmetic of matrix products and convolutions, in training and evaluation (docs/precision.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// 32-bit floats throughout.
     F32,
-    /// 32-bit floats, matrix products in TF32 (NVIDIA GPUs).
+    /// 32-bit floats, inputs of products rounded to TF32 (NVIDIA GPUs of compute capability 8.0 or later).
     Tf32,
-    /// Mixed: 16-bit floats with loss scaling, 32-bit weights (NVIDIA GPUs).
+    /// Mixed: inputs of products rounded to 16-bit floats, all else in 32 bits, with loss scaling (NVIDIA GPUs of compute
+    /// capability 7.0 or later).
     Amp,
+}
+
+impl Precision {
+    /// As a manifest writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Tf32 => "tf32",
+            Self::Amp => "amp",
+        }
+    }
+
+    /// How products are computed.
+    pub fn arithmetic(self) -> Arithmetic {
+        match self {
+            Self::F32 => Arithmetic::Single,
+            Self::Tf32 => Arithmetic::Tf32,
+            Self::Amp => Arithmetic::Half,
+        }
+    }
 }
 
 /// When to stop before `train.epochs` (`train.early-stopping`).

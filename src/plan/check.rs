@@ -1,7 +1,7 @@
 //! What types cannot say: whether model, data, loss, batch and device fit together.
 
 use crate::datasets::{DatasetFacts, Features, Target};
-use crate::device::DeviceKind;
+use crate::device::{DeviceFacts, DeviceKind};
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::tasks::Algorithm;
@@ -201,11 +201,18 @@ pub(super) fn endless(validation: &ValidationSpec) -> Option<String> {
 
 /// Why this arithmetic works on no such device; `None` if it does.
 pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
-    let name = match train.precision {
-        Precision::F32 => return None,
-        Precision::Tf32 => "tf32",
-        Precision::Amp => "amp",
-    };
-    (train.device == DeviceKind::Cpu)
+    let name = train.precision.name();
+    (train.precision != Precision::F32 && train.device == DeviceKind::Cpu)
         .then(|| format!("`{name}` needs an NVIDIA GPU, the CPU computes in `f32`"))
+}
+
+/// Why the device that is here cannot do this arithmetic; `None` if it can.
+pub(super) fn lacking_arithmetic(train: &TrainSpec, device: &DeviceFacts) -> Option<String> {
+    let name = device.name.as_deref().unwrap_or(&device.kind);
+    let lack = train.precision.arithmetic().lack(device.capability?)?;
+    Some(format!(
+        "`{}` on `{}`, {name}: {lack}",
+        train.precision.name(),
+        train.device
+    ))
 }

@@ -133,9 +133,11 @@ impl<'a> Resolver<'a> {
                 path.display()
             ));
         }
-        match self.plan.world.presence(cell.train.device) {
-            Ok(()) => Feasibility::Runs,
-            Err(reason) => Feasibility::Skipped(reason),
+        let device = self.plan.world.device(train.device);
+        let lack = device.map(|facts| check::lacking_arithmetic(train, &facts));
+        match lack {
+            Ok(None) => Feasibility::Runs,
+            Ok(Some(reason)) | Err(reason) => Feasibility::Skipped(reason),
         }
     }
 

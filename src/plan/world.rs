@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, FingerprintCache};
 use crate::device::DeviceKind;
-use crate::ops::{DeviceJob, Kernels, run_on};
 
 use super::memo::Part;
+use super::probe::{DeviceAnswer, device_facts};
 
 /// Facts that are kept. Beyond it they are asked for again: an axis over a generator's settings has as many as values.
 const CAPACITY: usize = 1 << 14;
 
 type FactsOf = dyn Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync;
-type PresenceOf = dyn Fn(DeviceKind) -> Result<(), String> + Send + Sync;
+type DeviceOf = dyn Fn(DeviceKind) -> DeviceAnswer + Send + Sync;
 
 /// Answers of the world outside the manifest. Planning asks and never changes anything.
 #[derive(Clone)]
@@ -24,10 +24,10 @@ pub struct World {
 
 struct Inner {
     facts: Box<FactsOf>,
-    presence: Box<PresenceOf>,
+    device: Box<DeviceOf>,
     /// Facts by digest of the dataset and bits of the validation share: a fingerprint of a folder reads every file.
     known: Mutex<HashMap<(Arc<str>, u64), Facts>>,
-    devices: Mutex<HashMap<DeviceKind, Result<(), String>>>,
+    devices: Mutex<HashMap<DeviceKind, DeviceAnswer>>,
 }
 
 /// Facts of a dataset, or why there are none.
@@ -52,12 +52,12 @@ impl World {
     /// A world that answers as the two functions do.
     pub fn new(
         facts: impl Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync + 'static,
-        presence: impl Fn(DeviceKind) -> Result<(), String> + Send + Sync + 'static,
+        device: impl Fn(DeviceKind) -> DeviceAnswer + Send + Sync + 'static,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 facts: Box::new(facts),
-                presence: Box::new(presence),
+                device: Box::new(device),
                 known: Mutex::default(),
                 devices: Mutex::default(),
             }),
@@ -75,7 +75,7 @@ impl World {
             let mut known = fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
             dataset.facts(fraction, &mut known)
         };
-        Self::new(facts, presence_here)
+        Self::new(facts, device_facts)
     }
 
     /// Facts of `dataset` with `validation_fraction` of its training rows kept for validation.
@@ -97,15 +97,23 @@ impl World {
         known.entry(name).or_insert_with(ask).clone()
     }
 
-    /// Whether `device` is here, or why not. A device is opened once.
+    /// What `device` says of itself; asked once.
+    ///
+    /// # Errors
+    /// Why it is not here, as a sentence.
+    pub fn device(&self, device: DeviceKind) -> DeviceAnswer {
+        let devices = &self.inner.devices;
+        let mut devices = devices.lock().unwrap_or_else(PoisonError::into_inner);
+        let ask = || (self.inner.device)(device);
+        devices.entry(device).or_insert_with(ask).clone()
+    }
+
+    /// Whether `device` is here, or why not.
     ///
     /// # Errors
     /// The reason, as a sentence.
     pub fn presence(&self, device: DeviceKind) -> Result<(), String> {
-        let devices = &self.inner.devices;
-        let mut devices = devices.lock().unwrap_or_else(PoisonError::into_inner);
-        let ask = || (self.inner.presence)(device);
-        devices.entry(device).or_insert_with(ask).clone()
+        self.device(device).map(drop)
     }
 
     /// Digest over the bytes of a file; `None` where it cannot be read.
@@ -115,17 +123,4 @@ impl World {
         std::io::copy(&mut file, &mut hasher).ok()?;
         Some(hasher.finalize().to_hex().to_string())
     }
-}
-
-/// Opening is what tells; nothing is done on the device.
-struct Open;
-
-impl DeviceJob for Open {
-    type Output = ();
-
-    fn run<D: Kernels>(self, _: D) {}
-}
-
-fn presence_here(device: DeviceKind) -> Result<(), String> {
-    run_on(device, Open).map_err(|error| error.to_string())
 }

@@ -21,7 +21,7 @@ use super::sections::profiling::Profiling;
 use super::sections::ranking::{Ranking, rankings, unranked};
 use super::sections::samples::Samples;
 use super::sections::{
-    cells, classes, complexity, compute, cost, efficiency, estimate, loader, memory, method,
+    cells, classes, complexity, compute, cost, efficiency, estimate, gpu, loader, memory, method,
     phases, quality, scaling, speed, target, treatments,
 };
 use super::table::Table;
@@ -78,6 +78,8 @@ pub struct Report {
     pub loader: Table,
     /// Measured peaks and computed parts.
     pub memory: Table,
+    /// What GPUs did while training, by their own counters; `None` where no cell is of a GPU.
+    pub gpu: Option<Judged>,
     /// Losses and metrics.
     pub quality: Table,
     /// Images that costly evaluations made.
@@ -177,6 +179,7 @@ impl Report {
             phases: phases::table(view),
             loader: loader::table(view),
             memory: memory::table(view),
+            gpu: gpu::judged(view),
             quality: quality::table(view),
             samples: Samples::of(view),
             compute: compute::table(view),

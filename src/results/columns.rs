@@ -63,6 +63,7 @@ pub(crate) const FACTS: &[Column<RunFacts>] = columns![show;
     "eval_loss_after" "1" Lower "Loss on one fixed evaluation batch after training" => eval_loss_after;
     "weight_checksum" "" None "blake3 over names and bytes of the final weights" => weight_checksum;
     "first_steps_loss" "1" Lower "Mean training loss of the first ten steps" => first_steps_loss;
+    "nondeterministic" "" None "What may give other bits at every run, because a library of the device has no other way" => nondeterministic;
 ];
 
 /// `epochs.csv`, after key, seed and axes.
@@ -88,7 +89,7 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "warmup_steps" "1" None "Steps dropped before the clock counts" => warmup_steps;
     "measured_steps" "1" None "Steps that the figures rest on" => measured_steps;
     "step_ms" "ms" Lower "Median of a step" => step_ms;
-    "step_mean_ms" "ms" Lower "Mean of a step; the phases sum to it" => step_mean_ms;
+    "step_mean_ms" "ms" Lower "Mean of a step; the phases sum to it, or to observer_ratio times it" => step_mean_ms;
     "samples_per_s" "samples/s" Higher "Samples per second over the measured steps, waiting included" => samples_per_s;
     "data_wait_ms" "ms" Lower "Training waited for its batch" => phases.data_wait_ms;
     "transfer_ms" "ms" Lower "Host to device" => phases.transfer_ms;
@@ -122,6 +123,21 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "checkpoint_bytes" "bytes" Lower "Checkpoint files that the run wrote" => checkpoint_bytes;
     "log_bytes" "bytes" Lower "Everything that the run told its parent, from which its record is made" => log_bytes;
     "memory_growth_bytes" "bytes" Lower "Resident memory (/proc/self/statm) gained by training steps after the warm-up, at least two" => memory_growth_bytes;
+    "peak_device_bytes" "bytes" Lower "High-water mark of the device's own memory in training, by its allocator" => device_memory.peak_train_bytes;
+    "peak_device_validation_bytes" "bytes" Lower "The same in validation" => device_memory.peak_validation_bytes;
+    "device_used_bytes" "bytes" Lower "The device's memory in use at the end, whoever's, by its driver: with libraries, kernels and the allocator's reserve" => device_memory.used_bytes;
+    "device_memory_source" "" None "Where the memory of the device comes from" => device_memory.source;
+    "gpu_busy_share" "%" Higher "Share of training in which a kernel ran on the GPU, whoever's (NVML), from the second second on" => gpu.busy_share;
+    "gpu_clock_mhz" "MHz" Higher "Mean clock of the GPU's multiprocessors in training" => gpu.clock_mhz;
+    "gpu_memory_clock_mhz" "MHz" Higher "Mean clock of the GPU's memory in training" => gpu.memory_clock_mhz;
+    "gpu_temperature_c" "°C" Lower "Highest temperature of the GPU in training" => gpu.temperature_c;
+    "gpu_power_w" "W" Lower "Mean power of the GPU's board in training, from the second second on" => gpu.power_w;
+    "energy_j" "J" Lower "Energy of the GPU's board in training, by its counter, else mean power × seconds" => gpu.energy_j;
+    "energy_j_per_epoch" "J" Lower "The same by epoch, where all were whole" => gpu.energy_j_per_epoch;
+    "throttled_share" "%" Lower "Share of looks at which something held the GPU's clocks down" => gpu.throttled_share;
+    "throttle_reasons" "" None "What held them down" => gpu.throttle_reasons;
+    "gpu_readings" "1" None "Looks at the GPU's counters" => gpu.readings;
+    "gpu_reading_ms" "ms" Lower "Mean of a look, by a thread of its own" => gpu.reading_ms;
 ];
 
 /// `blocks.csv`, after that: how long it was to take, and took.
@@ -156,7 +172,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
 ];
 
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 10] = [
+pub(crate) const ADDED: [&str; 26] = [
     "first_steps_loss",
     "assessment_s",
     "improvement_per_s",
@@ -165,8 +181,24 @@ pub(crate) const ADDED: [&str; 10] = [
     "wall_s",
     "estimated_s",
     "memory_growth_bytes",
+    "nondeterministic",
+    "peak_device_bytes",
+    "peak_device_validation_bytes",
+    "device_used_bytes",
+    "device_memory_source",
     "session",
     "start_s",
+    "gpu_busy_share",
+    "gpu_clock_mhz",
+    "gpu_memory_clock_mhz",
+    "gpu_temperature_c",
+    "gpu_power_w",
+    "energy_j",
+    "energy_j_per_epoch",
+    "throttled_share",
+    "throttle_reasons",
+    "gpu_readings",
+    "gpu_reading_ms",
 ];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
@@ -255,7 +287,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
 }
 
 /// Metrics by the last part of their name: better high or low, and what it is; none has a unit.
-const METRICS: [(&str, Direction, &str); 18] = [
+const METRICS: [(&str, Direction, &str); 19] = [
     ("r2", Direction::Higher, "R²"),
     ("accuracy", Direction::Higher, "share of right classes"),
     (
@@ -316,6 +348,11 @@ const METRICS: [(&str, Direction, &str); 18] = [
         "iterations",
         Direction::Lower,
         "mean iterations of the solver",
+    ),
+    (
+        "steps",
+        Direction::None,
+        "optimizer steps left out because gradients were beyond 16-bit floats (`amp`)",
     ),
     (
         "epoch",

@@ -3,12 +3,15 @@
 //! Fields that must match decide [`env_id`]: timings of two `env_id`s are not compared. Whatever cannot be found out,
 //! or is not plausible, is `unknown`.
 
+mod gpus;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 use crate::ops::simd::vector_level;
+use crate::plan::known_devices;
 
 use super::Environment;
 use super::git::git;
@@ -16,29 +19,46 @@ use super::git::git;
 /// What stands for a value that could not be found out.
 pub const UNKNOWN: &str = "unknown";
 
-/// Collects what describes this machine and this build. `devices` names the devices beside the CPU with their driver
-/// (`NVIDIA L4, driver 550.54`), `folder` is any folder of the working tree whose commit is noted.
+/// Collects what describes this machine and this build. `folder` is any folder of the working tree whose commit is noted.
+///
+/// GPUs are those that their driver lists to a build with CUDA: their kind and number must match, their driver, clocks
+/// and power limits are worth a warning. The versions of what computes on GPUs are noted where the planner asked one.
 ///
 /// The clock is the one that the system names now; record an environment once and keep it.
-pub fn collect(folder: &Path, devices: &[String]) -> Environment {
+pub fn collect(folder: &Path) -> Environment {
     let refresh = RefreshKind::nothing()
         .with_cpu(CpuRefreshKind::nothing().with_frequency())
         .with_memory(MemoryRefreshKind::nothing().with_ram());
     let system = System::new_with_specifics(refresh).ok();
+    let gpus = gpus::here().as_ref();
+    let listed = gpus.ok().filter(|found| !found.gpus.is_empty());
+    let mut warn = fields([
+        ("clock_mhz", clock_mhz(system.as_ref())),
+        ("kernel", System::kernel_version().ok()),
+        ("os_version", System::os_version().ok()),
+    ]);
+    warn.extend(listed.map(gpus::settings).unwrap_or_default());
+    let mut info = fields([
+        ("commit", git(folder, ["rev-parse", "HEAD"]).ok()),
+        ("dirty", is_dirty(folder).map(|dirty| dirty.to_string())),
+        ("dfdx", option_env!("FIELDTRIAL_DFDX").map(str::to_owned)),
+        ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
+    ]);
+    info.extend(gpus::software(&known_devices()));
     Environment {
-        must_match: must_match(system.as_ref(), devices),
-        warn: fields([
-            ("clock_mhz", clock_mhz(system.as_ref())),
-            ("kernel", System::kernel_version().ok()),
-            ("os_version", System::os_version().ok()),
-        ]),
-        info: fields([
-            ("commit", git(folder, ["rev-parse", "HEAD"]).ok()),
-            ("dirty", is_dirty(folder).map(|dirty| dirty.to_string())),
-            ("dfdx", option_env!("FIELDTRIAL_DFDX").map(str::to_owned)),
-            ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
-        ]),
+        must_match: must_match(
+            system.as_ref(),
+            &listed.map(gpus::names).unwrap_or_default(),
+        ),
+        warn,
+        info,
     }
+}
+
+/// Why nothing will be measured of the GPUs that the planner asked; `None` where there is none, or it can be.
+pub fn missing_counters(environment: &Environment) -> Option<&str> {
+    let counters = environment.info.get(gpus::COUNTERS)?.as_str();
+    (counters != gpus::NVML).then_some(counters)
 }
 
 fn must_match(system: Option<&System>, devices: &[String]) -> BTreeMap<String, String> {
@@ -149,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_environment_has_no_empty_field_and_an_id_of_its_own_machine() {
-        let here = collect(Path::new("."), &[]);
+        let here = collect(Path::new("."));
         for group in [&here.must_match, &here.warn, &here.info] {
             assert!(group.values().all(|value| !value.is_empty()), "{group:?}");
         }

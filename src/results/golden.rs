@@ -225,6 +225,7 @@ fn facts(cell: &Cell) -> RunFacts {
         weight_checksum: format!("{:016x}", 0x9e37_79b9_7f4a_7c15_u64 ^ u64::from(cell.batch)),
         first_steps_loss: Some(1.1),
         diverged: None,
+        nondeterministic: String::new(),
     }
 }
 

@@ -87,6 +87,7 @@ fn facts(spec: &CellSpec, id: RunId, factor: f64) -> RunFacts {
         metrics: BTreeMap::from([("val_loss".to_owned(), Some(1.1 * loss))]),
         weight_checksum: format!("{:016x}", (loss * id.seed as f64).to_bits()),
         diverged: None,
+        nondeterministic: String::new(),
     }
 }
 

@@ -137,7 +137,7 @@ impl Script<'_> {
         planted: Option<(usize, Factors)>,
     ) -> Result<PathBuf, SelftestError> {
         let folder = self.folder.join(name).join(&self.plan.name);
-        let environment = environment::collect(self.folder, &[]);
+        let environment = environment::collect(self.folder);
         let here = Here {
             env_id: env_id(&environment),
             jobs: 1,

@@ -2,6 +2,7 @@
 
 use super::{Assess, Assessment, Micro, Place, ReferenceInputs, Score, Task, TaskError};
 use crate::base::{Purpose, Seed};
+use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
 use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var};
@@ -102,7 +103,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         &self,
         mut pass: Pass<D>,
         inputs: &O::Inputs,
-        share: f32,
+        loss_grad: Buffer<D>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError> {
         let output = self.objective.forward(&mut pass, inputs)?;
@@ -110,7 +111,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         let loss = self.objective.loss(&mut pass, &output, inputs)?;
         watch.mark(Phase::Loss);
         let (work, activation_bytes) = (pass.work(), pass.held_bytes());
-        let grads = pass.backward(&loss, share)?;
+        let grads = pass.backward_from(&loss, loss_grad)?;
         watch.mark(Phase::Backward);
         Ok(Micro {
             grads,
@@ -130,7 +131,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         &mut self,
         batch: Batch,
         place: Place,
-        share: f32,
+        loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError> {
@@ -140,7 +141,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         let pass = Pass::training(&self.device, sum)?.profiled(watch.profiler());
         let at = [place.epoch, place.step];
         let pass = pass.with_dropout(self.seed.stream_at(Purpose::Dropout, &at));
-        self.backpropagate(pass, &inputs, share, watch)
+        self.backpropagate(pass, &inputs, loss_grad, watch)
     }
 
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError> {
@@ -164,6 +165,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         let drawn = self.objective.reference(inputs)?;
         let inputs = self.objective.upload(&self.device, drawn)?;
         let pass = Pass::recording(&self.device);
-        self.backpropagate(pass, &inputs, 1.0, &mut Stopwatch::start())
+        let one = self.device.full_buffer(1, 1.0)?;
+        self.backpropagate(pass, &inputs, one, &mut Stopwatch::start())
     }
 }

@@ -204,17 +204,15 @@ fn channels_last(values: &[f32], channels: usize, positions: usize) -> Vec<f32> 
 
 #[cfg(test)]
 pub(super) mod tests {
-    use dfdx::tensor::Cpu;
-
     use super::*;
     use crate::datasets::{Features, Target};
-    use crate::device::Backend;
     use crate::losses::LossSpec;
     use crate::models::ModelSpec;
+    use crate::ops::testing::{self, TestDevice};
     use crate::tasks::Place;
 
-    pub(in crate::tasks) fn task(timesteps: usize) -> Diffusion<Cpu> {
-        let device = Cpu::open(0).unwrap();
+    pub(in crate::tasks) fn task(timesteps: usize) -> Diffusion<TestDevice> {
+        let device = testing::device();
         let model = DdpmUnetSpec {
             base_channels: 8,
             embed: 8,

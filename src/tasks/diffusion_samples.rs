@@ -110,11 +110,8 @@ impl<D: Kernels> Diffusion<D> {
 
 #[cfg(test)]
 mod tests {
-    use dfdx::tensor::Cpu;
-
     use super::*;
-    use crate::device::Backend;
-    use crate::ops::testing::assert_close;
+    use crate::ops::testing::{self, assert_close};
     use crate::tasks::diffusion::tests::task;
 
     fn spec() -> SamplingSpec {
@@ -126,7 +123,7 @@ mod tests {
     }
 
     fn drawn(sampler: SamplerKind, places: &[Place], seed: u64) -> Vec<f32> {
-        let (device, mut spec) = (Cpu::open(0).unwrap(), spec());
+        let (device, mut spec) = (testing::device(), spec());
         let task = task(if sampler == SamplerKind::Ddim {
             1000
         } else {
@@ -151,7 +148,7 @@ mod tests {
 
     #[test]
     fn guidance_leads_away_from_the_estimate_without_class() {
-        let (device, task) = (Cpu::open(0).unwrap(), task(1000));
+        let (device, task) = (testing::device(), task(1000));
         let x: Vec<f32> = (0..8 * 8 * 3).map(|i| (i as f32 * 0.37).sin()).collect();
         let noise = |places: &[Place], guidance| {
             task.guided_noise(&device, &x, 500, places, guidance)

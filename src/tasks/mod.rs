@@ -34,6 +34,7 @@ pub use score::Score;
 
 use crate::base::{Purpose, Seed};
 use crate::datasets::{Features, Target};
+use crate::device::Buffer;
 use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::LossSpec;
@@ -52,7 +53,8 @@ pub trait Task<D: Kernels> {
 
     /// The gradients of one micro-step, added to `sum` where earlier micro-steps of the same step gave one.
     ///
-    /// Ends its phases on `watch`. `share` is the batch's part of the step's samples: the weight of its gradients.
+    /// Ends its phases on `watch`. `loss_grad` is the gradient of the batch's mean loss, one value: the batch's part of
+    /// the step's samples, times a loss scale where there is one.
     ///
     /// # Errors
     /// Whatever an operation answers; the task can go on being used.
@@ -60,7 +62,7 @@ pub trait Task<D: Kernels> {
         &mut self,
         batch: Batch,
         place: Place,
-        share: f32,
+        loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError>;

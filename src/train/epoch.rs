@@ -7,7 +7,7 @@ use super::learner::{Learner, StepLoss, divergence};
 use super::steps::Steps;
 use crate::event::{Event, StepRow};
 use crate::loader::Loader;
-use crate::measure::{MemoryGrowth, Pace, Stopwatch};
+use crate::measure::{MemoryGrowth, Pace, StepTimes, Stopwatch};
 use crate::ops::Kernels;
 
 /// Time between two progress events.
@@ -52,15 +52,18 @@ pub(super) fn train_epoch<D: Kernels>(
     let mut told = start;
     let mut losses = Losses::new(plan.steps.count());
     let mut batches = loader.epoch(plan.epoch as u64);
+    let mut marks = Marks::begin(&learner.device)?;
     for step in plan.steps.iter() {
         let samples = step.samples;
         let mut watch = Stopwatch::start();
         let loss = learner.step(step, plan.epoch, plan.lr, &mut batches, &mut watch)?;
         let loss = losses.add(learner, loss, samples)?;
         let times = watch.stop();
-        pace.add(times, samples);
+        marks.step(&learner.device)?;
+        if !D::IS_ASYNCHRONOUS {
+            losses.add_time(pace, times);
+        }
         growth.step();
-        losses.times_ms.push(1e3 * times.total_s);
         if losses.has_diverged(learner.max_loss) {
             break;
         }
@@ -68,14 +71,19 @@ pub(super) fn train_epoch<D: Kernels>(
             told = Instant::now();
             emit(Event::Progress {
                 epoch: plan.epoch,
-                step: losses.times_ms.len(),
+                step: losses.samples.len(),
                 loss,
             });
         }
     }
     drop(batches);
-    losses.read_pending(&learner.device)?;
+    // Here the device is waited for: the clock stops when its work is done.
+    losses.read_pending(learner)?;
+    learner.steps = before + losses.good_steps(learner.max_loss);
     let seconds = start.elapsed().as_secs_f64();
+    for times in marks.times(&learner.device)? {
+        losses.add_time(pace, times);
+    }
     growth.end();
     Ok(losses.outcome(learner.max_loss, before, seconds))
 }
@@ -115,16 +123,38 @@ impl<D: Kernels> Losses<D> {
         Ok(finite(loss))
     }
 
+    /// Notes the time of the first step that has none.
+    fn add_time(&mut self, pace: &mut Pace, times: StepTimes) {
+        if let Some(samples) = self.samples.get(self.times_ms.len()) {
+            pace.add(times, *samples);
+            self.times_ms.push(1e3 * times.total_s);
+        }
+    }
+
     fn has_diverged(&self, max_loss: Option<f64>) -> bool {
         let last = self.read.last();
         last.is_some_and(|loss| divergence(*loss, max_loss).is_some())
     }
 
-    fn read_pending(&mut self, device: &D) -> Result<(), TrainError> {
-        for loss in self.pending.drain(..) {
-            self.read.push(loss.read(device)?);
+    /// Reads the losses up to one that diverges: from there on nothing was learnt.
+    fn read_pending(&mut self, learner: &Learner<D>) -> Result<(), TrainError> {
+        if self.pending.is_empty() {
+            return Ok(());
         }
+        let pending = std::mem::take(&mut self.pending);
+        for loss in StepLoss::read_all(&pending, &learner.device)? {
+            self.read.push(loss);
+            if divergence(loss, learner.max_loss).is_some() {
+                break;
+            }
+        }
+        self.samples.truncate(self.read.len());
         Ok(())
+    }
+
+    /// Steps that were taken: all but one whose loss diverged.
+    fn good_steps(&self, max_loss: Option<f64>) -> u64 {
+        self.read.len() as u64 - u64::from(self.has_diverged(max_loss))
     }
 
     fn outcome(self, max_loss: Option<f64>, before: u64, seconds: f64) -> EpochOutcome {
@@ -148,6 +178,38 @@ impl<D: Kernels> Losses<D> {
             seconds,
             diverged,
         }
+    }
+}
+
+/// When the device came to the end of each step, where it runs asynchronously: what a clock of the host sees there is the
+/// time of queueing. A step lasts from the end of the one before, so that waiting for its batch is part of it; what it
+/// does in between cannot be told apart without waiting for the device, so that it has no phases.
+struct Marks<D: Kernels>(Vec<D::Mark>);
+
+impl<D: Kernels> Marks<D> {
+    fn begin(device: &D) -> Result<Self, TrainError> {
+        let mut marks = Self(Vec::new());
+        marks.step(device)?;
+        Ok(marks)
+    }
+
+    fn step(&mut self, device: &D) -> Result<(), TrainError> {
+        if D::IS_ASYNCHRONOUS {
+            self.0.push(device.mark()?);
+        }
+        Ok(())
+    }
+
+    /// The times of the steps, once the device is done with them.
+    fn times(&self, device: &D) -> Result<Vec<StepTimes>, TrainError> {
+        let ends = self.0.windows(2);
+        ends.map(|pair| {
+            Ok(StepTimes {
+                total_s: device.seconds_between(&pair[0], &pair[1])?,
+                ..StepTimes::default()
+            })
+        })
+        .collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::TrainError;
 use super::steps::Step;
+use crate::device::Buffer;
 use crate::loader::Epoch;
 use crate::measure::{Phase, Stopwatch};
 use crate::ops::{Grads, Kernels, OpError, Var, Work};
@@ -18,6 +19,8 @@ pub(super) struct Learner<D: Kernels> {
     pub(super) clip: Option<(f64, ClipBy)>,
     /// A loss above it is a divergence.
     pub(super) max_loss: Option<f64>,
+    /// Decides about steps where reading a loss would wait for the device; by the same limits.
+    pub(super) control: Option<D::Control>,
     /// Optimizer steps done.
     pub(super) steps: u64,
     /// What the first micro-step cost.
@@ -47,12 +50,27 @@ impl<D: Kernels> StepLoss<D> {
         }
         Ok(mean)
     }
+
+    /// The means of several steps, by one device sync.
+    pub(super) fn read_all(losses: &[Self], device: &D) -> Result<Vec<f64>, TrainError> {
+        let parts = losses.iter().flat_map(|loss| &loss.0);
+        let buffers: Vec<&Buffer<D>> = parts.map(|(loss, _)| loss.data()).collect();
+        let mut values = device.download_firsts(&buffers)?.into_iter();
+        let mean = |loss: &Self| {
+            let parts = loss.0.iter().zip(values.by_ref());
+            parts.fold(0.0, |mean, ((_, share), value)| {
+                mean + f64::from(value) * share
+            })
+        };
+        Ok(losses.iter().map(mean).collect())
+    }
 }
 
 impl<D: Kernels> Learner<D> {
     /// One optimizer step: micro-steps, then clip, step, average.
     ///
-    /// Where reading the loss costs nothing, a loss that is no number leaves the weights as they are.
+    /// A loss that is no number, or above its limit, leaves the weights as they are: where reading it would wait for the
+    /// device, those of all later steps too.
     pub(super) fn step(
         &mut self,
         step: Step,
@@ -71,21 +89,34 @@ impl<D: Kernels> Learner<D> {
                 epoch: epoch as u64,
                 step: index as u64,
             };
+            let loss_grad = self.loss_grad(share as f32)?;
             let micro = self
                 .task
-                .gradients(batch, place, share as f32, sum.take(), watch)?;
+                .gradients(batch, place, loss_grad, sum.take(), watch)?;
             self.note_cost(size, &micro);
+            if let Some(control) = &mut self.control {
+                self.device.add_loss(control, micro.loss.data(), share)?;
+            }
             losses.push((micro.loss, share));
             sum = Some(micro.grads);
         }
         let loss = StepLoss(losses);
         if let Some(grads) = sum
-            && (D::IS_ASYNCHRONOUS || divergence(loss.read(&self.device)?, self.max_loss).is_none())
+            && (self.control.is_some()
+                || divergence(loss.read(&self.device)?, self.max_loss).is_none())
         {
             self.update(grads, lr, watch)?;
         }
         watch.mark(Phase::Optimizer);
         Ok(loss)
+    }
+
+    /// The gradient of a loss that is `share` of a step's.
+    fn loss_grad(&self, share: f32) -> Result<Buffer<D>, OpError> {
+        match &self.control {
+            Some(control) => self.device.loss_grad(control, share),
+            None => Ok(self.device.full_buffer(1, share)?),
+        }
     }
 
     fn update(
@@ -95,18 +126,29 @@ impl<D: Kernels> Learner<D> {
         watch: &Stopwatch<'_>,
     ) -> Result<(), OpError> {
         let module = self.task.module();
-        if let Some((max_norm, by)) = self.clip {
-            clip(module, &mut grads, max_norm, by)?;
+        match (&mut self.control, self.clip) {
+            (Some(control), _) => self.device.decide(control, module, &mut grads)?,
+            (None, Some((max_norm, by))) => clip(module, &mut grads, max_norm, by)?,
+            (None, None) => {}
+        }
+        if self.clip.is_some() {
             watch.operation("clip_grad_norm");
         }
-        self.optimizer.step(module, &mut grads, lr)?;
+        let control = self.control.as_ref();
+        self.optimizer.step(module, &mut grads, lr, control)?;
         watch.operation(self.optimizer.name());
         if let Some(ema) = &mut self.ema {
-            ema.update(&self.device, module)?;
+            ema.update(&self.device, module, control)?;
             watch.operation("ema");
         }
         self.steps += 1;
         Ok(())
+    }
+
+    /// Steps left out because scaled gradients were no finite numbers; `None` where losses are not scaled.
+    pub(super) fn skipped_steps(&self) -> Result<Option<u64>, OpError> {
+        let control = self.control.as_ref();
+        control.map_or(Ok(None), |control| self.device.skipped_steps(control))
     }
 
     fn note_cost(&mut self, samples: usize, micro: &Micro<D>) {

@@ -5,9 +5,15 @@ use std::time::Instant;
 use super::epoch::EpochOutcome;
 use super::learner::Cost;
 use super::stopping::Best;
-use crate::event::{FIRST_STEPS, LoaderTimes, MemoryParts, Metric, PhaseTimes, RunFacts, RunTimes};
+use crate::event::{
+    DeviceMemoryTimes, FIRST_STEPS, GpuTimes, LoaderTimes, MemoryParts, Metric, PhaseTimes,
+    RunFacts, RunTimes,
+};
 use crate::loader;
-use crate::measure::{MemoryGrowth, Pace, PeakMemory, Phase, StepTimes, median};
+use crate::measure::gpu::{GpuMeter, GpuUse};
+use crate::measure::{
+    DeviceMemory, MemoryGrowth, Pace, PaceSummary, PeakMemory, Peaks, Phase, StepTimes, median,
+};
 
 /// Facts and times of a run.
 pub(super) struct Log {
@@ -16,6 +22,9 @@ pub(super) struct Log {
     pub(super) pace: Pace,
     pub(super) memory: PeakMemory,
     pub(super) growth: MemoryGrowth,
+    pub(super) device_memory: DeviceMemory,
+    pub(super) gpu: GpuMeter,
+    gpu_times: GpuTimes,
     parts: MemoryParts,
     startup_s: f64,
     train_s: f64,
@@ -39,6 +48,9 @@ impl Log {
             pace: Pace::new(warmup),
             memory: PeakMemory::start(),
             growth: MemoryGrowth::new(warmup),
+            device_memory: DeviceMemory::default(),
+            gpu: GpuMeter::absent(),
+            gpu_times: GpuTimes::default(),
             parts: MemoryParts::default(),
             startup_s: 0.0,
             train_s: 0.0,
@@ -60,6 +72,7 @@ impl Log {
     /// Evaluation before training is over: memory counts from here on.
     pub(super) fn begin_training(&mut self) {
         self.memory = PeakMemory::start();
+        self.device_memory.leave_out();
     }
 
     /// An epoch of training is over, the validation not begun.
@@ -85,10 +98,12 @@ impl Log {
     /// Runs `evaluate`, and counts its seconds and memory as validation's.
     pub(super) fn validation<T>(&mut self, evaluate: impl FnOnce() -> T) -> T {
         self.memory.end_training();
+        self.device_memory.end_training();
         let start = Instant::now();
         let result = evaluate();
         self.validation_s += start.elapsed().as_secs_f64();
         self.memory.end_validation();
+        self.device_memory.end_validation();
         result
     }
 
@@ -98,10 +113,12 @@ impl Log {
         assess: impl FnOnce() -> Result<Option<Metric>, E>,
     ) -> Result<Metric, E> {
         self.memory.end_training();
+        self.device_memory.end_training();
         let start = Instant::now();
         let found = assess()?;
         self.assessment_s = found.as_ref().map(|_| start.elapsed().as_secs_f64());
         self.memory.leave_out();
+        self.device_memory.leave_out();
         Ok(found.unwrap_or_default())
     }
 
@@ -113,17 +130,35 @@ impl Log {
         self.parts.activation_bytes = cost.activation_bytes;
     }
 
+    /// Ends the watch over the GPU.
+    ///
+    /// # Errors
+    /// A sentence: why its counters could not be read.
+    pub(super) fn end_watch(&mut self) -> Result<(), String> {
+        let meter = std::mem::replace(&mut self.gpu, GpuMeter::absent());
+        if !meter.has_counters() {
+            return Ok(());
+        }
+        let seen = meter.finish()?;
+        let epochs = self.full_epochs_s.len();
+        let are_whole = epochs > 0 && epochs == self.facts.epochs;
+        self.gpu_times = gpu_times(&seen, are_whole.then_some(epochs));
+        Ok(())
+    }
+
     /// Facts and times at the end of the run.
     pub(super) fn finish(
         mut self,
         best: Option<Best>,
         loader: &loader::Loader,
         numeric_class: String,
+        device_memory: Option<(u64, u64)>,
     ) -> (RunFacts, RunTimes) {
         self.facts.best_epoch = best.map(|best| best.epoch);
         self.facts.best_loss = best.map(|best| best.loss);
         self.facts.first_steps_loss = mean(&self.first_losses);
         self.memory.end_training();
+        self.device_memory.end_training();
         let peaks = self.memory.peaks();
         let pace = self.pace.summary();
         let best_epoch_s = best.and_then(|best| self.ends_s.get(best.epoch).copied());
@@ -153,6 +188,8 @@ impl Log {
             checkpoint_bytes: self.checkpoint_bytes,
             log_bytes: None,
             memory_growth_bytes: self.growth.bytes(),
+            device_memory: device_memory_times(self.device_memory.peaks(), device_memory),
+            gpu: self.gpu_times,
         };
         (self.facts, times)
     }
@@ -170,6 +207,13 @@ fn improvement_per_s(facts: &RunFacts, best_epoch_s: Option<f64>) -> Option<f64>
     rate.is_finite().then_some(rate)
 }
 
+/// Adds the phases of extra steps, whose end was waited for each, and how much longer those steps took than ordinary ones.
+pub(super) fn add_phases(times: &mut RunTimes, extra: &PaceSummary) {
+    times.phases = phases(&extra.mean);
+    let ratio = 1e3 * extra.mean.total_s / times.step_mean_ms;
+    times.observer_ratio = ratio.is_finite().then_some(ratio);
+}
+
 /// The phases of a mean step.
 pub(super) fn phases(mean: &StepTimes) -> PhaseTimes {
     let ms = |phase| 1e3 * mean.phase_s(phase);
@@ -181,6 +225,36 @@ pub(super) fn phases(mean: &StepTimes) -> PhaseTimes {
         backward_ms: ms(Phase::Backward),
         optimizer_ms: ms(Phase::Optimizer),
         other_ms: 1e3 * mean.other_s(),
+    }
+}
+
+/// The allocator's marks, and what is in use of what the driver calls free and total.
+fn device_memory_times(peaks: Peaks, memory: Option<(u64, u64)>) -> DeviceMemoryTimes {
+    let used_bytes = memory.map(|(free, total)| total.saturating_sub(free));
+    let source = "CU_MEMPOOL_ATTR_USED_MEM_HIGH; in use: cuMemGetInfo";
+    DeviceMemoryTimes {
+        peak_train_bytes: peaks.train_bytes,
+        peak_validation_bytes: peaks.validation_bytes,
+        used_bytes,
+        source: used_bytes.map_or_else(String::new, |_| source.to_owned()),
+    }
+}
+
+/// What the GPU's counters showed; energy by epoch where all `epochs` were whole.
+fn gpu_times(seen: &GpuUse, epochs: Option<usize>) -> GpuTimes {
+    let by_epoch = seen.energy_j.zip(epochs);
+    GpuTimes {
+        busy_share: seen.busy_percent,
+        clock_mhz: seen.clock_mhz,
+        memory_clock_mhz: seen.memory_clock_mhz,
+        temperature_c: seen.temperature_c,
+        power_w: seen.power_w,
+        energy_j: seen.energy_j,
+        energy_j_per_epoch: by_epoch.map(|(energy, epochs)| energy / epochs as f64),
+        throttled_share: seen.throttled_percent,
+        throttle_reasons: seen.throttled_by.join(" "),
+        readings: Some(seen.readings),
+        reading_ms: seen.reading_s.map(|seconds| 1e3 * seconds),
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Owns [`run`]. `setup.rs` opens the data and builds what is needed, `session.rs` is the loop, `epoch.rs` one pass
 //! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `accuracy.rs` their best accuracy,
-//! `stopping.rs` decides when to stop, `assessment.rs` evaluates what costs, `log.rs` keeps facts and times, `profile.rs`
-//! times the operations of extra steps at the very end. It writes
+//! `stopping.rs` decides when to stop, `assessment.rs` evaluates what costs, `log.rs` keeps facts and times, `extra.rs`
+//! takes steps at the very end whose phases are timed where the device runs asynchronously, `profile.rs` those whose
+//! operations are. It writes
 //! nothing but the checkpoint that the cell asks for and the images that the order asks for, and draws nothing: whoever
 //! called [`run`] hands the events on.
 
@@ -13,6 +14,7 @@ mod ensemble;
 mod epoch;
 mod error;
 mod evaluation;
+mod extra;
 mod learner;
 mod log;
 mod profile;

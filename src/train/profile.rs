@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::error::TrainError;
-use super::learner::{Learner, divergence};
+use super::extra::ExtraSteps;
+use super::learner::Learner;
 use super::log::phases;
-use super::steps::Steps;
 use crate::event::{OpRow, Profile, Span};
 use crate::loader::{Loader, MadeBatch};
 use crate::measure::{self, Moment, Phase, Profiler, StepTimes, Stopwatch, What};
@@ -14,57 +14,26 @@ use crate::ops::{Kernels, layers_by_key};
 /// Most spans of a profile; its rows are always complete.
 const MOST_SPANS: usize = 20_000;
 
-/// What is to be profiled, and how it goes on where training ended.
-pub(super) struct ProfilePlan {
-    /// Steps to count, after one that warms up.
-    pub(super) wanted: usize,
-    /// The first epoch that training has not seen.
-    pub(super) epoch: usize,
-    /// Learning rate.
-    pub(super) lr: f64,
-    /// The steps of an epoch.
-    pub(super) steps: Steps,
-}
-
-/// Takes real steps with real batches, timing every operation; the weights are others afterwards.
-///
-/// The first step warms up and is not counted, nor is a step of fewer samples than the first. `None` where a loss
-/// diverges.
+/// Takes the extra steps, timing every operation; the weights are others afterwards. `None` where a loss diverges.
 ///
 /// # Errors
 /// Whatever a step answers.
 pub(super) fn profile<D: Kernels>(
     learner: &mut Learner<D>,
     loader: &Loader,
-    plan: &ProfilePlan,
+    extra: &ExtraSteps,
 ) -> Result<Option<Profile>, TrainError> {
     let loader = loader.traced();
     let profiler = Profiler::new(layers_by_key(learner.task.module()), wait(&learner.device));
-    let full = plan.steps.iter().next().map_or(0, |step| step.samples);
-    let (mut epoch, mut is_warm) = (plan.epoch, false);
-    while profiler.steps() < plan.wanted {
-        let mut batches = loader.epoch(epoch as u64);
-        for step in plan.steps.iter() {
-            let is_counted = is_warm && step.samples == full && profiler.steps() < plan.wanted;
-            let mut watch = if is_counted {
-                Stopwatch::start_profiled(&profiler)
-            } else {
-                Stopwatch::start()
-            };
-            let loss = learner.step(step, epoch, plan.lr, &mut batches, &mut watch)?;
-            let loss = loss.read(&learner.device)?;
-            watch.stop();
-            if divergence(loss, learner.max_loss).is_some() {
-                return Ok(None);
-            }
-            is_warm = true;
-            if profiler.steps() == plan.wanted {
-                break;
-            }
-        }
-        epoch += 1;
+    let begin = || Stopwatch::start_profiled(&profiler);
+    if !extra.take(learner, &loader, &begin, &mut |_| {})? {
+        return Ok(None);
     }
-    Ok(Some(told(&profiler.profile(), full, &loader.made())))
+    Ok(Some(told(
+        &profiler.profile(),
+        extra.samples(),
+        &loader.made(),
+    )))
 }
 
 /// What waits for a device that runs asynchronously.

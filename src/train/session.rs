@@ -8,13 +8,15 @@ use super::ensemble::Ensemble;
 use super::epoch::{EpochOutcome, EpochPlan, train_epoch};
 use super::error::TrainError;
 use super::evaluation::Evaluation;
+use super::extra::ExtraSteps;
 use super::learner::{Cost, Learner};
-use super::log::Log;
-use super::profile::{ProfilePlan, profile};
+use super::log::{Log, add_phases};
+use super::profile::profile;
 use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
-use crate::event::{EpochRow, Event, Metric, Profile, RunFacts, RunTimes, numeric_class};
+use crate::device::nondeterministic;
+use crate::event::{EpochRow, Event, Metric, Profile, RunFacts, RunTimes, numeric_class_of};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
@@ -96,7 +98,9 @@ impl<D: Kernels> Session<'_, D> {
             steps: self.steps,
         };
         let meters = (&mut self.log.pace, &mut self.log.growth);
+        self.log.gpu.begin();
         let outcome = train_epoch(&mut self.learner, &self.loader, &plan, meters, emit)?;
+        self.log.gpu.end();
         self.validated = None;
         self.log.add_epoch(&outcome, !self.steps.is_capped());
         self.log.facts.diverged.clone_from(&outcome.diverged);
@@ -242,8 +246,9 @@ impl<D: Kernels> Session<'_, D> {
     fn probe_cost(&mut self) -> Result<Cost, TrainError> {
         let (batch, place) = (self.evaluation.one_sample()?, Place { epoch: 0, step: 0 });
         let mut watch = Stopwatch::start();
+        let one = self.learner.device.full_buffer(1, 1.0)?;
         let task = &mut self.learner.task;
-        let micro = task.gradients(batch, place, 1.0, None, &mut watch)?;
+        let micro = task.gradients(batch, place, one, None, &mut watch)?;
         Ok(Cost {
             samples: 1,
             work: micro.work,
@@ -288,29 +293,44 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// Closes facts and times, and only then takes the extra steps that are timed by operation.
+    /// Closes facts and times, and only then takes the extra steps that are timed by phase or by operation.
     fn finish(mut self, emit: &mut dyn FnMut(Event)) -> Result<Outcome, TrainError> {
         let learner = &mut self.learner;
         let weights = checkpoint::snapshot(&learner.device, learner.task.module())?;
         self.log.facts.weight_checksum = checkpoint::checksum(&weights);
         self.log.facts.steps = learner.steps;
-        let class = numeric_class(self.cell.train.device);
+        if let Some(skipped) = learner.skipped_steps()? {
+            let metrics = &mut self.log.facts.metrics;
+            metrics.insert("skipped_steps".into(), Some(skipped as f64));
+        }
+        self.log.facts.nondeterministic = nondeterministic();
+        let class = numeric_class_of(&learner.device.facts()?);
         let best = self.stopping.best();
-        let plan = self.profiles.then(|| self.profile_plan());
-        let (facts, times) = self.log.finish(best, &self.loader, class);
-        if let Some(plan) = plan.filter(|_| facts.diverged.is_none()) {
-            emit(profile_event(profile(
-                &mut self.learner,
-                &self.loader,
-                &plan,
-            )));
+        if let Err(reason) = self.log.end_watch() {
+            let message = format!("nothing was measured of the GPU: {reason}");
+            emit(Event::Warning { message });
+        }
+        let memory = learner.device.memory()?;
+        let extra = self.extra_steps();
+        let (facts, mut times) = self.log.finish(best, &self.loader, class, memory);
+        let (learner, loader) = (&mut self.learner, &self.loader);
+        let goes_on = facts.diverged.is_none();
+        if goes_on && D::IS_ASYNCHRONOUS && extra.wanted > 0 {
+            match extra.by_phase(learner, loader) {
+                Ok(Some(pace)) => add_phases(&mut times, &pace),
+                Ok(None) => emit(no_phases(DIVERGED)),
+                Err(error) => emit(no_phases(&error.to_string())),
+            }
+        }
+        if goes_on && self.profiles {
+            emit(profile_event(profile(learner, loader, &extra)));
         }
         Ok(Outcome { facts, times })
     }
 
-    fn profile_plan(&self) -> ProfilePlan {
+    fn extra_steps(&self) -> ExtraSteps {
         let epochs = self.cell.train.epochs;
-        ProfilePlan {
+        ExtraSteps {
             wanted: self.cell.measure.phase_steps,
             epoch: epochs,
             lr: self.lr(epochs.saturating_sub(1)),
@@ -319,11 +339,20 @@ impl<D: Kernels> Session<'_, D> {
     }
 }
 
+/// Why extra steps end early.
+const DIVERGED: &str = "the loss diverged in its extra steps";
+
+/// Why there are no times of phases: the run itself is whole.
+fn no_phases(reason: &str) -> Event {
+    let message = format!("no times of phases: {reason}");
+    Event::Warning { message }
+}
+
 /// A profile, or why there is none: the run itself is whole.
 fn profile_event(profile: Result<Option<Profile>, TrainError>) -> Event {
     let reason = match profile {
         Ok(Some(profile)) => return Event::Profile(Box::new(profile)),
-        Ok(None) => "the loss diverged in its extra steps".to_owned(),
+        Ok(None) => DIVERGED.to_owned(),
         Err(error) => error.to_string(),
     };
     let message = format!("no profile of operations: {reason}");

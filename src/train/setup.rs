@@ -18,8 +18,10 @@ use crate::datasets::{OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order};
 use crate::layers::checkpoint;
 use crate::loader::{Loader, LoaderOptions};
+use crate::measure::DeviceMemory;
+use crate::measure::gpu::GpuMeter;
 use crate::ops::{Kernels, count_parameters};
-use crate::optim::Ema;
+use crate::optim::{Ema, Limits, control};
 use crate::plan::{CellSpec, Precision};
 use crate::tasks::{self, TaskParts};
 
@@ -33,8 +35,9 @@ pub(super) fn set_up<'a, D: Kernels>(
     start: Instant,
 ) -> Result<Session<'a, D>, TrainError> {
     let (cell, seed) = (&order.cell, Seed(order.seed));
-    check_precision::<D>(cell)?;
+    set_arithmetic(device, cell.train.precision)?;
     let mut log = Log::new(start, cell.measure.warmup_steps);
+    log.gpu = gpu_meter(device);
     let data = cell.dataset.open(seed, cell.validation.fraction)?;
     let mut learner = learner(device, cell, &data, seed)?;
     let steps = Steps::new(data.splits.train.len(), &cell.train)?;
@@ -42,6 +45,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     let evaluation = Evaluation::new(&data, cell)?;
     let parts = memory_parts(&mut learner);
     log.facts.parameters = parts.parameter_bytes / BYTES;
+    log.device_memory = device_memory(device);
     log.ready(parts);
     Ok(Session {
         cell,
@@ -65,16 +69,27 @@ pub(super) fn set_up<'a, D: Kernels>(
     })
 }
 
-fn check_precision<D: Kernels>(cell: &CellSpec) -> Result<(), TrainError> {
-    let name = match cell.train.precision {
-        Precision::F32 => return Ok(()),
-        Precision::Tf32 => "tf32",
-        Precision::Amp => "amp",
-    };
-    Err(TrainError::Unsupported(format!(
-        "precision `{name}` is not available on `{}` in this version; use `f32`",
-        D::NAME
-    )))
+/// Products are computed like this from here on, in training and evaluation.
+fn set_arithmetic<D: Kernels>(device: &D, precision: Precision) -> Result<(), TrainError> {
+    let chosen = device.set_arithmetic(precision.arithmetic());
+    let name = precision.name();
+    chosen.map_err(|error| TrainError::Unsupported(format!("precision `{name}`: {error}")))
+}
+
+/// What reads how much of the device's memory the run holds.
+fn device_memory<D: Kernels>(device: &D) -> DeviceMemory {
+    let device = device.clone();
+    // What fails here fails again at the next operation, which says so.
+    let take = move || device.take_peak_bytes().ok().flatten();
+    DeviceMemory::read_by(Box::new(take))
+}
+
+/// Where the library is missing nothing is said here: its absence is a property of the machine, told once.
+fn gpu_meter<D: Kernels>(device: &D) -> GpuMeter {
+    match device.counters() {
+        Some(Ok(address)) => GpuMeter::nvml(address.library, address.bus_id),
+        Some(Err(_)) | None => GpuMeter::absent(),
+    }
 }
 
 fn learner<D: Kernels>(
@@ -106,16 +121,22 @@ fn learner<D: Kernels>(
         Some(spec) => Some(Ema::start(spec, task.module())?),
         None => None,
     };
+    let clip = cell.train.clip;
+    let clip = clip.map(|max_norm| (max_norm, cell.train.clip_by));
+    let limits = Limits {
+        max_loss: cell.limits.max_loss,
+        clip,
+        scales_loss: cell.train.precision == Precision::Amp,
+    };
+    let control = control(device, task.module(), limits)?;
     Ok(Learner {
         device: device.clone(),
         task,
         optimizer: cell.train.optimizer.build(),
         ema,
-        clip: cell
-            .train
-            .clip
-            .map(|max_norm| (max_norm, cell.train.clip_by)),
-        max_loss: cell.limits.max_loss,
+        clip,
+        max_loss: limits.max_loss,
+        control,
         steps: 0,
         cost: None,
     })

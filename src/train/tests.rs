@@ -1,3 +1,5 @@
+#[cfg(feature = "cuda-stand-in")]
+mod cuda;
 mod profile;
 
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! [`Weights`]: a copy of a model's weights in device memory, to be put back.
 
-use crate::device::{Backend, Buffer};
-use crate::ops::{Kernels, Module, OpError};
-use crate::optim::{Ema, for_each_parameter};
+use crate::device::Buffer;
+use crate::ops::{Kernels, Module, OpError, for_each_parameter};
+use crate::optim::Ema;
 
 /// Weights and their average at one moment.
-pub(super) struct Weights<D: Backend> {
+pub(super) struct Weights<D: Kernels> {
     buffers: Vec<Buffer<D>>,
     ema: Option<Ema<D>>,
 }

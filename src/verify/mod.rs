@@ -1,10 +1,11 @@
 //! Holds a model against another implementation of it: same weights, same inputs, then loss, gradients and three steps.
 //!
-//! Owns [`verify`], [`Verification`] and the reading of reference files (their format is `docs/verify.md`). It trains
-//! nothing and prints nothing.
+//! Owns [`verify`], [`Verification`] and the reading of reference files (their format is `docs/verify.md`); and
+//! [`operations`], which holds one device against another. It trains nothing and prints nothing.
 
 mod compare;
 mod files;
+pub mod operations;
 
 pub use compare::Verification;
 
@@ -80,7 +81,7 @@ impl DeviceJob for Job<'_> {
                 let by = self.cell.train.clip_by;
                 clip(task.module(), &mut micro.grads, max_norm, by)?;
             }
-            optimizer.step(task.module(), &mut micro.grads, lr)?;
+            optimizer.step(task.module(), &mut micro.grads, lr, None)?;
         }
         let after = checkpoint::snapshot(&device, task.module()).map_err(OpError::from)?;
         let outcome = outcome.unwrap_or_default();

@@ -1,14 +1,23 @@
+//! On the CPU, and with the feature `cuda` on a GPU or what stands in for one.
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Verification, VerifyError, verify};
 use crate::datasets::{DatasetSpec, RegressionSpec};
+use crate::device::DeviceKind;
 use crate::losses::{KernelMmdSpec, LossSpec, MseSpec, TStatisticSpec};
 use crate::models::{CannedNetSpec, MlpSpec, ModelSpec, NeuralSdeSpec};
 use crate::optim::{AdamSpec, OptimizerSpec};
 use crate::plan::{CellSpec, LimitsSpec, MeasureSpec, TrainSpec, ValidationSpec};
 
 fn cell(model: ModelSpec, loss: LossSpec, train: TrainSpec) -> CellSpec {
+    let device = if cfg!(feature = "cuda") {
+        DeviceKind::Cuda(0)
+    } else {
+        DeviceKind::Cpu
+    };
+    let train = TrainSpec { device, ..train };
     CellSpec {
         key: String::new(),
         model_name: "model".into(),

@@ -113,6 +113,27 @@ fn only_the_three_cuts_stay_cut() {
     }
 }
 
+#[test]
+fn no_kernel_of_dfdx_can_be_linked() {
+    // dfdx is built without its kernels (ADR 13): what would compile, load or launch one must stay undefined, so that
+    // the linker refuses a program that refers to it.
+    let file = "src/device/cuda/forward.rs";
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let forwarded: Vec<&str> = code_lines(&text)
+        .filter(|line| line.ends_with(");"))
+        .filter_map(|line| line.split_once('('))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(forwarded.contains(&"cuMemAllocAsync"), "{forwarded:?}");
+    for name in forwarded {
+        let launches = ["cuLaunch", "cuModuleLoad", "cuModuleGetFunction", "nvrtc"];
+        assert!(
+            !launches.iter().any(|start| name.starts_with(start)),
+            "{file} forwards `{name}`"
+        );
+    }
+}
+
 /// Every source file of a room: (room, path, text without its tests).
 fn sources() -> Vec<(String, PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -6,6 +6,8 @@ mod advice;
 mod architecture;
 mod branches;
 mod compare;
+#[cfg(all(unix, feature = "cuda-stand-in"))]
+mod cuda;
 mod digits;
 #[cfg(unix)]
 mod disk;

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 
+use fieldtrial::device::DeviceFacts;
 use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
 
 use crate::project::Project;
-use crate::world::world;
+use crate::world::{world, world_of};
 
 pub(crate) const HEAD: &str =
     "name = \"x\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n";
@@ -346,6 +347,35 @@ fn values_that_go_together_badly_make_a_cell_infeasible() {
         .map(|cell| cell.feasibility == Feasibility::Runs)
         .collect();
     assert_eq!(feasible, [false, true]);
+}
+
+#[test]
+fn a_precision_that_a_gpu_lacks_skips_the_cell_and_every_precision_has_a_hash_of_its_own() {
+    let text = "[train]\ndevice = \"cuda\"\n[matrix]\nprecision = [\"f32\", \"tf32\", \"amp\"]\n";
+    let manifest = Manifest::new(Path::new("x.toml"), format!("{HEAD}{text}"), &[]);
+    let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
+    let turing = world_of(|_| {
+        Ok(DeviceFacts {
+            name: Some("T4".to_owned()),
+            capability: Some((7, 5)),
+            ..DeviceFacts::default()
+        })
+    });
+    let plan = Plan::new(&manifest, &turing, PlanOptions::default());
+    let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
+    let reason =
+        "`tf32` on `cuda`, T4: products in TF32 need compute capability 8.0, this GPU has 7.5";
+    let feasibility: Vec<Feasibility> = plan.cells().map(|cell| cell.feasibility).collect();
+    assert_eq!(
+        feasibility,
+        [
+            Feasibility::Runs,
+            Feasibility::Skipped(reason.to_owned()),
+            Feasibility::Runs
+        ]
+    );
+    let hashes: HashSet<String> = plan.cells().map(|cell| cell.cell_hash).collect();
+    assert_eq!(hashes.len(), 3);
 }
 
 #[test]

@@ -1,15 +1,22 @@
 //! A world without files, so that planning is tested on text alone.
 
 use fieldtrial::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, Target};
-use fieldtrial::device::DeviceKind;
-use fieldtrial::plan::World;
+use fieldtrial::device::{DeviceFacts, DeviceKind};
+use fieldtrial::plan::{DeviceAnswer, World};
 
 /// Data as the specifications say, `nowhere` is not there, and only a CPU.
 pub(crate) fn world() -> World {
-    World::new(facts, |device| match device {
-        DeviceKind::Cpu => Ok(()),
+    world_of(|device| match device {
+        DeviceKind::Cpu => Ok(DeviceFacts::default()),
         DeviceKind::Cuda(_) => Err("this build has no CUDA".to_owned()),
     })
+}
+
+/// The same with devices that answer so.
+pub(crate) fn world_of(
+    device: impl Fn(DeviceKind) -> DeviceAnswer + Send + Sync + 'static,
+) -> World {
+    World::new(facts, device)
 }
 
 fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {

@@ -42,7 +42,7 @@ impl Blas {
     pub(super) fn open() -> Result<Self, DeviceError> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the handle is written to the place given.
-        error::library("opening cuBLAS", unsafe { create(&raw mut handle) })?;
+        error::blas("opening cuBLAS", unsafe { create(&raw mut handle) })?;
         Ok(Self { handle })
     }
 
@@ -266,6 +266,6 @@ impl Product {
                 DEFAULT,
             )
         };
-        error::library("a matrix product by cuBLAS", code)
+        error::blas("a matrix product by cuBLAS", code)
     }
 }

@@ -43,6 +43,8 @@ library! { Driver:
     driver_version = "cuDriverGetVersion"(version: *mut c_int);
     /// The device's name.
     device_name = "cuDeviceGetName"(name: *mut c_char, length: c_int, device: c_int);
+    /// Its address on the bus, as text.
+    bus_id = "cuDeviceGetPCIBusId"(text: *mut c_char, length: c_int, device: c_int);
     /// Its memory in bytes.
     total_memory = "cuDeviceTotalMem_v2"(bytes: *mut usize, device: c_int);
     /// Free and total memory in bytes, of all processes.
@@ -74,12 +76,26 @@ library! { Driver:
     pool_attribute = "cuMemPoolGetAttribute"(pool: Pointer, attribute: c_int, value: *mut c_void);
     /// Queues a copy from the host.
     copy_to_device = "cuMemcpyHtoDAsync_v2"(to: u64, from: *const c_void, bytes: usize, stream: Pointer);
+    /// Queues a copy within the device.
+    copy_on_device = "cuMemcpyDtoDAsync_v2"(to: u64, from: u64, bytes: usize, stream: Pointer);
+    /// Memory of the device that belongs to no pool.
+    allocate = "cuMemAlloc_v2"(address: *mut u64, bytes: usize);
+    /// Gives it back.
+    free = "cuMemFree_v2"(address: u64);
+    /// A queue beside the default one.
+    create_queue = "cuStreamCreate"(queue: *mut Pointer, flags: c_uint);
+    /// Gives the queue back.
+    destroy_queue = "cuStreamDestroy_v2"(queue: Pointer);
+    /// Lets what is queued from here on wait for a mark of another queue.
+    let_queue_wait = "cuStreamWaitEvent"(queue: Pointer, event: Pointer, flags: c_uint);
     /// A mark in the queue.
     create_event = "cuEventCreate"(event: *mut Pointer, flags: c_uint);
     /// Queues the mark.
     record_event = "cuEventRecord"(event: Pointer, stream: Pointer);
     /// Waits until the mark is reached.
     wait_for_event = "cuEventSynchronize"(event: Pointer);
+    /// Milliseconds between two marks that were reached.
+    elapsed = "cuEventElapsedTime"(milliseconds: *mut f32, from: Pointer, to: Pointer);
     /// Gives the mark back.
     destroy_event = "cuEventDestroy_v2"(event: Pointer);
 }

@@ -13,6 +13,17 @@ use std::process::Command;
 /// Compute capabilities with machine code of their own: A100, H100 and H200. Others compile the PTX of the first when they load it.
 const ARCHITECTURES: &str = "80,90";
 
+/// What else decides how the kernels are compiled. Sources need no such line: `build.rs` watches their rooms as a whole.
+const VARIABLES: [&str; 7] = [
+    "FIELDTRIAL_NVCC",
+    "FIELDTRIAL_CUDA_ARCHITECTURES",
+    "CUDA_PATH",
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_CCBIN",
+    "CC",
+];
+
 /// Where a thread waits for others.
 const WAITS: [&str; 4] = ["block_wait", "warp_wait", "warp_xor", "warp_xor_double"];
 
@@ -27,16 +38,15 @@ struct Function {
 
 /// Compiles the kernels into `OUT_DIR`; nothing without the feature `cuda`. Returns what compiled them, and for which GPUs.
 pub(super) fn kernels(root: &Path) -> String {
-    for name in [
-        "FIELDTRIAL_NVCC",
-        "CUDA_PATH",
-        "FIELDTRIAL_CUDA_ARCHITECTURES",
-    ] {
+    for name in VARIABLES {
         println!("cargo:rerun-if-env-changed={name}");
     }
     println!("cargo:rustc-env=FIELDTRIAL_STAND_IN=none");
     if env::var_os("CARGO_FEATURE_CUDA").is_none() {
         return "none".into();
+    }
+    if super::variable("CARGO_CFG_TARGET_OS") != "linux" {
+        fail("the feature `cuda` is for Linux only; build without it");
     }
     let target = PathBuf::from(super::variable("OUT_DIR"));
     let folder = root.join("src/device/cuda");
@@ -220,6 +230,11 @@ fn stand_in(sources: &Path, target: &Path, unit: &str, functions: &[Function]) {
         sources,
         &folder.join("libcublas.so.13"),
     );
+    compile(
+        &sources.join("nvml.c"),
+        sources,
+        &folder.join("libnvidia-ml.so.1"),
+    );
     let dnn = sources.join("dnn.c");
     if dnn.is_file() {
         compile(&dnn, sources, &folder.join("libcudnn.so.9"));
@@ -310,18 +325,31 @@ fn compiler() -> PathBuf {
 
 fn run(mut command: Command) {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().unwrap_or_else(|error| {
-        panic!("cannot start `{name}`: {error}; `just cuda-build` brings NVIDIA's compiler and builds with it")
-    });
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "`{name}` failed:\n{said}{}",
-        String::from_utf8_lossy(&output.stdout)
-    );
-    for line in said.lines().filter(|line| line.contains("warning")) {
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => fail(&format!(
+            "cannot start `{name}`: {error}\n\
+             for GPUs: `just cuda-build` (.ci/cuda-build) brings NVIDIA's compiler and builds with it\n\
+             for tests: the feature `cuda-stand-in` needs a C compiler (`cc`, or what CC names)"
+        )),
+    };
+    let said =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let said = said.concat();
+    if !output.status.success() {
+        fail(&format!("`{name}` failed ({}):\n{said}", output.status));
+    }
+    for line in said.lines() {
         println!("cargo:warning={line}");
     }
+}
+
+/// Ends the build with a message that cargo shows as its own.
+fn fail(message: &str) -> ! {
+    for line in message.lines() {
+        println!("cargo::error={line}");
+    }
+    std::process::exit(0)
 }
 
 fn write(file: &Path, text: &str) {

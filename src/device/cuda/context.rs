@@ -12,6 +12,7 @@ use dfdx::tensor::{Cuda, Storage};
 
 use super::blas::Blas;
 use super::call::{self, Pointer};
+use super::convolution::Convolutions;
 use super::error::check;
 use super::staging::Staging;
 use crate::device::{Arithmetic, DeviceError};
@@ -35,12 +36,14 @@ thread_local! {
 /// Kernels, libraries and memory of the GPU that this thread has opened. dfdx's `Cuda` has no room for them, and like it
 /// they stay on their thread.
 pub(super) struct Context {
-    pub(super) device: Arc<CudaDevice>,
     module: Pointer,
     functions: RefCell<HashMap<&'static str, Function>>,
+    pub(super) convolutions: Convolutions,
     pub(super) blas: Blas,
     pub(super) staging: RefCell<Staging>,
     arithmetic: Cell<Arithmetic>,
+    /// Dropped last: what the libraries hold lies in its memory.
+    pub(super) device: Arc<CudaDevice>,
 }
 
 #[derive(Clone, Copy)]
@@ -76,12 +79,13 @@ impl Context {
             call::load_module(&raw mut module, IMAGE.as_ptr().cast())
         })?;
         let context = Self {
-            device,
             module,
             functions: RefCell::default(),
+            convolutions: Convolutions::default(),
             blas: Blas::open()?,
             staging: RefCell::default(),
             arithmetic: Cell::default(),
+            device,
         };
         context.keep_freed_memory()?;
         CURRENT.with(|current| *current.borrow_mut() = Some(Rc::new(context)));
@@ -98,6 +102,10 @@ impl Context {
     }
 
     /// Lets the pool keep what is freed: without it every synchronisation gives all of it back to the driver.
+    ///
+    /// dfdx's own cache (`enable_cache`) stays off. It gives a freed block again only for its very size and never back to
+    /// the pool, so that batches of other sizes hold memory twice, and the pool's counter of used bytes would count what no
+    /// tensor holds.
     fn keep_freed_memory(&self) -> Result<(), DeviceError> {
         let (pool, mut threshold) = (self.pool()?, u64::MAX);
         // SAFETY: the number is read from the place given.
@@ -159,6 +167,9 @@ impl Context {
     /// before it is read.
     pub(super) fn scratch<T: DeviceRepr>(&self, len: usize) -> Result<CudaSlice<T>, DeviceError> {
         // SAFETY: the caller writes before it reads; the type is plain numbers.
-        unsafe { self.device.alloc(len.max(1)) }.map_err(super::driver_error)
+        unsafe { self.device.alloc(len.max(1)) }.map_err(|error| {
+            let free = || super::memory().ok().map(|(free, _)| free);
+            super::driver_error(error).asking((len * size_of::<T>()) as u64, free)
+        })
     }
 }

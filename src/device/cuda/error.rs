@@ -13,10 +13,21 @@ const OUT_OF_MEMORY: c_int = 2;
 pub(super) fn check(what: &str, code: c_int) -> Result<(), DeviceError> {
     match code {
         0 => Ok(()),
-        OUT_OF_MEMORY => Err(DeviceError::OutOfMemory { device: "cuda" }),
+        OUT_OF_MEMORY => Err(DeviceError::out_of_memory("cuda")),
         call::MISSING => Err(failed(format!("{what}: the driver is too old for it"))),
         _ => Err(failed(format!("{what}: {} ({code})", name(code)))),
     }
+}
+
+/// `CUBLAS_STATUS_ALLOC_FAILED`.
+const BLAS_OUT_OF_MEMORY: c_int = 3;
+
+/// As [`library`], for cuBLAS, which takes memory of its own.
+pub(super) fn blas(what: &str, code: c_int) -> Result<(), DeviceError> {
+    if code == BLAS_OUT_OF_MEMORY {
+        return Err(DeviceError::out_of_memory("cuda"));
+    }
+    library(what, code)
 }
 
 /// A failure of a library other than the driver, whose code `code` is.

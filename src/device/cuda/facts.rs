@@ -3,10 +3,12 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
+use cudarc::driver::result::device;
+
 use super::call;
 use super::context::Context;
 use super::error::check;
-use crate::device::DeviceError;
+use crate::device::{DeviceError, DeviceFacts};
 
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: [c_uint; 2] = [75, 76];
@@ -32,6 +34,8 @@ pub struct Gpu {
     pub driver: String,
     /// Version of cuBLAS: `13.0.2`.
     pub blas: Option<String>,
+    /// Version of cuDNN, where convolutions may go by it: `9.10.2`.
+    pub dnn: Option<String>,
 }
 
 /// The GPU of this thread.
@@ -71,6 +75,30 @@ pub fn gpu() -> Result<Gpu, DeviceError> {
         memory_bytes: bytes as u64,
         driver: format!("{}.{}", version / 1000, version % 1000 / 10),
         blas: context.blas.version(),
+        dnn: context.convolutions.version(),
+    })
+}
+
+/// The GPU of this thread, as results and the planner know it.
+///
+/// # Errors
+/// As [`gpu`].
+pub(super) fn device_facts() -> Result<DeviceFacts, DeviceError> {
+    let gpu = gpu()?;
+    let count = device::get_count().map_err(super::driver_error)?;
+    let libraries = [("cublas", gpu.blas), ("cudnn", gpu.dnn)];
+    let found = libraries
+        .into_iter()
+        .filter_map(|(name, version)| Some((name.to_owned(), version?)));
+    Ok(DeviceFacts {
+        kind: "cuda".into(),
+        name: Some(gpu.name),
+        capability: Some(gpu.capability),
+        multiprocessors: u32::try_from(gpu.multiprocessors).ok(),
+        memory_bytes: Some(gpu.memory_bytes),
+        cuda: Some(gpu.driver),
+        libraries: found.collect(),
+        count: usize::try_from(count).unwrap_or(0),
     })
 }
 
@@ -81,6 +109,23 @@ fn attribute(which: c_uint, device: c_int) -> Result<i32, DeviceError> {
         call::attribute(&raw mut value, which, device)
     })?;
     Ok(value)
+}
+
+/// The address of this thread's GPU on the bus, `0000:18:00.0`: what tells it apart whatever `CUDA_VISIBLE_DEVICES` says.
+///
+/// # Errors
+/// What the driver answers.
+pub(super) fn bus_id() -> Result<String, DeviceError> {
+    let device = *Context::current()?.device.cu_device();
+    let mut text: [c_char; 32] = [0; 32];
+    let length = 31;
+    // SAFETY: the driver writes within the length, and ends the text.
+    check("the device's address", unsafe {
+        call::bus_id(text.as_mut_ptr(), length, device)
+    })?;
+    // SAFETY: the last byte is still 0.
+    let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+    Ok(text.to_string_lossy().into_owned())
 }
 
 /// Free and total bytes of the GPU's memory, over all processes that use it.

@@ -26,11 +26,13 @@ pub enum Part {
     Blas,
     /// Convolutions; optional.
     Dnn,
+    /// Clocks, power, temperature and load (NVML); it comes with the driver.
+    Telemetry,
 }
 
 impl Part {
     /// All parts, in the order in which they are told.
-    pub const ALL: [Self; 3] = [Self::Driver, Self::Blas, Self::Dnn];
+    pub const ALL: [Self; 4] = [Self::Driver, Self::Blas, Self::Dnn, Self::Telemetry];
 
     /// What it is called.
     pub const fn name(self) -> &'static str {
@@ -38,6 +40,7 @@ impl Part {
             Self::Driver => "driver",
             Self::Blas => "cuBLAS",
             Self::Dnn => "cuDNN",
+            Self::Telemetry => "NVML",
         }
     }
 
@@ -47,11 +50,12 @@ impl Part {
             Self::Driver => &["libcuda.so.1", "libcuda.so"],
             Self::Blas => &["libcublas.so.13", "libcublas.so.12", "libcublas.so"],
             Self::Dnn => &["libcudnn.so.9", "libcudnn.so"],
+            Self::Telemetry => &["libnvidia-ml.so.1", "libnvidia-ml.so"],
         }
     }
 
     fn slot(self) -> &'static OnceLock<Result<Found, String>> {
-        static SLOTS: [OnceLock<Result<Found, String>>; 3] = [const { OnceLock::new() }; 3];
+        static SLOTS: [OnceLock<Result<Found, String>>; 4] = [const { OnceLock::new() }; 4];
         &SLOTS[self as usize]
     }
 }

@@ -5,7 +5,8 @@
 //! in `ops/*/kernels.cu`, in the dialect of `dialect.h`; `compile.rs` (a part of `build.rs`) compiles them, for GPUs or, with
 //! the feature `cuda-stand-in`, for a driver that computes on the CPU (`stand_in/`), on which all operations are tested.
 //!
-//! Everything is queued on the default stream, in order; nothing waits for the device but [`Backend::download`],
+//! Everything is queued on the default stream, in order, but copies of whole batches to the device (`staging.rs`), which
+//! have a queue beside it so that they overlap what is computed; nothing waits for the device but [`Backend::download`],
 //! [`Backend::upload`] when all of its places are under way, and synchronising.
 #![expect(
     unsafe_code,
@@ -14,28 +15,41 @@
 
 mod blas;
 mod call;
+mod choice;
 mod context;
+mod convolution;
+mod dnn;
 mod error;
 mod facts;
 mod forward;
 mod launch;
 mod libraries;
+mod mark;
+mod partials;
 mod precision;
 mod staging;
 
 pub use blas::Product;
+pub use convolution::{
+    CONVOLUTION, Convolution, ConvolutionPlan, ConvolutionWay, Direction, convolve_by,
+};
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
 pub use launch::{Launch, THREADS};
 pub use libraries::{FOLDERS, Part, find};
+pub use mark::Mark;
+pub use partials::Partials;
 
 use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
 use dfdx::tensor::{Cuda, Synchronize};
 
-use super::{Arithmetic, Backend, Buffer, DeviceError};
+use super::{Arithmetic, Backend, Buffer, CounterAddress, DeviceError, DeviceFacts};
+use crate::base::text::count;
 use context::Context;
 
 impl Backend for Cuda {
+    type Mark = Mark;
+
     const NAME: &'static str = "cuda";
     const IS_ASYNCHRONOUS: bool = true;
 
@@ -45,12 +59,14 @@ impl Backend for Cuda {
         }
         // `Cuda::try_build` panics where the driver has no device, so ask the driver first.
         init().map_err(|error| DeviceError::Absent(format!("no usable CUDA driver: {error:?}")))?;
-        let count = device::get_count().map_err(|error| {
+        let gpus = device::get_count().map_err(|error| {
             DeviceError::Absent(format!("the CUDA driver names no device: {error:?}"))
         })?;
-        if ordinal >= usize::try_from(count).unwrap_or(0) {
+        let gpus = usize::try_from(gpus).unwrap_or(0);
+        if ordinal >= gpus {
+            let gpus = count(gpus, "GPU");
             return Err(DeviceError::Absent(format!(
-                "`cuda:{ordinal}` is not here: the driver counts {count} GPUs"
+                "`cuda:{ordinal}` is not here: the driver counts {gpus}"
             )));
         }
         let device = Self::try_build(ordinal, 0).map_err(DeviceError::from_dfdx::<Self>)?;
@@ -58,7 +74,17 @@ impl Backend for Cuda {
         Ok(device)
     }
 
+    fn facts(&self) -> Result<DeviceFacts, DeviceError> {
+        facts::device_facts()
+    }
+
     fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
+        if let Some(message) = arithmetic.lack(gpu()?.capability) {
+            return Err(DeviceError::Failed {
+                device: Self::NAME,
+                message,
+            });
+        }
         Context::current()?.set_arithmetic(arithmetic);
         Ok(())
     }
@@ -81,6 +107,44 @@ impl Backend for Cuda {
             unsafe { memcpy_dtoh_sync(&mut host, *values.device_ptr()) }.map_err(driver_error)?;
         }
         Ok(host)
+    }
+
+    fn download_firsts(&self, buffers: &[&Buffer<Self>]) -> Result<Vec<f32>, DeviceError> {
+        let addresses: Vec<u64> = buffers.iter().map(|buffer| *buffer.device_ptr()).collect();
+        let mut values = self.zeros_buffer(addresses.len())?;
+        Launch::new("device_gather_firsts")
+            .over(addresses.len())
+            .read(&uploaded(&addresses)?)
+            .write(&mut values)
+            .size(addresses.len())
+            .run()?;
+        self.download(&values)
+    }
+
+    fn mark(&self) -> Result<Mark, DeviceError> {
+        Mark::record()
+    }
+
+    fn seconds_between(&self, from: &Mark, to: &Mark) -> Result<f64, DeviceError> {
+        to.seconds_since(from)
+    }
+
+    fn take_peak_bytes(&self) -> Result<Option<u64>, DeviceError> {
+        take_peak_bytes().map(Some)
+    }
+
+    fn memory(&self) -> Result<Option<(u64, u64)>, DeviceError> {
+        memory().map(Some)
+    }
+
+    fn counters(&self) -> Option<Result<CounterAddress, String>> {
+        let address = || {
+            Ok(CounterAddress {
+                library: super::telemetry_library()?,
+                bus_id: facts::bus_id().map_err(|error| error.to_string())?,
+            })
+        };
+        Some(address())
     }
 
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
@@ -139,7 +203,7 @@ pub(crate) fn order_backwards(backwards: bool) {
 fn driver_error(error: DriverError) -> DeviceError {
     let message = format!("{error:?}");
     if message.contains("OUT_OF_MEMORY") {
-        DeviceError::OutOfMemory { device: Cuda::NAME }
+        DeviceError::out_of_memory(Cuda::NAME)
     } else {
         DeviceError::Failed {
             device: Cuda::NAME,

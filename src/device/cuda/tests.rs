@@ -58,7 +58,7 @@ fn a_device_that_is_not_here_is_named() {
     let error = Cuda::open(3).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`cuda:3` is not here: the driver counts 1 GPUs"
+        "`cuda:3` is not here: the driver counts 1 GPU"
     );
 }
 

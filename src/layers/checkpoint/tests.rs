@@ -1,23 +1,23 @@
-use dfdx::tensor::Cpu;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::layers::{Embedding, Init, Linear};
 use crate::ops::Parameter;
+use crate::ops::testing::{self, TestDevice};
 
 /// Two layers with the names `first` and `table`.
-struct Two(Linear<Cpu>, Embedding<Cpu>);
+struct Two(Linear<TestDevice>, Embedding<TestDevice>);
 
-impl Module<Cpu> for Two {
-    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<Cpu>)) {
+impl Module<TestDevice> for Two {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<TestDevice>)) {
         self.0.visit(&path.join("first"), visit);
         self.1.visit(&path.join("table"), visit);
     }
 }
 
-fn model(seed: u64) -> (Cpu, Two) {
-    let device = Cpu::default();
+fn model(seed: u64) -> (TestDevice, Two) {
+    let device = testing::device();
     let mut init = Init::new(&device, ChaCha8Rng::seed_from_u64(seed));
     let layers = Two(
         Linear::new(&mut init, 3, 2).unwrap(),

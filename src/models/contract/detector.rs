@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use dfdx::tensor::Cpu;
-
 use super::Subject;
 use crate::layers::Init;
 use crate::models::{Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec};
+use crate::ops::testing::TestDevice;
 use crate::ops::{OpError, Pass, Var};
 
 /// Voxels and the numbers of an event side by side in a row.
@@ -17,11 +16,11 @@ const DETECTOR: DenoiserSize = DenoiserSize {
 };
 
 fn denoise(
-    model: &Denoiser<Cpu>,
-    pass: &mut Pass<Cpu>,
-    x: &Var<Cpu>,
+    model: &Denoiser<TestDevice>,
+    pass: &mut Pass<TestDevice>,
+    x: &Var<TestDevice>,
     rows: Range<usize>,
-) -> Result<Var<Cpu>, OpError> {
+) -> Result<Var<TestDevice>, OpError> {
     let values = x.to_host(pass.device())?;
     let part = |columns: Range<usize>| -> Vec<f32> {
         let rows = values.chunks(9);
@@ -55,12 +54,12 @@ impl AltSubject {
 }
 
 impl Subject for AltSubject {
-    type Model = Denoiser<Cpu>;
+    type Model = Denoiser<TestDevice>;
     const INPUT: &'static [usize] = &[9];
     const OUTPUT: &'static [usize] = &[6];
     const STEPS: u64 = 150;
 
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
         Ok(Denoiser::Alt(Box::new(Self::spec().build(init, DETECTOR)?)))
     }
 
@@ -70,10 +69,10 @@ impl Subject for AltSubject {
 
     fn forward(
         model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
+        pass: &mut Pass<TestDevice>,
+        x: &Var<TestDevice>,
         rows: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
+    ) -> Result<Var<TestDevice>, OpError> {
         denoise(model, pass, x, rows)
     }
 
@@ -96,12 +95,12 @@ impl NeuSubject {
 }
 
 impl Subject for NeuSubject {
-    type Model = Denoiser<Cpu>;
+    type Model = Denoiser<TestDevice>;
     const INPUT: &'static [usize] = &[9];
     const OUTPUT: &'static [usize] = &[6];
     const STEPS: u64 = 150;
 
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
         Ok(Denoiser::Neu(Box::new(Self::spec().build(init, DETECTOR)?)))
     }
 
@@ -111,10 +110,10 @@ impl Subject for NeuSubject {
 
     fn forward(
         model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
+        pass: &mut Pass<TestDevice>,
+        x: &Var<TestDevice>,
         rows: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
+    ) -> Result<Var<TestDevice>, OpError> {
         denoise(model, pass, x, rows)
     }
 

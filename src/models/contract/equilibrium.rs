@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use dfdx::tensor::Cpu;
-
 use super::Subject;
 use crate::layers::Init;
 use crate::models::{Equilibrium, EquilibriumSpec};
+use crate::ops::testing::TestDevice;
 use crate::ops::{OpError, Pass, Var};
 
 pub(super) struct EquilibriumSubject;
@@ -24,12 +23,12 @@ impl EquilibriumSubject {
 }
 
 impl Subject for EquilibriumSubject {
-    type Model = Equilibrium<Cpu>;
+    type Model = Equilibrium<TestDevice>;
     const INPUT: &'static [usize] = &[6];
     const OUTPUT: &'static [usize] = &[3];
     const STEPS: u64 = 200;
 
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
         Self::spec().build(init, 6, 3)
     }
 
@@ -39,10 +38,10 @@ impl Subject for EquilibriumSubject {
 
     fn forward(
         model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
+        pass: &mut Pass<TestDevice>,
+        x: &Var<TestDevice>,
         _: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
+    ) -> Result<Var<TestDevice>, OpError> {
         model.forward(pass, x)
     }
 
@@ -54,12 +53,12 @@ impl Subject for EquilibriumSubject {
 pub(super) struct SymmetricSubject;
 
 impl Subject for SymmetricSubject {
-    type Model = Equilibrium<Cpu>;
+    type Model = Equilibrium<TestDevice>;
     const INPUT: &'static [usize] = &[6];
     const OUTPUT: &'static [usize] = &[3];
     const STEPS: u64 = 300;
 
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
         Self::spec().build(init, 6, 3)
     }
 
@@ -69,10 +68,10 @@ impl Subject for SymmetricSubject {
 
     fn forward(
         model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
+        pass: &mut Pass<TestDevice>,
+        x: &Var<TestDevice>,
         _: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
+    ) -> Result<Var<TestDevice>, OpError> {
         model.forward(pass, x)
     }
 

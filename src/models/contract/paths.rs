@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use dfdx::tensor::Cpu;
-
 use super::Subject;
 use crate::layers::Init;
 use crate::models::{CannedNet, CannedNetSpec, NeuralSde, NeuralSdeSpec};
+use crate::ops::testing::TestDevice;
 use crate::ops::{OpError, Pass, Var};
 
 pub(super) struct CannedNetSubject;
@@ -21,14 +20,14 @@ impl CannedNetSubject {
 }
 
 impl Subject for CannedNetSubject {
-    type Model = CannedNet<Cpu>;
+    type Model = CannedNet<TestDevice>;
     const INPUT: &'static [usize] = &[7, 2];
     const OUTPUT: &'static [usize] = &[6];
     const STEPS: u64 = 100;
     /// It moves the whole path, and signatures do not see where a path begins.
     const WITHOUT_EFFECT: &'static [&'static str] = &["augment1.4.bias"];
 
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
         Self::spec().build(init)
     }
 
@@ -38,10 +37,10 @@ impl Subject for CannedNetSubject {
 
     fn forward(
         model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
+        pass: &mut Pass<TestDevice>,
+        x: &Var<TestDevice>,
         _: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
+    ) -> Result<Var<TestDevice>, OpError> {
         model.forward(pass, x)
     }
 
@@ -62,13 +61,13 @@ impl NeuralSdeSubject {
 }
 
 impl Subject for NeuralSdeSubject {
-    type Model = NeuralSde<Cpu>;
+    type Model = NeuralSde<TestDevice>;
     /// z, then the noise of seven steps.
     const INPUT: &'static [usize] = &[8];
     const OUTPUT: &'static [usize] = &[7];
     const STEPS: u64 = 150;
 
-    fn build(init: &mut Init<'_, Cpu>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
         Self::spec().build(init)
     }
 
@@ -78,11 +77,12 @@ impl Subject for NeuralSdeSubject {
 
     fn forward(
         model: &Self::Model,
-        pass: &mut Pass<Cpu>,
-        x: &Var<Cpu>,
+        pass: &mut Pass<TestDevice>,
+        x: &Var<TestDevice>,
         _: Range<usize>,
-    ) -> Result<Var<Cpu>, OpError> {
-        let rows = x.data().chunks(8);
+    ) -> Result<Var<TestDevice>, OpError> {
+        let x = x.to_host(pass.device())?;
+        let rows = x.chunks(8);
         let (z, e): (Vec<f32>, Vec<Vec<f32>>) = rows.map(|row| (row[0], row[1..].to_vec())).unzip();
         let count = z.len();
         let z = Var::constant(pass.device(), z, [count, 1])?;

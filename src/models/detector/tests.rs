@@ -1,11 +1,10 @@
-use dfdx::tensor::Cpu;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::layers::checkpoint;
 use crate::ops::count_parameters;
-use crate::ops::testing::{assert_close, filled};
+use crate::ops::testing::{self, TestDevice, assert_close, filled};
 
 const PAPER: DenoiserSize = DenoiserSize {
     phi: 22,
@@ -19,7 +18,7 @@ const SMALL: DenoiserSize = DenoiserSize {
     timesteps: 10,
 };
 
-fn init(device: &Cpu) -> Init<'_, Cpu> {
+fn init(device: &TestDevice) -> Init<'_, TestDevice> {
     Init::new(device, ChaCha8Rng::seed_from_u64(1))
 }
 
@@ -40,7 +39,7 @@ fn alt() -> DetectorAltSpec {
     }
 }
 
-fn both(device: &Cpu) -> [Denoiser<Cpu>; 2] {
+fn both(device: &TestDevice) -> [Denoiser<TestDevice>; 2] {
     [
         Denoiser::Alt(Box::new(alt().build(&mut init(device), SMALL).unwrap())),
         Denoiser::Neu(Box::new(neu().build(&mut init(device), SMALL).unwrap())),
@@ -69,9 +68,9 @@ fn the_paper_sizes_have_the_paper_counts() {
 
 #[test]
 fn names_and_shapes_are_those_of_the_peer() {
-    let device = Cpu::default();
+    let device = testing::device();
     let [mut alt, mut neu] = both(&device);
-    let names = |model: &mut Denoiser<Cpu>| {
+    let names = |model: &mut Denoiser<TestDevice>| {
         let tensors = checkpoint::snapshot(&device, model).unwrap();
         let named = tensors.into_iter();
         named
@@ -98,7 +97,7 @@ fn names_and_shapes_are_those_of_the_peer() {
 
 #[test]
 fn kernels_begin_as_in_keras() {
-    let device = Cpu::default();
+    let device = testing::device();
     let [_, mut neu] = both(&device);
     for tensor in checkpoint::snapshot(&device, &mut neu).unwrap() {
         let largest = tensor.values.iter().fold(0.0_f32, |m, v| m.max(v.abs()));
@@ -118,7 +117,7 @@ fn kernels_begin_as_in_keras() {
 
 #[test]
 fn the_counted_flops_are_those_of_the_formula() {
-    let device = Cpu::default();
+    let device = testing::device();
     for (model, formula) in both(&device)
         .into_iter()
         .zip([alt().forward_flops(22, 30), neu().forward_flops(22, 30)])
@@ -133,7 +132,7 @@ fn the_counted_flops_are_those_of_the_formula() {
 
 #[test]
 fn a_silent_voxel_changes_the_first_layer_by_a_column_of_its_weight() {
-    let device = Cpu::default();
+    let device = testing::device();
     for mut model in both(&device) {
         let values = filled(30, 3);
         let mut silenced = values.clone();

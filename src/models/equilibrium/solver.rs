@@ -60,13 +60,12 @@ impl Solver {
 
 #[cfg(test)]
 mod tests {
-    use dfdx::tensor::Cpu;
-
     use super::*;
+    use crate::ops::testing;
 
     /// Solves `h = a h + 1` from 0; its fixed point is `1 / (1 - a)`.
     fn solve(solver: Solver, a: f32) -> (f32, usize) {
-        let device = Cpu::default();
+        let device = testing::device();
         let start = Var::constant(&device, vec![0.0; 4], [4, 1]).unwrap();
         let one = Var::constant(&device, vec![1.0; 4], [4, 1]).unwrap();
         let mut pass = Pass::inference(&device);

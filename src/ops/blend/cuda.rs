@@ -1,7 +1,44 @@
-//! Weighted sums on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Weighted sums and distances on CUDA. A distance is a number of the host, so it waits for the device.
 
 use dfdx::tensor::Cuda;
 
 use super::BlendKernel;
+use crate::device::cuda::{Launch, Partials};
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
 
-impl BlendKernel for Cuda {}
+impl BlendKernel for Cuda {
+    fn blend(
+        &self,
+        x: &Buffer<Self>,
+        a: f32,
+        z: &Buffer<Self>,
+        b: f32,
+    ) -> Result<Buffer<Self>, OpError> {
+        let n = self.buffer_len(x);
+        let mut y = self.zeros_buffer(n)?;
+        Launch::new("blend_forward")
+            .over(n)
+            .read(x)
+            .float(a)
+            .read(z)
+            .float(b)
+            .write(&mut y)
+            .size(n)
+            .run()?;
+        Ok(y)
+    }
+
+    fn distance(&self, x: &Buffer<Self>, z: &Buffer<Self>) -> Result<f64, OpError> {
+        let n = self.buffer_len(x);
+        let mut partials = Partials::of_values(n)?;
+        Launch::new("blend_distance")
+            .blocks(partials.blocks())
+            .read(x)
+            .read(z)
+            .write(partials.values())
+            .size(n)
+            .run()?;
+        Ok(partials.downloaded()?.sqrt())
+    }
+}

@@ -143,6 +143,24 @@ mod tests {
     }
 
     #[test]
+    fn any_number_of_values_is_blended_and_measured() {
+        let device = testing::device();
+        for n in [1, 3, 31, 33, 1025, 300_001] {
+            let (x, z) = (testing::filled(n, 1), testing::filled(n, 2));
+            let pairs = || x.iter().zip(&z);
+            let [a, b] =
+                [&x, &z].map(|values| Var::constant(&device, values.clone(), [n]).unwrap());
+            let mut pass = Pass::inference(&device);
+            let y = blend(&mut pass, (&a, 0.3), (&b, -0.7)).unwrap();
+            let expected: Vec<f32> = pairs().map(|(x, z)| 0.3 * x - 0.7 * z).collect();
+            testing::assert_close(&y.to_host(&device).unwrap(), &expected, 1e-6);
+            let squares: f64 = pairs().map(|(x, z)| f64::from(x - z).powi(2)).sum();
+            let found = distance(&mut pass, &a, &b).unwrap();
+            assert!((found - squares.sqrt()).abs() <= 1e-12 * squares.sqrt());
+        }
+    }
+
+    #[test]
     fn a_distance_is_the_norm_of_the_difference() {
         // (torch.tensor([[3., 0.], [1., 2.]]) - torch.tensor([[0., 4.], [1., 2.]])).norm() = 5
         let device = testing::device();

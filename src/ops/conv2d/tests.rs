@@ -21,6 +21,22 @@ fn run(
     move |pass, v| conv2d(pass, &v[0], &v[1], v.get(2), options)
 }
 
+/// Runs a test on every way that the device has for convolutions.
+fn on_each_way(test: impl Fn()) {
+    #[cfg(feature = "cuda")]
+    {
+        use crate::device::cuda::{ConvolutionWay, convolve_by};
+        testing::device();
+        for way in [ConvolutionWay::Library, ConvolutionWay::Products] {
+            convolve_by(Some(way)).unwrap();
+            test();
+        }
+        convolve_by(None).unwrap();
+    }
+    #[cfg(not(feature = "cuda"))]
+    test();
+}
+
 /// The definition, term by term.
 fn naive(x: &[f32], weight: &[f32], size: &Conv2dSize) -> Vec<f32> {
     let Conv2dSize {
@@ -55,145 +71,153 @@ fn naive(x: &[f32], weight: &[f32], size: &Conv2dSize) -> Vec<f32> {
 
 #[test]
 fn values_are_those_of_the_definition() {
-    let shapes = [
-        (2, 5, 3, 3),
-        (1, 1, 1, 3),
-        (3, 17, 5, 3),
-        (2, 6, 7, 3),
-        (2, 7, 9, 5),
-        (3, 4, 5, 1),
-    ];
-    for (batch, h, w, kernel) in shapes {
-        for (stride, padding) in [
-            (1, kernel / 2),
-            (2, kernel / 2),
-            (3, kernel / 2),
-            (1, 0),
-            (2, 0),
-            (1, kernel - 1),
-        ] {
-            if h + 2 * padding < kernel || w + 2 * padding < kernel {
-                continue;
+    on_each_way(|| {
+        let shapes = [
+            (2, 5, 3, 3),
+            (1, 1, 1, 3),
+            (3, 17, 5, 3),
+            (2, 6, 7, 3),
+            (2, 7, 9, 5),
+            (3, 4, 5, 1),
+        ];
+        for (batch, h, w, kernel) in shapes {
+            for (stride, padding) in [
+                (1, kernel / 2),
+                (2, kernel / 2),
+                (3, kernel / 2),
+                (1, 0),
+                (2, 0),
+                (1, kernel - 1),
+            ] {
+                if h + 2 * padding < kernel || w + 2 * padding < kernel {
+                    continue;
+                }
+                let options = Conv2dOptions { stride, padding };
+                let output = (
+                    (h + 2 * padding - kernel) / stride + 1,
+                    (w + 2 * padding - kernel) / stride + 1,
+                );
+                let (c, k) = (3, 5);
+                let size = Conv2dSize {
+                    batch,
+                    input: (h, w),
+                    output,
+                    kernel: (kernel, kernel),
+                    channels: (c, k),
+                    options,
+                };
+                let (x, weight) = (
+                    testing::filled(batch * h * w * c, 1),
+                    testing::filled(kernel * kernel * c * k, 2),
+                );
+                let leaves: [(&[f32], Shape); 2] = [
+                    (&x, [batch, h, w, c].into()),
+                    (&weight, [kernel, kernel, c, k].into()),
+                ];
+                testing::assert_close(
+                    &testing::forward(&leaves, run(options)),
+                    &naive(&x, &weight, &size),
+                    1e-5,
+                );
             }
-            let options = Conv2dOptions { stride, padding };
-            let output = (
-                (h + 2 * padding - kernel) / stride + 1,
-                (w + 2 * padding - kernel) / stride + 1,
-            );
-            let (c, k) = (3, 5);
-            let size = Conv2dSize {
-                batch,
-                input: (h, w),
-                output,
-                kernel: (kernel, kernel),
-                channels: (c, k),
-                options,
-            };
-            let (x, weight) = (
-                testing::filled(batch * h * w * c, 1),
-                testing::filled(kernel * kernel * c * k, 2),
-            );
-            let leaves: [(&[f32], Shape); 2] = [
-                (&x, [batch, h, w, c].into()),
-                (&weight, [kernel, kernel, c, k].into()),
-            ];
-            testing::assert_close(
-                &testing::forward(&leaves, run(options)),
-                &naive(&x, &weight, &size),
-                1e-5,
-            );
         }
-    }
+    });
 }
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
-    // x = ((torch.arange(16.) - 6) / 4).reshape(1, 1, 4, 4).requires_grad_()
-    // w = ((torch.arange(18.) - 9) / 8).reshape(2, 1, 3, 3).requires_grad_()
-    // b = torch.tensor([.5, -1.], requires_grad=True)
-    // y = F.conv2d(x, w, b, stride=2, padding=1); y.backward(((torch.arange(8.) - 3) / 2).reshape(1, 2, 2, 2))
-    // print(y.permute(0, 2, 3, 1), x.grad.permute(0, 2, 3, 1), w.grad.permute(2, 3, 1, 0), b.grad)
-    let x: Vec<f32> = (0..16).map(|i| (i as f32 - 6.0) / 4.0).collect();
-    let torch_weight: Vec<f32> = (0..18).map(|i| (i as f32 - 9.0) / 8.0).collect();
-    let weight = crate::ops::Layout::Convolution.from_torch(&torch_weight, [2, 1, 3, 3].into());
-    let (y, grads) = testing::backward(
-        &[
-            (&x, [1, 4, 4, 1].into()),
-            (&weight, [3, 3, 1, 2].into()),
-            (&[0.5, -1.0], [2].into()),
-        ],
-        &[-1.5, 0.5, -1.0, 1.0, -0.5, 1.5, 0.0, 2.0],
-        run(HALF),
-    );
-    testing::assert_close(
-        &y,
-        &[
-            2.21875, -3.21875, 2.5, -2.375, -0.0625, 2.65625, -2.6875, 5.9375,
-        ],
-        1e-6,
-    );
-    testing::assert_close(
-        &grads[0],
-        &[
-            1.1875, 2.1875, 1.125, 1.125, 1.5, 2.625, 1.375, 1.625, 1.0625, 1.9375, 1.0, 1.25,
-            1.4375, 3.0625, 1.75, 2.0,
-        ],
-        1e-6,
-    );
-    testing::assert_close(
-        &grads[1],
-        &[
-            0.0, -0.5, 0.25, -0.75, 0.125, 0.125, 1.25, 0.25, 3.0, 1.0, 2.25, 2.25, 0.25, 3.25,
-            0.0, 6.0, -0.75, 7.25,
-        ],
-        1e-6,
-    );
-    testing::assert_close(&grads[2], &[-3.0, 5.0], 1e-6);
+    on_each_way(|| {
+        // x = ((torch.arange(16.) - 6) / 4).reshape(1, 1, 4, 4).requires_grad_()
+        // w = ((torch.arange(18.) - 9) / 8).reshape(2, 1, 3, 3).requires_grad_()
+        // b = torch.tensor([.5, -1.], requires_grad=True)
+        // y = F.conv2d(x, w, b, stride=2, padding=1); y.backward(((torch.arange(8.) - 3) / 2).reshape(1, 2, 2, 2))
+        // print(y.permute(0, 2, 3, 1), x.grad.permute(0, 2, 3, 1), w.grad.permute(2, 3, 1, 0), b.grad)
+        let x: Vec<f32> = (0..16).map(|i| (i as f32 - 6.0) / 4.0).collect();
+        let torch_weight: Vec<f32> = (0..18).map(|i| (i as f32 - 9.0) / 8.0).collect();
+        let weight = crate::ops::Layout::Convolution.from_torch(&torch_weight, [2, 1, 3, 3].into());
+        let (y, grads) = testing::backward(
+            &[
+                (&x, [1, 4, 4, 1].into()),
+                (&weight, [3, 3, 1, 2].into()),
+                (&[0.5, -1.0], [2].into()),
+            ],
+            &[-1.5, 0.5, -1.0, 1.0, -0.5, 1.5, 0.0, 2.0],
+            run(HALF),
+        );
+        testing::assert_close(
+            &y,
+            &[
+                2.21875, -3.21875, 2.5, -2.375, -0.0625, 2.65625, -2.6875, 5.9375,
+            ],
+            1e-6,
+        );
+        testing::assert_close(
+            &grads[0],
+            &[
+                1.1875, 2.1875, 1.125, 1.125, 1.5, 2.625, 1.375, 1.625, 1.0625, 1.9375, 1.0, 1.25,
+                1.4375, 3.0625, 1.75, 2.0,
+            ],
+            1e-6,
+        );
+        testing::assert_close(
+            &grads[1],
+            &[
+                0.0, -0.5, 0.25, -0.75, 0.125, 0.125, 1.25, 0.25, 3.0, 1.0, 2.25, 2.25, 0.25, 3.25,
+                0.0, 6.0, -0.75, 7.25,
+            ],
+            1e-6,
+        );
+        testing::assert_close(&grads[2], &[-3.0, 5.0], 1e-6);
+    });
 }
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    let wide = Conv2dOptions {
-        stride: 3,
-        padding: 2,
-    };
-    let cases: [(Conv2dOptions, [usize; 4], [usize; 4]); 7] = [
-        (SAME, [2, 3, 5, 3], [3, 3, 3, 5]),
-        (SAME, [1, 1, 1, 1], [3, 3, 1, 1]),
-        (HALF, [2, 5, 3, 3], [3, 3, 3, 5]),
-        (HALF, [1, 4, 6, 1], [3, 3, 1, 17]),
-        (wide, [2, 7, 8, 1], [5, 5, 1, 3]),
-        (
-            Conv2dOptions {
-                stride: 2,
-                padding: 0,
-            },
-            [2, 5, 4, 3],
-            [1, 1, 3, 5],
-        ),
-        (
-            Conv2dOptions {
-                stride: 1,
-                padding: 0,
-            },
-            [1, 3, 3, 17],
-            [1, 1, 17, 5],
-        ),
-    ];
-    for (options, x, weight) in cases {
-        testing::check_gradients(&[x.into(), weight.into(), [weight[3]].into()], run(options));
-    }
+    on_each_way(|| {
+        let wide = Conv2dOptions {
+            stride: 3,
+            padding: 2,
+        };
+        let cases: [(Conv2dOptions, [usize; 4], [usize; 4]); 7] = [
+            (SAME, [2, 3, 5, 3], [3, 3, 3, 5]),
+            (SAME, [1, 1, 1, 1], [3, 3, 1, 1]),
+            (HALF, [2, 5, 3, 3], [3, 3, 3, 5]),
+            (HALF, [1, 4, 6, 1], [3, 3, 1, 17]),
+            (wide, [2, 7, 8, 1], [5, 5, 1, 3]),
+            (
+                Conv2dOptions {
+                    stride: 2,
+                    padding: 0,
+                },
+                [2, 5, 4, 3],
+                [1, 1, 3, 5],
+            ),
+            (
+                Conv2dOptions {
+                    stride: 1,
+                    padding: 0,
+                },
+                [1, 3, 3, 17],
+                [1, 1, 17, 5],
+            ),
+        ];
+        for (options, x, weight) in cases {
+            testing::check_gradients(&[x.into(), weight.into(), [weight[3]].into()], run(options));
+        }
+    });
 }
 
 #[test]
 fn a_batch_is_its_samples() {
-    for options in [SAME, HALF] {
-        testing::check_batch(
-            4,
-            &[[4, 5, 7, 5].into(), [3, 3, 5, 3].into(), [3].into()],
-            run(options),
-        );
-    }
+    on_each_way(|| {
+        for options in [SAME, HALF] {
+            testing::check_batch(
+                4,
+                &[[4, 5, 7, 5].into(), [3, 3, 5, 3].into(), [3].into()],
+                run(options),
+            );
+        }
+    });
 }
 
 #[test]

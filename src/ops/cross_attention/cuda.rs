@@ -1,7 +1,104 @@
-//! Cross-attention on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Cross-attention on CUDA: few positions in one kernel, many through matrix products.
+
+mod linear;
+mod softmax;
 
 use dfdx::tensor::Cuda;
 
-use super::CrossAttentionKernel;
+use super::{AttentionKind, CrossAttentionKernel, CrossAttentionSize, LINEAR_EPS};
+use crate::device::cuda::Launch;
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
 
-impl CrossAttentionKernel for Cuda {}
+/// Rows that a block of 128 threads takes at a time, a warp each.
+const ROWS: usize = 4;
+
+/// Most blocks over rows; each takes the next rows when it is done.
+const MOST_BLOCKS: usize = 1 << 16;
+
+/// Most pairs of positions of one head for which a warp does the work of a matrix product.
+const SHORT: usize = 256;
+
+impl CrossAttentionKernel for Cuda {
+    fn cross_attention(
+        &self,
+        q: &Buffer<Self>,
+        k: &Buffer<Self>,
+        v: &Buffer<Self>,
+        size: CrossAttentionSize,
+    ) -> Result<Buffer<Self>, OpError> {
+        if !is_short(size) {
+            return match size.kind {
+                AttentionKind::Softmax => softmax::forward(self, [q, k, v], size),
+                AttentionKind::Linear => linear::forward(self, [q, k, v], size),
+            };
+        }
+        let mut y = self.zeros_buffer(self.buffer_len(q))?;
+        let rows = size.batch * size.queries * size.heads;
+        let launch = over_rows("cross_attention_short", rows)
+            .shared(ROWS * size.keys * size_of::<f32>())
+            .read(q)
+            .read(k)
+            .read(v)
+            .write(&mut y);
+        with_size(launch, rows, size).run()?;
+        Ok(y)
+    }
+
+    fn cross_attention_backward(
+        &self,
+        q: &Buffer<Self>,
+        k: &Buffer<Self>,
+        v: &Buffer<Self>,
+        size: CrossAttentionSize,
+        grad_output: &Buffer<Self>,
+    ) -> Result<[Buffer<Self>; 3], OpError> {
+        if !is_short(size) {
+            return match size.kind {
+                AttentionKind::Softmax => softmax::backward(self, [q, k, v], size, grad_output),
+                AttentionKind::Linear => linear::backward(self, [q, k, v], size, grad_output),
+            };
+        }
+        let [mut dq, mut dk, mut dv] = zeros_like(self, [q, k, v])?;
+        let rows = size.batch * size.heads;
+        let launch = over_rows("cross_attention_short_backward", rows)
+            .shared(2 * ROWS * size.keys * size_of::<f32>())
+            .read(q)
+            .read(k)
+            .read(v)
+            .read(grad_output)
+            .write(&mut dq)
+            .write(&mut dk)
+            .write(&mut dv);
+        with_size(launch, rows, size).run()?;
+        Ok([dq, dk, dv])
+    }
+}
+
+/// Whether one warp does all of a head: its positions are too few for a matrix product to be worth its launch.
+fn is_short(size: CrossAttentionSize) -> bool {
+    size.queries * size.keys <= SHORT
+}
+
+/// Rows of some kind, each done by one warp.
+fn over_rows(name: &'static str, rows: usize) -> Launch {
+    Launch::new(name)
+        .threads(32 * ROWS)
+        .blocks(rows.div_ceil(ROWS).clamp(1, MOST_BLOCKS))
+}
+
+fn with_size(launch: Launch, rows: usize, size: CrossAttentionSize) -> Launch {
+    launch
+        .size(rows)
+        .number(size.queries)
+        .number(size.keys)
+        .number(size.heads)
+        .number(size.head_width())
+        .int(i32::from(size.kind == AttentionKind::Linear))
+        .float(LINEAR_EPS)
+}
+
+fn zeros_like(device: &Cuda, buffers: [&Buffer<Cuda>; 3]) -> Result<[Buffer<Cuda>; 3], OpError> {
+    let [q, k, v] = buffers.map(|buffer| device.zeros_buffer(device.buffer_len(buffer)));
+    Ok([q?, k?, v?])
+}

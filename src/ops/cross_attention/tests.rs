@@ -8,6 +8,9 @@ const KINDS: [AttentionKind; 2] = [AttentionKind::Softmax, AttentionKind::Linear
 const SHORT: [[usize; 3]; 2] = [[2, 3, 8], [2, 1, 6]];
 const LONG: [usize; 3] = [2, 9, 6];
 
+/// More pairs than one warp takes on a GPU.
+const LONGER: [usize; 3] = [2, 17, 6];
+
 fn shapes(q: [usize; 3], keys: usize) -> [Shape; 3] {
     let k = [q[0], keys, q[2]];
     [q.into(), k.into(), k.into()]
@@ -157,7 +160,13 @@ fn linear_values_and_gradients_are_those_of_pytorch() {
 
 #[test]
 fn both_orders_of_linear_attention_give_the_same() {
-    let [b, n, c] = LONG;
+    for shape in [LONG, LONGER] {
+        check_orders(shape);
+    }
+}
+
+fn check_orders(shape: [usize; 3]) {
+    let [b, n, c] = shape;
     let (q, k, v) = (
         testing::filled(b * n * c, 1),
         testing::filled(b * n * c, 2),
@@ -165,9 +174,9 @@ fn both_orders_of_linear_attention_give_the_same() {
     );
     let weights = testing::filled(b * n * c, 4);
     let whole = [
-        (q.as_slice(), LONG.into()),
-        (&k, LONG.into()),
-        (&v, LONG.into()),
+        (q.as_slice(), shape.into()),
+        (&k, shape.into()),
+        (&v, shape.into()),
     ];
     let (long, long_grads) = testing::backward(&whole, &weights, |pass, x| {
         cross_attention(pass, &x[0], &x[1], &x[2], 2, AttentionKind::Linear)
@@ -234,7 +243,7 @@ fn with_one_position_the_values_come_back() {
 #[test]
 fn gradients_are_those_of_finite_differences() {
     for kind in KINDS {
-        for q in SHORT.into_iter().chain([LONG]) {
+        for q in SHORT.into_iter().chain([LONG, LONGER]) {
             testing::check_gradients(&shapes(q, q[1] + 2), |pass, x| {
                 cross_attention(pass, &x[0], &x[1], &x[2], 2, kind)
             });
@@ -252,7 +261,7 @@ fn one_value_as_keys_and_values_gets_both_gradients() {
 #[test]
 fn a_batch_is_its_samples() {
     for kind in KINDS {
-        for q in [[4, 3, 8], [4, 9, 6]] {
+        for q in [[4, 3, 8], [4, 9, 6], [4, 20, 66]] {
             testing::check_batch(4, &shapes(q, q[1]), |pass, x| {
                 cross_attention(pass, &x[0], &x[1], &x[2], 2, kind)
             });
@@ -262,8 +271,15 @@ fn a_batch_is_its_samples() {
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
+    // What stands in for a GPU takes minutes for sizes that threads of the CPU share.
+    let large = [[9000, 1, 64], [3000, 12, 8]];
+    let sizes = if cfg!(feature = "cuda") {
+        [[9, 1, 64], [5, 20, 8]]
+    } else {
+        large
+    };
     for kind in KINDS {
-        for q in [[9000, 1, 64], [3000, 12, 8]] {
+        for q in sizes {
             testing::check_threads(&shapes(q, q[1]), |pass, x| {
                 cross_attention(pass, &x[0], &x[1], &x[2], 4, kind)
             });

@@ -55,3 +55,28 @@ fn not_a_number_stays_one() {
     });
     assert!(loss[0].is_nan());
 }
+
+#[test]
+fn any_number_of_classes_and_rows_gives_its_probabilities() {
+    for (rows, classes) in [(1, 1), (3, 31), (5, 33), (2200, 3), (2, 1025)] {
+        let logits = testing::filled(rows * classes, 1);
+        let labels: Vec<usize> = (0..rows).map(|row| row * 7 % classes).collect();
+        let leaves = [(logits.as_slice(), [rows, classes].into())];
+        let (loss, grads) = testing::backward(&leaves, &[rows as f32], |pass, x| {
+            cross_entropy(pass, &x[0], &labels)
+        });
+        let (mut expected, mut slopes) = (0.0, Vec::new());
+        for (row, &label) in logits.chunks(classes).zip(&labels) {
+            let sum: f64 = row.iter().map(|x| f64::from(*x).exp()).sum();
+            expected += sum.ln() - f64::from(row[label]);
+            let probabilities = row.iter().map(|x| (f64::from(*x).exp() / sum) as f32);
+            slopes.extend(
+                probabilities
+                    .enumerate()
+                    .map(|(i, p)| p - f32::from(u8::from(i == label))),
+            );
+        }
+        assert_close(&loss, &[(expected / rows as f64) as f32], 1e-6);
+        assert_close(&grads[0], &slopes, 2e-6);
+    }
+}

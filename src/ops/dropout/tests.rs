@@ -1,6 +1,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::philox::{BLOCK, block};
 use super::*;
 use crate::ops::testing::{self, TestDevice};
 
@@ -76,4 +77,34 @@ fn the_gradient_is_that_of_finite_differences() {
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     testing::check_threads(&[[70_001].into()], dropped(5, 0.3));
+}
+
+#[test]
+fn the_mask_is_that_of_the_stream_bit_for_bit() {
+    let mask = Mask {
+        key: 0x9ABC_DEF0_1234_5678,
+        threshold: 0x6000_0000,
+        scale: 1.6,
+    };
+    let device = testing::device();
+    for n in [1, 31, 63, 64, 65, 1025, 70_001] {
+        let x = testing::filled(n, 1);
+        let y = device
+            .dropout(&device.upload(x.clone()).unwrap(), mask)
+            .unwrap();
+        let words = (0..n).map(|i| block(mask.key, (i / BLOCK) as u64)[i % BLOCK]);
+        let expected = x.iter().zip(words);
+        let expected = expected.map(|(x, word)| {
+            if word >= mask.threshold {
+                x * mask.scale
+            } else {
+                0.0
+            }
+        });
+        assert_eq!(
+            device.download(&y).unwrap(),
+            expected.collect::<Vec<_>>(),
+            "{n} values"
+        );
+    }
 }

@@ -44,3 +44,28 @@ fn an_index_outside_the_table_is_refused() {
         "embedding: index 3 is not in a table of 3 rows"
     );
 }
+
+#[test]
+fn many_indices_of_one_row_add_up_in_their_order() {
+    for (rows, features, count) in [(1, 1, 3), (7, 31, 40), (300, 33, 5), (2, 1025, 9)] {
+        let (table, dy) = (
+            testing::filled(rows * features, 1),
+            testing::filled(count * features, 2),
+        );
+        let indices: Vec<usize> = (0..count).map(|place| place * 5 % rows).collect();
+        let leaves = [(table.as_slice(), [rows, features].into())];
+        let (y, grads) =
+            testing::backward(&leaves, &dy, |pass, x| embedding(pass, &x[0], &indices));
+        let (mut expected, mut sums) = (Vec::new(), vec![0.0; rows * features]);
+        for (&index, dy) in indices.iter().zip(dy.chunks(features)) {
+            let own = index * features..(index + 1) * features;
+            expected.extend_from_slice(&table[own.clone()]);
+            sums[own]
+                .iter_mut()
+                .zip(dy)
+                .for_each(|(sum, dy)| *sum += dy);
+        }
+        assert_eq!(y, expected);
+        assert_eq!(grads[0], sums);
+    }
+}

@@ -1,7 +1,138 @@
-//! Euler–Maruyama on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Euler–Maruyama on CUDA: one launch for all steps each way, a block to a path; then the square weights' gradients by
+//! two products and the others' by one more launch.
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
+)]
 
+use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::EulerKernel;
+use super::{EulerInputs, EulerKernel, EulerSize, Field};
+use crate::device::cuda::{Launch, Product, scratch};
+use crate::device::{Backend, Buffer};
+use crate::ops::{GradSlots, OpError, Var};
 
-impl EulerKernel for Cuda {}
+/// Most units of which a block keeps the square weights in registers.
+const NARROW: usize = 64;
+
+impl EulerKernel for Cuda {
+    fn euler_maruyama(
+        &self,
+        start: &Buffer<Self>,
+        noise: &Buffer<Self>,
+        fields: [Field<&Buffer<Self>>; 2],
+        size: EulerSize,
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
+        let rows = size.batch * size.steps;
+        let mut path = self.zeros_buffer(rows)?;
+        let mut before = self.zeros_buffer(rows)?;
+        let mut hidden = self.zeros_buffer(4 * rows * size.hidden)?;
+        let launch = launch("euler_forward", "euler_forward_wide", size)
+            .read(start)
+            .read(noise);
+        let parameters = fields.into_iter().flatten();
+        parameters
+            .fold(launch, Launch::read)
+            .write(&mut path)
+            .write(&mut before)
+            .write(&mut hidden)
+            .number(size.steps)
+            .number(size.hidden)
+            .run()?;
+        Ok((path, vec![before, hidden]))
+    }
+
+    fn add_euler_gradients(
+        &self,
+        inputs: &EulerInputs<Self>,
+        saved: &[Buffer<Self>],
+        size: EulerSize,
+        grad: &Buffer<Self>,
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError> {
+        let rows = size.batch * size.steps;
+        let mut slopes = scratch::<f32>(2 * rows * size.hidden)?;
+        let mut parts = scratch::<f32>(2 * size.batch * (5 * size.hidden + 1))?;
+        let launch =
+            launch("euler_backward", "euler_backward_wide", size).read(inputs.noise.data());
+        // Of a field: the first, the square and the last weights.
+        let weights = inputs
+            .fields
+            .iter()
+            .flat_map(|[w1, _, w2, _, w3, _]| [w1, w2, w3]);
+        let launch = weights.fold(launch, |launch, var| launch.read(var.data()));
+        let launch = saved.iter().fold(launch, Launch::read);
+        let launch = launch.read(grad).write(&mut slopes).write(&mut parts);
+        write_gradient(launch, &inputs.start, slots)?
+            .number(size.steps)
+            .number(size.hidden)
+            .run()?;
+        add_square_gradients(inputs, &saved[1], &slopes, size, slots)?;
+        add_parts(inputs, &parts, size, slots)
+    }
+}
+
+/// The kernel for this size, a block to a path.
+fn launch(narrow: &'static str, wide: &'static str, size: EulerSize) -> Launch {
+    let name = if size.hidden <= NARROW { narrow } else { wide };
+    Launch::new(name).blocks(size.batch)
+}
+
+/// Hands the gradient of `var` to the kernel, or null where it needs none.
+fn write_gradient(
+    launch: Launch,
+    var: &Var<Cuda>,
+    slots: &mut GradSlots<'_, Cuda>,
+) -> Result<Launch, OpError> {
+    if var.needs_grad() {
+        Ok(launch.write(slots.of(var)?))
+    } else {
+        Ok(launch.write_if(None::<&mut Buffer<Cuda>>))
+    }
+}
+
+/// `hiddenᵀ · slopes` over all steps of all paths.
+fn add_square_gradients(
+    inputs: &EulerInputs<Cuda>,
+    hidden: &Buffer<Cuda>,
+    slopes: &CudaSlice<f32>,
+    size: EulerSize,
+    slots: &mut GradSlots<'_, Cuda>,
+) -> Result<(), OpError> {
+    let rows = size.batch * size.steps;
+    let layer = rows * size.hidden;
+    let product = Product::new(size.hidden, size.hidden, rows)
+        .transposed_a()
+        .adding();
+    for (index, [_, _, weight, ..]) in inputs.fields.iter().enumerate() {
+        if weight.needs_grad() {
+            let target = slots.of(weight)?;
+            product.run_at(
+                (hidden, 2 * index * layer),
+                (slopes, index * layer),
+                (target, 0),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The gradients of all parameters but the square weights, from those of the paths.
+fn add_parts(
+    inputs: &EulerInputs<Cuda>,
+    parts: &CudaSlice<f32>,
+    size: EulerSize,
+    slots: &mut GradSlots<'_, Cuda>,
+) -> Result<(), OpError> {
+    let mut launch = Launch::new("euler_gradients")
+        .blocks(size.hidden.div_ceil(32))
+        .read(parts);
+    for [w1, b1, _, b2, w3, b3] in &inputs.fields {
+        for var in [w1, b1, b2, w3, b3] {
+            launch = write_gradient(launch, var, slots)?;
+        }
+    }
+    launch.number(size.batch).number(size.hidden).run()?;
+    Ok(())
+}

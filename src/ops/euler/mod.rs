@@ -18,7 +18,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, OpError, Pass, Shape, Var, Work};
+use super::{GradSlots, Kernels, OpError, Pass, Shape, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of a simulation.
@@ -57,6 +57,29 @@ pub struct EulerGrads<D: Backend> {
     pub fields: [Field<Buffer<D>>; 2],
 }
 
+/// What a simulation reads.
+#[derive(Debug)]
+pub struct EulerInputs<D: Backend> {
+    /// `(B, 1)`
+    pub start: Var<D>,
+    /// `(B, N)`
+    pub noise: Var<D>,
+    /// Drift and diffusion.
+    pub fields: [Field<Var<D>>; 2],
+}
+
+impl<D: Backend> EulerInputs<D> {
+    /// The inputs that may need a gradient: the start, then the parameters of both fields.
+    pub fn differentiable(&self) -> impl Iterator<Item = &Var<D>> {
+        std::iter::once(&self.start).chain(self.fields.iter().flatten())
+    }
+
+    /// The values of the fields' parameters.
+    pub fn fields(&self) -> [Field<&Buffer<D>>; 2] {
+        data(&self.fields)
+    }
+}
+
 /// Simulations on one device.
 pub trait EulerKernel: Backend {
     /// The path, and what backward needs of it.
@@ -81,6 +104,29 @@ pub trait EulerKernel: Backend {
     ) -> Result<EulerGrads<Self>, OpError> {
         Err(OpError::unsupported::<Self>("euler_maruyama"))
     }
+
+    /// Adds the gradients of the inputs to `slots`, where they need one; a device that can add them while it computes them
+    /// has its own body.
+    fn add_euler_gradients(
+        &self,
+        inputs: &EulerInputs<Self>,
+        saved: &[Buffer<Self>],
+        size: EulerSize,
+        grad: &Buffer<Self>,
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError>
+    where
+        Self: Kernels,
+    {
+        let noise = inputs.noise.data();
+        let grads = self.euler_maruyama_backward(noise, inputs.fields(), saved, size, grad)?;
+        let found = std::iter::once(grads.start).chain(grads.fields.into_iter().flatten());
+        let pairs = inputs.differentiable().zip(found);
+        for (input, grad) in pairs.filter(|(input, _)| input.needs_grad()) {
+            self.accumulate(&grad, slots.of(input)?)?;
+        }
+        Ok(())
+    }
 }
 
 /// The path of a learned equation; see the module.
@@ -96,27 +142,23 @@ pub fn euler_maruyama<D: Kernels>(
     let size = check(start, noise, fields)?;
     let device = pass.device().clone();
     let (path, saved) = device.euler_maruyama(start.data(), noise.data(), data(fields), size)?;
-    let inputs: Vec<&Var<D>> = std::iter::once(start)
+    let inputs = EulerInputs {
+        start: start.clone(),
+        noise: noise.clone(),
+        fields: fields.clone(),
+    };
+    let differentiable: Vec<&Var<D>> = std::iter::once(start)
         .chain(fields.iter().flatten())
         .collect();
-    let kept = (start.clone(), noise.clone(), fields.clone());
     pass.finish(
         "euler_maruyama",
         Work::new(size.forward_flop(), size.backward_flop()),
         path,
         [size.batch, size.steps],
-        &inputs,
+        &differentiable,
         move |slots, grad| {
-            let (start, noise, fields) = &kept;
             let device = slots.device().clone();
-            let grads =
-                device.euler_maruyama_backward(noise.data(), data(fields), &saved, size, grad)?;
-            let inputs = std::iter::once(start).chain(fields.iter().flatten());
-            let found = std::iter::once(grads.start).chain(grads.fields.into_iter().flatten());
-            for (input, grad) in inputs.zip(found).filter(|(input, _)| input.needs_grad()) {
-                device.accumulate(&grad, slots.of(input)?)?;
-            }
-            Ok(())
+            device.add_euler_gradients(&inputs, &saved, size, grad, slots)
         },
     )
 }

@@ -122,6 +122,99 @@ fn a_batch_is_its_samples() {
     testing::check_batch(7, &shapes(7, 3, 5), run);
 }
 
+/// Fields that fill the registers of a GPU's block, and those that are too wide for them.
+#[test]
+fn a_batch_is_its_samples_at_any_width() {
+    for hidden in [1, 33, 64, 65, 150] {
+        testing::check_batch(5, &shapes(5, 2, hidden), run);
+    }
+}
+
+/// The parameters of a field with `units` units that has, beyond those of `field`, units that do nothing.
+fn widened(field: &[Vec<f32>], units: usize) -> Vec<Vec<f32>> {
+    let own = field[1].len();
+    let rows = |values: &[f32], count: usize| -> Vec<f32> {
+        let mut wide = vec![0.0; count * units];
+        for (wide, row) in wide.chunks_exact_mut(units).zip(values.chunks_exact(own)) {
+            wide[..own].copy_from_slice(row);
+        }
+        wide
+    };
+    let [w1, b1, w2, b2, w3, b3] = field else {
+        unreachable!("a field has six parameters")
+    };
+    vec![
+        rows(w1, 2),
+        rows(b1, 1),
+        rows(w2, units),
+        rows(b2, 1),
+        rows(w3, 1),
+        b3.clone(),
+    ]
+}
+
+/// A GPU treats fields of up to 64 units and wider ones in different ways.
+#[test]
+fn units_that_do_nothing_change_nothing() {
+    let filled = |seed: u64, shape: &Shape| testing::filled(shape.len(), seed);
+    let narrow: Vec<_> = (1..)
+        .zip(&shapes(3, 4, 60))
+        .map(|(seed, shape)| filled(seed, shape))
+        .collect();
+    let wide = [
+        &narrow[..2],
+        &widened(&narrow[2..8], 70),
+        &widened(&narrow[8..], 70),
+    ]
+    .concat();
+    let run = |leaves: &[Vec<f32>], hidden: usize| {
+        let leaves: Vec<_> = leaves
+            .iter()
+            .map(Vec::as_slice)
+            .zip(shapes(3, 4, hidden))
+            .collect();
+        testing::backward(&leaves, &testing::filled(12, 99), run)
+    };
+    let ((y, grads), (wide_y, wide_grads)) = (run(&narrow, 60), run(&wide, 70));
+    testing::assert_close(&wide_y, &y, 1e-5);
+    testing::assert_close(&wide_grads[0], &grads[0], 1e-5);
+    for (index, wide) in wide_grads.iter().enumerate().skip(2) {
+        let row = if matches!(index, 7 | 13) { 1 } else { 70 };
+        let own: Vec<f32> = wide
+            .chunks_exact(row)
+            .flat_map(|row| &row[..row.len().min(60)])
+            .copied()
+            .collect();
+        testing::assert_close(&own[..grads[index].len()], &grads[index], 1e-5);
+    }
+}
+
+#[test]
+fn parameters_that_need_no_gradient_get_none() {
+    let shapes = shapes(2, 3, 4);
+    let leaves: Vec<Vec<f32>> = shapes
+        .iter()
+        .map(|shape| testing::filled(shape.len(), 5))
+        .collect();
+    let leaves: Vec<_> = leaves.iter().map(Vec::as_slice).zip(shapes).collect();
+    let (_, all) = testing::backward(&leaves, &[1.0; 6], run);
+    let (_, some) = testing::backward(&leaves, &[1.0; 6], |pass, v| {
+        let noise = v[1].detach(pass.device())?;
+        let start = v[0].detach(pass.device())?;
+        let field = |from: usize| std::array::from_fn(|i| v[from + i].clone());
+        let mut diffusion: Field<_> = field(8);
+        diffusion[2] = diffusion[2].detach(pass.device())?;
+        euler_maruyama(pass, &start, &noise, &[field(2), diffusion])
+    });
+    for (at, (all, some)) in all.iter().zip(&some).enumerate() {
+        if at == 0 || at == 10 {
+            assert!(some.iter().all(|grad| *grad == 0.0));
+        } else {
+            assert_eq!(all, some);
+        }
+    }
+}
+
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     testing::check_threads(&shapes(9, 60, 32), run);

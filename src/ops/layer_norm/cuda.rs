@@ -1,7 +1,129 @@
-//! Layer norm on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Layer norm on CUDA: a warp for each row; gradients of scale and offset as partial sums of groups of rows.
 
 use dfdx::tensor::Cuda;
 
-use super::LayerNormKernel;
+use super::{LayerNormKernel, Saved};
+use crate::device::cuda::{Launch, scratch};
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
 
-impl LayerNormKernel for Cuda {}
+/// Rows that a block of 128 threads takes at a time.
+const ROWS: usize = 4;
+
+/// Most blocks over rows; each takes the next rows when it is done.
+const MOST_BLOCKS: usize = 1 << 16;
+
+/// Rows of a group whose columns one block sums, unless there were too many groups.
+const GROUP_ROWS: usize = 64;
+
+/// Most groups: their partial sums are added one after another.
+const MOST_GROUPS: usize = 256;
+
+impl LayerNormKernel for Cuda {
+    fn layer_norm(
+        &self,
+        x: &Buffer<Self>,
+        gamma: &Buffer<Self>,
+        beta: &Buffer<Self>,
+        eps: f32,
+    ) -> Result<(Buffer<Self>, Saved<Self>), OpError> {
+        let features = self.buffer_len(gamma);
+        let rows = self.buffer_len(x) / features;
+        let mut y = self.zeros_buffer(rows * features)?;
+        let (mut mean, mut rstd) = (self.zeros_buffer(rows)?, self.zeros_buffer(rows)?);
+        over_rows("layer_norm_forward", rows)
+            .read(x)
+            .read(gamma)
+            .read(beta)
+            .write(&mut y)
+            .write(&mut mean)
+            .write(&mut rstd)
+            .size(rows)
+            .number(features)
+            .float(eps)
+            .run()?;
+        Ok((y, Saved { mean, rstd }))
+    }
+
+    fn layer_norm_backward_x(
+        &self,
+        x: &Buffer<Self>,
+        gamma: &Buffer<Self>,
+        saved: &Saved<Self>,
+        dy: &Buffer<Self>,
+        dx: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        let features = self.buffer_len(gamma);
+        let rows = self.buffer_len(x) / features;
+        over_rows("layer_norm_backward_x", rows)
+            .read(x)
+            .read(gamma)
+            .read(&saved.mean)
+            .read(&saved.rstd)
+            .read(dy)
+            .write(dx)
+            .size(rows)
+            .number(features)
+            .run()?;
+        Ok(())
+    }
+
+    fn layer_norm_backward_gamma(
+        &self,
+        x: &Buffer<Self>,
+        saved: &Saved<Self>,
+        dy: &Buffer<Self>,
+        dgamma: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        add_columns(self, Some((x, saved)), dy, dgamma)
+    }
+
+    fn layer_norm_backward_beta(
+        &self,
+        dy: &Buffer<Self>,
+        dbeta: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        add_columns(self, None, dy, dbeta)
+    }
+}
+
+fn over_rows(name: &'static str, rows: usize) -> Launch {
+    Launch::new(name)
+        .threads(32 * ROWS)
+        .blocks(rows.div_ceil(ROWS).clamp(1, MOST_BLOCKS))
+}
+
+/// Adds to `grad` the sum over rows of `dy`, or with the input of `dy` times the normalised input.
+fn add_columns(
+    device: &Cuda,
+    input: Option<(&Buffer<Cuda>, &Saved<Cuda>)>,
+    dy: &Buffer<Cuda>,
+    grad: &mut Buffer<Cuda>,
+) -> Result<(), OpError> {
+    let features = device.buffer_len(grad);
+    let rows = device.buffer_len(dy) / features;
+    let groups = rows.div_ceil(GROUP_ROWS).clamp(1, MOST_GROUPS);
+    let mut partials = scratch::<f32>(if groups == 1 { 0 } else { groups * features })?;
+    Launch::new("layer_norm_columns")
+        .grid([features.div_ceil(32), groups, 1])
+        .read_if(input.map(|(x, _)| x))
+        .read_if(input.map(|(_, saved)| &saved.mean))
+        .read_if(input.map(|(_, saved)| &saved.rstd))
+        .read(dy)
+        .write(&mut partials)
+        .write(grad)
+        .size(rows)
+        .size(rows.div_ceil(groups))
+        .number(features)
+        .run()?;
+    if groups > 1 {
+        Launch::new("layer_norm_add_groups")
+            .over(features)
+            .read(&partials)
+            .write(grad)
+            .size(groups)
+            .size(features)
+            .run()?;
+    }
+    Ok(())
+}

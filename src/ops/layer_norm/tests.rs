@@ -38,9 +38,12 @@ fn values_and_gradients_are_those_of_pytorch() {
 
 #[test]
 fn the_gradients_are_those_of_finite_differences() {
-    testing::check_gradients(&[[3, 2, 21].into(), [21].into(), [21].into()], |pass, x| {
-        layer_norm(pass, &x[0], &x[1], &x[2], 1e-5)
-    });
+    for shape in [[3, 2, 21], [1, 3, 67], [1, 70, 5]] {
+        let features = [shape[2]].into();
+        testing::check_gradients(&[shape.into(), features, features], |pass, x| {
+            layer_norm(pass, &x[0], &x[1], &x[2], 1e-5)
+        });
+    }
 }
 
 #[test]

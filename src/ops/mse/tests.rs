@@ -53,3 +53,17 @@ fn unequal_shapes_are_refused() {
         "mse: x (2, 3) and target (3, 2) do not fit"
     );
 }
+
+#[test]
+fn any_number_of_values_gives_their_mean_and_slopes() {
+    for n in [1, 3, 31, 33, 1025, 300_001] {
+        let (x, t) = (testing::filled(n, 1), testing::filled(n, 2));
+        let leaves = [(x.as_slice(), [n].into()), (t.as_slice(), [n].into())];
+        let (loss, grads) =
+            testing::backward(&leaves, &[n as f32], |pass, x| mse(pass, &x[0], &x[1]));
+        let squares = x.iter().zip(&t).map(|(x, t)| f64::from(x - t).powi(2));
+        assert_close(&loss, &[(squares.sum::<f64>() / n as f64) as f32], 1e-6);
+        let slopes: Vec<f32> = x.iter().zip(&t).map(|(x, t)| 2.0 * (x - t)).collect();
+        assert_close(&grads[0], &slopes, 1e-6);
+    }
+}

@@ -1,7 +1,66 @@
-//! Physics terms on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Physics terms on CUDA: a block for each row, sums in f64; nothing comes to the host.
 
 use dfdx::tensor::Cuda;
 
-use super::PhysicsKernel;
+use super::{HIT, PhysicsKernel, SHARES, SMALL, SMALLEST_ALPHA_BAR};
+use crate::device::cuda::{Launch, Partials, THREADS, uploaded};
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
 
-impl PhysicsKernel for Cuda {}
+/// Most blocks along the second axis of a grid.
+const MOST_ROWS: usize = 65_535;
+
+impl PhysicsKernel for Cuda {
+    fn physics(
+        &self,
+        estimate: &Buffer<Self>,
+        noised: &Buffer<Self>,
+        clean: &Buffer<Self>,
+        alpha_bars: &[f32],
+        weight: f32,
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+        let rows = alpha_bars.len();
+        let scale = f64::from(weight) / rows as f64;
+        let mut gradients = self.zeros_buffer(2 * rows)?;
+        let mut partials = Partials::new(rows, 1)?;
+        let [energy, multiplicity, locality] = SHARES;
+        Launch::new("physics_forward")
+            .blocks(partials.blocks())
+            .read(estimate)
+            .read(noised)
+            .read(clean)
+            .read(&uploaded(alpha_bars)?)
+            .write(partials.values())
+            .write(&mut gradients)
+            .size(rows)
+            .size(self.buffer_len(estimate) / rows)
+            .float(SMALLEST_ALPHA_BAR)
+            .float(HIT)
+            .double(SMALL)
+            .double(energy)
+            .double(multiplicity)
+            .double(locality)
+            .double(scale)
+            .run()?;
+        Ok((partials.total(self, scale)?, gradients))
+    }
+
+    fn physics_backward(
+        &self,
+        gradients: &Buffer<Self>,
+        dy: &Buffer<Self>,
+        grad: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        let rows = self.buffer_len(gradients) / 2;
+        let voxels = self.buffer_len(grad) / rows;
+        Launch::new("physics_backward")
+            .grid([voxels.div_ceil(4 * THREADS), rows.min(MOST_ROWS), 1])
+            .read(gradients)
+            .read(dy)
+            .write(grad)
+            .size(rows)
+            .size(voxels)
+            .run()?;
+        Ok(())
+    }
+}

@@ -38,12 +38,18 @@ fn value_and_gradient_are_those_of_pytorch() {
 #[test]
 fn the_gradient_is_that_of_finite_differences() {
     // Every voxel of the implied signal is above ½, so that no count jumps.
-    testing::check_gradients(&[[3, 17].into()], |pass, e| {
-        let noised = filled(51, 7).iter().map(|v| v + 4.0).collect();
-        let clean = filled(51, 8).iter().map(|v| v + 2.0).collect();
-        let (noised, clean) = (constant(pass, noised, 3), constant(pass, clean, 3));
-        physics(pass, &e[0], &noised, &clean, &[0.9, 0.5, 0.0], 0.1)
-    });
+    for (rows, voxels) in [(3, 17), (2, 300)] {
+        testing::check_gradients(&[[rows, voxels].into()], |pass, e| {
+            let values = |seed: u64, by: f32| -> Vec<f32> {
+                filled(rows * voxels, seed).iter().map(|v| v + by).collect()
+            };
+            let (noised, clean) = (
+                constant(pass, values(7, 4.0), rows),
+                constant(pass, values(8, 2.0), rows),
+            );
+            physics(pass, &e[0], &noised, &clean, &[0.9, 0.5, 0.0][..rows], 0.1)
+        });
+    }
 }
 
 #[test]

@@ -1,7 +1,169 @@
-//! Signatures on CUDA: not written yet; the default bodies answer [`OpError::Unsupported`](crate::ops::OpError).
+//! Signatures on CUDA: a block to a path and a thread to an entry; the pieces' gradients, which do not wait for each
+//! other, a block to a piece.
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
+)]
 
+use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::SignatureKernel;
+use super::{ProjectionInputs, SignatureKernel, SignatureSize};
+use crate::device::cuda::{Launch, scratch};
+use crate::device::{Backend, Buffer};
+use crate::ops::{GradSlots, OpError, Var};
 
-impl SignatureKernel for Cuda {}
+/// Most bytes of shared memory of a block on the GPUs that kernels are compiled for, but for the A100's.
+const SHARED: usize = 227 << 10;
+
+/// Numbers of increments that a block keeps.
+const INCREMENTS: usize = 2048;
+
+impl SignatureKernel for Cuda {
+    fn signature_projection(
+        &self,
+        path: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        bias: &Buffer<Self>,
+        size: SignatureSize,
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
+        let (chunk, entries) = (chunk(size), size.entries());
+        let mut signatures = self.zeros_buffer(size.values())?;
+        let mut y = self.zeros_buffer(size.batch * (size.points - 1))?;
+        Launch::new("signature_forward")
+            .blocks(size.batch)
+            .threads(threads(entries))
+            .shared(shared(chunk * size.channels + 2 * entries)?)
+            .read(path)
+            .read(weight)
+            .read(bias)
+            .write(&mut signatures)
+            .write(&mut y)
+            .number(size.points)
+            .number(size.channels)
+            .number(entries)
+            .number(chunk)
+            .run()?;
+        Ok((y, vec![signatures]))
+    }
+
+    fn add_projection_gradients(
+        &self,
+        inputs: &ProjectionInputs<Self>,
+        saved: &[Buffer<Self>],
+        size: SignatureSize,
+        grad: &Buffer<Self>,
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError> {
+        let (adjoints, parts) = adjoints(inputs, &saved[0], size, grad)?;
+        let pieces = piece_gradients(inputs, &saved[0], &adjoints, size)?;
+        let elements = size.entries() + size.batch * size.points * size.channels;
+        let launch = Launch::new("signature_gradients")
+            .over(elements)
+            .read(&parts)
+            .read(&pieces);
+        let launch = write_gradient(launch, &inputs.path, slots)?;
+        let launch = write_gradient(launch, &inputs.weight, slots)?;
+        write_gradient(launch, &inputs.bias, slots)?
+            .number(size.batch)
+            .number(size.points)
+            .number(size.channels)
+            .number(size.entries())
+            .run()?;
+        Ok(())
+    }
+}
+
+/// The slopes by the signatures of all prefixes, and each path's part of the gradients of weight and bias.
+fn adjoints(
+    inputs: &ProjectionInputs<Cuda>,
+    signatures: &Buffer<Cuda>,
+    size: SignatureSize,
+    grad: &Buffer<Cuda>,
+) -> Result<(CudaSlice<f32>, CudaSlice<f32>), OpError> {
+    let (chunk, entries) = (chunk(size), size.entries());
+    let mut adjoints = scratch(size.values())?;
+    let mut parts = scratch(size.batch * (entries + 1))?;
+    Launch::new("signature_adjoint")
+        .blocks(size.batch)
+        .threads(threads(entries))
+        .shared(shared(
+            chunk * size.channels + 2 * entries + entries / size.channels,
+        )?)
+        .read(inputs.path.data())
+        .read(inputs.weight.data())
+        .read(signatures)
+        .read(grad)
+        .write(&mut adjoints)
+        .write(&mut parts)
+        .number(size.points)
+        .number(size.channels)
+        .number(entries)
+        .number(chunk)
+        .run()?;
+    Ok((adjoints, parts))
+}
+
+/// The gradients `(B, T − 1, C)` of the pieces.
+fn piece_gradients(
+    inputs: &ProjectionInputs<Cuda>,
+    signatures: &Buffer<Cuda>,
+    adjoints: &CudaSlice<f32>,
+    size: SignatureSize,
+) -> Result<CudaSlice<f32>, OpError> {
+    let (pieces, entries) = (size.batch * (size.points - 1), size.entries());
+    let mut gradients = scratch(pieces * size.channels)?;
+    Launch::new("signature_piece_gradients")
+        .blocks(pieces)
+        .threads(32 * size.channels.clamp(4, 16))
+        .shared(shared(
+            size.channels + 2 * entries + entries / size.channels,
+        )?)
+        .read(inputs.path.data())
+        .read(signatures)
+        .read(adjoints)
+        .write(&mut gradients)
+        .number(size.points)
+        .number(size.channels)
+        .number(entries)
+        .run()?;
+    Ok(gradients)
+}
+
+/// Hands the gradient of `var` to the kernel, or null where it needs none.
+fn write_gradient(
+    launch: Launch,
+    var: &Var<Cuda>,
+    slots: &mut GradSlots<'_, Cuda>,
+) -> Result<Launch, OpError> {
+    if var.needs_grad() {
+        Ok(launch.write(slots.of(var)?))
+    } else {
+        Ok(launch.write_if(None::<&mut Buffer<Cuda>>))
+    }
+}
+
+/// Pieces whose increments a block holds at a time.
+fn chunk(size: SignatureSize) -> usize {
+    (INCREMENTS / size.channels).clamp(1, size.points - 1)
+}
+
+/// Threads of a block of which each has an entry, as far as a block goes.
+fn threads(entries: usize) -> usize {
+    entries.next_multiple_of(32).clamp(128, 1024)
+}
+
+/// Bytes of so many numbers in shared memory.
+///
+/// # Errors
+/// [`OpError::Shape`] when no block has them: models have smaller signatures.
+fn shared(numbers: usize) -> Result<usize, OpError> {
+    let bytes = numbers.saturating_mul(size_of::<f32>());
+    if bytes > SHARED {
+        return Err(OpError::shape(
+            "signature_projection",
+            format!("signatures that need {bytes} bytes of a block's memory, which has {SHARED}"),
+        ));
+    }
+    Ok(bytes)
+}

@@ -22,7 +22,7 @@ mod stream;
 pub(super) use algebra::Algebra;
 pub(super) use stream::{increments, stream, unwind};
 
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{GradSlots, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 use algebra::LARGEST_DEPTH;
 
@@ -77,6 +77,17 @@ pub struct ProjectionGrads<D: Backend> {
     pub bias: Buffer<D>,
 }
 
+/// What a projection of signatures reads.
+#[derive(Debug)]
+pub struct ProjectionInputs<D: Backend> {
+    /// `(B, T, C)`
+    pub path: Var<D>,
+    /// `(S, 1)`
+    pub weight: Var<D>,
+    /// `(1)`
+    pub bias: Var<D>,
+}
+
 /// Signatures on one device.
 pub trait SignatureKernel: Backend {
     /// The projected signatures of all prefixes, and what backward needs of them.
@@ -101,6 +112,35 @@ pub trait SignatureKernel: Backend {
     ) -> Result<ProjectionGrads<Self>, OpError> {
         Err(OpError::unsupported::<Self>("signature_projection"))
     }
+
+    /// Adds the gradients of the inputs to `slots`, where they need one; a device that can add them while it computes them
+    /// has its own body.
+    fn add_projection_gradients(
+        &self,
+        inputs: &ProjectionInputs<Self>,
+        saved: &[Buffer<Self>],
+        size: SignatureSize,
+        grad: &Buffer<Self>,
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError>
+    where
+        Self: Kernels,
+    {
+        let ProjectionInputs { path, weight, bias } = inputs;
+        let grads =
+            self.signature_projection_backward(path.data(), weight.data(), saved, size, grad)?;
+        let pairs = [
+            (path, grads.path),
+            (weight, grads.weight),
+            (bias, grads.bias),
+        ];
+        for (input, grad) in pairs {
+            if input.needs_grad() {
+                self.accumulate(&grad, slots.of(input)?)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// `y[b, k] = Σₛ weight[s] · S(first k + 2 points of path b)[s] + bias`; see the module.
@@ -119,7 +159,11 @@ pub fn signature_projection<D: Kernels>(
     let device = pass.device().clone();
     let (data, saved) =
         device.signature_projection(path.data(), weight.data(), bias.data(), size)?;
-    let inputs = [path.clone(), weight.clone(), bias.clone()];
+    let inputs = ProjectionInputs {
+        path: path.clone(),
+        weight: weight.clone(),
+        bias: bias.clone(),
+    };
     pass.finish(
         "signature_projection",
         Work::new(size.forward_flop(), size.backward_flop()),
@@ -127,26 +171,8 @@ pub fn signature_projection<D: Kernels>(
         [size.batch, size.points - 1],
         &[path, weight, bias],
         move |slots, grad| {
-            let [path, weight, bias] = &inputs;
             let device = slots.device().clone();
-            let grads = device.signature_projection_backward(
-                path.data(),
-                weight.data(),
-                &saved,
-                size,
-                grad,
-            )?;
-            let pairs = [
-                (path, grads.path),
-                (weight, grads.weight),
-                (bias, grads.bias),
-            ];
-            for (input, grad) in pairs {
-                if input.needs_grad() {
-                    device.accumulate(&grad, slots.of(input)?)?;
-                }
-            }
-            Ok(())
+            device.add_projection_gradients(&inputs, &saved, size, grad, slots)
         },
     )
 }

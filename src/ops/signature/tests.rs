@@ -190,3 +190,50 @@ fn sizes_that_do_not_fit_are_refused() {
     assert!(error([2, 5, 2], 9).contains("depth 9 is not from 1 to 8"));
     assert!(error([2, 5, 3], 3).contains("do not fit 39 entries"));
 }
+
+/// More entries than a GPU's block has threads, more pieces than it keeps the increments of, the longest words, and the
+/// smallest signature there is.
+#[test]
+fn large_and_small_signatures_are_those_of_the_cpu() {
+    for (batch, points, channels, depth) in [
+        (2, 25, 100, 2),
+        (3, 4, 3, 6),
+        (2, 3, 2, 8),
+        (2, 2, 1, 1),
+        (2, 3, 1, 8),
+    ] {
+        let size = SignatureSize {
+            batch,
+            points,
+            channels,
+            depth,
+        };
+        let path = testing::filled(batch * points * channels, 1);
+        let weight: Vec<f32> = testing::filled(size.entries(), 2)
+            .iter()
+            .map(|w| 0.1 * w)
+            .collect();
+        let slopes = testing::filled(batch * (points - 1), 3);
+        let (y, grads) = testing::backward(
+            &[
+                (&path, [batch, points, channels].into()),
+                (&weight, [size.entries(), 1].into()),
+                (&[0.5], [1].into()),
+            ],
+            &slopes,
+            |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], depth),
+        );
+        let cpu = dfdx::tensor::Cpu::open(0).unwrap();
+        let up = |values: &[f32]| cpu.upload(values.to_vec()).unwrap();
+        let (path, weight) = (up(&path), up(&weight));
+        let (expected, saved) = cpu
+            .signature_projection(&path, &weight, &up(&[0.5]), size)
+            .unwrap();
+        let found = cpu.signature_projection_backward(&path, &weight, &saved, size, &up(&slopes));
+        let found = found.unwrap();
+        assert_close(&y, &expected, 1e-4);
+        assert_close(&grads[0], &found.path, 2e-4);
+        assert_close(&grads[1], &found.weight, 1e-4);
+        assert_close(&grads[2], &found.bias, 1e-5);
+    }
+}

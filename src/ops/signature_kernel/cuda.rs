@@ -1,8 +1,184 @@
-//! Losses on signature kernels on CUDA: not written yet; the default bodies answer
-//! [`OpError::Unsupported`](crate::ops::OpError).
+//! Losses on signature kernels on CUDA: a block to a pair of paths, which goes over its grid diagonal by diagonal. Nothing
+//! leaves the device; the real paths go there once.
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
+)]
 
+use std::rc::Rc;
+
+use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
-use super::PathKernelKernel;
+use super::{KernelLoss, PathKernelKernel};
+use crate::device::cuda::{Launch, scratch, uploaded};
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+use crate::ops::path_batch::generated;
 
-impl PathKernelKernel for Cuda {}
+/// Most threads of a block, as `kernels.cu` has it: enough for 50 points at order 4, and few enough for their registers.
+const MOST_THREADS: usize = 800;
+
+/// Most blocks at a time: eight to a multiprocessor of an H200, which is what their registers allow.
+const MOST_BLOCKS: usize = 1056;
+
+/// Bytes of working memory that blocks share, unless one alone needs more.
+const WORK: usize = 256 << 20;
+
+/// The pairs of a batch as the kernels count them, and the size of their grids.
+struct Pairs {
+    paths: CudaSlice<f64>,
+    real: Rc<CudaSlice<f64>>,
+    b: usize,
+    r: usize,
+    points: usize,
+    order: u32,
+    scale: f64,
+    own_weight: f64,
+    cross_weight: f64,
+}
+
+impl PathKernelKernel for Cuda {
+    fn kernel_loss(
+        &self,
+        output: &Buffer<Self>,
+        steps: usize,
+        loss: &KernelLoss,
+    ) -> Result<Buffer<Self>, OpError> {
+        let pairs = Pairs::new(output, steps, loss)?;
+        let values = pairs.values()?;
+        let mut value = self.zeros_buffer(1)?;
+        Launch::new("signature_kernel_loss")
+            .read(&values)
+            .write(&mut value)
+            .number(pairs.b)
+            .number(pairs.r)
+            .double(pairs.own_weight)
+            .double(pairs.cross_weight)
+            .double(loss.real_mean(pairs.b))
+            .run()?;
+        Ok(value)
+    }
+
+    fn kernel_loss_backward(
+        &self,
+        output: &Buffer<Self>,
+        steps: usize,
+        loss: &KernelLoss,
+        dy: &Buffer<Self>,
+        doutput: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        let pairs = Pairs::new(output, steps, loss)?;
+        let slopes = pairs.slopes()?;
+        Launch::new("signature_kernel_gather")
+            .over(pairs.b * (pairs.points - 1))
+            .read(&slopes)
+            .read(dy)
+            .write(doutput)
+            .number(pairs.b)
+            .number(pairs.r)
+            .number(pairs.points)
+            .number(steps)
+            .run()?;
+        Ok(())
+    }
+}
+
+impl KernelLoss {
+    /// The real paths `(count, points, 2)` on the device.
+    fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>, OpError> {
+        if let Some(known) = self.on_device.get() {
+            return Ok(Rc::clone(known));
+        }
+        let real = Rc::new(uploaded(self.real.values())?);
+        Ok(Rc::clone(self.on_device.get_or_init(|| real)))
+    }
+}
+
+impl Pairs {
+    /// The pairs of the generated paths that the loss sees.
+    fn new(output: &Buffer<Cuda>, steps: usize, loss: &KernelLoss) -> Result<Self, OpError> {
+        let batch = output.len() / steps;
+        let (b, points) = (batch.min(loss.paths), loss.real.points());
+        let r = loss.real_count(b);
+        let (own_weight, cross_weight) = loss.weights(b);
+        Ok(Self {
+            paths: generated(output, steps, (b, points))?,
+            real: loss.real_on_device()?,
+            b,
+            r,
+            points,
+            order: loss.kernel.order,
+            scale: -1.0 / loss.kernel.sigma,
+            own_weight,
+            cross_weight,
+        })
+    }
+
+    fn count(&self) -> usize {
+        self.b * (self.b - 1) / 2 + self.b * self.r
+    }
+
+    /// Rows of the refined grid.
+    fn cells(&self) -> usize {
+        (self.points - 1) << self.order
+    }
+
+    /// Threads of a block, so that bands of rows are as even as can be.
+    fn threads(&self) -> usize {
+        let bands = self.cells().div_ceil(MOST_THREADS);
+        self.cells().div_ceil(bands).next_multiple_of(32)
+    }
+
+    /// The kernel of every pair.
+    fn values(&self) -> Result<CudaSlice<f64>, OpError> {
+        let threads = self.threads();
+        let blocks = self.count().clamp(1, MOST_BLOCKS);
+        let mut values = scratch(self.count())?;
+        let mut borders = scratch::<f64>(blocks * self.cells())?;
+        let launch = Launch::new("signature_kernel_values")
+            .blocks(blocks)
+            .threads(threads)
+            .shared(2 * threads * size_of::<f64>())
+            .read(&self.paths)
+            .read(&*self.real)
+            .write(&mut borders)
+            .write(&mut values);
+        self.sizes(launch).run()?;
+        Ok(values)
+    }
+
+    /// The slopes of every pair by the values of its paths' points, `(pairs, 2, points)`.
+    fn slopes(&self) -> Result<CudaSlice<f64>, OpError> {
+        let (threads, cells) = (self.threads(), self.cells());
+        let grid = cells.div_ceil(threads) * (cells + threads - 1) * threads;
+        let area = 2 * cells + grid + cells * (self.points - 1) + self.points * self.points;
+        let fits = (WORK / size_of::<f64>() / area).clamp(1, MOST_BLOCKS);
+        let blocks = self.count().clamp(1, fits);
+        let mut work = scratch::<f64>(blocks * area)?;
+        let mut slopes = scratch(self.count() * 2 * self.points)?;
+        let launch = Launch::new("signature_kernel_slopes")
+            .blocks(blocks)
+            .threads(threads)
+            .shared(4 * threads * size_of::<f64>())
+            .read(&self.paths)
+            .read(&*self.real)
+            .write(&mut work)
+            .write(&mut slopes);
+        self.sizes(launch)
+            .double(self.own_weight)
+            .double(self.cross_weight)
+            .size(area)
+            .run()?;
+        Ok(slopes)
+    }
+
+    fn sizes(&self, launch: Launch) -> Launch {
+        launch
+            .number(self.b)
+            .number(self.r)
+            .number(self.points)
+            .number(self.order as usize)
+            .double(self.scale)
+    }
+}

@@ -61,6 +61,9 @@ pub struct KernelLoss {
     points: usize,
     /// The mean of `K_RR` off the diagonal by the number of real paths: real paths stay, so it is computed once.
     real_means: RefCell<BTreeMap<usize, f64>>,
+    /// The real paths on a GPU.
+    #[cfg(feature = "cuda")]
+    on_device: std::cell::OnceCell<Rc<cudarc::driver::CudaSlice<f64>>>,
 }
 
 /// The pairs of a batch and their weights in the loss.
@@ -89,6 +92,8 @@ impl KernelLoss {
             real: real.first(paths, options.points),
             points: real.points(),
             real_means: RefCell::default(),
+            #[cfg(feature = "cuda")]
+            on_device: std::cell::OnceCell::new(),
         }
     }
 
@@ -137,8 +142,7 @@ impl KernelLoss {
             terms.first.push(first);
             terms.second.push(second);
         };
-        let own = 2.0 / (b * b.saturating_sub(1)) as f64;
-        let cross = -2.0 / (b * r) as f64;
+        let (own, cross) = self.weights(b);
         for i in 0..b {
             for j in i + 1..b {
                 push((generated.path(i), generated.path(j)), own, i, Some(j));
@@ -148,6 +152,13 @@ impl KernelLoss {
             }
         }
         terms
+    }
+
+    /// Weights of an unordered pair of two of b generated paths, and of one of a generated and a real one.
+    fn weights(&self, b: usize) -> (f64, f64) {
+        let pairs = b * b.saturating_sub(1);
+        let own = 2.0 / pairs as f64;
+        (own, -2.0 / (b * self.real_count(b)) as f64)
     }
 
     fn real_mean(&self, generated: usize) -> f64 {

@@ -1,5 +1,6 @@
 use super::pairs::Kernel;
 use super::*;
+use crate::ops::path_batch::add_value_slopes;
 use crate::ops::path_batch::golden::{G2, P, Q, R2};
 use crate::ops::testing;
 
@@ -175,4 +176,61 @@ fn not_a_number_stays_one() {
         kernel_loss(pass, &v[0], &loss)
     });
     assert!(value[0].is_nan());
+}
+
+/// A loss against `real` paths of `steps + 1` points, and its output for `batch` generated ones.
+fn problem(
+    statistic: KernelStatistic,
+    (real, batch, steps, order): (u64, usize, usize, u32),
+) -> (Rc<KernelLoss>, Vec<f32>) {
+    let rows = (0..real).flat_map(|path| {
+        let times = (0..=steps).map(|i| i as f32 / steps as f32);
+        times
+            .chain(testing::filled(steps + 1, 50 + path))
+            .collect::<Vec<_>>()
+    });
+    let real = PathBatch::from_rows(&rows.collect::<Vec<_>>(), steps + 1);
+    let loss = KernelLoss::new(statistic, options(order), &real);
+    (Rc::new(loss), testing::filled(batch * steps, 3))
+}
+
+/// Grids of one cell, of less and of more rows than a GPU's block has threads, and rings of even and odd numbers of paths.
+#[test]
+fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
+    use KernelStatistic::{Mmd, Scoring};
+    for (statistic, size) in [
+        (Mmd, (3, 2, 1, 0)),
+        (Mmd, (5, 4, 9, 0)),
+        (Mmd, (3, 5, 33, 1)),
+        (Scoring, (2, 3, 10, 2)),
+        (Scoring, (1, 1, 27, 5)),
+    ] {
+        let (_, batch, steps, _) = size;
+        let (loss, output) = problem(statistic, size);
+        let (value, grads) =
+            testing::backward(&[(&output, [batch, steps].into())], &[0.5], |pass, v| {
+                kernel_loss(pass, &v[0], &loss)
+            });
+        let generated = loss.seen(&output, steps);
+        let mut gradient = vec![0.0; output.len()];
+        let slopes = loss.slopes(&generated);
+        add_value_slopes(&mut gradient, steps, &slopes, steps + 1, 0.5);
+        testing::assert_close(&value, &[loss.value(&generated) as f32], 1e-6);
+        testing::assert_close(&grads[0], &gradient, 1e-6);
+    }
+}
+
+/// A wait that is missing shows when the threads of a block run in the other order.
+#[cfg(feature = "cuda-stand-in")]
+#[test]
+fn the_order_of_threads_changes_nothing() {
+    let (loss, output) = problem(KernelStatistic::Mmd, (3, 3, 20, 1));
+    let run = |backwards| {
+        crate::device::cuda::order_backwards(backwards);
+        let leaves: [(&[f32], _); 1] = [(&output, [3, 20].into())];
+        let found = testing::backward(&leaves, &[1.0], |pass, v| kernel_loss(pass, &v[0], &loss));
+        crate::device::cuda::order_backwards(false);
+        found
+    };
+    assert!(run(false) == run(true));
 }

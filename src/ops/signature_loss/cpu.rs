@@ -9,6 +9,8 @@ use crate::ops::path_batch::add_value_slopes;
 use crate::ops::{OpError, PathBatch};
 
 impl SignatureLossKernel for Cpu {
+    type Saved = SavedSignatures;
+
     fn signature_loss(
         &self,
         output: &Buffer<Self>,

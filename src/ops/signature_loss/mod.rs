@@ -34,6 +34,9 @@ pub struct SignatureLoss {
     points: usize,
     count: usize,
     kind: Kind,
+    /// What a GPU needs of the real paths.
+    #[cfg(feature = "cuda")]
+    on_device: std::cell::OnceCell<Rc<cudarc::driver::CudaSlice<f64>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -43,7 +46,7 @@ enum Kind {
     Rbf(Rbf),
 }
 
-/// What backward needs, on the host: a batch has few signatures.
+/// What backward needs on the CPU: a batch has few signatures.
 #[derive(Debug)]
 pub struct SavedSignatures {
     /// `(B, 30)`
@@ -70,6 +73,8 @@ impl SignatureLoss {
             points: real.points(),
             count: real.count(),
             kind,
+            #[cfg(feature = "cuda")]
+            on_device: std::cell::OnceCell::new(),
         }
     }
 
@@ -117,13 +122,16 @@ impl SignatureLoss {
 
 /// Losses on signatures on one device.
 pub trait SignatureLossKernel: Backend {
+    /// What backward needs of forward, where the device wants it.
+    type Saved: 'static;
+
     /// The loss of `(B, steps)` outputs, one value, and what backward needs.
     fn signature_loss(
         &self,
         _output: &Buffer<Self>,
         _steps: usize,
         _loss: &SignatureLoss,
-    ) -> Result<(Buffer<Self>, SavedSignatures), OpError> {
+    ) -> Result<(Buffer<Self>, Self::Saved), OpError> {
         Err(OpError::unsupported::<Self>("signature_loss"))
     }
 
@@ -132,7 +140,7 @@ pub trait SignatureLossKernel: Backend {
         &self,
         _output: &Buffer<Self>,
         _steps: usize,
-        _loss: (&SignatureLoss, &SavedSignatures),
+        _loss: (&SignatureLoss, &Self::Saved),
         _dy: &Buffer<Self>,
         _doutput: &mut Buffer<Self>,
     ) -> Result<(), OpError> {

@@ -16,7 +16,7 @@ pub enum RbfStatistic {
 }
 
 /// Below it the square root and the logarithm do not go.
-const FLOOR: f64 = 1e-8;
+pub(super) const FLOOR: f64 = 1e-8;
 /// Lanes of a sum.
 const LANES: usize = 8;
 
@@ -58,6 +58,24 @@ impl Rbf {
             sigma,
             real: Columns::of(real),
         }
+    }
+
+    /// The rule.
+    #[cfg(feature = "cuda")]
+    pub(super) fn statistic(&self) -> RbfStatistic {
+        self.statistic
+    }
+
+    /// σ.
+    #[cfg(feature = "cuda")]
+    pub(super) fn sigma(&self) -> f64 {
+        self.sigma
+    }
+
+    /// The real paths' signatures, `(30, count)`.
+    #[cfg(feature = "cuda")]
+    pub(super) fn real_columns(&self) -> &[f64] {
+        &self.real.values
     }
 
     /// Pairs of generated ones, of generated and real ones, and of real ones that a batch compares.

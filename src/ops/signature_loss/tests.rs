@@ -1,4 +1,6 @@
+use super::signatures::signatures_backward;
 use super::*;
+use crate::ops::path_batch::add_value_slopes;
 use crate::ops::path_batch::golden::{G2, P, Q, R2};
 use crate::ops::testing;
 
@@ -138,4 +140,56 @@ fn paths_of_another_length_are_refused() {
     let error = signature_loss(&mut Pass::inference(&device), &output, loss).unwrap_err();
     let expected = "signature_loss: an output (2, 5) for real paths of 7 points";
     assert_eq!(error.to_string(), expected);
+}
+
+/// Batches of more paths than a GPU's block has warps, of more pairs than it has threads, and longer paths than those.
+#[test]
+fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
+    for (count, batch, steps) in [(40, 37, 6), (3, 2, 150), (5, 1, 1)] {
+        let rows = (0..count).flat_map(|path| {
+            let times = (0..=steps).map(|i| i as f32 / steps as f32);
+            let values = testing::filled(steps + 1, 50 + path);
+            times
+                .chain(values.into_iter().map(|value| 0.2 * value))
+                .collect::<Vec<_>>()
+        });
+        let real = PathBatch::from_rows(&rows.collect::<Vec<_>>(), steps + 1);
+        let output: Vec<f32> = testing::filled(batch * steps, 3)
+            .iter()
+            .map(|v| 0.2 * v)
+            .collect();
+        let generated = PathBatch::generated(&output, steps);
+        for loss in all(&real) {
+            let (value, grads) =
+                testing::backward(&[(&output, [batch, steps].into())], &[0.5], |pass, v| {
+                    signature_loss(pass, &v[0], &loss)
+                });
+            let (expected, saved) = loss.value(&generated);
+            let slopes = signatures_backward(&generated, &loss.slopes(&saved));
+            let mut gradient = vec![0.0; output.len()];
+            add_value_slopes(&mut gradient, steps, &slopes, steps + 1, 0.5);
+            testing::assert_close(&value, &[expected as f32], 1e-6);
+            testing::assert_close(&grads[0], &gradient, 1e-6);
+        }
+    }
+}
+
+/// A wait that is missing shows when the threads of a block run in the other order.
+#[cfg(feature = "cuda-stand-in")]
+#[test]
+fn the_order_of_threads_changes_nothing() {
+    let output = testing::filled(37 * 6, 1);
+    let run = |backwards| {
+        crate::device::cuda::order_backwards(backwards);
+        let losses = all(&real(20, 7)).into_iter().map(|loss| {
+            let leaves: [(&[f32], _); 1] = [(&output, [37, 6].into())];
+            testing::backward(&leaves, &[1.0], |pass, v| {
+                signature_loss(pass, &v[0], &loss)
+            })
+        });
+        let found = losses.collect::<Vec<_>>();
+        crate::device::cuda::order_backwards(false);
+        found
+    };
+    assert!(run(false) == run(true));
 }

@@ -4,10 +4,12 @@
     reason = "compiled anew for each vector level inside `simd`"
 )]
 
+use std::convert::Infallible;
+
 use dfdx::tensor::Cpu;
 use rayon::prelude::*;
 
-use super::{AdamStep, SgdStep, UpdateKernel};
+use super::{AdamStep, Factors, SgdStep, UpdateKernel, same_length};
 use crate::device::Buffer;
 use crate::ops::OpError;
 use crate::ops::chunks::sum_chunks;
@@ -15,6 +17,9 @@ use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk};
 use crate::ops::simd::simd;
 
 impl UpdateKernel for Cpu {
+    type Tables = ();
+    type Control = Infallible;
+
     fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64, OpError> {
         Ok(sum_chunks(x.len(), |range| {
             simd(
@@ -144,14 +149,6 @@ fn chunk_len(len: usize) -> usize {
     }
 }
 
-fn same_length(op: &'static str, expected: usize, found: usize) -> Result<(), OpError> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(OpError::shape(op, format!("{found} values for {expected}")))
-    }
-}
-
 #[inline(always)]
 fn squares(x: &[f32]) -> f64 {
     let mut sums = [0.0_f64; 8];
@@ -170,32 +167,6 @@ fn between(x: f32, y: f32, weight: f32) -> f32 {
         x + weight * (y - x)
     } else {
         y - (y - x) * (1.0 - weight)
-    }
-}
-
-/// The factors of one Adam step, rounded where PyTorch rounds them.
-#[derive(Clone, Copy)]
-struct Factors {
-    keep: f32,
-    towards: f32,
-    beta2: f32,
-    one_minus_beta2: f32,
-    correction2: f32,
-    eps: f32,
-    size: f32,
-}
-
-impl Factors {
-    fn new(step: AdamStep) -> Self {
-        Self {
-            keep: (1.0 - step.lr * step.weight_decay) as f32,
-            towards: (1.0 - step.beta1) as f32,
-            beta2: step.beta2 as f32,
-            one_minus_beta2: (1.0 - step.beta2) as f32,
-            correction2: step.bias_correction2.sqrt() as f32,
-            eps: step.eps as f32,
-            size: (-step.lr / step.bias_correction1) as f32,
-        }
     }
 }
 

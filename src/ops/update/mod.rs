@@ -2,12 +2,25 @@
 //!
 //! Arithmetic is in the order of PyTorch's single-tensor optimizers, so that results agree to rounding. Elementwise
 //! loops do not depend on how they are split; [`UpdateKernel::sum_of_squares`] adds fixed chunks in order.
+//!
+//! A step over all parameters is one call ([`UpdateKernel::adam_steps`], …): on a GPU one launch, whose table says where
+//! the tensors lie. There a [`UpdateKernel::Control`] decides on the device whether the step changes anything and how far
+//! gradients count; the CPU has none, since reading a loss or a norm costs nothing there.
 
+#[cfg(feature = "cuda")]
+mod control;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod state;
+#[cfg(feature = "cuda")]
+mod table;
 
-use super::OpError;
+pub use state::{Rules, StepState};
+
+use std::fmt::Debug;
+
+use super::{Grads, Module, OpError, for_each_parameter};
 use crate::device::{Backend, Buffer};
 
 /// One step of Adam or, with `weight_decay`, of `AdamW`, for all parameters alike.
@@ -27,18 +40,20 @@ pub struct AdamStep {
     pub bias_correction1: f64,
     /// `1 - beta2ⁿ`.
     pub bias_correction2: f64,
+    /// n.
+    pub number: u64,
 }
 
 impl AdamStep {
-    /// Step number `step`, counted from 1, with its bias corrections.
+    /// Step `number`, counted from 1, with its bias corrections.
     pub fn new(
         lr: f64,
         (beta1, beta2): (f64, f64),
         eps: f64,
         weight_decay: f64,
-        step: u64,
+        number: u64,
     ) -> Self {
-        let power = |beta: f64| 1.0 - beta.powf(step as f64);
+        let power = |beta: f64| 1.0 - beta.powf(number as f64);
         let (bias_correction1, bias_correction2) = (power(beta1), power(beta2));
         Self {
             lr,
@@ -48,6 +63,7 @@ impl AdamStep {
             weight_decay,
             bias_correction1,
             bias_correction2,
+            number,
         }
     }
 }
@@ -66,7 +82,16 @@ pub struct SgdStep {
 }
 
 /// Updates in place on one device. All buffers of one call have the same length.
+///
+/// The methods over all parameters borrow module, gradients and state for the whole call: a device may note where they lie
+/// and change them in one launch.
 pub trait UpdateKernel: Backend {
+    /// Where a step found its tensors, kept for the next one.
+    type Tables: Debug + Clone + Default;
+
+    /// What decides about steps on the device; never made where [`Backend::IS_ASYNCHRONOUS`] is false.
+    type Control: Debug;
+
     /// `Σ x²` in f64.
     fn sum_of_squares(&self, _x: &Buffer<Self>) -> Result<f64, OpError> {
         Err(OpError::unsupported::<Self>("sum_of_squares"))
@@ -117,6 +142,134 @@ pub trait UpdateKernel: Backend {
         _step: SgdStep,
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("sgd_step"))
+    }
+
+    /// [`UpdateKernel::adam_step`] for all parameters; `decay` is weight decay as an L2 term of the gradient.
+    fn adam_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 2>,
+        (step, decay): (AdamStep, f32),
+        _control: Option<&Self::Control>,
+    ) -> Result<(), OpError> {
+        let mut state = state.buffers.iter_mut();
+        for_each_parameter(module, |_, parameter| {
+            let gradient = grads.of_parameter(parameter)?;
+            if decay > 0.0 {
+                self.add_scaled(gradient, parameter.data(), decay)?;
+            }
+            let [mean, square] = state.next().ok_or_else(stateless)?;
+            self.adam_step(parameter.data_mut()?, gradient, mean, square, step)
+        })
+    }
+
+    /// [`UpdateKernel::sgd_step`] for all parameters; plain SGD where the state has no buffers.
+    fn sgd_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 1>,
+        step: SgdStep,
+        _control: Option<&Self::Control>,
+    ) -> Result<(), OpError> {
+        let mut state = state.buffers.iter_mut();
+        for_each_parameter(module, |_, parameter| {
+            let gradient = grads.of_parameter(parameter)?;
+            let momentum = state.next().map(|[momentum]| momentum);
+            self.sgd_step(parameter.data_mut()?, gradient, momentum, step)
+        })
+    }
+
+    /// [`UpdateKernel::lerp`] of all averages towards their parameters.
+    fn lerp_all(
+        &self,
+        averages: &mut StepState<Self, 1>,
+        module: &mut dyn Module<Self>,
+        weight: f32,
+        _control: Option<&Self::Control>,
+    ) -> Result<(), OpError> {
+        let mut averages = averages.buffers.iter_mut();
+        for_each_parameter(module, |_, parameter| {
+            let [average] = averages.next().ok_or_else(stateless)?;
+            self.lerp(average, parameter.data(), weight)
+        })
+    }
+
+    /// What decides about steps by these rules on the device; `None` where the host does.
+    fn control(&self, _rules: Rules) -> Result<Option<Self::Control>, OpError> {
+        Ok(None)
+    }
+
+    /// The gradient of a loss that is `share` of a step's: `share`, times the loss scale where losses are scaled.
+    fn loss_grad(&self, _control: &Self::Control, _share: f32) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("loss_grad"))
+    }
+
+    /// Adds `share` of a loss to that of the step.
+    fn add_loss(
+        &self,
+        _control: &mut Self::Control,
+        _loss: &Buffer<Self>,
+        _share: f64,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("add_loss"))
+    }
+
+    /// Decides about the step of these gradients, with the losses added since the last one: the methods over all
+    /// parameters change nothing unless it goes on, and multiply gradients by what clips them and undoes the loss scale.
+    fn decide(
+        &self,
+        _control: &mut Self::Control,
+        _module: &mut dyn Module<Self>,
+        _grads: &mut Grads<Self>,
+    ) -> Result<(), OpError> {
+        Err(OpError::unsupported::<Self>("decide"))
+    }
+
+    /// Steps left out because scaled gradients were no finite numbers, `None` where losses are not scaled; waits for the
+    /// device.
+    fn skipped_steps(&self, _control: &Self::Control) -> Result<Option<u64>, OpError> {
+        Err(OpError::unsupported::<Self>("skipped_steps"))
+    }
+}
+
+/// A state that was never begun, or is that of another module.
+fn stateless() -> OpError {
+    OpError::shape("step", "a parameter without state")
+}
+
+/// The factors of one Adam step, rounded where PyTorch rounds them.
+#[derive(Clone, Copy)]
+struct Factors {
+    keep: f32,
+    towards: f32,
+    beta2: f32,
+    one_minus_beta2: f32,
+    correction2: f32,
+    eps: f32,
+    size: f32,
+}
+
+impl Factors {
+    fn new(step: AdamStep) -> Self {
+        Self {
+            keep: (1.0 - step.lr * step.weight_decay) as f32,
+            towards: (1.0 - step.beta1) as f32,
+            beta2: step.beta2 as f32,
+            one_minus_beta2: (1.0 - step.beta2) as f32,
+            correction2: step.bias_correction2.sqrt() as f32,
+            eps: step.eps as f32,
+            size: (-step.lr / step.bias_correction1) as f32,
+        }
+    }
+}
+
+fn same_length(op: &'static str, expected: usize, found: usize) -> Result<(), OpError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(OpError::shape(op, format!("{found} values for {expected}")))
     }
 }
 

@@ -181,3 +181,57 @@ fn unequal_lengths_are_refused() {
         "lerp: 4 values for 3"
     );
 }
+
+/// Lengths around the sizes of warps, blocks and chunks.
+const LENGTHS: [usize; 9] = [0, 1, 3, 31, 33, 1025, 4096, 4097, 9_000];
+
+#[test]
+fn a_sum_of_squares_is_whole_at_every_length() {
+    let device = testing::device();
+    for len in LENGTHS {
+        let values = filled(len, 5);
+        let expected: f64 = values.iter().map(|x| f64::from(*x).powi(2)).sum();
+        let found = device
+            .sum_of_squares(&device.upload(values).unwrap())
+            .unwrap();
+        assert!(
+            (found - expected).abs() <= 1e-12 * expected,
+            "{len}: {found} for {expected}"
+        );
+    }
+}
+
+/// The values of `x` after every kind of update, one after another, on one device.
+fn updated<D: UpdateKernel>(device: &D, len: usize) -> Vec<Vec<f32>> {
+    let [mut w, g, mut m] = [1, 2, 3].map(|seed| device.upload(filled(len, seed)).unwrap());
+    let squares = filled(len, 4).into_iter().map(f32::abs);
+    let mut v = device.upload(squares.collect()).unwrap();
+    let adam = AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.1, 7);
+    device.adam_step(&mut w, &g, &mut m, &mut v, adam).unwrap();
+    let sgd = SgdStep {
+        lr: 0.1,
+        momentum: 0.9,
+        nesterov: true,
+        weight_decay: 0.1,
+    };
+    device.sgd_step(&mut w, &g, Some(&mut m), sgd).unwrap();
+    device.sgd_step(&mut w, &g, None, sgd).unwrap();
+    device.scale(&mut m, 0.3).unwrap();
+    device.add_scaled(&mut m, &g, 0.7).unwrap();
+    device.lerp(&mut v, &w, 0.3).unwrap();
+    device.lerp(&mut v, &w, 0.7).unwrap();
+    [w, m, v]
+        .map(|buffer| device.download(&buffer).unwrap())
+        .into()
+}
+
+#[test]
+fn a_device_gives_the_bits_of_the_cpu() {
+    let cpu = dfdx::tensor::Cpu::open(0).unwrap();
+    for len in LENGTHS {
+        assert!(
+            updated(&testing::device(), len) == updated(&cpu, len),
+            "{len} values"
+        );
+    }
+}

@@ -133,8 +133,12 @@ pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
             .filter(|(_, c)| c.is_number)
         {
             let range = match &*column.unit {
-                "%" if column.is_share => 0.0..=100.0,
-                "ms" | "s" | "h" | "MiB" | "bytes" | "samples/s" | "GHz" => 0.0..=f64::MAX,
+                "%" if column.is_share || column.provenance.contains("NVML") => 0.0..=100.0,
+                // Chips switch themselves off long before.
+                "°C" => 0.0..=150.0,
+                "ms" | "s" | "h" | "MiB" | "bytes" | "samples/s" | "GHz" | "MHz" | "W" | "J" => {
+                    0.0..=f64::MAX
+                }
                 _ => continue,
             };
             for (row, entry) in table.entries(place) {
@@ -212,7 +216,7 @@ fn is_the_step(subject: &Subject<'_>, key: &str) -> bool {
         let p = &times.phases;
         let sum = p.data_wait_ms + p.transfer_ms + p.forward_ms + p.loss_ms + p.backward_ms;
         let sum = sum + p.optimizer_ms + p.other_ms;
-        (sum - times.step_mean_ms).abs() <= 0.01 * times.step_mean_ms
+        (sum - times.phase_step_ms()).abs() <= 0.01 * times.phase_step_ms()
     })
 }
 

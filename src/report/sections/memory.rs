@@ -2,7 +2,7 @@
 
 use crate::base::statistics::median;
 use crate::base::units::human;
-use crate::event::{MemoryParts, RunTimes};
+use crate::event::{DeviceMemoryTimes, MemoryParts, RunTimes};
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
@@ -10,37 +10,10 @@ use crate::results::BlockRow;
 
 /// The table of memory.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let sources = sources(view);
-    let measured = |what: &str| Provenance::Measured(format!("{what}, median of n runs"));
-    let computed = |what: &str| Provenance::Derived(what.to_owned());
-    let mut columns = vec![
-        Column::number("peak, training", "MiB", &measured(&sources)),
-        Column::number("peak, validation", "MiB", &measured(&sources)),
-        Column::number("peak, process", "MiB", &measured("wait4")),
-        Column::number("parameters", "MiB", &computed("4 bytes × values")),
-        Column::number("gradients", "MiB", &computed("4 bytes × values")),
-        Column::number("optimizer", "MiB", &computed("state and average")),
-        Column::number("activations", "MiB", &computed("held for backward")),
-        Column::number("parts, sum", "MiB", &computed("sum of the parts")),
-    ];
     let has_growth = view.cells.iter().any(|cell| growth(cell).is_some());
-    if has_growth {
-        let how = "resident memory after the last step less that after the warm-up, ÷ steps; median of n runs";
-        columns.push(Column::number(
-            "growth per step",
-            "KiB",
-            &Provenance::Measured(how.into()),
-        ));
-    }
-    let growing = if has_growth {
-        " Growth per step is after the warm-up: what grows on and on is a leak; below 0, memory was given back."
-    } else {
-        ""
-    };
-    let about = format!(
-        "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it is not \
-         one run or runs alike. The computed parts are inside the peak, not beside it.{growing}"
-    );
+    let has_device = view.cells.iter().any(has_device_memory);
+    let columns = columns(view, has_growth, has_device);
+    let about = about(has_growth, has_device);
     Table::of_cells(view, ("memory", "Memory", about), columns, |cell| {
         let times = cell.counted.first()?.times.as_ref()?;
         let parts: &MemoryParts = &times.memory;
@@ -66,8 +39,72 @@ pub(crate) fn table(view: &View<'_>) -> Table {
                 growth.map_or_else(|| Entry::text("–"), |kib| Entry::value(kib, human(kib, 3))),
             );
         }
+        if has_device {
+            fields.extend([
+                peak(cell, |run| device_memory(run)?.peak_train_bytes),
+                peak(cell, |run| device_memory(run)?.peak_validation_bytes),
+                peak(cell, |run| device_memory(run)?.used_bytes),
+            ]);
+        }
         Some(fields)
     })
+}
+
+fn columns(view: &View<'_>, has_growth: bool, has_device: bool) -> Vec<Column> {
+    let sources = sources(view);
+    let measured = |what: &str| Provenance::Measured(format!("{what}, median of n runs"));
+    let computed = |what: &str| Provenance::Derived(what.to_owned());
+    let mut columns = vec![
+        Column::number("peak, training", "MiB", &measured(&sources)),
+        Column::number("peak, validation", "MiB", &measured(&sources)),
+        Column::number("peak, process", "MiB", &measured("wait4")),
+        Column::number("parameters", "MiB", &computed("4 bytes × values")),
+        Column::number("gradients", "MiB", &computed("4 bytes × values")),
+        Column::number("optimizer", "MiB", &computed("state and average")),
+        Column::number("activations", "MiB", &computed("held for backward")),
+        Column::number("parts, sum", "MiB", &computed("sum of the parts")),
+    ];
+    if has_growth {
+        let how = "resident memory after the last step less that after the warm-up, ÷ steps; median of n runs";
+        let how = Provenance::Measured(how.into());
+        columns.push(Column::number("growth per step", "KiB", &how));
+    }
+    if has_device {
+        let allocator = measured("the device's allocator");
+        columns.push(Column::number("device, training", "MiB", &allocator));
+        columns.push(Column::number("device, validation", "MiB", &allocator));
+        let driver = measured("the device's driver, at the end");
+        columns.push(Column::number("device, in use", "MiB", &driver));
+    }
+    columns
+}
+
+fn about(has_growth: bool, has_device: bool) -> String {
+    let growing = if has_growth {
+        " Growth per step is after the warm-up: what grows on and on is a leak; below 0, memory was given back."
+    } else {
+        ""
+    };
+    let device = if has_device {
+        " A device with memory of its own holds the parts there; in use is whoever's, with libraries, kernels and the \
+         allocator's reserve."
+    } else {
+        ""
+    };
+    format!(
+        "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it is not \
+         one run or runs alike. The computed parts are inside the peak, not beside it.{growing}{device}"
+    )
+}
+
+fn device_memory(run: &BlockRow) -> Option<&DeviceMemoryTimes> {
+    Some(&run.times.as_ref()?.device_memory)
+}
+
+/// Whether a cell ran on a device that has memory of its own.
+fn has_device_memory(cell: &Cell<'_>) -> bool {
+    let mut memories = cell.counted.iter().filter_map(|run| device_memory(run));
+    memories.any(|memory| memory.used_bytes.is_some())
 }
 
 /// KiB of resident memory that a measured step gained: median over runs; `None` where it was not measured.

@@ -16,6 +16,7 @@ pub(crate) mod environment;
 mod equal_loss;
 pub(crate) mod estimate;
 pub(crate) mod findings;
+pub(crate) mod gpu;
 pub(crate) mod headline;
 pub(crate) mod headroom;
 pub(crate) mod leak;

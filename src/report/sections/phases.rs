@@ -42,7 +42,7 @@ pub(crate) fn not_the_step(cell: &Cell<'_>) -> Option<f64> {
     let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
     let sums = times.map(|times| {
         let named: f64 = PHASES.iter().map(|(_, phase)| phase(&times.phases)).sum();
-        (named + times.phases.other_ms) / times.step_mean_ms * 100.0
+        (named + times.phases.other_ms) / times.phase_step_ms() * 100.0
     });
     let is_off = |sum: &f64| !(100.0 - MISSED..=100.0 + MISSED).contains(sum);
     sums.into_iter().find(is_off)
@@ -57,7 +57,7 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
         let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
         mean(&times.map(get).collect::<Vec<f64>>())
     };
-    let step_ms = over_runs(&|times| times.step_mean_ms).filter(|step| *step > 0.0)?;
+    let step_ms = over_runs(&RunTimes::phase_step_ms).filter(|step| *step > 0.0)?;
     let mut exact = Vec::new();
     for (_, phase) in PHASES {
         exact.push(over_runs(&|times| phase(&times.phases))? / step_ms * 100.0);

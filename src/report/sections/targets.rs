@@ -231,7 +231,8 @@ fn n(cell: &Cell<'_>, column: &str) -> usize {
 }
 
 fn share(times: &RunTimes, phase: fn(&PhaseTimes) -> f64) -> Option<f64> {
-    (times.step_mean_ms > 0.0).then(|| phase(&times.phases) / times.step_mean_ms)
+    let step_ms = times.phase_step_ms();
+    (step_ms > 0.0).then(|| phase(&times.phases) / step_ms)
 }
 
 /// What a share of the step is a share of.

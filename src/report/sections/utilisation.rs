@@ -7,8 +7,8 @@ use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Interval, IntervalKind, interval_over_runs};
 
-use super::machine;
 use super::speed::throughput;
+use super::{gpu, machine};
 
 /// The table of core use and achieved arithmetic.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
@@ -48,9 +48,15 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         columns,
         |cell| fields(view, cell),
     );
-    let rule = "Utilisation comes from counters alone: CPU seconds of the process, FLOPs counted by the operations. A \
-                share of the device's peak, and how busy a GPU was, are stated only where a counter measured them; none \
-                did in these results.";
+    let counted = if gpu::is_measured(view) {
+        "how busy GPUs were stands below"
+    } else {
+        "none did in these results"
+    };
+    let rule = format!(
+        "Utilisation comes from counters alone: CPU seconds of the process, FLOPs counted by the operations. A share of \
+         the device's peak, and how busy a GPU was, are stated only where a counter measured them; {counted}."
+    );
     Judged::new(table, rule, verdicts(view))
 }
 

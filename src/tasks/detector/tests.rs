@@ -1,16 +1,14 @@
-use dfdx::tensor::Cpu;
-
 use super::*;
 use crate::datasets::{DatasetSpec, DetectorEventsSpec, Features, OpenDataset, Target};
-use crate::device::Backend;
 use crate::losses::LossSpec;
 use crate::models::DetectorNeuSpec;
+use crate::ops::testing::{self, TestDevice};
 use crate::tasks::{Algorithm, Place};
 
 pub(super) const VOXELS: usize = 40;
 
-pub(super) fn task(loss: &DetectorNoiseSpec) -> Detector<Cpu> {
-    let device = Cpu::open(0).unwrap();
+pub(super) fn task(loss: &DetectorNoiseSpec) -> Detector<TestDevice> {
+    let device = testing::device();
     let model = ModelSpec::DetectorNeu(DetectorNeuSpec {
         hidden: 16,
         layers: 2,
@@ -87,7 +85,7 @@ fn the_noise_of_a_place_is_always_the_same() {
 
 #[test]
 fn the_physics_terms_count_by_their_weight() {
-    let device = Cpu::open(0).unwrap();
+    let device = testing::device();
     let loss = |physics_weight| {
         let task = task(&DetectorNoiseSpec {
             physics_weight,
@@ -109,7 +107,7 @@ fn assess(
     verification: Option<&VerificationSpec>,
     selection: Option<&SelectionSpec>,
 ) -> Vec<(String, f64)> {
-    let device = Cpu::open(0).unwrap();
+    let device = testing::device();
     let mut task = task(&DetectorNoiseSpec::default());
     let mut progress = |_: &str, _, _| ();
     let mut found = Assessment::new(&mut progress);

@@ -222,21 +222,25 @@ fn mean_square(a: &[f32], b: &[f32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use dfdx::tensor::Cpu;
-
     use super::super::tests::{VOXELS, data, task};
     use super::*;
     use crate::losses::DetectorNoiseSpec;
+    use crate::ops::testing::{self, TestDevice};
 
-    fn asked(task: &Detector<Cpu>, device: &Cpu) -> (Asked<Cpu>, Events) {
+    fn asked(task: &Detector<TestDevice>, device: &TestDevice) -> (Asked<TestDevice>, Events) {
         let data = data(6);
         let events = Events::read(&*data.dataset, &[0, 1, 2, 3]).unwrap();
         (task.ask(device, &events, 500, Seed(3)).unwrap(), events)
     }
 
     /// The noise's error of event `event` when its signal is `x`, through the whole model.
-    fn error(task: &Detector<Cpu>, asked: &Asked<Cpu>, event: usize, x: &[f32]) -> f64 {
-        let device = Cpu::default();
+    fn error(
+        task: &Detector<TestDevice>,
+        asked: &Asked<TestDevice>,
+        event: usize,
+        x: &[f32],
+    ) -> f64 {
+        let device = testing::device();
         let mut noised = x.to_vec();
         task.schedule
             .add_noise(&mut noised, &asked.noise[event], 500);
@@ -252,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_ablation_is_that_of_the_whole_model() {
-        let (device, task) = (Cpu::default(), task(&DetectorNoiseSpec::default()));
+        let (device, task) = (testing::device(), task(&DetectorNoiseSpec::default()));
         let (asked, events) = asked(&task, &device);
         let mut progress = |_: &str, _, _| ();
         let mut found = Assessment::new(&mut progress);
@@ -271,7 +275,7 @@ mod tests {
 
     #[test]
     fn shapley_values_share_out_what_all_voxels_do() {
-        let (device, task) = (Cpu::default(), task(&DetectorNoiseSpec::default()));
+        let (device, task) = (testing::device(), task(&DetectorNoiseSpec::default()));
         let (asked, events) = asked(&task, &device);
         let mut progress = |_: &str, _, _| ();
         let mut found = Assessment::new(&mut progress);
@@ -288,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_gradient_is_that_of_finite_differences() {
-        let (device, task) = (Cpu::default(), task(&DetectorNoiseSpec::default()));
+        let (device, task) = (testing::device(), task(&DetectorNoiseSpec::default()));
         let (asked, _) = asked(&task, &device);
         let scores = task.gradient_scores(&device, &asked).unwrap();
         let noised = asked.noised.to_host(&device).unwrap();

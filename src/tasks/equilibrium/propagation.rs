@@ -1,6 +1,7 @@
 //! [`Propagation`]: equilibrium propagation, which needs no gradient through the solver.
 
 use super::{Classifier, Labelled};
+use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::measure::{Phase, Profiler, Stopwatch};
 use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var, Work, blend, cross_entropy, mse};
@@ -69,7 +70,7 @@ impl<D: Kernels> Propagation<D> {
         &mut self,
         mut pass: Pass<D>,
         inputs: &Labelled<D>,
-        share: f32,
+        loss_grad: Buffer<D>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError> {
         let phases = self.phases(inputs, watch.profiler())?;
@@ -79,7 +80,7 @@ impl<D: Kernels> Propagation<D> {
         watch.mark(Phase::Loss);
         let (mut work, activation_bytes) = (phases.work, pass.held_bytes());
         work += pass.work();
-        let grads = pass.backward(&loss, share)?;
+        let grads = pass.backward_from(&loss, loss_grad)?;
         watch.mark(Phase::Backward);
         Ok(Micro {
             grads,
@@ -99,13 +100,13 @@ impl<D: Kernels> Task<D> for Propagation<D> {
         &mut self,
         batch: Batch,
         _place: Place,
-        share: f32,
+        loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError> {
         let inputs = self.classifier.load(batch, watch)?;
         let pass = Pass::training(&self.classifier.device, sum)?.profiled(watch.profiler());
-        self.step(pass, &inputs, share, watch)
+        self.step(pass, &inputs, loss_grad, watch)
     }
 
     fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<(), OpError> {
@@ -115,6 +116,7 @@ impl<D: Kernels> Task<D> for Propagation<D> {
     fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {
         let inputs = self.classifier.load_reference(inputs)?;
         let pass = Pass::recording(&self.classifier.device);
-        self.step(pass, &inputs, 1.0, &mut Stopwatch::start())
+        let one = self.classifier.device.full_buffer(1, 1.0)?;
+        self.step(pass, &inputs, one, &mut Stopwatch::start())
     }
 }

@@ -1,6 +1,7 @@
 //! [`Unrolled`]: backpropagation through every iteration of the solver.
 
 use super::{Classifier, Labelled};
+use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
 use crate::ops::{Grads, Kernels, Module, OpError, Pass, cross_entropy};
@@ -18,7 +19,7 @@ impl<D: Kernels> Unrolled<D> {
         &mut self,
         mut pass: Pass<D>,
         inputs: &Labelled<D>,
-        share: f32,
+        loss_grad: Buffer<D>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError> {
         let model = &self.0.model;
@@ -32,7 +33,7 @@ impl<D: Kernels> Unrolled<D> {
         // What only backward still needs is freed on its way.
         drop((source, solved, logits));
         let (work, activation_bytes) = (pass.work(), pass.held_bytes());
-        let grads = pass.backward(&loss, share)?;
+        let grads = pass.backward_from(&loss, loss_grad)?;
         watch.mark(Phase::Backward);
         Ok(Micro {
             grads,
@@ -52,13 +53,13 @@ impl<D: Kernels> Task<D> for Unrolled<D> {
         &mut self,
         batch: Batch,
         _place: Place,
-        share: f32,
+        loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError> {
         let inputs = self.0.load(batch, watch)?;
         let pass = Pass::training(&self.0.device, sum)?.profiled(watch.profiler());
-        self.backpropagate(pass, &inputs, share, watch)
+        self.backpropagate(pass, &inputs, loss_grad, watch)
     }
 
     fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<(), OpError> {
@@ -68,6 +69,7 @@ impl<D: Kernels> Task<D> for Unrolled<D> {
     fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {
         let inputs = self.0.load_reference(inputs)?;
         let pass = Pass::recording(&self.0.device);
-        self.backpropagate(pass, &inputs, 1.0, &mut Stopwatch::start())
+        let one = self.0.device.full_buffer(1, 1.0)?;
+        self.backpropagate(pass, &inputs, one, &mut Stopwatch::start())
     }
 }

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static u64 held;
+static u64 held, most_held;
 
 static u64 capacity(void) {
     const char *text = getenv("FIELDTRIAL_STAND_IN_MEMORY");
@@ -20,6 +21,7 @@ static int allocate(u64 *address, size_t bytes) {
     pthread_mutex_lock(&lock);
     int fits = held + bytes <= capacity();
     if (fits) held += bytes;
+    if (held > most_held) most_held = held;
     pthread_mutex_unlock(&lock);
     if (!fits) return OUT_OF_MEMORY;
     unsigned char *block = malloc(bytes + 64);
@@ -50,6 +52,9 @@ int cuDeviceGetCount(int *count) { return *count = 1, OK; }
 int cuDeviceGetName(char *name, int length, int device) {
     return (void)device, snprintf(name, length, "stand-in on the CPU (no GPU)"), OK;
 }
+int cuDeviceGetPCIBusId(char *text, int length, int device) {
+    return snprintf(text, length, "0000:%02x:00.0", 0x18 + device), OK;
+}
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { return (void)device, *bytes = capacity(), OK; }
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
@@ -68,8 +73,13 @@ int cuDevicePrimaryCtxRelease_v2(int device) { return (void)device, OK; }
 int cuCtxSetCurrent(void *context) { return (void)context, OK; }
 int cuCtxSynchronize(void) { return OK; }
 
-int cuEventCreate(void **event, u32 flags) { return (void)flags, *event = malloc(1), OK; }
-int cuEventRecord(void *event, void *stream) { return (void)event, (void)stream, OK; }
+int cuEventCreate(void **event, u32 flags) { return (void)flags, *event = calloc(1, sizeof(struct timespec)), OK; }
+int cuEventRecord(void *event, void *stream) { return (void)stream, clock_gettime(CLOCK_MONOTONIC, event), OK; }
+int cuEventElapsedTime(float *milliseconds, void *from, void *to) {
+    const struct timespec *a = from, *b = to;
+    if (!a->tv_sec || !b->tv_sec) return INVALID;
+    return *milliseconds = 1e3 * (double)(b->tv_sec - a->tv_sec) + 1e-6 * (double)(b->tv_nsec - a->tv_nsec), OK;
+}
 int cuEventSynchronize(void *event) { return (void)event, OK; }
 int cuEventQuery(void *event) { return (void)event, OK; }
 int cuEventDestroy_v2(void *event) { return free(event), OK; }
@@ -88,11 +98,15 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
     return *total = capacity(), *free_bytes = *total - held, OK;
 }
 int cuDeviceGetDefaultMemPool(void **pool, int device) { return (void)device, *pool = (void *)&held, OK; }
+// 8 is the most that was used since it was set to 0.
 int cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
-    return (void)pool, (void)attribute, (void)value, OK;
+    pthread_mutex_lock(&lock);
+    if (attribute == 8 && !*(u64 *)value) most_held = held;
+    pthread_mutex_unlock(&lock);
+    return (void)pool, OK;
 }
 int cuMemPoolGetAttribute(void *pool, int attribute, void *value) {
-    return (void)pool, (void)attribute, *(u64 *)value = held, OK;
+    return (void)pool, *(u64 *)value = attribute == 8 ? most_held : held, OK;
 }
 int cuMemPoolTrimTo(void *pool, size_t bytes) { return (void)pool, (void)bytes, OK; }
 

@@ -1,6 +1,11 @@
 //! [`PathBatch`]: paths in time as the path losses read them.
 
+#[cfg(feature = "cuda")]
+mod cuda;
+
 use super::{OpError, Shape};
+#[cfg(feature = "cuda")]
+pub(super) use cuda::generated;
 
 /// Paths of one length in double precision; each point is a pair of time and value.
 #[derive(Debug, Clone, PartialEq, Default)]

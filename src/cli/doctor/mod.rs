@@ -1,5 +1,8 @@
 //! `fieldtrial doctor`: what this machine and build are, and whether times measured here can be trusted.
 
+mod devices;
+mod operations;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::hint::black_box;
@@ -12,7 +15,7 @@ use clap::Args;
 use crate::base::statistics::mean;
 use crate::base::text::count;
 use crate::device::DeviceKind;
-use crate::plan::{World, results_root};
+use crate::plan::results_root;
 use crate::results::environment;
 use crate::results::store::Store;
 
@@ -27,23 +30,38 @@ const TURNS: u64 = 1_000_000;
 /// Coefficient of variation from which small differences of times drown.
 const NOISY: f64 = 0.05;
 
+/// Columns that names of lines take.
+const NAME: usize = 18;
+
 /// Show what this machine and build are, and whether times measured here can be trusted
 ///
-/// Ends with 1 where something stands in the way of runs; noise is a warning only.
+/// Every operation of every GPU is held against the CPU's, values and gradients, in each precision that the GPU has, and
+/// run twice. Ends with 1 where something stands in the way of runs: a device that was asked for and is not here, an
+/// operation whose results are not those of the CPU, a damaged store; noise is a warning only.
 ///
-/// Example: `fieldtrial doctor`
+/// Example: `fieldtrial doctor --device cuda`
 #[derive(Debug, Args)]
-pub(super) struct DoctorArguments {}
+pub(super) struct DoctorArguments {
+    /// Look at one device only: `cpu`, `cuda`, `cuda:1`
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<DeviceKind>,
+}
 
-pub(super) fn doctor(_: &DoctorArguments) -> Outcome {
+pub(super) fn doctor(arguments: &DoctorArguments) -> Outcome {
     let mut text = machine();
-    let (devices, has_cpu) = devices();
+    let devices = devices::devices(arguments.device);
     let (stores, are_sound) = stores(&results_root(Path::new("manifest.toml")));
-    text.push_str(&devices);
+    text.push_str(&devices.text);
     text.push_str(&noise());
     text.push_str(&stores);
     io::stdout().write_all(text.as_bytes())?;
-    Ok(if has_cpu && are_sound {
+    let mut agree = true;
+    for device in devices.gpus {
+        let (table, is_good) = operations::self_test(device);
+        agree &= is_good;
+        io::stdout().write_all(table.as_bytes())?;
+    }
+    Ok(if devices.are_here && are_sound && agree {
         exit_code::GOOD
     } else {
         exit_code::FAILED
@@ -52,10 +70,12 @@ pub(super) fn doctor(_: &DoctorArguments) -> Outcome {
 
 /// The fields that every result names, and the threads that a run would get.
 fn machine() -> String {
-    let environment = environment::collect(Path::new("."), &[]);
+    let environment = environment::collect(Path::new("."));
     let mut fields = environment.must_match;
-    // Devices are opened below; this list is empty here.
-    fields.remove("devices");
+    // They have lines of their own below.
+    for name in ["devices", "gpu_driver"] {
+        fields.remove(name);
+    }
     fields.extend(environment.warn);
     fields.extend(environment.info);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -64,17 +84,6 @@ fn machine() -> String {
         .into_iter()
         .map(|(name, value)| line(&name.replace('_', " "), &value))
         .collect()
-}
-
-fn devices() -> (String, bool) {
-    let world = World::here();
-    let state = |device| match world.presence(device) {
-        Ok(()) => "here".to_owned(),
-        Err(reason) => format!("not here: {reason}"),
-    };
-    let devices = [DeviceKind::Cpu, DeviceKind::Cuda(0)];
-    let lines = devices.map(|device| line(&format!("device {device}"), &state(device)));
-    (lines.concat(), world.presence(DeviceKind::Cpu).is_ok())
 }
 
 /// How much equal loops differ.
@@ -137,5 +146,5 @@ fn stores(root: &Path) -> (String, bool) {
 }
 
 fn line(name: &str, value: &str) -> String {
-    format!("{name:<18} {value}\n")
+    format!("{name:<NAME$} {value}\n")
 }

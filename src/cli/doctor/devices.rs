@@ -1,0 +1,221 @@
+//! Devices, the libraries that GPUs are used with, and what their driver says of them.
+
+use crate::base::text::count;
+use crate::base::units::human_bytes;
+use crate::device::{DeviceKind, libraries, telemetry_library};
+use crate::measure::gpu::{ListedGpu, inventory};
+use crate::plan::World;
+
+use super::{NAME, line};
+
+/// Columns that a line takes.
+const WIDTH: usize = 80;
+
+/// GPUs that are looked for.
+const MOST: usize = 64;
+
+/// What there is.
+pub(super) struct Devices {
+    /// Lines.
+    pub(super) text: String,
+    /// GPUs that can be opened.
+    pub(super) gpus: Vec<DeviceKind>,
+    /// Whether every device that must be here is.
+    pub(super) are_here: bool,
+}
+
+/// All devices, or `wanted` alone.
+pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
+    let world = World::here();
+    let mut found = Devices {
+        text: String::new(),
+        gpus: Vec::new(),
+        are_here: true,
+    };
+    if wanted.is_none_or(|device| device == DeviceKind::Cpu) {
+        found.are_here = found.look(&world, DeviceKind::Cpu);
+    }
+    match wanted {
+        Some(DeviceKind::Cpu) => return found,
+        Some(device) => found.are_here = found.look(&world, device),
+        // The first that is not here ends the list, and is told only where there is no other.
+        None => {
+            let here = (0..MOST).map(DeviceKind::Cuda);
+            let here = here.take_while(|device| {
+                *device == DeviceKind::Cuda(0) || world.presence(*device).is_ok()
+            });
+            for device in here {
+                found.look(&world, device);
+            }
+        }
+    }
+    found.text.push_str(&software());
+    found
+}
+
+impl Devices {
+    /// Adds the line of a device; whether it is here.
+    fn look(&mut self, world: &World, device: DeviceKind) -> bool {
+        let presence = world.presence(device);
+        let is_here = presence.is_ok();
+        let state = match presence {
+            Ok(()) => "here".to_owned(),
+            Err(reason) => format!("not here: {reason}"),
+        };
+        self.text
+            .push_str(&wrapped(&format!("device {device}"), &state));
+        if is_here && device != DeviceKind::Cpu {
+            self.gpus.push(device);
+        }
+        is_here
+    }
+}
+
+/// Libraries and GPUs as the driver lists them; nothing in a build without CUDA.
+fn software() -> String {
+    let mut text = String::new();
+    for library in libraries() {
+        let state = match library.file {
+            Ok(file) => file.display().to_string(),
+            Err(reason) => reason,
+        };
+        text.push_str(&wrapped(&format!("library {}", library.name), &state));
+    }
+    let Ok(library) = telemetry_library() else {
+        return text;
+    };
+    match inventory(&library) {
+        Ok(found) => {
+            let driver = found.driver.unwrap_or_else(|| "unknown".to_owned());
+            text.push_str(&line("gpu driver", &driver));
+            text.extend(found.gpus.iter().map(gpu));
+        }
+        Err(reason) => text.push_str(&wrapped("gpu driver", &reason)),
+    }
+    text
+}
+
+fn gpu(gpu: &ListedGpu) -> String {
+    let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), human_bytes);
+    let address = gpu.bus_id.as_deref().unwrap_or("?");
+    // The domain is almost always 0.
+    let address = address.strip_prefix("00000000:").unwrap_or(address);
+    let mut parts = vec![
+        gpu.name.clone().unwrap_or_else(|| "?".to_owned()),
+        format!(
+            "{} of memory, {} taken",
+            bytes(gpu.memory_bytes),
+            bytes(gpu.used_bytes)
+        ),
+    ];
+    parts.extend(gpu.capability.map(|capability| {
+        format!(
+            "capability {}.{} ({})",
+            capability.0,
+            capability.1,
+            precisions(capability)
+        )
+    }));
+    parts.extend(gpu.temperature_c.map(|celsius| format!("{celsius} °C")));
+    parts.extend(
+        gpu.power_limit_mw
+            .map(|limit| format!("at most {} W", limit / 1000)),
+    );
+    parts.extend(
+        gpu.processes
+            .as_ref()
+            .map(|processes| match processes.as_slice() {
+                [] => "no process on it".to_owned(),
+                processes => {
+                    let ids: Vec<String> = processes.iter().map(u32::to_string).collect();
+                    let all = count(processes.len(), "process");
+                    format!("{all} on it ({})", ids.join(", "))
+                }
+            }),
+    );
+    wrapped(&format!("gpu {address}"), &parts.join(", "))
+}
+
+/// What `train.precision` may say on a GPU: tensor cores take f16 from capability 7.0 on, TF32 from 8.0 on.
+fn precisions(capability: (i32, i32)) -> &'static str {
+    match capability.0 {
+        8.. => "f32, tf32, amp",
+        7 => "f32, amp",
+        _ => "f32",
+    }
+}
+
+/// A line that goes on below its value.
+fn wrapped(name: &str, value: &str) -> String {
+    let mut text = String::new();
+    let mut rest = String::new();
+    let mut flush = |rest: &mut String, name: &str| {
+        text.push_str(&line(name, rest));
+        rest.clear();
+    };
+    let mut name = name;
+    for word in value.split(' ') {
+        let is_full = rest.chars().count() + 1 + word.chars().count() > WIDTH - NAME - 1;
+        if is_full && !rest.is_empty() {
+            flush(&mut rest, name);
+            name = "";
+        }
+        if !rest.is_empty() {
+            rest.push(' ');
+        }
+        rest.push_str(word);
+    }
+    flush(&mut rest, name);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_is_told_with_what_its_driver_knows() {
+        let known = ListedGpu {
+            name: Some("NVIDIA H200".into()),
+            bus_id: Some("00000000:18:00.0".into()),
+            capability: Some((9, 0)),
+            memory_bytes: Some(150_754_820_096),
+            used_bytes: Some(500_000_000),
+            temperature_c: Some(34),
+            power_limit_mw: Some(700_000),
+            processes: Some(vec![4242, 17]),
+            ..ListedGpu::default()
+        };
+        insta::assert_snapshot!(gpu(&known) + &gpu(&ListedGpu::default()));
+    }
+
+    #[test]
+    fn precisions_follow_the_capability() {
+        let told = [(6, 1), (7, 0), (7, 5), (8, 0), (9, 0), (10, 3)].map(precisions);
+        assert_eq!(
+            told,
+            [
+                "f32",
+                "f32, amp",
+                "f32, amp",
+                "f32, tf32, amp",
+                "f32, tf32, amp",
+                "f32, tf32, amp"
+            ]
+        );
+    }
+
+    #[test]
+    fn long_values_go_on_below_and_lose_no_word() {
+        let value = "one two three ".repeat(12);
+        let text = wrapped("name", value.trim());
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert!(
+            text.lines()
+                .skip(1)
+                .all(|line| line.starts_with(&" ".repeat(NAME + 1)))
+        );
+        let words: Vec<&str> = text.split_whitespace().skip(1).collect();
+        assert_eq!(words.join(" "), value.trim());
+    }
+}

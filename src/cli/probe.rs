@@ -1,0 +1,27 @@
+//! `fieldtrial probe` (hidden): what a device says of itself, as JSON on standard output (`plan::device_facts`).
+
+use std::io::Write;
+
+use clap::Args;
+
+use crate::base::os;
+use crate::device::DeviceKind;
+use crate::plan;
+
+use super::{Outcome, exit_code};
+
+#[derive(Debug, Args)]
+pub(super) struct ProbeArguments {
+    /// `cpu`, `cuda` or `cuda:N`
+    device: DeviceKind,
+}
+
+pub(super) fn probe(arguments: &ProbeArguments) -> Outcome {
+    // A library's own print must not stand beside the answer.
+    let mut out = os::take_stdout()?;
+    let answer = plan::probe(arguments.device);
+    let mut line = serde_json::to_vec(&answer).map_err(std::io::Error::other)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
+    Ok(exit_code::GOOD)
+}

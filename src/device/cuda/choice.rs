@@ -1,0 +1,213 @@
+//! [`Choice`]: an algorithm of cuDNN for one direction of one convolution.
+#![expect(unsafe_code, reason = "cuDNN is a C library")]
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "cuDNN takes sizes as signed numbers; a GPU has no memory for those that would wrap"
+)]
+
+use std::ffi::c_int;
+
+use cudarc::driver::DevicePtr;
+
+use super::call::Pointer;
+use super::context::Context;
+use super::convolution::{Convolution, Direction};
+use super::dnn::{self, Algorithm, Descriptor, Dnn, succeeded};
+use crate::device::{Arithmetic, DeviceError};
+
+/// Most bytes that an algorithm may work in.
+const MOST_WORKSPACE: usize = 512 << 20;
+
+/// Most algorithms to be told of; cuDNN has fewer.
+const MOST_ALGORITHMS: usize = 16;
+
+/// No algorithm is deterministic and has the arithmetic and the workspace; not one of cuDNN's codes.
+pub(super) const NONE_FITS: c_int = -2;
+
+/// `CUDNN_DEFAULT_MATH`: tensor cores may be used, for `f32` values with inputs rounded to TF32.
+const DEFAULT_MATH: c_int = 0;
+
+/// `CUDNN_TENSOR_OP_MATH`.
+const TENSOR_MATH: c_int = 1;
+
+/// `CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION`.
+const CONVERTED_MATH: c_int = 2;
+
+/// `CUDNN_FMA_MATH`: never on tensor cores.
+const FMA_MATH: c_int = 3;
+
+/// The descriptors of one direction and the algorithm for them.
+pub(super) struct Choice {
+    /// Both factors and the result, in the order of the direction's functions.
+    operands: [Descriptor; 3],
+    moves: Descriptor,
+    algorithm: c_int,
+    /// Bytes that it works in.
+    workspace: usize,
+}
+
+impl Choice {
+    /// The first algorithm that cuDNN proposes and that suits; a code otherwise.
+    pub(super) fn new(
+        library: &Dnn,
+        convolution: &Convolution,
+        direction: Direction,
+        arithmetic: Arithmetic,
+    ) -> Result<Self, c_int> {
+        let mut this = Self {
+            operands: operands(convolution, direction, arithmetic)?,
+            moves: Descriptor::moves(convolution.padding as c_int, convolution.stride as c_int)?,
+            algorithm: 0,
+            workspace: 0,
+        };
+        this.set_math(match arithmetic {
+            Arithmetic::Single => FMA_MATH,
+            Arithmetic::Tf32 => DEFAULT_MATH,
+            Arithmetic::Half => TENSOR_MATH,
+        })?;
+        for algorithm in this.algorithms(library, direction)? {
+            if algorithm.status != 0
+                || algorithm.determinism != 1
+                || !allows(arithmetic, algorithm.math)
+            {
+                continue;
+            }
+            if arithmetic != Arithmetic::Single {
+                this.set_math(algorithm.math)?;
+            }
+            let bytes = this.workspace_of(library, direction, algorithm.number);
+            if let Some(bytes) = bytes.filter(|bytes| *bytes <= MOST_WORKSPACE) {
+                (this.algorithm, this.workspace) = (algorithm.number, bytes);
+                return Ok(this);
+            }
+        }
+        Err(NONE_FITS)
+    }
+
+    fn set_math(&self, math: c_int) -> Result<(), c_int> {
+        // SAFETY: the descriptor is of the kind that the function takes.
+        succeeded(unsafe { dnn::set_math(self.moves.address, math) })
+    }
+
+    fn addresses(&self) -> [Pointer; 3] {
+        [0, 1, 2].map(|i| self.operands[i].address)
+    }
+
+    fn algorithms(&self, library: &Dnn, direction: Direction) -> Result<Vec<Algorithm>, c_int> {
+        let mut found = vec![Algorithm::default(); MOST_ALGORITHMS];
+        let (mut count, [a, b, c]) = (0, self.addresses());
+        let ask = match direction {
+            Direction::Forward => dnn::forward_algorithms,
+            Direction::BackwardX => dnn::x_algorithms,
+            Direction::BackwardWeight => dnn::weight_algorithms,
+        };
+        // SAFETY: descriptors stand in the order of the function, which writes at most as many algorithms as it is told.
+        succeeded(unsafe {
+            ask(
+                library.handle,
+                a,
+                b,
+                self.moves.address,
+                c,
+                MOST_ALGORITHMS as c_int,
+                &raw mut count,
+                found.as_mut_ptr(),
+            )
+        })?;
+        found.truncate(usize::try_from(count).unwrap_or(0));
+        Ok(found)
+    }
+
+    fn workspace_of(&self, library: &Dnn, direction: Direction, algorithm: c_int) -> Option<usize> {
+        let (mut bytes, [a, b, c]) = (0, self.addresses());
+        let ask = match direction {
+            Direction::Forward => dnn::forward_workspace,
+            Direction::BackwardX => dnn::x_workspace,
+            Direction::BackwardWeight => dnn::weight_workspace,
+        };
+        // SAFETY: descriptors stand in the order of the function, which writes the number to the place given.
+        let code = unsafe {
+            ask(
+                library.handle,
+                a,
+                b,
+                self.moves.address,
+                c,
+                algorithm,
+                &raw mut bytes,
+            )
+        };
+        (code == 0).then_some(bytes)
+    }
+
+    /// Computes it; cuDNN's code.
+    pub(super) fn run(
+        &self,
+        context: &Context,
+        library: &Dnn,
+        direction: Direction,
+        [a_values, b_values, c_values]: [u64; 3],
+        adds: bool,
+    ) -> Result<c_int, DeviceError> {
+        let workspace = context.scratch::<u8>(self.workspace)?;
+        let (alpha, beta) = (1.0_f32, if adds { 1.0_f32 } else { 0.0 });
+        let [a, b, c] = self.addresses();
+        let compute = match direction {
+            Direction::Forward => dnn::forward,
+            Direction::BackwardX => dnn::backward_x,
+            Direction::BackwardWeight => dnn::backward_weight,
+        };
+        // SAFETY: values fill their descriptors (the caller held their lengths against the sizes), in the order of the
+        // function; both factors are read before the call returns, and memory is freed in the queue's order.
+        let code = unsafe {
+            compute(
+                library.handle,
+                (&raw const alpha).cast(),
+                a,
+                a_values,
+                b,
+                b_values,
+                self.moves.address,
+                self.algorithm,
+                *workspace.device_ptr(),
+                self.workspace,
+                (&raw const beta).cast(),
+                c,
+                c_values,
+            )
+        };
+        Ok(code)
+    }
+}
+
+fn operands(
+    convolution: &Convolution,
+    direction: Direction,
+    arithmetic: Arithmetic,
+) -> Result<[Descriptor; 3], c_int> {
+    let is_half = arithmetic == Arithmetic::Half;
+    let (c, k) = convolution.channels_in_memory(arithmetic);
+    let images = |(height, width), channels| {
+        let sizes = [convolution.batch, height, width, channels];
+        Descriptor::images(sizes.map(|size| size as c_int), is_half)
+    };
+    let x = images(convolution.input, c)?;
+    let y = images(convolution.output, k)?;
+    let filter = [k, convolution.kernel.0, convolution.kernel.1, c];
+    let w = Descriptor::filter(filter.map(|size| size as c_int), is_half)?;
+    Ok(match direction {
+        Direction::Forward => [x, w, y],
+        Direction::BackwardX => [w, y, x],
+        Direction::BackwardWeight => [x, y, w],
+    })
+}
+
+/// Whether an algorithm on these units keeps to the arithmetic. Beside `FMA`, which the descriptor then stays at, the
+/// default of `f32` values may not round; a silent rounding of `f32` values to `f16` is never wanted.
+fn allows(arithmetic: Arithmetic, math: c_int) -> bool {
+    match arithmetic {
+        Arithmetic::Single => matches!(math, FMA_MATH | DEFAULT_MATH),
+        Arithmetic::Tf32 => math != CONVERTED_MATH,
+        Arithmetic::Half => true,
+    }
+}

@@ -1,0 +1,284 @@
+//! Convolutions by cuDNN: [`Convolution::plan`] chooses how, [`ConvolutionPlan::run`] does it.
+//!
+//! Of the algorithms that cuDNN proposes for a size, by its own estimate the fastest first (nothing is timed here), the
+//! first is taken that is deterministic, computes in the device's arithmetic and works in at most 512 MiB (`choice.rs`).
+//! The choice is kept by size. Where there is none, or cuDNN refuses, there is no plan, and the operation has its own way by
+//! matrix products.
+//!
+//! `FIELDTRIAL_CONVOLUTION` takes the choice away: `im2col` never asks cuDNN, `cudnn` fails where cuDNN does not do it.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::rc::Rc;
+use std::sync::{Once, OnceLock};
+
+use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
+
+use super::choice::{Choice, NONE_FITS};
+use super::context::Context;
+use super::dnn::{self, Dnn};
+use super::libraries::{Part, find};
+use crate::device::{Arithmetic, DeviceError};
+
+/// Names the way of all convolutions: `cudnn` or `im2col`.
+pub const CONVOLUTION: &str = "FIELDTRIAL_CONVOLUTION";
+
+/// With `f16` values, channels are a multiple of this: tensor cores take them by eight.
+const HALF_CHANNELS: usize = 8;
+
+/// Who computes convolutions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConvolutionWay {
+    /// cuDNN, and nothing else.
+    Library,
+    /// Matrix products over written-out windows.
+    Products,
+}
+
+/// What is computed of a convolution `y = conv(x, w)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// `y` from `x` and `w`.
+    Forward,
+    /// The gradient of `x` from `w` and that of `y`.
+    BackwardX,
+    /// The gradient of `w` from `x` and that of `y`.
+    BackwardWeight,
+}
+
+/// The sizes of a convolution of images `(B, H, W, C)` by a filter `(K, kh, kw, C)`, with results `(B, H', W', K)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Convolution {
+    /// Images.
+    pub batch: usize,
+    /// Height and width of `x`.
+    pub input: (usize, usize),
+    /// Height and width of `y`.
+    pub output: (usize, usize),
+    /// Height and width of the filter.
+    pub kernel: (usize, usize),
+    /// Channels of `x` and `y`.
+    pub channels: (usize, usize),
+    /// Pixels between neighbouring windows.
+    pub stride: usize,
+    /// Zeros around `x`, on every side.
+    pub padding: usize,
+}
+
+/// What decides about a plan.
+type Key = (Convolution, Direction, Arithmetic);
+
+/// What a thread's GPU knows of convolutions; empty until the first one.
+#[derive(Default)]
+pub(super) struct Convolutions {
+    library: OnceCell<Option<Dnn>>,
+    way: Cell<Option<ConvolutionWay>>,
+    plans: RefCell<HashMap<Key, Option<Rc<Choice>>>>,
+}
+
+/// An algorithm of cuDNN for one direction of one convolution.
+#[derive(Clone)]
+pub struct ConvolutionPlan {
+    key: Key,
+    /// Channels of the values in memory, of `x` and `y`: with `f16` filled up with zeros to a multiple of 8.
+    pub channels: (usize, usize),
+    choice: Rc<Choice>,
+}
+
+/// Lets convolutions of this thread's GPU go one way only, or by `None` as [`CONVOLUTION`] says.
+///
+/// # Errors
+/// [`DeviceError::Absent`] before the thread has opened a GPU.
+pub fn convolve_by(way: Option<ConvolutionWay>) -> Result<(), DeviceError> {
+    Context::current()?.convolutions.way.set(way);
+    Ok(())
+}
+
+impl Convolution {
+    /// How cuDNN does it in the arithmetic of this thread's device; `None` where another way has to be taken.
+    ///
+    /// # Errors
+    /// A [`CONVOLUTION`] that says nothing, or one that insists on cuDNN which does not do it.
+    pub fn plan(self, direction: Direction) -> Result<Option<ConvolutionPlan>, DeviceError> {
+        let context = Context::current()?;
+        let key = (self, direction, context.arithmetic());
+        let way = context.convolutions.way()?;
+        if way == Some(ConvolutionWay::Products) {
+            return Ok(None);
+        }
+        let choice = context.convolutions.choice(key);
+        if choice.is_none() && way == Some(ConvolutionWay::Library) {
+            return Err(self.refused(direction));
+        }
+        Ok(choice.map(|choice| ConvolutionPlan {
+            key,
+            channels: self.channels_in_memory(key.2),
+            choice,
+        }))
+    }
+
+    pub(super) fn channels_in_memory(&self, arithmetic: Arithmetic) -> (usize, usize) {
+        let (c, k) = self.channels;
+        match arithmetic {
+            Arithmetic::Half => (
+                c.next_multiple_of(HALF_CHANNELS),
+                k.next_multiple_of(HALF_CHANNELS),
+            ),
+            Arithmetic::Single | Arithmetic::Tf32 => (c, k),
+        }
+    }
+
+    /// Numbers of values of `x`, `w` and `y` in memory.
+    fn lens(&self, (c, k): (usize, usize)) -> [usize; 3] {
+        [
+            self.batch * self.input.0 * self.input.1 * c,
+            k * self.kernel.0 * self.kernel.1 * c,
+            self.batch * self.output.0 * self.output.1 * k,
+        ]
+    }
+
+    fn refused(&self, direction: Direction) -> DeviceError {
+        DeviceError::Failed {
+            device: "cuda",
+            message: match find(Part::Dnn) {
+                Ok(_) => format!("cuDNN does not do {direction:?} of {self:?}"),
+                Err(reason) => reason.to_owned(),
+            },
+        }
+    }
+}
+
+impl ConvolutionPlan {
+    /// Whether values in memory are `f16`, else `f32`.
+    pub fn is_half(&self) -> bool {
+        self.key.2 == Arithmetic::Half
+    }
+
+    /// Computes it from both factors, in the order in which the direction names them, into the result, or with `adds` onto
+    /// it. False where cuDNN refuses it after all; then the result is as it was.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] for the algorithm's workspace; a refusal where [`CONVOLUTION`] insists on cuDNN.
+    ///
+    /// # Panics
+    /// When a slice is shorter than its sizes or has other values: a mistake in this program.
+    pub fn run<T, A, B, C>(&self, a: &A, b: &B, c: &mut C, adds: bool) -> Result<bool, DeviceError>
+    where
+        A: DevicePtr<T> + DeviceSlice<T>,
+        B: DevicePtr<T> + DeviceSlice<T>,
+        C: DevicePtrMut<T> + DeviceSlice<T>,
+    {
+        let (convolution, direction, _) = self.key;
+        let [x, w, y] = convolution.lens(self.channels);
+        let lens = match direction {
+            Direction::Forward => [x, w, y],
+            Direction::BackwardX => [w, y, x],
+            Direction::BackwardWeight => [x, y, w],
+        };
+        assert_eq!(
+            size_of::<T>(),
+            if self.is_half() { 2 } else { 4 },
+            "type of values"
+        );
+        assert!(
+            lens[0] <= a.len() && lens[1] <= b.len() && lens[2] <= c.len(),
+            "values within their slices"
+        );
+        let context = Context::current()?;
+        let addresses = [*a.device_ptr(), *b.device_ptr(), *c.device_ptr_mut()];
+        let code = match context.convolutions.library() {
+            Some(library) => self
+                .choice
+                .run(&context, library, direction, addresses, adds)?,
+            None => NONE_FITS,
+        };
+        if code == 0 {
+            return Ok(true);
+        }
+        context.convolutions.refuse(self.key, code);
+        if context.convolutions.way()? == Some(ConvolutionWay::Library) {
+            return Err(convolution.refused(direction));
+        }
+        Ok(false)
+    }
+}
+
+impl Convolutions {
+    /// The way that thread or user insist on.
+    fn way(&self) -> Result<Option<ConvolutionWay>, DeviceError> {
+        match self.way.get() {
+            Some(way) => Ok(Some(way)),
+            None => chosen(),
+        }
+    }
+
+    /// The version of cuDNN, where convolutions may go by it.
+    pub(super) fn version(&self) -> Option<String> {
+        match self.way() {
+            Ok(Some(ConvolutionWay::Products)) => None,
+            _ => dnn::version(),
+        }
+    }
+
+    fn library(&self) -> Option<&Dnn> {
+        let open = || {
+            find(Part::Dnn).ok()?;
+            Dnn::open().map_err(|code| warn("cuDNN", code)).ok()
+        };
+        self.library.get_or_init(open).as_ref()
+    }
+
+    fn choice(&self, key: Key) -> Option<Rc<Choice>> {
+        if let Some(known) = self.plans.borrow().get(&key) {
+            return known.clone();
+        }
+        let choice = Choice::new(self.library()?, &key.0, key.1, key.2);
+        let choice = choice
+            .map_err(|code| warn(&format!("{:?} of {:?}", key.1, key.0), code))
+            .ok();
+        let choice = choice.map(Rc::new);
+        self.plans.borrow_mut().insert(key, choice.clone());
+        choice
+    }
+
+    /// From here on there is no plan for it.
+    fn refuse(&self, key: Key, code: c_int) {
+        warn(&format!("{:?} of {:?}", key.1, key.0), code);
+        self.plans.borrow_mut().insert(key, None);
+    }
+}
+
+/// Says once in a process that cuDNN is not used for `what`.
+fn warn(what: &str, code: c_int) {
+    static SAID: Once = Once::new();
+    let reason = match code {
+        NONE_FITS => "no deterministic algorithm fits".to_owned(),
+        _ => dnn::meaning(code),
+    };
+    SAID.call_once(|| {
+        eprintln!(
+            "warning: cuDNN: {what}: {reason}; matrix products are used in its place, here and where else it refuses"
+        );
+    });
+}
+
+/// What the user's environment says.
+fn chosen() -> Result<Option<ConvolutionWay>, DeviceError> {
+    static CHOSEN: OnceLock<Result<Option<ConvolutionWay>, String>> = OnceLock::new();
+    let read = || match std::env::var(CONVOLUTION).as_deref() {
+        Err(_) | Ok("") => Ok(None),
+        Ok("cudnn") => Ok(Some(ConvolutionWay::Library)),
+        Ok("im2col") => Ok(Some(ConvolutionWay::Products)),
+        Ok(other) => Err(format!(
+            "{CONVOLUTION} is `{other}`; it takes `cudnn` or `im2col`"
+        )),
+    };
+    CHOSEN
+        .get_or_init(read)
+        .clone()
+        .map_err(|message| DeviceError::Failed {
+            device: "cuda",
+            message,
+        })
+}

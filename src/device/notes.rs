@@ -1,0 +1,33 @@
+//! What cannot repeat its bits on the device of this thread, in the words of whoever had to use it.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+thread_local! {
+    static NOTED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Notes that `what` (`conv2d backward filter`) runs in a way that may give other bits every time; the run's row says so.
+pub fn note_nondeterministic(what: &'static str) {
+    NOTED.with(|noted| noted.borrow_mut().insert(what));
+}
+
+/// Everything that was noted on this thread, by name, separated by `; `; empty for nothing.
+pub fn nondeterministic() -> String {
+    let noted: Vec<&str> = NOTED.with(|noted| noted.borrow().iter().copied().collect());
+    noted.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_twice_is_told_once() {
+        assert_eq!(nondeterministic(), "");
+        for what in ["b", "a", "b"] {
+            note_nondeterministic(what);
+        }
+        assert_eq!(nondeterministic(), "a; b");
+    }
+}

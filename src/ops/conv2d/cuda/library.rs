@@ -1,0 +1,225 @@
+//! Convolution by cuDNN. It wants weights as `(K, kh, kw, C)`: they are transposed before, their gradient after.
+//!
+//! In [`Arithmetic::Half`](crate::device::Arithmetic) factors are rounded to `f16`, with zeros up to eight channels; cuDNN
+//! sums in `f32`, writes `f16`, and bias and gradients before are added in `f32`.
+//!
+//! Every verb answers false where cuDNN does not do it, with its result untouched.
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "a kernel takes sizes as signed numbers; a GPU has no memory for those that would wrap"
+)]
+
+use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceSlice};
+use dfdx::tensor::Cuda;
+
+use super::add_bias;
+use crate::device::cuda::{Convolution, ConvolutionPlan, Direction, Launch, scratch};
+use crate::device::{Buffer, DeviceError};
+use crate::ops::Conv2dSize;
+
+/// Side of a tile that a block transposes.
+const TILE: usize = 32;
+
+/// Values of a thread that converts: loads of several are under way together.
+const VALUES: usize = 4;
+
+/// `y = conv(x, weight) + bias`.
+pub(super) fn forward(
+    x: &Buffer<Cuda>,
+    weight: &Buffer<Cuda>,
+    bias: Option<&Buffer<Cuda>>,
+    size: &Conv2dSize,
+    y: &mut Buffer<Cuda>,
+) -> Result<bool, DeviceError> {
+    let Some(plan) = convolution(size).plan(Direction::Forward)? else {
+        return Ok(false);
+    };
+    if !plan.is_half() {
+        let filter = filter(weight, &plan, size)?;
+        return Ok(plan.run::<f32, _, _, _>(x, &filter, y, false)? && {
+            add_bias(bias, size, y)?;
+            true
+        });
+    }
+    let (c, k) = plan.channels;
+    let filter = filter_half(weight, &plan, size)?;
+    let mut half = scratch::<u16>(results(size) * k)?;
+    let x = halved(x, pixels(size), size.channels.0, c)?;
+    Ok(
+        plan.run::<u16, _, _, _>(&x, &filter, &mut half, false)? && {
+            widen(&half, bias, y, (size.channels.1, k), false)?;
+            true
+        },
+    )
+}
+
+/// Adds the gradient of the input to `grad_x`.
+pub(super) fn backward_x(
+    grad: &Buffer<Cuda>,
+    weight: &Buffer<Cuda>,
+    size: &Conv2dSize,
+    grad_x: &mut Buffer<Cuda>,
+) -> Result<bool, DeviceError> {
+    let Some(plan) = convolution(size).plan(Direction::BackwardX)? else {
+        return Ok(false);
+    };
+    if !plan.is_half() {
+        return plan.run::<f32, _, _, _>(&filter(weight, &plan, size)?, grad, grad_x, true);
+    }
+    let (c, k) = plan.channels;
+    let filter = filter_half(weight, &plan, size)?;
+    let grad = halved(grad, results(size), size.channels.1, k)?;
+    let mut half = scratch::<u16>(pixels(size) * c)?;
+    Ok(
+        plan.run::<u16, _, _, _>(&filter, &grad, &mut half, false)? && {
+            widen(&half, None, grad_x, (size.channels.0, c), true)?;
+            true
+        },
+    )
+}
+
+/// Adds the gradient of the weight to `grad_weight`.
+pub(super) fn backward_weight(
+    x: &Buffer<Cuda>,
+    grad: &Buffer<Cuda>,
+    size: &Conv2dSize,
+    grad_weight: &mut Buffer<Cuda>,
+) -> Result<bool, DeviceError> {
+    let Some(plan) = convolution(size).plan(Direction::BackwardWeight)? else {
+        return Ok(false);
+    };
+    let (c, k) = plan.channels;
+    if !plan.is_half() {
+        let mut filter = scratch::<f32>(rows(&plan, size) * k)?;
+        return Ok(plan.run::<f32, _, _, _>(x, grad, &mut filter, false)? && {
+            tiled("conv2d_add_filter", &filter, grad_weight, &plan, size)
+                .number(rows(&plan, size))
+                .run()?;
+            true
+        });
+    }
+    let x = halved(x, pixels(size), size.channels.0, c)?;
+    let grad = halved(grad, results(size), size.channels.1, k)?;
+    let mut filter = scratch::<u16>(rows(&plan, size) * k)?;
+    Ok(
+        plan.run::<u16, _, _, _>(&x, &grad, &mut filter, false)? && {
+            tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
+                .number(c)
+                .number(rows(&plan, size))
+                .run()?;
+            true
+        },
+    )
+}
+
+fn convolution(size: &Conv2dSize) -> Convolution {
+    Convolution {
+        batch: size.batch,
+        input: size.input,
+        output: size.output,
+        kernel: size.kernel,
+        channels: size.channels,
+        stride: size.options.stride,
+        padding: size.options.padding,
+    }
+}
+
+fn filter(
+    weight: &Buffer<Cuda>,
+    plan: &ConvolutionPlan,
+    size: &Conv2dSize,
+) -> Result<CudaSlice<f32>, DeviceError> {
+    let rows = rows(plan, size);
+    let mut filter = scratch(rows * plan.channels.1)?;
+    tiled("conv2d_filter", weight, &mut filter, plan, size)
+        .number(rows)
+        .run()?;
+    Ok(filter)
+}
+
+fn filter_half(
+    weight: &Buffer<Cuda>,
+    plan: &ConvolutionPlan,
+    size: &Conv2dSize,
+) -> Result<CudaSlice<u16>, DeviceError> {
+    let rows = rows(plan, size);
+    let mut filter = scratch(rows * plan.channels.1)?;
+    tiled("conv2d_filter_half", weight, &mut filter, plan, size)
+        .number(plan.channels.0)
+        .number(plan.channels.1)
+        .number(rows)
+        .run()?;
+    Ok(filter)
+}
+
+/// A kernel that transposes `(kh kw C', K')` by tiles, with the arguments that all of them begin with.
+fn tiled<A, B>(
+    name: &'static str,
+    from: &impl DevicePtr<A>,
+    to: &mut impl DevicePtrMut<B>,
+    plan: &ConvolutionPlan,
+    size: &Conv2dSize,
+) -> Launch {
+    let (c, k) = size.channels;
+    let across = rows(plan, size).div_ceil(TILE);
+    Launch::new(name)
+        .grid([across, plan.channels.1.div_ceil(TILE), 1])
+        .read(from)
+        .write(to)
+        .number(c)
+        .number(k)
+}
+
+/// `pixels` of `channels` values rounded to `f16`, `padded` values for each.
+fn halved(
+    x: &Buffer<Cuda>,
+    pixels: usize,
+    channels: usize,
+    padded: usize,
+) -> Result<CudaSlice<u16>, DeviceError> {
+    let n = pixels * padded;
+    let mut half = scratch(n)?;
+    Launch::new("conv2d_halve")
+        .over(n.div_ceil(VALUES))
+        .read(x)
+        .write(&mut half)
+        .size(n)
+        .u32(channels as u32)
+        .u32(padded as u32)
+        .run()?;
+    Ok(half)
+}
+
+/// Writes `f16` values and a bias to `y`, or adds them to it.
+fn widen(
+    half: &CudaSlice<u16>,
+    bias: Option<&Buffer<Cuda>>,
+    y: &mut Buffer<Cuda>,
+    (channels, padded): (usize, usize),
+    adds: bool,
+) -> Result<(), DeviceError> {
+    let n = half.len() / padded * channels;
+    Launch::new("conv2d_widen")
+        .over(n.div_ceil(VALUES))
+        .read(half)
+        .read_if(bias)
+        .write(y)
+        .size(n)
+        .u32(channels as u32)
+        .u32(padded as u32)
+        .int(i32::from(adds))
+        .run()
+}
+
+fn pixels(size: &Conv2dSize) -> usize {
+    size.batch * size.input.0 * size.input.1
+}
+
+fn results(size: &Conv2dSize) -> usize {
+    size.batch * size.output.0 * size.output.1
+}
+
+/// Values of one output's weights in cuDNN's layout.
+fn rows(plan: &ConvolutionPlan, size: &Conv2dSize) -> usize {
+    size.kernel.0 * size.kernel.1 * plan.channels.0
+}

@@ -1,0 +1,176 @@
+//! Both ways of CUDA against the CPU, in all arithmetics, and what happens where cuDNN refuses.
+
+use dfdx::tensor::Cpu;
+
+use super::*;
+use crate::device::Arithmetic;
+use crate::device::cuda::{ConvolutionWay, convolve_by};
+use crate::ops::{Conv2dOptions, testing};
+
+const WAYS: [ConvolutionWay; 2] = [ConvolutionWay::Library, ConvolutionWay::Products];
+
+/// Batch, height and width, kernel, channels in and out, stride, padding.
+type Case = (usize, (usize, usize), usize, (usize, usize), (usize, usize));
+
+/// Single pixels and channels, sizes beside those of warps, tiles and tensor cores, strides that leave pixels out.
+const CASES: [Case; 9] = [
+    (1, (1, 1), 3, (1, 1), (1, 1)),
+    (2, (5, 3), 3, (3, 5), (1, 1)),
+    (3, (17, 31), 3, (1, 17), (2, 1)),
+    (2, (33, 5), 5, (17, 1), (3, 2)),
+    (1, (31, 33), 1, (3, 5), (2, 0)),
+    (2, (8, 8), 3, (8, 16), (1, 1)),
+    (1, (5, 5), 3, (33, 65), (1, 1)),
+    (1, (2, 1), 3, (31, 257), (1, 2)),
+    (5, (6, 7), 5, (9, 12), (2, 4)),
+];
+
+fn size((batch, input, kernel, channels, (stride, padding)): Case) -> Conv2dSize {
+    let results = |input| (input + 2 * padding - kernel) / stride + 1;
+    Conv2dSize {
+        batch,
+        input,
+        output: (results(input.0), results(input.1)),
+        kernel: (kernel, kernel),
+        channels,
+        options: Conv2dOptions { stride, padding },
+    }
+}
+
+/// The result, and both gradients on top of values that stand there before.
+fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3], OpError> {
+    let (c, k) = size.channels;
+    let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
+    let pixels = size.batch * size.input.0 * size.input.1;
+    let weights = size.kernel.0 * size.kernel.1 * c * k;
+    let (x, weight) = (upload(pixels * c, 1), upload(weights, 2));
+    let grad = upload(size.output_shape().len(), 3);
+    let y = device.conv2d(&x, &weight, Some(&upload(k, 4)), size)?;
+    let (mut grad_x, mut grad_weight) = (upload(pixels * c, 5), upload(weights, 6));
+    device.conv2d_backward_x(&grad, &weight, size, &mut grad_x)?;
+    device.conv2d_backward_weight(&x, &grad, size, &mut grad_weight)?;
+    Ok([y, grad_x, grad_weight].map(|values| device.download(&values).unwrap()))
+}
+
+/// `‖actual − expected‖ / ‖expected‖`.
+fn distance(actual: &[f32], expected: &[f32]) -> f64 {
+    assert_eq!(actual.len(), expected.len(), "number of values");
+    let squares = |values: &mut dyn Iterator<Item = f32>| -> f64 {
+        values.map(|value| f64::from(value).powi(2)).sum()
+    };
+    let error = squares(&mut actual.iter().zip(expected).map(|(a, e)| a - e));
+    (error / squares(&mut expected.iter().copied())).sqrt()
+}
+
+/// Panics unless every case is within `tolerance` of the CPU on both ways, and the same twice.
+fn check(arithmetic: Arithmetic, tolerance: f64) {
+    let device = testing::device();
+    device.set_arithmetic(arithmetic).unwrap();
+    for (case, way) in CASES.iter().flat_map(|case| WAYS.map(|way| (case, way))) {
+        convolve_by(Some(way)).unwrap();
+        let size = size(*case);
+        let expected = all(&Cpu::open(0).unwrap(), &size).unwrap();
+        let actual = all(&device, &size).unwrap();
+        for (what, (actual, expected)) in ["y", "grad_x", "grad_weight"]
+            .iter()
+            .zip(actual.iter().zip(&expected))
+        {
+            let distance = distance(actual, expected);
+            assert!(
+                distance < tolerance,
+                "{way:?}, {size:?}, {what}: {distance}"
+            );
+        }
+        assert!(all(&device, &size).unwrap() == actual, "{way:?}, {size:?}");
+    }
+    convolve_by(None).unwrap();
+    device.set_arithmetic(Arithmetic::Single).unwrap();
+}
+
+#[test]
+fn single_precision_is_that_of_the_cpu() {
+    check(Arithmetic::Single, 1e-6);
+}
+
+#[test]
+fn tf32_rounds_factors_to_ten_bits() {
+    check(Arithmetic::Tf32, 1e-3);
+}
+
+#[test]
+fn half_precision_rounds_factors_and_keeps_sums() {
+    check(Arithmetic::Half, 3e-3);
+}
+
+#[test]
+fn other_arithmetics_compute_something_else() {
+    let (device, size) = (testing::device(), size(CASES[5]));
+    for way in WAYS {
+        convolve_by(Some(way)).unwrap();
+        let run = |arithmetic| {
+            device.set_arithmetic(arithmetic).unwrap();
+            all(&device, &size).unwrap()
+        };
+        let single = run(Arithmetic::Single);
+        for arithmetic in [Arithmetic::Tf32, Arithmetic::Half] {
+            for (rounded, exact) in run(arithmetic).iter().zip(&single) {
+                assert!(distance(rounded, exact) > 1e-5, "{way:?}, {arithmetic}");
+            }
+        }
+        device.set_arithmetic(Arithmetic::Single).unwrap();
+    }
+    convolve_by(None).unwrap();
+}
+
+#[test]
+fn parts_of_a_batch_give_the_whole() {
+    let (device, cpu) = (testing::device(), Cpu::open(0).unwrap());
+    let size = size(CASES[8]);
+    let [y, grad_x, grad_weight] = all(&cpu, &size).unwrap();
+    let (pixels, weights) = (5 * 6 * 7 * 9, 5 * 5 * 9 * 12);
+    let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
+    let (x, weight, grad) = (upload(pixels, 1), upload(weights, 2), upload(y.len(), 3));
+    let mut own = [
+        device.zeros_buffer(y.len()).unwrap(),
+        upload(pixels, 5),
+        upload(weights, 6),
+    ];
+    // Windows of two images, so that the last part has one.
+    let most = 2 * y.len() / (5 * 12) * 25 * 9;
+    windows::forward(&x, &weight, &size, &mut own[0], most).unwrap();
+    add_bias(Some(&upload(12, 4)), &size, &mut own[0]).unwrap();
+    windows::backward_x(&grad, &weight, &size, &mut own[1], most).unwrap();
+    windows::backward_weight(&x, &grad, &size, &mut own[2], most).unwrap();
+    for (own, expected) in own.iter().zip([y, grad_x, grad_weight]) {
+        assert!(distance(&device.download(own).unwrap(), &expected) < 1e-6);
+    }
+}
+
+#[cfg(feature = "cuda-stand-in")]
+#[test]
+fn where_cudnn_refuses_products_take_over() {
+    // The stand-in has no deterministic algorithm for the first kernel, and refuses the second one when it is to compute.
+    let device = testing::device();
+    for kernel in [7, 9] {
+        let size = size((2, (5, 6), kernel, (3, 2), (1, kernel / 2)));
+        let expected = all(&Cpu::open(0).unwrap(), &size).unwrap();
+        for (actual, expected) in all(&device, &size).unwrap().iter().zip(&expected) {
+            assert!(distance(actual, expected) < 1e-6, "{kernel}");
+        }
+        convolve_by(Some(ConvolutionWay::Library)).unwrap();
+        let refusal = all(&device, &size).unwrap_err().to_string();
+        assert!(refusal.contains("cuDNN does not do Forward"), "{refusal}");
+        convolve_by(None).unwrap();
+    }
+}
+
+#[cfg(feature = "cuda-stand-in")]
+#[test]
+fn the_version_of_cudnn_is_told_where_it_may_compute() {
+    testing::device();
+    let version = || crate::device::cuda::gpu().unwrap().dnn;
+    assert_eq!(version().as_deref(), Some("9.10.2"));
+    convolve_by(Some(ConvolutionWay::Products)).unwrap();
+    assert_eq!(version(), None);
+    convolve_by(None).unwrap();
+}

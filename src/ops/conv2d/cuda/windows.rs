@@ -1,0 +1,155 @@
+//! Convolution by products of cuBLAS: windows are written out as rows of a matrix `(B H' W', kh kw C)` (im2col), a part of
+//! the batch at a time.
+//!
+//! `Y = windows · W`, `∇W += windowsᵀ · ∇Y`, and `∇windows = ∇Y · Wᵀ`, of which every pixel gathers what belongs to it.
+//! Parts depend on shapes only and follow each other, so that sums have one order.
+
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "a kernel takes sizes as signed numbers; a GPU has no memory for those that would wrap"
+)]
+
+use cudarc::driver::CudaSlice;
+use dfdx::tensor::Cuda;
+
+use crate::device::cuda::{Launch, Product, THREADS, scratch};
+use crate::device::{Buffer, DeviceError};
+use crate::ops::Conv2dSize;
+
+/// Most values of a matrix of windows, unless one image alone has more: 256 MiB.
+pub(super) const MOST_VALUES: usize = 1 << 26;
+
+/// Most blocks along the second axis of a grid.
+const MOST_BLOCKS: usize = 65_535;
+
+/// `y = conv(x, weight)`.
+pub(super) fn forward(
+    x: &Buffer<Cuda>,
+    weight: &Buffer<Cuda>,
+    size: &Conv2dSize,
+    y: &mut Buffer<Cuda>,
+    most_values: usize,
+) -> Result<(), DeviceError> {
+    let (row, k) = (row_len(size), size.channels.1);
+    let part = part(size, most_values);
+    let mut windows = scratch::<f32>(part * results(size) * row)?;
+    for (first, images) in parts(size, part) {
+        write_windows(x, size, (first, images), &mut windows)?;
+        let start = first * results(size) * k;
+        Product::new(images * results(size), k, row).run_at(
+            (&windows, 0),
+            (weight, 0),
+            (y, start),
+        )?;
+    }
+    Ok(())
+}
+
+/// Adds the gradient of the weight to `grad_weight`.
+pub(super) fn backward_weight(
+    x: &Buffer<Cuda>,
+    grad: &Buffer<Cuda>,
+    size: &Conv2dSize,
+    grad_weight: &mut Buffer<Cuda>,
+    most_values: usize,
+) -> Result<(), DeviceError> {
+    let (row, k) = (row_len(size), size.channels.1);
+    let part = part(size, most_values);
+    let mut windows = scratch::<f32>(part * results(size) * row)?;
+    for (first, images) in parts(size, part) {
+        write_windows(x, size, (first, images), &mut windows)?;
+        let start = first * results(size) * k;
+        Product::new(row, k, images * results(size))
+            .transposed_a()
+            .adding()
+            .run_at((&windows, 0), (grad, start), (grad_weight, 0))?;
+    }
+    Ok(())
+}
+
+/// Adds the gradient of the input to `grad_x`.
+pub(super) fn backward_x(
+    grad: &Buffer<Cuda>,
+    weight: &Buffer<Cuda>,
+    size: &Conv2dSize,
+    grad_x: &mut Buffer<Cuda>,
+    most_values: usize,
+) -> Result<(), DeviceError> {
+    let (row, k) = (row_len(size), size.channels.1);
+    let (height, width) = size.input;
+    let part = part(size, most_values);
+    let mut windows = scratch::<f32>(part * results(size) * row)?;
+    for (first, images) in parts(size, part) {
+        let start = first * results(size) * k;
+        Product::new(images * results(size), row, k)
+            .transposed_b()
+            .run_at((grad, start), (weight, 0), (&mut windows, 0))?;
+        let across = (width * size.channels.0).div_ceil(THREADS);
+        let launch = Launch::new("conv2d_gather")
+            .grid([images * height, across.min(MOST_BLOCKS), 1])
+            .read(&windows)
+            .write(grad_x)
+            .size(first);
+        sized(launch, size).run()?;
+    }
+    Ok(())
+}
+
+/// Writes the windows of `images` images from the `first` on.
+fn write_windows(
+    x: &Buffer<Cuda>,
+    size: &Conv2dSize,
+    (first, images): (usize, usize),
+    windows: &mut CudaSlice<f32>,
+) -> Result<(), DeviceError> {
+    let (height, width) = size.input;
+    let values = size.output.1 * size.kernel.1 * size.channels.0;
+    let launch = Launch::new("conv2d_windows")
+        .grid([images * size.output.0, size.kernel.0, 1])
+        .threads(values.next_multiple_of(32).min(THREADS))
+        .read_from(x, first * height * width * size.channels.0)
+        .write(windows);
+    sized(launch, size).run()
+}
+
+/// The arguments that both kernels end with.
+fn sized(launch: Launch, size: &Conv2dSize) -> Launch {
+    let options = size.options;
+    [
+        size.input.0,
+        size.input.1,
+        size.channels.0,
+        size.output.0,
+        size.output.1,
+        size.kernel.0,
+        size.kernel.1,
+        options.stride,
+        options.padding,
+    ]
+    .into_iter()
+    .fold(launch, |launch, value| launch.int(value as i32))
+}
+
+/// Results of an image: rows of its windows.
+fn results(size: &Conv2dSize) -> usize {
+    size.output.0 * size.output.1
+}
+
+/// Values of a window.
+fn row_len(size: &Conv2dSize) -> usize {
+    size.kernel.0 * size.kernel.1 * size.channels.0
+}
+
+/// Images whose windows are at most so many values.
+fn part(size: &Conv2dSize, most_values: usize) -> usize {
+    let image = results(size) * row_len(size);
+    (most_values / image.max(1)).clamp(1, size.batch.max(1))
+}
+
+/// The first image and the number of images of every part.
+fn parts(size: &Conv2dSize, part: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let batch = size.batch;
+    (0..batch)
+        .step_by(part)
+        .map(move |first| (first, part.min(batch - first)))
+}

@@ -1,0 +1,179 @@
+//! Softmax attention of many positions: scores of all pairs by matrix products, a head at a time over the batch, since
+//! the rows of a head lie C values apart. Nothing is transposed in memory.
+//!
+//! Scores and weights are `(B, heads, N, M)`; backward computes the weights again instead of keeping them.
+
+use cudarc::driver::CudaSlice;
+use dfdx::tensor::Cuda;
+
+use super::{CrossAttentionSize, over_rows, zeros_like};
+use crate::device::cuda::{Product, scratch};
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+
+pub(super) fn forward(
+    device: &Cuda,
+    [q, k, v]: [&Buffer<Cuda>; 3],
+    size: CrossAttentionSize,
+) -> Result<Buffer<Cuda>, OpError> {
+    let views = Views(size);
+    let weights = weights(q, k, views)?;
+    let mut y = device.zeros_buffer(device.buffer_len(q))?;
+    for head in 0..size.heads {
+        views
+            .product([Of::Pairs, Of::Keys, Of::Queries], Form::Plain)
+            .run_at(
+                (&weights, views.pairs(head)),
+                (v, views.column(head)),
+                (&mut y, views.column(head)),
+            )?;
+    }
+    Ok(y)
+}
+
+/// With weights p: `dv = pᵀ dy`, `g = dy vᵀ`, `ds = p (g - Σ p g)`, `dq = ds k / √d`, `dk = dsᵀ q / √d`.
+pub(super) fn backward(
+    device: &Cuda,
+    [q, k, v]: [&Buffer<Cuda>; 3],
+    size: CrossAttentionSize,
+    dy: &Buffer<Cuda>,
+) -> Result<[Buffer<Cuda>; 3], OpError> {
+    let views = Views(size);
+    let weights = weights(q, k, views)?;
+    let [mut dq, mut dk, mut dv] = zeros_like(device, [q, k, v])?;
+    let mut slopes = scratch::<f32>(views.all_pairs())?;
+    for head in 0..size.heads {
+        let (pairs, column) = (views.pairs(head), views.column(head));
+        views
+            .product([Of::Pairs, Of::Queries, Of::Keys], Form::TransposedA)
+            .run_at((&weights, pairs), (dy, column), (&mut dv, column))?;
+        views
+            .product([Of::Queries, Of::Keys, Of::Pairs], Form::TransposedB)
+            .run_at((dy, column), (v, column), (&mut slopes, pairs))?;
+    }
+    over_rows("cross_attention_softmax_slopes", views.rows())
+        .read(&weights)
+        .write(&mut slopes)
+        .size(views.rows())
+        .number(size.keys)
+        .run()?;
+    for head in 0..size.heads {
+        let (pairs, column) = (views.pairs(head), views.column(head));
+        views
+            .product([Of::Pairs, Of::Keys, Of::Queries], Form::Plain)
+            .scaled(size)
+            .run_at((&slopes, pairs), (k, column), (&mut dq, column))?;
+        views
+            .product([Of::Pairs, Of::Queries, Of::Keys], Form::TransposedA)
+            .scaled(size)
+            .run_at((&slopes, pairs), (q, column), (&mut dk, column))?;
+    }
+    Ok([dq, dk, dv])
+}
+
+/// `softmax(q kᵀ / √d)` of all heads.
+fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice<f32>, OpError> {
+    let mut scores = scratch::<f32>(views.all_pairs())?;
+    for head in 0..views.0.heads {
+        let column = views.column(head);
+        views
+            .product([Of::Queries, Of::Keys, Of::Pairs], Form::TransposedB)
+            .scaled(views.0)
+            .run_at((q, column), (k, column), (&mut scores, views.pairs(head)))?;
+    }
+    over_rows("cross_attention_softmax", views.rows())
+        .write(&mut scores)
+        .size(views.rows())
+        .number(views.0.keys)
+        .run()?;
+    Ok(scores)
+}
+
+/// What a matrix of one head is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Of {
+    /// `(N, d)`, rows C apart.
+    Queries,
+    /// `(M, d)`, rows C apart.
+    Keys,
+    /// `(N, M)`.
+    Pairs,
+}
+
+/// Which factor lies transposed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Form {
+    Plain,
+    TransposedA,
+    TransposedB,
+}
+
+/// Where the matrices of a head lie.
+#[derive(Debug, Clone, Copy)]
+struct Views(CrossAttentionSize);
+
+impl Views {
+    fn column(self, head: usize) -> usize {
+        head * self.0.head_width()
+    }
+
+    fn pairs(self, head: usize) -> usize {
+        head * self.0.queries * self.0.keys
+    }
+
+    /// Rows of scores.
+    fn rows(self) -> usize {
+        self.0.batch * self.0.heads * self.0.queries
+    }
+
+    fn all_pairs(self) -> usize {
+        self.rows() * self.0.keys
+    }
+
+    /// The product of one head, for the whole batch.
+    fn product(self, matrices: [Of; 3], form: Form) -> Product {
+        let (size, [a, b, c]) = (self.0, matrices);
+        let (m, n) = self.shape(c);
+        let (rows, columns) = self.shape(a);
+        let k = if form == Form::TransposedA {
+            rows
+        } else {
+            columns
+        };
+        let product = Product {
+            strides: [a, b, c].map(|of| match of {
+                Of::Queries => size.queries * size.features,
+                Of::Keys => size.keys * size.features,
+                Of::Pairs => size.heads * size.queries * size.keys,
+            }),
+            rows: [a, b, c].map(|of| if of == Of::Pairs { 0 } else { size.features }),
+            ..Product::new(m, n, k).batched(size.batch)
+        };
+        match form {
+            Form::Plain => product,
+            Form::TransposedA => product.transposed_a(),
+            Form::TransposedB => product.transposed_b(),
+        }
+    }
+
+    fn shape(self, of: Of) -> (usize, usize) {
+        let (n, m, d) = (self.0.queries, self.0.keys, self.0.head_width());
+        match of {
+            Of::Queries => (n, d),
+            Of::Keys => (m, d),
+            Of::Pairs => (n, m),
+        }
+    }
+}
+
+/// Adds the factor of scores.
+trait Scaled {
+    fn scaled(self, size: CrossAttentionSize) -> Self;
+}
+
+impl Scaled for Product {
+    fn scaled(mut self, size: CrossAttentionSize) -> Self {
+        self.scale = 1.0 / (size.head_width() as f32).sqrt();
+        self
+    }
+}

@@ -1,0 +1,31 @@
+// The mask of `philox.rs`: a thread makes the four words of one counter, which are those of four values 16 apart.
+
+// Four words of Philox 4x32-10 under `key`: Salmon et al. 2011.
+DEVICE void dropout_words(u64 key, u64 counter, u32 *restrict words) {
+    u32 x0 = (u32)counter, x1 = (u32)(counter >> 32), x2 = 0, x3 = 0;
+    u32 k0 = (u32)key, k1 = (u32)(key >> 32);
+    for (int round = 0; round < 10; round++) {
+        u64 a = (u64)0xD2511F53u * x0, b = (u64)0xCD9E8D57u * x2;
+        x0 = (u32)(b >> 32) ^ x1 ^ k0;
+        x1 = (u32)b;
+        x2 = (u32)(a >> 32) ^ x3 ^ k1;
+        x3 = (u32)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    words[0] = x0, words[1] = x1, words[2] = x2, words[3] = x3;
+}
+
+// Adds kept values times `scale`; `counters` are those of the blocks of 64 values that cover n.
+KERNEL dropout_add(const float *restrict values, float *restrict sums, u64 key, u32 threshold, float scale,
+                   i64 counters, i64 n) {
+    FOR_EACH(counter, counters) {
+        u32 words[4];
+        dropout_words(key, (u64)counter, words);
+        i64 first = counter / 16 * 64 + counter % 16;
+        for (int word = 0; word < 4; word++) {
+            i64 i = first + 16 * word;
+            if (i < n) sums[i] += words[word] >= threshold ? values[i] * scale : 0.0f;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! [`Control`]: what decides on a GPU whether a step changes the weights, and how far its gradients count. Nothing waits for
+//! the device: losses, norms, the loss scale and all counters stay there.
+
+use cudarc::driver::{CudaSlice, DeviceSlice};
+use dfdx::tensor::Cuda;
+
+use super::table::{Listed, Tables};
+use super::{AdamStep, Rules};
+use crate::device::cuda::{Launch, downloaded, scratch, uploaded};
+use crate::device::{Backend, Buffer};
+use crate::ops::{Grads, Module, OpError, for_each_parameter};
+
+/// The first loss scale, as PyTorch's `GradScaler` has it.
+const FIRST_SCALE: f64 = 65_536.0;
+
+/// Places of the control's memory, in the order of the kernels' `UPDATE_…`.
+const SCALE: usize = 3;
+const SKIPPED: usize = 5;
+const WORDS: usize = 6;
+
+/// Decides about steps, in device memory.
+#[derive(Debug)]
+pub struct Control {
+    rules: Rules,
+    /// Loss, divergence, verdict, loss scale, good steps since its last change, steps left out.
+    state: CudaSlice<f64>,
+    /// What gradients are multiplied by, for each part.
+    factors: CudaSlice<f32>,
+    tables: Tables,
+}
+
+impl Control {
+    pub(super) fn new(rules: Rules) -> Result<Self, OpError> {
+        let mut state = [0.0; WORDS];
+        state[SCALE] = FIRST_SCALE;
+        let parts = rules.parts.last().map_or(1, |last| last + 1);
+        Ok(Self {
+            rules,
+            state: uploaded(&state)?,
+            factors: uploaded(&vec![1.0; parts])?,
+            tables: Tables::default(),
+        })
+    }
+
+    /// `share` times the loss scale, one value.
+    pub(super) fn loss_grad(&self, device: &Cuda, share: f32) -> Result<Buffer<Cuda>, OpError> {
+        if !self.rules.scales_loss {
+            return Ok(device.full_buffer(1, share)?);
+        }
+        let mut gradient = device.zeros_buffer(1)?;
+        Launch::new("update_loss_grad")
+            .threads(32)
+            .read(&self.state)
+            .float(share)
+            .write(&mut gradient)
+            .run()?;
+        Ok(gradient)
+    }
+
+    pub(super) fn add_loss(&mut self, loss: &Buffer<Cuda>, share: f64) -> Result<(), OpError> {
+        Launch::new("update_add_loss")
+            .threads(32)
+            .read(loss)
+            .double(share)
+            .write(&mut self.state)
+            .run()?;
+        Ok(())
+    }
+
+    /// Judges the loss and, where gradients are clipped or losses scaled, the gradients.
+    pub(super) fn decide(
+        &mut self,
+        device: &Cuda,
+        module: &mut dyn Module<Cuda>,
+        grads: &mut Grads<Cuda>,
+    ) -> Result<(), OpError> {
+        if self.rules.max_norm.is_none() && !self.rules.scales_loss {
+            let launch = Launch::new("update_decide");
+            let launch = launch.read_if::<f64, CudaSlice<f64>>(None);
+            return self.judge(launch.read_if::<u64, CudaSlice<u64>>(None));
+        }
+        let mut listed = Listed::<1>::default();
+        for_each_parameter(module, |_, parameter| {
+            listed.push("decide", device, [grads.of_parameter(parameter)?])
+        })?;
+        let mut tables = std::mem::take(&mut self.tables);
+        let placed = listed.place(&mut tables, &self.rules.parts)?;
+        let mut sums = scratch::<f64>(placed.blocks)?;
+        if let Some(launch) = placed.launch("update_squares_many") {
+            launch.write(&mut sums).run()?;
+        }
+        self.judge(placed.with_parts(Launch::new("update_decide").read(&sums)))?;
+        self.tables = tables;
+        Ok(())
+    }
+
+    fn judge(&mut self, launch: Launch) -> Result<(), OpError> {
+        let parts = i32::try_from(self.factors.len()).unwrap_or(i32::MAX);
+        launch
+            .int(parts)
+            .double(self.rules.max_norm.unwrap_or(f64::INFINITY))
+            .double(self.rules.max_loss.unwrap_or(f64::INFINITY))
+            .int(i32::from(self.rules.scales_loss))
+            .write(&mut self.state)
+            .write(&mut self.factors)
+            .run()?;
+        Ok(())
+    }
+
+    /// The parts of the parameters, for the tables of what the control decides about.
+    pub(super) fn parts(&self) -> &[usize] {
+        &self.rules.parts
+    }
+
+    /// The bias corrections of Adam, in memory of the device where steps may have been left out: they count those done.
+    pub(super) fn corrections(&self, step: AdamStep) -> Result<Option<CudaSlice<f32>>, OpError> {
+        if !self.rules.scales_loss {
+            return Ok(None);
+        }
+        let mut corrections = scratch::<f32>(2)?;
+        Launch::new("update_corrections")
+            .threads(32)
+            .read(&self.state)
+            .size(usize::try_from(step.number).unwrap_or(usize::MAX))
+            .double(step.lr)
+            .double(step.beta1)
+            .double(step.beta2)
+            .write(&mut corrections)
+            .run()?;
+        Ok(Some(corrections))
+    }
+
+    /// Steps left out because gradients were infinite; waits for the device.
+    pub(super) fn skipped_steps(&self) -> Result<Option<u64>, OpError> {
+        if !self.rules.scales_loss {
+            return Ok(None);
+        }
+        let state = downloaded(&self.state)?;
+        Ok(state.get(SKIPPED).map(|count| *count as u64))
+    }
+}
+
+/// Adds the control's verdict and factors to a launch; null pointers without a control.
+pub(super) fn with_control(launch: Launch, control: Option<&Control>) -> Launch {
+    launch
+        .read_if(control.map(|control| &control.state))
+        .read_if(control.map(|control| &control.factors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{self, TestDevice};
+    use crate::ops::{Layout, Parameter, Pass, Path, Var};
+
+    /// A model of one parameter.
+    struct One(Parameter<TestDevice>);
+
+    impl Module<TestDevice> for One {
+        fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<TestDevice>)) {
+            visit(path.as_str(), &mut self.0);
+        }
+    }
+
+    #[test]
+    fn two_thousand_good_steps_double_the_scale() {
+        let device = testing::device();
+        let rules = Rules {
+            max_loss: None,
+            max_norm: None,
+            parts: Vec::new(),
+            scales_loss: true,
+        };
+        let mut control = Control::new(rules).unwrap();
+        control.state = uploaded(&[0.0, 0.0, 0.0, 128.0, 1997.0, 0.0]).unwrap();
+        let parameter = Parameter::new(&device, &[0.0], [1].into(), Layout::Plain).unwrap();
+        let mut one = One(parameter);
+        let zero = Var::constant(&device, vec![0.0], [1]).unwrap();
+        let mut grads = Pass::recording(&device).backward(&zero, 1.0).unwrap();
+        let mut states = Vec::new();
+        for _ in 0..4 {
+            control.decide(&device, &mut one, &mut grads).unwrap();
+            let state = downloaded(&control.state).unwrap();
+            states.push((state[SCALE] as u32, state[4] as u32));
+        }
+        assert_eq!(states, [(128, 1998), (128, 1999), (256, 0), (256, 1)]);
+    }
+}

@@ -1,0 +1,126 @@
+//! [`Tables`]: where the tensors of a step lie, so that one launch changes all of them.
+
+use cudarc::driver::{CudaSlice, DevicePtr};
+use dfdx::tensor::Cuda;
+
+use crate::device::cuda::{Launch, uploaded};
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+
+/// Fewest values that a block takes.
+const CHUNK: usize = 1 << 12;
+
+/// About as many blocks are enough to fill every GPU; larger models have larger chunks.
+const BLOCKS: usize = 1 << 13;
+
+/// The table of the last step, in device memory; uploaded again only when something in it has changed.
+#[derive(Debug, Clone, Default)]
+pub struct Tables {
+    host: Vec<u64>,
+    device: Option<CudaSlice<u64>>,
+}
+
+/// The tensors of a step as a walk over the parameters finds them: lengths, and addresses by slot.
+///
+/// Addresses are used after the walk. The caller has everything that it walks over borrowed until the launch is queued, and
+/// memory is freed in the queue's order.
+#[derive(Debug, Default)]
+pub(super) struct Listed<const SLOTS: usize> {
+    lengths: Vec<usize>,
+    addresses: Vec<[u64; SLOTS]>,
+}
+
+impl<const SLOTS: usize> Listed<SLOTS> {
+    /// Adds a parameter by its buffers, which all have the same length.
+    pub(super) fn push(
+        &mut self,
+        op: &'static str,
+        device: &Cuda,
+        buffers: [&Buffer<Cuda>; SLOTS],
+    ) -> Result<(), OpError> {
+        let len = buffers.first().map_or(0, |first| device.buffer_len(first));
+        for buffer in buffers {
+            super::same_length(op, len, device.buffer_len(buffer))?;
+        }
+        self.lengths.push(len);
+        self.addresses
+            .push(buffers.map(|buffer| *buffer.device_ptr()));
+        Ok(())
+    }
+
+    /// The tensors as a table on the device; `parts` has the part of each, all 0 where it is empty.
+    pub(super) fn place<'a>(
+        &self,
+        tables: &'a mut Tables,
+        parts: &[usize],
+    ) -> Result<Placed<'a>, OpError> {
+        let total: usize = self.lengths.iter().sum();
+        let chunk = total.div_ceil(BLOCKS).next_power_of_two().max(CHUNK);
+        let part = |tensor: usize| parts.get(tensor).copied().unwrap_or(0);
+        let part_count = parts.last().map_or(1, |last| last + 1);
+        let (mut table, mut starts) = (Vec::new(), vec![0; part_count + 1]);
+        for (tensor, len) in self.lengths.iter().enumerate() {
+            let chunks = len.div_ceil(chunk) as u64;
+            table.extend((0..chunks).map(|index| ((tensor as u64) << 32) | index));
+            // A part ends where its last tensor does, so the next one begins there.
+            starts[part(tensor) + 1] = table.len() as u64;
+        }
+        let blocks = table.len();
+        table.extend(self.lengths.iter().map(|len| *len as u64));
+        table.extend((0..self.lengths.len()).map(|tensor| part(tensor) as u64));
+        for slot in 0..SLOTS {
+            table.extend(self.addresses.iter().map(|addresses| addresses[slot]));
+        }
+        let starts_at = table.len();
+        table.extend(starts);
+        Ok(Placed {
+            table: tables.hold(table)?,
+            blocks,
+            tensors: self.lengths.len(),
+            chunk,
+            starts_at,
+        })
+    }
+}
+
+impl Tables {
+    fn hold(&mut self, table: Vec<u64>) -> Result<&CudaSlice<u64>, OpError> {
+        let device = match self.device.take() {
+            Some(device) if self.host == table => device,
+            _ => uploaded(&table)?,
+        };
+        self.host = table;
+        Ok(self.device.insert(device))
+    }
+}
+
+/// A table on the device.
+#[derive(Debug)]
+pub(super) struct Placed<'a> {
+    table: &'a CudaSlice<u64>,
+    /// Blocks of a launch over all tensors.
+    pub(super) blocks: usize,
+    tensors: usize,
+    chunk: usize,
+    /// Where the first block of each part stands in the table.
+    starts_at: usize,
+}
+
+impl Placed<'_> {
+    /// A launch of one block for each chunk, with the table and its sizes as first arguments; `None` where there are no
+    /// values.
+    pub(super) fn launch(&self, kernel: &'static str) -> Option<Launch> {
+        let launch = Launch::new(kernel)
+            .blocks(self.blocks)
+            .read(self.table)
+            .size(self.blocks)
+            .size(self.tensors)
+            .size(self.chunk);
+        (self.blocks > 0).then_some(launch)
+    }
+
+    /// Adds the array of every part's first block, and the end.
+    pub(super) fn with_parts(&self, launch: Launch) -> Launch {
+        launch.read_from(self.table, self.starts_at)
+    }
+}

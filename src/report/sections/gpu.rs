@@ -1,0 +1,258 @@
+//! What GPUs did while runs trained, by their own counters (NVML): load, clocks, temperature, energy, throttling.
+
+use serde_json::Value;
+
+use crate::base::units::human;
+use crate::event::GpuTimes;
+use crate::report::judged::{Judged, some_of, span};
+use crate::report::number::{Provenance, fixed};
+use crate::report::table::{Column, Entry, Table};
+use crate::report::view::{Cell, View};
+use crate::results::{Interval, IntervalKind, interval_over_runs};
+
+/// Stands before the share of a cell whose clocks were held down.
+const WARNING: &str = "⚠";
+
+/// The table of counters; `None` where no cell is of a GPU.
+pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
+    view.cells.iter().find(|cell| is_on_gpu(view, cell))?;
+    let about = "Of the whole device while a run trained, whoever used it, as medians over the runs of a cell."
+        .to_owned();
+    let table = Table::of_cells(view, ("gpu", "Use of the GPU", about), columns(), |cell| {
+        fields(view, cell)
+    });
+    let rule = format!(
+        "Figures come from the device's counters alone. Load and power are means of up to a second before each look, so \
+         they count from the second second of training on. {WARNING} marks a cell at some of whose looks power, heat or \
+         the board held the clocks down: its times are not those of the device at its full clock."
+    );
+    Some(Judged::new(table, rule, verdicts(view)))
+}
+
+/// Whether any run has figures of a GPU's load.
+pub(crate) fn is_measured(view: &View<'_>) -> bool {
+    let mut cells = view.cells.iter();
+    cells.any(|cell| median(cell, |gpu| gpu.busy_share).is_some())
+}
+
+fn columns() -> Vec<Column> {
+    let measured = |what: &str| Provenance::Measured(format!("NVML, {what}; median of n runs"));
+    vec![
+        Column::text("counters"),
+        Column::number(
+            "GPU busy",
+            "%",
+            &measured("share of training with a kernel running"),
+        ),
+        Column::number("clock", "MHz", &measured("mean of the looks")),
+        Column::number("memory clock", "MHz", &measured("mean of the looks")),
+        Column::number("temperature", "°C", &measured("highest")),
+        Column::number("power", "W", &measured("mean of the looks, whole board")),
+        Column::number(
+            "energy per epoch",
+            "J",
+            &measured("counter of the board, else mean power × seconds"),
+        ),
+        Column::number("throttled", "%", &measured("share of the looks")),
+    ]
+}
+
+/// Whether the manifest puts the cell on a GPU.
+fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
+    let train = view.section(cell, "train");
+    let device = train
+        .and_then(|train| train.get("device"))
+        .and_then(Value::as_str);
+    device.is_some_and(|device| device.starts_with("cuda"))
+}
+
+fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
+    cell.counted.first()?.times.as_ref()?;
+    let state = if median(cell, |gpu| Some(gpu.readings? as f64)).is_some() {
+        "NVML"
+    } else if is_on_gpu(view, cell) {
+        "not measured: no NVML"
+    } else {
+        ""
+    };
+    Some(vec![
+        Entry::text(state),
+        number(cell, |gpu| gpu.busy_share, |share| fixed(share, 1)),
+        number(cell, |gpu| gpu.clock_mhz, |mhz| fixed(mhz, 0)),
+        number(cell, |gpu| gpu.memory_clock_mhz, |mhz| fixed(mhz, 0)),
+        number(cell, |gpu| gpu.temperature_c, |celsius| fixed(celsius, 0)),
+        number(cell, |gpu| gpu.power_w, |watts| fixed(watts, 0)),
+        number(
+            cell,
+            |gpu| gpu.energy_j_per_epoch,
+            |joules| human(joules, 3),
+        ),
+        throttled(cell),
+    ])
+}
+
+fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<Interval> {
+    let runs = cell.counted.iter();
+    let values: Vec<f64> = runs
+        .filter_map(|run| value(&run.times.as_ref()?.gpu))
+        .collect();
+    interval_over_runs(&cell.info.key, &values)
+}
+
+fn number(
+    cell: &Cell<'_>,
+    value: impl Fn(&GpuTimes) -> Option<f64>,
+    show: impl Fn(f64) -> String,
+) -> Entry {
+    let Some(found) = median(cell, value) else {
+        return Entry::text("–");
+    };
+    let ends = (found.kind != IntervalKind::Single)
+        .then(|| format!("{}–{}", show(found.low), show(found.high)));
+    Entry {
+        detail: ends.unwrap_or_default(),
+        ..Entry::value(found.median, show(found.median))
+    }
+}
+
+/// The share of looks at which something held the clocks down, with what it was.
+fn throttled(cell: &Cell<'_>) -> Entry {
+    let Some(share) = median(cell, |gpu| gpu.throttled_share) else {
+        return Entry::text("–");
+    };
+    let text = fixed(share.median, 1);
+    let reasons = reasons(cell);
+    if reasons.is_empty() {
+        return Entry::value(share.median, text);
+    }
+    Entry {
+        detail: reasons,
+        ..Entry::value(share.median, format!("{WARNING} {text}"))
+    }
+}
+
+/// What held the clocks of a cell down in any of its runs; empty for nothing.
+fn reasons(cell: &Cell<'_>) -> String {
+    let runs = cell.counted.iter().filter_map(|run| run.times.as_ref());
+    let mut all: Vec<&str> = runs
+        .flat_map(|times| times.gpu.throttle_reasons.split_whitespace())
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all.join(", ")
+}
+
+fn verdicts(view: &View<'_>) -> Vec<String> {
+    let cells = || {
+        view.cells
+            .iter()
+            .filter(|cell| cell.is_measured() && is_on_gpu(view, cell))
+    };
+    let busy: Vec<f64> = cells()
+        .filter_map(|cell| Some(median(cell, |gpu| gpu.busy_share)?.median))
+        .collect();
+    let mut verdicts = Vec::new();
+    if !busy.is_empty() {
+        let low_to_high = span(&busy, |share| fixed(share, 1));
+        verdicts.push(format!(
+            "The GPU was busy in {low_to_high} % of training, by its counter."
+        ));
+    }
+    let dark: Vec<String> = cells()
+        .filter(|cell| median(cell, |gpu| Some(gpu.readings? as f64)).is_none())
+        .map(|cell| view.name(cell, None))
+        .collect();
+    if !dark.is_empty() {
+        let names = some_of(&dark, 3);
+        verdicts.push(format!("Of {names} nothing was measured: no NVML."));
+    }
+    for cell in cells() {
+        let share = median(cell, |gpu| gpu.throttled_share);
+        let reasons = reasons(cell);
+        if let Some(share) = share.filter(|_| !reasons.is_empty()) {
+            verdicts.push(format!(
+                "{WARNING} {}: clocks were held down at {} % of the looks ({reasons}).",
+                view.name(cell, None),
+                fixed(share.median, 1)
+            ));
+        }
+    }
+    verdicts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::ResultSet;
+    use crate::results::golden::ddpm;
+
+    /// The example as if it had run on a GPU: with counters in the first cell, throttled, and without in the others.
+    fn on_gpu() -> ResultSet {
+        let mut set = ddpm();
+        for cell in &mut set.plan.cells {
+            if let Some(train) = cell.spec.get_mut("train") {
+                train["device"] = "cuda".into();
+            }
+        }
+        let first = set.plan.cells[0].key.clone();
+        let runs = set.blocks.iter_mut().filter(|run| run.key == first);
+        for (run, busy) in runs.zip([80.0, 90.0, 85.0]) {
+            let Some(times) = &mut run.times else {
+                continue;
+            };
+            times.gpu = GpuTimes {
+                busy_share: Some(busy),
+                clock_mhz: Some(1980.0),
+                temperature_c: Some(61.0),
+                power_w: Some(412.3),
+                energy_j: Some(4.0 * 1234.6),
+                energy_j_per_epoch: Some(1235.0),
+                throttled_share: Some(12.5),
+                throttle_reasons: "power-cap thermal".into(),
+                readings: Some(200),
+                ..GpuTimes::default()
+            };
+        }
+        set
+    }
+
+    #[test]
+    fn cells_of_the_cpu_have_no_section() {
+        assert_eq!(judged(&View::of(&ddpm())), None);
+    }
+
+    #[test]
+    fn counters_stand_with_their_ranges_and_throttling_is_marked() {
+        let set = on_gpu();
+        let view = View::of(&set);
+        let found = judged(&view).expect("a section");
+        let row = &found.table.rows[0];
+        let texts: Vec<&str> = row.fields.iter().map(|entry| &*entry.text).collect();
+        let start = texts.len() - 8;
+        assert_eq!(
+            texts[start..],
+            ["NVML", "85.0", "1,980", "–", "61", "412", "1,230", "⚠ 12.5"]
+        );
+        assert_eq!(row.fields[start + 1].detail, "80.0–90.0");
+        assert_eq!(row.fields[start + 7].detail, "power-cap, thermal");
+        assert_eq!(row.fields[start + 7].value, Some(12.5));
+        assert!(is_measured(&view));
+    }
+
+    #[test]
+    fn cells_without_counters_say_so() {
+        let set = on_gpu();
+        let found = judged(&View::of(&set)).expect("a section");
+        let second = &found.table.rows[1].fields;
+        let place = second.len() - 8;
+        assert_eq!(second[place].text, "not measured: no NVML");
+        assert!(second[place + 1..].iter().all(|entry| entry.text == "–"));
+        let said = found.verdicts.join("\n");
+        assert!(said.contains("busy in 85.0 % of training"), "{said}");
+        assert!(said.contains("nothing was measured: no NVML"), "{said}");
+        assert!(
+            said.contains("12.5 % of the looks (power-cap, thermal)"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! Extra steps after everything else: real ones with real batches, whose weights count nowhere.
+
+use super::error::TrainError;
+use super::learner::{Learner, divergence};
+use super::steps::Steps;
+use crate::loader::Loader;
+use crate::measure::{Pace, PaceSummary, StepTimes, Stopwatch};
+use crate::ops::Kernels;
+
+/// How many extra steps are taken, and how they go on where training ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ExtraSteps {
+    /// Steps to count, after one that warms up.
+    pub(super) wanted: usize,
+    /// The first epoch that training has not seen.
+    pub(super) epoch: usize,
+    /// Learning rate.
+    pub(super) lr: f64,
+    /// The steps of an epoch.
+    pub(super) steps: Steps,
+}
+
+impl ExtraSteps {
+    /// Samples of a step that counts.
+    pub(super) fn samples(&self) -> usize {
+        self.steps.iter().next().map_or(0, |step| step.samples)
+    }
+
+    /// Takes them: `begin` starts the watch of a step that counts, `note` is told its times. The weights are others
+    /// afterwards.
+    ///
+    /// The first step warms up and is not counted, nor is a step of fewer samples than the first. `false` where a loss
+    /// diverges.
+    ///
+    /// # Errors
+    /// Whatever a step answers.
+    pub(super) fn take<'w, D: Kernels>(
+        &self,
+        learner: &mut Learner<D>,
+        loader: &Loader,
+        begin: &dyn Fn() -> Stopwatch<'w>,
+        note: &mut dyn FnMut(StepTimes),
+    ) -> Result<bool, TrainError> {
+        let (mut epoch, mut is_warm, mut counted) = (self.epoch, false, 0);
+        while counted < self.wanted {
+            let mut batches = loader.epoch(epoch as u64);
+            for step in self.steps.iter() {
+                let is_counted = is_warm && step.samples == self.samples();
+                let mut watch = if is_counted {
+                    begin()
+                } else {
+                    Stopwatch::start()
+                };
+                let loss = learner.step(step, epoch, self.lr, &mut batches, &mut watch)?;
+                let times = watch.stop();
+                if divergence(loss.read(&learner.device)?, learner.max_loss).is_some() {
+                    return Ok(false);
+                }
+                if is_counted {
+                    note(times);
+                    counted += 1;
+                }
+                is_warm = true;
+                if counted == self.wanted {
+                    break;
+                }
+            }
+            epoch += 1;
+        }
+        Ok(true)
+    }
+
+    /// Takes them with a device that is waited for at the end of every phase; what they amount to, or `None` where a loss
+    /// diverges.
+    ///
+    /// # Errors
+    /// Whatever a step answers.
+    pub(super) fn by_phase<D: Kernels>(
+        &self,
+        learner: &mut Learner<D>,
+        loader: &Loader,
+    ) -> Result<Option<PaceSummary>, TrainError> {
+        let device = learner.device.clone();
+        // What fails here fails again at the next operation, which says so.
+        let wait = || drop(device.try_synchronize());
+        let (mut pace, samples) = (Pace::new(0), self.samples());
+        let begin = || Stopwatch::start_synchronised(&wait);
+        let went_well = self.take(learner, loader, &begin, &mut |times| {
+            pace.add(times, samples);
+        })?;
+        Ok(went_well.then(|| pace.summary()))
+    }
+}

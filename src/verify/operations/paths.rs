@@ -1,0 +1,95 @@
+//! Operations on paths in time.
+
+use std::rc::Rc;
+
+use super::trial::{Case, Leaf, leaf, random, weight};
+use crate::ops::{
+    KernelLoss, KernelOptions, KernelStatistic, Kernels, PathBatch, RbfStatistic, SignatureLoss,
+    SignatureSize, euler_maruyama, kernel_loss, signature_loss, signature_projection,
+};
+
+/// Points of a path of the losses.
+const POINTS: (usize, usize) = (4, 17);
+
+pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
+    vec![
+        Case::new("euler_maruyama", "EulerKernel", |t| {
+            let (batch, steps, hidden) = t.pick((2, 3, 4), (33, 9, 17));
+            let mut leaves = vec![leaf([batch, 1]), leaf([batch, steps])];
+            leaves.extend(field(hidden));
+            leaves.extend(field(hidden));
+            t.gradients(&leaves, |pass, x| {
+                let own = |start: usize| std::array::from_fn(|i| x[start + i].clone());
+                euler_maruyama(pass, &x[0], &x[1], &[own(2), own(8)])
+            })
+        }),
+        Case::new("signature_projection", "SignatureKernel", |t| {
+            let (batch, points, channels, depth) = t.pick((1, 3, 2, 2), (9, 13, 3, 4));
+            let size = SignatureSize {
+                batch,
+                points,
+                channels,
+                depth,
+            };
+            let leaves = [
+                leaf([batch, points, channels]),
+                weight([size.entries(), 1], size.entries()),
+                leaf([1]),
+            ];
+            t.gradients(&leaves, |pass, x| {
+                signature_projection(pass, &x[0], &x[1], &x[2], depth)
+            })
+        }),
+        Case::new("kernel_loss", "PathKernelKernel", |t| {
+            let (count, points) = (t.pick(3, 9), t.pick(POINTS.0, POINTS.1));
+            let statistic = t.pick(KernelStatistic::Scoring, KernelStatistic::Mmd);
+            let options = KernelOptions {
+                sigma: 1.0,
+                order: 1,
+                points,
+                paths: count,
+            };
+            t.gradients(&[generated(count, points)], |pass, x| {
+                let loss = KernelLoss::new(statistic, options, &real(count, points));
+                kernel_loss(pass, &x[0], &Rc::new(loss))
+            })
+        }),
+        Case::new("signature_loss", "SignatureLossKernel", |t| {
+            let (count, points) = (t.pick(3, 33), t.pick(POINTS.0, POINTS.1));
+            t.gradients(&[generated(count, points)], |pass, x| {
+                let loss = SignatureLoss::t_statistic(&real(count, points));
+                signature_loss(pass, &x[0], &Rc::new(loss))
+            })
+        }),
+        Case::new("signature_loss (rbf)", "SignatureLossKernel", |t| {
+            let (count, points) = (t.pick(3, 33), t.pick(POINTS.0, POINTS.1));
+            t.gradients(&[generated(count, points)], |pass, x| {
+                let real = real(count, points);
+                let loss = SignatureLoss::rbf(RbfStatistic::Scoring, 1.0, &real);
+                signature_loss(pass, &x[0], &Rc::new(loss))
+            })
+        }),
+    ]
+}
+
+/// Drift or diffusion.
+fn field(hidden: usize) -> [Leaf; 6] {
+    [
+        weight([2, hidden], 2),
+        leaf([hidden]),
+        weight([hidden, hidden], hidden),
+        leaf([hidden]),
+        weight([hidden, 1], hidden),
+        leaf([1]),
+    ]
+}
+
+fn generated(count: usize, points: usize) -> Leaf {
+    leaf([count, points - 1])
+}
+
+/// Paths to compare to.
+fn real(count: usize, points: usize) -> PathBatch {
+    let steps = points - 1;
+    PathBatch::generated(&random(count * steps, 77), steps)
+}

@@ -1,0 +1,213 @@
+"""Steps per second of this program and of PyTorch on the same device, in turns: ours, theirs, ours, theirs, …
+
+Ours are the cells of peers.toml, theirs the workloads of benches/peers; both count whole steps of the same batch size,
+without synchronisation inside a step. Prints every measurement as it comes and a table of ratios at the end; rows go
+to a CSV file. What fails or takes too long is a row as well, and the others go on.
+
+    python3 tests/gpu/peers.py --program target/cuda/fieldtrial --out peers.csv [--dry] [--modes eager,compiled]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Workload: its name in benches/peers, options there, batch size, steps to time.
+WORKLOADS: dict[str, tuple[str, list[str], int, int]] = {
+    "unet-8": ("unet", ["--batch", "8"], 8, 100),
+    "unet-64": ("unet", ["--batch", "64"], 64, 50),
+    "mlp": ("mlp", [], 256, 1000),
+    "b5": ("b5", [], 8, 100),
+    "b3": ("b3", [], 8, 100),
+    "neu": ("neu", [], 32, 200),
+}
+MODES: dict[str, list[str]] = {
+    "eager": [],
+    "best": ["--fused"],  # for the U-Net in channels-last memory as well
+    "compiled": ["--compile"],
+}
+# So small that a CPU takes no time: to try this script.
+DRY_THEIRS = {"unet": ["--base-channels", "8", "--image-size", "8"], "neu": ["--voxels", "100", "--hidden", "32"]}
+DRY_OURS = [
+    "models.unet.base-channels=8",
+    "datasets.surfaces.size=8",
+    "datasets.linear.samples=2000",
+    "datasets.paths.samples=32",
+    "datasets.paths.points=12",
+    "datasets.few-paths.samples=16",
+    "datasets.few-paths.points=12",
+    "datasets.events.samples=640",
+    "datasets.events.voxels=100",
+    "models.neu.hidden=32",
+    "train.steps-per-epoch=6",
+]
+FIELDS = ["workload", "precision", "side", "mode", "turn", "steps_per_s", "samples_per_s", "peak_bytes", "error"]
+
+
+def main() -> int:
+    args = parse()
+    end = time.monotonic() + args.limit
+    work = Path(args.work).resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "tests/gpu/peers.toml", work / "peers.toml")
+    rows: list[dict[str, str]] = []
+    with open(args.out, "w", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        writer.writeheader()
+        for turn, workload, precision, side in turns(args):
+            row = {"workload": workload, "precision": precision, "side": side, "turn": str(turn)}
+            row |= {"mode": "", "error": ""}
+            if side != "ours":
+                row |= {"side": "theirs", "mode": side}
+            left = end - time.monotonic()
+            try:
+                if left < 5:
+                    raise Failed("no time left")
+                limit = min(left, args.each)
+                measured = ours(args, work, row, limit) if side == "ours" else theirs(args, row, limit)
+                row |= {name: f"{value:.6g}" for name, value in measured.items()}
+            except Failed as error:
+                row["error"] = str(error)
+            rows.append(row)
+            writer.writerow(row)
+            file.flush()
+            print(" ".join(row[name] for name in FIELDS if row.get(name)), flush=True)
+    print(table(rows))
+    broken = [row for row in rows if row["error"]]
+    print(f"{len(rows) - len(broken)} of {len(rows)} measurements made")
+    return 1 if broken else 0
+
+
+class Failed(Exception):
+    """A measurement that was not made, with the reason in one line."""
+
+
+def turns(args: argparse.Namespace) -> list[tuple[int, str, str, str]]:
+    """(turn, workload, precision, `ours` or theirs' mode): both sides in turns; compiling takes long and is done once."""
+    order = []
+    for workload in args.workloads:
+        for precision in args.precisions:
+            for turn in range(args.turns):
+                order.append((turn, workload, precision, "ours"))
+                order += [(turn, workload, precision, mode) for mode in args.modes if turn == 0 or mode != "compiled"]
+    return order
+
+
+def ours(args: argparse.Namespace, work: Path, row: dict[str, str], limit: float) -> dict[str, float]:
+    """One run of one cell of peers.toml."""
+    # Results lie in reports/ beside the manifest.
+    command = [os.path.abspath(args.program), "run", "peers.toml", "--fresh", "--no-report"]
+    command += ["--only", f"variant={row['workload']},precision={row['precision']}"]
+    settings = DRY_OURS if args.dry else []
+    for setting in settings:
+        command += ["--set", setting]
+    run(command, work, limit)
+    with open(results(work) / "blocks.csv", newline="") as file:
+        cell = {"variant": row["workload"], "precision": row["precision"], "status": "done"}
+        lines = [line for line in csv.DictReader(file) if cell.items() <= line.items()]
+    if not lines:
+        raise Failed("no run is done")
+    line, batch = lines[-1], WORKLOADS[row["workload"]][2]
+    samples = float(line["samples_per_s"])
+    return {"steps_per_s": samples / batch, "samples_per_s": samples, "peak_bytes": device_bytes(line)}
+
+
+def results(work: Path) -> Path:
+    """The folder that `run peers.toml` writes: beside the manifest's folder or in it."""
+    for folder in (work.parent / "reports/peers", work / "reports/peers"):
+        if (folder / "blocks.csv").is_file():
+            return folder
+    raise Failed(f"no results of peers.toml beside {work}")
+
+
+def device_bytes(line: dict[str, str]) -> float:
+    """The peak of device memory, where this version has a column for it."""
+    for name in ("peak_device_bytes", "device_peak_bytes", "peak_train_bytes"):
+        if line.get(name):
+            return float(line[name])
+    return float("nan")
+
+
+def theirs(args: argparse.Namespace, row: dict[str, str], limit: float) -> dict[str, float]:
+    """The same in PyTorch, in a process of its own."""
+    name, options, batch, steps = WORKLOADS[row["workload"]]
+    command = [sys.executable, str(ROOT / "benches/peers/peers.py"), "bench", name, *options, *MODES[row["mode"]]]
+    if row["mode"] == "best" and name == "unet" and not args.dry:
+        command.append("--channels-last")
+    if args.dry:
+        command += [*DRY_THEIRS.get(name, []), "--steps", "3", "--warmup", "1", "--device", "cpu"]
+    else:
+        command += ["--steps", str(steps), "--warmup", "15", "--device", "cuda", "--precision", row["precision"]]
+    line = json.loads(run(command, ROOT, limit).strip().splitlines()[-1])
+    samples, peak = line["samples_per_s"], line["cuda_peak_allocated_bytes"] or float("nan")
+    return {"steps_per_s": samples / batch, "samples_per_s": samples, "peak_bytes": peak}
+
+
+def run(command: list[str], folder: Path, limit: float) -> str:
+    """What the command prints."""
+    try:
+        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"longer than {limit:.0f} s") from None
+    except OSError as error:
+        raise Failed(str(error)) from None
+    if ended.returncode != 0:
+        said = [line for line in (ended.stderr + ended.stdout).splitlines() if line.strip()]
+        print("\n".join(said[-12:]), file=sys.stderr, flush=True)
+        reasons = [line for line in said if "panicked: " in line or "rror:" in line] or said[-1:] or ["nothing said"]
+        raise Failed(f"exit code {ended.returncode}: {reasons[0].strip()[:200]}")
+    return ended.stdout
+
+
+def table(rows: list[dict[str, str]]) -> str:
+    """Medians over the turns, and ours over theirs: above 1, ours is faster."""
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for row in rows:
+        if not row["error"]:
+            key = (row["workload"], row["precision"], row["mode"] or "ours")
+            values.setdefault(key, []).append(float(row["steps_per_s"]))
+    medians = {key: statistics.median(numbers) for key, numbers in values.items()}
+    modes = ["ours", *dict.fromkeys(row["mode"] for row in rows if row["mode"])]
+    lines = ["", "steps per second; in brackets ours ÷ theirs", " | ".join(["workload", "precision", *modes])]
+    for workload, precision in dict.fromkeys((row["workload"], row["precision"]) for row in rows):
+        own = medians.get((workload, precision, "ours"))
+        cells = []
+        for mode in modes:
+            value = medians.get((workload, precision, mode))
+            ratio = f" ({own / value:.2f})" if own and value and mode != "ours" else ""
+            cells.append(f"{value:.4g}{ratio}" if value else "none")
+        lines.append(" | ".join([workload, precision, *cells]))
+    return "\n".join(lines)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True, help="this program, built with the feature `cuda`")
+    parser.add_argument("--out", required=True, help="the CSV file to write")
+    parser.add_argument("--work", default="target/gpu-check/peers", help="folder for results and data")
+    parser.add_argument("--limit", type=float, default=500.0, help="seconds for all")
+    parser.add_argument("--each", type=float, default=120.0, help="seconds for one measurement")
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--dry", action="store_true", help="tiny sizes, PyTorch on the CPU: tries this script")
+    for name, choices in {"workloads": WORKLOADS, "precisions": ["f32", "tf32", "amp"], "modes": MODES}.items():
+        parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=list(choices), help=",".join(choices))
+    args = parser.parse_args()
+    for name, choices in {"workloads": WORKLOADS, "precisions": ["f32", "tf32", "amp"], "modes": MODES}.items():
+        unknown = [value for value in getattr(args, name) if value not in choices]
+        if unknown:
+            parser.error(f"--{name}: no {unknown[0]}; there are {', '.join(choices)}")
+    return args
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
