@@ -226,9 +226,10 @@ fn all_sizes_give_what_the_host_does() {
         let host = on_host(size, &leaves, &weights);
         testing::assert_close(&y, &host.y, 1e-5);
         testing::assert_close(&grads[0], &host.x, 1e-5);
-        testing::assert_close(&grads[1], &host.gamma, 5e-5);
-        testing::assert_close(&grads[2], &host.beta, 5e-5);
-        testing::assert_close(&grads[3], &host.shift, 5e-5);
+        // The CPU adds all positions one after another in single precision.
+        testing::assert_close(&grads[1], &host.gamma, 2e-4);
+        testing::assert_close(&grads[2], &host.beta, 2e-4);
+        testing::assert_close(&grads[3], &host.shift, 2e-4);
     }
 }
 
