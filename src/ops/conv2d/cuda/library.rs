@@ -20,9 +20,6 @@ use crate::ops::Conv2dSize;
 /// Side of a tile that a block transposes.
 const TILE: usize = 32;
 
-/// Values of a thread that converts: loads of several are under way together.
-const VALUES: usize = 4;
-
 /// `y = conv(x, weight) + bias`.
 pub(super) fn forward(
     x: &Buffer<Cuda>,
@@ -180,7 +177,7 @@ fn halved(
     let n = pixels * padded;
     let mut half = scratch(n)?;
     Launch::new("conv2d_halve")
-        .over(n.div_ceil(VALUES))
+        .over_tiles(n)
         .read(x)
         .write(&mut half)
         .size(n)
@@ -200,7 +197,7 @@ fn widen(
 ) -> Result<(), DeviceError> {
     let n = half.len() / padded * channels;
     Launch::new("conv2d_widen")
-        .over(n.div_ceil(VALUES))
+        .over_tiles(n)
         .read(half)
         .read_if(bias)
         .write(y)
