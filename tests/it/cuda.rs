@@ -191,8 +191,14 @@ fn digits_by_both_algorithms_on_cuda_are_those_on_the_cpu() {
     let settings = [
         "measure.seeds=[42]",
         "measure.ops=false",
+        "models.tep-110.hidden=12",
+        "models.tep-110.iterations=8",
+        "models.tep-13.iterations=8",
+        "models.bp-21.iterations=8",
         "train.epochs=1",
-        "train.steps-per-epoch=5",
+        "train.steps-per-epoch=3",
+        "validation.batch-size=32",
+        "validation.batches=1",
     ];
     Shipped::new("digits", "workers=0", &settings).agrees(3, 1e-3);
 }
