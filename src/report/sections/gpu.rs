@@ -206,7 +206,7 @@ mod tests {
                 temperature_c: Some(61.0),
                 power_w: Some(412.3),
                 energy_j: Some(4.0 * 1234.6),
-                energy_j_per_epoch: Some(1235.0),
+                energy_j_per_epoch: Some(1234.0),
                 throttled_share: Some(12.5),
                 throttle_reasons: "power-cap thermal".into(),
                 readings: Some(200),
