@@ -248,7 +248,7 @@ fn compile(source: &Path, include: &Path, library: &Path) {
             "-x",
             "c",
             "-std=gnu11",
-            "-O1",
+            "-O2",
             "-fPIC",
             "-shared",
             "-pthread",

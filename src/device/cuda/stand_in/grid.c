@@ -5,13 +5,56 @@
 // a kernel that reads what another thread or block may or may not have written gives other bits in one of the two.
 #include <stdio.h>
 #include <stdlib.h>
+#ifndef __x86_64__
 #include <ucontext.h>
+#endif
 
 enum { STACK = 64 << 10, MOST = 1024 };
 enum { READY, AT_BLOCK, AT_WARP, DONE };
 
+#ifdef __x86_64__
+
+// A switch between stacks: what a function has to keep is pushed on the one and popped from the other. `swapcontext` does
+// the same with two calls of the system, which take longer than most kernels run from one wait to the next.
+typedef void *place;
+void stand_in_switch(place *from, place to);
+__asm__(".text\n"
+        ".globl stand_in_switch\n"
+        "stand_in_switch:\n"
+        "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+        "movq %rsp, (%rdi)\n"
+        "movq %rsi, %rsp\n"
+        "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\n"
+        "ret\n");
+
+static void switch_places(place *from, place *to) { stand_in_switch(from, *to); }
+
+// A stack as if `start` had just been called on it: aligned, with a return address that nobody uses.
+static void begin_at(place *self, unsigned char *stack, size_t bytes, void (*start)(void)) {
+    uintptr_t top = (uintptr_t)(stack + bytes) / 16 * 16;
+    void **slots = (void **)top;
+    memset(slots - 8, 0, 8 * sizeof *slots);
+    slots[-2] = (void *)start;
+    *self = slots - 8;
+}
+
+#else
+
+typedef ucontext_t place;
+
+static void switch_places(place *from, place *to) { swapcontext(from, to); }
+
+static void begin_at(place *self, unsigned char *stack, size_t bytes, void (*start)(void)) {
+    getcontext(self);
+    self->uc_stack.ss_sp = stack;
+    self->uc_stack.ss_size = bytes;
+    makecontext(self, start, 0);
+}
+
+#endif
+
 typedef struct {
-    ucontext_t context;
+    place at;
     unsigned char *stack;
     int state;
     double given;
@@ -20,7 +63,7 @@ typedef struct {
 __thread dim threadIdx, blockIdx, blockDim, gridDim;
 __thread unsigned char *stand_in_shared;
 static __thread fiber *fibers;
-static __thread ucontext_t scheduler;
+static __thread place scheduler;
 static __thread int running;
 static __thread int backwards;
 static __thread void (*entry)(void **);
@@ -40,13 +83,13 @@ static void set_thread(int index) {
 static void body(void) {
     entry(arguments);
     fibers[running].state = DONE;
-    swapcontext(&fibers[running].context, &scheduler);
+    switch_places(&fibers[running].at, &scheduler);
 }
 
 static void give_way(int state) {
     int own = running;
     fibers[own].state = state;
-    swapcontext(&fibers[own].context, &scheduler);
+    switch_places(&fibers[own].at, &scheduler);
     set_thread(own);
 }
 
@@ -83,10 +126,7 @@ static void prepare(int threads) {
     if (!fibers) fibers = calloc(MOST, sizeof(fiber));
     for (int i = 0; i < threads; i++) {
         if (!fibers[i].stack) fibers[i].stack = malloc(STACK);
-        getcontext(&fibers[i].context);
-        fibers[i].context.uc_stack.ss_sp = fibers[i].stack;
-        fibers[i].context.uc_stack.ss_size = STACK;
-        makecontext(&fibers[i].context, body, 0);
+        begin_at(&fibers[i].at, fibers[i].stack, STACK, body);
         fibers[i].state = READY;
     }
 }
@@ -97,7 +137,7 @@ static int run_ready(int start, int count) {
         int i = start + in_order(turn, count);
         if (fibers[i].state != READY) continue;
         set_thread(i);
-        swapcontext(&scheduler, &fibers[i].context);
+        switch_places(&scheduler, &fibers[i].at);
         ran = 1;
     }
     return ran;
