@@ -95,11 +95,12 @@ fn step(bencher: Bencher, id: &str) {
             ..Batch::default()
         };
         let place = Place { epoch: 0, step };
+        let one = device.upload(vec![1.0]).expect("one value");
         let mut micro = task
-            .gradients(batch, place, 1.0, None, &mut Stopwatch::start())
+            .gradients(batch, place, one, None, &mut Stopwatch::start())
             .expect("gradients");
         optimizer
-            .step(task.module(), &mut micro.grads, 1e-3)
+            .step(task.module(), &mut micro.grads, 1e-3, None)
             .expect("a step");
     });
 }

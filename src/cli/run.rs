@@ -14,6 +14,7 @@ use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
+use crate::results::environment::missing_counters;
 use crate::results::store::{Here, Store};
 use crate::results::{self, ResultSet, Session};
 
@@ -53,6 +54,9 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
             true,
         );
         return Ok(exit_code::GOOD);
+    }
+    if let Some(reason) = missing_counters(&environment) {
+        eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
     }
     let bench = Bench {
         plan: &plan,

@@ -101,6 +101,7 @@ impl<D: Backend> Many<D> {
     }
 
     /// Random gradients of step `step`.
+    #[cfg(feature = "cuda")]
     pub(super) fn gradients(&self, device: &D, step: u64) -> Grads<D> {
         let mut grads = no_gradients(device);
         for (parameter, seed) in self.0.iter().zip(1_000 * (step + 1)..) {
@@ -109,6 +110,7 @@ impl<D: Backend> Many<D> {
         grads
     }
 
+    #[cfg(feature = "cuda")]
     pub(super) fn values(&self, device: &D) -> Vec<Vec<f32>> {
         let values = |parameter: &Parameter<D>| device.download(parameter.data()).unwrap();
         self.0.iter().map(values).collect()

@@ -48,6 +48,12 @@ pub fn device_facts(device: DeviceKind) -> DeviceAnswer {
     known.entry(device).or_insert_with(ask).clone()
 }
 
+/// What devices said of themselves that have been asked so far and are here, by the planner for one.
+pub fn known_devices() -> Vec<DeviceFacts> {
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.values().flatten().cloned().collect()
+}
+
 /// Opens `device` in this process and asks it.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use super::Plan;
 use super::references::named_cell;
 
 /// Columns of the results that a target can name, and shares of the step, the machine's memory and its cores.
-pub const TARGET_COLUMNS: [&str; 49] = [
+pub const TARGET_COLUMNS: [&str; 55] = [
     "samples_per_s",
     "step_ms",
     "step_mean_ms",
@@ -45,7 +45,13 @@ pub const TARGET_COLUMNS: [&str; 49] = [
     "peak_train_bytes",
     "peak_validation_bytes",
     "peak_rss_bytes",
+    "peak_device_bytes",
     "activation_bytes",
+    "gpu_busy_share",
+    "gpu_power_w",
+    "energy_j",
+    "energy_j_per_epoch",
+    "throttled_share",
     "checkpoint_bytes",
     "log_bytes",
     "improvement_per_s",

@@ -11,6 +11,7 @@ use std::path::Path;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 use crate::ops::simd::vector_level;
+use crate::plan::known_devices;
 
 use super::Environment;
 use super::git::git;
@@ -21,7 +22,7 @@ pub const UNKNOWN: &str = "unknown";
 /// Collects what describes this machine and this build. `folder` is any folder of the working tree whose commit is noted.
 ///
 /// GPUs are those that their driver lists to a build with CUDA: their kind and number must match, their driver, clocks
-/// and power limits are worth a warning.
+/// and power limits are worth a warning. The versions of what computes on GPUs are noted where the planner asked one.
 ///
 /// The clock is the one that the system names now; record an environment once and keep it.
 pub fn collect(folder: &Path) -> Environment {
@@ -37,19 +38,27 @@ pub fn collect(folder: &Path) -> Environment {
         ("os_version", System::os_version().ok()),
     ]);
     warn.extend(listed.map(gpus::settings).unwrap_or_default());
+    let mut info = fields([
+        ("commit", git(folder, ["rev-parse", "HEAD"]).ok()),
+        ("dirty", is_dirty(folder).map(|dirty| dirty.to_string())),
+        ("dfdx", option_env!("FIELDTRIAL_DFDX").map(str::to_owned)),
+        ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
+    ]);
+    info.extend(gpus::software(&known_devices()));
     Environment {
         must_match: must_match(
             system.as_ref(),
             &listed.map(gpus::names).unwrap_or_default(),
         ),
         warn,
-        info: fields([
-            ("commit", git(folder, ["rev-parse", "HEAD"]).ok()),
-            ("dirty", is_dirty(folder).map(|dirty| dirty.to_string())),
-            ("dfdx", option_env!("FIELDTRIAL_DFDX").map(str::to_owned)),
-            ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
-        ]),
+        info,
     }
+}
+
+/// Why nothing will be measured of the GPUs that the planner asked; `None` where there is none, or it can be.
+pub fn missing_counters(environment: &Environment) -> Option<&str> {
+    let counters = environment.info.get(gpus::COUNTERS)?.as_str();
+    (counters != gpus::NVML).then_some(counters)
 }
 
 fn must_match(system: Option<&System>, devices: &[String]) -> BTreeMap<String, String> {

@@ -136,6 +136,9 @@ impl Log {
     /// A sentence: why its counters could not be read.
     pub(super) fn end_watch(&mut self) -> Result<(), String> {
         let meter = std::mem::replace(&mut self.gpu, GpuMeter::absent());
+        if !meter.has_counters() {
+            return Ok(());
+        }
         let seen = meter.finish()?;
         let epochs = self.full_epochs_s.len();
         let are_whole = epochs > 0 && epochs == self.facts.epochs;
@@ -250,7 +253,7 @@ fn gpu_times(seen: &GpuUse, epochs: Option<usize>) -> GpuTimes {
         energy_j_per_epoch: by_epoch.map(|(energy, epochs)| energy / epochs as f64),
         throttled_share: seen.throttled_percent,
         throttle_reasons: seen.throttled_by.join(" "),
-        readings: (seen.readings > 0).then_some(seen.readings),
+        readings: Some(seen.readings),
         reading_ms: seen.reading_s.map(|seconds| 1e3 * seconds),
     }
 }

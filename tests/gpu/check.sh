@@ -90,7 +90,7 @@ libraries() {
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv 2>&1
   echo "FIELDTRIAL_CUDA_LIBRARIES=${FIELDTRIAL_CUDA_LIBRARIES:-}"
   ldconfig -p | grep -E 'libcuda\.so|libcublas\.so|libcudnn\.so|libnvidia-ml\.so'
-  "$python" - <<'PYTHON'
+  limited "$python" - <<'PYTHON'
 import glob, os, sys
 import torch
 print("python", sys.executable, "torch", torch.__version__, "CUDA", torch.version.cuda, "cuDNN", torch.backends.cudnn.version())
@@ -98,7 +98,7 @@ packages = os.path.dirname(os.path.dirname(torch.__file__))
 for name in ("libcublas.so*", "libcudnn.so*"):
     print("\n".join(glob.glob(f"{packages}/nvidia/*/lib/{name}")) or f"no {name} in {packages}/nvidia")
 PYTHON
-  ls -l "$program" && "$program" --version
+  ls -l "$program" && limited "$program" --version
 }
 
 doctor() {
@@ -175,7 +175,7 @@ twice_mlp() {
 # The report is rendered also where the time did not suffice: the next call goes on.
 sweep() {
   local settings=("${unet[@]}") only=''
-  [ -z "$dry" ] || settings+=(measure.repeats=1 train.steps-per-epoch=6)
+  [ -z "$dry" ] || settings+=(measure.repeats=1 train.steps-per-epoch=3)
   [ -z "$dry" ] || only='batch-size=8|16,workers=0'
   run ddpm-h200 ddpm-h200 "$only" "${settings[@]}"
   local code=$?
@@ -206,7 +206,7 @@ profile() {
 
 for stage in "${stages[@]}"; do
   case $stage in
-    libraries) tail_lines=30 check libraries 30 libraries ;;
+    libraries) tail_lines=30 check libraries 60 libraries ;;
     doctor) tail_lines=60 check doctor 90 doctor ;;
     ops)
       check "tests of operations" 200 operations device:: ops::

@@ -113,6 +113,11 @@ pub(super) struct Algorithm {
     reserved: [c_int; 3],
 }
 
+const _: () = assert!(
+    size_of::<Algorithm>() == 48,
+    "the size of cuDNN's structure"
+);
+
 /// cuDNN on this thread's device.
 pub(super) struct Dnn {
     pub(super) handle: Pointer,

@@ -86,7 +86,7 @@ pub fn gpu() -> Result<Gpu, DeviceError> {
 pub(super) fn device_facts() -> Result<DeviceFacts, DeviceError> {
     let gpu = gpu()?;
     let count = device::get_count().map_err(super::driver_error)?;
-    let libraries = [("cublas", gpu.blas)];
+    let libraries = [("cublas", gpu.blas), ("cudnn", gpu.dnn)];
     let found = libraries
         .into_iter()
         .filter_map(|(name, version)| Some((name.to_owned(), version?)));

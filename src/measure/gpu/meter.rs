@@ -75,6 +75,11 @@ impl GpuMeter {
         }
     }
 
+    /// Whether the device has counters, even if they cannot be read.
+    pub fn has_counters(&self) -> bool {
+        !matches!(self.0, State::Absent)
+    }
+
     /// Training begins or goes on.
     pub fn begin(&self) {
         self.mark(Mark::Begin(Instant::now()));
@@ -202,6 +207,7 @@ mod tests {
     #[test]
     fn a_meter_that_never_began_saw_nothing() {
         assert_eq!(meter().finish(), Ok(GpuUse::default()));
+        assert!(meter().has_counters() && !GpuMeter::absent().has_counters());
         assert_eq!(GpuMeter::absent().finish(), Ok(GpuUse::default()));
     }
 

@@ -63,7 +63,7 @@ fn add_bias(
     let Some(bias) = bias else { return Ok(()) };
     let n = size.output_shape().len();
     Launch::new("conv2d_add_bias")
-        .over(n)
+        .over_tiles(n)
         .read(bias)
         .write(y)
         .size(n)

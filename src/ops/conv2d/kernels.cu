@@ -46,12 +46,20 @@ KERNEL conv2d_gather(const float *restrict windows, float *restrict grad_x, i64 
 
 // Adds the bias to every row of `channels` values.
 KERNEL conv2d_add_bias(const float *restrict bias, float *restrict y, i64 n, u32 channels) {
-    u32 start = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-    u32 k = start % channels, step = threads % channels;
-    for (i64 i = start; i < n; i += threads) {
-        y[i] += bias[k];
-        k += step;
-        if (k >= channels) k -= channels;
+    u32 step = blockDim.x % channels;
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        u32 k = remainder_of(start, channels);
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            values[j] = (i < n ? y[i] : 0.0f) + bias[k];
+            k += step;
+            if (k >= channels) k -= channels;
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) y[i] = values[j];
+        }
     }
 }
 
@@ -130,16 +138,24 @@ KERNEL conv2d_add_filter_half(const half_t *restrict grad, float *restrict grad_
 
 // Pixels rounded to `f16`, with zeros for channels from `channels` to `padded`; `n` values of the result.
 KERNEL conv2d_halve(const float *restrict x, half_t *restrict half, i64 n, u32 channels, u32 padded) {
-    u32 start = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-    i64 pixel = start / padded;
-    u32 c = start % padded, pixels = threads / padded, step = threads % padded;
-    for (i64 i = start; i < n; i += threads) {
-        half[i] = float_to_half(c < channels ? x[pixel * channels + c] : 0.0f);
-        pixel += pixels;
-        c += step;
-        if (c >= padded) {
-            c -= padded;
-            pixel++;
+    u32 step = blockDim.x % padded, pixels = blockDim.x / padded;
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        u32 c = remainder_of(start, padded);
+        i64 pixel = quotient_of(start, padded);
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            values[j] = i < n && c < channels ? x[pixel * channels + c] : 0.0f;
+            pixel += pixels;
+            c += step;
+            if (c >= padded) {
+                c -= padded;
+                pixel++;
+            }
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) half[i] = float_to_half(values[j]);
         }
     }
 }
@@ -147,18 +163,26 @@ KERNEL conv2d_halve(const float *restrict x, half_t *restrict half, i64 n, u32 c
 // The way back, `n` values of the result: with a bias (or null) instead of what stands in `y`, or added to it.
 KERNEL conv2d_widen(const half_t *restrict half, const float *restrict bias, float *restrict y, i64 n, u32 channels,
                     u32 padded, int adds) {
-    u32 start = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-    i64 pixel = start / channels;
-    u32 c = start % channels, pixels = threads / channels, step = threads % channels;
-    for (i64 i = start; i < n; i += threads) {
-        float value = half_to_float(half[pixel * padded + c]);
-        if (bias) value += bias[c];
-        y[i] = adds ? y[i] + value : value;
-        pixel += pixels;
-        c += step;
-        if (c >= channels) {
-            c -= channels;
-            pixel++;
+    u32 step = blockDim.x % channels, pixels = blockDim.x / channels;
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        u32 c = remainder_of(start, channels);
+        i64 pixel = quotient_of(start, channels);
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            values[j] = i < n ? half_to_float(half[pixel * padded + c]) : 0.0f;
+            if (bias) values[j] += bias[c];
+            if (adds && i < n) values[j] += y[i];
+            pixel += pixels;
+            c += step;
+            if (c >= channels) {
+                c -= channels;
+                pixel++;
+            }
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) y[i] = values[j];
         }
     }
 }

@@ -37,8 +37,8 @@ impl EulerKernel for Cuda {
             .write(&mut path)
             .write(&mut before)
             .write(&mut hidden)
-            .int(size.steps as i32)
-            .int(size.hidden as i32)
+            .number(size.steps)
+            .number(size.hidden)
             .run()?;
         Ok((path, vec![before, hidden]))
     }
@@ -65,8 +65,8 @@ impl EulerKernel for Cuda {
         let launch = saved.iter().fold(launch, Launch::read);
         let launch = launch.read(grad).write(&mut slopes).write(&mut parts);
         write_gradient(launch, &inputs.start, slots)?
-            .int(size.steps as i32)
-            .int(size.hidden as i32)
+            .number(size.steps)
+            .number(size.hidden)
             .run()?;
         add_square_gradients(inputs, &saved[1], &slopes, size, slots)?;
         add_parts(inputs, &parts, size, slots)
@@ -133,9 +133,6 @@ fn add_parts(
             launch = write_gradient(launch, var, slots)?;
         }
     }
-    launch
-        .int(size.batch as i32)
-        .int(size.hidden as i32)
-        .run()?;
+    launch.number(size.batch).number(size.hidden).run()?;
     Ok(())
 }

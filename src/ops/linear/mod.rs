@@ -333,7 +333,8 @@ mod tests {
             let column = |c| grad.iter().skip(c).step_by(columns);
             let expected = |c| 1.5 + column(c).map(|v| f64::from(*v)).sum::<f64>();
             let expected: Vec<f32> = (0..columns).map(|c| expected(c) as f32).collect();
-            testing::assert_close(&device.download(&sums).unwrap(), &expected, 2e-5);
+            // The CPU adds 1024 rows one after another in single precision.
+            testing::assert_close(&device.download(&sums).unwrap(), &expected, 1e-4);
         }
     }
 

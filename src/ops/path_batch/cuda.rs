@@ -23,9 +23,9 @@ pub(in crate::ops) fn generated(
         .over(count * points)
         .read(outputs)
         .write(&mut paths)
-        .int(count as i32)
-        .int(points as i32)
-        .int(steps as i32)
+        .number(count)
+        .number(points)
+        .number(steps)
         .run()?;
     Ok(paths)
 }

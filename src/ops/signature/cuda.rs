@@ -39,10 +39,10 @@ impl SignatureKernel for Cuda {
             .read(bias)
             .write(&mut signatures)
             .write(&mut y)
-            .int(size.points as i32)
-            .int(size.channels as i32)
-            .int(entries as i32)
-            .int(chunk as i32)
+            .number(size.points)
+            .number(size.channels)
+            .number(entries)
+            .number(chunk)
             .run()?;
         Ok((y, vec![signatures]))
     }
@@ -65,10 +65,10 @@ impl SignatureKernel for Cuda {
         let launch = write_gradient(launch, &inputs.path, slots)?;
         let launch = write_gradient(launch, &inputs.weight, slots)?;
         write_gradient(launch, &inputs.bias, slots)?
-            .int(size.batch as i32)
-            .int(size.points as i32)
-            .int(size.channels as i32)
-            .int(size.entries() as i32)
+            .number(size.batch)
+            .number(size.points)
+            .number(size.channels)
+            .number(size.entries())
             .run()?;
         Ok(())
     }
@@ -96,10 +96,10 @@ fn adjoints(
         .read(grad)
         .write(&mut adjoints)
         .write(&mut parts)
-        .int(size.points as i32)
-        .int(size.channels as i32)
-        .int(entries as i32)
-        .int(chunk as i32)
+        .number(size.points)
+        .number(size.channels)
+        .number(entries)
+        .number(chunk)
         .run()?;
     Ok((adjoints, parts))
 }
@@ -123,9 +123,9 @@ fn piece_gradients(
         .read(signatures)
         .read(adjoints)
         .write(&mut gradients)
-        .int(size.points as i32)
-        .int(size.channels as i32)
-        .int(entries as i32)
+        .number(size.points)
+        .number(size.channels)
+        .number(entries)
         .run()?;
     Ok(gradients)
 }

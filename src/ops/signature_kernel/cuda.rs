@@ -19,11 +19,11 @@ use crate::ops::path_batch::generated;
 /// Most threads of a block, as `kernels.cu` has it: enough for 50 points at order 4, and few enough for their registers.
 const MOST_THREADS: usize = 800;
 
-/// Most blocks at a time: more than any GPU has room for.
-const MOST_BLOCKS: usize = 2112;
+/// Most blocks at a time: eight to a multiprocessor of an H200, which is what their registers allow.
+const MOST_BLOCKS: usize = 1056;
 
 /// Bytes of working memory that blocks share, unless one alone needs more.
-const WORK: usize = 512 << 20;
+const WORK: usize = 256 << 20;
 
 /// The pairs of a batch as the kernels count them, and the size of their grids.
 struct Pairs {
@@ -51,8 +51,8 @@ impl PathKernelKernel for Cuda {
         Launch::new("signature_kernel_loss")
             .read(&values)
             .write(&mut value)
-            .int(pairs.b as i32)
-            .int(pairs.r as i32)
+            .number(pairs.b)
+            .number(pairs.r)
             .double(pairs.own_weight)
             .double(pairs.cross_weight)
             .double(loss.real_mean(pairs.b))
@@ -75,10 +75,10 @@ impl PathKernelKernel for Cuda {
             .read(&slopes)
             .read(dy)
             .write(doutput)
-            .int(pairs.b as i32)
-            .int(pairs.r as i32)
-            .int(pairs.points as i32)
-            .int(steps as i32)
+            .number(pairs.b)
+            .number(pairs.r)
+            .number(pairs.points)
+            .number(steps)
             .run()?;
         Ok(())
     }
@@ -175,10 +175,10 @@ impl Pairs {
 
     fn sizes(&self, launch: Launch) -> Launch {
         launch
-            .int(self.b as i32)
-            .int(self.r as i32)
-            .int(self.points as i32)
-            .int(self.order as i32)
+            .number(self.b)
+            .number(self.r)
+            .number(self.points)
+            .number(self.order as usize)
             .double(self.scale)
     }
 }

@@ -67,8 +67,8 @@ impl SignatureLossKernel for Cuda {
             .threads(64)
             .read(&paths)
             .write(&mut columns)
-            .int(batch as i32)
-            .int(points as i32)
+            .number(batch)
+            .number(points)
             .run()?;
         let mut value = self.zeros_buffer(1)?;
         let mut saved = Saved {
@@ -110,9 +110,9 @@ impl SignatureLossKernel for Cuda {
             .read(dy)
             .write(&mut sweeps)
             .write(doutput)
-            .int(kernels.map_or(0, |kernels| kernels.r) as i32)
-            .int(kernels.map_or(0, |kernels| kernels.real_count) as i32)
-            .int(steps as i32)
+            .number(kernels.map_or(0, |kernels| kernels.r))
+            .number(kernels.map_or(0, |kernels| kernels.real_count))
+            .number(steps)
             .run()?;
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Saved {
             .write(value)
             .write(&mut self.slopes)
             .write(&mut dilations)
-            .int(batch as i32)
+            .number(batch)
             .run()?;
         self.dilations = Some(dilations);
         Ok(())
@@ -166,11 +166,11 @@ impl Saved {
             .write_if(own.as_mut())
             .write(&mut cross)
             .write(&mut parts)
-            .int(batch as i32)
-            .int(r as i32)
-            .int(real_count as i32)
-            .int(own_blocks as i32)
-            .int(cross_blocks as i32)
+            .number(batch)
+            .number(r)
+            .number(real_count)
+            .number(own_blocks)
+            .number(cross_blocks)
             .int(i32::from(statistic == RbfStatistic::Scoring))
             .double(-0.5 / (sigma * sigma))
             .run()?;
@@ -178,11 +178,11 @@ impl Saved {
             .read(&parts)
             .write(value)
             .write(&mut self.slopes)
-            .int(batch as i32)
-            .int(r as i32)
-            .int(own_blocks as i32)
-            .int(cross_blocks as i32)
-            .int(real_blocks as i32)
+            .number(batch)
+            .number(r)
+            .number(own_blocks)
+            .number(cross_blocks)
+            .number(real_blocks)
             .int(code(statistic))
             .double(-1.0 / (sigma * sigma))
             .double(FLOOR)

@@ -10,6 +10,10 @@ pub struct StepState<D: UpdateKernel, const N: usize> {
     /// The buffers by parameter; empty where there is no state.
     pub buffers: Vec<[Buffer<D>; N]>,
     /// Where the last step found parameters, gradients and buffers.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(dead_code, reason = "the CPU finds them by walking")
+    )]
     pub(super) tables: D::Tables,
 }
 

@@ -367,6 +367,12 @@ mod tests {
                 times.assessment_s = Some(1.0);
                 times.checkpoint_bytes = Some(1);
                 times.log_bytes = Some(1);
+                times.device_memory.peak_train_bytes = Some(1);
+                times.gpu.busy_share = Some(90.0);
+                times.gpu.power_w = Some(400.0);
+                times.gpu.energy_j = Some(1.0);
+                times.gpu.energy_j_per_epoch = Some(1.0);
+                times.gpu.throttled_share = Some(0.0);
             }
         }
         set.timings = crate::results::timings(&set.blocks);

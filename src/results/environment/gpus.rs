@@ -4,8 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::base::units::human_bytes;
-use crate::device::telemetry_library;
+use crate::device::{DeviceFacts, telemetry_library};
 use crate::measure::gpu::{Inventory, ListedGpu, inventory};
+
+/// Field that says whether GPUs can be watched.
+pub(super) const COUNTERS: &str = "gpu_counters";
+
+/// Its value where they can.
+pub(super) const NVML: &str = "NVML";
 
 /// The list, or why there is none; asked once.
 pub(super) fn here() -> &'static Result<Inventory, String> {
@@ -63,6 +69,22 @@ pub(super) fn settings(found: &Inventory) -> BTreeMap<String, String> {
     super::fields(fields)
 }
 
+/// What computes on the GPUs that were asked, and whether their counters can be read; nothing where none was.
+pub(super) fn software(asked: &[DeviceFacts]) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for gpu in asked.iter().filter(|device| device.kind == "cuda") {
+        let cuda = gpu.cuda.iter().map(|version| ("cuda", version));
+        let libraries = gpu.libraries.iter();
+        for (name, version) in cuda.chain(libraries.map(|(name, version)| (&**name, version))) {
+            found.insert(format!("gpu_{name}"), version.clone());
+        }
+        let counters = here().as_ref();
+        let counters = counters.map_or_else(Clone::clone, |_| NVML.to_owned());
+        found.insert(COUNTERS.to_owned(), counters);
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +119,25 @@ mod tests {
         assert_eq!(settings["gpu_clock_mhz"], "1980");
         assert_eq!(settings["gpu_memory_clock_mhz"], "unknown");
         assert_eq!(settings["gpu_power_limit_w"], "600 700");
+    }
+
+    #[test]
+    fn software_is_that_of_the_gpus_that_were_asked() {
+        let cpu = DeviceFacts {
+            kind: "cpu".into(),
+            ..DeviceFacts::default()
+        };
+        assert!(software(std::slice::from_ref(&cpu)).is_empty());
+        let asked = DeviceFacts {
+            kind: "cuda".into(),
+            cuda: Some("13.0".into()),
+            libraries: vec![("cublas".into(), "13.0.2".into())],
+            ..DeviceFacts::default()
+        };
+        let found = software(&[cpu, asked]);
+        assert_eq!(found["gpu_cuda"], "13.0");
+        assert_eq!(found["gpu_cublas"], "13.0.2");
+        assert!(!found["gpu_counters"].is_empty());
     }
 
     #[test]

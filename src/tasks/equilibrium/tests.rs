@@ -1,12 +1,11 @@
-use dfdx::tensor::Cpu;
-
 use super::super::{TaskError, TaskParts, build};
 use super::*;
 use crate::base::Seed;
 use crate::datasets::{Features, Target};
+use crate::device::Backend;
 use crate::losses::{CrossEntropySpec, LossSpec};
 use crate::models::{MlpSpec, ModelSpec};
-use crate::ops::testing::{assert_close, filled};
+use crate::ops::testing::{self, TestDevice, assert_close, filled};
 use crate::ops::{AdamStep, Grads, Path, UpdateKernel};
 use crate::tasks::{Micro, Place};
 
@@ -22,7 +21,7 @@ fn spec() -> EquilibriumSpec {
     }
 }
 
-fn make(model: &ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<Cpu>>, TaskError> {
+fn make(model: &ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<TestDevice>>, TaskError> {
     let loss = LossSpec::CrossEntropy(CrossEntropySpec::default());
     let parts = TaskParts {
         model,
@@ -34,10 +33,10 @@ fn make(model: &ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<Cpu>>, T
         training: &[],
         seed: Seed(3),
     };
-    build(&Cpu::default(), parts)
+    build(&testing::device(), parts)
 }
 
-fn task(spec: &EquilibriumSpec, algorithm: Algorithm) -> Box<dyn Task<Cpu>> {
+fn task(spec: &EquilibriumSpec, algorithm: Algorithm) -> Box<dyn Task<TestDevice>> {
     make(&ModelSpec::Equilibrium(spec.clone()), algorithm).unwrap()
 }
 
@@ -55,23 +54,30 @@ fn batch() -> Batch {
     }
 }
 
-fn gradients(task: &mut dyn Task<Cpu>, share: f32, sum: Option<Grads<Cpu>>) -> Micro<Cpu> {
+fn gradients(
+    task: &mut dyn Task<TestDevice>,
+    share: f32,
+    sum: Option<Grads<TestDevice>>,
+) -> Micro<TestDevice> {
     let mut watch = Stopwatch::start();
-    let seed = crate::device::Backend::full_buffer(&Cpu::default(), 1, share).unwrap();
+    let seed = testing::device().full_buffer(1, share).unwrap();
     task.gradients(batch(), PLACE, seed, sum, &mut watch)
         .unwrap()
 }
 
-fn by_name(task: &mut dyn Task<Cpu>, grads: &mut Grads<Cpu>) -> Vec<(String, Vec<f32>)> {
+fn by_name(
+    task: &mut dyn Task<TestDevice>,
+    grads: &mut Grads<TestDevice>,
+) -> Vec<(String, Vec<f32>)> {
     let mut found = Vec::new();
     task.module().visit(&Path::root(), &mut |name, parameter| {
-        let values = grads.of_parameter(parameter).unwrap().to_vec();
+        let values = testing::values(grads.of_parameter(parameter).unwrap());
         found.push((name.to_owned(), values));
     });
     found
 }
 
-fn score(task: &mut dyn Task<Cpu>) -> Vec<(&'static str, Option<f64>)> {
+fn score(task: &mut dyn Task<TestDevice>) -> Vec<(&'static str, Option<f64>)> {
     let mut score = Score::default();
     task.evaluate(batch(), 0, &mut score).unwrap();
     score.metrics()
@@ -83,28 +89,30 @@ fn metric(metrics: &[(&'static str, Option<f64>)], name: &str) -> f64 {
 }
 
 #[test]
+#[cfg_attr(
+    feature = "cuda",
+    ignore = "hundreds of steps are minutes on what stands in for a GPU"
+)]
 fn both_algorithms_learn() {
     for algorithm in ALGORITHMS {
         let mut task = task(&spec(), algorithm);
         let before = score(&mut *task);
-        let (device, mut state) = (Cpu::default(), Vec::new());
+        let (device, mut state) = (testing::device(), Vec::new());
         for number in 1..=80 {
             let mut grads = gradients(&mut *task, 1.0, None).grads;
             let adam = AdamStep::new(2e-2, (0.9, 0.999), 1e-8, 0.0, number);
             let mut index = 0;
             task.module().visit(&Path::root(), &mut |_, parameter| {
                 if index == state.len() {
-                    state.push((vec![0.0; parameter.len()], vec![0.0; parameter.len()]));
+                    let zeros = || device.zeros_buffer(parameter.len()).unwrap();
+                    state.push((zeros(), zeros()));
                 }
                 let (mean, square) = &mut state[index];
-                let [mut m, mut v] = [&*mean, &*square]
-                    .map(|values| crate::device::Backend::upload(&device, values.clone()).unwrap());
                 let gradient = grads.of_parameter(parameter).unwrap();
                 let data = parameter.data_mut().unwrap();
                 device
-                    .adam_step(data, gradient, &mut m, &mut v, adam)
+                    .adam_step(data, gradient, mean, square, adam)
                     .unwrap();
-                (*mean, *square) = (m.to_vec(), v.to_vec());
                 index += 1;
             });
         }
@@ -185,7 +193,7 @@ fn a_warm_start_goes_on_where_the_samples_were_left() {
             warm_start: false,
             ..warm.clone()
         };
-        let loss = |micro: &Micro<Cpu>| micro.loss.data()[0];
+        let loss = |micro: &Micro<TestDevice>| testing::values(micro.loss.data())[0];
         let mut task_cold = task(&cold, algorithm);
         let mut task_warm = task(&warm, algorithm);
         let first = loss(&gradients(&mut *task_cold, 1.0, None));

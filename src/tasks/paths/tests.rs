@@ -1,10 +1,9 @@
-use dfdx::tensor::Cpu;
-
 use super::*;
 use crate::datasets::{Features, Target};
 use crate::device::Backend;
-use crate::losses::{KernelMmdSpec, TStatisticSpec};
+use crate::losses::{KernelMmdSpec, KernelScoringSpec, TStatisticSpec};
 use crate::models::{CannedNetSpec, NeuralSdeSpec};
+use crate::ops::testing::{self, TestDevice};
 use crate::ops::{AdamStep, Path, UpdateKernel};
 use crate::tasks::Place;
 
@@ -22,7 +21,7 @@ fn real(count: usize) -> Vec<f32> {
     rows
 }
 
-fn task(model: &ModelSpec, loss: &LossSpec) -> Paths<Cpu> {
+fn task(model: &ModelSpec, loss: &LossSpec) -> Paths<TestDevice> {
     let training = real(16);
     let parts = TaskParts {
         algorithm: crate::tasks::Algorithm::Backprop,
@@ -34,7 +33,7 @@ fn task(model: &ModelSpec, loss: &LossSpec) -> Paths<Cpu> {
         training: &training,
         seed: Seed(1),
     };
-    Paths::new(&Cpu::open(0).unwrap(), parts, POINTS).unwrap()
+    Paths::new(&testing::device(), parts, POINTS).unwrap()
 }
 
 fn canned_net() -> ModelSpec {
@@ -56,8 +55,13 @@ fn batch(size: usize) -> Batch {
     }
 }
 
-fn loss_of(task: &Paths<Cpu>, pass: &mut Pass<Cpu>, draw: Draw, size: usize) -> Var<Cpu> {
-    let device = Cpu::open(0).unwrap();
+fn loss_of(
+    task: &Paths<TestDevice>,
+    pass: &mut Pass<TestDevice>,
+    draw: Draw,
+    size: usize,
+) -> Var<TestDevice> {
+    let device = testing::device();
     let inputs = task.upload(&device, task.draw(batch(size), draw)).unwrap();
     let output = task.forward(pass, &inputs).unwrap();
     task.loss(pass, &output, &inputs).unwrap()
@@ -94,9 +98,9 @@ fn noise_paths_are_brownian_pairs_of_time_and_value() {
 /// WORKLOADS §1.1, A1: CannedNet against the T-statistic.
 #[test]
 fn the_t_statistic_falls_in_training() {
-    let device = Cpu::open(0).unwrap();
+    let device = testing::device();
     let mut task = task(&canned_net(), &t_statistic());
-    let evaluate = |task: &Paths<Cpu>| {
+    let evaluate = |task: &Paths<TestDevice>| {
         let loss = loss_of(task, &mut Pass::inference(&device), Draw::Evaluation(0), 32);
         loss.to_host(&device).unwrap()[0]
     };
@@ -128,12 +132,46 @@ fn the_t_statistic_falls_in_training() {
 
 #[test]
 fn every_batch_size_has_a_finite_loss() {
-    let device = Cpu::open(0).unwrap();
+    let device = testing::device();
     for loss in [t_statistic(), LossSpec::KernelMmd(KernelMmdSpec::default())] {
         let task = task(&canned_net(), &loss);
         for size in [1, 2, 20] {
             let loss = loss_of(&task, &mut Pass::inference(&device), training(0), size);
             assert!(loss.to_host(&device).unwrap()[0].is_finite());
+        }
+    }
+}
+
+#[test]
+fn all_weights_of_every_generator_have_a_slope() {
+    let scoring = KernelScoringSpec {
+        order: 1,
+        ..KernelScoringSpec::default()
+    };
+    let truncated = crate::losses::TruncatedMmdSpec { sigma: 1.0 };
+    for model in [
+        canned_net(),
+        ModelSpec::NeuralSde(NeuralSdeSpec { hidden: 8 }),
+    ] {
+        for loss in [
+            t_statistic(),
+            LossSpec::TruncatedMmd(truncated.clone()),
+            LossSpec::KernelScoring(scoring.clone()),
+        ] {
+            let device = testing::device();
+            let mut task = task(&model, &loss);
+            let mut pass = Pass::recording(&device);
+            let loss = loss_of(&task, &mut pass, training(0), 3);
+            let mut grads = pass.backward(&loss, 1.0).unwrap();
+            task.module().visit(&Path::root(), &mut |name, parameter| {
+                let gradient = device
+                    .download(grads.of_parameter(parameter).unwrap())
+                    .unwrap();
+                assert!(gradient.iter().all(|slope| slope.is_finite()), "{name}");
+                // Signatures do not see where a path begins, so the last bias of an augmentation has none.
+                let is_moving = gradient.iter().any(|slope| *slope != 0.0);
+                assert!(is_moving || !name.ends_with("weight"), "{name}");
+            });
         }
     }
 }

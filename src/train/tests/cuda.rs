@@ -1,8 +1,100 @@
 //! Runs on a GPU, or on what stands in for one.
 
 use super::super::error::TrainError;
-use crate::device::Backend;
+use super::*;
+use crate::device::{Backend, DeviceKind};
 use crate::event::FailedStatus;
+
+fn on_gpu(change: impl FnOnce(&mut CellSpec)) -> CellSpec {
+    let mut cell = with(|train| train.device = DeviceKind::Cuda(0));
+    change(&mut cell);
+    cell
+}
+
+#[test]
+fn a_gpu_trains_as_the_processor_does_and_twice_to_the_bit() {
+    let (cpu, gpu) = (told(cell()), told(on_gpu(|_| {})));
+    for (a, b) in cpu.epochs().iter().zip(gpu.epochs()) {
+        let (a, b) = (a.train_loss.unwrap(), b.train_loss.unwrap());
+        assert!((a - b).abs() <= 1e-4 * a, "{a} {b}");
+    }
+    let again = told(on_gpu(|_| {}));
+    assert_eq!(gpu.facts(), again.facts());
+    assert_eq!(gpu.facts().nondeterministic, "");
+    let class = &gpu.finished().1.numeric_class;
+    assert!(class.contains("-cuda-stand-in"), "{class}");
+}
+
+#[test]
+fn phases_of_a_gpu_are_those_of_extra_steps_and_change_no_fact() {
+    let told_with = |steps| {
+        told(on_gpu(|cell| {
+            Arc::make_mut(&mut cell.measure).phase_steps = steps;
+        }))
+    };
+    let (without, with) = (told_with(0), told_with(4));
+    assert_eq!(without.facts(), with.facts());
+    let (_, times) = with.finished();
+    let phases = &times.phases;
+    let sum = phases.data_wait_ms
+        + phases.transfer_ms
+        + phases.forward_ms
+        + phases.loss_ms
+        + phases.backward_ms
+        + phases.optimizer_ms
+        + phases.other_ms;
+    let step_ms = times.phase_step_ms();
+    assert!((sum - step_ms).abs() < 1e-9 * step_ms, "{sum} {step_ms}");
+    assert!(phases.transfer_ms > 0.0 && phases.backward_ms > 0.0 && times.observer_ratio.is_some());
+    let (_, times) = without.finished();
+    assert_eq!(times.observer_ratio, None);
+    assert!((times.phases.other_ms - times.step_mean_ms).abs() < 1e-9 * times.step_mean_ms);
+    assert_eq!((times.warmup_steps, times.measured_steps), (3, 9));
+}
+
+#[test]
+fn steps_of_a_gpu_last_from_end_to_end() {
+    let told = told(on_gpu(|_| {}));
+    let (_, times) = told.finished();
+    let steps: Vec<f64> = told
+        .epochs()
+        .iter()
+        .flat_map(|epoch| &epoch.steps)
+        .map(|step| step.step_ms)
+        .collect();
+    assert_eq!(steps.len(), 12);
+    assert!(steps.iter().all(|step_ms| *step_ms > 0.0), "{steps:?}");
+    let sum_s = 1e-3 * steps.iter().sum::<f64>();
+    assert!(sum_s <= times.train_s, "{sum_s} {}", times.train_s);
+    assert!(times.step_ms > 0.0);
+}
+
+#[test]
+fn memory_of_a_gpu_is_told_apart_by_its_allocator_and_its_driver() {
+    let told = told(on_gpu(|_| {}));
+    let memory = &told.finished().1.device_memory;
+    let train = memory.peak_train_bytes.unwrap();
+    assert!(train > told.finished().1.memory.parameter_bytes);
+    assert!(memory.peak_validation_bytes.unwrap() > 0);
+    assert!(memory.used_bytes.is_some() && memory.source.contains("cuMemGetInfo"));
+}
+
+#[test]
+fn a_gpu_is_watched_while_it_trains() {
+    let told = told(on_gpu(|_| {}));
+    let (facts, times) = told.finished();
+    // The stand-in finds 1.5 J more at every look; other tests look too.
+    let energy = times.gpu.energy_j.unwrap();
+    assert!(energy >= 1.5 * facts.epochs as f64, "{:?}", times.gpu);
+    assert!(times.gpu.readings.is_some());
+    let by_epoch = times.gpu.energy_j_per_epoch.unwrap();
+    assert!((by_epoch * facts.epochs as f64 - energy).abs() < 1e-9 * energy);
+    // Load and power look back a second: of a run that is shorter they say nothing.
+    assert!(
+        times.train_s > 1.0 || times.gpu.busy_share.is_none(),
+        "{times:?}"
+    );
+}
 
 #[test]
 fn more_than_a_gpu_has_is_out_of_memory_with_what_was_tried() {

@@ -20,9 +20,6 @@ use crate::ops::Conv2dSize;
 /// Side of a tile that a block transposes.
 const TILE: usize = 32;
 
-/// Values of a thread that converts: loads of several are under way together.
-const VALUES: usize = 4;
-
 /// `y = conv(x, weight) + bias`.
 pub(super) fn forward(
     x: &Buffer<Cuda>,
@@ -93,7 +90,7 @@ pub(super) fn backward_weight(
         let mut filter = scratch::<f32>(rows(&plan, size) * k)?;
         return Ok(plan.run::<f32, _, _, _>(x, grad, &mut filter, false)? && {
             tiled("conv2d_add_filter", &filter, grad_weight, &plan, size)
-                .int(rows(&plan, size) as i32)
+                .number(rows(&plan, size))
                 .run()?;
             true
         });
@@ -104,8 +101,8 @@ pub(super) fn backward_weight(
     Ok(
         plan.run::<u16, _, _, _>(&x, &grad, &mut filter, false)? && {
             tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
-                .int(c as i32)
-                .int(rows(&plan, size) as i32)
+                .number(c)
+                .number(rows(&plan, size))
                 .run()?;
             true
         },
@@ -132,7 +129,7 @@ fn filter(
     let rows = rows(plan, size);
     let mut filter = scratch(rows * plan.channels.1)?;
     tiled("conv2d_filter", weight, &mut filter, plan, size)
-        .int(rows as i32)
+        .number(rows)
         .run()?;
     Ok(filter)
 }
@@ -145,9 +142,9 @@ fn filter_half(
     let rows = rows(plan, size);
     let mut filter = scratch(rows * plan.channels.1)?;
     tiled("conv2d_filter_half", weight, &mut filter, plan, size)
-        .int(plan.channels.0 as i32)
-        .int(plan.channels.1 as i32)
-        .int(rows as i32)
+        .number(plan.channels.0)
+        .number(plan.channels.1)
+        .number(rows)
         .run()?;
     Ok(filter)
 }
@@ -166,8 +163,8 @@ fn tiled<A, B>(
         .grid([across, plan.channels.1.div_ceil(TILE), 1])
         .read(from)
         .write(to)
-        .int(c as i32)
-        .int(k as i32)
+        .number(c)
+        .number(k)
 }
 
 /// `pixels` of `channels` values rounded to `f16`, `padded` values for each.
@@ -180,7 +177,7 @@ fn halved(
     let n = pixels * padded;
     let mut half = scratch(n)?;
     Launch::new("conv2d_halve")
-        .over(n.div_ceil(VALUES))
+        .over_tiles(n)
         .read(x)
         .write(&mut half)
         .size(n)
@@ -200,7 +197,7 @@ fn widen(
 ) -> Result<(), DeviceError> {
     let n = half.len() / padded * channels;
     Launch::new("conv2d_widen")
-        .over(n.div_ceil(VALUES))
+        .over_tiles(n)
         .read(half)
         .read_if(bias)
         .write(y)
