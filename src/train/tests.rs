@@ -1,4 +1,6 @@
 #[cfg(feature = "cuda-stand-in")]
+mod control;
+#[cfg(feature = "cuda-stand-in")]
 mod cuda;
 mod profile;
 
