@@ -19,7 +19,7 @@ pub enum ClipBy {
 }
 
 /// Scales gradients so that no norm is above `max_norm`. Waits for the device; where that costs, a control clips
-/// ([`super::control`]).
+/// ([`super::control()`]).
 ///
 /// # Errors
 /// Whatever a kernel answers.
