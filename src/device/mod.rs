@@ -247,14 +247,16 @@ impl DeviceError {
         reason = "it is handed to `map_err` by name"
     )]
     pub fn from_dfdx<D: Backend>(error: <D as HasErr>::Err) -> Self {
+        Self::told(D::NAME, &error)
+    }
+
+    /// What dfdx or a driver says in its own words: exhausted memory, or any other failure.
+    pub(crate) fn told(device: &'static str, error: &dyn std::fmt::Debug) -> Self {
         let message = format!("{error:?}");
         if message.contains("OutOfMemory") || message.contains("OUT_OF_MEMORY") {
-            Self::out_of_memory(D::NAME)
+            Self::out_of_memory(device)
         } else {
-            Self::Failed {
-                device: D::NAME,
-                message,
-            }
+            Self::Failed { device, message }
         }
     }
 }

@@ -134,6 +134,9 @@ pub enum Precision {
 }
 
 impl Precision {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [Self; 3] = [Self::F32, Self::Tf32, Self::Amp];
+
     /// As a manifest writes it.
     pub fn name(self) -> &'static str {
         match self {

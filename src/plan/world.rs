@@ -27,7 +27,6 @@ struct Inner {
     device: Box<DeviceOf>,
     /// Facts by digest of the dataset and bits of the validation share: a fingerprint of a folder reads every file.
     known: Mutex<HashMap<(Arc<str>, u64), Facts>>,
-    devices: Mutex<HashMap<DeviceKind, DeviceAnswer>>,
 }
 
 /// Facts of a dataset, or why there are none.
@@ -59,7 +58,6 @@ impl World {
                 facts: Box::new(facts),
                 device: Box::new(device),
                 known: Mutex::default(),
-                devices: Mutex::default(),
             }),
         }
     }
@@ -97,15 +95,12 @@ impl World {
         known.entry(name).or_insert_with(ask).clone()
     }
 
-    /// What `device` says of itself; asked once.
+    /// What `device` says of itself.
     ///
     /// # Errors
     /// Why it is not here, as a sentence.
     pub fn device(&self, device: DeviceKind) -> DeviceAnswer {
-        let devices = &self.inner.devices;
-        let mut devices = devices.lock().unwrap_or_else(PoisonError::into_inner);
-        let ask = || (self.inner.device)(device);
-        devices.entry(device).or_insert_with(ask).clone()
+        (self.inner.device)(device)
     }
 
     /// Whether `device` is here, or why not.

@@ -4,7 +4,7 @@ use crate::base::text::count;
 use crate::base::units::human_bytes;
 use crate::device::{DeviceKind, libraries, telemetry_library};
 use crate::measure::gpu::{ListedGpu, inventory};
-use crate::plan::World;
+use crate::plan::{Precision, World};
 
 use super::{NAME, line};
 
@@ -137,12 +137,14 @@ fn gpu(gpu: &ListedGpu) -> String {
 }
 
 /// What `train.precision` may say on a GPU: tensor cores take f16 from capability 7.0 on, TF32 from 8.0 on.
-fn precisions(capability: (i32, i32)) -> &'static str {
-    match capability.0 {
-        8.. => "f32, tf32, amp",
-        7 => "f32, amp",
-        _ => "f32",
-    }
+fn precisions(capability: (i32, i32)) -> String {
+    let can = |precision: &Precision| precision.arithmetic().lack(capability).is_none();
+    let names: Vec<&str> = Precision::ALL
+        .into_iter()
+        .filter(can)
+        .map(Precision::name)
+        .collect();
+    names.join(", ")
 }
 
 /// A line that goes on below its value.

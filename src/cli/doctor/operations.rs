@@ -5,6 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use crate::base::text::count;
 use crate::device::{Arithmetic, DeviceError, DeviceKind};
+use crate::plan::Precision;
 use crate::verify::operations::{Finding, LIMITS, OperationCheck, check_operations};
 
 use super::line;
@@ -57,11 +58,11 @@ fn told(name: &str, checks: &[OperationCheck]) -> String {
 
 /// As manifests call it (`train.precision`).
 fn precision(arithmetic: Arithmetic) -> &'static str {
-    match arithmetic {
-        Arithmetic::Single => "f32",
-        Arithmetic::Tf32 => "tf32",
-        Arithmetic::Half => "amp",
-    }
+    let of = |precision: &Precision| precision.arithmetic() == arithmetic;
+    Precision::ALL
+        .into_iter()
+        .find(of)
+        .map_or("?", Precision::name)
 }
 
 fn row(check: &OperationCheck) -> Vec<String> {

@@ -195,11 +195,7 @@ fn operands(
     let y = images(convolution.output, k)?;
     let filter = [k, convolution.kernel.0, convolution.kernel.1, c];
     let w = Descriptor::filter(filter.map(|size| size as c_int), is_half)?;
-    Ok(match direction {
-        Direction::Forward => [x, w, y],
-        Direction::BackwardX => [w, y, x],
-        Direction::BackwardWeight => [x, y, w],
-    })
+    Ok(direction.ordered([x, w, y]))
 }
 
 /// Whether an algorithm on these units keeps to the arithmetic. Beside `FMA`, which the descriptor then stays at, the

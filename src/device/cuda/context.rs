@@ -131,6 +131,9 @@ impl Context {
         shared_bytes: usize,
     ) -> Result<Pointer, DeviceError> {
         let known = self.functions.borrow().get(name).copied();
+        if let Some(function) = known.filter(|function| shared_bytes <= function.shared_bytes) {
+            return Ok(function.address);
+        }
         let mut function = match known {
             Some(function) => function,
             None => self.look_up(name)?,

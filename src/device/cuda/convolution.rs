@@ -47,6 +47,17 @@ pub enum Direction {
     BackwardWeight,
 }
 
+impl Direction {
+    /// Input, filter and output in the order of cuDNN's function: two that are read, and the one that is written.
+    pub(super) fn ordered<T>(self, [x, w, y]: [T; 3]) -> [T; 3] {
+        match self {
+            Self::Forward => [x, w, y],
+            Self::BackwardX => [w, y, x],
+            Self::BackwardWeight => [x, y, w],
+        }
+    }
+}
+
 /// The sizes of a convolution of images `(B, H, W, C)` by a filter `(K, kh, kw, C)`, with results `(B, H', W', K)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Convolution {
@@ -170,12 +181,7 @@ impl ConvolutionPlan {
         C: DevicePtrMut<T> + DeviceSlice<T>,
     {
         let (convolution, direction, _) = self.key;
-        let [x, w, y] = convolution.lens(self.channels);
-        let lens = match direction {
-            Direction::Forward => [x, w, y],
-            Direction::BackwardX => [w, y, x],
-            Direction::BackwardWeight => [x, y, w],
-        };
+        let lens = direction.ordered(convolution.lens(self.channels));
         assert_eq!(
             size_of::<T>(),
             if self.is_half() { 2 } else { 4 },

@@ -201,15 +201,7 @@ pub(crate) fn order_backwards(backwards: bool) {
 }
 
 fn driver_error(error: DriverError) -> DeviceError {
-    let message = format!("{error:?}");
-    if message.contains("OUT_OF_MEMORY") {
-        DeviceError::out_of_memory(Cuda::NAME)
-    } else {
-        DeviceError::Failed {
-            device: Cuda::NAME,
-            message,
-        }
-    }
+    DeviceError::told(Cuda::NAME, &error)
 }
 
 #[cfg(all(test, feature = "cuda-stand-in"))]
