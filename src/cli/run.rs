@@ -288,6 +288,7 @@ fn jobs(
         id,
         spec: Arc::clone(&specs[id.cell]),
         estimated_s: expected_s(id.cell),
+        trial: None,
     };
     order.into_iter().map(job).collect()
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::plan::CellSpec;
+use crate::plan::search::{PrunedInfo, TrialInfo};
+use crate::plan::{CellSpec, PlannedCell};
 
 /// Which run: a cell by its row in the plan, a seed, a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +25,37 @@ pub struct Job {
     pub spec: Arc<CellSpec>,
     /// Seconds that it is expected to take; `None` where nothing is known.
     pub estimated_s: Option<f64>,
+    /// The trial that it is, in a search; its cell is in no plan.
+    pub trial: Option<Arc<Trial>>,
+}
+
+/// A trial of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// Its cell.
+    pub cell: PlannedCell,
+    /// Its place in the search and its point; values and pruning follow when it has ended.
+    pub info: TrialInfo,
+    /// Whether the worker waits for a verdict after every epoch.
+    pub awaits_verdicts: bool,
+}
+
+/// What a search says after an epoch of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Go on.
+    GoOn,
+    /// End it here.
+    Prune(Pruned),
+}
+
+/// Why a trial was ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pruned {
+    /// For the file of the plan.
+    pub info: PrunedInfo,
+    /// One line for its row.
+    pub reason: String,
 }
 
 impl Job {

@@ -24,7 +24,7 @@ pub use facts::{
     PhaseTimes, RunFacts, RunTimes, StepRow,
 };
 
-pub use job::{Job, RunId};
+pub use job::{Job, Pruned, RunId, Trial, Verdict};
 pub use numeric_class::{numeric_class, numeric_class_of};
 pub use outcome::RunOutcome;
 pub use profile::{OpRow, Profile, Span};

@@ -1,6 +1,6 @@
 //! [`RunOutcome`]: a run that has ended, as its parent saw it.
 
-use super::{EpochRow, Profile, RunFacts, RunTimes, Sample, Status};
+use super::{EpochRow, Profile, Pruned, RunFacts, RunTimes, Sample, Status};
 
 /// How a run ended and what it gave.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,7 +9,9 @@ pub struct RunOutcome {
     pub status: Status,
     /// One line from a closed list, with its numbers; empty for `done`.
     pub reason: String,
-    /// The facts, where it came to an end of its own.
+    /// Why a search ended it, where it did.
+    pub pruned: Option<Pruned>,
+    /// The facts, where it came to an end of its own or was pruned.
     pub facts: Option<RunFacts>,
     /// The times, likewise.
     pub times: Option<RunTimes>,
@@ -47,6 +49,7 @@ impl RunOutcome {
         Self {
             status,
             reason,
+            pruned: None,
             facts: None,
             times: None,
             epochs: Vec::new(),

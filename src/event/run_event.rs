@@ -7,7 +7,9 @@
 
 use crate::base::text::count;
 
-use super::{Event, Job, RunId, RunOutcome};
+use crate::plan::search::TrialInfo;
+
+use super::{Event, Job, RunId, RunOutcome, Status};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -39,6 +41,17 @@ pub enum RunEvent<'a> {
         job: &'a Job,
         /// How it ended and what it gave.
         outcome: &'a RunOutcome,
+    },
+    /// A trial of a search is finished already, from an earlier invocation; it is not run.
+    Kept {
+        /// The trial, as it would be run.
+        job: &'a Job,
+        /// How it ended.
+        status: Status,
+        /// With its values, and why it was ended.
+        info: &'a TrialInfo,
+        /// One line for its row; empty for `done`.
+        reason: &'a str,
     },
     /// No further run will start; those that go on end soon (each with its `RunEnded`).
     Stopping {

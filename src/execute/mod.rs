@@ -12,6 +12,7 @@ mod pipes;
 mod resume;
 mod schedule;
 mod scripted;
+mod source;
 mod worker;
 
 pub use core_speed::{EFFICIENCY, flops_per_core_s};
@@ -20,6 +21,7 @@ pub use order::in_block_order;
 pub use resume::{Decision, Why, Wish, decide};
 pub use schedule::{Options, Sink, Summary, run};
 pub use scripted::Scripted;
+pub use source::{Listed, Next, Source};
 pub use worker::WorkerProgram;
 
 use std::sync::atomic::AtomicBool;

@@ -39,6 +39,7 @@ fn job_of(cell: usize, limits: LimitsSpec) -> Job {
         id,
         spec: Arc::new(spec),
         estimated_s: None,
+        trial: None,
     }
 }
 
@@ -200,7 +201,7 @@ fn seen(
                 }
                 RunEvent::Stopping { reason, running } => format!("stop {reason:?} {running}"),
                 RunEvent::End { left } => format!("end, {left} left"),
-                RunEvent::Worker { .. } | RunEvent::Tick => return Ok(()),
+                RunEvent::Worker { .. } | RunEvent::Kept { .. } | RunEvent::Tick => return Ok(()),
             });
             Ok::<(), ()>(())
         },

@@ -32,6 +32,7 @@ mod resolve;
 mod results_root;
 mod rows;
 mod schema;
+pub mod search;
 mod section;
 mod settings;
 mod targets;

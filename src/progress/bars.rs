@@ -61,6 +61,7 @@ impl Bars {
                 self.say(&reason.sentence(*running));
             }
             RunEvent::Tick => self.show_time_left(),
+            RunEvent::Kept { .. } => {}
             RunEvent::End { .. } => self.overall.finish_and_clear(),
         }
     }

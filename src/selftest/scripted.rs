@@ -199,6 +199,7 @@ impl Script<'_> {
             id,
             spec: Arc::new(self.cells[id.cell].spec.clone()),
             estimated_s: None,
+            trial: None,
         };
         order.into_iter().map(job).collect()
     }

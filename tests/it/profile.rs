@@ -85,6 +85,7 @@ impl Lab {
                 id,
                 spec: spec.into(),
                 estimated_s: Some(2.5),
+                trial: None,
             });
         }
         let header = PlanFile {

@@ -58,6 +58,7 @@ impl Iterator for Source {
                     },
                     spec: Arc::clone(spec),
                     estimated_s: *expected,
+                    trial: None,
                 });
             }
         }

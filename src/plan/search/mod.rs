@@ -1,0 +1,180 @@
+//! `[search]`: the space, the sampler, the pruner, the objectives; and what results keep of a trial.
+//!
+//! A matrix without a search lists its cells. With one, each cell of the matrix is a *study*: `trials` cells, each of
+//! which takes values of the search space that a sampler proposes (room `search`).
+
+mod point;
+mod space;
+
+pub use point::{Point, Value};
+pub use space::{Condition, Domain, Parameter, Space};
+
+use serde::{Deserialize, Serialize};
+
+/// `[search]`, read and checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchSpec {
+    /// The parameters, in manifest order.
+    pub space: Space,
+    /// How values are proposed.
+    pub sampler: SamplerSpec,
+    /// Which trials end early.
+    pub pruner: PrunerSpec,
+    /// What is optimised; one or several, never none.
+    pub objectives: Vec<ObjectiveSpec>,
+    /// Trials of each study.
+    pub trials: usize,
+    /// Trials at one time, where the command line does not say.
+    pub jobs: usize,
+    /// Sampler and pruner decide about trial `i` from trials `0 … i − lag − 1`, which have ended then.
+    pub lag: usize,
+    /// Seed of sampler and regret sample.
+    pub seed: u64,
+    /// Seconds of the search's clock after which no trial begins.
+    pub max_time_s: Option<f64>,
+    /// Cost (`[cost]`) after which no trial begins.
+    pub max_cost: Option<f64>,
+    /// Pruned trials of each study that are run again to their end, to see what pruning cost.
+    pub regret: usize,
+    /// Best trials of each study whose predictions are averaged at the end; 0 for none.
+    pub ensemble: usize,
+    /// Overrides for the final training of the best configuration (`best.toml`), by path as written.
+    pub final_set: serde_json::Map<String, serde_json::Value>,
+}
+
+/// How values are proposed (`search.sampler`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SamplerSpec {
+    /// Every combination in order; a parameter that is a range needs a step.
+    Grid,
+    /// Independent draws.
+    Random,
+    /// A low-discrepancy sequence (Sobol, Owen-scrambled).
+    Sobol,
+    /// Tree-structured Parzen estimator (Bergstra et al. 2011), as Optuna's `TPESampler`.
+    Tpe {
+        /// Trials drawn at random first.
+        startup_trials: usize,
+        /// Candidates drawn from the good trials' density, of which the best is proposed.
+        candidates: usize,
+    },
+    /// Non-dominated sorting genetic algorithm II (Deb et al. 2002), as Optuna's `NSGAIISampler`.
+    Nsga2 {
+        /// Trials of a generation.
+        population: usize,
+    },
+}
+
+/// Which trials end early (`search.pruner`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum PrunerSpec {
+    /// None.
+    None,
+    /// Those whose best value so far is worse than the median of earlier trials at the same step, as Optuna's
+    /// `MedianPruner`.
+    Median {
+        /// Completed trials below which none is pruned.
+        startup_trials: usize,
+        /// Steps before which none is pruned.
+        warmup_steps: usize,
+        /// Steps from one look to the next.
+        interval_steps: usize,
+    },
+    /// Those that are not among the best 1 / `reduction` at a rung, as Optuna's `SuccessiveHalvingPruner`.
+    SuccessiveHalving {
+        /// Steps of the first rung.
+        min_resource: usize,
+        /// Factor from one rung to the next, and share that goes on.
+        reduction: usize,
+        /// Shift of the first rung.
+        early_stopping_rate: usize,
+    },
+}
+
+/// What is optimised (`search.objective`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ObjectiveSpec {
+    /// Column of the results, metric, or derived value (`results::objective`).
+    pub column: String,
+    /// Which way is better.
+    pub direction: ObjectiveDirection,
+    /// Whether its values depend on a clock, so that the same seed may give other trials.
+    pub depends_on_clock: bool,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectiveDirection {
+    /// Smaller.
+    Minimize,
+    /// Larger.
+    Maximize,
+}
+
+impl ObjectiveDirection {
+    /// `value` such that smaller is better.
+    pub fn as_loss(self, value: f64) -> f64 {
+        match self {
+            Self::Minimize => value,
+            Self::Maximize => -value,
+        }
+    }
+}
+
+/// What results keep of a trial beside its row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialInfo {
+    /// Study: the row of its cell in the matrix.
+    pub study: usize,
+    /// Number in its study, from 0.
+    pub number: usize,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "TrialRole::is_trial")]
+    pub role: TrialRole,
+    /// Values of the space's parameters.
+    pub point: Point,
+    /// Values of the objectives as columns have them, `None` where the trial gave none.
+    #[serde(default)]
+    pub values: Vec<Option<f64>>,
+    /// Why and when it was ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned: Option<PrunedInfo>,
+}
+
+/// What a cell of a search is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrialRole {
+    /// The sampler proposed it.
+    #[default]
+    Trial,
+    /// A pruned trial, run again to its end.
+    Regret,
+    /// The mean of the best trials' predictions.
+    Ensemble,
+}
+
+impl TrialRole {
+    /// Whether the sampler proposed it.
+    pub fn is_trial(&self) -> bool {
+        *self == Self::Trial
+    }
+}
+
+/// Why a trial was ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PrunedInfo {
+    /// Step (epoch, from 0) after which it was ended.
+    pub step: usize,
+    /// Column of `epochs.csv` that was looked at.
+    pub metric: String,
+    /// Its best value so far, as the column has it.
+    pub value: f64,
+    /// What it was held against (the median, the rung's limit), as the column has it.
+    pub threshold: f64,
+    /// Trials that the threshold is made of.
+    pub trials: Vec<usize>,
+}

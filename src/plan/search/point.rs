@@ -1,0 +1,52 @@
+//! [`Point`]: one value per parameter of a space.
+
+use serde::{Deserialize, Serialize};
+
+/// A value of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, rename_all = "kebab-case")]
+pub enum Value {
+    /// Number of the choice.
+    Choice {
+        /// From 0, in manifest order.
+        choice: usize,
+    },
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+}
+
+impl Value {
+    /// The value as a number; of a choice, its number.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Self::Choice { choice } => choice as f64,
+            Self::Int(number) => number as f64,
+            Self::Float(number) => number,
+        }
+    }
+}
+
+/// One value per parameter of a space, in its order; `None` for a parameter whose condition does not hold.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Point {
+    /// The values.
+    pub values: Vec<Option<Value>>,
+}
+
+impl Point {
+    /// The value of parameter `index`.
+    pub fn get(&self, index: usize) -> Option<Value> {
+        self.values.get(index).copied().flatten()
+    }
+
+    /// The choice that parameter `index` takes, where it is a choice and exists.
+    pub fn choice(&self, index: usize) -> Option<usize> {
+        match self.get(index)? {
+            Value::Choice { choice } => Some(choice),
+            Value::Int(_) | Value::Float(_) => None,
+        }
+    }
+}
