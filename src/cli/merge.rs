@@ -47,7 +47,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     say(&chosen, &collected);
     // Those that measured may be of another kind than this machine.
     let here = Here {
-        classes: cluster::classes(&chosen.cells, &store, &here),
+        classes: cluster::classes(&store),
         ..here.clone()
     };
     let bench = Bench {
