@@ -141,3 +141,79 @@ fn some_node(text: &str) -> Option<String> {
     let is_none = ["", "(null)", "None assigned", "None"].contains(&text);
     (!is_none).then(|| text.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(job: &str, task: Option<usize>, phase: Phase, node: Option<&str>) -> Task {
+        Task {
+            job: job.into(),
+            task,
+            phase,
+            node: node.map(str::to_owned),
+        }
+    }
+
+    fn ended(state: &str) -> Phase {
+        Phase::Ended(state.into())
+    }
+
+    #[test]
+    fn the_queue_lists_tasks_one_by_one() {
+        // Slurm 22.05.8
+        let text = "1|12|PENDING||Resources\n2|N/A|PENDING||Dependency\n1|7|RUNNING|n2|None\n1|4|COMPLETING|n2|None\n";
+        let queued = |reason: &str| Phase::Queued(reason.into());
+        let expected = [
+            task("1", Some(12), queued("Resources"), None),
+            task("2", None, queued("Dependency"), None),
+            task("1", Some(7), Phase::Running, Some("n2")),
+            task("1", Some(4), Phase::Running, Some("n2")),
+        ];
+        assert_eq!(parse_squeue(text), expected);
+        assert!(parse_squeue("").is_empty());
+    }
+
+    #[test]
+    fn the_controller_tells_how_tasks_have_ended() {
+        // Slurm 22.05.8, shortened between `ExitCode` and `NodeList`.
+        let text = "\
+JobId=1 ArrayJobId=1 ArrayTaskId=10-12%7 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reason=Resources Dependency=(null) ReqNodeList=(null) ExcNodeList=(null) NodeList= NumNodes=1
+JobId=11 ArrayJobId=1 ArrayTaskId=9 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=RUNNING Reason=None Dependency=(null) ReqNodeList=(null) ExcNodeList=(null) NodeList=n1 BatchHost=n1
+JobId=6 ArrayJobId=1 ArrayTaskId=4 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=CANCELLED Reason=None Dependency=(null) ExitCode=0:15 ReqNodeList=(null) NodeList=n2 BatchHost=n2
+JobId=4 ArrayJobId=1 ArrayTaskId=2 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0 NodeList=n1 BatchHost=n1
+JobId=2 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reason=Dependency Dependency=afterany:1_*(unfulfilled) NodeList=(null)
+";
+        let expected = [
+            task("1", Some(9), Phase::Running, Some("n1")),
+            task("1", Some(4), ended("CANCELLED"), Some("n2")),
+            task("1", Some(2), ended("FAILED"), Some("n1")),
+            task("2", None, Phase::Queued("Dependency".into()), None),
+        ];
+        assert_eq!(parse_scontrol(text), expected);
+    }
+
+    #[test]
+    fn the_record_knows_what_the_controller_has_forgotten() {
+        // Slurm 22.05.8 with slurmdbd
+        let text = "7_1|COMPLETED|n1\n7_2|CANCELLED by 0|n2\n7_[3-8%4]|PENDING|None assigned\n8|TIMEOUT|n3\n";
+        let expected = [
+            task("7", Some(1), ended("COMPLETED"), Some("n1")),
+            task("7", Some(2), ended("CANCELLED"), Some("n2")),
+            task("8", None, ended("TIMEOUT"), Some("n3")),
+        ];
+        assert_eq!(parse_sacct(text), expected);
+        assert_eq!(expected[1].phase.text(), "ended: cancelled");
+        assert_eq!(ended("OUT_OF_MEMORY").text(), "ended: out of memory");
+    }
+
+    #[test]
+    fn numbers_of_jobs_and_the_size_of_arrays_are_read() {
+        assert_eq!(parse_submitted("123\n").as_deref(), Some("123"));
+        let with_cluster = "sbatch: a word of the site\n123;lab\n";
+        assert_eq!(parse_submitted(with_cluster).as_deref(), Some("123"));
+        assert_eq!(parse_submitted("Submitted batch job\n"), None);
+        let config = "MailProg                = /bin/mail\nMaxArraySize            = 1001\n";
+        assert_eq!(parse_largest_task(config), Some(1000));
+    }
+}

@@ -40,14 +40,21 @@ impl Scripts<'_> {
             option("signal", &format!("B:TERM@{}", self.notice_s())),
         ]);
         lines.extend(self.place());
-        let number = |name: &str, value: Option<u64>| value.map(|value| option(name, &value.to_string()));
+        let number =
+            |name: &str, value: Option<u64>| value.map(|value| option(name, &value.to_string()));
         lines.extend(number("time", spec.minutes()));
         lines.extend(number("cpus-per-task", spec.cpus.map(|cpus| cpus as u64)));
-        lines.extend(spec.mebibytes().map(|size| option("mem", &format!("{size}M"))));
+        lines.extend(
+            spec.mebibytes()
+                .map(|size| option("mem", &format!("{size}M"))),
+        );
         lines.extend(spec.gpus.map(|gpus| option("gres", &format!("gpu:{gpus}"))));
         lines.extend(self.others(|_| true));
         lines.extend(self.spec_setup());
-        lines.push("# In the shell's place, so that the signal before the time limit arrives here.".to_owned());
+        lines.push(
+            "# In the shell's place, so that the signal before the time limit arrives here."
+                .to_owned(),
+        );
         let words = [vec!["run".to_owned()], self.plan.clone(), self.run.clone()].concat();
         let share = format!("--shard \"$SLURM_ARRAY_TASK_ID/{}\"", self.shards);
         lines.push(format!("exec {} {share}", self.command(&words)));
@@ -167,7 +174,9 @@ fn option(name: &str, value: &str) -> String {
 
 /// Without control characters: a name must not end a comment or an option.
 fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect()
 }
 
 /// A word as bash reads it back.
@@ -194,9 +203,13 @@ mod tests {
             account: Some("lab".into()),
             partition: Some("gpu,long".into()),
             setup: vec!["module load cuda".into()],
-            options: [("constraint", "a100"), ("exclusive", ""), ("comment", "it's \"x\" #1")]
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .into(),
+            options: [
+                ("constraint", "a100"),
+                ("exclusive", ""),
+                ("comment", "it's \"x\" #1"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
             ..SlurmSpec::default()
         }
     }
@@ -207,7 +220,9 @@ mod tests {
             project: Path::new("/home/me/my lab"),
             logs: "reports/100%/slurm".into(),
             name: "100%",
-            plan: ["experiments/x.toml", "--set", "matrix.batch-size=[8, 16]"].map(str::to_owned).into(),
+            plan: ["experiments/x.toml", "--set", "matrix.batch-size=[8, 16]"]
+                .map(str::to_owned)
+                .into(),
             run: Vec::new(),
             shards: 8,
             slurm,

@@ -136,7 +136,11 @@ fn call<A: AsRef<OsStr>>(
     })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&str> = said
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
         return Err(refused(lines.join("; ")));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -56,7 +56,10 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
 pub fn classes(store: &Store) -> HashMap<String, String> {
     let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(code_hash);
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
-    for run in store.runs().filter(|run| codes.contains(&run.keys.code_hash)) {
+    for run in store
+        .runs()
+        .filter(|run| codes.contains(&run.keys.code_hash))
+    {
         let of_cell = counts.entry(&run.keys.cell_hash).or_default();
         *of_cell.entry(&run.keys.numeric_class).or_default() += 1;
     }
