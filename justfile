@@ -61,6 +61,12 @@ test *ARGS:
 test-heavy:
     cargo test --release -- --ignored --test-threads 1
 
+# Shards through a Slurm of our own on loopback (Debian: slurm-wlm, munge): one task killed, one node drained
+[group('test')]
+test-slurm *ARGS:
+    cargo build --release
+    tests/slurm/check.sh {{ARGS}}
+
 # The CUDA path on its stand-in, which computes on the CPU: every operation, and the whole program
 [group('test')]
 test-cuda *ARGS:
