@@ -23,6 +23,7 @@ mod run;
 mod run_arguments;
 mod run_plan;
 mod schema;
+mod search_run;
 mod side;
 mod textconv;
 mod verify;

@@ -42,6 +42,23 @@ pub struct SearchSpec {
     pub final_set: serde_json::Map<String, serde_json::Value>,
 }
 
+impl SearchSpec {
+    /// Whether decisions about a trial depend on trials before it.
+    pub fn learns(&self) -> bool {
+        let proposes = matches!(
+            self.sampler,
+            SamplerSpec::Tpe { .. } | SamplerSpec::Nsga2 { .. }
+        );
+        proposes || self.pruner != PrunerSpec::None
+    }
+
+    /// Whether the same seed may give other trials, because a clock has a say.
+    pub fn depends_on_clock(&self) -> bool {
+        let has_limit = self.max_time_s.is_some() || self.max_cost.is_some();
+        has_limit || self.objectives.iter().any(|one| one.depends_on_clock)
+    }
+}
+
 /// How values are proposed (`search.sampler`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
