@@ -3,6 +3,7 @@
 //! A matrix without a search lists its cells. With one, each cell of the matrix is a *study*: `trials` cells, each of
 //! which takes values of the search space that a sampler proposes (room `search`).
 
+pub mod objective;
 mod point;
 mod space;
 
