@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::base::Share;
 use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
@@ -15,7 +16,7 @@ use crate::progress::{Ending, Progress};
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
 use crate::results::environment::missing_counters;
-use crate::results::store::{Here, Store};
+use crate::results::store::{Here, Store, journal_path};
 use crate::results::{self, ResultSet, Session};
 
 use super::bench::{Bench, mistake, record_problem};
@@ -24,7 +25,7 @@ use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
 use super::run_plan::{announce, here, prepare_data, refuse_namesakes};
 use super::search_run::{self, SearchRun};
-use super::{Outcome, Problem, exit_code};
+use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
@@ -70,7 +71,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         };
     }
     if arguments.dry_run {
-        let store = Store::read(&plan.results_folder).map_err(mistake)?;
+        let store = shard::read(&plan, arguments.shard)?;
         announce(
             &plan,
             &cells,
@@ -139,8 +140,10 @@ fn decisions(
     let wish = Wish {
         fresh: arguments.fresh,
         retry: arguments.retry,
+        any_conditions: arguments.shard.is_some(),
     };
-    execute::decide(selected, store, here, wish)
+    let decisions = execute::decide(selected, store, here, wish);
+    shard::own(arguments.shard, cells, decisions)
 }
 
 /// One invocation, from the opened store to the last word.
@@ -156,7 +159,7 @@ impl Invocation<'_> {
     fn run(self) -> Outcome {
         let bench = &self.bench;
         let (plan, cells, here) = (bench.plan, bench.cells, bench.here);
-        let (store, previous) = bench.open()?;
+        let (store, previous) = shard::open(bench, self.arguments.shard)?;
         let decisions = decisions(self.arguments, plan, cells, &store, here);
         let estimator = Estimator::new(&store, here);
         announce(plan, cells, &decisions, &estimator, false);
@@ -201,6 +204,9 @@ impl Invocation<'_> {
         summary: Summary,
         results: &ResultSet,
     ) -> Outcome {
+        if let Some(share) = self.arguments.shard {
+            return Ok(self.end_of_shard(share, decisions, summary, results));
+        }
         let kept = decisions
             .iter()
             .filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
@@ -220,6 +226,34 @@ impl Invocation<'_> {
         eprint!("{}", ending.text());
         say_recommendations(self.arguments, self.bench.plan)?;
         Ok(self.exit_code(summary, results))
+    }
+
+    /// A share has its journal, and neither files nor report.
+    fn end_of_shard(
+        &self,
+        share: Share,
+        decisions: &[(RunId, Decision)],
+        summary: Summary,
+        results: &ResultSet,
+    ) -> u8 {
+        let results = shard::own_results(self.bench.cells, decisions, results);
+        let journal = from_here(&journal_path(&self.bench.plan.results_folder, share));
+        let kept = decisions
+            .iter()
+            .filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
+        let ending = Ending {
+            results: &results,
+            folder: &journal,
+            command: &self.arguments.again(),
+            ended: summary.ended,
+            left: summary.left,
+            kept: kept.count(),
+            stopped: summary.stopped,
+            wall_s: self.began.elapsed().as_secs_f64(),
+            report: None,
+        };
+        eprint!("{}", ending.text());
+        self.exit_code(summary, &results)
     }
 
     fn exit_code(&self, summary: Summary, results: &ResultSet) -> u8 {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::base::Share;
+
 /// Run a manifest: everything that is not finished yet, each run in a process of its own
 ///
 /// Finished runs are kept and not run again, unless the cell, the code that decides a result, or the machine has changed.
@@ -44,6 +46,9 @@ pub(super) struct RunArguments {
     /// Write the results files and no report
     #[arg(long)]
     pub(super) no_report: bool,
+    /// Run only share I of N, into a journal of its own: `--shard 3/8`; `fieldtrial merge` puts the journals together
+    #[arg(long, value_name = "I/N")]
+    pub(super) shard: Option<Share>,
     /// Show what would run and why, and run nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -67,6 +72,7 @@ impl RunArguments {
         }
         option("--only", self.only.clone());
         option("--as", self.results_name.clone());
+        option("--shard", self.shard.map(|share| share.to_string()));
         option("--jobs", self.jobs.map(|jobs| jobs.to_string()));
         let failures = self.max_failures.map(|limit| limit.to_string());
         option("--max-failures", failures);

@@ -1,14 +1,17 @@
 //! What follows the trials of a study: pruned trials run again to their end, and the mean of the best.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rand::seq::SliceRandom;
 
+use crate::base::hash::Digest;
 use crate::base::{Purpose, Seed};
-use crate::plan::PlannedCell;
+use crate::event::Member;
 use crate::plan::search::{SearchSpec, TrialInfo, TrialRole};
+use crate::plan::{Plan, PlannedCell};
 
-use super::study::{Finale, Study};
+use super::study::{Finale, Ranked, Study};
 
 /// Row of a trial among all of its search: study by study; trials by number, then regret runs, then the ensemble.
 pub(super) fn row(trials: usize, info: &TrialInfo) -> usize {
@@ -34,6 +37,41 @@ pub(super) fn finale(spec: &SearchSpec, study: &Study, is_spent: bool) -> Vec<Fi
         .into_iter()
         .map(|(number, point)| Finale::Regret(number, point));
     ensemble.into_iter().chain(regret).collect()
+}
+
+/// The cell of the ensemble of `best`, and its members; `None` where they leave no weights.
+///
+/// The cell is that of the best trial, whose data and evaluation the ensemble has; its parameters are nobody's.
+pub(super) fn ensemble(
+    plan: &Plan,
+    study: usize,
+    best: &[Ranked],
+) -> Option<(PlannedCell, Vec<Member>)> {
+    let mut cell = plan.trial(study, "ensemble", &best.first()?.point);
+    let mut digest = Digest::new().with("ensemble").with(&cell.cell_hash);
+    let mut members = Vec::new();
+    for ranked in best {
+        let member = plan.trial(study, &ranked.number.to_string(), &ranked.point);
+        digest = digest.with(&member.cell_hash);
+        members.push(Member {
+            weights: member.spec.weights_file()?,
+            cell: Arc::new(member.spec),
+        });
+    }
+    cell.cell_hash = digest.short();
+    cell.hash_parts.push(("members", cell.cell_hash.as_str().into()));
+    let trial = plan.axes.iter().position(|axis| axis.name == "trial")?;
+    for text in cell.axes.iter_mut().skip(trial + 1) {
+        *text = "".into();
+    }
+    let pairs = plan.axes.iter().zip(&cell.axes);
+    let pairs = pairs.filter(|(_, text)| !text.is_empty());
+    let pairs: Vec<String> = pairs
+        .map(|(axis, text)| format!("{}={text}", axis.name))
+        .collect();
+    cell.spec.key = pairs.join(",");
+    cell.spec.checkpoint_folder = None;
+    Some((cell, members))
 }
 
 /// Weights that trials left for an ensemble: only those of the best stay.

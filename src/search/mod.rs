@@ -15,7 +15,7 @@ mod study;
 mod values;
 
 pub use record::{Ending, Record};
-pub use source::{Search, SearchOptions, Share};
+pub use source::{Search, SearchOptions};
 
 #[cfg(test)]
 mod tests;

@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::event::{EpochRow, Job, Pruned, RunId, RunOutcome, Status, Trial, Verdict};
+use crate::event::{
+    EpochRow, Job, Member, Pruned, RunId, RunOutcome, Status, Trial, Verdict,
+};
 use crate::execute::{Next, Source};
 use crate::plan::search::{Point, SearchSpec, TrialInfo, TrialRole};
-use crate::plan::{Feasibility, Plan, PlannedCell};
+use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
 use crate::results::store::{Here, RunKeys, Store};
 
 use super::finale::{self, Weights};
@@ -23,7 +25,7 @@ use super::values::Reader;
 use super::{Ending, Record};
 
 /// How to search.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub struct SearchOptions {
     /// Runs of earlier invocations count for nothing.
     pub fresh: bool,
@@ -31,24 +33,9 @@ pub struct SearchOptions {
     pub retry: bool,
     /// Nothing runs: a study ends where a trial is not there.
     pub only_kept: bool,
-    /// Trials, or studies where the search learns, that are this invocation's; all without it.
-    pub share: Option<Share>,
-}
-
-/// Every `of`-th trial or study, from `index`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    /// From 0.
-    pub index: usize,
-    /// How many shares there are.
-    pub of: usize,
-}
-
-impl Share {
-    /// Whether number `number` belongs to the share.
-    pub fn owns(self, number: usize) -> bool {
-        number % self.of.max(1) == self.index
-    }
+    /// Whether a trial, by study and number, is this invocation's; all without it. A search that learns is divided by
+    /// studies: it is asked for their first trials then.
+    pub owns: Option<Box<dyn Fn(usize, usize) -> bool>>,
 }
 
 /// The source of a search's runs.
@@ -75,7 +62,7 @@ pub struct Search<'a> {
 struct Running {
     study: usize,
     number: usize,
-    role: TrialRole,
+    spec: Arc<CellSpec>,
     keys: RunKeys,
     curve: Vec<(usize, f64)>,
 }
@@ -86,6 +73,7 @@ struct Proposal {
     cell: PlannedCell,
     info: TrialInfo,
     keys: RunKeys,
+    members: Vec<Member>,
 }
 
 impl<'a> Search<'a> {
@@ -103,9 +91,12 @@ impl<'a> Search<'a> {
         } else {
             Memory::of(store, options.retry, here.cores)
         };
-        let share = options.share.filter(|_| spec.learns());
+        let is_own = |study: usize| {
+            let owns = options.owns.as_ref().filter(|_| spec.learns());
+            owns.is_none_or(|owns| owns(study, 0))
+        };
         let studies = (0..plan.studies().len())
-            .filter(|study| share.is_none_or(|share| share.owns(*study)))
+            .filter(|study| is_own(*study))
             .map(|index| {
                 let space = plan.space_of(index);
                 let limit = sampler.limit(&space).unwrap_or(usize::MAX);
@@ -185,8 +176,8 @@ impl<'a> Search<'a> {
         let lag = self.lag();
         let study = &mut self.studies[position];
         let number = study.next()?;
-        let share = self.options.share.filter(|_| !self.spec.learns());
-        if share.is_some_and(|share| !share.owns(number)) {
+        let owns = self.options.owns.as_ref().filter(|_| !self.spec.learns());
+        if owns.is_some_and(|owns| !owns(study.index, number)) {
             study.advance();
             return None;
         }
@@ -205,6 +196,16 @@ impl<'a> Search<'a> {
 
     fn proposal(&self, study: usize, label: &str, info: TrialInfo) -> Proposal {
         let cell = self.plan.trial(info.study, label, &info.point);
+        self.proposal_of(study, cell, info, Vec::new())
+    }
+
+    fn proposal_of(
+        &self,
+        study: usize,
+        cell: PlannedCell,
+        info: TrialInfo,
+        members: Vec<Member>,
+    ) -> Proposal {
         let seed = cell.spec.measure.seeds.first().copied().unwrap_or(0);
         let keys = self.here.keys(&cell, seed, 0);
         Proposal {
@@ -212,6 +213,7 @@ impl<'a> Search<'a> {
             cell,
             info,
             keys,
+            members,
         }
     }
 
@@ -254,7 +256,7 @@ impl<'a> Search<'a> {
     fn settled(&self, proposal: &Proposal, found: &[&Known]) -> Option<Settled> {
         for known in found {
             let curve = self.reader.curve(&proposal.cell.spec, &known.epochs);
-            let verdict = self.replay(proposal, &curve);
+            let verdict = self.replay(proposal, &curve, &known.epochs);
             match (&verdict, known.keys.until) {
                 (None, None) => return Some(self.whole(known, curve)),
                 (Some((pruned, _)), _) => {
@@ -302,21 +304,31 @@ impl<'a> Search<'a> {
         &self,
         proposal: &Proposal,
         curve: &[(usize, f64)],
+        epochs: &[EpochRow],
     ) -> Option<(Pruned, Vec<(usize, f64)>)> {
         if !proposal.info.role.is_trial() {
             return None;
         }
         (1..=curve.len()).find_map(|length| {
             let part = &curve[..length];
-            let pruned = self.judge(proposal.study, proposal.info.number, part)?;
+            let (step, _) = part.last()?;
+            let row = epochs.iter().find(|row| row.epoch == *step)?;
+            let metric = self.reader.metric(&proposal.cell.spec, row);
+            let pruned = self.judge(proposal.study, proposal.info.number, part, &metric)?;
             Some((pruned, part.to_vec()))
         })
     }
 
-    fn judge(&self, study: usize, number: usize, curve: &[(usize, f64)]) -> Option<Pruned> {
+    fn judge(
+        &self,
+        study: usize,
+        number: usize,
+        curve: &[(usize, f64)],
+        metric: &str,
+    ) -> Option<Pruned> {
         let past = self.studies[study].past(number, self.lag());
         let verdict = self.pruner.as_ref()?.judge(past, curve)?;
-        Some(self.reader.pruned(verdict))
+        Some(self.reader.pruned(verdict, metric))
     }
 
     /// The trial runs.
@@ -326,7 +338,7 @@ impl<'a> Search<'a> {
         let running = Running {
             study: proposal.study,
             number: proposal.info.number,
-            role: proposal.info.role,
+            spec: Arc::clone(&job.spec),
             keys: proposal.keys,
             curve: Vec::new(),
         };
@@ -349,6 +361,7 @@ impl<'a> Search<'a> {
                 cell: proposal.cell.clone(),
                 info: info.clone(),
                 awaits_verdicts: is_pruned,
+                members: proposal.members.clone(),
             })),
         }
     }
@@ -403,7 +416,7 @@ impl<'a> Search<'a> {
             let study = &self.studies[position];
             let mut finale = match &study.finale {
                 Some(finale) => finale.clone(),
-                None if self.options.share.is_some() && !self.spec.learns() => Vec::new(),
+                None if self.options.owns.is_some() && !self.spec.learns() => Vec::new(),
                 None => finale::finale(self.spec, study, self.spent.is_some()),
             };
             let next = finale.pop();
@@ -415,7 +428,16 @@ impl<'a> Search<'a> {
                     let info = info(study, number, TrialRole::Regret, point);
                     self.proposal(position, &format!("{number}-full"), info)
                 }
-                Some(Finale::Ensemble) => continue,
+                Some(Finale::Ensemble) => {
+                    let study = &self.studies[position];
+                    let best = study.best(self.spec.ensemble);
+                    let Some((cell, members)) = finale::ensemble(self.plan, study.index, best)
+                    else {
+                        continue;
+                    };
+                    let info = info(study.index, 0, TrialRole::Ensemble, Point::default());
+                    self.proposal_of(position, cell, info, members)
+                }
             };
             if let Some(next) = self.settle(proposal) {
                 return Some(next);
@@ -458,16 +480,17 @@ impl Source for Search<'_> {
     }
 
     fn verdict(&mut self, id: RunId, epoch: &EpochRow) -> Verdict {
-        let Some(running) = self.running.get_mut(&id) else {
+        let Some(mut running) = self.running.remove(&id) else {
             return Verdict::GoOn;
         };
-        let Some(value) = self.reader.reported(epoch) else {
-            return Verdict::GoOn;
-        };
-        running.curve.push((epoch.epoch, value));
-        let (study, number) = (running.study, running.number);
-        let curve = running.curve.clone();
-        match self.judge(study, number, &curve) {
+        let value = self.reader.reported(&running.spec, epoch);
+        running.curve.extend(value.map(|value| (epoch.epoch, value)));
+        let pruned = value.and_then(|_| {
+            let metric = self.reader.metric(&running.spec, epoch);
+            self.judge(running.study, running.number, &running.curve, &metric)
+        });
+        self.running.insert(id, running);
+        match pruned {
             Some(pruned) => Verdict::Prune(pruned),
             None => Verdict::GoOn,
         }

@@ -14,7 +14,7 @@ use crate::plan::search::TrialRole;
 use crate::plan::{Plan, PlanOptions, World};
 use crate::results::store::{Here, Store};
 
-use super::{Search, SearchOptions, Share};
+use super::{Search, SearchOptions};
 
 const EPOCHS: usize = 6;
 
@@ -241,7 +241,7 @@ fn shares_of_a_search_that_does_not_learn_are_disjoint_and_whole() {
     let mut parts = Ends::new();
     for index in 0..3 {
         let options = SearchOptions {
-            share: Some(Share { index, of: 3 }),
+            owns: Some(Box::new(move |_, number| number % 3 == index)),
             ..SearchOptions::default()
         };
         let part = drive(&mut Search::new(&plan, spec, &store, &here, options), 2, 0);

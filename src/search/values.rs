@@ -1,17 +1,15 @@
 //! [`Reader`]: what a run means to a search: values of its objectives, and what it reported by epoch.
 
-use crate::event::{EpochRow, RunFacts, RunOutcome, RunTimes, Status};
-use crate::plan::search::{
-    ObjectiveDirection, ObjectiveSpec, PrunedInfo, SearchSpec, objective::watched,
-};
+use crate::event::{EpochRow, Pruned, RunFacts, RunOutcome, RunTimes, Status};
+use crate::plan::search::objective::{FIRST_EPOCH_AT_TARGET, watched};
+use crate::plan::search::{ObjectiveDirection, ObjectiveSpec, PrunedInfo, SearchSpec};
 use crate::plan::{CellSpec, ReachSpec};
 use crate::results::objective;
 
+use super::Ending;
 use super::memory::Known;
 use super::pruner::Verdict;
 use super::study::reason;
-use super::Ending;
-use crate::event::Pruned;
 
 /// Reads runs for a search.
 #[derive(Debug)]
@@ -70,7 +68,7 @@ impl Reader {
         epochs: &[EpochRow],
     ) -> Ending {
         let loss = |(spec, value): (&ObjectiveSpec, &Option<f64>)| {
-            let never = (spec.column == objective::FIRST_EPOCH_AT_TARGET)
+            let never = (spec.column == FIRST_EPOCH_AT_TARGET)
                 .then_some(epochs.len() as f64);
             let value = value.or(never).filter(|value| value.is_finite())?;
             Some(spec.direction.as_loss(value))
@@ -82,25 +80,36 @@ impl Reader {
         }
     }
 
-    /// What an epoch reports to the pruner, smaller is better; `None` for one that reports nothing.
-    pub(super) fn reported(&self, epoch: &EpochRow) -> Option<f64> {
-        let value = objective::epoch_value(self.watched.as_ref()?, epoch)?;
-        Some(self.direction().as_loss(value))
+    /// What an epoch of `spec` reports to the pruner, smaller is better; `None` for one that reports nothing. A value that
+    /// is no finite number ends the run by itself.
+    pub(super) fn reported(&self, spec: &CellSpec, epoch: &EpochRow) -> Option<f64> {
+        let (_, value) = self.watched(spec, epoch)?;
+        Some(self.direction().as_loss(value)).filter(|loss| loss.is_finite())
     }
 
-    /// What a run reported, epoch by epoch.
-    pub(super) fn curve(&self, _spec: &CellSpec, epochs: &[EpochRow]) -> Vec<(usize, f64)> {
-        let reported = |row: &EpochRow| Some((row.epoch, self.reported(row)?));
+    fn watched<'w>(&'w self, spec: &CellSpec, epoch: &EpochRow) -> Option<(&'w str, f64)> {
+        objective::epoch_value(self.watched.as_ref()?, spec.validation.every, epoch)
+    }
+
+    /// What a run of `spec` reported, epoch by epoch.
+    pub(super) fn curve(&self, spec: &CellSpec, epochs: &[EpochRow]) -> Vec<(usize, f64)> {
+        let reported = |row: &EpochRow| Some((row.epoch, self.reported(spec, row)?));
         epochs.iter().filter_map(reported).collect()
     }
 
+    /// The column of `epochs.csv` that an epoch reports from.
+    pub(super) fn metric(&self, spec: &CellSpec, epoch: &EpochRow) -> String {
+        let watched = self.watched(spec, epoch);
+        watched.map_or_else(String::new, |(name, _)| name.to_owned())
+    }
+
     /// A pruner's verdict as results tell it.
-    pub(super) fn pruned(&self, verdict: Verdict) -> Pruned {
+    pub(super) fn pruned(&self, verdict: Verdict, metric: &str) -> Pruned {
         // Twice is back: the sign is all that `as_loss` changes.
         let shown = |loss: f64| self.direction().as_loss(loss);
         let info = PrunedInfo {
             step: verdict.step,
-            metric: self.watched.clone().unwrap_or_default(),
+            metric: metric.to_owned(),
             value: shown(verdict.value),
             threshold: shown(verdict.threshold),
             trials: verdict.trials,
