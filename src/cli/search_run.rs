@@ -4,19 +4,20 @@ use std::time::Instant;
 
 use crate::base::text::count;
 use crate::event::{RunEvent, Status, StopReason};
+use crate::cluster::TrialShare;
 use crate::execute::{self, Next, Source, Summary};
 use crate::plan::search::SearchSpec;
 use crate::progress::{Ending, Progress};
 use crate::results::ResultSet;
 use crate::results::Session;
-use crate::results::store::{Here, Store};
+use crate::results::store::{Here, Store, journal_path};
 use crate::search::{Search, SearchOptions};
 
 use super::bench::{Bench, mistake, record_problem};
 use super::interrupt::Interrupt;
 use super::run::{from_here, max_failures, render, say_recommendations};
 use super::run_arguments::RunArguments;
-use super::{Outcome, exit_code};
+use super::{Outcome, Problem, exit_code, shard};
 
 /// A search and how it is run.
 pub(super) struct SearchRun<'a> {
@@ -31,10 +32,10 @@ pub(super) struct SearchRun<'a> {
 impl SearchRun<'_> {
     /// What is there, and nothing runs.
     pub(super) fn preview(&self) -> Outcome {
-        let store = Store::read(&self.bench.plan.results_folder).map_err(mistake)?;
+        let store = shard::read(self.bench.plan, self.arguments.shard)?;
         let options = SearchOptions {
             only_kept: true,
-            ..self.options()
+            ..self.options()?
         };
         let mut search = self.search(&store, options);
         let mut kept = 0;
@@ -65,11 +66,11 @@ impl SearchRun<'_> {
     pub(super) fn run(self) -> Outcome {
         self.announce(None);
         let bench = &self.bench;
-        let (store, previous) = bench.open()?;
-        let mut search = self.search(&store, self.options());
+        let (store, previous) = shard::open(bench, self.arguments.shard)?;
+        let mut search = self.search(&store, self.options()?);
         let launcher = bench.launcher(&store)?;
         let mut recorder = bench.recorder(store, previous, Session::begin());
-        let mut progress = Progress::searching(self.spec, bench.plan.studies().len());
+        let mut progress = Progress::searching(self.spec, bench.plan.len());
         let mut kept = 0;
         let mut sink = |event: RunEvent<'_>| {
             kept += usize::from(matches!(event, RunEvent::Kept { .. }));
@@ -99,17 +100,24 @@ impl SearchRun<'_> {
         Search::new(plan, self.spec, store, here, options)
     }
 
-    fn options(&self) -> SearchOptions {
-        SearchOptions {
+    fn options(&self) -> Result<SearchOptions, Problem> {
+        let studies = self.bench.plan.len();
+        let share = self.arguments.shard;
+        let share = share.map(|share| TrialShare::of(self.spec, studies, share));
+        let share = share.transpose().map_err(mistake)?;
+        Ok(SearchOptions {
             fresh: self.arguments.fresh,
             retry: self.arguments.retry,
+            owns: share.map(|share| -> Box<dyn Fn(usize, usize) -> bool> {
+                Box::new(move |study, number| share.owns(study, number))
+            }),
             ..SearchOptions::default()
-        }
+        })
     }
 
     fn announce(&self, kept: Option<usize>) {
         let (plan, spec) = (self.bench.plan, self.spec);
-        let studies = plan.studies().len();
+        let studies = plan.len();
         let trials = count(spec.trials, "trial");
         let each = match studies {
             1 => trials,
@@ -132,8 +140,16 @@ impl SearchRun<'_> {
     }
 
     fn end(&self, kept: usize, summary: Summary, results: &ResultSet) -> Outcome {
-        let folder = from_here(&self.bench.plan.results_folder);
-        let report = render(self.arguments, self.bench.plan)?;
+        let results_folder = &self.bench.plan.results_folder;
+        let (folder, report) = match self.arguments.shard {
+            // A share has its journal, and neither files nor report.
+            Some(share) => (journal_path(results_folder, share), None),
+            None => (
+                results_folder.clone(),
+                render(self.arguments, self.bench.plan)?,
+            ),
+        };
+        let folder = from_here(&folder);
         let ending = Ending {
             results,
             folder: &folder,
@@ -146,7 +162,9 @@ impl SearchRun<'_> {
             report: report.as_deref(),
         };
         eprint!("{}", ending.text());
-        say_recommendations(self.arguments, self.bench.plan)?;
+        if self.arguments.shard.is_none() {
+            say_recommendations(self.arguments, self.bench.plan)?;
+        }
         Ok(code(summary, results))
     }
 }

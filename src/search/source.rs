@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
             let owns = options.owns.as_ref().filter(|_| spec.learns());
             owns.is_none_or(|owns| owns(study, 0))
         };
-        let studies = (0..plan.studies().len())
+        let studies = (0..plan.len())
             .filter(|study| is_own(*study))
             .map(|index| {
                 let space = plan.space_of(index);
