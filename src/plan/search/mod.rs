@@ -3,13 +3,34 @@
 //! A matrix without a search lists its cells. With one, each cell of the matrix is a *study*: `trials` cells, each of
 //! which takes values of the search space that a sampler proposes (room `search`).
 
+mod check;
+mod condition;
+mod domain;
 pub mod objective;
 mod point;
+mod read;
+mod section;
 mod space;
+mod study;
+mod tries;
+mod written;
 
 pub use point::{Point, Value};
+pub use section::{
+    FloatSection, IntSection, ObjectiveSection, PrunerSection, SamplerSection, SearchSection,
+};
 pub use space::{Condition, Domain, Parameter, Space};
 
+pub(super) use check::{check, names_of_metrics};
+pub(super) use read::read;
+pub(super) use study::Searched;
+pub(super) use tries::cells;
+pub(super) use written::Written;
+
+/// Studies that a search may have.
+const MOST_STUDIES: usize = 10_000;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[search]`, read and checked.
@@ -39,7 +60,7 @@ pub struct SearchSpec {
     pub regret: usize,
     /// Best trials of each study whose predictions are averaged at the end; 0 for none.
     pub ensemble: usize,
-    /// Overrides for the final training of the best configuration (`best.toml`), by path as written.
+    /// Overrides for the final training of the best configuration (`best.toml`), by long path.
     pub final_set: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -62,7 +83,11 @@ impl SearchSpec {
 
 /// How values are proposed (`search.sampler`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
 pub enum SamplerSpec {
     /// Every combination in order; a parameter that is a range needs a step.
     Grid,
@@ -86,7 +111,11 @@ pub enum SamplerSpec {
 
 /// Which trials end early (`search.pruner`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
 pub enum PrunerSpec {
     /// None.
     None,
@@ -123,7 +152,7 @@ pub struct ObjectiveSpec {
 }
 
 /// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectiveDirection {
     /// Smaller.
