@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
-use crate::execute::{self, Decision, Estimator, Summary, Wish, WorkerProgram};
+use crate::execute::{self, Decision, Estimator, Listed, Summary, Wish, WorkerProgram};
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
@@ -166,7 +166,7 @@ impl Invocation<'_> {
             kept
         };
         let summary = execute::run(
-            &mut jobs.into_iter(),
+            &mut Listed::new(jobs),
             launcher,
             &self.bench.options(self.max_failures()),
             self.interrupt.is_asked(),

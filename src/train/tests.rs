@@ -2,13 +2,14 @@
 mod control;
 #[cfg(feature = "cuda-stand-in")]
 mod cuda;
+mod cut_off;
 mod profile;
 
 use std::sync::Arc;
 
 use super::run;
 use crate::datasets::{DatasetSpec, DigitsSpec, RegressionSpec};
-use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION, RunFacts, RunTimes};
+use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION, Reply, RunFacts, RunTimes};
 use crate::loader::LoaderSpec;
 use crate::losses::{CrossEntropySpec, LossSpec, MseSpec};
 use crate::models::{MlpSpec, ModelSpec};
@@ -103,10 +104,23 @@ fn told_in_block(block: usize, cell: CellSpec) -> Told {
         seed: 42,
         block,
         assess_into: None,
+        verdicts: false,
     };
+    told_by(order, |_| Reply::GoOn)
+}
+
+/// What a run told whose epochs were answered by `reply`.
+fn told_by(order: Order<CellSpec>, reply: impl Fn(&EpochRow) -> Reply + Sync) -> Told {
     let run = || {
         let mut events = Vec::new();
-        run(order, &mut |event| events.push(event));
+        run(order, &mut |event| {
+            let answer = match &event {
+                Event::Epoch(row) => reply(row),
+                _ => Reply::GoOn,
+            };
+            events.push(event);
+            answer
+        });
         Told { events }
     };
     std::thread::scope(|scope| scope.spawn(run).join().unwrap())

@@ -41,6 +41,7 @@ impl Here {
             },
             seed,
             block,
+            until: None,
         }
     }
 }
