@@ -190,7 +190,14 @@ mod tests {
             metric: "test_accuracy".to_owned(),
             value: 0.8,
         };
-        value(column, &facts(), None, 1.23456789, &epochs(), Some(&target))
+        value(
+            column,
+            &facts(),
+            None,
+            1.234_567_89,
+            &epochs(),
+            Some(&target),
+        )
     }
 
     #[test]
