@@ -65,9 +65,9 @@ impl Median {
         before.is_none_or(|(before, _)| *before < begin)
     }
 
-    /// The median; of an even number of values the middle of two, rounded as NumPy's `percentile` does.
+    /// The median; of an even number of values the middle of two, rounded as `numpy.percentile` does.
     ///
-    /// NumPy takes `high − (high − low) / 2`. Values that are better large come here with their sign turned, so that low
+    /// That takes `high − (high − low) / 2`. Values that are better large come here with their sign turned, so that low
     /// and high have changed places. Accuracies are fractions of few samples: the middle of two is often a third, and
     /// whether that one is worse must not hang on a rounding.
     fn median(&self, mut values: Vec<f64>) -> Option<f64> {

@@ -36,7 +36,7 @@ impl Pruner for SuccessiveHalving {
     fn judge(&self, past: &[Record], curve: &[(usize, f64)]) -> Option<Verdict> {
         let rungs = self.rungs(past);
         let ((step, value), before) = curve.split_last()?;
-        let first = self.reached(before);
+        let first = self.passed(before);
         let mut competitors = (first..).take_while(|rung| *step >= self.step_of(*rung));
         if value.is_nan() {
             return competitors.next().map(|_| Verdict {
@@ -69,11 +69,15 @@ impl SuccessiveHalving {
     }
 
     /// Rungs that a trial with this curve has passed: those at or before its last step.
-    fn reached(&self, curve: &[(usize, f64)]) -> usize {
-        let last = curve.last().map(|(step, _)| *step);
-        (0..)
-            .take_while(|rung| last.is_some_and(|last| last >= self.step_of(*rung)))
-            .count()
+    fn passed(&self, curve: &[(usize, f64)]) -> usize {
+        let mut rungs = 0;
+        while curve
+            .last()
+            .is_some_and(|(last, _)| *last >= self.step_of(rungs))
+        {
+            rungs += 1;
+        }
+        rungs
     }
 
     /// The values of every rung, by the curves of the trials.

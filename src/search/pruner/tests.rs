@@ -71,7 +71,8 @@ fn record(number: usize, ending: Ending, curve: &[(usize, f64)]) -> Record {
 
 /// To the last bit, NaN too.
 fn are_same(one: f64, other: f64) -> bool {
-    one == other || one.is_nan() && other.is_nan()
+    // `+ 0.0` makes a zero of `−0`.
+    (one + 0.0).total_cmp(&(other + 0.0)).is_eq() || one.is_nan() && other.is_nan()
 }
 
 /// How many histories, decisions and prunings there were.
