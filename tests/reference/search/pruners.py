@@ -119,6 +119,7 @@ def history(make):
     study = optuna.create_study(direction=direction, pruner=pruner)
     habit = habits()
     trials = [run_trial(spec, study, habit) for _ in range(int(rng.integers(8, 26)))]
+    spec = {name.replace("_", "-"): value for name, value in spec.items()}
     return {"pruner": spec, "direction": direction, "trials": trials}
 
 
