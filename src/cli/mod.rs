@@ -26,6 +26,7 @@ mod run;
 mod run_arguments;
 mod run_plan;
 mod schema;
+mod search_run;
 mod shard;
 mod side;
 mod status;

@@ -9,7 +9,7 @@ use crate::base::Share;
 use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
-use crate::execute::{self, Decision, Estimator, Summary, Wish, WorkerProgram};
+use crate::execute::{self, Decision, Estimator, Listed, Summary, Wish, WorkerProgram};
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
@@ -24,6 +24,7 @@ use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
 use super::run_plan::{announce, here, prepare_data, refuse_namesakes};
+use super::search_run::{self, SearchRun};
 use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
@@ -44,7 +45,31 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     }
     known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
-    let (environment, here) = here(plan.manifest_path.parent(), arguments.jobs.into());
+    let jobs = search_run::jobs(arguments, plan.search.as_ref());
+    let (environment, here) = here(plan.manifest_path.parent(), jobs);
+    let bench = Bench {
+        plan: &plan,
+        cells: &cells,
+        here: &here,
+        environment: &environment,
+    };
+    if let Some(spec) = &plan.search {
+        let search = SearchRun {
+            arguments,
+            bench: Bench {
+                cells: &[],
+                ..bench
+            },
+            spec,
+            interrupt: &interrupt,
+            began,
+        };
+        return if arguments.dry_run {
+            search.preview()
+        } else {
+            search.run()
+        };
+    }
     if arguments.dry_run {
         let store = shard::read(&plan, arguments.shard)?;
         announce(
@@ -59,12 +84,6 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     if let Some(reason) = missing_counters(&environment) {
         eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
     }
-    let bench = Bench {
-        plan: &plan,
-        cells: &cells,
-        here: &here,
-        environment: &environment,
-    };
     Invocation {
         arguments,
         bench,
@@ -169,19 +188,14 @@ impl Invocation<'_> {
             kept
         };
         let summary = execute::run(
-            &mut jobs.into_iter(),
+            &mut Listed::new(jobs),
             launcher,
-            &self.bench.options(self.max_failures()),
+            &self.bench.options(max_failures(self.arguments)),
             self.interrupt.is_asked(),
             &mut sink,
         );
         self.interrupt.stop_waiting();
         summary.map_err(record_problem)
-    }
-
-    fn max_failures(&self) -> Option<usize> {
-        let fail_fast = self.arguments.fail_fast.then_some(1);
-        fail_fast.or(self.arguments.max_failures.map(|limit| limit as usize))
     }
 
     fn end(
@@ -197,7 +211,7 @@ impl Invocation<'_> {
             .iter()
             .filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
         let folder = from_here(&self.bench.plan.results_folder);
-        let report = self.report()?;
+        let report = render(self.arguments, self.bench.plan)?;
         let ending = Ending {
             results,
             folder: &folder,
@@ -210,7 +224,7 @@ impl Invocation<'_> {
             report: report.as_deref(),
         };
         eprint!("{}", ending.text());
-        self.say_recommendations()?;
+        say_recommendations(self.arguments, self.bench.plan)?;
         Ok(self.exit_code(summary, results))
     }
 
@@ -242,32 +256,6 @@ impl Invocation<'_> {
         self.exit_code(summary, &results)
     }
 
-    fn report(&self) -> Result<Option<PathBuf>, Problem> {
-        if self.arguments.no_report {
-            return Ok(None);
-        }
-        let files = report::render(&self.bench.plan.results_folder, &ReportOptions::default());
-        let files = files.map_err(ReportError::into_failure)?;
-        Ok(files.first().map(|path| from_here(path)))
-    }
-
-    /// One line about recommendations that nothing has tested.
-    fn say_recommendations(&self) -> Result<(), Problem> {
-        let folder = &self.bench.plan.results_folder;
-        let next = folder.join("next.toml");
-        if self.arguments.no_report || !next.is_file() {
-            return Ok(());
-        }
-        let rows = results::read_recommendations(folder).map_err(mistake)?;
-        let open = rows.iter().filter(|row| row.status == "proposed").count();
-        if open > 0 {
-            let (what, next) = (count(open, "recommendation"), from_here(&next));
-            let tests = if open == 1 { "tests it" } else { "tests them" };
-            eprintln!("{what}: fieldtrial run {} {tests}", next.display());
-        }
-        Ok(())
-    }
-
     fn exit_code(&self, summary: Summary, results: &ResultSet) -> u8 {
         let selected: std::collections::HashSet<&str> = self
             .bench
@@ -289,6 +277,39 @@ impl Invocation<'_> {
             exit_code::GOOD
         }
     }
+}
+
+/// Failed runs after which no further one begins.
+pub(super) fn max_failures(arguments: &RunArguments) -> Option<usize> {
+    let fail_fast = arguments.fail_fast.then_some(1);
+    fail_fast.or(arguments.max_failures.map(|limit| limit as usize))
+}
+
+/// Writes the report, where one is wanted, and answers with its first file.
+pub(super) fn render(arguments: &RunArguments, plan: &Plan) -> Result<Option<PathBuf>, Problem> {
+    if arguments.no_report {
+        return Ok(None);
+    }
+    let files = report::render(&plan.results_folder, &ReportOptions::default());
+    let files = files.map_err(ReportError::into_failure)?;
+    Ok(files.first().map(|path| from_here(path)))
+}
+
+/// One line about recommendations that nothing has tested.
+pub(super) fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
+    let folder = &plan.results_folder;
+    let next = folder.join("next.toml");
+    if arguments.no_report || !next.is_file() {
+        return Ok(());
+    }
+    let rows = results::read_recommendations(folder).map_err(mistake)?;
+    let open = rows.iter().filter(|row| row.status == "proposed").count();
+    if open > 0 {
+        let (what, next) = (count(open, "recommendation"), from_here(&next));
+        let tests = if open == 1 { "tests it" } else { "tests them" };
+        eprintln!("{what}: fieldtrial run {} {tests}", next.display());
+    }
+    Ok(())
 }
 
 /// The runs to do, in the order in which they are done.

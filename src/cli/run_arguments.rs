@@ -28,9 +28,9 @@ pub(super) struct RunArguments {
     /// Write results to `reports/NAME` instead of the manifest's name
     #[arg(long = "as", value_name = "NAME")]
     pub(super) results_name: Option<String>,
-    /// Runs at one time; more than one shares the cores, and times are marked as not exclusive
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(super) jobs: u16,
+    /// Runs at one time (1, or what `[search]` says); more than one shares the cores, and times are marked as not exclusive
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) jobs: Option<u16>,
     /// Run everything again, also what is finished
     #[arg(long)]
     pub(super) fresh: bool,
@@ -73,7 +73,7 @@ impl RunArguments {
         option("--only", self.only.clone());
         option("--as", self.results_name.clone());
         option("--shard", self.shard.map(|share| share.to_string()));
-        option("--jobs", (self.jobs > 1).then(|| self.jobs.to_string()));
+        option("--jobs", self.jobs.map(|jobs| jobs.to_string()));
         let failures = self.max_failures.map(|limit| limit.to_string());
         option("--max-failures", failures);
         words.extend(self.fail_fast.then(|| "--fail-fast".to_owned()));

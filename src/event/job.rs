@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use super::Member;
 use crate::plan::search::{PrunedInfo, TrialInfo};
 use crate::plan::{CellSpec, PlannedCell};
+
+use super::Reply;
 
 /// Which run: a cell by its row in the plan, a seed, a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +41,8 @@ pub struct Trial {
     pub info: TrialInfo,
     /// Whether the worker waits for a verdict after every epoch.
     pub awaits_verdicts: bool,
+    /// The trained models that it is the ensemble of; empty for a trial that trains.
+    pub members: Vec<Member>,
 }
 
 /// What a search says after an epoch of a trial.
@@ -47,6 +52,16 @@ pub enum Verdict {
     GoOn,
     /// End it here.
     Prune(Pruned),
+}
+
+impl Verdict {
+    /// What the worker is told of it.
+    pub fn reply(&self) -> Reply {
+        match self {
+            Self::GoOn => Reply::GoOn,
+            Self::Prune(_) => Reply::Stop,
+        }
+    }
 }
 
 /// Why a trial was ended.
@@ -59,6 +74,13 @@ pub struct Pruned {
 }
 
 impl Job {
+    /// Whether its worker waits for a verdict after every epoch.
+    pub fn awaits_verdicts(&self) -> bool {
+        self.trial
+            .as_ref()
+            .is_some_and(|trial| trial.awaits_verdicts)
+    }
+
     /// Key, seed and block as messages show them: `model=mlp,batch-size=8 seed 42 block 0`.
     pub fn name(&self) -> String {
         let RunId { seed, block, .. } = self.id;
