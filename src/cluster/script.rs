@@ -73,7 +73,9 @@ impl Scripts<'_> {
         let minutes = self.slurm.minutes().map(|minutes| minutes.clamp(1, 60));
         lines.extend(minutes.map(|minutes| option("time", &minutes.to_string())));
         // It needs no device.
-        lines.extend(self.others(|name| !name.starts_with("gres") && !name.contains("gpu")));
+        let is_for_work =
+            |name: &str| name.starts_with("gres") || name.contains("gpu") || name == "exclusive";
+        lines.extend(self.others(|name| !is_for_work(name)));
         lines.extend(self.spec_setup());
         let words = [vec!["merge".to_owned()], self.plan.clone()].concat();
         lines.push(format!("exec {}", self.command(&words)));
@@ -276,7 +278,6 @@ exec '/opt/my tools/fieldtrial' run experiments/x.toml --set 'matrix.batch-size=
 #SBATCH --time=60
 #SBATCH --comment="it's \"x\" #1"
 #SBATCH --constraint=a100
-#SBATCH --exclusive
 
 module load cuda
 exec '/opt/my tools/fieldtrial' merge experiments/x.toml --set 'matrix.batch-size=[8, 16]'
