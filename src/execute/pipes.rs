@@ -28,6 +28,10 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
             .filter(|_| job.id.block == 0)
             .map(Path::to_owned),
         verdicts: job.awaits_verdicts(),
+        members: job
+            .trial
+            .as_ref()
+            .map_or_else(Vec::new, |trial| trial.members.clone()),
     };
     let mut stdin = child.stdin.take()?;
     tell(&mut stdin, &order);

@@ -17,7 +17,7 @@ use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
 use crate::device::nondeterministic;
-use crate::event::{EpochRow, Event, Metric, Profile, Reply, RunFacts, RunTimes, numeric_class_of};
+use crate::event::{EpochRow, Event, Metric, Reply, RunFacts, RunTimes, numeric_class_of};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
@@ -327,7 +327,7 @@ impl<D: Kernels> Session<'_, D> {
         }
         let memory = learner.device.memory()?;
         let extra = self.extra_steps();
-        let (facts, mut times) = self.log.finish(best, &self.loader, class, memory);
+        let (facts, mut times) = self.log.finish(best, self.loader.times(), class, memory);
         let (learner, loader) = (&mut self.learner, &self.loader);
         let goes_on = takes_extra && facts.diverged.is_none();
         if goes_on && D::IS_ASYNCHRONOUS && extra.wanted > 0 {

@@ -3,6 +3,7 @@ mod control;
 #[cfg(feature = "cuda-stand-in")]
 mod cuda;
 mod cut_off;
+mod members;
 mod profile;
 
 use std::sync::Arc;
@@ -92,25 +93,36 @@ fn with(change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
     cell
 }
 
-/// Runs in a thread of its own, since a run makes its thread part of a pool.
 fn told(cell: CellSpec) -> Told {
-    told_in_block(0, cell)
+    told_by(order(cell))
 }
 
 fn told_in_block(block: usize, cell: CellSpec) -> Told {
-    let order = Order {
+    told_by(Order {
+        block,
+        ..order(cell)
+    })
+}
+
+fn order(cell: CellSpec) -> Order<CellSpec> {
+    Order {
         protocol: PROTOCOL_VERSION,
         cell,
         seed: 42,
-        block,
+        block: 0,
         assess_into: None,
         verdicts: false,
-    };
-    told_by(order, |_| Reply::GoOn)
+        members: Vec::new(),
+    }
 }
 
-/// What a run told whose epochs were answered by `reply`.
-fn told_by(order: Order<CellSpec>, reply: impl Fn(&EpochRow) -> Reply + Sync) -> Told {
+fn told_by(order: Order<CellSpec>) -> Told {
+    told_and_answered(order, |_| Reply::GoOn)
+}
+
+/// Runs in a thread of its own, since a run makes its thread part of a pool. After each epoch the run is answered by
+/// `reply`.
+fn told_and_answered(order: Order<CellSpec>, reply: impl Fn(&EpochRow) -> Reply + Sync) -> Told {
     let run = || {
         let mut events = Vec::new();
         run(order, &mut |event| {

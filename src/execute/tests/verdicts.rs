@@ -51,6 +51,7 @@ fn trial(number: usize, limits: LimitsSpec) -> Job {
         cell: planned(),
         info: info(number),
         awaits_verdicts: true,
+        members: Vec::new(),
     };
     Job {
         trial: Some(Arc::new(trial)),
