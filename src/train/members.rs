@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::Emit;
 use super::accuracy::Accuracies;
 use super::error::TrainError;
 use super::evaluation::{Evaluate, Evaluation};
