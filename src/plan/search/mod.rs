@@ -3,6 +3,7 @@
 //! A matrix without a search lists its cells. With one, each cell of the matrix is a *study*: `trials` cells, each of
 //! which takes values of the search space that a sampler proposes (room `search`).
 
+pub mod objective;
 mod point;
 mod space;
 
@@ -40,6 +41,23 @@ pub struct SearchSpec {
     pub ensemble: usize,
     /// Overrides for the final training of the best configuration (`best.toml`), by path as written.
     pub final_set: serde_json::Map<String, serde_json::Value>,
+}
+
+impl SearchSpec {
+    /// Whether decisions about a trial depend on trials before it.
+    pub fn learns(&self) -> bool {
+        let proposes = matches!(
+            self.sampler,
+            SamplerSpec::Tpe { .. } | SamplerSpec::Nsga2 { .. }
+        );
+        proposes || self.pruner != PrunerSpec::None
+    }
+
+    /// Whether the same seed may give other trials, because a clock has a say.
+    pub fn depends_on_clock(&self) -> bool {
+        let has_limit = self.max_time_s.is_some() || self.max_cost.is_some();
+        has_limit || self.objectives.iter().any(|one| one.depends_on_clock)
+    }
 }
 
 /// How values are proposed (`search.sampler`).
