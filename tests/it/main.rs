@@ -31,6 +31,11 @@ mod resume;
 mod run;
 mod samples;
 mod schema;
+mod search;
+#[cfg(unix)]
+mod search_kill;
+#[cfg(target_os = "linux")]
+mod search_overhead;
 mod templates;
 mod tiny;
 #[cfg(unix)]
