@@ -31,6 +31,7 @@ mod resume;
 mod run;
 mod samples;
 mod schema;
+mod search_plan;
 mod templates;
 mod tiny;
 #[cfg(unix)]

@@ -3,12 +3,34 @@
 //! A matrix without a search lists its cells. With one, each cell of the matrix is a *study*: `trials` cells, each of
 //! which takes values of the search space that a sampler proposes (room `search`).
 
+mod check;
+mod condition;
+mod domain;
+pub mod objective;
 mod point;
+mod read;
+mod section;
 mod space;
+mod study;
+mod tries;
+mod written;
 
 pub use point::{Point, Value};
+pub use section::{
+    FloatSection, IntSection, ObjectiveSection, PrunerSection, SamplerSection, SearchSection,
+};
 pub use space::{Condition, Domain, Parameter, Space};
 
+pub(super) use check::{check, names_of_metrics};
+pub(super) use read::read;
+pub(super) use study::Searched;
+pub(super) use tries::cells;
+pub(super) use written::Written;
+
+/// Studies that a search may have.
+const MOST_STUDIES: usize = 10_000;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[search]`, read and checked.
@@ -38,13 +60,34 @@ pub struct SearchSpec {
     pub regret: usize,
     /// Best trials of each study whose predictions are averaged at the end; 0 for none.
     pub ensemble: usize,
-    /// Overrides for the final training of the best configuration (`best.toml`), by path as written.
+    /// Overrides for the final training of the best configuration (`best.toml`), by long path.
     pub final_set: serde_json::Map<String, serde_json::Value>,
+}
+
+impl SearchSpec {
+    /// Whether decisions about a trial depend on trials before it.
+    pub fn learns(&self) -> bool {
+        let proposes = matches!(
+            self.sampler,
+            SamplerSpec::Tpe { .. } | SamplerSpec::Nsga2 { .. }
+        );
+        proposes || self.pruner != PrunerSpec::None
+    }
+
+    /// Whether the same seed may give other trials, because a clock has a say.
+    pub fn depends_on_clock(&self) -> bool {
+        let has_limit = self.max_time_s.is_some() || self.max_cost.is_some();
+        has_limit || self.objectives.iter().any(|one| one.depends_on_clock)
+    }
 }
 
 /// How values are proposed (`search.sampler`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
 pub enum SamplerSpec {
     /// Every combination in order; a parameter that is a range needs a step.
     Grid,
@@ -68,7 +111,11 @@ pub enum SamplerSpec {
 
 /// Which trials end early (`search.pruner`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
 pub enum PrunerSpec {
     /// None.
     None,
@@ -105,7 +152,7 @@ pub struct ObjectiveSpec {
 }
 
 /// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectiveDirection {
     /// Smaller.

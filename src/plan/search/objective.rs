@@ -1,0 +1,282 @@
+//! What can be optimised: names of columns, which way is better, and what a pruner looks at meanwhile.
+//!
+//! Their values need a run's facts: `results::objective`.
+
+use super::ObjectiveDirection::{self, Maximize, Minimize};
+
+/// Fixed columns of `runs.csv` that can be optimised, and values derived from them. Work is better small.
+const FACTS: [(&str, ObjectiveDirection); 15] = [
+    ("best_loss", Minimize),
+    ("final_loss", Minimize),
+    ("first_loss", Minimize),
+    ("first_steps_loss", Minimize),
+    ("eval_loss_before", Minimize),
+    ("eval_loss_after", Minimize),
+    ("best_epoch", Minimize),
+    ("epochs", Minimize),
+    ("steps", Minimize),
+    ("samples", Minimize),
+    ("parameters", Minimize),
+    ("flops_forward_per_sample", Minimize),
+    ("flops_backward_per_sample", Minimize),
+    (FLOPS_TO_BEST, Minimize),
+    (FIRST_EPOCH_AT_TARGET, Minimize),
+];
+
+/// Columns of `blocks.csv` that are computed, not measured.
+const COMPUTED: [(&str, ObjectiveDirection); 4] = [
+    ("parameter_bytes", Minimize),
+    ("gradient_bytes", Minimize),
+    ("optimizer_bytes", Minimize),
+    ("activation_bytes", Minimize),
+];
+
+/// Columns of `blocks.csv` that a clock or a counter gave: a rerun gives others.
+const MEASURED: [(&str, ObjectiveDirection); 40] = [
+    ("wall_s", Minimize),
+    ("total_s", Minimize),
+    ("train_s", Minimize),
+    ("best_epoch_s", Minimize),
+    ("epoch_s", Minimize),
+    ("validation_s", Minimize),
+    ("assessment_s", Minimize),
+    ("startup_s", Minimize),
+    ("step_ms", Minimize),
+    ("step_mean_ms", Minimize),
+    ("samples_per_s", Maximize),
+    ("improvement_per_s", Maximize),
+    ("data_wait_ms", Minimize),
+    ("transfer_ms", Minimize),
+    ("forward_ms", Minimize),
+    ("loss_ms", Minimize),
+    ("backward_ms", Minimize),
+    ("optimizer_ms", Minimize),
+    ("other_ms", Minimize),
+    ("loader_wait_s", Minimize),
+    ("loader_work_s", Minimize),
+    ("loader_start_ms", Minimize),
+    ("loader_stop_ms", Minimize),
+    ("peak_train_bytes", Minimize),
+    ("peak_validation_bytes", Minimize),
+    ("memory_growth_bytes", Minimize),
+    ("peak_device_bytes", Minimize),
+    ("peak_device_validation_bytes", Minimize),
+    ("device_used_bytes", Minimize),
+    ("checkpoint_bytes", Minimize),
+    ("log_bytes", Minimize),
+    ("energy_j", Minimize),
+    ("energy_j_per_epoch", Minimize),
+    ("gpu_power_w", Minimize),
+    ("gpu_temperature_c", Minimize),
+    ("gpu_busy_share", Maximize),
+    ("gpu_clock_mhz", Maximize),
+    ("gpu_memory_clock_mhz", Maximize),
+    ("gpu_reading_ms", Minimize),
+    ("throttled_share", Minimize),
+];
+
+/// How the names of metrics begin.
+const METRIC_STARTS: [&str; 8] = [
+    "train_",
+    "val_",
+    "test_",
+    "fresh_",
+    "best_",
+    "ensemble_",
+    "verification_",
+    "selection_",
+];
+
+/// Last words of metrics that are better small.
+const BETTER_LOW: [&str; 7] = [
+    "loss",
+    "mse",
+    "rmse",
+    "mae",
+    "violation",
+    "iterations",
+    "epoch",
+];
+
+/// Last words of metrics that are better large.
+const BETTER_HIGH: [&str; 10] = [
+    "accuracy",
+    "r2",
+    "fidelity",
+    "consistency",
+    "smoothness",
+    "physics",
+    "overall",
+    "multiplicity",
+    "rate",
+    "overlap",
+];
+
+/// FLOPs of training until the end of the best epoch, forward and backward, all samples.
+pub const FLOPS_TO_BEST: &str = "flops_to_best";
+
+/// First epoch, from 0, at whose end the (first) target of `[report]` is reached.
+pub const FIRST_EPOCH_AT_TARGET: &str = "first_epoch_at_target";
+
+/// What [`watched`] calls the loss that decides the best epoch: of the split that is evaluated during training, or the
+/// training loss where there is none.
+pub const DECIDING_LOSS: &str = "loss";
+
+/// Returns every fixed name that can be optimised, those that no clock gave first; metrics come on top, see
+/// [`metric_starts`].
+pub fn known_columns() -> Vec<&'static str> {
+    fixed().map(|(name, _)| *name).collect()
+}
+
+/// Returns how the names of metrics begin, all of which can be optimised.
+pub fn metric_starts() -> &'static [&'static str] {
+    &METRIC_STARTS
+}
+
+/// Whether `column` can be optimised: it is one of [`known_columns`], or named like a metric.
+pub fn is_known(column: &str) -> bool {
+    fixed().any(|(name, _)| *name == column) || is_metric(column)
+}
+
+/// Whether its values come from a clock or a counter, so that the same seed may give other trials.
+pub fn is_clock(column: &str) -> bool {
+    MEASURED.iter().any(|(name, _)| *name == column)
+}
+
+/// Which way is better; `None` where the column does not say, so that the manifest must. Work (parameters, FLOPs,
+/// epochs) is better small, though results call such a column neither.
+pub fn direction(column: &str) -> Option<ObjectiveDirection> {
+    if let Some((_, direction)) = fixed().find(|(name, _)| *name == column) {
+        return Some(*direction);
+    }
+    let last = column.rsplit('_').next()?;
+    if BETTER_LOW.contains(&last) {
+        Some(Minimize)
+    } else {
+        BETTER_HIGH.contains(&last).then_some(Maximize)
+    }
+}
+
+/// Returns what a pruner looks at after each epoch of a trial whose objective is `column`: a column of `epochs.csv`, or
+/// [`DECIDING_LOSS`]. The same quantity as the objective, so the objective's direction holds for it too.
+///
+/// `None` where no epoch has it: `parameters`, FLOPs and times, what is evaluated at the end only (`fresh_…`,
+/// `ensemble_…`), and the number of an epoch.
+pub fn watched(column: &str) -> Option<String> {
+    match column {
+        "best_loss" | "eval_loss_after" => return Some(DECIDING_LOSS.to_owned()),
+        "final_loss" => return Some("train_loss".to_owned()),
+        _ if fixed().any(|(name, _)| *name == column) => return None,
+        _ => {}
+    }
+    let plain = column.strip_prefix("best_").unwrap_or(column);
+    let is_by_epoch = ["train_", "val_", "test_"]
+        .iter()
+        .any(|split| plain.starts_with(split));
+    (is_by_epoch && !plain.ends_with("_epoch")).then(|| plain.to_owned())
+}
+
+fn fixed() -> impl Iterator<Item = &'static (&'static str, ObjectiveDirection)> {
+    FACTS.iter().chain(&COMPUTED).chain(&MEASURED)
+}
+
+fn is_metric(column: &str) -> bool {
+    let mut starts = METRIC_STARTS.iter();
+    starts.any(|start| {
+        column
+            .strip_prefix(start)
+            .is_some_and(|rest| !rest.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_has_one_place() {
+        let mut names = known_columns();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn losses_and_work_are_better_small_and_accuracies_large() {
+        let directions = [
+            ("best_loss", Some(Minimize)),
+            ("best_test_accuracy", Some(Maximize)),
+            ("test_accuracy_90_epoch", Some(Minimize)),
+            ("val_r2", Some(Maximize)),
+            ("verification_overall", Some(Maximize)),
+            ("parameters", Some(Minimize)),
+            ("flops_to_best", Some(Minimize)),
+            ("samples_per_s", Some(Maximize)),
+            ("test_sharpness", None),
+            ("selection_detection_limit", None),
+        ];
+        for (column, expected) in directions {
+            assert_eq!(direction(column), expected, "{column}");
+        }
+    }
+
+    #[test]
+    fn only_names_of_columns_and_metrics_are_known() {
+        for column in [
+            "best_loss",
+            "wall_s",
+            "val_r2",
+            "best_test_accuracy",
+            "flops_to_best",
+        ] {
+            assert!(is_known(column), "{column}");
+        }
+        for column in [
+            "best-loss",
+            "accuracy",
+            "val_",
+            "weight_checksum",
+            "session",
+        ] {
+            assert!(!is_known(column), "{column}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_measured_depends_on_a_clock() {
+        for column in ["wall_s", "samples_per_s", "peak_train_bytes", "energy_j"] {
+            assert!(is_clock(column), "{column}");
+        }
+        for column in [
+            "best_loss",
+            "activation_bytes",
+            "best_epoch",
+            "test_accuracy",
+        ] {
+            assert!(!is_clock(column), "{column}");
+        }
+    }
+
+    #[test]
+    fn a_pruner_looks_at_the_same_quantity_by_epoch() {
+        let watched_by = [
+            ("best_loss", Some("loss")),
+            ("final_loss", Some("train_loss")),
+            ("best_test_accuracy", Some("test_accuracy")),
+            ("test_accuracy", Some("test_accuracy")),
+            ("val_r2", Some("val_r2")),
+            ("test_accuracy_90_epoch", None),
+            ("fresh_r2", None),
+            ("ensemble_loss", None),
+            ("parameters", None),
+            ("wall_s", None),
+            ("train_s", None),
+            ("best_epoch", None),
+            ("best_epoch_s", None),
+        ];
+        for (column, expected) in watched_by {
+            assert_eq!(watched(column).as_deref(), expected, "{column}");
+        }
+    }
+}
