@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use crate::base::text::count;
-use crate::event::{RunEvent, Status, StopReason};
 use crate::cluster::TrialShare;
+use crate::event::{RunEvent, Status, StopReason};
 use crate::execute::{self, Next, Source, Summary};
 use crate::plan::search::SearchSpec;
 use crate::progress::{Ending, Progress};
@@ -123,7 +123,9 @@ impl SearchRun<'_> {
             1 => trials,
             n => format!("{n} studies of {trials}"),
         };
-        let kept = kept.map(|kept| format!(", {kept} kept")).unwrap_or_default();
+        let kept = kept
+            .map(|kept| format!(", {kept} kept"))
+            .unwrap_or_default();
         eprintln!("{}: {each}{kept}", plan.name);
         let jobs = self.bench.here.jobs;
         let useful = studies * (spec.lag + 1);
@@ -135,7 +137,9 @@ impl SearchRun<'_> {
             );
         }
         if spec.depends_on_clock() {
-            eprintln!("note: this search depends on the clock: the same seed may give other trials");
+            eprintln!(
+                "note: this search depends on the clock: the same seed may give other trials"
+            );
         }
     }
 

@@ -59,7 +59,8 @@ pub(super) fn ensemble(
         });
     }
     cell.cell_hash = digest.short();
-    cell.hash_parts.push(("members", cell.cell_hash.as_str().into()));
+    cell.hash_parts
+        .push(("members", cell.cell_hash.as_str().into()));
     let trial = plan.axes.iter().position(|axis| axis.name == "trial")?;
     for text in cell.axes.iter_mut().skip(trial + 1) {
         *text = "".into();

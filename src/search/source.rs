@@ -8,9 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::event::{
-    EpochRow, Job, Member, Pruned, RunId, RunOutcome, Status, Trial, Verdict,
-};
+use crate::event::{EpochRow, Job, Member, Pruned, RunId, RunOutcome, Status, Trial, Verdict};
 use crate::execute::{Next, Source};
 use crate::plan::search::{Point, SearchSpec, TrialInfo, TrialRole};
 use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
@@ -283,15 +281,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn ended_early(
-        &self,
-        known: &Known,
-        verdict: Option<(Pruned, Vec<(usize, f64)>)>,
-    ) -> Settled {
+    fn ended_early(&self, known: &Known, verdict: Option<(Pruned, Vec<(usize, f64)>)>) -> Settled {
         let (pruned, curve) = verdict.unzip();
         Settled {
             status: Status::Pruned,
-            reason: pruned.as_ref().map(|p| p.reason.clone()).unwrap_or_default(),
+            reason: pruned
+                .as_ref()
+                .map(|p| p.reason.clone())
+                .unwrap_or_default(),
             ending: Ending::Pruned,
             values: self.reader.values(known.facts.as_ref(), known),
             pruned,
@@ -484,7 +481,9 @@ impl Source for Search<'_> {
             return Verdict::GoOn;
         };
         let value = self.reader.reported(&running.spec, epoch);
-        running.curve.extend(value.map(|value| (epoch.epoch, value)));
+        running
+            .curve
+            .extend(value.map(|value| (epoch.epoch, value)));
         let pruned = value.and_then(|_| {
             let metric = self.reader.metric(&running.spec, epoch);
             self.judge(running.study, running.number, &running.curve, &metric)

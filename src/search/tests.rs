@@ -170,7 +170,9 @@ fn any_number_of_slots_and_any_order_give_the_same_trials_and_prunings() {
     let plan = plan(&[]);
     let alone = ends(&plan, 1, 0);
     assert_eq!(alone.len(), 24);
-    let pruned = alone.values().filter(|(_, status, _)| *status == Status::Pruned);
+    let pruned = alone
+        .values()
+        .filter(|(_, status, _)| *status == Status::Pruned);
     assert!(pruned.count() >= 3, "{alone:#?}");
     for (slots, dice) in [(2, 1), (4, 2), (5, 3), (9, 4)] {
         assert_eq!(ends(&plan, slots, dice), alone, "{slots} slots");
@@ -184,7 +186,10 @@ fn a_pruned_trial_names_step_value_median_and_trials() {
     let mut reasons = alone.values().map(|(_, _, reason)| reason);
     let reason = reasons.find(|reason| !reason.is_empty()).unwrap();
     assert!(reason.starts_with("pruned: step "), "{reason}");
-    assert!(reason.contains("train_loss") && reason.contains("from "), "{reason}");
+    assert!(
+        reason.contains("train_loss") && reason.contains("from "),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -225,7 +230,10 @@ fn loss_of(outcome: &RunOutcome) -> f64 {
 fn pruned_trials_are_run_to_their_end_for_regret() {
     let plan = plan(&["search.regret=2"]);
     let ends = ends(&plan, 3, 7);
-    let regret: Vec<_> = ends.values().filter(|(key, _, _)| key.contains("-full")).collect();
+    let regret: Vec<_> = ends
+        .values()
+        .filter(|(key, _, _)| key.contains("-full"))
+        .collect();
     assert_eq!(regret.len(), 2, "{ends:#?}");
     assert!(regret.iter().all(|(_, status, _)| *status == Status::Done));
 }
@@ -265,6 +273,10 @@ fn nothing_runs_where_only_what_is_kept_is_asked_for() {
     let mut search = Search::new(&plan, spec, &store, &here, options);
     assert!(search.next().is_none());
     assert_eq!(search.missing().len(), 1);
-    assert!(search.missing()[0].contains("trial=0"), "{:?}", search.missing());
+    assert!(
+        search.missing()[0].contains("trial=0"),
+        "{:?}",
+        search.missing()
+    );
     assert!(TrialRole::Trial.is_trial());
 }

@@ -43,7 +43,12 @@ impl Reader {
     /// The same of a run that has just ended.
     pub(super) fn values_of(&self, outcome: &RunOutcome) -> Vec<Option<f64>> {
         let times = outcome.times.as_ref();
-        self.read(outcome.facts.as_ref(), times, outcome.wall_s, &outcome.epochs)
+        self.read(
+            outcome.facts.as_ref(),
+            times,
+            outcome.wall_s,
+            &outcome.epochs,
+        )
     }
 
     fn read(
@@ -68,8 +73,7 @@ impl Reader {
         epochs: &[EpochRow],
     ) -> Ending {
         let loss = |(spec, value): (&ObjectiveSpec, &Option<f64>)| {
-            let never = (spec.column == FIRST_EPOCH_AT_TARGET)
-                .then_some(epochs.len() as f64);
+            let never = (spec.column == FIRST_EPOCH_AT_TARGET).then_some(epochs.len() as f64);
             let value = value.or(never).filter(|value| value.is_finite())?;
             Some(spec.direction.as_loss(value))
         };
