@@ -45,6 +45,7 @@ pub mod compare;
 pub mod report;
 
 pub mod ab;
+pub mod cluster;
 pub mod search;
 
 pub mod selftest;

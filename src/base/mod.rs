@@ -7,8 +7,10 @@ pub mod hash;
 pub mod os;
 pub mod png;
 mod seed;
+mod share;
 pub mod statistics;
 pub mod text;
 pub mod units;
 
 pub use seed::{Purpose, Seed};
+pub use share::{NoShare, Share};

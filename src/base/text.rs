@@ -30,9 +30,18 @@ pub fn count(count: usize, noun: &str) -> String {
         format!("1 {noun}")
     } else if noun.ends_with('s') || noun.ends_with('x') || noun.ends_with("ch") {
         format!("{count} {noun}es")
+    } else if let Some(stem) = noun
+        .strip_suffix('y')
+        .filter(|stem| !stem.ends_with(is_vowel))
+    {
+        format!("{count} {stem}ies")
     } else {
         format!("{count} {noun}s")
     }
+}
+
+fn is_vowel(letter: char) -> bool {
+    "aeiou".contains(letter)
 }
 
 /// The text with its first letter in upper case.
@@ -58,5 +67,9 @@ mod tests {
         assert_eq!(count(1, "cell"), "1 cell");
         assert_eq!(count(0, "batch"), "0 batches");
         assert_eq!(count(3, "axis-value"), "3 axis-values");
+        assert_eq!(
+            (count(2, "study"), count(2, "day")),
+            ("2 studies".into(), "2 days".into())
+        );
     }
 }

@@ -7,6 +7,7 @@ pub mod exit_code;
 
 mod ab;
 mod bench;
+mod choice;
 mod compare;
 mod completions;
 mod doctor;
@@ -16,6 +17,7 @@ mod gate_selftest;
 mod interrupt;
 mod language;
 mod list;
+mod merge;
 mod plan;
 mod probe;
 mod report;
@@ -23,6 +25,8 @@ mod run;
 mod run_arguments;
 mod run_plan;
 mod schema;
+mod search_run;
+mod shard;
 mod side;
 mod textconv;
 mod verify;
@@ -61,6 +65,7 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run_arguments::RunArguments),
+    Merge(merge::MergeArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
     Compare(compare::CompareArguments),
@@ -116,6 +121,7 @@ pub fn run() -> ExitCode {
     }
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Merge(arguments) => merge::merge(&arguments),
         Command::Worker => worker::worker(),
         Command::Probe(arguments) => probe::probe(&arguments),
         Command::Side(arguments) => side::side(&arguments),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::base::Share;
 use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
@@ -15,7 +16,7 @@ use crate::progress::{Ending, Progress};
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
 use crate::results::environment::missing_counters;
-use crate::results::store::{Here, Store};
+use crate::results::store::{Here, Store, journal_path};
 use crate::results::{self, ResultSet, Session};
 
 use super::bench::{Bench, mistake, record_problem};
@@ -23,7 +24,8 @@ use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
 use super::run_plan::{announce, here, prepare_data, refuse_namesakes};
-use super::{Outcome, Problem, exit_code};
+use super::search_run::{self, SearchRun};
+use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
@@ -43,9 +45,33 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     }
     known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
-    let (environment, here) = here(plan.manifest_path.parent(), arguments.jobs.into());
+    let jobs = search_run::jobs(arguments, plan.search.as_ref());
+    let (environment, here) = here(plan.manifest_path.parent(), jobs);
+    let bench = Bench {
+        plan: &plan,
+        cells: &cells,
+        here: &here,
+        environment: &environment,
+    };
+    if let Some(spec) = &plan.search {
+        let search = SearchRun {
+            arguments,
+            bench: Bench {
+                cells: &[],
+                ..bench
+            },
+            spec,
+            interrupt: &interrupt,
+            began,
+        };
+        return if arguments.dry_run {
+            search.preview()
+        } else {
+            search.run()
+        };
+    }
     if arguments.dry_run {
-        let store = Store::read(&plan.results_folder).map_err(mistake)?;
+        let store = shard::read(&plan, arguments.shard)?;
         announce(
             &plan,
             &cells,
@@ -58,12 +84,6 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     if let Some(reason) = missing_counters(&environment) {
         eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
     }
-    let bench = Bench {
-        plan: &plan,
-        cells: &cells,
-        here: &here,
-        environment: &environment,
-    };
     Invocation {
         arguments,
         bench,
@@ -120,8 +140,10 @@ fn decisions(
     let wish = Wish {
         fresh: arguments.fresh,
         retry: arguments.retry,
+        any_conditions: arguments.shard.is_some(),
     };
-    execute::decide(selected, store, here, wish)
+    let decisions = execute::decide(selected, store, here, wish);
+    shard::own(arguments.shard, cells, decisions)
 }
 
 /// One invocation, from the opened store to the last word.
@@ -137,7 +159,7 @@ impl Invocation<'_> {
     fn run(self) -> Outcome {
         let bench = &self.bench;
         let (plan, cells, here) = (bench.plan, bench.cells, bench.here);
-        let (store, previous) = bench.open()?;
+        let (store, previous) = shard::open(bench, self.arguments.shard)?;
         let decisions = decisions(self.arguments, plan, cells, &store, here);
         let estimator = Estimator::new(&store, here);
         announce(plan, cells, &decisions, &estimator, false);
@@ -168,17 +190,12 @@ impl Invocation<'_> {
         let summary = execute::run(
             &mut jobs.into_iter(),
             launcher,
-            &self.bench.options(self.max_failures()),
+            &self.bench.options(max_failures(self.arguments)),
             self.interrupt.is_asked(),
             &mut sink,
         );
         self.interrupt.stop_waiting();
         summary.map_err(record_problem)
-    }
-
-    fn max_failures(&self) -> Option<usize> {
-        let fail_fast = self.arguments.fail_fast.then_some(1);
-        fail_fast.or(self.arguments.max_failures.map(|limit| limit as usize))
     }
 
     fn end(
@@ -187,11 +204,14 @@ impl Invocation<'_> {
         summary: Summary,
         results: &ResultSet,
     ) -> Outcome {
+        if let Some(share) = self.arguments.shard {
+            return Ok(self.end_of_shard(share, decisions, summary, results));
+        }
         let kept = decisions
             .iter()
             .filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
         let folder = from_here(&self.bench.plan.results_folder);
-        let report = self.report()?;
+        let report = render(self.arguments, self.bench.plan)?;
         let ending = Ending {
             results,
             folder: &folder,
@@ -204,34 +224,36 @@ impl Invocation<'_> {
             report: report.as_deref(),
         };
         eprint!("{}", ending.text());
-        self.say_recommendations()?;
+        say_recommendations(self.arguments, self.bench.plan)?;
         Ok(self.exit_code(summary, results))
     }
 
-    fn report(&self) -> Result<Option<PathBuf>, Problem> {
-        if self.arguments.no_report {
-            return Ok(None);
-        }
-        let files = report::render(&self.bench.plan.results_folder, &ReportOptions::default());
-        let files = files.map_err(ReportError::into_failure)?;
-        Ok(files.first().map(|path| from_here(path)))
-    }
-
-    /// One line about recommendations that nothing has tested.
-    fn say_recommendations(&self) -> Result<(), Problem> {
-        let folder = &self.bench.plan.results_folder;
-        let next = folder.join("next.toml");
-        if self.arguments.no_report || !next.is_file() {
-            return Ok(());
-        }
-        let rows = results::read_recommendations(folder).map_err(mistake)?;
-        let open = rows.iter().filter(|row| row.status == "proposed").count();
-        if open > 0 {
-            let (what, next) = (count(open, "recommendation"), from_here(&next));
-            let tests = if open == 1 { "tests it" } else { "tests them" };
-            eprintln!("{what}: fieldtrial run {} {tests}", next.display());
-        }
-        Ok(())
+    /// A share has its journal, and neither files nor report.
+    fn end_of_shard(
+        &self,
+        share: Share,
+        decisions: &[(RunId, Decision)],
+        summary: Summary,
+        results: &ResultSet,
+    ) -> u8 {
+        let results = shard::own_results(self.bench.cells, decisions, results);
+        let journal = from_here(&journal_path(&self.bench.plan.results_folder, share));
+        let kept = decisions
+            .iter()
+            .filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
+        let ending = Ending {
+            results: &results,
+            folder: &journal,
+            command: &self.arguments.again(),
+            ended: summary.ended,
+            left: summary.left,
+            kept: kept.count(),
+            stopped: summary.stopped,
+            wall_s: self.began.elapsed().as_secs_f64(),
+            report: None,
+        };
+        eprint!("{}", ending.text());
+        self.exit_code(summary, &results)
     }
 
     fn exit_code(&self, summary: Summary, results: &ResultSet) -> u8 {
@@ -255,6 +277,39 @@ impl Invocation<'_> {
             exit_code::GOOD
         }
     }
+}
+
+/// Failed runs after which no further one begins.
+pub(super) fn max_failures(arguments: &RunArguments) -> Option<usize> {
+    let fail_fast = arguments.fail_fast.then_some(1);
+    fail_fast.or(arguments.max_failures.map(|limit| limit as usize))
+}
+
+/// Writes the report, where one is wanted, and answers with its first file.
+pub(super) fn render(arguments: &RunArguments, plan: &Plan) -> Result<Option<PathBuf>, Problem> {
+    if arguments.no_report {
+        return Ok(None);
+    }
+    let files = report::render(&plan.results_folder, &ReportOptions::default());
+    let files = files.map_err(ReportError::into_failure)?;
+    Ok(files.first().map(|path| from_here(path)))
+}
+
+/// One line about recommendations that nothing has tested.
+pub(super) fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
+    let folder = &plan.results_folder;
+    let next = folder.join("next.toml");
+    if arguments.no_report || !next.is_file() {
+        return Ok(());
+    }
+    let rows = results::read_recommendations(folder).map_err(mistake)?;
+    let open = rows.iter().filter(|row| row.status == "proposed").count();
+    if open > 0 {
+        let (what, next) = (count(open, "recommendation"), from_here(&next));
+        let tests = if open == 1 { "tests it" } else { "tests them" };
+        eprintln!("{what}: fieldtrial run {} {tests}", next.display());
+    }
+    Ok(())
 }
 
 /// The runs to do, in the order in which they are done.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::base::Share;
+
 /// Run a manifest: everything that is not finished yet, each run in a process of its own
 ///
 /// Finished runs are kept and not run again, unless the cell, the code that decides a result, or the machine has changed.
@@ -26,9 +28,9 @@ pub(super) struct RunArguments {
     /// Write results to `reports/NAME` instead of the manifest's name
     #[arg(long = "as", value_name = "NAME")]
     pub(super) results_name: Option<String>,
-    /// Runs at one time; more than one shares the cores, and times are marked as not exclusive
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(super) jobs: u16,
+    /// Runs at one time (1, or what `[search]` says); more than one shares the cores, and times are marked as not exclusive
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) jobs: Option<u16>,
     /// Run everything again, also what is finished
     #[arg(long)]
     pub(super) fresh: bool,
@@ -44,6 +46,9 @@ pub(super) struct RunArguments {
     /// Write the results files and no report
     #[arg(long)]
     pub(super) no_report: bool,
+    /// Run only share I of N, into a journal of its own: `--shard 3/8`; `fieldtrial merge` puts the journals together
+    #[arg(long, value_name = "I/N")]
+    pub(super) shard: Option<Share>,
     /// Show what would run and why, and run nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -67,7 +72,8 @@ impl RunArguments {
         }
         option("--only", self.only.clone());
         option("--as", self.results_name.clone());
-        option("--jobs", (self.jobs > 1).then(|| self.jobs.to_string()));
+        option("--shard", self.shard.map(|share| share.to_string()));
+        option("--jobs", self.jobs.map(|jobs| jobs.to_string()));
         let failures = self.max_failures.map(|limit| limit.to_string());
         option("--max-failures", failures);
         words.extend(self.fail_fast.then(|| "--fail-fast".to_owned()));

@@ -1,6 +1,6 @@
 //! What `run` does before the first worker starts: checks, data, and telling what will happen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use crate::base::text::count;
@@ -75,9 +75,20 @@ pub(super) fn here(folder: Option<&Path>, jobs: usize) -> (Environment, Here) {
     let here = Here {
         env_id: env_id(&environment),
         jobs,
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        cores: cores(),
+        classes: HashMap::new(),
     };
     (environment, here)
+}
+
+/// Cores that runs may take: what Slurm gave to this task, where it says so; it does not always hold a task to them.
+fn cores() -> usize {
+    let given = std::env::var("SLURM_CPUS_PER_TASK").ok();
+    let given = given
+        .and_then(|text| text.parse().ok())
+        .filter(|cores| *cores > 0);
+    let usable = std::thread::available_parallelism().map_or(1, usize::from);
+    given.map_or(usable, |given: usize| given.min(usable))
 }
 
 /// What the store knows of a plan, for commands that run nothing.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Member;
 use crate::plan::search::{PrunedInfo, TrialInfo};
 use crate::plan::{CellSpec, PlannedCell};
 
@@ -38,6 +39,8 @@ pub struct Trial {
     pub info: TrialInfo,
     /// Whether the worker waits for a verdict after every epoch.
     pub awaits_verdicts: bool,
+    /// The trained models that it is the ensemble of; empty for a trial that trains.
+    pub members: Vec<Member>,
 }
 
 /// What a search says after an epoch of a trial.

@@ -33,8 +33,11 @@ pub use sample::Sample;
 pub use status::Status;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::plan::CellSpec;
 
 /// Beginning of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
 pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
@@ -134,4 +137,17 @@ pub struct Order<Cell> {
     /// does none. Repeats repeat training only: it is given in block 0.
     #[serde(default)]
     pub assess_into: Option<PathBuf>,
+    /// Trained models whose mean prediction is evaluated on the cell's data, in place of training; empty for a run that
+    /// trains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Member>,
+}
+
+/// A trained model, part of an ensemble.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    /// The cell that was trained.
+    pub cell: Arc<CellSpec>,
+    /// Its weights as they are used: the averaged ones where it averaged ([`CellSpec::weights_file`]).
+    pub weights: PathBuf,
 }

@@ -25,6 +25,10 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
         assess_into: assess_into
             .filter(|_| job.id.block == 0)
             .map(Path::to_owned),
+        members: job
+            .trial
+            .as_ref()
+            .map_or_else(Vec::new, |trial| trial.members.clone()),
     };
     let mut stdin = child.stdin.take()?;
     let mut line = serde_json::to_vec(&order).unwrap_or_default();

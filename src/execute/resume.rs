@@ -15,6 +15,8 @@ pub struct Wish {
     pub fresh: bool,
     /// `--retry`: what failed runs again.
     pub retry: bool,
+    /// A run counts whatever its times were measured under: machines that share a plan are drawn by chance.
+    pub any_conditions: bool,
 }
 
 /// What happens with one run.
@@ -121,7 +123,8 @@ fn decision(
         .iter()
         .filter(|run| run.keys.share_facts(keys))
         .collect();
-    let serves = |run: &&&StoredRun| run.keys.conditions.serve(&keys.conditions);
+    let serves =
+        |run: &&&StoredRun| wish.any_conditions || run.keys.conditions.serve(&keys.conditions);
     let lacks_profile = |run: &StoredRun| {
         let is_wanted = cell.spec.measure.profiles(keys.block);
         is_wanted && run.status == Status::Done && !run.is_profiled

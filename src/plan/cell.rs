@@ -47,6 +47,20 @@ pub struct CellSpec {
     pub checkpoint_folder: Option<PathBuf>,
 }
 
+impl CellSpec {
+    /// File of the weights that a run of this cell leaves to be used: the averaged ones where it averages. `None` where it
+    /// leaves none (`train.save-to`).
+    pub fn weights_file(&self) -> Option<PathBuf> {
+        let (name, folder) = (
+            self.train.save_to.as_ref()?,
+            self.checkpoint_folder.as_ref()?,
+        );
+        let name = name.strip_suffix(".safetensors").unwrap_or(name);
+        let average = if self.train.ema.is_some() { ".ema" } else { "" };
+        Some(folder.join(format!("{name}{average}.safetensors")))
+    }
+}
+
 /// How to train (`[train]`, without the names of model, dataset and loss).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]

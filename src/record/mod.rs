@@ -13,5 +13,5 @@ mod view;
 
 pub use plan_file::spec_difference;
 pub use recorder::{RecordError, Recorder};
-pub use row::Disagreement;
+pub use row::{Disagreement, agree};
 pub use view::View;

@@ -30,6 +30,7 @@ pub(super) fn cell_info(
         code_hash,
         numeric_class,
         samples,
+        trial: None,
         spec: if is_first {
             spec
         } else {

@@ -70,24 +70,37 @@ pub(super) fn check_agreement(
     cell: &PlannedCell,
     blocks: &[&StoredRun],
 ) -> Result<(), Disagreement> {
-    let mut finished = blocks
-        .iter()
-        .filter_map(|run| Some((run, run.facts.as_ref()?)));
-    let Some((first, facts)) = finished.next() else {
+    let mut finished = blocks.iter().filter(|run| run.facts.is_some());
+    let Some(first) = finished.next() else {
         return Ok(());
     };
-    for (run, others) in finished {
-        if let Some((fact, a, b)) = first_difference(facts, others) {
-            return Err(Disagreement {
-                key: cell.spec.key.clone(),
-                seed: run.keys.seed,
-                blocks: [first.keys.block, run.keys.block],
-                fact,
-                values: [a, b],
-            });
-        }
+    for run in finished {
+        // Under the key that the cell has now.
+        agree(first, run).map_err(|disagreement| Disagreement {
+            key: cell.spec.key.clone(),
+            ..disagreement
+        })?;
     }
     Ok(())
+}
+
+/// Holds two runs of one cell, seed, code and numeric class against each other; one without facts agrees with anything.
+///
+/// # Errors
+/// [`Disagreement`] in the first fact.
+pub fn agree(first: &StoredRun, other: &StoredRun) -> Result<(), Disagreement> {
+    let (Some(facts), Some(others)) = (&first.facts, &other.facts) else {
+        return Ok(());
+    };
+    first_difference(facts, others).map_or(Ok(()), |(fact, a, b)| {
+        Err(Disagreement {
+            key: first.key.clone(),
+            seed: first.keys.seed,
+            blocks: [first.keys.block, other.keys.block],
+            fact,
+            values: [a, b],
+        })
+    })
 }
 
 /// Facts by name. Values that only one side has are left out: costly evaluation runs in the first block only.

@@ -287,7 +287,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
 }
 
 /// Metrics by the last part of their name: better high or low, and what it is; none has a unit.
-const METRICS: [(&str, Direction, &str); 19] = [
+pub(crate) const METRICS: [(&str, Direction, &str); 19] = [
     ("r2", Direction::Higher, "R²"),
     ("accuracy", Direction::Higher, "share of right classes"),
     (

@@ -147,6 +147,7 @@ fn cell_info((index, cell): (usize, &Cell)) -> CellInfo {
         code_hash: is_measured.then(|| "7a11ab1e".into()),
         numeric_class: is_measured.then(|| "x86-64 avx512 cpu".into()),
         samples: Vec::new(),
+        trial: None,
         spec: json!({"train": {"batch-size": cell.batch}, "loader": {"workers": cell.workers}}),
     }
 }

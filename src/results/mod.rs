@@ -15,6 +15,7 @@ pub mod git;
 pub(crate) mod golden;
 mod intervals;
 mod noise;
+pub mod objective;
 mod ops;
 mod plan_file;
 mod read;

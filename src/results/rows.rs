@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::event::Status;
 use crate::event::{EpochRow, OpRow, RunFacts, RunTimes};
 use crate::plan::AxisInfo;
+use crate::plan::search::{SearchSpec, TrialInfo};
 
 /// Everything that one results folder says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -50,6 +51,9 @@ pub struct PlanFile {
     /// What each named variant sets, by long path.
     #[serde(default)]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
+    /// `[search]`, resolved; left out where the manifest has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSpec>,
     /// The columns of the CSV files that are not fixed: metrics, with unit and direction.
     pub columns: Vec<ColumnInfo>,
     /// Every cell, in row order.
@@ -113,6 +117,9 @@ pub struct CellInfo {
     /// Images that its costly evaluation made, in `samples/`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<SampleInfo>,
+    /// What it is in a search; left out for cells of a matrix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<TrialInfo>,
     /// The resolved specification; for all but the first cell only the top-level sections that differ from it.
     pub spec: serde_json::Value,
 }

@@ -7,6 +7,15 @@
 pub mod pruner;
 pub mod sampler;
 
+mod finale;
+mod memory;
 mod record;
+mod source;
+mod study;
+mod values;
 
 pub use record::{Ending, Record};
+pub use source::{Search, SearchOptions};
+
+#[cfg(test)]
+mod tests;

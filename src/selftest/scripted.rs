@@ -1,5 +1,6 @@
 //! Scripted runs → recorder → results folders → comparison → gate.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -142,6 +143,7 @@ impl Script<'_> {
             env_id: env_id(&environment),
             jobs: 1,
             cores: 1,
+            classes: HashMap::new(),
         };
         let store = Store::open(&folder).map_err(RecordError::from)?;
         let header = results::plan_header(self.plan);

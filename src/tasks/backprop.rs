@@ -1,6 +1,8 @@
 //! [`Backprop`]: the task of every objective that is one forward pass, one loss and backpropagation.
 
-use super::{Assess, Assessment, Micro, Place, ReferenceInputs, Score, Task, TaskError};
+use super::{
+    Assess, Assessment, Meaning, Micro, Outputs, Place, ReferenceInputs, Score, Task, TaskError,
+};
 use crate::base::{Purpose, Seed};
 use crate::device::Buffer;
 use crate::loader::Batch;
@@ -40,6 +42,9 @@ pub(super) trait Objective<D: Kernels> {
         watch.mark(Phase::Transfer);
         Ok(inputs)
     }
+
+    /// What the model's outputs stand for.
+    fn meaning(&self) -> Meaning;
 
     /// The model.
     fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError>;
@@ -99,6 +104,28 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         }
     }
 
+    /// A batch as an evaluation sees it.
+    fn evaluated(&self, batch: Batch, index: u64) -> Result<O::Inputs, OpError> {
+        let draw = Draw::Evaluation(index);
+        self.objective
+            .inputs(&self.device, batch, draw, &mut Stopwatch::start())
+    }
+
+    /// Adds loss, metrics and the pass's work of `samples` samples.
+    fn score(
+        &self,
+        mut pass: Pass<D>,
+        output: &Var<D>,
+        inputs: &O::Inputs,
+        samples: usize,
+        score: &mut Score,
+    ) -> Result<(), OpError> {
+        let loss = self.objective.loss(&mut pass, output, inputs)?;
+        score.add_loss(loss.to_host(&self.device)?[0], samples);
+        score.add_work(pass.work());
+        self.objective.score(&self.device, output, inputs, score)
+    }
+
     fn backpropagate(
         &self,
         mut pass: Pass<D>,
@@ -145,16 +172,35 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
     }
 
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError> {
-        let (samples, draw) = (batch.size, Draw::Evaluation(index));
-        let inputs = self
-            .objective
-            .inputs(&self.device, batch, draw, &mut Stopwatch::start())?;
+        let (samples, inputs) = (batch.size, self.evaluated(batch, index)?);
         let mut pass = Pass::inference(&self.device);
         let output = self.objective.forward(&mut pass, &inputs)?;
-        let loss = self.objective.loss(&mut pass, &output, &inputs)?;
-        score.add_loss(loss.to_host(&self.device)?[0], samples);
+        self.score(pass, &output, &inputs, samples, score)
+    }
+
+    fn outputs(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<Outputs, OpError> {
+        let inputs = self.evaluated(batch, index)?;
+        let mut pass = Pass::inference(&self.device);
+        let output = self.objective.forward(&mut pass, &inputs)?;
         score.add_work(pass.work());
-        self.objective.score(&self.device, &output, &inputs, score)
+        Ok(Outputs {
+            values: output.to_host(&self.device)?,
+            shape: output.shape(),
+            meaning: self.objective.meaning(),
+        })
+    }
+
+    fn evaluate_outputs(
+        &mut self,
+        batch: Batch,
+        index: u64,
+        outputs: Outputs,
+        score: &mut Score,
+    ) -> Result<(), OpError> {
+        let (samples, inputs) = (batch.size, self.evaluated(batch, index)?);
+        let output = Var::constant(&self.device, outputs.values, outputs.shape)?;
+        let pass = Pass::inference(&self.device);
+        self.score(pass, &output, &inputs, samples, score)
     }
 
     fn assess(&mut self, assess: &Assess<'_>, found: &mut Assessment<'_>) -> Result<(), TaskError> {

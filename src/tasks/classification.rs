@@ -1,7 +1,7 @@
 //! Classification: outputs taken as logits, held against one of some classes.
 
 use super::supervised::Goal;
-use super::{ReferenceInputs, Score};
+use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::losses::CrossEntropySpec;
 use crate::ops::{Kernels, OpError, Pass, Var};
@@ -15,6 +15,10 @@ pub(super) struct Classes {
 impl<D: Kernels> Goal<D> for Classes {
     type Host = Vec<usize>;
     type Targets = Vec<usize>;
+
+    fn meaning(&self) -> Meaning {
+        Meaning::Logits
+    }
 
     fn of_batch(&self, batch: &mut Batch) -> Vec<usize> {
         indices(&batch.labels)

@@ -9,7 +9,7 @@ use rand_distr::StandardNormal;
 use super::backprop::{Draw, Objective};
 use super::classification::indices;
 use super::noise_schedule::NoiseSchedule;
-use super::{Assess, Assessment, ReferenceInputs, TaskError, TaskParts};
+use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -161,6 +161,10 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
             times: drawn.times,
             labels: drawn.labels,
         })
+    }
+
+    fn meaning(&self) -> Meaning {
+        Meaning::Estimates
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {

@@ -17,6 +17,7 @@ mod diffusion_samples;
 mod equilibrium;
 mod error;
 mod noise_schedule;
+mod outputs;
 mod paths;
 mod reference;
 mod regression;
@@ -28,6 +29,7 @@ pub use algorithm::Algorithm;
 pub use assess::{Assess, Assessment, Image};
 pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
+pub use outputs::{Meaning, Outputs};
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
 pub use sampling::{SamplerKind, SamplingSpec};
 pub use score::Score;
@@ -69,6 +71,22 @@ pub trait Task<D: Kernels> {
 
     /// Adds the loss and the metrics of a batch to `score`; batch `index` of its split, whose noise is always the same.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
+
+    /// What the model says of the batch that [`Task::evaluate`] would evaluate, with the same noise; what that takes is
+    /// added to `score`, nothing else.
+    fn outputs(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<Outputs, OpError>;
+
+    /// As [`Task::evaluate`], but of `outputs` in place of the model's own.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] when they are none of this batch.
+    fn evaluate_outputs(
+        &mut self,
+        batch: Batch,
+        index: u64,
+        outputs: Outputs,
+        score: &mut Score,
+    ) -> Result<(), OpError>;
 
     /// Evaluates what costs (samples, verification, selection), at the end of a run, with the weights that are kept.
     ///

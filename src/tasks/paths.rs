@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::backprop::{Draw, Objective};
-use super::{ReferenceInputs, TaskError, TaskParts};
+use super::{Meaning, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::datasets::PathProcess;
 use crate::layers::Init;
@@ -177,6 +177,10 @@ impl<D: Kernels> Objective<D> for Paths<D> {
             source: self.source(device, drawn.size, drawn.values)?,
             loss: drawn.loss,
         })
+    }
+
+    fn meaning(&self) -> Meaning {
+        Meaning::Draws
     }
 
     fn forward(&self, pass: &mut Pass<D>, noise: &Noise<D>) -> Result<Var<D>, OpError> {

@@ -1,7 +1,7 @@
 //! Regression: outputs held against one or more numbers.
 
 use super::supervised::Goal;
-use super::{ReferenceInputs, Score};
+use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::losses::MseSpec;
 use crate::ops::{Kernels, OpError, Pass, Var};
@@ -16,6 +16,10 @@ impl<D: Kernels> Goal<D> for Values {
     type Host = Vec<f32>;
     /// `y: (B, len)`.
     type Targets = Var<D>;
+
+    fn meaning(&self) -> Meaning {
+        Meaning::Estimates
+    }
 
     fn of_batch(&self, batch: &mut Batch) -> Vec<f32> {
         std::mem::take(&mut batch.values)

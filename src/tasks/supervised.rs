@@ -3,7 +3,7 @@
 //! Owns [`Supervised`], generic over the model ([`Predictor`]) and over what its outputs are held against ([`Goal`]).
 
 use super::backprop::{Draw, Objective};
-use super::{ReferenceInputs, Score};
+use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::models::Mlp;
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
@@ -26,6 +26,9 @@ pub(super) trait Goal<D: Kernels> {
     type Host;
     /// Targets of a batch as the loss takes them.
     type Targets;
+
+    /// What outputs stand for.
+    fn meaning(&self) -> Meaning;
 
     /// The targets of a batch of the loader.
     fn of_batch(&self, batch: &mut Batch) -> Self::Host;
@@ -117,6 +120,10 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
             x: Var::constant(device, rows.x, [rows.count, self.inputs])?,
             targets: self.goal.upload(device, rows.targets, rows.count)?,
         })
+    }
+
+    fn meaning(&self) -> Meaning {
+        self.goal.meaning()
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError> {

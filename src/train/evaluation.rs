@@ -15,6 +15,18 @@ const FIXED_ROWS: usize = 32;
 /// The fixed batch's place among the batches of an evaluation: its noise is its own.
 const FIXED_INDEX: u64 = u64::MAX;
 
+/// What can be evaluated: a task, or several as one.
+pub(super) trait Evaluate {
+    /// As [`Task::evaluate`].
+    fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), TrainError>;
+}
+
+impl<D: Kernels> Evaluate for dyn Task<D> {
+    fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), TrainError> {
+        Ok(Task::evaluate(self, batch, index, score)?)
+    }
+}
+
 /// Loaders of the splits that are not trained on.
 pub(super) struct Evaluation {
     data: Arc<dyn Dataset>,
@@ -70,7 +82,7 @@ impl Evaluation {
     }
 
     /// The score of the fixed batch: the same rows with the same noise at every call.
-    pub(super) fn fixed<D: Kernels>(&self, task: &mut dyn Task<D>) -> Result<Score, TrainError> {
+    pub(super) fn fixed(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Score, TrainError> {
         let mut score = Score::default();
         task.evaluate(self.fixed.clone(), FIXED_INDEX, &mut score)?;
         Ok(score)
@@ -83,9 +95,9 @@ impl Evaluation {
 
     /// Loss and metrics of the split that is evaluated during training, named `val_…` or, for the test split, `test_…`;
     /// nothing where there is no such split.
-    pub(super) fn validate<D: Kernels>(
+    pub(super) fn validate(
         &self,
-        task: &mut dyn Task<D>,
+        task: &mut (impl Evaluate + ?Sized),
     ) -> Result<(Option<f64>, Metric), TrainError> {
         let Some((loader, name)) = &self.watched else {
             return Ok((None, Metric::new()));
@@ -95,7 +107,7 @@ impl Evaluation {
     }
 
     /// Metrics of the end: `test_…` on data that decided nothing, and `fresh_…` in original units.
-    pub(super) fn test<D: Kernels>(&self, task: &mut dyn Task<D>) -> Result<Metric, TrainError> {
+    pub(super) fn test(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Metric, TrainError> {
         let mut metrics = Metric::new();
         if let Some(loader) = &self.test {
             metrics.extend(named("test", score(task, loader)?.metrics()));
@@ -107,7 +119,7 @@ impl Evaluation {
     }
 }
 
-fn score<D: Kernels>(task: &mut dyn Task<D>, loader: &Loader) -> Result<Score, TrainError> {
+fn score(task: &mut (impl Evaluate + ?Sized), loader: &Loader) -> Result<Score, TrainError> {
     let mut score = Score::default();
     for (index, batch) in loader.epoch(0).enumerate() {
         task.evaluate(batch?, index as u64, &mut score)?;

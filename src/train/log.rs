@@ -150,7 +150,7 @@ impl Log {
     pub(super) fn finish(
         mut self,
         best: Option<Best>,
-        loader: &loader::Loader,
+        loader: loader::LoaderTimes,
         numeric_class: String,
         device_memory: Option<(u64, u64)>,
     ) -> (RunFacts, RunTimes) {
@@ -176,7 +176,7 @@ impl Log {
             best_epoch_s,
             startup_s: self.startup_s,
             total_s: self.start.elapsed().as_secs_f64() - self.assessment_s.unwrap_or(0.0),
-            loader: loader_times(loader.times()),
+            loader: loader_times(loader),
             peak_train_bytes: peaks.train_bytes,
             peak_validation_bytes: peaks.validation_bytes,
             memory_source: self.memory.source().to_owned(),

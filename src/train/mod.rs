@@ -4,7 +4,7 @@
 //! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `accuracy.rs` their best accuracy,
 //! `stopping.rs` decides when to stop, `assessment.rs` evaluates what costs, `log.rs` keeps facts and times, `extra.rs`
 //! takes steps at the very end whose phases are timed where the device runs asynchronously, `profile.rs` those whose
-//! operations are. It writes
+//! operations are. An order with members trains nothing: `members.rs` evaluates the mean of what they predict. It writes
 //! nothing but the checkpoint that the cell asks for and the images that the order asks for, and draws nothing: whoever
 //! called [`run`] hands the events on.
 
@@ -17,6 +17,7 @@ mod evaluation;
 mod extra;
 mod learner;
 mod log;
+mod members;
 mod profile;
 mod session;
 mod setup;
@@ -36,7 +37,7 @@ use crate::plan::CellSpec;
 use error::TrainError;
 use session::Outcome;
 
-/// Trains the order's cell, telling `emit` everything, from [`Event::Hello`] to [`Event::Finished`] or
+/// Trains the order's cell, or evaluates its members, telling `emit` everything, from [`Event::Hello`] to [`Event::Finished`] or
 /// [`Event::Failed`]. Never panics on bad input.
 ///
 /// The calling thread becomes one of the threads that compute, if it is not already one of a pool's.
@@ -91,7 +92,11 @@ impl DeviceJob for Job<'_> {
     type Output = Result<Outcome, TrainError>;
 
     fn run<D: Kernels>(self, device: D) -> Self::Output {
-        setup::set_up(&device, self.order, self.start)?.train(self.emit)
+        if self.order.members.is_empty() {
+            setup::set_up(&device, self.order, self.start)?.train(self.emit)
+        } else {
+            members::evaluate(&device, self.order, self.start, self.emit)
+        }
     }
 }
 

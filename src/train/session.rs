@@ -312,7 +312,7 @@ impl<D: Kernels> Session<'_, D> {
         }
         let memory = learner.device.memory()?;
         let extra = self.extra_steps();
-        let (facts, mut times) = self.log.finish(best, &self.loader, class, memory);
+        let (facts, mut times) = self.log.finish(best, self.loader.times(), class, memory);
         let (learner, loader) = (&mut self.learner, &self.loader);
         let goes_on = facts.diverged.is_none();
         if goes_on && D::IS_ASYNCHRONOUS && extra.wanted > 0 {

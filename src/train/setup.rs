@@ -23,10 +23,10 @@ use crate::measure::gpu::GpuMeter;
 use crate::ops::{Kernels, count_parameters};
 use crate::optim::{Ema, Limits, control};
 use crate::plan::{CellSpec, Precision};
-use crate::tasks::{self, TaskParts};
+use crate::tasks::{self, Task, TaskParts};
 
 /// Bytes of a value.
-const BYTES: u64 = size_of::<f32>() as u64;
+pub(super) const BYTES: u64 = size_of::<f32>() as u64;
 
 /// Opens the data, builds model, optimizer and loaders: everything before the first step.
 pub(super) fn set_up<'a, D: Kernels>(
@@ -70,14 +70,17 @@ pub(super) fn set_up<'a, D: Kernels>(
 }
 
 /// Products are computed like this from here on, in training and evaluation.
-fn set_arithmetic<D: Kernels>(device: &D, precision: Precision) -> Result<(), TrainError> {
+pub(super) fn set_arithmetic<D: Kernels>(
+    device: &D,
+    precision: Precision,
+) -> Result<(), TrainError> {
     let chosen = device.set_arithmetic(precision.arithmetic());
     let name = precision.name();
     chosen.map_err(|error| TrainError::Unsupported(format!("precision `{name}`: {error}")))
 }
 
 /// What reads how much of the device's memory the run holds.
-fn device_memory<D: Kernels>(device: &D) -> DeviceMemory {
+pub(super) fn device_memory<D: Kernels>(device: &D) -> DeviceMemory {
     let device = device.clone();
     // What fails here fails again at the next operation, which says so.
     let take = move || device.take_peak_bytes().ok().flatten();
@@ -85,19 +88,20 @@ fn device_memory<D: Kernels>(device: &D) -> DeviceMemory {
 }
 
 /// Where the library is missing nothing is said here: its absence is a property of the machine, told once.
-fn gpu_meter<D: Kernels>(device: &D) -> GpuMeter {
+pub(super) fn gpu_meter<D: Kernels>(device: &D) -> GpuMeter {
     match device.counters() {
         Some(Ok(address)) => GpuMeter::nvml(address.library, address.bus_id),
         Some(Err(_)) | None => GpuMeter::absent(),
     }
 }
 
-fn learner<D: Kernels>(
+/// Model and loss of the cell, the model with initial weights.
+pub(super) fn task<D: Kernels>(
     device: &D,
     cell: &CellSpec,
     data: &OpenDataset,
     seed: Seed,
-) -> Result<Learner<D>, TrainError> {
+) -> Result<Box<dyn Task<D>>, TrainError> {
     let training = if cell.loss.compares_paths() {
         features(data)?
     } else {
@@ -113,7 +117,16 @@ fn learner<D: Kernels>(
         training: &training,
         seed,
     };
-    let mut task = tasks::build(device, parts)?;
+    Ok(tasks::build(device, parts)?)
+}
+
+fn learner<D: Kernels>(
+    device: &D,
+    cell: &CellSpec,
+    data: &OpenDataset,
+    seed: Seed,
+) -> Result<Learner<D>, TrainError> {
+    let mut task = task(device, cell, data, seed)?;
     if let Some(path) = &cell.train.init_from {
         checkpoint::load(path, device, task.module())?;
     }

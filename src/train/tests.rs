@@ -2,6 +2,7 @@
 mod control;
 #[cfg(feature = "cuda-stand-in")]
 mod cuda;
+mod members;
 mod profile;
 
 use std::sync::Arc;
@@ -91,19 +92,30 @@ fn with(change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
     cell
 }
 
-/// Runs in a thread of its own, since a run makes its thread part of a pool.
 fn told(cell: CellSpec) -> Told {
-    told_in_block(0, cell)
+    told_by(order(cell))
 }
 
 fn told_in_block(block: usize, cell: CellSpec) -> Told {
-    let order = Order {
+    told_by(Order {
+        block,
+        ..order(cell)
+    })
+}
+
+fn order(cell: CellSpec) -> Order<CellSpec> {
+    Order {
         protocol: PROTOCOL_VERSION,
         cell,
         seed: 42,
-        block,
+        block: 0,
         assess_into: None,
-    };
+        members: Vec::new(),
+    }
+}
+
+/// Runs in a thread of its own, since a run makes its thread part of a pool.
+fn told_by(order: Order<CellSpec>) -> Told {
     let run = || {
         let mut events = Vec::new();
         run(order, &mut |event| events.push(event));

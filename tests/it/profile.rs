@@ -33,6 +33,7 @@ impl Lab {
                 env_id: "e".into(),
                 jobs: 1,
                 cores: 2,
+                classes: std::collections::HashMap::new(),
             },
         }
     }

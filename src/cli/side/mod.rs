@@ -127,7 +127,7 @@ fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<Of
     let selected = selected.filter(|(_, cell)| plan.is_selected(cell));
     let wish = Wish {
         fresh: arguments.fresh,
-        retry: false,
+        ..Wish::default()
     };
     let estimator = Estimator::new(store, here);
     let expected: Vec<Option<f64>> = cells

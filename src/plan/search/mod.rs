@@ -27,11 +27,11 @@ pub(super) use study::Searched;
 pub(super) use tries::cells;
 pub(super) use written::Written;
 
-/// Studies that a search may have.
-const MOST_STUDIES: usize = 10_000;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Studies that a search may have.
+const MOST_STUDIES: usize = 10_000;
 
 /// `[search]`, read and checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,6 +62,23 @@ pub struct SearchSpec {
     pub ensemble: usize,
     /// Overrides for the final training of the best configuration (`best.toml`), by long path.
     pub final_set: serde_json::Map<String, serde_json::Value>,
+}
+
+impl SearchSpec {
+    /// Whether decisions about a trial depend on trials before it.
+    pub fn learns(&self) -> bool {
+        let proposes = matches!(
+            self.sampler,
+            SamplerSpec::Tpe { .. } | SamplerSpec::Nsga2 { .. }
+        );
+        proposes || self.pruner != PrunerSpec::None
+    }
+
+    /// Whether the same seed may give other trials, because a clock has a say.
+    pub fn depends_on_clock(&self) -> bool {
+        let has_limit = self.max_time_s.is_some() || self.max_cost.is_some();
+        has_limit || self.objectives.iter().any(|one| one.depends_on_clock)
+    }
 }
 
 /// How values are proposed (`search.sampler`).

@@ -1,5 +1,7 @@
 //! [`Here`]: this machine, build and way of running, from which the keys of new runs are made.
 
+use std::collections::HashMap;
+
 use crate::base::build_info::{self, Arithmetic};
 use crate::device::DeviceKind;
 use crate::event::numeric_class;
@@ -16,6 +18,8 @@ pub struct Here {
     pub jobs: usize,
     /// Cores of the machine.
     pub cores: usize,
+    /// Numeric classes of cells that were measured elsewhere, by cell hash; all others have this machine's.
+    pub classes: HashMap<String, String>,
 }
 
 impl Here {
@@ -25,13 +29,18 @@ impl Here {
         spec.train.threads.unwrap_or(share)
     }
 
+    fn numeric_class(&self, cell: &PlannedCell) -> String {
+        let elsewhere = self.classes.get(&cell.cell_hash).cloned();
+        elsewhere.unwrap_or_else(|| numeric_class(cell.spec.train.device))
+    }
+
     /// The keys that a run of `cell` gets here and now.
     pub fn keys(&self, cell: &PlannedCell, seed: u64, block: usize) -> RunKeys {
         let measure = &cell.spec.measure;
         RunKeys {
             cell_hash: cell.cell_hash.clone(),
             code_hash: build_info::code_hash(arithmetic(&cell.spec)),
-            numeric_class: numeric_class(cell.spec.train.device),
+            numeric_class: self.numeric_class(cell),
             conditions: Conditions {
                 env_id: self.env_id.clone(),
                 threads: self.threads(&cell.spec),

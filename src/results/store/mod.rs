@@ -11,18 +11,24 @@
 //! .store/codes/<code hash>.json                 the parts of a code hash: what `plan --explain` names
 //! .store/environments/<env id>.json
 //! .store/tmp/                                   files that are being written; emptied at every start
+//! shards/<i>-of-<n>.jsonl                       beside it: what shares of the plan have finished (`journal`)
 //! ```
 //! A run is written to `tmp/` and renamed, so that a file is whole or not there, whatever ends the program.
 
 mod here;
+mod journal;
 mod keys;
 mod lock;
 mod profiles;
+mod samples;
+mod shard;
 mod stored_run;
 
 pub use here::{Here, arithmetic};
+pub use journal::{Entries, Entry, JournalFile, journal_path, journals};
 pub use keys::{Conditions, RunKeys};
 pub use lock::Lock;
+pub use shard::Taken;
 pub use stored_run::{StoredRun, StoredSample};
 
 use std::collections::{BTreeMap, HashMap};
@@ -34,8 +40,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::base::hash::Digest;
-use crate::event::{Sample, StepRow};
+use crate::event::StepRow;
 
 use super::Environment;
 
@@ -51,6 +56,8 @@ pub struct Store {
     environments: BTreeMap<String, Environment>,
     damaged: Vec<PathBuf>,
     lock: Option<Lock>,
+    /// Where new runs go, if not to the folder.
+    journal: Option<journal::Journal>,
 }
 
 /// A store that cannot be used.
@@ -168,13 +175,23 @@ impl Store {
     /// [`StoreError::System`], for example on a full disk; what was there before is unharmed.
     pub fn put(&mut self, mut run: StoredRun) -> Result<(), StoreError> {
         // Apart, so that a start does not read them: a long run has a million.
-        let steps = run.take_steps();
-        self.write_of_run(&run.keys, "steps", &steps)?;
-        self.write_of_run(&run.keys, "runs", &run)?;
+        if self.is_shard() {
+            self.append(&run)?;
+            run.take_steps();
+        } else {
+            let steps = run.take_steps();
+            self.write_of_run(&run.keys, "steps", &steps)?;
+            self.write_of_run(&run.keys, "runs", &run)?;
+        }
+        self.insert(run);
+        Ok(())
+    }
+
+    /// Notes a run, in the place of one under the same keys.
+    fn insert(&mut self, run: StoredRun) {
         let runs = self.runs.entry(run.keys.cell_hash.clone()).or_default();
         runs.retain(|other| other.keys != run.keys);
         runs.push(run);
-        Ok(())
     }
 
     /// The steps of a stored run, by epoch; none where they were never kept or cannot be read.
@@ -188,33 +205,6 @@ impl Store {
         data.and_then(|data| data.modified()).ok()
     }
 
-    /// Where workers may write images that are to be kept: emptied at every start.
-    pub fn temporary_folder(&self) -> PathBuf {
-        self.folder.join("tmp")
-    }
-
-    /// Takes the image that a worker has written into the store.
-    ///
-    /// # Errors
-    /// [`StoreError::System`], also where the file is not what the worker wrote.
-    pub fn take_sample(&self, sample: &Sample) -> Result<(), StoreError> {
-        let wrong = StoreError::system("read", &sample.path);
-        let bytes = match fs::read(&sample.path) {
-            Ok(bytes) if Digest::new().with(&bytes).short() == sample.digest => bytes,
-            Ok(_) => return Err(wrong(io::Error::other("it is not what the worker wrote"))),
-            Err(error) => return Err(wrong(error)),
-        };
-        self.write_atomically(sample_path(&sample.digest), &bytes)?;
-        // One that stays is removed at the next start.
-        let _ = fs::remove_file(&sample.path);
-        Ok(())
-    }
-
-    /// The bytes of an image; `None` where it was never kept or cannot be read.
-    pub fn sample(&self, digest: &str) -> Option<Vec<u8>> {
-        fs::read(self.folder.join(sample_path(digest))).ok()
-    }
-
     /// Keeps the parts of the current code hash.
     ///
     /// # Errors
@@ -225,7 +215,9 @@ impl Store {
         parts: BTreeMap<String, String>,
     ) -> Result<(), StoreError> {
         if !self.codes.contains_key(hash) {
-            self.write_json(&Path::new("codes").join(format!("{hash}.json")), &parts)?;
+            if !self.is_shard() {
+                self.write_json(&Path::new("codes").join(format!("{hash}.json")), &parts)?;
+            }
             self.codes.insert(hash.to_owned(), parts);
         }
         Ok(())
@@ -241,8 +233,10 @@ impl Store {
         environment: Environment,
     ) -> Result<(), StoreError> {
         if self.environments.get(id) != Some(&environment) {
-            let name = Path::new("environments").join(format!("{id}.json"));
-            self.write_json(&name, &environment)?;
+            if !self.is_shard() {
+                let name = Path::new("environments").join(format!("{id}.json"));
+                self.write_json(&name, &environment)?;
+            }
             self.environments.insert(id.to_owned(), environment);
         }
         Ok(())
@@ -255,6 +249,7 @@ impl Store {
             environments: BTreeMap::new(),
             damaged: Vec::new(),
             lock: None,
+            journal: None,
             folder,
         };
         store.codes = store.read_all("codes")?.into_iter().collect();
@@ -330,10 +325,6 @@ impl Store {
         };
         write().map_err(StoreError::system("write", &path))
     }
-}
-
-fn sample_path(digest: &str) -> PathBuf {
-    Path::new("samples").join(format!("{digest}.png"))
 }
 
 /// Whether there is a store of this version; that of another is refused.

@@ -18,7 +18,7 @@ use rand_distr::StandardNormal;
 
 use super::backprop::{Draw, Objective};
 use super::noise_schedule::NoiseSchedule;
-use super::{Assess, Assessment, ReferenceInputs, TaskError, TaskParts};
+use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -160,6 +160,10 @@ impl<D: Kernels> Objective<D> for Detector<D> {
             phi: Var::constant(device, drawn.phi, [rows, self.size.phi])?,
             clean,
         })
+    }
+
+    fn meaning(&self) -> Meaning {
+        Meaning::Estimates
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {

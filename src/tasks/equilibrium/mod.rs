@@ -12,7 +12,7 @@ mod unrolled;
 
 use self::memory::Memory;
 use super::classification::indices;
-use super::{Algorithm, ReferenceInputs, Score, Task, TaskParts};
+use super::{Algorithm, Meaning, Outputs, ReferenceInputs, Score, Task, TaskParts};
 use crate::base::Purpose;
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -114,16 +114,61 @@ impl<D: Kernels> Classifier<D> {
     /// Adds loss, accuracy and the solver's iterations at the free equilibrium from zeros.
     fn evaluate(&self, batch: Batch, score: &mut Score) -> Result<(), OpError> {
         let inputs = self.load(batch, &mut Stopwatch::start())?;
-        let samples = inputs.labels.len();
         let mut pass = Pass::inference(&self.device);
-        let source = self.model.embed(&mut pass, &inputs.x)?;
-        let start = self.model.rest(&self.device, samples)?;
-        let solved = self.model.relax(&mut pass, &source, &start)?;
-        let logits = self.model.classify(&mut pass, &solved.state)?;
-        let loss = cross_entropy(&mut pass, &logits, &inputs.labels)?;
-        score.add_loss(loss.to_host(&self.device)?[0], samples);
+        let logits = self.logits(&mut pass, &inputs, score)?;
+        self.score(pass, &logits, &inputs, score)
+    }
+
+    /// What [`Task::outputs`] answers.
+    fn outputs(&self, batch: Batch, score: &mut Score) -> Result<Outputs, OpError> {
+        let inputs = self.load(batch, &mut Stopwatch::start())?;
+        let mut pass = Pass::inference(&self.device);
+        let logits = self.logits(&mut pass, &inputs, score)?;
         score.add_work(pass.work());
+        Ok(Outputs {
+            values: logits.to_host(&self.device)?,
+            shape: logits.shape(),
+            meaning: Meaning::Logits,
+        })
+    }
+
+    /// What [`Task::evaluate_outputs`] does.
+    fn evaluate_outputs(
+        &self,
+        batch: Batch,
+        outputs: Outputs,
+        score: &mut Score,
+    ) -> Result<(), OpError> {
+        let inputs = self.load(batch, &mut Stopwatch::start())?;
+        let logits = Var::constant(&self.device, outputs.values, outputs.shape)?;
+        self.score(Pass::inference(&self.device), &logits, &inputs, score)
+    }
+
+    /// Logits at the free equilibrium from zeros; adds the solver's iterations.
+    fn logits(
+        &self,
+        pass: &mut Pass<D>,
+        inputs: &Labelled<D>,
+        score: &mut Score,
+    ) -> Result<Var<D>, OpError> {
+        let source = self.model.embed(pass, &inputs.x)?;
+        let start = self.model.rest(&self.device, inputs.labels.len())?;
+        let solved = self.model.relax(pass, &source, &start)?;
         score.add_iterations(solved.iterations);
+        self.model.classify(pass, &solved.state)
+    }
+
+    /// Adds loss, accuracy and the pass's work.
+    fn score(
+        &self,
+        mut pass: Pass<D>,
+        logits: &Var<D>,
+        inputs: &Labelled<D>,
+        score: &mut Score,
+    ) -> Result<(), OpError> {
+        let loss = cross_entropy(&mut pass, logits, &inputs.labels)?;
+        score.add_loss(loss.to_host(&self.device)?[0], inputs.labels.len());
+        score.add_work(pass.work());
         let logits = logits.to_host(&self.device)?;
         score.add_classes(&logits, self.classes, &inputs.labels);
         Ok(())

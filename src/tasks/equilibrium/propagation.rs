@@ -5,7 +5,7 @@ use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::measure::{Phase, Profiler, Stopwatch};
 use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var, Work, blend, cross_entropy, mse};
-use crate::tasks::{Micro, Place, ReferenceInputs, Score, Task};
+use crate::tasks::{Micro, Outputs, Place, ReferenceInputs, Score, Task};
 
 /// Two equilibria without gradients, then one differentiated step.
 ///
@@ -111,6 +111,25 @@ impl<D: Kernels> Task<D> for Propagation<D> {
 
     fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<(), OpError> {
         self.classifier.evaluate(batch, score)
+    }
+
+    fn outputs(
+        &mut self,
+        batch: Batch,
+        _index: u64,
+        score: &mut Score,
+    ) -> Result<Outputs, OpError> {
+        self.classifier.outputs(batch, score)
+    }
+
+    fn evaluate_outputs(
+        &mut self,
+        batch: Batch,
+        _index: u64,
+        outputs: Outputs,
+        score: &mut Score,
+    ) -> Result<(), OpError> {
+        self.classifier.evaluate_outputs(batch, outputs, score)
     }
 
     fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {

@@ -5,7 +5,7 @@ use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
 use crate::ops::{Grads, Kernels, Module, OpError, Pass, cross_entropy};
-use crate::tasks::{Micro, Place, ReferenceInputs, Score, Task};
+use crate::tasks::{Micro, Outputs, Place, ReferenceInputs, Score, Task};
 
 /// The mean cross-entropy of the head at the equilibrium, differentiated through the loop.
 pub(super) struct Unrolled<D: Kernels>(Classifier<D>);
@@ -64,6 +64,25 @@ impl<D: Kernels> Task<D> for Unrolled<D> {
 
     fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<(), OpError> {
         self.0.evaluate(batch, score)
+    }
+
+    fn outputs(
+        &mut self,
+        batch: Batch,
+        _index: u64,
+        score: &mut Score,
+    ) -> Result<Outputs, OpError> {
+        self.0.outputs(batch, score)
+    }
+
+    fn evaluate_outputs(
+        &mut self,
+        batch: Batch,
+        _index: u64,
+        outputs: Outputs,
+        score: &mut Score,
+    ) -> Result<(), OpError> {
+        self.0.evaluate_outputs(batch, outputs, score)
     }
 
     fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {

@@ -1,0 +1,131 @@
+//! [`Share`]: which part of numbered things is done here, where several machines divide them.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One of `of` shares: `3/8` is the third of eight.
+///
+/// Things are dealt in rows of `of`, each row shifted by one against the one before:
+/// thing `k` goes to share `(k + ⌊k / of⌋) mod of + 1`. Shares differ by one thing at most, and an axis of a matrix whose
+/// length divides `of` does not give one share all cells of one value, as plain `k mod of` would. A thing's share depends
+/// on its number and on `of` alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Share {
+    of: usize,
+    index: usize,
+}
+
+/// A text, or two numbers, that name no share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected `i/n` with 1 ≤ i ≤ n, for example `1/4`")]
+pub struct NoShare;
+
+impl Share {
+    /// Share `index`, from 1, of `of`.
+    ///
+    /// # Errors
+    /// [`NoShare`] unless `1 ≤ index ≤ of`.
+    pub fn new(index: usize, of: usize) -> Result<Self, NoShare> {
+        if (1..=of).contains(&index) {
+            Ok(Self { of, index })
+        } else {
+            Err(NoShare)
+        }
+    }
+
+    /// All shares of `of`, in order.
+    pub fn all(of: usize) -> impl Iterator<Item = Self> {
+        (1..=of).map(move |index| Self { of, index })
+    }
+
+    /// Which one, from 1.
+    pub fn index(self) -> usize {
+        self.index
+    }
+
+    /// How many there are.
+    pub fn of(self) -> usize {
+        self.of
+    }
+
+    /// The share, of `of`, to which thing `number`, from 0, belongs: its index; 0 where there are no shares.
+    pub fn owner(number: usize, of: usize) -> usize {
+        let row = number.checked_div(of);
+        row.map_or(0, |row| number.wrapping_add(row) % of + 1)
+    }
+
+    /// Whether thing `number`, from 0, belongs to this share.
+    pub fn owns(self, number: usize) -> bool {
+        Self::owner(number, self.of) == self.index
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+impl FromStr for Share {
+    type Err = NoShare;
+
+    fn from_str(text: &str) -> Result<Self, NoShare> {
+        // `usize` would take a sign.
+        let number = |digits: &str| {
+            let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|_| is_plain).ok_or(NoShare)
+        };
+        let (index, of) = text.split_once('/').ok_or(NoShare)?;
+        Self::new(number(index)?, number(of)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_thing_belongs_to_exactly_one_share_and_shares_are_even() {
+        for of in 1..12 {
+            let mut sizes = vec![0; of];
+            for number in 0..100 {
+                let owners: Vec<Share> = Share::all(of).filter(|s| s.owns(number)).collect();
+                assert_eq!(owners.len(), 1, "{number} of {of}");
+                sizes[owners[0].index() - 1] += 1;
+            }
+            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+            assert!(most - least <= 1, "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn the_deal_is_the_documented_one() {
+        let owned = |share: &str| -> Vec<usize> {
+            let share: Share = share.parse().unwrap();
+            (0..9).filter(|&number| share.owns(number)).collect()
+        };
+        assert_eq!(owned("1/3"), [0, 5, 7]);
+        assert_eq!(owned("2/3"), [1, 3, 8]);
+        assert_eq!(owned("3/3"), [2, 4, 6]);
+    }
+
+    #[test]
+    fn an_axis_as_long_as_there_are_shares_is_spread_over_them() {
+        let share: Share = "1/4".parse().unwrap();
+        let values: std::collections::BTreeSet<usize> = (0..16)
+            .filter(|&number| share.owns(number))
+            .map(|number| number % 4)
+            .collect();
+        assert_eq!(values.len(), 4);
+    }
+
+    #[test]
+    fn only_an_index_within_its_number_is_a_share() {
+        assert_eq!("3/8".parse::<Share>().unwrap().to_string(), "3/8");
+        for text in [
+            "", "3", "0/8", "9/8", "1/0", "+1/8", "1/8/2", "a/b", " 1/8", "-1/8",
+        ] {
+            assert_eq!(text.parse::<Share>(), Err(NoShare), "{text}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! [`PlanChoice`]: the arguments that say which plan is meant, for commands about shards.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::cluster::Jobs;
+use crate::manifest;
+use crate::plan::{Only, Plan, PlanOptions, PlannedCell, World, project_folder, results_root};
+use crate::results::store::Here;
+use crate::results::{self, Environment, no_results};
+
+use super::Problem;
+use super::bench::{Bench, mistake};
+use super::fingerprints::Fingerprints;
+use super::run::from_here;
+use super::run_arguments::quoted;
+use super::run_plan::{prepare_data, refuse_namesakes};
+
+/// Which plan is meant: as `run` was told.
+#[derive(Debug, Clone, Args)]
+pub(super) struct PlanChoice {
+    /// The manifest, or the results folder (or its name) of a manifest whose shards have run
+    #[arg(value_name = "MANIFEST")]
+    manifest: PathBuf,
+    /// Override a value of the manifest by its path, as for the shards
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Only some cells: `--only 'device=cpu,batch-size=8|16'`, as for the shards
+    #[arg(long, value_name = "AXIS=VALUE,…")]
+    only: Option<String>,
+    /// Results are in `reports/NAME` instead of the manifest's name
+    #[arg(long = "as", value_name = "NAME")]
+    results_name: Option<String>,
+}
+
+/// A plan with all of its cells.
+pub(super) struct Chosen {
+    pub(super) plan: Plan,
+    pub(super) cells: Vec<PlannedCell>,
+}
+
+impl PlanChoice {
+    /// The plan; data that is to be generated is generated, because cells are named by their data's content.
+    pub(super) fn plan(&self) -> Result<Chosen, Problem> {
+        let choice = self.resolved()?;
+        let known = Fingerprints::beside(&choice.manifest);
+        let mut chosen = choice.plan_in(&known.world())?;
+        if prepare_data(&chosen.plan, &chosen.cells)? {
+            chosen = choice.plan_in(&known.world())?;
+        }
+        known.keep();
+        Ok(chosen)
+    }
+
+    /// The plan as it is: nothing is generated.
+    pub(super) fn look(&self) -> Result<Chosen, Problem> {
+        let choice = self.resolved()?;
+        let known = Fingerprints::beside(&choice.manifest);
+        choice.plan_in(&known.world())
+    }
+
+    /// The manifest and options that mean `plan` again, for another command line.
+    pub(super) fn words(&self) -> String {
+        let words = self
+            .resolved()
+            .as_ref()
+            .map_or_else(|_| self.list(), Self::list);
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+
+    /// The same, word for word.
+    pub(super) fn list(&self) -> Vec<String> {
+        let mut words = vec![self.manifest.to_string_lossy().into_owned()];
+        for set in &self.set {
+            words.extend(["--set".to_owned(), set.clone()]);
+        }
+        let only = self
+            .only
+            .iter()
+            .flat_map(|only| ["--only".to_owned(), only.clone()]);
+        words.extend(only);
+        let name = self.results_name.iter();
+        words.extend(name.flat_map(|name| ["--as".to_owned(), name.clone()]));
+        words
+    }
+
+    /// With a manifest, where a results folder is given.
+    pub(super) fn resolved(&self) -> Result<Self, Problem> {
+        let is_manifest = self.manifest.extension() == Some(OsStr::new("toml"));
+        if is_manifest || self.manifest.is_file() {
+            return Ok(self.clone());
+        }
+        let folder = folder_of(&self.manifest).ok_or_else(|| no_results(&self.manifest))?;
+        if let Some(jobs) = Jobs::read(&folder).map_err(mistake)? {
+            return Ok(Self::remembered(&jobs, &folder));
+        }
+        // Without a cluster there is still what the last `run` or `merge` wrote.
+        let plan = results::read(&folder).map_err(mistake)?.plan;
+        let manifest = project_folder(&folder).join(&plan.manifest_path);
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Self {
+            manifest: from_here(&manifest),
+            results_name: (name != plan.name.as_str()).then(|| name.into_owned()),
+            ..self.clone()
+        })
+    }
+
+    fn remembered(jobs: &Jobs, folder: &Path) -> Self {
+        Self {
+            manifest: from_here(&project_folder(folder).join(&jobs.manifest)),
+            set: jobs.set.clone(),
+            only: jobs.only.clone(),
+            results_name: jobs.results_name.clone(),
+        }
+    }
+
+    fn plan_in(&self, world: &World) -> Result<Chosen, Problem> {
+        let manifest = manifest::load(&self.manifest, &self.set)?;
+        let only = self.only.as_deref().map(Only::parse).transpose()?;
+        let options = PlanOptions {
+            only,
+            results_name: self.results_name.clone(),
+        };
+        let plan = Plan::new(&manifest, world, options)?;
+        refuse_namesakes(&plan)?;
+        let cells = plan.cells().collect();
+        Ok(Chosen { plan, cells })
+    }
+}
+
+impl Chosen {
+    pub(super) fn bench<'a>(&'a self, here: &'a Here, environment: &'a Environment) -> Bench<'a> {
+        Bench {
+            plan: &self.plan,
+            cells: &self.cells,
+            here,
+            environment,
+        }
+    }
+}
+
+/// The results folder itself, or the one of this name.
+fn folder_of(given: &Path) -> Option<PathBuf> {
+    let holds = |folder: &Path| {
+        let parts = ["shards", "slurm", "plan.json"];
+        parts.iter().any(|part| folder.join(part).exists())
+    };
+    let named = results_root(Path::new("manifest.toml")).join(given);
+    let folder = [given.to_owned(), named]
+        .into_iter()
+        .find(|folder| holds(folder));
+    folder.and_then(|folder| std::path::absolute(folder).ok())
+}

@@ -1,0 +1,76 @@
+//! `run --shard`: the runs of one share, and where they are kept.
+
+use std::collections::HashSet;
+
+use crate::base::Share;
+use crate::cluster::{Deal, everything};
+use crate::event::RunId;
+use crate::execute::Decision;
+use crate::plan::{Plan, PlannedCell};
+use crate::results::ResultSet;
+use crate::results::store::Store;
+
+use super::Problem;
+use super::bench::{Bench, mistake};
+
+/// Opens what runs are kept in: the store with what its files say so far, or the journal of a share.
+pub(super) fn open(
+    bench: &Bench<'_>,
+    share: Option<Share>,
+) -> Result<(Store, Option<ResultSet>), Problem> {
+    let Some(share) = share else {
+        return bench.open();
+    };
+    let store = Store::open_shard(&bench.plan.results_folder, share).map_err(mistake)?;
+    if let Some(reason) = store.unlocked() {
+        eprintln!(
+            "note: the journal is not locked ({reason}): see that nothing else runs shard {share}"
+        );
+    }
+    for path in store.damaged() {
+        eprintln!(
+            "warning: `{}` is no stored run and counts as not there",
+            path.display()
+        );
+    }
+    Ok((store, None))
+}
+
+/// What is finished, for a look that changes nothing.
+pub(super) fn read(plan: &Plan, share: Option<Share>) -> Result<Store, Problem> {
+    let store = match share {
+        None => Store::read(&plan.results_folder),
+        Some(_) => everything(plan),
+    };
+    store.map_err(mistake)
+}
+
+/// The runs of the share; all without one.
+pub(super) fn own(
+    share: Option<Share>,
+    cells: &[PlannedCell],
+    decisions: Vec<(RunId, Decision)>,
+) -> Vec<(RunId, Decision)> {
+    let Some(share) = share else {
+        return decisions;
+    };
+    let deal = Deal::of(cells);
+    let own = decisions.into_iter();
+    own.filter(|(id, _)| deal.is_of(share, *id)).collect()
+}
+
+/// What `results` say of the runs of `decisions`.
+pub(super) fn own_results(
+    cells: &[PlannedCell],
+    decisions: &[(RunId, Decision)],
+    results: &ResultSet,
+) -> ResultSet {
+    let own = decisions.iter();
+    let own = own.map(|(id, _)| (cells[id.cell].spec.key.as_str(), id.seed));
+    let own: HashSet<(&str, u64)> = own.collect();
+    let mut results = results.clone();
+    let is_own = |key: &str, seed: u64| own.contains(&(key, seed));
+    results.runs.retain(|row| is_own(&row.key, row.seed));
+    results.blocks.retain(|row| is_own(&row.key, row.seed));
+    results
+}

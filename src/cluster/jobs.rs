@@ -1,0 +1,180 @@
+//! [`Jobs`]: what was submitted for a results folder, as `slurm/jobs.json` remembers it.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the file.
+const VERSION: u32 = 1;
+
+/// What was submitted, and for which plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Jobs {
+    version: u32,
+    /// The manifest, relative to the project where it lies in it.
+    pub manifest: PathBuf,
+    /// `--set`, as given.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// `--only`, as given.
+    #[serde(default)]
+    pub only: Option<String>,
+    /// `--as`, as given.
+    #[serde(default)]
+    pub results_name: Option<String>,
+    /// Shards of the plan.
+    pub shards: usize,
+    /// Job arrays, in the order in which they were submitted.
+    pub arrays: Vec<Array>,
+    /// The last job that merges.
+    #[serde(default)]
+    pub merge: Option<String>,
+}
+
+/// A job array: one task per shard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Array {
+    /// Slurm's number.
+    pub job: String,
+    /// Shards, which are the numbers of its tasks.
+    pub tasks: Vec<usize>,
+}
+
+/// A `jobs.json` that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JobsError {
+    /// The system refuses.
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    System {
+        /// "read" or "write".
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// It is something else.
+    #[error(
+        "`{}` is not what this program writes ({reason}); without it, what was submitted is not known",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Jobs {
+    /// Nothing submitted yet, for the plan of `manifest`.
+    pub fn none(manifest: PathBuf) -> Self {
+        Self {
+            version: VERSION,
+            manifest,
+            ..Self::default()
+        }
+    }
+
+    /// What is remembered in a results folder; `None` where nothing was submitted.
+    ///
+    /// # Errors
+    /// [`JobsError`].
+    pub fn read(results: &Path) -> Result<Option<Self>, JobsError> {
+        let path = jobs_path(results);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                let doing = "read";
+                return Err(JobsError::System {
+                    doing,
+                    path,
+                    source,
+                });
+            }
+        };
+        let damaged = |reason: String| JobsError::Damaged {
+            path: path.clone(),
+            reason,
+        };
+        let jobs: Self =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        if jobs.version != VERSION {
+            return Err(damaged(format!("version {}", jobs.version)));
+        }
+        Ok(Some(jobs))
+    }
+
+    /// Remembers it; the file is renamed into place.
+    ///
+    /// # Errors
+    /// [`JobsError::System`].
+    pub fn write(&self, results: &Path) -> Result<(), JobsError> {
+        let path = jobs_path(results);
+        let write = || -> io::Result<()> {
+            let folder = slurm_folder(results);
+            fs::create_dir_all(&folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(&folder)?;
+            file.write_all(&serde_json::to_vec_pretty(self)?)?;
+            file.write_all(b"\n")?;
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        write().map_err(|source| JobsError::System {
+            doing: "write",
+            path,
+            source,
+        })
+    }
+
+    /// Every job that may still be known to Slurm, the merging one last.
+    pub fn ids(&self) -> Vec<&str> {
+        let arrays = self.arrays.iter().map(|array| array.job.as_str());
+        arrays.chain(self.merge.as_deref()).collect()
+    }
+
+    /// The last array that has a task for `shard`.
+    pub fn last_of(&self, shard: usize) -> Option<&Array> {
+        let mut arrays = self.arrays.iter().rev();
+        arrays.find(|array| array.tasks.contains(&shard))
+    }
+}
+
+/// Folder of scripts, logs and `jobs.json` of a results folder.
+pub fn slurm_folder(results: &Path) -> PathBuf {
+    results.join("slurm")
+}
+
+fn jobs_path(results: &Path) -> PathBuf {
+    slurm_folder(results).join("jobs.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_submitted_is_remembered_and_nothing_else_is_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Jobs::read(folder.path()).unwrap().is_none());
+        let mut jobs = Jobs::none("experiments/tiny.toml".into());
+        jobs.shards = 3;
+        let array = |job: &str, tasks: &[usize]| Array {
+            job: job.into(),
+            tasks: tasks.to_vec(),
+        };
+        jobs.arrays = vec![array("7", &[1, 2, 3]), array("9", &[2])];
+        jobs.write(folder.path()).unwrap();
+        let read = Jobs::read(folder.path()).unwrap().unwrap();
+        assert_eq!(read, jobs);
+        assert_eq!(read.last_of(2).unwrap().job, "9");
+        assert_eq!(read.last_of(3).unwrap().job, "7");
+        assert!(read.last_of(4).is_none());
+        fs::write(jobs_path(folder.path()), "{\"version\": 7}").unwrap();
+        assert!(Jobs::read(folder.path()).is_err());
+    }
+}

@@ -1,0 +1,17 @@
+//! The way beyond one machine: shares of a plan, their journals, and Slurm.
+//!
+//! Owns which share a run or trial belongs to, what is left of each share, how journals come together again, and the job
+//! scripts. It starts no worker and writes no result: `cli` wires it to `execute` and `record`.
+
+mod collect;
+mod deal;
+mod jobs;
+mod standing;
+mod trials;
+
+pub use crate::base::{NoShare, Share};
+pub use collect::{Collected, collect};
+pub use deal::Deal;
+pub use jobs::{Array, Jobs, JobsError, slurm_folder};
+pub use standing::{Standing, classes, decisions, everything, standings};
+pub use trials::{TooFewStudies, TrialShare};

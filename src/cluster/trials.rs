@@ -1,0 +1,141 @@
+//! [`TrialShare`]: how the trials of a search are divided.
+
+use crate::base::Share;
+use crate::base::text::count;
+use crate::plan::search::{PrunerSpec, SamplerSpec, SearchSpec};
+
+/// Which trials of a search belong to a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrialShare {
+    /// Single trials: nothing is learned from one trial for another.
+    ByTrial {
+        /// The share.
+        share: Share,
+        /// Studies of the search.
+        studies: usize,
+    },
+    /// Whole studies: a trial needs those before it.
+    ByStudy(Share),
+}
+
+/// A search that learns has fewer studies than there are shares.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this search {learns}, so that its studies can be shared among machines and the trials of one study cannot: it has {}, \
+     fewer than {shares} shares", count(*studies, "study")
+)]
+pub struct TooFewStudies {
+    learns: &'static str,
+    studies: usize,
+    shares: usize,
+}
+
+impl TrialShare {
+    /// The trials of `search`, which has `studies` studies, that belong to `share`.
+    ///
+    /// # Errors
+    /// [`TooFewStudies`], where a share would have nothing to do, ever.
+    pub fn of(search: &SearchSpec, studies: usize, share: Share) -> Result<Self, TooFewStudies> {
+        let Some(learns) = what_learns(search) else {
+            return Ok(Self::ByTrial { share, studies });
+        };
+        let shares = share.of();
+        if studies < shares {
+            return Err(TooFewStudies {
+                learns,
+                studies,
+                shares,
+            });
+        }
+        Ok(Self::ByStudy(share))
+    }
+
+    /// Whether trial `number` of study `study`, both from 0, belongs to it.
+    ///
+    /// Trials are dealt by number first, then by study, so that more `trials` leave the earlier ones where they were.
+    pub fn owns(self, study: usize, number: usize) -> bool {
+        match self {
+            Self::ByTrial { share, studies } => share.owns(number * studies + study),
+            Self::ByStudy(share) => share.owns(study),
+        }
+    }
+}
+
+/// What of a search makes a trial depend on earlier ones; `None` where nothing does.
+fn what_learns(search: &SearchSpec) -> Option<&'static str> {
+    match (&search.sampler, &search.pruner) {
+        (SamplerSpec::Tpe { .. } | SamplerSpec::Nsga2 { .. }, _) => {
+            Some("learns from earlier trials")
+        }
+        (_, PrunerSpec::None) => None,
+        _ => Some("prunes trials by earlier ones"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::search::Space;
+
+    fn search(sampler: SamplerSpec, pruner: PrunerSpec) -> SearchSpec {
+        SearchSpec {
+            space: Space::default(),
+            sampler,
+            pruner,
+            objectives: Vec::new(),
+            trials: 6,
+            jobs: 1,
+            lag: 4,
+            seed: 0,
+            max_time_s: None,
+            max_cost: None,
+            regret: 0,
+            ensemble: 0,
+            final_set: serde_json::Map::new(),
+        }
+    }
+
+    fn owned(search: &SearchSpec, studies: usize, share: &str) -> Vec<(usize, usize)> {
+        let share = TrialShare::of(search, studies, share.parse().unwrap()).unwrap();
+        let all =
+            (0..search.trials).flat_map(|number| (0..studies).map(move |study| (study, number)));
+        all.filter(|&(study, number)| share.owns(study, number))
+            .collect()
+    }
+
+    #[test]
+    fn trials_that_need_no_other_are_dealt_one_by_one() {
+        let random = search(SamplerSpec::Random, PrunerSpec::None);
+        let (first, second) = (owned(&random, 1, "1/2"), owned(&random, 1, "2/2"));
+        assert_eq!(first.len(), 3);
+        assert_eq!(second.len(), 3);
+        assert!(first.iter().all(|trial| !second.contains(trial)));
+    }
+
+    #[test]
+    fn more_trials_leave_the_earlier_ones_where_they_were() {
+        let mut random = search(SamplerSpec::Random, PrunerSpec::None);
+        let before = owned(&random, 3, "2/4");
+        random.trials = 12;
+        assert_eq!(owned(&random, 3, "2/4")[..before.len()], before);
+    }
+
+    #[test]
+    fn a_search_that_learns_is_dealt_by_study() {
+        let median = PrunerSpec::Median {
+            startup_trials: 5,
+            warmup_steps: 0,
+            interval_steps: 1,
+        };
+        let pruned = search(SamplerSpec::Random, median);
+        let owned = owned(&pruned, 3, "1/2");
+        let studies: std::collections::BTreeSet<usize> = owned.iter().map(|t| t.0).collect();
+        assert_eq!(owned.len(), studies.len() * 6);
+        let error = TrialShare::of(&pruned, 1, "1/2".parse().unwrap()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "this search prunes trials by earlier ones, so that its studies can be shared among machines and the trials \
+             of one study cannot: it has 1 study, fewer than 2 shares"
+        );
+    }
+}

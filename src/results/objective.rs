@@ -1,0 +1,353 @@
+//! The value of an objective of a search, from what a run gave.
+//!
+//! Names, directions and what depends on a clock stand in [`crate::plan::search::objective`]. Start at [`value`]; what a
+//! pruner sees of a run that goes on is [`epoch_value`].
+
+use crate::event::{EpochRow, RunFacts, RunTimes};
+use crate::plan::ReachSpec;
+use crate::plan::search::ObjectiveDirection;
+pub use crate::plan::search::objective::{
+    DECIDING_LOSS, FIRST_EPOCH_AT_TARGET, FLOPS_TO_BEST, direction, is_clock, watched,
+};
+
+use super::Direction;
+use super::columns::{FACTS, TIMES, metric_column};
+use super::field::Field;
+
+/// Columns of `blocks.csv` that rest on measured steps; without such a step they are no figures.
+const OF_STEPS: [&str; 10] = [
+    "step_ms",
+    "step_mean_ms",
+    "samples_per_s",
+    "data_wait_ms",
+    "transfer_ms",
+    "forward_ms",
+    "loss_ms",
+    "backward_ms",
+    "optimizer_ms",
+    "other_ms",
+];
+
+/// Returns the value of `column` for a run with these facts, times and epochs, as the CSV files have it.
+///
+/// Beside the fixed numeric columns of `runs.csv` and `blocks.csv` and the metrics of the end there are:
+///
+/// | column | value |
+/// |---|---|
+/// | `best_<metric>` | the best over the epochs, where the run has no such metric of its own |
+/// | `<metric>` | that of the last epoch which has it, where the run has no such metric of its own |
+/// | `flops_to_best` | `(forward + backward FLOPs per sample) × samples × (best epoch + 1) / epochs` |
+/// | `first_epoch_at_target` | the first epoch, from 0, at whose end `target` is reached |
+///
+/// `None` where the run diverged, or has no finite value; so for a target that it never reached.
+///
+/// # Units
+/// `wall_s` is in seconds, from start to end of the run as its parent saw it; the value has the column's unit.
+pub fn value(
+    column: &str,
+    facts: &RunFacts,
+    times: Option<&RunTimes>,
+    wall_s: f64,
+    epochs: &[EpochRow],
+    target: Option<&ReachSpec>,
+) -> Option<f64> {
+    if facts.diverged.is_some() {
+        return None;
+    }
+    let found = match column {
+        FLOPS_TO_BEST => flops_to_best(facts),
+        FIRST_EPOCH_AT_TARGET => first_epoch_at(target?, epochs),
+        "wall_s" => wall_s.show_measured().parse().ok(),
+        _ => of_table(column, facts, times).unwrap_or_else(|| metric(column, facts, epochs)),
+    };
+    found.filter(|value| value.is_finite())
+}
+
+/// What an epoch reports to a pruner: the column of `epochs.csv` that `watched` means, and its value, NaN where it is no
+/// finite number. `None` for an epoch that reports nothing, since it was not evaluated.
+///
+/// `watched` is what [`crate::plan::search::objective::watched`] returned: a column, or the loss that decides the best
+/// epoch. Of a run that evaluates no split this is the training loss, which counts where an evaluation would be due;
+/// `every` is the run's `validation.every`.
+pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option<(&'w str, f64)> {
+    let name = match watched {
+        DECIDING_LOSS => deciding_loss(every, row)?,
+        name => name,
+    };
+    Some((name, of_epoch(name, row)?.unwrap_or(f64::NAN)))
+}
+
+/// The column of the deciding loss in an epoch that was evaluated, or was to be.
+fn deciding_loss(every: usize, row: &EpochRow) -> Option<&'static str> {
+    let mut evaluated = ["val_loss", "test_loss"].into_iter();
+    let found = evaluated.find(|name| row.validation.contains_key(*name));
+    let is_due = (row.epoch + 1).is_multiple_of(every.max(1));
+    found.or_else(|| is_due.then_some("train_loss"))
+}
+
+/// The metric of an epoch: nothing where the epoch does not have it, `Some(None)` where it is no finite number.
+fn of_epoch(metric: &str, row: &EpochRow) -> Option<Option<f64>> {
+    match metric {
+        "train_loss" => Some(row.train_loss),
+        name => row.validation.get(name).copied(),
+    }
+}
+
+/// The value of a fixed column; nothing where there is no such column, `Some(None)` where it is empty.
+fn of_table(column: &str, facts: &RunFacts, times: Option<&RunTimes>) -> Option<Option<f64>> {
+    if let Some(known) = FACTS.iter().find(|known| known.name == column) {
+        return Some((known.show)(facts).parse().ok());
+    }
+    let known = TIMES.iter().find(|known| known.name == column)?;
+    let is_figure = |times: &&RunTimes| times.measured_steps > 0 || !OF_STEPS.contains(&column);
+    let text = times.filter(is_figure).map(known.show);
+    Some(text.and_then(|text| text.parse().ok()))
+}
+
+fn metric(name: &str, facts: &RunFacts, epochs: &[EpochRow]) -> Option<f64> {
+    if let Some(value) = facts.metrics.get(name) {
+        return *value;
+    }
+    let by_epoch = |metric| {
+        let values = epochs
+            .iter()
+            .map(move |row| of_epoch(metric, row).flatten());
+        values.flatten()
+    };
+    let Some(plain) = name.strip_prefix("best_") else {
+        return by_epoch(name).next_back();
+    };
+    match direction(plain)? {
+        ObjectiveDirection::Minimize => by_epoch(plain).reduce(f64::min),
+        ObjectiveDirection::Maximize => by_epoch(plain).reduce(f64::max),
+    }
+}
+
+fn flops_to_best(facts: &RunFacts) -> Option<f64> {
+    let per_sample = facts.flops_forward_per_sample + facts.flops_backward_per_sample;
+    let until = (facts.best_epoch? + 1) as f64 / facts.epochs as f64;
+    Some(per_sample * facts.samples as f64 * until)
+}
+
+fn first_epoch_at(target: &ReachSpec, epochs: &[EpochRow]) -> Option<f64> {
+    let is_higher_better = metric_column(&target.metric).direction == Direction::Higher;
+    let is_reached = |value: f64| {
+        if is_higher_better {
+            value >= target.value
+        } else {
+            value <= target.value
+        }
+    };
+    let reached = epochs.iter().find(|row| {
+        of_epoch(&target.metric, row)
+            .flatten()
+            .is_some_and(is_reached)
+    });
+    reached.map(|row| row.epoch as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::PhaseTimes;
+    use crate::plan::search::objective::{is_known, known_columns};
+    use crate::results::columns::METRICS;
+    use crate::results::fixed_column;
+
+    fn facts() -> RunFacts {
+        RunFacts {
+            parameters: 100,
+            flops_forward_per_sample: 10.0,
+            flops_backward_per_sample: 20.5,
+            samples: 400,
+            epochs: 4,
+            best_epoch: Some(2),
+            best_loss: Some(0.5),
+            metrics: [
+                ("test_loss", Some(0.7)),
+                ("best_test_accuracy", Some(0.9)),
+                ("fresh_r2", None),
+            ]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
+            ..RunFacts::default()
+        }
+    }
+
+    fn epochs() -> Vec<EpochRow> {
+        let accuracies = [Some(0.2), None, Some(0.92), Some(0.8)];
+        let row = |(epoch, accuracy): (usize, Option<f64>)| EpochRow {
+            epoch,
+            train_loss: Some(4.0 - epoch as f64),
+            validation: [("test_accuracy".to_owned(), accuracy)].into(),
+            ..EpochRow::default()
+        };
+        accuracies.into_iter().enumerate().map(row).collect()
+    }
+
+    fn of(column: &str) -> Option<f64> {
+        let target = ReachSpec {
+            metric: "test_accuracy".to_owned(),
+            value: 0.8,
+        };
+        value(column, &facts(), None, 1.23456789, &epochs(), Some(&target))
+    }
+
+    #[test]
+    fn facts_metrics_and_derived_values_are_found() {
+        let expected = [
+            ("best_loss", Some(0.5)),
+            ("parameters", Some(100.0)),
+            ("best_epoch", Some(2.0)),
+            // The run's own metric, not the best of the epochs.
+            ("best_test_accuracy", Some(0.9)),
+            ("best_train_loss", Some(1.0)),
+            ("test_accuracy", Some(0.8)),
+            ("test_loss", Some(0.7)),
+            ("fresh_r2", None),
+            ("val_loss", None),
+            // 30.5 FLOPs · 300 samples.
+            ("flops_to_best", Some(9150.0)),
+            ("first_epoch_at_target", Some(2.0)),
+            ("wall_s", Some(1.23457)),
+            ("train_s", None),
+            ("weight_checksum", None),
+        ];
+        for (column, expected) in expected {
+            assert_eq!(of(column), expected, "{column}");
+        }
+    }
+
+    #[test]
+    fn a_target_that_is_not_reached_has_no_epoch() {
+        let target = |metric: &str, value| ReachSpec {
+            metric: metric.to_owned(),
+            value,
+        };
+        let at = |target: Option<ReachSpec>| {
+            let facts = facts();
+            value(
+                "first_epoch_at_target",
+                &facts,
+                None,
+                1.0,
+                &epochs(),
+                target.as_ref(),
+            )
+        };
+        assert_eq!(at(Some(target("test_accuracy", 0.95))), None);
+        assert_eq!(at(Some(target("train_loss", 3.0))), Some(1.0));
+        assert_eq!(at(None), None);
+    }
+
+    #[test]
+    fn a_diverged_run_has_no_value() {
+        let facts = RunFacts {
+            diverged: Some("loss 1e9".to_owned()),
+            ..facts()
+        };
+        assert_eq!(value("parameters", &facts, None, 1.0, &[], None), None);
+    }
+
+    #[test]
+    fn a_step_that_was_not_measured_has_no_time() {
+        let times = |measured_steps| RunTimes {
+            measured_steps,
+            train_s: 2.0,
+            phases: PhaseTimes {
+                forward_ms: 0.25,
+                ..PhaseTimes::default()
+            },
+            ..RunTimes::default()
+        };
+        let of = |column, times: &RunTimes| value(column, &facts(), Some(times), 1.0, &[], None);
+        assert_eq!(of("forward_ms", &times(0)), None);
+        assert_eq!(of("forward_ms", &times(3)), Some(0.25));
+        assert_eq!(of("train_s", &times(0)), Some(2.0));
+    }
+
+    #[test]
+    fn every_known_column_is_one_of_the_files_with_its_direction() {
+        for column in known_columns() {
+            if [FLOPS_TO_BEST, FIRST_EPOCH_AT_TARGET].contains(&column) {
+                continue;
+            }
+            let info = fixed_column(column).unwrap_or_else(|| panic!("{column} is no column"));
+            let expected = match info.direction {
+                Direction::Lower => ObjectiveDirection::Minimize,
+                Direction::Higher => ObjectiveDirection::Maximize,
+                // Work is better small.
+                Direction::None => ObjectiveDirection::Minimize,
+            };
+            assert_eq!(direction(column), Some(expected), "{column}");
+        }
+    }
+
+    #[test]
+    fn every_column_that_can_be_better_is_known() {
+        let facts = FACTS.iter().map(|column| (column.name, column.direction));
+        let times = TIMES.iter().map(|column| (column.name, column.direction));
+        for (column, direction) in facts.chain(times) {
+            assert!(direction == Direction::None || is_known(column), "{column}");
+        }
+        for column in known_columns() {
+            let of_facts = FACTS.iter().any(|known| known.name == column);
+            assert!(!(of_facts && is_clock(column)), "{column}");
+        }
+    }
+
+    #[test]
+    fn metrics_have_the_direction_of_their_columns() {
+        for (name, expected, _) in METRICS {
+            let metric = format!("val_{name}");
+            let expected = match expected {
+                Direction::Lower => Some(ObjectiveDirection::Minimize),
+                Direction::Higher => Some(ObjectiveDirection::Maximize),
+                Direction::None => None,
+            };
+            assert_eq!(direction(&metric), expected, "{metric}");
+        }
+    }
+
+    fn row(epoch: usize, train_loss: Option<f64>, validation: &[(&str, Option<f64>)]) -> EpochRow {
+        let validation = validation
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value));
+        EpochRow {
+            epoch,
+            train_loss,
+            validation: validation.collect(),
+            ..EpochRow::default()
+        }
+    }
+
+    #[test]
+    fn the_deciding_loss_is_the_validation_loss_where_there_is_one() {
+        let before = row(0, Some(9.0), &[]);
+        let evaluated = row(1, Some(8.0), &[("val_loss", Some(3.0))]);
+        // The last epoch is evaluated even where it is not due.
+        let last = row(2, Some(7.0), &[("val_loss", None)]);
+        assert_eq!(epoch_value(DECIDING_LOSS, 2, &before), None);
+        assert_eq!(
+            epoch_value(DECIDING_LOSS, 2, &evaluated),
+            Some(("val_loss", 3.0))
+        );
+        let (name, value) = epoch_value(DECIDING_LOSS, 2, &last).expect("a value");
+        assert!(name == "val_loss" && value.is_nan());
+    }
+
+    #[test]
+    fn without_a_split_to_evaluate_the_training_loss_decides() {
+        let row = row(0, Some(9.0), &[]);
+        assert_eq!(
+            epoch_value(DECIDING_LOSS, 1, &row),
+            Some(("train_loss", 9.0))
+        );
+        assert_eq!(epoch_value(DECIDING_LOSS, 2, &row), None);
+        assert_eq!(
+            epoch_value("train_loss", 2, &row),
+            Some(("train_loss", 9.0))
+        );
+        assert_eq!(epoch_value("val_r2", 1, &row), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! [`Memory`]: what is known of runs that have ended, in this invocation or an earlier one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::event::{EpochRow, RunFacts, RunOutcome, RunTimes, Status};
+use crate::plan::{CostSpec, LimitsSpec};
+use crate::results::store::{RunKeys, Store, StoredRun};
+
+/// A run that has ended.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) keys: RunKeys,
+    pub(super) status: Status,
+    pub(super) reason: String,
+    limits: LimitsSpec,
+    pub(super) facts: Option<RunFacts>,
+    pub(super) times: Option<RunTimes>,
+    pub(super) wall_s: f64,
+    pub(super) epochs: Vec<EpochRow>,
+}
+
+/// Runs that have ended, by cell.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    runs: HashMap<String, Vec<Known>>,
+    /// Seconds from start to last end of each earlier invocation.
+    sessions: BTreeMap<String, f64>,
+    used: Used,
+    /// Cores of this machine.
+    cores: usize,
+}
+
+/// What runs took.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Used {
+    core_s: f64,
+    gpu_s: f64,
+}
+
+impl Used {
+    /// As the report charges a run: all cores of its machine where it ran alone, else the threads that it computed with.
+    fn add(&mut self, keys: &RunKeys, wall_s: f64, cores: usize) {
+        let conditions = &keys.conditions;
+        let kept = if conditions.is_exclusive {
+            cores
+        } else {
+            conditions.threads
+        };
+        self.core_s += wall_s * kept as f64;
+        if keys.numeric_class.contains("cuda") {
+            self.gpu_s += wall_s;
+        }
+    }
+}
+
+impl Memory {
+    /// Everything that a store holds; without `retry` also what failed.
+    pub(super) fn of(store: &Store, retry: bool, cores: usize) -> Self {
+        let mut memory = Self {
+            cores,
+            ..Self::default()
+        };
+        for run in store.runs().filter(|run| run.keys.block == 0) {
+            memory.note_times(run);
+            if retry && run.status.is_failure() {
+                continue;
+            }
+            let known = Known {
+                keys: run.keys.clone(),
+                status: run.status,
+                reason: run.reason.clone(),
+                limits: run.limits.clone(),
+                facts: run.facts.clone(),
+                times: run.times.clone(),
+                wall_s: run.wall_s,
+                epochs: run.epochs.clone(),
+            };
+            memory.insert(known);
+        }
+        memory
+    }
+
+    fn note_times(&mut self, run: &StoredRun) {
+        self.used.add(&run.keys, run.wall_s, self.cores);
+        if let (Some(session), Some(start)) = (&run.session, run.start_s) {
+            let end = self.sessions.entry(session.clone()).or_default();
+            *end = end.max(start + run.wall_s);
+        }
+    }
+
+    /// Seconds that earlier invocations searched, each from its start to its last end.
+    pub(super) fn earlier_s(&self) -> f64 {
+        self.sessions.values().sum()
+    }
+
+    /// What all runs together cost.
+    pub(super) fn cost(&self, prices: &CostSpec) -> f64 {
+        let price = |price: Option<f64>, seconds: f64| price.unwrap_or(0.0) * seconds / 3600.0;
+        price(prices.core_hour, self.used.core_s) + price(prices.gpu_hour, self.used.gpu_s)
+    }
+
+    /// A run of this invocation.
+    pub(super) fn add(&mut self, keys: RunKeys, limits: LimitsSpec, outcome: &RunOutcome) {
+        self.used.add(&keys, outcome.wall_s, self.cores);
+        let bare = |row: &EpochRow| EpochRow {
+            steps: Vec::new(),
+            ..row.clone()
+        };
+        self.insert(Known {
+            keys,
+            status: outcome.status,
+            reason: outcome.reason.clone(),
+            limits,
+            facts: outcome.facts.clone(),
+            times: outcome.times.clone(),
+            wall_s: outcome.wall_s,
+            epochs: outcome.epochs.iter().map(bare).collect(),
+        });
+    }
+
+    fn insert(&mut self, known: Known) {
+        let runs = self.runs.entry(known.keys.cell_hash.clone()).or_default();
+        runs.retain(|other| other.keys != known.keys);
+        runs.push(known);
+    }
+
+    /// Runs with the facts that `keys` ask for, whole or ended early, that `limits` would not have ended otherwise: the
+    /// whole ones first, then the longest.
+    pub(super) fn find(&self, keys: &RunKeys, limits: &LimitsSpec) -> Vec<&Known> {
+        let runs = self.runs.get(&keys.cell_hash).into_iter().flatten();
+        let mut found: Vec<&Known> = runs
+            .filter(|known| {
+                let whole = RunKeys {
+                    until: None,
+                    ..known.keys.clone()
+                };
+                whole.share_facts(keys) && known.holds_under(limits)
+            })
+            .collect();
+        found.sort_by_key(|known| std::cmp::Reverse(known.keys.until.unwrap_or(usize::MAX)));
+        found
+    }
+}
+
+impl Known {
+    fn holds_under(&self, limits: &LimitsSpec) -> bool {
+        match self.status {
+            Status::Timeout => limits.time == self.limits.time,
+            Status::Oom => limits.memory == self.limits.memory,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Searches without a process: a table of slots in which trials go on epoch by epoch, in a random order.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::event::{EpochRow, Job, Pruned, RunFacts, RunOutcome, Status, Verdict};
+use crate::execute::{Next, Source};
+use crate::manifest::Manifest;
+use crate::plan::search::TrialRole;
+use crate::plan::{Plan, PlanOptions, World};
+use crate::results::store::{Here, Store};
+
+use super::{Search, SearchOptions};
+
+const EPOCHS: usize = 6;
+
+const MANIFEST: &str = r#"
+name = "tiny-search"
+[models.mlp]
+kind = "mlp"
+[datasets.toy]
+kind = "synthetic-regression"
+samples = 100
+[train]
+epochs = 6
+[matrix]
+model = ["mlp"]
+dataset = ["toy"]
+[search]
+trials = 24
+objective = "best_loss"
+sampler = { kind = "tpe", startup-trials = 6 }
+pruner = { kind = "median", startup-trials = 4 }
+[search.space]
+"train.optimizer.lr" = { float = [1e-5, 1e-1], log = true }
+"train.batch-size" = [8, 16, 32]
+"#;
+
+fn plan(sets: &[&str]) -> Plan {
+    let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+    let manifest = Manifest::new(Path::new("tiny.toml"), MANIFEST.to_owned(), &sets).unwrap();
+    Plan::new(&manifest, &World::here(), PlanOptions::default()).unwrap()
+}
+
+fn here() -> Here {
+    Here {
+        env_id: "m".into(),
+        jobs: 1,
+        cores: 2,
+    }
+}
+
+/// What a trial reports after an epoch: falls with time, lowest at lr 1e-3 and large batches.
+fn loss(job: &Job, epoch: usize) -> f64 {
+    let train = &job.spec.train;
+    let far = (train.optimizer.lr().log10() + 3.0).abs();
+    far + 1.0 / train.batch_size as f64 + 1.0 / (epoch + 1) as f64
+}
+
+fn row(job: &Job, epoch: usize) -> EpochRow {
+    EpochRow {
+        epoch,
+        train_loss: Some(loss(job, epoch)),
+        ..EpochRow::default()
+    }
+}
+
+fn outcome(job: &Job, epochs: usize, pruned: Option<Pruned>) -> RunOutcome {
+    let rows: Vec<EpochRow> = (0..epochs).map(|epoch| row(job, epoch)).collect();
+    let status = if pruned.is_some() {
+        Status::Pruned
+    } else {
+        Status::Done
+    };
+    RunOutcome {
+        facts: Some(RunFacts {
+            best_loss: Some(loss(job, epochs - 1)),
+            epochs,
+            ..RunFacts::default()
+        }),
+        epochs: rows,
+        pruned: pruned.clone(),
+        wall_s: 1.0,
+        ..RunOutcome::empty(status, pruned.map(|p| p.reason).unwrap_or_default())
+    }
+}
+
+/// A trial in a slot.
+struct Going {
+    job: Job,
+    epoch: usize,
+}
+
+/// What came of every trial: key, status, reason.
+type Ends = BTreeMap<usize, (String, Status, String)>;
+
+/// Goes on with one trial by an epoch; `Some` when it has ended.
+fn step(search: &mut Search<'_>, going: &mut Going) -> Option<(Status, String)> {
+    let row = row(&going.job, going.epoch);
+    going.epoch += 1;
+    let asks = going
+        .job
+        .trial
+        .as_ref()
+        .is_some_and(|trial| trial.awaits_verdicts);
+    let verdict = if asks {
+        search.verdict(going.job.id, &row)
+    } else {
+        Verdict::GoOn
+    };
+    let pruned = match verdict {
+        Verdict::GoOn if going.epoch < EPOCHS => return None,
+        Verdict::GoOn => None,
+        Verdict::Prune(pruned) => Some(pruned),
+    };
+    let outcome = outcome(&going.job, going.epoch, pruned);
+    search.ended(&mut going.job, &outcome);
+    Some((outcome.status, outcome.reason))
+}
+
+/// Runs a search in `slots` slots; `dice` chooses who goes on.
+fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
+    let mut dice = ChaCha8Rng::seed_from_u64(dice);
+    let mut going: Vec<Going> = Vec::new();
+    let mut ends = Ends::new();
+    loop {
+        while going.len() < slots {
+            match search.next() {
+                Some(Next::Run(job)) => going.push(Going { job, epoch: 0 }),
+                Some(Next::Kept {
+                    job,
+                    status,
+                    reason,
+                    ..
+                }) => {
+                    ends.insert(job.id.cell, (job.spec.key.clone(), status, reason));
+                }
+                None => break,
+            }
+        }
+        if going.is_empty() {
+            return ends;
+        }
+        let chosen = dice.gen_range(0..going.len());
+        if let Some((status, reason)) = step(search, &mut going[chosen]) {
+            let job = going.swap_remove(chosen).job;
+            ends.insert(job.id.cell, (job.spec.key.clone(), status, reason));
+        }
+    }
+}
+
+fn ends(plan: &Plan, slots: usize, dice: u64) -> Ends {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::read(folder.path()).unwrap();
+    let here = here();
+    let spec = plan.search.as_ref().unwrap();
+    drive(
+        &mut Search::new(plan, spec, &store, &here, SearchOptions::default()),
+        slots,
+        dice,
+    )
+}
+
+#[test]
+fn any_number_of_slots_and_any_order_give_the_same_trials_and_prunings() {
+    let plan = plan(&[]);
+    let alone = ends(&plan, 1, 0);
+    assert_eq!(alone.len(), 24);
+    let pruned = alone
+        .values()
+        .filter(|(_, status, _)| *status == Status::Pruned);
+    assert!(pruned.count() >= 3, "{alone:#?}");
+    for (slots, dice) in [(2, 1), (4, 2), (5, 3), (9, 4)] {
+        assert_eq!(ends(&plan, slots, dice), alone, "{slots} slots");
+    }
+}
+
+#[test]
+fn a_pruned_trial_names_step_value_median_and_trials() {
+    let plan = plan(&[]);
+    let alone = ends(&plan, 1, 0);
+    let mut reasons = alone.values().map(|(_, _, reason)| reason);
+    let reason = reasons.find(|reason| !reason.is_empty()).unwrap();
+    assert!(reason.starts_with("pruned: step "), "{reason}");
+    assert!(
+        reason.contains("train_loss") && reason.contains("from "),
+        "{reason}"
+    );
+}
+
+#[test]
+fn another_seed_gives_other_trials_and_more_trials_begin_with_the_same() {
+    let first = ends(&plan(&[]), 1, 0);
+    let other = ends(&plan(&["search.seed=1"]), 1, 0);
+    assert_ne!(first, other);
+    let longer = ends(&plan(&["search.trials=30"]), 1, 0);
+    assert_eq!(longer.len(), 30);
+    let begins: Vec<_> = longer.values().take(24).collect();
+    assert_eq!(begins, first.values().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_trial_waits_for_those_that_it_is_decided_from() {
+    let plan = plan(&["search.lag=0"]);
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::read(folder.path()).unwrap();
+    let here = here();
+    let spec = plan.search.as_ref().unwrap();
+    let mut search = Search::new(&plan, spec, &store, &here, SearchOptions::default());
+    let Some(Next::Run(mut job)) = search.next() else {
+        panic!("a first trial");
+    };
+    assert!(search.next().is_none(), "lag 0: one after the other");
+    let outcome = outcome(&job, EPOCHS, None);
+    search.ended(&mut job, &outcome);
+    let value = job.trial.unwrap().info.values[0].unwrap();
+    assert!((value - loss_of(&outcome)).abs() < 1e-12);
+    assert!(matches!(search.next(), Some(Next::Run(_))));
+}
+
+fn loss_of(outcome: &RunOutcome) -> f64 {
+    outcome.facts.as_ref().unwrap().best_loss.unwrap()
+}
+
+#[test]
+fn pruned_trials_are_run_to_their_end_for_regret() {
+    let plan = plan(&["search.regret=2"]);
+    let ends = ends(&plan, 3, 7);
+    let regret: Vec<_> = ends
+        .values()
+        .filter(|(key, _, _)| key.contains("-full"))
+        .collect();
+    assert_eq!(regret.len(), 2, "{ends:#?}");
+    assert!(regret.iter().all(|(_, status, _)| *status == Status::Done));
+}
+
+#[test]
+fn shares_of_a_search_that_does_not_learn_are_disjoint_and_whole() {
+    let plan = plan(&["search.sampler='random'", "search.pruner='none'"]);
+    let spec = plan.search.as_ref().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::read(folder.path()).unwrap();
+    let here = here();
+    let whole = ends(&plan, 2, 0);
+    let mut parts = Ends::new();
+    for index in 0..3 {
+        let options = SearchOptions {
+            owns: Some(Box::new(move |_, number| number % 3 == index)),
+            ..SearchOptions::default()
+        };
+        let part = drive(&mut Search::new(&plan, spec, &store, &here, options), 2, 0);
+        assert_eq!(part.len(), 8);
+        parts.extend(part);
+    }
+    assert_eq!(parts, whole);
+}
+
+#[test]
+fn nothing_runs_where_only_what_is_kept_is_asked_for() {
+    let plan = plan(&[]);
+    let spec = plan.search.as_ref().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::read(folder.path()).unwrap();
+    let here = here();
+    let options = SearchOptions {
+        only_kept: true,
+        ..SearchOptions::default()
+    };
+    let mut search = Search::new(&plan, spec, &store, &here, options);
+    assert!(search.next().is_none());
+    assert_eq!(search.missing().len(), 1);
+    assert!(
+        search.missing()[0].contains("trial=0"),
+        "{:?}",
+        search.missing()
+    );
+    assert!(TrialRole::Trial.is_trial());
+}

@@ -1,0 +1,126 @@
+//! [`Reader`]: what a run means to a search: values of its objectives, and what it reported by epoch.
+
+use crate::event::{EpochRow, Pruned, RunFacts, RunOutcome, RunTimes, Status};
+use crate::plan::search::objective::{FIRST_EPOCH_AT_TARGET, watched};
+use crate::plan::search::{ObjectiveDirection, ObjectiveSpec, PrunedInfo, SearchSpec};
+use crate::plan::{CellSpec, ReachSpec};
+use crate::results::objective;
+
+use super::Ending;
+use super::memory::Known;
+use super::pruner::Verdict;
+use super::study::reason;
+
+/// Reads runs for a search.
+#[derive(Debug)]
+pub(super) struct Reader {
+    objectives: Vec<ObjectiveSpec>,
+    target: Option<ReachSpec>,
+    /// What the pruner looks at: a column of `epochs.csv`.
+    watched: Option<String>,
+}
+
+impl Reader {
+    pub(super) fn new(spec: &SearchSpec, target: Option<&ReachSpec>) -> Self {
+        let first = spec.objectives.first();
+        Self {
+            objectives: spec.objectives.clone(),
+            target: target.cloned(),
+            watched: first.and_then(|first| watched(&first.column)),
+        }
+    }
+
+    fn direction(&self) -> ObjectiveDirection {
+        let first = self.objectives.first();
+        first.map_or(ObjectiveDirection::Minimize, |first| first.direction)
+    }
+
+    /// Values of the objectives, as columns have them.
+    pub(super) fn values(&self, facts: Option<&RunFacts>, known: &Known) -> Vec<Option<f64>> {
+        self.read(facts, known.times.as_ref(), known.wall_s, &known.epochs)
+    }
+
+    /// The same of a run that has just ended.
+    pub(super) fn values_of(&self, outcome: &RunOutcome) -> Vec<Option<f64>> {
+        let times = outcome.times.as_ref();
+        self.read(
+            outcome.facts.as_ref(),
+            times,
+            outcome.wall_s,
+            &outcome.epochs,
+        )
+    }
+
+    fn read(
+        &self,
+        facts: Option<&RunFacts>,
+        times: Option<&RunTimes>,
+        wall_s: f64,
+        epochs: &[EpochRow],
+    ) -> Vec<Option<f64>> {
+        let value = |spec: &ObjectiveSpec| {
+            let target = self.target.as_ref();
+            objective::value(&spec.column, facts?, times, wall_s, epochs, target)
+        };
+        self.objectives.iter().map(value).collect()
+    }
+
+    /// How a whole run ended for samplers: a target that was never reached counts as reached after the last epoch.
+    pub(super) fn ending(
+        &self,
+        status: Status,
+        values: &[Option<f64>],
+        epochs: &[EpochRow],
+    ) -> Ending {
+        let loss = |(spec, value): (&ObjectiveSpec, &Option<f64>)| {
+            let never = (spec.column == FIRST_EPOCH_AT_TARGET).then_some(epochs.len() as f64);
+            let value = value.or(never).filter(|value| value.is_finite())?;
+            Some(spec.direction.as_loss(value))
+        };
+        let losses: Option<Vec<f64>> = self.objectives.iter().zip(values).map(loss).collect();
+        match losses {
+            Some(losses) if status == Status::Done => Ending::Done(losses),
+            _ => Ending::Failed,
+        }
+    }
+
+    /// What an epoch of `spec` reports to the pruner, smaller is better; `None` for one that reports nothing. A value that
+    /// is no finite number ends the run by itself.
+    pub(super) fn reported(&self, spec: &CellSpec, epoch: &EpochRow) -> Option<f64> {
+        let (_, value) = self.watched(spec, epoch)?;
+        Some(self.direction().as_loss(value)).filter(|loss| loss.is_finite())
+    }
+
+    fn watched<'w>(&'w self, spec: &CellSpec, epoch: &EpochRow) -> Option<(&'w str, f64)> {
+        objective::epoch_value(self.watched.as_ref()?, spec.validation.every, epoch)
+    }
+
+    /// What a run of `spec` reported, epoch by epoch.
+    pub(super) fn curve(&self, spec: &CellSpec, epochs: &[EpochRow]) -> Vec<(usize, f64)> {
+        let reported = |row: &EpochRow| Some((row.epoch, self.reported(spec, row)?));
+        epochs.iter().filter_map(reported).collect()
+    }
+
+    /// The column of `epochs.csv` that an epoch reports from.
+    pub(super) fn metric(&self, spec: &CellSpec, epoch: &EpochRow) -> String {
+        let watched = self.watched(spec, epoch);
+        watched.map_or_else(String::new, |(name, _)| name.to_owned())
+    }
+
+    /// A pruner's verdict as results tell it.
+    pub(super) fn pruned(&self, verdict: Verdict, metric: &str) -> Pruned {
+        // Twice is back: the sign is all that `as_loss` changes.
+        let shown = |loss: f64| self.direction().as_loss(loss);
+        let info = PrunedInfo {
+            step: verdict.step,
+            metric: metric.to_owned(),
+            value: shown(verdict.value),
+            threshold: shown(verdict.threshold),
+            trials: verdict.trials,
+        };
+        Pruned {
+            reason: reason(&info),
+            info,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! [`Outputs`]: what a model says of a batch, on the host, and the mean of what several models say.
+
+use crate::ops::Shape;
+
+/// What a model says of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outputs {
+    /// The values, as the model's last operation leaves them.
+    pub(super) values: Vec<f32>,
+    /// Their shape; models of one task and one batch have the same.
+    pub(super) shape: Shape,
+    /// What they stand for.
+    pub(super) meaning: Meaning,
+}
+
+/// What outputs stand for, which decides what their mean is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// Estimates of the target, value by value: their mean is an estimate too.
+    Estimates,
+    /// Logits, the last dimension over classes: what is averaged is the probabilities that they stand for.
+    Logits,
+    /// Draws from a law: the mean of draws is none of that law.
+    Draws,
+}
+
+impl Outputs {
+    /// The mean of what several models say of one batch, as outputs of the same meaning.
+    ///
+    /// Estimates: `Σ y_m / M`. Logits: `log (Σ softmax(l_m) / M)`, which as logits have the mean probabilities as their
+    /// softmax, so that loss and accuracy follow from them as from a model's own. `None` of nothing, of draws, and of outputs
+    /// that are not of one shape and meaning.
+    ///
+    /// # Source
+    /// Lakshminarayanan et al. 2017 (deep ensembles), §2.4.
+    pub fn mean(members: &[Self]) -> Option<Self> {
+        let first = members.first()?;
+        let fit = |other: &Self| (other.shape, other.meaning) == (first.shape, first.meaning);
+        if !members.iter().all(fit) {
+            return None;
+        }
+        let all: Vec<&[f32]> = members.iter().map(|own| own.values.as_slice()).collect();
+        let values = match first.meaning {
+            Meaning::Estimates => mean(&all),
+            Meaning::Logits => mean_logits(&all, first.shape.last()),
+            Meaning::Draws => return None,
+        };
+        Some(Self {
+            values,
+            ..first.clone()
+        })
+    }
+}
+
+/// In f64, value by value.
+fn mean(members: &[&[f32]]) -> Vec<f32> {
+    let count = members.len() as f64;
+    let value = |index: usize| {
+        let values = members.iter().map(|own| f64::from(own[index]));
+        (values.sum::<f64>() / count) as f32
+    };
+    (0..members[0].len()).map(value).collect()
+}
+
+/// In logarithms throughout, so that a probability too small for a float keeps its logarithm.
+fn mean_logits(members: &[&[f32]], classes: usize) -> Vec<f32> {
+    let normalised: Vec<Vec<f64>> = members
+        .iter()
+        .map(|own| own.chunks(classes).flat_map(log_softmax).collect())
+        .collect();
+    let log_count = libm::log(members.len() as f64);
+    let value = |index: usize| {
+        let logs: Vec<f64> = normalised.iter().map(|own| own[index]).collect();
+        (log_sum_exp(&logs) - log_count) as f32
+    };
+    (0..members[0].len()).map(value).collect()
+}
+
+fn log_softmax(row: &[f32]) -> Vec<f64> {
+    let row: Vec<f64> = row.iter().map(|logit| f64::from(*logit)).collect();
+    let all = log_sum_exp(&row);
+    row.iter().map(|logit| logit - all).collect()
+}
+
+/// `log Σ exp(x)`.
+fn log_sum_exp(values: &[f64]) -> f64 {
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = values.iter().map(|value| libm::exp(value - max)).sum();
+    max + libm::log(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outputs(meaning: Meaning, values: [f32; 4]) -> Outputs {
+        Outputs {
+            values: values.to_vec(),
+            shape: [2, 2].into(),
+            meaning,
+        }
+    }
+
+    #[test]
+    fn estimates_are_averaged_value_by_value() {
+        let members = [[1.0, 2.0, 3.0, 4.0], [3.0, 2.0, -3.0, 0.5]];
+        let members = members.map(|values| outputs(Meaning::Estimates, values));
+        let mean = Outputs::mean(&members).unwrap();
+        assert_eq!(mean.values, [2.0, 2.0, 0.0, 2.25]);
+        assert_eq!(mean.shape, [2, 2].into());
+    }
+
+    #[test]
+    fn of_logits_the_probabilities_are_averaged() {
+        // Probabilities (1/2, 1/2) and (3/4, 1/4); then (1/5, 4/5) twice, once with both logits raised by 7.
+        let log = |value: f64| libm::log(value) as f32;
+        let first = [0.0, 0.0, 0.0, log(4.0)];
+        let second = [log(3.0), 0.0, 7.0, 7.0 + log(4.0)];
+        let members = [first, second].map(|values| outputs(Meaning::Logits, values));
+        let mean = Outputs::mean(&members).unwrap();
+        for (found, expected) in mean.values.iter().zip([0.625, 0.375, 0.2, 0.8]) {
+            assert!((found - log(expected)).abs() < 1e-6, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_probability_below_every_float_keeps_its_logarithm() {
+        let sure = outputs(Meaning::Logits, [0.0, -5000.0, 0.0, -4000.0]);
+        let mean = Outputs::mean(&[sure.clone(), sure]).unwrap();
+        assert_eq!(mean.values, [0.0, -5000.0, 0.0, -4000.0]);
+    }
+
+    #[test]
+    fn draws_and_outputs_that_do_not_fit_have_no_mean() {
+        let values = [1.0; 4];
+        assert_eq!(Outputs::mean(&[]), None);
+        assert_eq!(Outputs::mean(&[outputs(Meaning::Draws, values)]), None);
+        let other = Outputs {
+            shape: [4, 1].into(),
+            ..outputs(Meaning::Estimates, values)
+        };
+        let members = [outputs(Meaning::Estimates, values), other];
+        assert_eq!(Outputs::mean(&members), None);
+        let members = [Meaning::Estimates, Meaning::Logits].map(|one| outputs(one, values));
+        assert_eq!(Outputs::mean(&members), None);
+    }
+}

@@ -1,0 +1,199 @@
+//! [`evaluate`]: several trained models as one, by the mean of what they predict. Nothing is trained.
+
+use std::time::Instant;
+
+use super::accuracy::Accuracies;
+use super::error::TrainError;
+use super::evaluation::{Evaluate, Evaluation};
+use super::log::Log;
+use super::session::Outcome;
+use super::setup;
+use crate::base::Seed;
+use crate::datasets::OpenDataset;
+use crate::device::nondeterministic;
+use crate::event::{Event, Member, MemoryParts, Metric, Order, RunFacts, numeric_class_of};
+use crate::layers::checkpoint::{self, Tensor};
+use crate::loader::{Batch, LoaderTimes};
+use crate::ops::{Kernels, OpError, count_parameters};
+use crate::plan::CellSpec;
+use crate::tasks::{Outputs, Score, Task};
+
+/// Trained models of one task.
+struct Members<D: Kernels> {
+    tasks: Vec<Box<dyn Task<D>>>,
+    /// Kind of the first one's model, for a message.
+    kind: &'static str,
+}
+
+/// Evaluates the order's members on its cell's data: the ordinary evaluation, of the mean of their outputs.
+///
+/// Parameters and FLOPs are those of all members together. The one evaluation is the best one too: its loss stands as
+/// `best_loss`, its accuracy as `best_SPLIT_accuracy`, so that an ensemble has the objectives of the trials it is made of.
+///
+/// # Errors
+/// Weights that cannot be read or do not fit, members that do not fit each other, models whose outputs have no mean.
+pub(super) fn evaluate<D: Kernels>(
+    device: &D,
+    order: &Order<CellSpec>,
+    start: Instant,
+    emit: &mut dyn FnMut(Event),
+) -> Result<Outcome, TrainError> {
+    let (cell, seed) = (&order.cell, Seed(order.seed));
+    setup::set_arithmetic(device, cell.train.precision)?;
+    let mut log = Log::new(start, 0);
+    log.gpu = setup::gpu_meter(device);
+    check(order)?;
+    let data = cell.dataset.open(seed, cell.validation.fraction)?;
+    let evaluation = Evaluation::new(&data, cell)?;
+    let mut members = Members::load(device, order, &data)?;
+    let parameters = members.parameters();
+    log.facts.parameters = parameters;
+    log.facts.weight_checksum = members.checksum(device)?;
+    log.device_memory = setup::device_memory(device);
+    log.ready(MemoryParts {
+        parameter_bytes: setup::BYTES * parameters,
+        ..MemoryParts::default()
+    });
+    emit(Event::Started {
+        parameters,
+        epochs: 0,
+        steps_per_epoch: 0,
+    });
+    log.begin_training();
+    let found = log.validation(|| found(&evaluation, &mut members))?;
+    found.note(&mut log.facts);
+    if let Err(reason) = log.end_watch() {
+        let message = format!("nothing was measured of the GPU: {reason}");
+        emit(Event::Warning { message });
+    }
+    log.facts.nondeterministic = nondeterministic();
+    let class = numeric_class_of(&device.facts()?);
+    let memory = device.memory()?;
+    let (mut facts, times) = log.finish(None, LoaderTimes::default(), class, memory);
+    facts.best_loss = found.loss;
+    Ok(Outcome { facts, times })
+}
+
+/// What an evaluation found.
+struct Found {
+    /// The fixed batch, with its arithmetic.
+    fixed: Score,
+    /// Of the watched split.
+    loss: Option<f64>,
+    validation: Metric,
+    tested: Metric,
+    validates: bool,
+}
+
+fn found<D: Kernels>(
+    evaluation: &Evaluation,
+    members: &mut Members<D>,
+) -> Result<Found, TrainError> {
+    let fixed = evaluation.fixed(members)?;
+    let (loss, validation) = evaluation.validate(members)?;
+    Ok(Found {
+        fixed,
+        loss,
+        validation,
+        tested: evaluation.test(members)?,
+        validates: evaluation.validates(),
+    })
+}
+
+impl Found {
+    fn note(&self, facts: &mut RunFacts) {
+        let work = self.fixed.work().forward as f64;
+        facts.flops_forward_per_sample = work / self.fixed.samples().max(1) as f64;
+        facts.eval_loss_after = self.fixed.loss();
+        let mut accuracies = Accuracies::default();
+        accuracies.note(0, &self.validation);
+        let best = accuracies.metrics().into_iter();
+        facts
+            .metrics
+            .extend(best.filter(|(name, _)| name.starts_with("best_")));
+        facts.metrics.extend(self.validation.clone());
+        facts.metrics.extend(self.tested.clone());
+        if self.validates && self.loss.is_none() {
+            facts.diverged = Some("validation loss was no finite number".into());
+        }
+    }
+}
+
+/// What is averaged must be said of the same samples with the same noise, and none of them trained on by any member.
+fn check(order: &Order<CellSpec>) -> Result<(), TrainError> {
+    let own = &order.cell;
+    for member in order.members.iter().map(|member| &member.cell) {
+        let other = if member.dataset != own.dataset {
+            "dataset"
+        } else if member.loss != own.loss {
+            "loss"
+        } else if member.validation.fraction.to_bits() != own.validation.fraction.to_bits() {
+            "validation split"
+        } else {
+            continue;
+        };
+        return Err(TrainError::Unsupported(format!(
+            "an ensemble is evaluated on one split by one loss: its member `{}` has another {other}",
+            member.key
+        )));
+    }
+    Ok(())
+}
+
+impl<D: Kernels> Members<D> {
+    fn load(device: &D, order: &Order<CellSpec>, data: &OpenDataset) -> Result<Self, TrainError> {
+        let load = |member: &Member| {
+            let mut task = setup::task(device, &member.cell, data, Seed(order.seed))?;
+            checkpoint::load(&member.weights, device, task.module())?;
+            Ok(task)
+        };
+        Ok(Self {
+            tasks: order
+                .members
+                .iter()
+                .map(load)
+                .collect::<Result<_, TrainError>>()?,
+            kind: order
+                .members
+                .first()
+                .map_or("", |first| first.cell.model.kind()),
+        })
+    }
+
+    fn parameters(&mut self) -> u64 {
+        let counts = self
+            .tasks
+            .iter_mut()
+            .map(|task| count_parameters(task.module()));
+        counts.sum::<usize>() as u64
+    }
+
+    /// That of all weights together, every name behind its member's number.
+    fn checksum(&mut self, device: &D) -> Result<String, TrainError> {
+        let mut all = Vec::new();
+        for (number, task) in self.tasks.iter_mut().enumerate() {
+            let weights = checkpoint::snapshot(device, task.module()).map_err(OpError::from)?;
+            all.extend(weights.into_iter().map(|weight| Tensor {
+                name: format!("{number}.{}", weight.name),
+                ..weight
+            }));
+        }
+        Ok(checkpoint::checksum(&all))
+    }
+}
+
+impl<D: Kernels> Evaluate for Members<D> {
+    fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), TrainError> {
+        let outputs = self.tasks.iter_mut();
+        let outputs = outputs.map(|task| task.outputs(batch.clone(), index, score));
+        let outputs: Vec<Outputs> = outputs.collect::<Result<_, _>>()?;
+        // With one dataset and one loss any member scores it like the others.
+        match (Outputs::mean(&outputs), self.tasks.first_mut()) {
+            (Some(mean), Some(task)) => Ok(task.evaluate_outputs(batch, index, mean, score)?),
+            _ => Err(TrainError::Unsupported(format!(
+                "there is no ensemble of models `{}`: the mean of the samples that they draw is none",
+                self.kind
+            ))),
+        }
+    }
+}

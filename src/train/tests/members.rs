@@ -1,0 +1,279 @@
+//! Ensembles: the mean of several trained models' predictions.
+
+use std::path::Path;
+
+use super::*;
+use crate::base::Seed;
+use crate::datasets::{PathsSpec, SamplesMut};
+use crate::event::{FailedStatus, Member, Metric};
+use crate::layers::checkpoint;
+use crate::losses::{NoiseMseSpec, SignatureScoringSpec};
+use crate::models::{CannedNetSpec, DdpmUnetSpec, EquilibriumSpec, MlpActivation};
+
+/// A model that was trained, and what its own run said.
+struct Trained {
+    member: Member,
+    facts: RunFacts,
+}
+
+fn trained(folder: &Path, mut cell: CellSpec) -> Trained {
+    Arc::make_mut(&mut cell.train).save_to = Some("best".into());
+    cell.checkpoint_folder = Some(folder.join(&cell.key));
+    let facts = told(cell.clone()).facts().clone();
+    let weights = cell.weights_file().unwrap();
+    let cell = Arc::new(cell);
+    Trained {
+        member: Member { cell, weights },
+        facts,
+    }
+}
+
+fn told_of(members: &[&Trained]) -> Told {
+    told_by(Order {
+        members: members.iter().map(|one| one.member.clone()).collect(),
+        ..order((*members[0].member.cell).clone())
+    })
+}
+
+fn reason_of(members: &[&Trained]) -> String {
+    match told_of(members).events.pop() {
+        Some(Event::Failed {
+            status: FailedStatus::Error,
+            reason,
+        }) => reason,
+        other => panic!("the run ended with {other:?}"),
+    }
+}
+
+/// A perceptron of `hidden` units with rectifiers, of 44 rows of a line.
+fn line(hidden: usize) -> CellSpec {
+    CellSpec {
+        key: format!("hidden={hidden}"),
+        model: Arc::new(ModelSpec::Mlp(MlpSpec {
+            hidden,
+            depth: 1,
+            activation: MlpActivation::Relu,
+        })),
+        ..cell()
+    }
+}
+
+/// Digits with little training, by `model`.
+fn digits(key: &str, model: ModelSpec) -> CellSpec {
+    let mut cell = with(|train| (train.epochs, train.batch_size) = (1, 64));
+    cell.key = key.into();
+    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
+    cell.model = Arc::new(model);
+    Arc::make_mut(&mut cell.validation).fraction = 0.1;
+    cell
+}
+
+fn mlp(hidden: usize) -> CellSpec {
+    let spec = MlpSpec {
+        hidden,
+        depth: 1,
+        ..MlpSpec::default()
+    };
+    digits(&format!("hidden={hidden}"), ModelSpec::Mlp(spec))
+}
+
+fn equilibrium() -> CellSpec {
+    let spec = EquilibriumSpec {
+        hidden: 16,
+        ..EquilibriumSpec::default()
+    };
+    digits("model=equilibrium", ModelSpec::Equilibrium(spec))
+}
+
+fn unet(width: usize) -> CellSpec {
+    let mut cell = with(|train| {
+        (train.epochs, train.batch_size, train.steps_per_epoch) = (1, 4, Some(2));
+        train.ema = Some(EmaSpec::default());
+    });
+    cell.key = format!("width={width}");
+    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+    cell.loss = Arc::new(LossSpec::NoiseMse(NoiseMseSpec::default()));
+    cell.model = Arc::new(ModelSpec::DdpmUnet(DdpmUnetSpec {
+        base_channels: width,
+        embed: 8,
+        heads: 2,
+        groups: 2,
+        ..DdpmUnetSpec::default()
+    }));
+    Arc::make_mut(&mut cell.validation).fraction = 0.02;
+    cell
+}
+
+/// All metrics, but for those of a run's own way over its epochs.
+fn assert_near(found: &Metric, expected: &Metric) {
+    assert!(expected.contains_key("val_loss"));
+    let all = expected.iter();
+    for (name, value) in all.filter(|(name, _)| !name.ends_with("_90_epoch")) {
+        let (found, expected) = (found[name].unwrap(), value.unwrap());
+        assert!(
+            (found - expected).abs() < 1e-6,
+            "{name}: {found} {expected}"
+        );
+    }
+}
+
+#[test]
+fn an_ensemble_of_one_is_the_model_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    for cell in [line(16), mlp(16), equilibrium(), unet(4)] {
+        let one = trained(folder.path(), cell);
+        let told = told_of(&[&one]);
+        let facts = told.facts();
+        assert_near(&facts.metrics, &one.facts.metrics);
+        assert_eq!(facts.best_loss, facts.metrics["val_loss"]);
+        assert_eq!(facts.parameters, one.facts.parameters);
+        assert_eq!((facts.epochs, facts.steps, facts.samples), (0, 0, 0));
+        assert_eq!((facts.best_epoch, &facts.diverged), (None, &None));
+        assert!(facts.flops_forward_per_sample > 0.0);
+    }
+}
+
+#[test]
+fn two_equal_models_are_as_good_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for cell in [line(16), mlp(16), unet(4)] {
+        let one = trained(folder.path(), cell);
+        let [alone, twice] = [vec![&one], vec![&one, &one]].map(|members| told_of(&members));
+        let (alone, twice) = (alone.facts(), twice.facts());
+        assert_near(&twice.metrics, &alone.metrics);
+        assert_eq!(twice.parameters, 2 * alone.parameters);
+        let ratio = twice.flops_forward_per_sample / alone.flops_forward_per_sample;
+        assert!((1.5..=2.0).contains(&ratio), "{ratio}");
+        assert_ne!(twice.weight_checksum, alone.weight_checksum);
+    }
+}
+
+/// `W₂ relu(W₁ x + b₁) + b₂` in f64, from the file that the run wrote.
+fn by_hand(member: &Member, row: &[f32]) -> f64 {
+    let weights = checkpoint::read(&member.weights).unwrap();
+    let values = |name: &str| {
+        let found = weights.iter().find(|weight| weight.name == name).unwrap();
+        found
+            .values
+            .iter()
+            .map(|v| f64::from(*v))
+            .collect::<Vec<_>>()
+    };
+    let dot = |weights: &[f64], inputs: &[f64]| -> f64 {
+        weights.iter().zip(inputs).map(|(w, x)| w * x).sum()
+    };
+    let row: Vec<f64> = row.iter().map(|x| f64::from(*x)).collect();
+    let (first, bias) = (values("layers.0.weight"), values("layers.0.bias"));
+    let units = first.chunks(row.len()).zip(bias);
+    let hidden: Vec<f64> = units.map(|(w, b)| (dot(w, &row) + b).max(0.0)).collect();
+    dot(&values("layers.2.weight"), &hidden) + values("layers.2.bias")[0]
+}
+
+#[test]
+fn two_perceptrons_of_other_widths_predict_the_mean_of_what_each_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let [small, large] = [5, 16].map(|hidden| trained(folder.path(), line(hidden)));
+    let told = told_of(&[&small, &large]);
+    let found = told.facts().metrics["val_loss"].unwrap();
+    let cell = line(5);
+    let data = cell
+        .dataset
+        .open(Seed(42), cell.validation.fraction)
+        .unwrap();
+    let rows = &data.splits.validation;
+    let (mut features, mut targets) = (vec![0.0; 5 * rows.len()], vec![0.0; rows.len()]);
+    let samples = SamplesMut {
+        features: &mut features,
+        values: &mut targets,
+        labels: &mut vec![0; rows.len()],
+    };
+    data.dataset.read_rows(rows, samples).unwrap();
+    let errors = features.chunks(5).zip(&targets).map(|(row, target)| {
+        let [small, large] = [&small, &large].map(|one| by_hand(&one.member, row));
+        ((small + large) / 2.0 - f64::from(*target)).powi(2)
+    });
+    let expected = errors.sum::<f64>() / rows.len() as f64;
+    assert!(
+        (found - expected).abs() < 1e-5 * expected,
+        "{found} {expected}"
+    );
+    let own = [&small, &large].map(|one| one.facts.metrics["val_loss"].unwrap());
+    // The square is convex, and the two differ.
+    assert!(found < (own[0] + own[1]) / 2.0, "{found} {own:?}");
+}
+
+#[test]
+fn models_of_other_kinds_vote_with_their_probabilities() {
+    let folder = tempfile::tempdir().unwrap();
+    let members = [mlp(8), equilibrium(), mlp(24)].map(|cell| trained(folder.path(), cell));
+    let told = told_of(&[&members[0], &members[1], &members[2]]);
+    let facts = told.facts();
+    let loss = |facts: &RunFacts| facts.metrics["val_loss"].unwrap();
+    // `-log` is convex.
+    let mean = members.iter().map(|one| loss(&one.facts)).sum::<f64>() / 3.0;
+    assert!(loss(facts) < mean, "{} {mean}", loss(facts));
+    assert!(facts.metrics["test_accuracy"].is_some());
+    let own = facts.metrics["val_accuracy"];
+    assert_eq!(facts.metrics["best_val_accuracy"], own);
+    let sum: u64 = members.iter().map(|one| one.facts.parameters).sum();
+    assert_eq!(facts.parameters, sum);
+}
+
+#[test]
+fn all_members_estimate_the_same_noise() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = [4, 8].map(|width| trained(folder.path(), unet(width)));
+    let told = told_of(&[&one, &other]);
+    let loss = |facts: &RunFacts| facts.metrics["val_loss"].unwrap();
+    let mean = (loss(&one.facts) + loss(&other.facts)) / 2.0;
+    assert!(loss(told.facts()) < mean, "{} {mean}", loss(told.facts()));
+}
+
+#[test]
+fn an_ensemble_repeats_to_the_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let members = [mlp(8), mlp(16)].map(|cell| trained(folder.path(), cell));
+    let [one, other] = [1, 2].map(|_| told_of(&[&members[0], &members[1]]));
+    assert_eq!(one.facts(), other.facts());
+}
+
+#[test]
+fn members_that_cannot_be_averaged_are_told_in_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lost = trained(folder.path(), line(5));
+    lost.member.weights = "/nowhere/best.safetensors".into();
+    let reason = reason_of(&[&lost]);
+    assert!(
+        reason.contains("cannot access `/nowhere/best.safetensors`"),
+        "{reason}"
+    );
+
+    let own = trained(folder.path(), line(6));
+    let other = trained(folder.path(), mlp(8));
+    assert_eq!(
+        reason_of(&[&own, &other]),
+        "an ensemble is evaluated on one split by one loss: its member `hidden=8` has another dataset"
+    );
+    let mut split = line(7);
+    Arc::make_mut(&mut split.validation).fraction = 0.25;
+    let split = trained(folder.path(), split);
+    let reason = reason_of(&[&own, &split]);
+    assert!(
+        reason.ends_with("`hidden=7` has another validation split"),
+        "{reason}"
+    );
+
+    let mut paths = with(|train| train.epochs = 1);
+    paths.dataset = Arc::new(DatasetSpec::Paths(PathsSpec {
+        samples: 16,
+        ..PathsSpec::default()
+    }));
+    paths.model = Arc::new(ModelSpec::CannedNet(CannedNetSpec::default()));
+    paths.loss = Arc::new(LossSpec::SignatureScoring(SignatureScoringSpec::default()));
+    let paths = trained(folder.path(), paths);
+    assert_eq!(
+        reason_of(&[&paths]),
+        "there is no ensemble of models `canned-net`: the mean of the samples that they draw is none"
+    );
+}
