@@ -36,7 +36,7 @@ pub(super) fn evaluate<D: Kernels>(
     device: &D,
     order: &Order<CellSpec>,
     start: Instant,
-    emit: &mut dyn FnMut(Event),
+    emit: &mut Emit<'_>,
 ) -> Result<Outcome, TrainError> {
     let (cell, seed) = (&order.cell, Seed(order.seed));
     setup::set_arithmetic(device, cell.train.precision)?;

@@ -2,6 +2,7 @@
 mod control;
 #[cfg(feature = "cuda-stand-in")]
 mod cuda;
+mod cut_off;
 mod members;
 mod profile;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use super::run;
 use crate::datasets::{DatasetSpec, DigitsSpec, RegressionSpec};
-use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION, RunFacts, RunTimes};
+use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION, Reply, RunFacts, RunTimes};
 use crate::loader::LoaderSpec;
 use crate::losses::{CrossEntropySpec, LossSpec, MseSpec};
 use crate::models::{MlpSpec, ModelSpec};
@@ -93,11 +94,11 @@ fn with(change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
 }
 
 fn told(cell: CellSpec) -> Told {
-    told_by(order(cell))
+    told_without_verdicts(order(cell))
 }
 
 fn told_in_block(block: usize, cell: CellSpec) -> Told {
-    told_by(Order {
+    told_without_verdicts(Order {
         block,
         ..order(cell)
     })
@@ -111,14 +112,27 @@ fn order(cell: CellSpec) -> Order<CellSpec> {
         block: 0,
         assess_into: None,
         members: Vec::new(),
+        verdicts: false,
     }
 }
 
 /// Runs in a thread of its own, since a run makes its thread part of a pool.
-fn told_by(order: Order<CellSpec>) -> Told {
+fn told_without_verdicts(order: Order<CellSpec>) -> Told {
+    told_by(order, |_| Reply::GoOn)
+}
+
+/// What a run told whose epochs were answered by `reply`.
+fn told_by(order: Order<CellSpec>, reply: impl Fn(&EpochRow) -> Reply + Sync) -> Told {
     let run = || {
         let mut events = Vec::new();
-        run(order, &mut |event| events.push(event));
+        run(order, &mut |event| {
+            let answer = match &event {
+                Event::Epoch(row) => reply(row),
+                _ => Reply::GoOn,
+            };
+            events.push(event);
+            answer
+        });
         Told { events }
     };
     std::thread::scope(|scope| scope.spawn(run).join().unwrap())
