@@ -218,10 +218,38 @@ pub struct PrunedInfo {
     pub step: usize,
     /// Column of `epochs.csv` that was looked at.
     pub metric: String,
-    /// Its best value so far, as the column has it.
+    /// Its best value so far (of successive halving its value at that step), as the column has it; NaN where it had no
+    /// number, `null` in files.
+    #[serde(deserialize_with = "number_or_nan")]
     pub value: f64,
-    /// What it was held against (the median, the rung's limit), as the column has it.
+    /// What it was held against (the median, the rung's limit), as the column has it; NaN where there was nothing.
+    #[serde(deserialize_with = "number_or_nan")]
     pub threshold: f64,
     /// Trials that the threshold is made of.
     pub trials: Vec<usize>,
+}
+
+/// JSON has no NaN and writes `null`.
+fn number_or_nan<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_was_pruned_for_want_of_a_number_is_read_back() {
+        let pruned = PrunedInfo {
+            step: 3,
+            metric: "val_loss".to_owned(),
+            value: f64::NAN,
+            threshold: 0.25,
+            trials: vec![1, 4],
+        };
+        let text = serde_json::to_string(&pruned).expect("JSON");
+        let read: PrunedInfo = serde_json::from_str(&text).expect("read back");
+        assert!(read.value.is_nan());
+        assert_eq!((read.threshold, read.trials), (0.25, vec![1, 4]));
+    }
 }
