@@ -181,3 +181,115 @@ pub(super) fn values<'a>(
 pub(super) fn named(objective: &ObjectiveSpec, value: f64) -> String {
     format!("{} {}", objective.column, human(value, DIGITS))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::event::{RunId, Trial};
+    use crate::manifest::Manifest;
+    use crate::plan::search::{Point, Value};
+    use crate::plan::{Plan, PlanOptions, World};
+
+    const MANIFEST: &str = r#"
+name = "tiny"
+[models.mlp]
+kind = "mlp"
+[datasets.plane]
+kind = "regression-5d"
+samples = 64
+[matrix]
+batch-size = [8, 16]
+[search]
+trials = 5
+objective = [{ column = "val_r2", direction = "maximize" }, "parameters"]
+sampler = "random"
+[search.space]
+"train.optimizer.lr" = { float = [1e-5, 1e-1], log = true }
+"#;
+
+    fn plan() -> Plan {
+        let manifest = Manifest::new(std::path::Path::new("tiny.toml"), MANIFEST.into(), &[]);
+        let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
+        let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+        plan.unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
+    fn trial(plan: &Plan, study: usize, number: usize, values: &[f64], role: TrialRole) -> Job {
+        let point = Point {
+            values: vec![Some(Value::Float(0.01))],
+        };
+        let cell = plan.trial(study, &number.to_string(), &point);
+        let info = TrialInfo {
+            study,
+            number,
+            role,
+            point,
+            values: values.iter().copied().map(Some).collect(),
+            pruned: None,
+        };
+        Job {
+            id: RunId {
+                cell: number,
+                seed: 0,
+                block: 0,
+            },
+            spec: Arc::new(cell.spec.clone()),
+            estimated_s: None,
+            trial: Some(Arc::new(Trial {
+                cell,
+                info,
+                awaits_verdicts: true,
+                members: Vec::new(),
+            })),
+        }
+    }
+
+    #[test]
+    fn trials_are_counted_by_how_they_ended_and_the_best_is_named() {
+        let plan = plan();
+        let mut tally = Tally::new(plan.search.as_ref().unwrap(), 2);
+        tally.start(10);
+        assert_eq!((tally.counts(), tally.best()), (String::new(), None));
+        let own = TrialRole::Trial;
+        let kept = trial(&plan, 0, 0, &[0.5, 300.0], own);
+        tally.keep(&kept, Status::Done, &kept.trial.as_ref().unwrap().info);
+        let ends = [
+            (1, 1, [0.75, 400.0], Status::Done, own),
+            (0, 2, [0.9, 1.0], Status::Pruned, own),
+            (0, 3, [0.9, 1.0], Status::Killed, own),
+            (1, 2, [f64::NAN, 400.0], Status::Done, own),
+            // Equal to the best, but later.
+            (0, 4, [0.75, 300.0], Status::Done, own),
+            (0, 5, [0.99, 1.0], Status::Done, TrialRole::Regret),
+            (0, 6, [0.99, 1.0], Status::NotRun, own),
+        ];
+        for (study, number, values, status, role) in ends {
+            tally.begin();
+            tally.end(&trial(&plan, study, number, &values, role), status);
+        }
+        tally.begin();
+        assert_eq!(tally.place(), (6, 10));
+        assert_eq!(tally.counts(), ", 1 running, 1 pruned, 1 failed, 1 kept");
+        let best = "val_r2 0.7500 in batch-size=16 trial 1, parameters 300 in batch-size=8 trial 0";
+        assert_eq!(tally.best().unwrap(), best);
+    }
+
+    #[test]
+    fn a_line_says_what_a_trial_gave_or_why_it_ended() {
+        let plan = plan();
+        let tally = Tally::new(plan.search.as_ref().unwrap(), 2);
+        let job = trial(&plan, 0, 1, &[0.75, 300.0], TrialRole::Trial);
+        let end = |status, reason: &str| RunOutcome {
+            wall_s: 4.0,
+            ..RunOutcome::empty(status, reason.into())
+        };
+        let done = tally.gave(&job, &end(Status::Done, ""));
+        assert_eq!(done, "val_r2 0.7500  parameters 300  in 4 s");
+        let why = "pruned: step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1";
+        let pruned = tally.gave(&job, &end(Status::Pruned, why));
+        let expected = "step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1  in 4 s";
+        assert_eq!(pruned, expected);
+    }
+}
