@@ -2,7 +2,6 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::StandardNormal;
 
 use crate::plan::search::{Domain, Value};
 use crate::search::sampler::unit;
@@ -190,8 +189,7 @@ impl Normal {
     /// Draws until the place lies between the ends: a third of the draws do at worst, since the center does.
     fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
         loop {
-            let z: f64 = rng.sample(StandardNormal);
-            let place = self.center + self.width * z;
+            let place = self.center + self.width * normal::draw(rng);
             if (0.0..=1.0).contains(&place) {
                 return place;
             }

@@ -136,7 +136,7 @@ mod tests {
         // Probability of each of 10 × 4 × 3 cells, by the density in the middle of its 20 parts.
         let mut cells = vec![0.0; 120];
         for (cell, probability) in cells.iter_mut().enumerate() {
-            let (slice, k, choice) = (cell / 12, (cell / 3 % 4) as i64, cell % 3);
+            let (slice, k, choice) = (cell / 12, i64::try_from(cell / 3 % 4).unwrap(), cell % 3);
             let parts: Vec<Vec<Value>> = (0..20)
                 .map(|part| {
                     row(
