@@ -5,6 +5,7 @@
 pub mod build_info;
 pub mod hash;
 pub mod os;
+pub mod pareto;
 pub mod png;
 mod seed;
 mod share;

@@ -34,6 +34,8 @@ pub enum Purpose {
     Bootstrap,
     /// Samples drawn from a model.
     Sampling,
+    /// Points that a search proposes, by study and trial.
+    Search,
 }
 
 impl Seed {

@@ -2,8 +2,12 @@
 //!
 //! Nothing here knows what the numbers measure. Every function takes finite numbers; empty input gives `None`.
 
+mod normal;
+
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+
+pub use normal::normal_mass;
 
 /// Returns the median.
 ///

@@ -9,7 +9,7 @@ use crate::base::Share;
 use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
-use crate::execute::{self, Decision, Estimator, Summary, Wish, WorkerProgram};
+use crate::execute::{self, Decision, Estimator, Listed, Summary, Wish, WorkerProgram};
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
@@ -104,7 +104,7 @@ fn plan(arguments: &RunArguments, world: &World) -> Result<Plan, Problem> {
     Ok(Plan::new(&manifest, world, options)?)
 }
 
-fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> Result<(), Problem> {
+pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> Result<(), Problem> {
     let mut selected = cells
         .iter()
         .filter(|cell| plan.is_selected(cell))
@@ -188,7 +188,7 @@ impl Invocation<'_> {
             kept
         };
         let summary = execute::run(
-            &mut jobs.into_iter(),
+            &mut Listed::new(jobs),
             launcher,
             &self.bench.options(max_failures(self.arguments)),
             self.interrupt.is_asked(),

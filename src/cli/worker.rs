@@ -1,12 +1,13 @@
 //! `fieldtrial worker` (hidden): one run, told on stdin, answered as events on stdout.
 //!
 //! The real standard output is moved away first, so that a library's print lands on standard error and cannot break the
-//! protocol. A thread watches stdin: when it closes, the parent is gone, and this process ends itself, also in the
-//! middle of a step.
+//! protocol. A thread watches stdin: it passes on what the parent answers after an epoch; when stdin closes, the parent is
+//! gone, and this process ends itself, also in the middle of a step.
 
 use std::io::{self, BufRead, Write};
 use std::panic::{self, PanicHookInfo};
 use std::process;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::base::os;
 use crate::device::DeviceKind;
-use crate::event::{Event, FailedStatus, Order, PANIC_MARK, PROTOCOL_VERSION};
+use crate::event::{Event, FailedStatus, Order, PANIC_MARK, PROTOCOL_VERSION, Reply};
 use crate::plan::CellSpec;
 use crate::train;
 
@@ -33,11 +34,19 @@ pub(super) fn worker() -> Outcome {
     panic::set_hook(Box::new(tell_panic));
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
-    thread::spawn(end_with_parent);
+    let (sender, replies) = mpsc::channel();
+    thread::spawn(move || listen(&sender));
     match read_order(&line) {
         Ok(order) => {
             limit_memory(&order.cell);
-            train::run(order, &mut |event| events.write(&event));
+            let verdicts = order.verdicts;
+            train::run(order, &mut |event| {
+                events.write(&event);
+                match event {
+                    Event::Epoch(_) if verdicts => wait(&replies),
+                    _ => Reply::GoOn,
+                }
+            });
         }
         Err(reason) => events.refuse(reason),
     }
@@ -67,10 +76,24 @@ fn limit_memory(cell: &CellSpec) {
     }
 }
 
-fn end_with_parent() {
-    // Nothing is ever sent after the order; the end of the stream is the message.
-    let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+/// Passes the parent's answers on. The end of the stream, or a line that is no answer, is the end of this process.
+fn listen(replies: &Sender<Reply>) {
+    pass_on(io::stdin().lock(), replies);
     process::exit(ORPHANED);
+}
+
+fn pass_on(input: impl BufRead, replies: &Sender<Reply>) {
+    for line in input.lines() {
+        let reply = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+        let Some(reply) = reply else { return };
+        // Nobody waits for one any more: the run is over, and so is this process soon.
+        let _ = replies.send(reply);
+    }
+}
+
+fn wait(replies: &Receiver<Reply>) -> Reply {
+    // The listening thread is gone only when it ends this process.
+    replies.recv().unwrap_or(Reply::Stop)
 }
 
 /// One line that the parent recognises, whatever the message looks like.
@@ -146,9 +169,18 @@ mod tests {
         let refused = read_order(r#"{"protocol": 99, "cell": "?"}"#).unwrap_err();
         assert_eq!(
             refused,
-            "its order has protocol version 99, this worker has 1"
+            "its order has protocol version 99, this worker has 2"
         );
         assert!(read_order("nonsense").is_err());
+    }
+
+    #[test]
+    fn answers_are_passed_on_until_one_is_none() {
+        let (sender, replies) = mpsc::channel();
+        pass_on(&b"\"go-on\"\n\"stop\"\nhm\n\"stop\"\n"[..], &sender);
+        drop(sender);
+        let replies: Vec<Reply> = replies.iter().collect();
+        assert_eq!(replies, [Reply::GoOn, Reply::Stop]);
     }
 
     #[test]

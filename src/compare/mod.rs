@@ -46,4 +46,6 @@ pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };
 pub use side::{Common, Experiment, Source};
+#[cfg(test)]
+pub(crate) use statistics::mann_whitney;
 pub use verdict::{Samples, Verdicts, judge, judge_quality, needed_pairs, needed_runs, ratio};

@@ -6,6 +6,8 @@ use super::Member;
 use crate::plan::search::{PrunedInfo, TrialInfo};
 use crate::plan::{CellSpec, PlannedCell};
 
+use super::Reply;
+
 /// Which run: a cell by its row in the plan, a seed, a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId {
@@ -52,6 +54,16 @@ pub enum Verdict {
     Prune(Pruned),
 }
 
+impl Verdict {
+    /// What the worker is told of it.
+    pub fn reply(&self) -> Reply {
+        match self {
+            Self::GoOn => Reply::GoOn,
+            Self::Prune(_) => Reply::Stop,
+        }
+    }
+}
+
 /// Why a trial was ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pruned {
@@ -62,6 +74,13 @@ pub struct Pruned {
 }
 
 impl Job {
+    /// Whether its worker waits for a verdict after every epoch.
+    pub fn awaits_verdicts(&self) -> bool {
+        self.trial
+            .as_ref()
+            .is_some_and(|trial| trial.awaits_verdicts)
+    }
+
     /// Key, seed and block as messages show them: `model=mlp,batch-size=8 seed 42 block 0`.
     pub fn name(&self) -> String {
         let RunId { seed, block, .. } = self.id;

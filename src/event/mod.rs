@@ -6,7 +6,9 @@
 //! Hello · Started · … · Failed                             the worker could not go on and says why
 //! Hello · … (the stream ends)                              killed, panicked, out of memory: the parent decides
 //! ```
-//! The parent writes one [`Order`] line to the worker's stdin and keeps stdin open: when it closes, the worker ends.
+//! The parent writes one [`Order`] line to the worker's stdin and keeps stdin open: when it closes, the worker ends. Where
+//! the order asks for verdicts, the worker waits after every `Epoch` for one line with a [`Reply`]; after
+//! [`Reply::Stop`] it tells `Finished` as soon as it can.
 //!
 //! Beside it [`RunEvent`], what the parent's sinks see: the worker's events between the start and the end of each run.
 
@@ -43,7 +45,7 @@ use crate::plan::CellSpec;
 pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
 
 /// Version of the protocol; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// What a worker tells its parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,7 +124,7 @@ pub enum FailedStatus {
     Diverged,
 }
 
-/// What the parent tells a worker: the one line on its stdin.
+/// What the parent tells a worker: the first line on its stdin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order<Cell> {
     /// [`PROTOCOL_VERSION`] of the parent.
@@ -137,6 +139,9 @@ pub struct Order<Cell> {
     /// does none. Repeats repeat training only: it is given in block 0.
     #[serde(default)]
     pub assess_into: Option<PathBuf>,
+    /// Whether the worker waits for a [`Reply`] after every epoch.
+    #[serde(default)]
+    pub verdicts: bool,
     /// Trained models whose mean prediction is evaluated on the cell's data, in place of training; empty for a run that
     /// trains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -150,4 +155,14 @@ pub struct Member {
     pub cell: Arc<CellSpec>,
     /// Its weights as they are used: the averaged ones where it averaged ([`CellSpec::weights_file`]).
     pub weights: PathBuf,
+}
+
+/// What the parent answers after an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// Go on.
+    GoOn,
+    /// End here: the facts are those of a run of this many epochs.
+    Stop,
 }

@@ -26,19 +26,20 @@ pub use worker::WorkerProgram;
 
 use std::sync::atomic::AtomicBool;
 
-use crate::event::{Event, Job, RunOutcome};
+use crate::event::{Event, Job, RunOutcome, Verdict};
 
 /// How one run is done: by a worker process, or by a script in tests.
 pub trait Launch: Sync {
     /// Does `job` with `threads` threads, hands every event of the worker to `emit`, and answers with the end.
     ///
-    /// Ends early, with [`RunOutcome::interrupted`], once `stop` is set.
+    /// Where the job awaits verdicts, what `emit` answers to [`Event::Epoch`] decides whether the run goes on; to everything
+    /// else it answers [`Verdict::GoOn`]. Ends early, with [`RunOutcome::interrupted`], once `stop` is set.
     fn launch(
         &self,
         job: &Job,
         threads: usize,
         stop: &AtomicBool,
-        emit: &mut dyn FnMut(Event),
+        emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome;
 }
 

@@ -20,6 +20,8 @@ pub(super) enum EndedByParent {
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) by_parent: Option<EndedByParent>,
+    /// Why a search told it to stop, in one line.
+    pub(super) pruned: Option<String>,
     pub(super) finished: Option<(RunFacts, RunTimes)>,
     pub(super) failed: Option<(FailedStatus, String)>,
     pub(super) ended: Ended,
@@ -43,9 +45,11 @@ pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
         _ => {}
     }
     if let Some((facts, _)) = &evidence.finished {
-        return match &facts.diverged {
-            Some(reason) => (Status::Diverged, reason.clone()),
-            None => (Status::Done, String::new()),
+        // The verdict comes first, whatever the last epoch did: a search that is resumed finds it again in the curve.
+        return match (&evidence.pruned, &facts.diverged) {
+            (Some(reason), _) => (Status::Pruned, reason.clone()),
+            (None, Some(reason)) => (Status::Diverged, reason.clone()),
+            (None, None) => (Status::Done, String::new()),
         };
     }
     if let Some(EndedByParent::Timeout(limit)) = evidence.by_parent {
@@ -235,6 +239,19 @@ mod tests {
         assert_eq!(judged(&evidence), (Status::Timeout, "timeout: 90 s"));
         evidence.finished = Some((RunFacts::default(), RunTimes::default()));
         assert_eq!(judged(&evidence), (Status::Done, ""));
+    }
+
+    #[test]
+    fn a_run_that_was_told_to_stop_is_pruned_only_where_it_came_to_an_end() {
+        let mut evidence = by_signal(9);
+        evidence.pruned = Some("pruned after epoch 2".into());
+        assert_eq!(judged(&evidence), (Status::Killed, "killed: signal 9"));
+        let facts = RunFacts {
+            diverged: Some("loss 9 at step 4".into()),
+            ..RunFacts::default()
+        };
+        evidence.finished = Some((facts, RunTimes::default()));
+        assert_eq!(judged(&evidence), (Status::Pruned, "pruned after epoch 2"));
     }
 
     #[test]

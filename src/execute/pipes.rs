@@ -6,7 +6,9 @@ use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 
-use crate::event::{Job, Order, PROTOCOL_VERSION};
+use serde::Serialize;
+
+use crate::event::{Job, Order, PROTOCOL_VERSION, Reply};
 
 /// Longest line that a worker may write; an epoch with a million steps has about 50 MiB.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -25,17 +27,29 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
         assess_into: assess_into
             .filter(|_| job.id.block == 0)
             .map(Path::to_owned),
+        verdicts: job.awaits_verdicts(),
         members: job
             .trial
             .as_ref()
             .map_or_else(Vec::new, |trial| trial.members.clone()),
     };
     let mut stdin = child.stdin.take()?;
-    let mut line = serde_json::to_vec(&order).unwrap_or_default();
+    tell(&mut stdin, &order);
+    Some(stdin)
+}
+
+/// Answers to an epoch.
+pub(super) fn answer(stdin: Option<&mut ChildStdin>, reply: Reply) {
+    if let Some(stdin) = stdin {
+        tell(stdin, &reply);
+    }
+}
+
+fn tell(stdin: &mut ChildStdin, what: &impl Serialize) {
+    let mut line = serde_json::to_vec(what).unwrap_or_default();
     line.push(b'\n');
     // A worker that is gone already shows in its exit.
     let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
-    Some(stdin)
 }
 
 /// Reads lines on a thread of its own, so that the reader can look at the clock.

@@ -1,14 +1,14 @@
 //! [`run`]: which run starts when, in which slot, with how many threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread::{self, Scope};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::device::DeviceKind;
-use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, StopReason};
+use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, StopReason, Verdict};
 
-use super::Launch;
+use super::{Launch, Next, Source};
 
 /// Whoever looks on; its error ends everything.
 pub type Sink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
@@ -47,7 +47,7 @@ pub struct Summary {
 /// # Errors
 /// The sink's; running workers are ended first.
 pub fn run<E>(
-    source: &mut dyn Iterator<Item = Job>,
+    source: &mut dyn Source,
     launcher: &dyn Launch,
     options: &Options,
     interrupted: &AtomicBool,
@@ -67,6 +67,7 @@ pub fn run<E>(
             stop: &stop,
             sender,
             scope,
+            last_tick: Instant::now(),
         };
         let outcome = schedule.drive(&receiver, sink);
         // The scope waits for the slots' threads: a failed sink must not wait for training.
@@ -77,11 +78,13 @@ pub fn run<E>(
 
 enum Message {
     Worker(RunId, Event),
+    /// An event whose worker waits for a verdict.
+    Waiting(RunId, Event, SyncSender<Verdict>),
     Ended(usize, Box<RunOutcome>),
 }
 
 struct Schedule<'scope, 'env> {
-    source: &'env mut dyn Iterator<Item = Job>,
+    source: &'env mut dyn Source,
     /// Runs taken from the source whose GPU is busy.
     held: Vec<Job>,
     running: Vec<Option<Job>>,
@@ -92,36 +95,72 @@ struct Schedule<'scope, 'env> {
     stop: &'env AtomicBool,
     sender: Sender<Message>,
     scope: &'scope Scope<'scope, 'env>,
+    last_tick: Instant,
+}
+
+/// What filling the slots came to.
+#[derive(PartialEq, Eq)]
+enum Filled {
+    /// Nothing more can begin before something ends.
+    AsFarAsPossible,
+    /// A trial was kept from before; more may follow at once.
+    Kept,
 }
 
 impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
     fn drive<E>(&mut self, receiver: &Receiver<Message>, sink: Sink<'_, E>) -> Result<Summary, E> {
         sink(RunEvent::Start {
-            runs: self.source.size_hint().0,
+            runs: self.source.remaining(),
             slots: self.running.len(),
         })?;
         loop {
             self.look_for_a_stop(sink)?;
-            self.fill_slots(sink)?;
-            if self.running.iter().all(Option::is_none) {
+            let filled = self.fill_slots(sink)?;
+            if filled == Filled::AsFarAsPossible && self.running.iter().all(Option::is_none) {
                 break;
             }
-            match receiver.recv_timeout(TICK) {
-                Ok(Message::Worker(id, event)) => sink(RunEvent::Worker { id, event: &event })?,
-                Ok(Message::Ended(slot, outcome)) => self.end(slot, &outcome, sink)?,
+            // Between kept trials, of which there may be thousands, workers are heard and nobody is waited for.
+            let wait = match filled {
+                Filled::Kept => Duration::ZERO,
+                Filled::AsFarAsPossible => TICK,
+            };
+            match receiver.recv_timeout(wait) {
+                Ok(message) => self.hear(message, sink)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    sink(RunEvent::Tick)?;
+                    self.tick(sink)?;
                 }
             }
         }
         self.summary.left += self.held.len();
         if self.summary.stopped.is_some() {
-            self.summary.left += self.source.size_hint().0;
+            self.summary.left += self.source.remaining();
         }
         sink(RunEvent::End {
             left: self.summary.left,
         })?;
         Ok(self.summary)
+    }
+
+    fn hear<E>(&mut self, message: Message, sink: Sink<'_, E>) -> Result<(), E> {
+        match message {
+            Message::Worker(id, event) => sink(RunEvent::Worker { id, event: &event }),
+            Message::Waiting(id, event, answer) => {
+                if let Event::Epoch(row) = &event {
+                    // Fails only when the run was broken off meanwhile.
+                    let _ = answer.send(self.source.verdict(id, row));
+                }
+                sink(RunEvent::Worker { id, event: &event })
+            }
+            Message::Ended(slot, outcome) => self.end(slot, &outcome, sink),
+        }
+    }
+
+    fn tick<E>(&mut self, sink: Sink<'_, E>) -> Result<(), E> {
+        if self.last_tick.elapsed() < TICK {
+            return Ok(());
+        }
+        self.last_tick = Instant::now();
+        sink(RunEvent::Tick)
     }
 
     fn look_for_a_stop<E>(&mut self, sink: Sink<'_, E>) -> Result<(), E> {
@@ -145,31 +184,49 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         sink(RunEvent::Stopping { reason, running })
     }
 
-    fn fill_slots<E>(&mut self, sink: Sink<'_, E>) -> Result<(), E> {
-        if self.summary.stopped.is_some() {
-            return Ok(());
+    fn fill_slots<E>(&mut self, sink: Sink<'_, E>) -> Result<Filled, E> {
+        while let (Some(slot), None) = (self.free_slot(), self.summary.stopped) {
+            match self.next() {
+                None => break,
+                Some(Next::Run(job)) => {
+                    sink(RunEvent::RunStarted { job: &job, slot })?;
+                    self.start(job, slot);
+                }
+                Some(Next::Kept {
+                    job,
+                    status,
+                    info,
+                    reason,
+                }) => {
+                    sink(RunEvent::Kept {
+                        job: &job,
+                        status,
+                        info: &info,
+                        reason: &reason,
+                    })?;
+                    return Ok(Filled::Kept);
+                }
+            }
         }
-        while let Some(slot) = self.running.iter().position(Option::is_none) {
-            let Some(job) = self.next_job() else { break };
-            sink(RunEvent::RunStarted { job: &job, slot })?;
-            self.start(job, slot);
-        }
-        Ok(())
+        Ok(Filled::AsFarAsPossible)
     }
 
-    /// The next run whose GPU is free; a GPU has one run at a time.
+    fn free_slot(&self) -> Option<usize> {
+        self.running.iter().position(Option::is_none)
+    }
+
+    /// What comes next, of runs one whose GPU is free: a GPU has one run at a time.
     ///
     /// The source is asked as late as possible: a search proposes from what has ended so far.
-    fn next_job(&mut self) -> Option<Job> {
+    fn next(&mut self) -> Option<Next> {
         if let Some(place) = self.held.iter().position(|job| self.is_free(job)) {
-            return Some(self.held.remove(place));
+            return Some(Next::Run(self.held.remove(place)));
         }
         while self.held.len() < self.running.len() {
-            let job = self.source.next()?;
-            if self.is_free(&job) {
-                return Some(job);
+            match self.source.next()? {
+                Next::Run(job) if !self.is_free(&job) => self.held.push(job),
+                next => return Some(next),
             }
-            self.held.push(job);
         }
         None
     }
@@ -184,8 +241,15 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         self.running[slot] = Some(job.clone());
         let threads = self.threads(&job);
         let (launcher, stop, sender) = (self.launcher, self.stop, self.sender.clone());
+        let awaits_verdicts = job.awaits_verdicts();
         self.scope.spawn(move || {
-            let mut emit = |event| drop(sender.send(Message::Worker(job.id, event)));
+            let mut emit = |event| {
+                if awaits_verdicts && matches!(event, Event::Epoch(_)) {
+                    return ask(&sender, job.id, event, stop);
+                }
+                drop(sender.send(Message::Worker(job.id, event)));
+                Verdict::GoOn
+            };
             let outcome = launcher.launch(&job, threads, stop, &mut emit);
             // Fails only when nobody listens any more: the sink failed.
             drop(sender.send(Message::Ended(slot, Box::new(outcome))));
@@ -199,7 +263,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
     }
 
     fn end<E>(&mut self, slot: usize, outcome: &RunOutcome, sink: Sink<'_, E>) -> Result<(), E> {
-        let Some(job) = self.running[slot].take() else {
+        let Some(mut job) = self.running[slot].take() else {
             return Ok(());
         };
         if outcome.is_finished() {
@@ -208,6 +272,20 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         } else {
             self.summary.left += 1;
         }
+        self.source.ended(&mut job, outcome);
         sink(RunEvent::RunEnded { job: &job, outcome })
+    }
+}
+
+/// Waits for the verdict, but not when everything stops: nobody may answer then, and the run is ended anyway.
+fn ask(sender: &Sender<Message>, id: RunId, event: Event, stop: &AtomicBool) -> Verdict {
+    let (answer, verdict) = mpsc::sync_channel(1);
+    drop(sender.send(Message::Waiting(id, event, answer)));
+    loop {
+        match verdict.recv_timeout(TICK) {
+            Ok(verdict) => return verdict,
+            Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::SeqCst) => {}
+            Err(_) => return Verdict::GoOn,
+        }
     }
 }

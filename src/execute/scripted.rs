@@ -1,18 +1,28 @@
 //! [`Scripted`]: replays given ends, for tests of everything that stands above a worker.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::event::{Event, Job, RunId, RunOutcome, Status};
+use crate::event::{Event, Job, Pruned, RunId, RunOutcome, Status, Verdict};
 
 use super::Launch;
 
 /// A launcher that starts no process.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Scripted {
     runs: HashMap<RunId, (Vec<Event>, RunOutcome)>,
+    play: Option<Box<Play>>,
     duration: Duration,
+}
+
+type Play = dyn Fn(&Job) -> (Vec<Event>, RunOutcome) + Send + Sync;
+
+impl fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scripted").finish_non_exhaustive()
+    }
 }
 
 impl Scripted {
@@ -25,6 +35,16 @@ impl Scripted {
     #[must_use]
     pub fn with(mut self, id: RunId, events: Vec<Event>, outcome: RunOutcome) -> Self {
         self.runs.insert(id, (events, outcome));
+        self
+    }
+
+    /// What every other run tells, and how it ends.
+    #[must_use]
+    pub fn playing(
+        mut self,
+        play: impl Fn(&Job) -> (Vec<Event>, RunOutcome) + Send + Sync + 'static,
+    ) -> Self {
+        self.play = Some(Box::new(play));
         self
     }
 
@@ -42,7 +62,7 @@ impl Launch for Scripted {
         job: &Job,
         _threads: usize,
         stop: &AtomicBool,
-        emit: &mut dyn FnMut(Event),
+        emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome {
         let began = Instant::now();
         while began.elapsed() < self.duration {
@@ -51,12 +71,32 @@ impl Launch for Scripted {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        match self.runs.get(&job.id) {
-            Some((events, outcome)) => {
-                events.iter().cloned().for_each(emit);
-                outcome.clone()
+        let scripted = self.runs.get(&job.id).cloned();
+        let (events, outcome) = scripted
+            .or_else(|| Some((self.play.as_ref()?)(job)))
+            .unwrap_or_else(|| (Vec::new(), RunOutcome::empty(Status::Done, String::new())));
+        for event in events {
+            let is_epoch = matches!(event, Event::Epoch(_));
+            match emit(event) {
+                Verdict::Prune(why) if is_epoch => return pruned(outcome, why),
+                _ => {}
             }
-            None => RunOutcome::empty(Status::Done, String::new()),
         }
+        outcome
+    }
+}
+
+/// `outcome` as it would have been, had the run been ended after the epoch that `why` is about.
+fn pruned(mut outcome: RunOutcome, why: Pruned) -> RunOutcome {
+    outcome.epochs.retain(|row| row.epoch <= why.info.step);
+    if let Some(facts) = &mut outcome.facts {
+        facts.epochs = why.info.step + 1;
+        facts.final_loss = outcome.epochs.last().and_then(|row| row.train_loss);
+    }
+    RunOutcome {
+        status: Status::Pruned,
+        reason: why.reason.clone(),
+        pruned: Some(why),
+        ..outcome
     }
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason};
+use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason, Verdict};
 use crate::plan::{CellSpec, LimitsSpec};
 
-const HELLO: &str = r#"{"event":"hello","protocol":1,"code_hash":"c"}"#;
+const HELLO: &str = r#"{"event":"hello","protocol":2,"code_hash":"c"}"#;
 
 fn job(limits: LimitsSpec) -> Job {
     job_of(0, limits)
@@ -51,7 +51,10 @@ fn worker(script: &str) -> WorkerProgram {
 fn launched(script: &str, limits: LimitsSpec) -> (RunOutcome, Vec<Event>) {
     let mut events = Vec::new();
     let stop = AtomicBool::new(false);
-    let outcome = worker(script).launch(&job(limits), 1, &stop, &mut |event| events.push(event));
+    let outcome = worker(script).launch(&job(limits), 1, &stop, &mut |event| {
+        events.push(event);
+        Verdict::GoOn
+    });
     (outcome, events)
 }
 
@@ -123,8 +126,8 @@ fn half_a_line_at_the_end_is_nonsense_too() {
 
 #[test]
 fn another_version_of_the_protocol_is_refused() {
-    let script = r#"echo '{"event":"hello","protocol":2,"code_hash":"c"}'; exec sleep 60"#;
-    let expected = "protocol: the worker speaks version 2, this program 1";
+    let script = r#"echo '{"event":"hello","protocol":99,"code_hash":"c"}'; exec sleep 60"#;
+    let expected = "protocol: the worker speaks version 99, this program 2";
     assert_eq!(end_of(script), (Status::Panicked, expected.into()));
 }
 
@@ -138,7 +141,9 @@ fn a_worker_that_is_killed_says_by_which_signal() {
 fn a_worker_that_does_not_start_is_a_result() {
     let program = WorkerProgram::other(Path::new("/no/such/program").into(), Vec::new(), None);
     let stop = AtomicBool::new(false);
-    let outcome = program.launch(&job(LimitsSpec::default()), 1, &stop, &mut |_| {});
+    let outcome = program.launch(&job(LimitsSpec::default()), 1, &stop, &mut |_| {
+        Verdict::GoOn
+    });
     assert_eq!(outcome.status, Status::Panicked);
     assert!(
         outcome
@@ -176,43 +181,36 @@ fn a_flood_on_standard_error_keeps_its_end_only() {
 
 /// Events of a whole schedule as short words.
 fn seen(
-    source: Vec<Job>,
+    source: &mut dyn Source,
     launcher: &dyn Launch,
     options: &Options,
     interrupted: &AtomicBool,
 ) -> (Summary, Vec<String>) {
     let mut words = Vec::new();
-    let summary = run(
-        &mut source.into_iter(),
-        launcher,
-        options,
-        interrupted,
-        &mut |event| {
-            words.push(match event {
-                RunEvent::Start { runs, slots } => format!("start {runs}/{slots}"),
-                RunEvent::RunStarted { job, slot } => {
-                    if job.id.cell == 1 {
-                        interrupted.store(options.max_failures.is_none(), Ordering::SeqCst);
-                    }
-                    format!("run {} in {slot}", job.id.cell)
+    let summary = run(source, launcher, options, interrupted, &mut |event| {
+        words.push(match event {
+            RunEvent::Start { runs, slots } => format!("start {runs}/{slots}"),
+            RunEvent::RunStarted { job, slot } => {
+                if job.id.cell == 1 {
+                    interrupted.store(options.max_failures.is_none(), Ordering::SeqCst);
                 }
-                RunEvent::RunEnded { job, outcome } => {
-                    format!("end {} {}", job.id.cell, outcome.status)
-                }
-                RunEvent::Stopping { reason, running } => format!("stop {reason:?} {running}"),
-                RunEvent::End { left } => format!("end, {left} left"),
-                RunEvent::Worker { .. } | RunEvent::Kept { .. } | RunEvent::Tick => return Ok(()),
-            });
-            Ok::<(), ()>(())
-        },
-    );
+                format!("run {} in {slot}", job.id.cell)
+            }
+            RunEvent::RunEnded { job, outcome } => {
+                format!("end {} {}", job.id.cell, outcome.status)
+            }
+            RunEvent::Stopping { reason, running } => format!("stop {reason:?} {running}"),
+            RunEvent::End { left } => format!("end, {left} left"),
+            RunEvent::Worker { .. } | RunEvent::Kept { .. } | RunEvent::Tick => return Ok(()),
+        });
+        Ok::<(), ()>(())
+    });
     (summary.unwrap(), words)
 }
 
-fn jobs(n: usize) -> Vec<Job> {
-    (0..n)
-        .map(|cell| job_of(cell, LimitsSpec::default()))
-        .collect()
+fn listed(n: usize) -> Listed {
+    let jobs = (0..n).map(|cell| job_of(cell, LimitsSpec::default()));
+    Listed::new(jobs.collect())
 }
 
 #[test]
@@ -223,7 +221,7 @@ fn an_interruption_ends_what_runs_and_begins_nothing_more() {
         max_failures: None,
     };
     let launcher = Scripted::new().taking(Duration::from_millis(300));
-    let (summary, words) = seen(jobs(4), &launcher, &options, &AtomicBool::new(false));
+    let (summary, words) = seen(&mut listed(4), &launcher, &options, &AtomicBool::new(false));
     let expected = [
         "start 4/1",
         "run 0 in 0",
@@ -246,8 +244,8 @@ fn no_run_begins_after_as_many_failures_as_allowed() {
         max_failures: Some(1),
     };
     let failure = RunOutcome::empty(Status::Killed, "killed: signal 9".into());
-    let launcher = Scripted::new().with(jobs(1)[0].id, Vec::new(), failure);
-    let (summary, words) = seen(jobs(3), &launcher, &options, &AtomicBool::new(false));
+    let launcher = Scripted::new().with(job(LimitsSpec::default()).id, Vec::new(), failure);
+    let (summary, words) = seen(&mut listed(3), &launcher, &options, &AtomicBool::new(false));
     assert_eq!(
         words[2..],
         [
@@ -267,7 +265,12 @@ fn several_slots_do_every_run_once() {
         max_failures: Some(9),
     };
     let launcher = Scripted::new().taking(Duration::from_millis(5));
-    let (summary, words) = seen(jobs(10), &launcher, &options, &AtomicBool::new(false));
+    let (summary, words) = seen(
+        &mut listed(10),
+        &launcher,
+        &options,
+        &AtomicBool::new(false),
+    );
     assert_eq!((summary.ended, summary.left), (10, 0));
     for cell in 0..10 {
         assert!(words.contains(&format!("end {cell} done")));
@@ -285,7 +288,7 @@ fn a_sink_that_fails_ends_the_workers_at_once() {
     let worker = worker(&format!("echo '{HELLO}'; exec sleep 60"));
     let never = AtomicBool::new(false);
     let ended = run(
-        &mut jobs(2).into_iter(),
+        &mut listed(2),
         &worker,
         &options,
         &never,
@@ -297,3 +300,5 @@ fn a_sink_that_fails_ends_the_workers_at_once() {
     assert_eq!(ended, Err("disk full"));
     assert!(began.elapsed() < Duration::from_secs(10));
 }
+
+mod verdicts;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use crate::base::os::{self, Ended};
 use crate::device::DeviceKind;
 use crate::event::{
-    EpochRow, Event, Job, PROTOCOL_VERSION, Profile, RunOutcome, RunTimes, Sample, Status,
+    EpochRow, Event, Job, PROTOCOL_VERSION, Profile, Pruned, RunOutcome, RunTimes, Sample, Status,
+    Verdict,
 };
 
 use super::Launch;
 use super::outcome::{EndedByParent, Evidence, judge};
-use super::pipes::{drain, feed, read_lines};
+use super::pipes::{answer, drain, feed, read_lines};
 
 /// How often a silent worker is looked after.
 const LOOK: Duration = Duration::from_millis(50);
@@ -90,7 +91,7 @@ impl Launch for WorkerProgram {
         job: &Job,
         threads: usize,
         stop: &AtomicBool,
-        emit: &mut dyn FnMut(Event),
+        emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome {
         let began = Instant::now();
         let mut child = match self.spawn(threads) {
@@ -110,13 +111,15 @@ impl Launch for WorkerProgram {
         let mut watch = Watch {
             lines: read_lines(&mut child),
             child,
+            stdin,
+            awaits_verdicts: job.awaits_verdicts(),
             began,
             deadline,
             stop,
             heard: Heard::default(),
         };
         let ended = watch.until_the_end(emit);
-        drop(stdin);
+        drop(watch.stdin.take());
         let stderr = stderr.join().unwrap_or_default();
         outcome(watch.heard, ended, stderr, self.memory_bytes(job), began)
     }
@@ -126,6 +129,8 @@ impl Launch for WorkerProgram {
 #[derive(Default)]
 struct Heard {
     by_parent: Option<EndedByParent>,
+    /// The verdict that told it to stop.
+    pruned: Option<Pruned>,
     last: Option<Event>,
     has_greeted: bool,
     epochs: Vec<EpochRow>,
@@ -139,6 +144,9 @@ struct Heard {
 struct Watch<'a> {
     child: Child,
     lines: Receiver<Vec<u8>>,
+    /// Open until the end: a worker whose stdin closes ends itself.
+    stdin: Option<ChildStdin>,
+    awaits_verdicts: bool,
     began: Instant,
     deadline: Option<Duration>,
     stop: &'a AtomicBool,
@@ -147,7 +155,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Reads until the process is gone; ends it where time, Ctrl-C or the protocol ask for it.
-    fn until_the_end(&mut self, emit: &mut dyn FnMut(Event)) -> Ended {
+    fn until_the_end(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) -> Ended {
         loop {
             match self.lines.recv_timeout(LOOK) {
                 Ok(line) => self.hear(&line, emit),
@@ -166,7 +174,7 @@ impl Watch<'_> {
     }
 
     /// Lines that were written before the end and not read yet.
-    fn hear_the_rest(&mut self, emit: &mut dyn FnMut(Event)) {
+    fn hear_the_rest(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) {
         while let Ok(line) = self.lines.recv_timeout(LOOK) {
             self.hear(&line, emit);
         }
@@ -189,7 +197,7 @@ impl Watch<'_> {
         os::kill_group(&mut self.child);
     }
 
-    fn hear(&mut self, line: &[u8], emit: &mut dyn FnMut(Event)) {
+    fn hear(&mut self, line: &[u8], emit: &mut dyn FnMut(Event) -> Verdict) {
         if self.heard.by_parent.is_some() {
             return;
         }
@@ -200,7 +208,14 @@ impl Watch<'_> {
                     self.heard.bytes += line.len() as u64;
                 }
                 self.heard.note(&event);
-                emit(event);
+                let waits = self.awaits_verdicts && matches!(event, Event::Epoch(_));
+                let verdict = emit(event);
+                if waits {
+                    answer(self.stdin.as_mut(), verdict.reply());
+                    if let Verdict::Prune(why) = verdict {
+                        self.heard.pruned = Some(why);
+                    }
+                }
             }
             Err(fault) => self.end(EndedByParent::Protocol(fault)),
         }
@@ -250,6 +265,7 @@ fn outcome(
 ) -> RunOutcome {
     let mut evidence = Evidence {
         by_parent: heard.by_parent,
+        pruned: heard.pruned.as_ref().map(|pruned| pruned.reason.clone()),
         ended,
         stderr,
         memory_bytes,
@@ -264,9 +280,11 @@ fn outcome(
         _ => {}
     }
     let (status, reason) = judge(&evidence);
+    let pruned = heard.pruned.filter(|_| status == Status::Pruned);
     let (facts, times) = evidence.finished.unzip();
     let peak = ended.peak_rss_bytes.max(own_peak(times.as_ref()));
     RunOutcome {
+        pruned,
         facts,
         times,
         epochs: heard.epochs,

@@ -11,11 +11,13 @@ use super::matrices;
 use super::matrix::Matrix;
 use super::resolve::{Written, absolute, read as read_section};
 use super::results_root::{namesakes, results_root};
+use super::search::{self, SearchSpec, Searched};
+use super::slurm::{self, SlurmSpec};
 use super::world::World;
-use super::{CompareSpec, CostSpec, MeasureSpec, Plan, PlanOptions, ReportSpec};
+use super::{AxisInfo, CompareSpec, CostSpec, MeasureSpec, Plan, PlanOptions, ReportSpec};
 
 /// Every key of a manifest's top level.
-pub(super) const SECTIONS: [&str; 17] = [
+pub(super) const SECTIONS: [&str; 20] = [
     "name",
     "title",
     "question",
@@ -33,10 +35,10 @@ pub(super) const SECTIONS: [&str; 17] = [
     "limits",
     "report",
     "compare",
+    "cost",
+    "search",
+    "slurm",
 ];
-
-/// The rest of them: `cost`, and what later versions will have.
-const MORE: [&str; 3] = ["cost", "search", "slurm"];
 
 /// Names that a results folder cannot have.
 const RESERVED: [&str; 2] = ["templates", "bench"];
@@ -54,10 +56,11 @@ pub(super) fn read(
     let name = name(root, mistakes);
     let variants = variants(root, mistakes);
     let (mut found, places) = matrices::read(root, mistakes, warnings);
-    let axes = matrices::union(&mut found);
+    let mut axes = matrices::union(&mut found);
     unknown_variants(&found, &variants, mistakes);
     matrices::names_twice(&found, &places, mistakes);
     same_name(manifest, root, &name, warnings);
+    let searched = search(root, &mut axes, mistakes);
     let folder = absolute(Path::new("."), manifest.folder());
     let results_name = options.results_name.as_deref().unwrap_or(&name);
     Plan {
@@ -73,6 +76,9 @@ pub(super) fn read(
         report: section::<ReportSpec>(root, "report", mistakes),
         compare: section::<CompareSpec>(root, "compare", mistakes),
         cost: section::<CostSpec>(root, "cost", mistakes),
+        slurm: slurm(root, mistakes),
+        search: searched.0,
+        searched: searched.1,
         manifest_text: with_overrides(manifest),
         manifest_path: manifest.path.clone(),
         results_folder: results_root(&manifest.path).join(results_name),
@@ -121,19 +127,36 @@ fn section<T: serde::de::DeserializeOwned + Default>(
     })
 }
 
+/// Reads `[search]`; the axes of trials come after those of the matrices.
+fn search(
+    root: &Table,
+    axes: &mut Vec<AxisInfo>,
+    mistakes: &mut Vec<Diagnostic>,
+) -> (Option<SearchSpec>, Searched) {
+    let read = root
+        .get("search")
+        .and_then(|node| search::read(node, axes, mistakes));
+    let Some((spec, parameters)) = read else {
+        return (None, Searched::default());
+    };
+    let searched = Searched::new(parameters, axes.len());
+    axes.extend(searched.axes(spec.trials));
+    (Some(spec), searched)
+}
+
+fn slurm(root: &Table, mistakes: &mut Vec<Diagnostic>) -> SlurmSpec {
+    if let Some(node) = root.get("slurm") {
+        slurm::check(node, mistakes);
+    }
+    section::<SlurmSpec>(root, "slurm", mistakes)
+}
+
 fn unknown_sections(root: &Table, mistakes: &mut Vec<Diagnostic>) {
     for (key, node) in &root.entries {
-        let name = key.name.as_str();
-        match name {
-            "search" | "slurm" => mistakes.push(
-                Diagnostic::error(format!("`[{name}]` is not in this version"))
-                    .at(key.place, "not supported yet")
-                    .help("remove the section; `[matrix]` lists what to try"),
-            ),
-            _ if SECTIONS.contains(&name) || MORE.contains(&name) => {
-                expect_table(key, node, mistakes);
-            }
-            _ => mistakes.push(unknown_section(key, node)),
+        if SECTIONS.contains(&key.name.as_str()) {
+            expect_table(key, node, mistakes);
+        } else {
+            mistakes.push(unknown_section(key, node));
         }
     }
 }
@@ -149,7 +172,7 @@ fn unknown_section(key: &Key, node: &Node) -> Diagnostic {
     } else {
         key.name.clone()
     };
-    let known = || SECTIONS.into_iter().chain(["cost"]);
+    let known = || SECTIONS.into_iter();
     let home = super::homes::long_path(&key.name, key.place)
         .ok()
         .filter(|path| path.len() == 2);

@@ -11,7 +11,7 @@ use super::axis_info::AxisKind;
 use super::key::value_text;
 
 /// One matrix, read but not expanded.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Matrix {
     /// `name`, for one of several.
     pub(super) name: Option<Arc<str>>,
@@ -30,7 +30,7 @@ pub(super) struct Matrix {
 }
 
 /// A named list of values.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Axis {
     /// As written.
     pub(super) name: String,
@@ -49,7 +49,7 @@ pub(super) struct Axis {
 }
 
 /// A value of an axis.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct AxisValue {
     /// As an assignment to the axis's path.
     pub(super) assignment: Assignment,
@@ -58,7 +58,7 @@ pub(super) struct AxisValue {
 }
 
 /// Axes that go together, and their combinations in row order.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Dimension {
     /// Axis numbers, consecutive.
     pub(super) axes: Vec<usize>,
@@ -127,6 +127,23 @@ impl Axis {
 }
 
 impl Axis {
+    /// One value at its path.
+    pub(super) fn of_one(assignment: Assignment) -> Self {
+        let place = assignment.path.first().map(|key| key.place);
+        let mut axis = Self {
+            name: String::new(),
+            place: place.unwrap_or_default(),
+            path: Arc::clone(&assignment.path),
+            values: Vec::new(),
+            listed: 1,
+            ranks: vec![0],
+            kind: AxisKind::Category,
+        };
+        let text = value_text(&assignment.node);
+        axis.push(assignment.node, text);
+        axis
+    }
+
     pub(super) fn push(&mut self, node: Node, text: String) {
         let path = Arc::clone(&self.path);
         self.values.push(AxisValue {

@@ -35,6 +35,7 @@ mod schema;
 pub mod search;
 mod section;
 mod settings;
+mod slurm;
 mod targets;
 mod toml_text;
 mod units;
@@ -55,6 +56,7 @@ pub use schema::manifest_schema;
 pub use settings::{
     CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReachSpec, ReportSpec, TargetSpec,
 };
+pub use slurm::SlurmSpec;
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
 pub use toml_text::toml_text;
 pub use world::{Facts, Unknown, World};
@@ -68,6 +70,7 @@ use crate::manifest::Manifest;
 use matrix::Matrix;
 use planned::Resolver;
 use resolve::Written;
+use search::{SearchSpec, Searched};
 
 /// Combinations that a plan may have. More would take longer to list than anyone would wait.
 const LARGEST_PLAN: u64 = 100_000_000;
@@ -92,7 +95,8 @@ pub struct Plan {
     pub question: Option<String>,
     /// Name of the manifest whose recommendations this one tests.
     pub follows: Option<String>,
-    /// The axes, in manifest order; `matrix` first where there are several matrices.
+    /// The axes, in manifest order; `matrix` first where there are several matrices. In a search the axis `trial` and one
+    /// per parameter come after them.
     pub axes: Vec<AxisInfo>,
     /// What each variant sets, by long path.
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
@@ -104,6 +108,10 @@ pub struct Plan {
     pub compare: CompareSpec,
     /// `[cost]`.
     pub cost: CostSpec,
+    /// `[slurm]`.
+    pub slurm: SlurmSpec,
+    /// `[search]`: every cell is a study then, and [`Plan::trial`] makes its trials.
+    pub search: Option<SearchSpec>,
     /// The manifest's text, the command line's overrides above it as comments.
     pub manifest_text: String,
     /// The manifest's path, as given.
@@ -113,6 +121,7 @@ pub struct Plan {
     /// What is worth a look; drawn by [`Failure::render_each`].
     pub warnings: Failure,
     written: Written,
+    searched: Searched,
     matrices: Vec<Matrix>,
     count: usize,
     selection: Option<Selection>,
@@ -132,6 +141,7 @@ impl Plan {
         validate::cells(&plan, &mut mistakes);
         references::check(&plan, &mut mistakes, &mut warnings);
         reported::check(&plan, &mut mistakes);
+        search::check(&plan, &mut mistakes, &mut warnings);
         if !mistakes.is_empty() {
             return Err(Failure::new(mistakes, manifest.sources.clone()));
         }
@@ -148,6 +158,8 @@ impl Plan {
                 manifest.sources.clone(),
             ));
         }
+        plan.list_studies()
+            .map_err(|mistake| Failure::new(vec![mistake], manifest.sources.clone()))?;
         let mistakes = reported::targets(&plan);
         if !mistakes.is_empty() {
             return Err(Failure::new(mistakes, manifest.sources.clone()));
@@ -158,7 +170,7 @@ impl Plan {
             .unwrap_or_default();
         plan.selection = options
             .only
-            .map(|only| only.select(&plan.axes))
+            .map(|only| only.select(plan.cells_axes()))
             .transpose()?;
         plan.warnings = Failure::new(warnings, manifest.sources.clone());
         Ok(plan)
@@ -174,7 +186,7 @@ impl Plan {
         self.count == 0
     }
 
-    /// Every cell, in row order: by matrix, then by the axes in their order, numbers by size and anything else as listed.
+    /// Every cell (of a search, every study: [`Plan::studies`]), in row order: by matrix, then by the axes in their order, numbers by size and anything else as listed.
     pub fn cells(&self) -> Cells<'_> {
         Cells {
             plan: self,
@@ -184,7 +196,16 @@ impl Plan {
         }
     }
 
-    /// Whether `--only` chose the cell.
+    /// The axes that cells have values of: all, but in a search those of the matrix.
+    fn cells_axes(&self) -> &[AxisInfo] {
+        let count = match self.search {
+            Some(_) => self.searched.axes,
+            None => self.axes.len(),
+        };
+        self.axes.get(..count).unwrap_or(&self.axes)
+    }
+
+    /// Whether `--only` chose the cell; in a search, a trial of the chosen studies.
     pub fn is_selected(&self, cell: &PlannedCell) -> bool {
         self.selection
             .as_ref()
@@ -237,6 +258,10 @@ impl Iterator for Cells<'_> {
     fn next(&mut self) -> Option<PlannedCell> {
         let choice = self.choice()?;
         let (resolver, _) = self.current.as_mut()?;
+        if self.plan.search.is_some() {
+            // `choice` has counted this one off.
+            return Some(self.plan.study(self.plan.count - self.left - 1));
+        }
         Some(resolver.cell(&choice))
     }
 

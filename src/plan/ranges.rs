@@ -16,7 +16,9 @@ use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 
 use super::bounds::Bounds;
 use super::cell::{TrainSpec, ValidationSpec};
+use super::search::{FloatSection, IntSection, PrunerSection, SamplerSection, SearchSection};
 use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
+use super::slurm::SlurmSpec;
 
 /// Takes a number out of bounds: the keys that lead to it, where it stands, the number, and the bounds.
 type Found<'a> = &'a mut dyn FnMut(&[&str], &Node, f64, &Bounds);
@@ -35,7 +37,7 @@ struct Shape {
 }
 
 /// The sections (named ones without the name), and what their types say.
-static SHAPES: LazyLock<[(&str, Shape); 13]> = LazyLock::new(|| {
+static SHAPES: LazyLock<[(&str, Shape); 19]> = LazyLock::new(|| {
     [
         ("models", of::<ModelSpec>()),
         ("datasets", of::<DatasetSpec>()),
@@ -50,6 +52,12 @@ static SHAPES: LazyLock<[(&str, Shape); 13]> = LazyLock::new(|| {
         ("report", of::<ReportSpec>()),
         ("compare", of::<CompareSpec>()),
         ("cost", of::<CostSpec>()),
+        ("search", of::<SearchSection>()),
+        ("search.sampler", of::<SamplerSection>()),
+        ("search.pruner", of::<PrunerSection>()),
+        ("search.space.int", of::<IntSection>()),
+        ("search.space.float", of::<FloatSection>()),
+        ("slurm", of::<SlurmSpec>()),
     ]
 });
 

@@ -40,6 +40,12 @@ fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>
             }
         }
     }
+    let of_search = plan.searched.parameters.iter();
+    let choosing = of_search.filter(|one| is_choice_of(&one.path, what));
+    used.extend(choosing.flat_map(|one| &one.values).filter_map(|value| {
+        let name = value.assignment.node.as_str();
+        name.map(str::to_owned)
+    }));
     for (key, _) in table.into_iter().flat_map(|table| &table.entries) {
         if !used.contains(&key.name) {
             warnings.push(
@@ -54,8 +60,7 @@ fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>
 }
 
 fn axes_choosing(plan: &Plan, matrix: &Matrix, what: &str) -> Vec<usize> {
-    let is_choice =
-        |path: &[Key]| matches!(path, [train, key] if train.name == "train" && key.name == what);
+    let is_choice = |path: &[Key]| is_choice_of(path, what);
     let by_variant = plan
         .written
         .variants
@@ -66,6 +71,11 @@ fn axes_choosing(plan: &Plan, matrix: &Matrix, what: &str) -> Vec<usize> {
     axes.filter(|(_, axis)| is_choice(&axis.path) || axis.path.len() == 1 && by_variant)
         .map(|(index, _)| index)
         .collect()
+}
+
+/// Whether `path` is `train.model`, for the models.
+fn is_choice_of(path: &[Key], what: &str) -> bool {
+    matches!(path, [train, key] if train.name == "train" && key.name == what)
 }
 
 fn unused_variants(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
@@ -249,7 +259,8 @@ fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let others = set
         .chain(plan.written.variants.values().flatten())
         .map(|one| &one.path[..]);
-    for path in axes.chain(others) {
+    let searched = plan.searched.parameters.iter().map(|one| &one.path[..]);
+    for path in axes.chain(others).chain(searched) {
         let [section, rest @ ..] = path else { continue };
         let is_named = super::homes::NAMED.contains(&section.name.as_str());
         let Some(name) = rest.first().filter(|_| is_named) else {

@@ -9,6 +9,7 @@ use crate::manifest::Node;
 use crate::models::ModelSpec;
 
 use super::cell::WatchedSplit;
+use super::search;
 use super::{CellSpec, Language, Plan};
 
 /// The program's templates, with what each shows.
@@ -36,17 +37,29 @@ const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
 /// Cells whose metrics are looked at.
 const LOOKED_AT: usize = 1024;
 
-/// Checks that every metric of `report.target` is a column of `epochs.csv` for some cell.
+/// Checks that every metric of `report.target`, and what a search looks at, is a column of `epochs.csv` for some cell.
 pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
     let report = plan.written.root.get("report").and_then(Node::as_table);
-    let Some(target) = report.and_then(|report| report.get("target")) else {
+    let target = report.and_then(|report| report.get("target"));
+    if target.is_none() && plan.search.is_none() {
         return Vec::new();
-    };
+    }
     let known: BTreeSet<String> = plan
         .cells()
         .take(LOOKED_AT)
         .flat_map(|cell| metrics(&cell.spec))
         .collect();
+    let mut mistakes = search::names_of_metrics(plan, &known);
+    mistakes.extend(
+        target
+            .into_iter()
+            .flat_map(|target| unknown_metrics(target, &known)),
+    );
+    mistakes
+}
+
+/// Metrics of `report.target` that no cell has.
+fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     let names = || known.iter().map(String::as_str);
     let all = target
         .as_array()

@@ -16,6 +16,7 @@ use super::homes::Unit;
 use super::matrix::{Axis, Matrix};
 use super::reader::{Reader, alone};
 use super::resolve::read_where;
+use super::search;
 use super::settings::{LimitsSpec, MeasureSpec};
 
 /// Combinations of one unit that are all tried; beyond it, only values that tell of the others.
@@ -86,13 +87,18 @@ fn is_changed(plan: &Plan, section: &str, name: &str) -> bool {
         .values()
         .flatten()
         .map(|assignment| &assignment.path);
+    let parameters = plan.searched.parameters.iter();
     set.chain(axes)
         .chain(variants)
+        .chain(parameters.map(|one| &one.path))
         .any(|path| matches!(&path[..], [first, second, ..] if first.name == section && second.name == name))
 }
 
 /// Tries every unit of the cells with every combination of the values that touch it.
 pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    if plan.search.is_some() {
+        return search::cells(plan, mistakes);
+    }
     for matrix in &plan.matrices {
         let reader = Reader { plan, matrix };
         for unit in Unit::ALL {
@@ -197,7 +203,7 @@ fn with(choice: &[u32], axis: usize, value: u32) -> Vec<u32> {
 }
 
 /// Whether no cell has these values of `axes`: a filter over none but them takes all out.
-fn is_always_excluded(matrix: &Matrix, axes: &[usize], choice: &[u32]) -> bool {
+pub(super) fn is_always_excluded(matrix: &Matrix, axes: &[usize], choice: &[u32]) -> bool {
     let fits = |(axis, values): &(usize, Vec<u32>)| {
         axes.contains(axis)
             && choice
@@ -212,7 +218,7 @@ fn is_always_excluded(matrix: &Matrix, axes: &[usize], choice: &[u32]) -> bool {
 }
 
 /// Says which axis or variant a mistake comes from.
-fn in_axis(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> Diagnostic {
+pub(super) fn in_axis(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> Diagnostic {
     let Some(place) = mistake.place() else {
         return mistake;
     };

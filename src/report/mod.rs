@@ -12,6 +12,7 @@ mod contract;
 mod data;
 mod error;
 mod groups;
+pub mod importance;
 mod judged;
 mod language;
 mod mistake;

@@ -58,7 +58,7 @@ pub fn value(
         FLOPS_TO_BEST => flops_to_best(facts),
         FIRST_EPOCH_AT_TARGET => first_epoch_at(target?, epochs),
         "wall_s" => wall_s.show_measured().parse().ok(),
-        _ => of_table(column, facts, times).unwrap_or_else(|| metric(column, facts, epochs)),
+        _ => of_table(column, facts, times).or_else(|| metric(column, facts, epochs)),
     };
     found.filter(|value| value.is_finite())
 }
@@ -74,7 +74,7 @@ pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option
         DECIDING_LOSS => deciding_loss(every, row)?,
         name => name,
     };
-    Some((name, of_epoch(name, row)?.unwrap_or(f64::NAN)))
+    Some((name, of_epoch(name, row)?))
 }
 
 /// The column of the deciding loss in an epoch that was evaluated, or was to be.
@@ -85,23 +85,25 @@ fn deciding_loss(every: usize, row: &EpochRow) -> Option<&'static str> {
     found.or_else(|| is_due.then_some("train_loss"))
 }
 
-/// The metric of an epoch: nothing where the epoch does not have it, `Some(None)` where it is no finite number.
-fn of_epoch(metric: &str, row: &EpochRow) -> Option<Option<f64>> {
-    match metric {
-        "train_loss" => Some(row.train_loss),
-        name => row.validation.get(name).copied(),
-    }
+/// The metric of an epoch, NaN where it is no finite number; nothing where the epoch does not have it.
+fn of_epoch(metric: &str, row: &EpochRow) -> Option<f64> {
+    let found = match metric {
+        "train_loss" => row.train_loss,
+        name => *row.validation.get(name)?,
+    };
+    Some(found.unwrap_or(f64::NAN))
 }
 
-/// The value of a fixed column; nothing where there is no such column, `Some(None)` where it is empty.
-fn of_table(column: &str, facts: &RunFacts, times: Option<&RunTimes>) -> Option<Option<f64>> {
-    if let Some(known) = FACTS.iter().find(|known| known.name == column) {
-        return Some((known.show)(facts).parse().ok());
-    }
-    let known = TIMES.iter().find(|known| known.name == column)?;
-    let is_figure = |times: &&RunTimes| times.measured_steps > 0 || !OF_STEPS.contains(&column);
-    let text = times.filter(is_figure).map(known.show);
-    Some(text.and_then(|text| text.parse().ok()))
+/// The value of a fixed column; NaN where it is empty, nothing where there is no such column.
+fn of_table(column: &str, facts: &RunFacts, times: Option<&RunTimes>) -> Option<f64> {
+    let text = if let Some(known) = FACTS.iter().find(|known| known.name == column) {
+        (known.show)(facts)
+    } else {
+        let known = TIMES.iter().find(|known| known.name == column)?;
+        let is_figure = |times: &&RunTimes| times.measured_steps > 0 || !OF_STEPS.contains(&column);
+        times.filter(is_figure).map(known.show).unwrap_or_default()
+    };
+    Some(text.parse().unwrap_or(f64::NAN))
 }
 
 fn metric(name: &str, facts: &RunFacts, epochs: &[EpochRow]) -> Option<f64> {
@@ -109,10 +111,8 @@ fn metric(name: &str, facts: &RunFacts, epochs: &[EpochRow]) -> Option<f64> {
         return *value;
     }
     let by_epoch = |metric| {
-        let values = epochs
-            .iter()
-            .map(move |row| of_epoch(metric, row).flatten());
-        values.flatten()
+        let values = epochs.iter().filter_map(move |row| of_epoch(metric, row));
+        values.filter(|value| value.is_finite())
     };
     let Some(plain) = name.strip_prefix("best_") else {
         return by_epoch(name).next_back();
@@ -138,11 +138,9 @@ fn first_epoch_at(target: &ReachSpec, epochs: &[EpochRow]) -> Option<f64> {
             value <= target.value
         }
     };
-    let reached = epochs.iter().find(|row| {
-        of_epoch(&target.metric, row)
-            .flatten()
-            .is_some_and(is_reached)
-    });
+    let reached = epochs
+        .iter()
+        .find(|row| of_epoch(&target.metric, row).is_some_and(is_reached));
     reached.map(|row| row.epoch as f64)
 }
 
@@ -190,7 +188,14 @@ mod tests {
             metric: "test_accuracy".to_owned(),
             value: 0.8,
         };
-        value(column, &facts(), None, 1.23456789, &epochs(), Some(&target))
+        value(
+            column,
+            &facts(),
+            None,
+            1.234_567_89,
+            &epochs(),
+            Some(&target),
+        )
     }
 
     #[test]
@@ -274,10 +279,9 @@ mod tests {
             }
             let info = fixed_column(column).unwrap_or_else(|| panic!("{column} is no column"));
             let expected = match info.direction {
-                Direction::Lower => ObjectiveDirection::Minimize,
                 Direction::Higher => ObjectiveDirection::Maximize,
-                // Work is better small.
-                Direction::None => ObjectiveDirection::Minimize,
+                // Work, which results call neither, is better small.
+                Direction::Lower | Direction::None => ObjectiveDirection::Minimize,
             };
             assert_eq!(direction(column), Some(expected), "{column}");
         }

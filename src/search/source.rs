@@ -102,7 +102,7 @@ impl<'a> Search<'a> {
             })
             .collect();
         Self {
-            pruner: pruner(&spec.pruner),
+            pruner: pruner(spec),
             reader: Reader::new(spec, plan.report.target.first()),
             earlier_s: memory.earlier_s(),
             opened: Instant::now(),

@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use crate::diag::Failure;
 use crate::event::{Event, Job, RunId};
-use crate::execute::{self, Options, Scripted};
+use crate::execute::{self, Listed, Options, Scripted};
 use crate::manifest::Manifest;
 use crate::plan::{Plan, PlanOptions, PlannedCell, World};
 use crate::record::{RecordError, Recorder};
@@ -165,7 +165,7 @@ impl Script<'_> {
         };
         let launcher = self.launcher(side, planted);
         execute::run(
-            &mut self.jobs().into_iter(),
+            &mut Listed::new(self.jobs()),
             &launcher,
             &options,
             &AtomicBool::new(false),

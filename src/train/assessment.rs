@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::Emit;
 use super::error::TrainError;
 use crate::base::Seed;
 use crate::base::hash::Digest;
@@ -35,7 +36,7 @@ impl Costly {
     pub(super) fn assess<D: Kernels>(
         &self,
         task: &mut dyn Task<D>,
-        emit: &mut dyn FnMut(Event),
+        emit: &mut Emit<'_>,
     ) -> Result<Option<Metric>, TrainError> {
         let assess = Assess {
             data: &self.data,

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::Emit;
 use super::error::TrainError;
 use super::learner::{Learner, StepLoss, divergence};
 use super::steps::Steps;
@@ -44,7 +45,7 @@ pub(super) fn train_epoch<D: Kernels>(
     loader: &Loader,
     plan: &EpochPlan,
     (pace, growth): (&mut Pace, &mut MemoryGrowth),
-    emit: &mut dyn FnMut(Event),
+    emit: &mut Emit<'_>,
 ) -> Result<EpochOutcome, TrainError> {
     growth.begin();
     let start = Instant::now();

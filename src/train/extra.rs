@@ -3,6 +3,7 @@
 use super::error::TrainError;
 use super::learner::{Learner, divergence};
 use super::steps::Steps;
+use crate::event::{Event, Profile};
 use crate::loader::Loader;
 use crate::measure::{Pace, PaceSummary, StepTimes, Stopwatch};
 use crate::ops::Kernels;
@@ -90,4 +91,24 @@ impl ExtraSteps {
         })?;
         Ok(went_well.then(|| pace.summary()))
     }
+}
+
+/// Why extra steps end early.
+pub(super) const DIVERGED: &str = "the loss diverged in its extra steps";
+
+/// Why there are no times of phases: the run itself is whole.
+pub(super) fn no_phases(reason: &str) -> Event {
+    let message = format!("no times of phases: {reason}");
+    Event::Warning { message }
+}
+
+/// A profile, or why there is none: the run itself is whole.
+pub(super) fn profile_event(profile: Result<Option<Profile>, TrainError>) -> Event {
+    let reason = match profile {
+        Ok(Some(profile)) => return Event::Profile(Box::new(profile)),
+        Ok(None) => DIVERGED.to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let message = format!("no profile of operations: {reason}");
+    Event::Warning { message }
 }

@@ -32,6 +32,8 @@ pub(super) struct Log {
     pub(super) checkpoint_bytes: Option<u64>,
     /// Seconds of the costly evaluation, where there was one.
     assessment_s: Option<f64>,
+    /// Seconds that belong to nobody.
+    left_out_s: f64,
     /// Losses of the first steps.
     first_losses: Vec<Option<f64>>,
     full_epochs_s: Vec<f64>,
@@ -57,6 +59,7 @@ impl Log {
             validation_s: 0.0,
             checkpoint_bytes: None,
             assessment_s: None,
+            left_out_s: 0.0,
             first_losses: Vec::new(),
             full_epochs_s: Vec::new(),
             ends_s: Vec::new(),
@@ -104,6 +107,14 @@ impl Log {
         self.validation_s += start.elapsed().as_secs_f64();
         self.memory.end_validation();
         self.device_memory.end_validation();
+        result
+    }
+
+    /// Runs what is no part of the run: its seconds count nowhere.
+    pub(super) fn leave_out<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.left_out_s += start.elapsed().as_secs_f64();
         result
     }
 
@@ -161,6 +172,7 @@ impl Log {
         self.device_memory.end_training();
         let peaks = self.memory.peaks();
         let pace = self.pace.summary();
+        let not_its_own_s = self.assessment_s.unwrap_or(0.0) + self.left_out_s;
         let best_epoch_s = best.and_then(|best| self.ends_s.get(best.epoch).copied());
         let times = RunTimes {
             warmup_steps: pace.warmup_steps as u64,
@@ -175,7 +187,7 @@ impl Log {
             validation_s: self.validation_s,
             best_epoch_s,
             startup_s: self.startup_s,
-            total_s: self.start.elapsed().as_secs_f64() - self.assessment_s.unwrap_or(0.0),
+            total_s: self.start.elapsed().as_secs_f64() - not_its_own_s,
             loader: loader_times(loader),
             peak_train_bytes: peaks.train_bytes,
             peak_validation_bytes: peaks.validation_bytes,

@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
+use super::Emit;
 use super::accuracy::Accuracies;
 use super::error::TrainError;
 use super::evaluation::{Evaluate, Evaluation};
 use super::log::Log;
 use super::session::Outcome;
-use super::setup;
+use super::{Emit, setup};
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
 use crate::device::nondeterministic;
@@ -36,7 +37,7 @@ pub(super) fn evaluate<D: Kernels>(
     device: &D,
     order: &Order<CellSpec>,
     start: Instant,
-    emit: &mut dyn FnMut(Event),
+    emit: &mut Emit<'_>,
 ) -> Result<Outcome, TrainError> {
     let (cell, seed) = (&order.cell, Seed(order.seed));
     setup::set_arithmetic(device, cell.train.precision)?;

@@ -2,14 +2,16 @@
 //!
 //! Owns [`run`]. `setup.rs` opens the data and builds what is needed, `session.rs` is the loop, `epoch.rs` one pass
 //! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `accuracy.rs` their best accuracy,
-//! `stopping.rs` decides when to stop, `assessment.rs` evaluates what costs, `log.rs` keeps facts and times, `extra.rs`
-//! takes steps at the very end whose phases are timed where the device runs asynchronously, `profile.rs` those whose
-//! operations are. An order with members trains nothing: `members.rs` evaluates the mean of what they predict. It writes
-//! nothing but the checkpoint that the cell asks for and the images that the order asks for, and draws nothing: whoever
+//! `stopping.rs` decides when to stop, `cut_off.rs` ends a run whose parent says so, `assessment.rs` evaluates what costs,
+//! `log.rs` keeps facts and times, `extra.rs` takes steps at the very end whose phases are timed where the device runs
+//! asynchronously, `profile.rs` those whose operations are. An order with members trains nothing: `members.rs` evaluates
+//! the mean of what they predict. It writes nothing but the checkpoint that the cell asks for and the images that the order
+//! asks for, and draws nothing: whoever
 //! called [`run`] hands the events on.
 
 mod accuracy;
 mod assessment;
+mod cut_off;
 mod ensemble;
 mod epoch;
 mod error;
@@ -31,21 +33,27 @@ use std::time::Instant;
 
 use crate::base::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
-use crate::event::{Event, Order, PROTOCOL_VERSION};
+use crate::event::{Event, Order, PROTOCOL_VERSION, Reply};
 use crate::ops::{self, DeviceJob, Kernels};
 use crate::plan::CellSpec;
 use error::TrainError;
 use session::Outcome;
 
-/// Trains the order's cell, or evaluates its members, telling `emit` everything, from [`Event::Hello`] to [`Event::Finished`] or
-/// [`Event::Failed`]. Never panics on bad input.
+/// Whoever is told everything; what it answers to [`Event::Epoch`] decides whether the run goes on.
+pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
+
+/// Trains the order's cell, or evaluates its members, telling `emit` everything, from [`Event::Hello`] to
+/// [`Event::Finished`] or [`Event::Failed`]. Never panics on bad input.
+///
+/// Answered [`Reply::Stop`] after an epoch, the run ends there, with the facts of a run of that many epochs: without test
+/// evaluation, ensemble, checkpoint and costly evaluation, and with the weights as they are.
 ///
 /// The calling thread becomes one of the threads that compute, if it is not already one of a pool's.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the order is the run's own from here on"
 )]
-pub fn run(order: Order<CellSpec>, emit: &mut dyn FnMut(Event)) {
+pub fn run(order: Order<CellSpec>, emit: &mut Emit<'_>) {
     let start = Instant::now();
     let arithmetic = match order.cell.train.device {
         DeviceKind::Cpu => Arithmetic::Cpu,
@@ -71,7 +79,7 @@ pub fn run(order: Order<CellSpec>, emit: &mut dyn FnMut(Event)) {
 fn train(
     order: &Order<CellSpec>,
     start: Instant,
-    emit: &mut dyn FnMut(Event),
+    emit: &mut Emit<'_>,
 ) -> Result<Outcome, TrainError> {
     if order.protocol != PROTOCOL_VERSION {
         return Err(TrainError::Protocol(order.protocol));
@@ -85,7 +93,7 @@ fn train(
 struct Job<'a> {
     order: &'a Order<CellSpec>,
     start: Instant,
-    emit: &'a mut dyn FnMut(Event),
+    emit: &'a mut Emit<'a>,
 }
 
 impl DeviceJob for Job<'_> {

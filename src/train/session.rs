@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use super::Emit;
 use super::accuracy::Accuracies;
 use super::assessment::Costly;
 use super::ensemble::Ensemble;
 use super::epoch::{EpochOutcome, EpochPlan, train_epoch};
 use super::error::TrainError;
 use super::evaluation::Evaluation;
-use super::extra::ExtraSteps;
+use super::extra::{DIVERGED, ExtraSteps, no_phases, profile_event};
 use super::learner::{Cost, Learner};
 use super::log::{Log, add_phases};
 use super::profile::profile;
@@ -16,7 +17,7 @@ use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
 use crate::device::nondeterministic;
-use crate::event::{EpochRow, Event, Metric, Profile, RunFacts, RunTimes, numeric_class_of};
+use crate::event::{EpochRow, Event, Metric, Reply, RunFacts, RunTimes, numeric_class_of};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
@@ -35,6 +36,8 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) costly: Option<Costly>,
     /// Whether extra steps are timed by operation at the end.
     pub(super) profiles: bool,
+    /// Whether the answer to an epoch is waited for.
+    pub(super) awaits_verdicts: bool,
     pub(super) stopping: Stopping,
     pub(super) accuracies: Accuracies,
     /// The best epoch's weights and validation metrics, where they are to be put back.
@@ -62,7 +65,7 @@ struct Judgement {
 
 impl<D: Kernels> Session<'_, D> {
     /// Trains to the end.
-    pub(super) fn train(mut self, emit: &mut dyn FnMut(Event)) -> Result<Outcome, TrainError> {
+    pub(super) fn train(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
         let epochs = self.cell.train.epochs;
         emit(Event::Started {
             parameters: self.log.facts.parameters,
@@ -75,7 +78,10 @@ impl<D: Kernels> Session<'_, D> {
             let outcome = self.train_epoch(epoch, emit)?;
             let judgement = self.validate(epoch, outcome.diverged.is_some())?;
             let verdict = self.judge(epoch, &outcome, &judgement)?;
-            emit(self.epoch_event(epoch, outcome, judgement.validation));
+            let told = self.epoch_event(epoch, outcome, judgement.validation);
+            if self.tell(told, emit) == Reply::Stop {
+                return self.end_here(emit);
+            }
             if verdict == Verdict::Stop || self.log.facts.diverged.is_some() {
                 break;
             }
@@ -84,13 +90,13 @@ impl<D: Kernels> Session<'_, D> {
         self.evaluate_at_end()?;
         self.save()?;
         self.assess(emit)?;
-        self.finish(emit)
+        self.finish(emit, true)
     }
 
     fn train_epoch(
         &mut self,
         epoch: usize,
-        emit: &mut dyn FnMut(Event),
+        emit: &mut Emit<'_>,
     ) -> Result<EpochOutcome, TrainError> {
         let plan = EpochPlan {
             epoch,
@@ -193,11 +199,7 @@ impl<D: Kernels> Session<'_, D> {
 
     /// The metrics of the final weights, and what a step costs if none was taken.
     fn evaluate_at_end(&mut self) -> Result<(), TrainError> {
-        let cost = match self.learner.cost {
-            Some(cost) => cost,
-            None => self.probe_cost()?,
-        };
-        self.log.add_cost(cost);
+        self.add_cost()?;
         if self.log.facts.diverged.is_some() {
             return Ok(());
         }
@@ -236,10 +238,19 @@ impl<D: Kernels> Session<'_, D> {
     }
 
     /// The loss of the fixed batch with the raw weights.
-    fn evaluate_fixed(&mut self) -> Result<Option<f64>, TrainError> {
+    pub(super) fn evaluate_fixed(&mut self) -> Result<Option<f64>, TrainError> {
         let (task, evaluation) = (&mut self.learner.task, &self.evaluation);
         let score = self.log.validation(|| evaluation.fixed(&mut **task))?;
         Ok(score.loss())
+    }
+
+    pub(super) fn add_cost(&mut self) -> Result<(), TrainError> {
+        let cost = match self.learner.cost {
+            Some(cost) => cost,
+            None => self.probe_cost()?,
+        };
+        self.log.add_cost(cost);
+        Ok(())
     }
 
     /// What one sample costs, from a step that changes nothing.
@@ -278,7 +289,7 @@ impl<D: Kernels> Session<'_, D> {
     }
 
     /// Samples, verification, selection, with the averaged weights if there are any.
-    fn assess(&mut self, emit: &mut dyn FnMut(Event)) -> Result<(), TrainError> {
+    fn assess(&mut self, emit: &mut Emit<'_>) -> Result<(), TrainError> {
         let Some(costly) = &self.costly else {
             return Ok(());
         };
@@ -293,8 +304,12 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// Closes facts and times, and only then takes the extra steps that are timed by phase or by operation.
-    fn finish(mut self, emit: &mut dyn FnMut(Event)) -> Result<Outcome, TrainError> {
+    /// Closes facts and times, and only then takes the extra steps that are timed by phase or by operation, if any.
+    pub(super) fn finish(
+        mut self,
+        emit: &mut Emit<'_>,
+        takes_extra: bool,
+    ) -> Result<Outcome, TrainError> {
         let learner = &mut self.learner;
         let weights = checkpoint::snapshot(&learner.device, learner.task.module())?;
         self.log.facts.weight_checksum = checkpoint::checksum(&weights);
@@ -314,12 +329,16 @@ impl<D: Kernels> Session<'_, D> {
         let extra = self.extra_steps();
         let (facts, mut times) = self.log.finish(best, self.loader.times(), class, memory);
         let (learner, loader) = (&mut self.learner, &self.loader);
-        let goes_on = facts.diverged.is_none();
+        let goes_on = takes_extra && facts.diverged.is_none();
         if goes_on && D::IS_ASYNCHRONOUS && extra.wanted > 0 {
             match extra.by_phase(learner, loader) {
                 Ok(Some(pace)) => add_phases(&mut times, &pace),
-                Ok(None) => emit(no_phases(DIVERGED)),
-                Err(error) => emit(no_phases(&error.to_string())),
+                Ok(None) => {
+                    emit(no_phases(DIVERGED));
+                }
+                Err(error) => {
+                    emit(no_phases(&error.to_string()));
+                }
             }
         }
         if goes_on && self.profiles {
@@ -337,26 +356,6 @@ impl<D: Kernels> Session<'_, D> {
             steps: self.steps,
         }
     }
-}
-
-/// Why extra steps end early.
-const DIVERGED: &str = "the loss diverged in its extra steps";
-
-/// Why there are no times of phases: the run itself is whole.
-fn no_phases(reason: &str) -> Event {
-    let message = format!("no times of phases: {reason}");
-    Event::Warning { message }
-}
-
-/// A profile, or why there is none: the run itself is whole.
-fn profile_event(profile: Result<Option<Profile>, TrainError>) -> Event {
-    let reason = match profile {
-        Ok(Some(profile)) => return Event::Profile(Box::new(profile)),
-        Ok(None) => DIVERGED.to_owned(),
-        Err(error) => error.to_string(),
-    };
-    let message = format!("no profile of operations: {reason}");
-    Event::Warning { message }
 }
 
 /// Does `work` with the averaged weights in place of the raw ones, if there are any.

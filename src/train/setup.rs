@@ -60,6 +60,7 @@ pub(super) fn set_up<'a, D: Kernels>(
             folder,
         }),
         profiles: cell.measure.ops && order.block == 0,
+        awaits_verdicts: order.verdicts,
         stopping: Stopping::new(cell.train.early_stopping.clone()),
         accuracies: Accuracies::default(),
         best: None,

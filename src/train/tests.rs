@@ -2,6 +2,7 @@
 mod control;
 #[cfg(feature = "cuda-stand-in")]
 mod cuda;
+mod cut_off;
 mod members;
 mod profile;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use super::run;
 use crate::datasets::{DatasetSpec, DigitsSpec, RegressionSpec};
-use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION, RunFacts, RunTimes};
+use crate::event::{EpochRow, Event, Order, PROTOCOL_VERSION, Reply, RunFacts, RunTimes};
 use crate::loader::LoaderSpec;
 use crate::losses::{CrossEntropySpec, LossSpec, MseSpec};
 use crate::models::{MlpSpec, ModelSpec};
@@ -110,15 +111,28 @@ fn order(cell: CellSpec) -> Order<CellSpec> {
         seed: 42,
         block: 0,
         assess_into: None,
+        verdicts: false,
         members: Vec::new(),
     }
 }
 
-/// Runs in a thread of its own, since a run makes its thread part of a pool.
 fn told_by(order: Order<CellSpec>) -> Told {
+    told_and_answered(order, |_| Reply::GoOn)
+}
+
+/// Runs in a thread of its own, since a run makes its thread part of a pool. After each epoch the run is answered by
+/// `reply`.
+fn told_and_answered(order: Order<CellSpec>, reply: impl Fn(&EpochRow) -> Reply + Sync) -> Told {
     let run = || {
         let mut events = Vec::new();
-        run(order, &mut |event| events.push(event));
+        run(order, &mut |event| {
+            let answer = match &event {
+                Event::Epoch(row) => reply(row),
+                _ => Reply::GoOn,
+            };
+            events.push(event);
+            answer
+        });
         Told { events }
     };
     std::thread::scope(|scope| scope.spawn(run).join().unwrap())

@@ -5,6 +5,7 @@ mod ab;
 mod advice;
 mod architecture;
 mod branches;
+mod cluster;
 mod compare;
 #[cfg(all(unix, feature = "cuda-stand-in"))]
 mod cuda;
@@ -36,6 +37,7 @@ mod search;
 mod search_kill;
 #[cfg(target_os = "linux")]
 mod search_overhead;
+mod search_plan;
 mod templates;
 mod tiny;
 #[cfg(unix)]

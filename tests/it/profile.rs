@@ -9,7 +9,7 @@ use fieldtrial::event::{
     EpochRow, Event, Job, OpRow, PhaseTimes, Profile, RunEvent, RunFacts, RunId, RunOutcome,
     RunTimes, Span, Status, StepRow,
 };
-use fieldtrial::execute::{self, Decision, Options, Scripted, Why, Wish, decide};
+use fieldtrial::execute::{self, Decision, Listed, Options, Scripted, Why, Wish, decide};
 use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{Plan, PlanOptions, PlannedCell};
 use fieldtrial::record::Recorder;
@@ -114,7 +114,7 @@ impl Lab {
         let mut sink = |event: RunEvent<'_>| recorder.see(&event);
         let never = AtomicBool::new(false);
         execute::run(
-            &mut jobs.into_iter(),
+            &mut Listed::new(jobs),
             &launcher,
             &options,
             &never,

@@ -27,7 +27,7 @@ use super::fingerprints::Fingerprints;
 use super::run_plan::{here, prepare_data};
 use super::{Outcome, Problem, exit_code};
 
-use source::Source;
+use source::Asked;
 use teller::Teller;
 
 #[derive(Debug, Args)]
@@ -102,7 +102,7 @@ fn take_turns(
     let runs = offered(arguments, bench, &store);
     let launcher = bench.launcher(&store)?;
     let mut recorder = bench.recorder(store, previous, session);
-    let (mut source, is_stopped) = Source::listen(bench.cells, &runs);
+    let (mut source, is_stopped) = Asked::listen(bench.cells, &runs);
     teller.tell(&Said::Hello(Box::new(hello(bench, runs))));
     let mut sink = |event: RunEvent<'_>| {
         // Kept first: what is told as done is on the disk.

@@ -1,4 +1,4 @@
-//! [`Source`]: the runs that the parent asks for, one after the other.
+//! [`Asked`]: the runs that the parent asks for, one after the other.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -9,17 +9,18 @@ use std::thread;
 
 use crate::ab::{OfferedRun, RunName, Turn};
 use crate::event::{Job, RunId};
+use crate::execute::{Next, Source};
 use crate::plan::{CellSpec, PlannedCell};
 
 /// Waits for the parent's word whenever it is asked for the next run.
 #[derive(Debug)]
-pub(super) struct Source {
-    asked: Receiver<RunName>,
+pub(super) struct Asked {
+    names: Receiver<RunName>,
     cells: HashMap<String, (usize, Arc<CellSpec>)>,
     expected: HashMap<RunName, Option<f64>>,
 }
 
-impl Source {
+impl Asked {
     /// Listens to stdin on a thread of its own; the flag is set when the run that goes on has to end.
     pub(super) fn listen(cells: &[PlannedCell], runs: &[OfferedRun]) -> (Self, Arc<AtomicBool>) {
         let (sender, asked) = mpsc::channel();
@@ -32,7 +33,7 @@ impl Source {
         });
         let expected = runs.iter().map(|run| (run.name.clone(), run.estimated_s));
         let source = Self {
-            asked,
+            names: asked,
             cells: cells.collect(),
             expected: expected.collect(),
         };
@@ -40,17 +41,20 @@ impl Source {
     }
 }
 
-impl Iterator for Source {
-    type Item = Job;
+impl Source for Asked {
+    /// Nobody knows what the parent will ask for.
+    fn remaining(&self) -> usize {
+        0
+    }
 
-    fn next(&mut self) -> Option<Job> {
+    fn next(&mut self) -> Option<Next> {
         loop {
-            let name = self.asked.recv().ok()?;
+            let name = self.names.recv().ok()?;
             // What was not offered is not asked for; a parent that does so waits for an end that never comes.
             if let (Some((cell, spec)), Some(expected)) =
                 (self.cells.get(&name.key), self.expected.get(&name))
             {
-                return Some(Job {
+                let job = Job {
                     id: RunId {
                         cell: *cell,
                         seed: name.seed,
@@ -59,7 +63,8 @@ impl Iterator for Source {
                     spec: Arc::clone(spec),
                     estimated_s: *expected,
                     trial: None,
-                });
+                };
+                return Some(Next::Run(job));
             }
         }
     }

@@ -14,7 +14,7 @@ const COUNTED: f64 = 9_007_199_254_740_992.0;
 ///
 /// # Source
 /// Mann & Whitney 1947; `scipy.stats.mannwhitneyu` with `method="exact"` and `method="asymptotic"`.
-pub(in crate::compare) fn mann_whitney(before: &[f64], after: &[f64]) -> Option<f64> {
+pub(crate) fn mann_whitney(before: &[f64], after: &[f64]) -> Option<f64> {
     let (n, m) = (after.len(), before.len());
     if n == 0 || m == 0 {
         return None;

@@ -3,13 +3,34 @@
 //! A matrix without a search lists its cells. With one, each cell of the matrix is a *study*: `trials` cells, each of
 //! which takes values of the search space that a sampler proposes (room `search`).
 
+mod check;
+mod condition;
+mod domain;
 pub mod objective;
 mod point;
+mod read;
+mod section;
 mod space;
+mod study;
+mod tries;
+mod written;
 
 pub use point::{Point, Value};
+pub use section::{
+    FloatSection, IntSection, ObjectiveSection, PrunerSection, SamplerSection, SearchSection,
+};
 pub use space::{Condition, Domain, Parameter, Space};
 
+pub(super) use check::{check, names_of_metrics};
+pub(super) use read::read;
+pub(super) use study::Searched;
+pub(super) use tries::cells;
+pub(super) use written::Written;
+
+/// Studies that a search may have.
+const MOST_STUDIES: usize = 10_000;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[search]`, read and checked.
@@ -39,7 +60,7 @@ pub struct SearchSpec {
     pub regret: usize,
     /// Best trials of each study whose predictions are averaged at the end; 0 for none.
     pub ensemble: usize,
-    /// Overrides for the final training of the best configuration (`best.toml`), by path as written.
+    /// Overrides for the final training of the best configuration (`best.toml`), by long path.
     pub final_set: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -62,7 +83,11 @@ impl SearchSpec {
 
 /// How values are proposed (`search.sampler`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
 pub enum SamplerSpec {
     /// Every combination in order; a parameter that is a range needs a step.
     Grid,
@@ -86,7 +111,11 @@ pub enum SamplerSpec {
 
 /// Which trials end early (`search.pruner`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
 pub enum PrunerSpec {
     /// None.
     None,
@@ -123,7 +152,7 @@ pub struct ObjectiveSpec {
 }
 
 /// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectiveDirection {
     /// Smaller.
@@ -189,10 +218,38 @@ pub struct PrunedInfo {
     pub step: usize,
     /// Column of `epochs.csv` that was looked at.
     pub metric: String,
-    /// Its best value so far, as the column has it.
+    /// Its best value so far (of successive halving its value at that step), as the column has it; NaN where it had no
+    /// number, `null` in files.
+    #[serde(deserialize_with = "number_or_nan")]
     pub value: f64,
-    /// What it was held against (the median, the rung's limit), as the column has it.
+    /// What it was held against (the median, the rung's limit), as the column has it; NaN where there was nothing.
+    #[serde(deserialize_with = "number_or_nan")]
     pub threshold: f64,
     /// Trials that the threshold is made of.
     pub trials: Vec<usize>,
+}
+
+/// JSON has no NaN and writes `null`.
+fn number_or_nan<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_was_pruned_for_want_of_a_number_is_read_back() {
+        let pruned = PrunedInfo {
+            step: 3,
+            metric: "val_loss".to_owned(),
+            value: f64::NAN,
+            threshold: 0.25,
+            trials: vec![1, 4],
+        };
+        let text = serde_json::to_string(&pruned).expect("JSON");
+        let read: PrunedInfo = serde_json::from_str(&text).expect("read back");
+        assert!(read.value.is_nan());
+        assert_eq!((read.threshold, read.trials), (0.25, vec![1, 4]));
+    }
 }

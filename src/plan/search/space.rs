@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Point;
+use super::{Point, Value};
 
 /// The search space: parameters in manifest order. A condition refers to an earlier parameter only.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -60,7 +60,8 @@ pub enum Domain {
     },
 }
 
-/// A parameter exists only where another one (a choice, earlier in the space) takes one of these values.
+/// A parameter exists only where another one (a choice, earlier in the space) takes one of these values. Without any, it
+/// exists nowhere: so a study has the parameters that belong to other studies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// The other parameter, by its number.
@@ -69,7 +70,67 @@ pub struct Condition {
     pub choices: Vec<usize>,
 }
 
+impl Domain {
+    /// Number of values; `None` for a range without a step.
+    pub fn count(&self) -> Option<u64> {
+        match self {
+            Self::Choice { values, .. } => Some(values.len() as u64),
+            Self::Int {
+                low, high, step, ..
+            } => Some(high.abs_diff(*low) / step.unsigned_abs().max(1) + 1),
+            Self::Float {
+                low, high, step, ..
+            } => {
+                let steps = ((high - low) / (*step)?).round();
+                Some(steps as u64 + 1)
+            }
+        }
+    }
+}
+
+impl Parameter {
+    /// Whether it exists at some point of its space.
+    pub fn can_exist(&self) -> bool {
+        self.when
+            .as_ref()
+            .is_none_or(|condition| !condition.choices.is_empty())
+    }
+}
+
 impl Space {
+    /// Number of points, every parameter at each of its values; `None` where a range has no step.
+    pub fn size(&self) -> Option<u64> {
+        self.size_from(0, &mut Point::default())
+    }
+
+    /// Points of the parameters from `index` on, the ones before it decided.
+    fn size_from(&self, index: usize, point: &mut Point) -> Option<u64> {
+        let Some(parameter) = self.parameters.get(index) else {
+            return Some(1);
+        };
+        let is_parent = |other: &Parameter| {
+            let parent = other.when.as_ref().map(|condition| condition.parameter);
+            parent == Some(index)
+        };
+        let below = |point: &mut Point, value| {
+            point.values.push(value);
+            let size = self.size_from(index + 1, point);
+            point.values.pop();
+            size
+        };
+        if !self.is_active(index, point) {
+            return below(point, None);
+        }
+        let count = parameter.domain.count()?;
+        if !self.parameters.iter().any(is_parent) {
+            return Some(below(point, None)?.saturating_mul(count));
+        }
+        let choices = 0..usize::try_from(count).unwrap_or(usize::MAX);
+        choices
+            .map(|choice| below(point, Some(Value::Choice { choice })))
+            .try_fold(0_u64, |sum, size| Some(sum.saturating_add(size?)))
+    }
+
     /// Whether parameter `index` exists at `point`, whose earlier parameters are decided.
     pub fn is_active(&self, index: usize, point: &Point) -> bool {
         let Some(parameter) = self.parameters.get(index) else {

@@ -50,6 +50,7 @@ impl Here {
             },
             seed,
             block,
+            until: None,
         }
     }
 }

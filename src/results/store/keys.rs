@@ -21,6 +21,10 @@ pub struct RunKeys {
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
+    /// Epochs after which a search ended the run; `None` for one that went its way. It is the beginning of a run then, and
+    /// takes the place of none that is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<usize>,
 }
 
 /// What times depend on, and facts do not.
@@ -73,6 +77,11 @@ impl Conditions {
 impl RunKeys {
     /// Whether facts measured under `other` are this run's facts.
     pub fn share_facts(&self, other: &Self) -> bool {
+        self.share_course(other) && self.until == other.until
+    }
+
+    /// Whether a run under `other` went the same way epoch by epoch, as far as both went.
+    pub fn share_course(&self, other: &Self) -> bool {
         self.cell_hash == other.cell_hash
             && self.code_hash == other.code_hash
             && self.numeric_class == other.numeric_class
@@ -92,7 +101,9 @@ impl RunKeys {
             .with(&self.numeric_class)
             .with(conditions)
             .short();
-        format!("{}-{}-{digest}.json", self.seed, self.block)
+        let until = self.until.map(|epochs| format!("-until-{epochs}"));
+        let until = until.unwrap_or_default();
+        format!("{}-{}-{digest}{until}.json", self.seed, self.block)
     }
 }
 

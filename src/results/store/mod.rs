@@ -3,7 +3,7 @@
 //! ```text
 //! .store/format                                 version of this layout
 //! .store/lock                                   locked by the program that writes; says who that is
-//! .store/runs/<cell hash>/<seed>-<block>-<digest over the other keys>.json
+//! .store/runs/<cell hash>/<seed>-<block>-<digest over the other keys>.json      (…-until-<epochs>.json: ended there by a search)
 //! .store/steps/<cell hash>/<the same name>      losses and times of its steps, which no resume needs
 //! .store/profiles/<cell hash>/<the same name>   times of its operations, where they were measured
 //! .store/spans/<cell hash>/<the same name>      what happened when in the profiled steps, for the trace
@@ -147,6 +147,18 @@ impl Store {
     /// Runs of a cell under any code, on any machine.
     pub fn runs_of(&self, cell_hash: &str) -> &[StoredRun] {
         self.runs.get(cell_hash).map_or(&[], Vec::as_slice)
+    }
+
+    /// Runs that went the way of a run under `keys`, as far as each of them went and however it was measured: whole ones
+    /// first, then those that a search ended, from the longest to the shortest; among equals in a fixed order.
+    pub fn runs_sharing(&self, keys: &RunKeys) -> Vec<&StoredRun> {
+        let runs = self.runs_of(&keys.cell_hash).iter();
+        let mut runs: Vec<&StoredRun> = runs.filter(|run| run.keys.share_course(keys)).collect();
+        runs.sort_by_key(|run| {
+            let epochs = run.keys.until.unwrap_or(usize::MAX);
+            (std::cmp::Reverse(epochs), run.keys.path(""))
+        });
+        runs
     }
 
     /// All runs, in no order.

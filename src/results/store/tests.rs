@@ -1,7 +1,7 @@
 use super::*;
 use crate::results::Status;
 
-fn run(cell_hash: &str, seed: u64) -> StoredRun {
+pub(super) fn run(cell_hash: &str, seed: u64) -> StoredRun {
     StoredRun {
         key: "model=mlp".into(),
         keys: RunKeys {
@@ -17,6 +17,7 @@ fn run(cell_hash: &str, seed: u64) -> StoredRun {
             },
             seed,
             block: 0,
+            until: None,
         },
         hash_parts: BTreeMap::new(),
         work_signature: String::new(),
@@ -116,4 +117,72 @@ fn a_damaged_file_counts_as_not_there_and_is_named() {
     let store = Store::open(folder.path()).unwrap();
     assert!(store.runs_of("a").is_empty());
     assert_eq!(store.damaged(), [file]);
+}
+
+#[test]
+fn the_beginning_of_a_run_is_kept_beside_the_whole_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    let until = |epochs: usize, reason: &str| StoredRun {
+        keys: RunKeys {
+            until: Some(epochs),
+            ..run("a", 1).keys
+        },
+        status: Status::Pruned,
+        reason: reason.into(),
+        ..run("a", 1)
+    };
+    let measured_elsewhere = StoredRun {
+        keys: RunKeys {
+            conditions: Conditions {
+                threads: 9,
+                ..run("a", 1).keys.conditions
+            },
+            ..run("a", 1).keys
+        },
+        ..run("a", 1)
+    };
+    for run in [
+        until(2, "first"),
+        run("a", 1),
+        until(4, "longer"),
+        until(2, "again"),
+        measured_elsewhere.clone(),
+        run("a", 2),
+    ] {
+        store.put(run).unwrap();
+    }
+    drop(store);
+    let store = Store::open(folder.path()).unwrap();
+    let asked = run("a", 1).keys;
+    let found: Vec<(Option<usize>, &str)> = store
+        .runs_sharing(&asked)
+        .into_iter()
+        .map(|run| (run.keys.until, run.reason.as_str()))
+        .collect();
+    let expected = [
+        (None, ""),
+        (None, ""),
+        (Some(4), "longer"),
+        (Some(2), "again"),
+    ];
+    assert_eq!(found, expected);
+    let wholes = store.runs_of("a").iter();
+    let wholes = wholes.filter(|run| run.keys.share_facts(&asked));
+    assert_eq!(wholes.count(), 2);
+}
+
+#[test]
+fn a_whole_run_is_written_as_it_always_was() {
+    let keys = run("a", 1).keys;
+    let json = serde_json::to_value(&keys).unwrap();
+    assert!(json.get("until").is_none());
+    assert_eq!(serde_json::from_value::<RunKeys>(json).unwrap(), keys);
+    let cut_off = RunKeys {
+        until: Some(3),
+        ..keys.clone()
+    };
+    let (whole, cut_off) = (keys.path("runs"), cut_off.path("runs"));
+    let stem = whole.to_string_lossy().replace(".json", "");
+    assert_eq!(cut_off.to_string_lossy(), format!("{stem}-until-3.json"));
 }

@@ -1,0 +1,305 @@
+//! Sources that decide as runs go: verdicts after epochs, trials that are kept, what is known when a run has ended.
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::event::{EpochRow, Event, Pruned, Trial};
+use crate::manifest::Manifest;
+use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole};
+use crate::plan::{Plan, PlanOptions, PlannedCell, World};
+
+const MANIFEST: &str = r#"
+name = "one"
+title = "One cell"
+
+[models.mlp]
+kind = "mlp"
+
+[datasets.plane]
+kind = "regression-5d"
+samples = 64
+"#;
+
+const OPTIONS: Options = Options {
+    jobs: 1,
+    cores: 2,
+    max_failures: Some(9),
+};
+
+fn planned() -> PlannedCell {
+    let manifest = Manifest::new(Path::new("one.toml"), MANIFEST.into(), &[]);
+    let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
+    let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+    let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
+    plan.cells().next().unwrap()
+}
+
+fn info(number: usize) -> TrialInfo {
+    TrialInfo {
+        study: 0,
+        number,
+        role: TrialRole::Trial,
+        point: Point::default(),
+        values: Vec::new(),
+        pruned: None,
+    }
+}
+
+/// A trial whose worker waits for verdicts.
+fn trial(number: usize, limits: LimitsSpec) -> Job {
+    let trial = Trial {
+        cell: planned(),
+        info: info(number),
+        awaits_verdicts: true,
+        members: Vec::new(),
+    };
+    Job {
+        trial: Some(Arc::new(trial)),
+        ..job_of(number, limits)
+    }
+}
+
+fn kept(number: usize) -> Next {
+    Next::Kept {
+        job: trial(number, LimitsSpec::default()),
+        status: Status::Done,
+        info: info(number),
+        reason: String::new(),
+    }
+}
+
+fn pruned(step: usize) -> Pruned {
+    Pruned {
+        info: PrunedInfo {
+            step,
+            metric: "val_loss".into(),
+            value: 2.0,
+            threshold: 1.0,
+            trials: vec![0],
+        },
+        reason: format!("pruned after epoch {step}"),
+    }
+}
+
+/// Ends trial `prunes.0` after epoch `prunes.1`, and notes what it is asked and told.
+#[derive(Default)]
+struct Search {
+    queue: VecDeque<Next>,
+    prunes: Option<(usize, usize)>,
+    heard: Vec<String>,
+}
+
+impl Source for Search {
+    fn remaining(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn next(&mut self) -> Option<Next> {
+        self.queue.pop_front()
+    }
+
+    fn verdict(&mut self, id: RunId, epoch: &EpochRow) -> Verdict {
+        self.heard
+            .push(format!("{} epoch {}", id.cell, epoch.epoch));
+        if self.prunes == Some((id.cell, epoch.epoch)) {
+            Verdict::Prune(pruned(epoch.epoch))
+        } else {
+            Verdict::GoOn
+        }
+    }
+
+    fn ended(&mut self, job: &mut Job, outcome: &RunOutcome) {
+        self.heard
+            .push(format!("{} {}", job.id.cell, outcome.status));
+        let trial = job.trial.as_mut().unwrap();
+        Arc::make_mut(trial).info.values = vec![Some(0.5)];
+    }
+}
+
+fn row(epoch: usize) -> Event {
+    Event::Epoch(Box::new(EpochRow {
+        epoch,
+        ..EpochRow::default()
+    }))
+}
+
+/// Every run tells of three epochs.
+fn three_epochs() -> Scripted {
+    Scripted::new().playing(|_| {
+        let events: Vec<Event> = (0..3).map(row).collect();
+        let rows = events.iter().filter_map(|event| match event {
+            Event::Epoch(row) => Some(row.as_ref().clone()),
+            _ => None,
+        });
+        let mut outcome = RunOutcome::empty(Status::Done, String::new());
+        outcome.epochs = rows.collect();
+        outcome.facts = Some(RunFacts::default());
+        (events, outcome)
+    })
+}
+
+#[test]
+fn a_verdict_is_asked_for_after_every_epoch_until_one_ends_the_run() {
+    let queue = [0, 1].map(|number| Next::Run(trial(number, LimitsSpec::default())));
+    let mut source = Search {
+        queue: queue.into(),
+        prunes: Some((0, 1)),
+        ..Search::default()
+    };
+    let mut ends = Vec::new();
+    let never = AtomicBool::new(false);
+    run(
+        &mut source,
+        &three_epochs(),
+        &OPTIONS,
+        &never,
+        &mut |event| {
+            if let RunEvent::RunEnded { job, outcome } = event {
+                let values = &job.trial.as_ref().unwrap().info.values;
+                // The source has filled them in before anybody else sees the end.
+                assert_eq!(values, &[Some(0.5)]);
+                ends.push((outcome.status, outcome.epochs.len()));
+            }
+            Ok::<(), ()>(())
+        },
+    )
+    .unwrap();
+    let expected = [
+        "0 epoch 0",
+        "0 epoch 1",
+        "0 pruned",
+        "1 epoch 0",
+        "1 epoch 1",
+        "1 epoch 2",
+        "1 done",
+    ];
+    assert_eq!(source.heard, expected);
+    assert_eq!(ends, [(Status::Pruned, 2), (Status::Done, 3)]);
+}
+
+#[test]
+fn runs_that_await_no_verdict_are_asked_about_by_nobody() {
+    let mut job = trial(0, LimitsSpec::default());
+    Arc::make_mut(job.trial.as_mut().unwrap()).awaits_verdicts = false;
+    let mut source = Search {
+        queue: [Next::Run(job)].into(),
+        ..Search::default()
+    };
+    seen(
+        &mut source,
+        &three_epochs(),
+        &OPTIONS,
+        &AtomicBool::new(false),
+    );
+    assert_eq!(source.heard, ["0 done"]);
+}
+
+#[test]
+fn an_interruption_comes_through_between_trials_that_are_kept() {
+    let mut source = Search {
+        queue: (0..1000).map(kept).collect(),
+        ..Search::default()
+    };
+    let interrupted = AtomicBool::new(false);
+    let mut shown = 0;
+    let summary = run(
+        &mut source,
+        &Scripted::new(),
+        &OPTIONS,
+        &interrupted,
+        &mut |event| {
+            if let RunEvent::Kept { .. } = event {
+                shown += 1;
+                interrupted.store(shown == 10, Ordering::SeqCst);
+            }
+            Ok::<(), ()>(())
+        },
+    );
+    let summary = summary.unwrap();
+    assert_eq!((shown, summary.left, summary.ended), (10, 990, 0));
+}
+
+/// Does a run of a worker that waits for the answer to its first epoch, and then runs `rest`.
+fn asked(rest: &str, limits: LimitsSpec, stop: &AtomicBool, verdict: &Verdict) -> RunOutcome {
+    let epoch = serde_json::to_string(&row(0)).unwrap();
+    let script = format!("read order; echo '{HELLO}'; echo '{epoch}'; {rest}");
+    let job = trial(0, limits);
+    let mut answer = |event| match event {
+        Event::Epoch(_) => verdict.clone(),
+        _ => Verdict::GoOn,
+    };
+    worker(&script).launch(&job, 1, stop, &mut answer)
+}
+
+/// Says on standard error what it was answered, and finishes.
+fn repeats_the_answer() -> String {
+    format!("read answer; echo \"$answer\" >&2; echo '{}'", finished())
+}
+
+#[test]
+fn a_worker_is_told_the_verdict_and_its_end_is_a_pruned_run_with_facts() {
+    let (never, limits) = (AtomicBool::new(false), LimitsSpec::default());
+    let rest = repeats_the_answer();
+    let outcome = asked(&rest, limits.clone(), &never, &Verdict::Prune(pruned(0)));
+    assert_eq!(outcome.stderr, "\"stop\"\n");
+    assert_eq!(outcome.status, Status::Pruned);
+    assert_eq!(outcome.reason, "pruned after epoch 0");
+    assert_eq!(outcome.pruned, Some(pruned(0)));
+    assert_eq!(outcome.facts.unwrap().parameters, 7);
+    let outcome = asked(&rest, limits, &never, &Verdict::GoOn);
+    assert_eq!(outcome.stderr, "\"go-on\"\n");
+    assert_eq!((outcome.status, outcome.pruned), (Status::Done, None));
+}
+
+#[test]
+fn a_worker_that_dies_while_it_waits_is_killed_and_not_pruned() {
+    let never = AtomicBool::new(false);
+    let limits = LimitsSpec::default();
+    let outcome = asked("kill -9 $$", limits, &never, &Verdict::Prune(pruned(0)));
+    assert_eq!(outcome.status, Status::Killed);
+    assert_eq!((outcome.pruned, outcome.facts), (None, None));
+}
+
+#[test]
+fn time_runs_out_for_a_worker_that_does_not_end_when_it_is_told_to() {
+    let limits = LimitsSpec {
+        time: Some(0.3),
+        ..LimitsSpec::default()
+    };
+    let never = AtomicBool::new(false);
+    let outcome = asked("exec sleep 60", limits, &never, &Verdict::Prune(pruned(0)));
+    assert_eq!((outcome.status, outcome.pruned), (Status::Timeout, None));
+}
+
+#[test]
+fn a_sink_that_fails_lets_nobody_wait_for_a_verdict() {
+    let queue = [Next::Run(trial(0, LimitsSpec::default()))];
+    let mut source = Search {
+        queue: queue.into(),
+        ..Search::default()
+    };
+    // The second epoch is told while the first one's end is still being shown, and nobody answers it.
+    let epochs = [row(0), row(1)].map(|row| serde_json::to_string(&row).unwrap());
+    let script = format!(
+        "read order; echo '{HELLO}'; echo '{}'; read answer; echo '{}'; read answer; exec sleep 60",
+        epochs[0], epochs[1]
+    );
+    let never = AtomicBool::new(false);
+    let ended = run(
+        &mut source,
+        &worker(&script),
+        &OPTIONS,
+        &never,
+        &mut |event| match event {
+            RunEvent::Worker {
+                event: Event::Epoch(_),
+                ..
+            } => {
+                std::thread::sleep(Duration::from_millis(100));
+                Err("disk full")
+            }
+            _ => Ok(()),
+        },
+    );
+    assert_eq!(ended, Err("disk full"));
+}

@@ -1,0 +1,253 @@
+//! The keys of `[search]`, `search.sampler` and `search.pruner` as a manifest writes them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ObjectiveDirection, PrunerSpec, SamplerSpec};
+
+/// A search of good settings (`[search]`): every cell of the matrix is a study of its own, without a matrix there is one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SearchSection {
+    /// Trials of each study; only a grid, which has an end, goes without.
+    #[schemars(range(min = 1))]
+    pub trials: Option<usize>,
+    /// Trials at one time; `--jobs` overrides it. More than `lag` + 1 of a study never run.
+    #[schemars(range(min = 1))]
+    pub jobs: usize,
+    /// Sampler and pruner decide about trial `i` from trials `0 … i − lag − 1` of its study alone, and wait for them: so the
+    /// same seed gives the same trials for any number of jobs.
+    pub lag: usize,
+    /// Seed of the sampler, and of the sample that `regret` runs again.
+    pub seed: u64,
+    /// Seconds after which no further trial begins.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub max_time: Option<f64>,
+    /// Cost, by the prices of `[cost]`, after which no further trial begins.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub max_cost: Option<f64>,
+    /// Pruned trials of each study that are run again to their end, to see what pruning missed.
+    pub regret: usize,
+    /// Best trials of each study whose predictions are averaged at the end; every trial keeps its weights then.
+    pub ensemble: usize,
+}
+
+impl Default for SearchSection {
+    fn default() -> Self {
+        Self {
+            trials: None,
+            jobs: 1,
+            lag: 4,
+            seed: 0,
+            max_time: None,
+            max_cost: None,
+            regret: 0,
+            ensemble: 0,
+        }
+    }
+}
+
+/// How values are proposed (`search.sampler`): a table, or its kind alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SamplerSection {
+    /// Every combination in order; a range of numbers needs a step.
+    Grid(NoSettings),
+    /// Independent draws.
+    Random(NoSettings),
+    /// A sequence that fills the space evenly (Sobol, Owen-scrambled).
+    Sobol(NoSettings),
+    /// Tree-structured Parzen estimator: prefers values that good trials had; as Optuna's `TPESampler`.
+    Tpe(TpeSection),
+    /// Non-dominated sorting genetic algorithm II, for several objectives; as Optuna's `NSGAIISampler`.
+    Nsga2(Nsga2Section),
+}
+
+/// No settings.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoSettings {}
+
+/// Settings of the tree-structured Parzen estimator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct TpeSection {
+    /// Trials drawn at random first.
+    pub startup_trials: usize,
+    /// Candidates drawn among what good trials had; the most promising is proposed.
+    #[schemars(range(min = 1))]
+    pub candidates: usize,
+}
+
+impl Default for TpeSection {
+    fn default() -> Self {
+        Self {
+            startup_trials: 10,
+            candidates: 24,
+        }
+    }
+}
+
+/// Settings of NSGA-II.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Nsga2Section {
+    /// Trials of a generation.
+    #[schemars(range(min = 2))]
+    pub population: usize,
+}
+
+impl Default for Nsga2Section {
+    fn default() -> Self {
+        Self { population: 50 }
+    }
+}
+
+impl Default for SamplerSection {
+    fn default() -> Self {
+        Self::Tpe(TpeSection::default())
+    }
+}
+
+impl From<SamplerSection> for SamplerSpec {
+    fn from(section: SamplerSection) -> Self {
+        match section {
+            SamplerSection::Grid(_) => Self::Grid,
+            SamplerSection::Random(_) => Self::Random,
+            SamplerSection::Sobol(_) => Self::Sobol,
+            SamplerSection::Tpe(tpe) => Self::Tpe {
+                startup_trials: tpe.startup_trials,
+                candidates: tpe.candidates,
+            },
+            SamplerSection::Nsga2(nsga2) => Self::Nsga2 {
+                population: nsga2.population,
+            },
+        }
+    }
+}
+
+/// Which trials end early (`search.pruner`): a table, or its kind alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum PrunerSection {
+    /// None.
+    None(NoSettings),
+    /// Those whose best value so far is worse than the median of earlier trials at the same epoch; as Optuna's
+    /// `MedianPruner`.
+    Median(MedianSection),
+    /// Those that are not among the best 1 / `reduction` at a rung; as Optuna's `SuccessiveHalvingPruner`.
+    SuccessiveHalving(HalvingSection),
+}
+
+/// Settings of the median pruner; its steps are epochs, from 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct MedianSection {
+    /// Completed trials below which none is pruned.
+    pub startup_trials: usize,
+    /// Steps before which none is pruned.
+    pub warmup_steps: usize,
+    /// Steps from one look to the next.
+    #[schemars(range(min = 1))]
+    pub interval_steps: usize,
+}
+
+impl Default for MedianSection {
+    fn default() -> Self {
+        Self {
+            startup_trials: 5,
+            warmup_steps: 0,
+            interval_steps: 1,
+        }
+    }
+}
+
+/// Settings of successive halving; its steps are epochs, from 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct HalvingSection {
+    /// Steps of the first rung.
+    #[schemars(range(min = 1))]
+    pub min_resource: usize,
+    /// Factor from one rung to the next; one in as many goes on.
+    #[schemars(range(min = 2))]
+    pub reduction: usize,
+    /// Rungs by which the first look is later.
+    pub early_stopping_rate: usize,
+}
+
+impl Default for HalvingSection {
+    fn default() -> Self {
+        Self {
+            min_resource: 1,
+            reduction: 4,
+            early_stopping_rate: 0,
+        }
+    }
+}
+
+impl Default for PrunerSection {
+    fn default() -> Self {
+        Self::None(NoSettings {})
+    }
+}
+
+impl From<PrunerSection> for PrunerSpec {
+    fn from(section: PrunerSection) -> Self {
+        match section {
+            PrunerSection::None(_) => Self::None,
+            PrunerSection::Median(median) => Self::Median {
+                startup_trials: median.startup_trials,
+                warmup_steps: median.warmup_steps,
+                interval_steps: median.interval_steps,
+            },
+            PrunerSection::SuccessiveHalving(halving) => Self::SuccessiveHalving {
+                min_resource: halving.min_resource,
+                reduction: halving.reduction,
+                early_stopping_rate: halving.early_stopping_rate,
+            },
+        }
+    }
+}
+
+/// What is optimised (`search.objective`): a table, or its column alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ObjectiveSection {
+    /// A column of `runs.csv` or `blocks.csv`, a metric (`val_accuracy`, `best_test_accuracy`), `flops_to_best`, or
+    /// `first_epoch_at_target`.
+    pub column: String,
+    /// Which way is better, where the column does not say, or means the other way.
+    #[serde(default)]
+    pub direction: Option<ObjectiveDirection>,
+}
+
+/// Whole numbers to search (`search.space`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct IntSection {
+    /// The smallest and the largest, both ends in.
+    pub int: [i64; 2],
+    /// Distance from one to the next.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub step: Option<i64>,
+    /// Whether their logarithm is what is uniform.
+    #[serde(default)]
+    pub log: bool,
+}
+
+/// Numbers to search (`search.space`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FloatSection {
+    /// The smallest and the largest, both ends in.
+    pub float: [f64; 2],
+    /// Distance from one to the next; without it, any number between.
+    #[serde(default)]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub step: Option<f64>,
+    /// Whether their logarithm is what is uniform.
+    #[serde(default)]
+    pub log: bool,
+}

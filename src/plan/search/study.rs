@@ -1,0 +1,292 @@
+//! Studies and their trials as cells, one after the other: a search makes thousands, so each is a matrix of one row.
+
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, Place};
+use crate::manifest::{Key, Node, Value as Toml};
+
+use super::super::assign::Assignment;
+use super::super::axis_info::AxisKind;
+use super::super::matrix::{Axis, AxisValue, Matrix};
+use super::super::planned::{PlannedCell, Resolver};
+use super::super::{AxisInfo, Plan};
+use super::check::too_many_studies;
+use super::{Condition, Domain, MOST_STUDIES, Point, Space, Value, Written};
+
+/// Name of the axis that numbers trials.
+const TRIAL: &str = "trial";
+
+/// File of a trial's weights.
+const WEIGHTS: &str = "trial";
+
+/// What a plan keeps of its search beside the specification.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct Searched {
+    /// The parameters, in manifest order.
+    pub(in crate::plan) parameters: Vec<Written>,
+    /// Number of the plan's axes that are the matrices'.
+    pub(in crate::plan) axes: usize,
+    studies: Vec<Study>,
+}
+
+/// A cell of the matrix.
+#[derive(Debug)]
+struct Study {
+    /// Its row, with one value per axis.
+    matrix: Matrix,
+    /// Which parameters exist.
+    exist: Vec<bool>,
+}
+
+impl Searched {
+    /// The parameters of a search over these axes.
+    pub(in crate::plan) fn new(parameters: Vec<Written>, axes: usize) -> Self {
+        Self {
+            parameters,
+            axes,
+            studies: Vec::new(),
+        }
+    }
+
+    /// The axes of trials: their number, then the parameters.
+    pub(in crate::plan) fn axes(&self, trials: usize) -> impl Iterator<Item = AxisInfo> {
+        let last = trials.saturating_sub(1).to_string();
+        let trial = AxisInfo {
+            name: TRIAL.to_owned(),
+            path: TRIAL.to_owned(),
+            // Reports then gather neighbours where they cannot show each.
+            kind: AxisKind::Integer,
+            values: vec!["0".into(), last.into()],
+        };
+        std::iter::once(trial).chain(self.parameters.iter().map(Written::info))
+    }
+
+    /// Takes in the studies: every cell of `matrices`.
+    fn list(&mut self, matrices: &[Matrix], weights: Option<Assignment>) {
+        let rows = matrices
+            .iter()
+            .flat_map(|matrix| matrix.choices().map(move |choice| (matrix, choice)));
+        let studies = rows.map(|(matrix, choice)| {
+            let mut matrix = one_row(matrix, &choice);
+            let texts = texts(&matrix);
+            matrix.set.splice(0..0, weights.clone());
+            Study {
+                exist: self
+                    .parameters
+                    .iter()
+                    .map(|one| one.is_in(&texts))
+                    .collect(),
+                matrix,
+            }
+        });
+        self.studies = studies.collect();
+    }
+
+    /// The matrix of one row that is a trial of study `study`.
+    fn row(&self, study: usize, label: Option<&str>, point: &Point) -> Matrix {
+        let Some(study) = self.studies.get(study) else {
+            return Matrix::default();
+        };
+        let mut matrix = study.matrix.clone();
+        if let Some(label) = label {
+            push(&mut matrix, trial_axis(label));
+        } else {
+            matrix.columns.push(None);
+        }
+        for (index, written) in self.parameters.iter().enumerate() {
+            let exists = study.exist.get(index).is_some_and(|exists| *exists);
+            let value = point.get(index).filter(|_| exists);
+            match value.and_then(|value| written.value(value)) {
+                Some(value) if label.is_some() => push(&mut matrix, written.axis(vec![value])),
+                // A study is resolved with its values, and does not show them.
+                Some(value) => {
+                    matrix.columns.push(None);
+                    matrix.axes.push(written.axis(vec![value]));
+                }
+                None => matrix.columns.push(None),
+            }
+        }
+        matrix
+    }
+
+    /// The first value of every parameter of study `study`.
+    fn first_point(&self, space: &Space) -> Point {
+        let mut point = Point::default();
+        for (index, parameter) in space.parameters.iter().enumerate() {
+            let first = match &parameter.domain {
+                Domain::Choice { .. } => Value::Choice { choice: 0 },
+                Domain::Int { low, .. } => Value::Int(*low),
+                Domain::Float { low, .. } => Value::Float(*low),
+            };
+            let value = space.is_active(index, &point).then_some(first);
+            point.values.push(value);
+        }
+        point
+    }
+}
+
+impl Plan {
+    /// The studies of a search, each as a cell without `trial` and parameters: one per cell of the matrix, in row order.
+    ///
+    /// Whether one can run, and on which data, is said for the first value of every parameter.
+    pub fn studies(&self) -> Vec<PlannedCell> {
+        (0..self.searched.studies.len())
+            .map(|study| self.study(study))
+            .collect()
+    }
+
+    /// A study as a cell.
+    pub(in crate::plan) fn study(&self, study: usize) -> PlannedCell {
+        let point = self.searched.first_point(&self.space_of(study));
+        let matrix = self.searched.row(study, None, &point);
+        Resolver::new(self, &matrix).cell(&vec![0; matrix.axes.len()])
+    }
+
+    /// The space of a study. Parameters keep their numbers; those that belong to other studies exist at no point.
+    pub fn space_of(&self, study: usize) -> Space {
+        let mut space = self
+            .search
+            .as_ref()
+            .map_or_else(Space::default, |search| search.space.clone());
+        let study = self.searched.studies.get(study);
+        let exist = study.map_or(&[][..], |study| study.exist.as_slice());
+        for (index, parameter) in space.parameters.iter_mut().enumerate() {
+            if !exist.get(index).is_some_and(|exists| *exists) {
+                parameter.when = Some(Condition {
+                    parameter: index,
+                    choices: Vec::new(),
+                });
+            }
+        }
+        space
+    }
+
+    /// A trial of a study as a cell: what a sampler proposes at `point` of [`Self::space_of`] the study. `label` is the
+    /// value of its axis `trial` (`7`, `7-full`, `ensemble`); it is no part of the cell hash, so the same point is the same
+    /// cell.
+    pub fn trial(&self, study: usize, label: &str, point: &Point) -> PlannedCell {
+        let matrix = self.searched.row(study, Some(label), point);
+        Resolver::new(self, &matrix).cell(&vec![0; matrix.axes.len()])
+    }
+
+    /// Lists the studies of a search.
+    ///
+    /// # Errors
+    /// More of them than anyone can search.
+    pub(in crate::plan) fn list_studies(&mut self) -> Result<(), Diagnostic> {
+        let Some(node) = self
+            .written
+            .root
+            .get("search")
+            .filter(|_| self.search.is_some())
+        else {
+            return Ok(());
+        };
+        if self.count > MOST_STUDIES {
+            return Err(too_many_studies(node, self.count));
+        }
+        let weights = self.weights_of_trials();
+        self.searched.list(&self.matrices, weights);
+        self.count_grid();
+        Ok(())
+    }
+
+    /// A grid without `trials` tries all of its points.
+    fn count_grid(&mut self) {
+        let sizes = (0..self.count).filter_map(|study| self.space_of(study).size());
+        let most = sizes
+            .max()
+            .map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
+        if let Some(search) = self.search.as_mut().filter(|search| search.trials == 0) {
+            search.trials = most;
+        }
+    }
+
+    /// What every trial sets so that its weights are there for the ensemble.
+    fn weights_of_trials(&self) -> Option<Assignment> {
+        let train = self.written.root.get("train").and_then(Node::as_table);
+        let is_saved = train.is_some_and(|train| train.get("save-to").is_some());
+        let has_ensemble = self
+            .search
+            .as_ref()
+            .is_some_and(|search| search.ensemble > 0);
+        (has_ensemble && !is_saved).then(|| Assignment {
+            path: keys(&["train", "save-to"]),
+            node: text(WEIGHTS),
+        })
+    }
+}
+
+/// The row of `matrix` that takes the values `choice`: one value per axis.
+fn one_row(matrix: &Matrix, choice: &[u32]) -> Matrix {
+    let axes = matrix.axes.iter().zip(choice).map(|(axis, value)| {
+        let value = axis.values.get(*value as usize).cloned();
+        Axis {
+            name: axis.name.clone(),
+            place: axis.place,
+            path: Arc::clone(&axis.path),
+            values: value.into_iter().collect(),
+            listed: 1,
+            ranks: vec![0],
+            kind: axis.kind,
+        }
+    });
+    Matrix {
+        name: matrix.name.clone(),
+        set: matrix.set.clone(),
+        axes: axes.collect(),
+        columns: matrix.columns.clone(),
+        ..Matrix::default()
+    }
+}
+
+/// Texts of a row's axes, in the order of the plan's.
+fn texts(row: &Matrix) -> Vec<Arc<str>> {
+    let own = row.columns.iter().map(|column| {
+        let axis = column.and_then(|column| row.axes.get(column));
+        let value = axis.and_then(|axis| axis.values.first());
+        value.map_or_else(|| "".into(), |value| Arc::clone(&value.text))
+    });
+    row.name.iter().cloned().chain(own).collect()
+}
+
+/// Adds an axis as the plan's next.
+fn push(matrix: &mut Matrix, axis: Axis) {
+    matrix.columns.push(Some(matrix.axes.len()));
+    matrix.axes.push(axis);
+}
+
+/// The axis `trial`. Its path leads to no section, so it sets nothing.
+fn trial_axis(label: &str) -> Axis {
+    let path = keys(&[TRIAL, "number"]);
+    Axis {
+        name: TRIAL.to_owned(),
+        place: Place::default(),
+        listed: 1,
+        ranks: vec![0],
+        kind: AxisKind::Category,
+        values: vec![AxisValue {
+            text: label.into(),
+            assignment: Assignment {
+                path: Arc::clone(&path),
+                node: text(label),
+            },
+        }],
+        path,
+    }
+}
+
+fn keys(names: &[&str]) -> Arc<[Key]> {
+    let key = |name: &&str| Key {
+        name: (*name).to_owned(),
+        place: Place::default(),
+    };
+    names.iter().map(key).collect()
+}
+
+fn text(text: &str) -> Node {
+    Node {
+        value: Toml::String(text.to_owned()),
+        place: Place::default(),
+    }
+}

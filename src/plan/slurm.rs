@@ -1,0 +1,249 @@
+//! `[slurm]`: what a batch system is asked for.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::diag::Diagnostic;
+use crate::manifest::Node;
+
+/// How `fieldtrial submit --slurm` asks for machines (`[slurm]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SlurmSpec {
+    /// Tasks of the job array: shards of the experiment, one result file each.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub shards: usize,
+    /// Tasks that run at one time, at most; without it, as many as there are machines.
+    #[schemars(range(min = 1))]
+    pub at_once: Option<usize>,
+    /// Time that a task may take: seconds, or text as Slurm writes it (`"2:30:00"`, `"1-12:00:00"`). Slurm counts minutes;
+    /// a part of one is a whole one.
+    #[serde(deserialize_with = "seconds")]
+    #[schemars(schema_with = "seconds_schema")]
+    pub time: Option<u64>,
+    /// Cores of a task; without it, what the cluster gives.
+    #[schemars(range(min = 1))]
+    pub cpus: Option<usize>,
+    /// Bytes of memory of a task. Slurm counts MiB; a part of one is a whole one.
+    #[schemars(range(min = 1))]
+    pub memory: Option<u64>,
+    /// GPUs of a task.
+    #[schemars(range(min = 1))]
+    pub gpus: Option<usize>,
+    /// Account that is charged.
+    pub account: Option<String>,
+    /// Partition (queue).
+    pub partition: Option<String>,
+    /// Quality of service.
+    pub qos: Option<String>,
+    /// Lines of shell before the command, for example `module load cuda`.
+    pub setup: Vec<String>,
+    /// Other options of `sbatch`, by their long names: `constraint = "a100"` becomes `--constraint=a100`, an empty text a
+    /// bare option.
+    pub options: BTreeMap<String, String>,
+}
+
+impl Default for SlurmSpec {
+    fn default() -> Self {
+        Self {
+            shards: 1,
+            at_once: None,
+            time: None,
+            cpus: None,
+            memory: None,
+            gpus: None,
+            account: None,
+            partition: None,
+            qos: None,
+            setup: Vec::new(),
+            options: BTreeMap::new(),
+        }
+    }
+}
+
+impl SlurmSpec {
+    /// Options of `sbatch` that the program or a key of its own sets.
+    const TAKEN: [(&'static str, &'static str); 13] = [
+        ("array", "shards"),
+        ("time", "time"),
+        ("cpus-per-task", "cpus"),
+        ("mem", "memory"),
+        ("gpus", "gpus"),
+        ("gpus-per-task", "gpus"),
+        ("account", "account"),
+        ("partition", "partition"),
+        ("qos", "qos"),
+        ("job-name", ""),
+        ("output", ""),
+        ("error", ""),
+        ("dependency", ""),
+    ];
+
+    /// [`Self::time`] in whole minutes.
+    pub fn minutes(&self) -> Option<u64> {
+        self.time.map(|seconds| seconds.div_ceil(60))
+    }
+
+    /// [`Self::memory`] in whole MiB.
+    pub fn mebibytes(&self) -> Option<u64> {
+        self.memory.map(|bytes| bytes.div_ceil(1 << 20))
+    }
+}
+
+/// What types cannot say: names and texts that stand in a script, one to a line.
+pub(super) fn check(section: &Node, mistakes: &mut Vec<Diagnostic>) {
+    let Some(table) = section.as_table() else {
+        return;
+    };
+    for key in ["account", "partition", "qos"] {
+        if let Some(node) = table.get(key) {
+            one_word(node, key, mistakes);
+        }
+    }
+    let setup = table.get("setup").and_then(Node::as_array);
+    for node in setup.into_iter().flatten() {
+        one_line(node, "slurm.setup", mistakes);
+    }
+    let options = table.get("options").and_then(Node::as_table);
+    for (key, node) in options.into_iter().flat_map(|table| &table.entries) {
+        let name = key.name.as_str();
+        let is_long = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+        let taken = SlurmSpec::TAKEN.iter().find(|(option, _)| *option == name);
+        if name.is_empty() || name.starts_with('-') || !name.chars().all(is_long) {
+            mistakes.push(
+                Diagnostic::error(format!("`slurm.options` cannot have `{name}`"))
+                    .at(key.place, "not an option of `sbatch`")
+                    .help("write the long name without dashes before it: `constraint = \"a100\"`"),
+            );
+        } else if let Some((_, own)) = taken {
+            let help = if own.is_empty() {
+                "`fieldtrial submit` sets it itself".to_owned()
+            } else {
+                format!("write `{own}` in `[slurm]`")
+            };
+            mistakes.push(
+                Diagnostic::error(format!("`slurm.options` cannot have `{name}`"))
+                    .at(key.place, "set elsewhere")
+                    .help(help),
+            );
+        }
+        one_line(node, "slurm.options", mistakes);
+    }
+}
+
+fn one_word(node: &Node, key: &str, mistakes: &mut Vec<Diagnostic>) {
+    let is_inside = |letter: char| letter.is_alphanumeric() || "_-.,@".contains(letter);
+    if node
+        .as_str()
+        .is_some_and(|text| text.is_empty() || !text.chars().all(is_inside))
+    {
+        mistakes.push(
+            Diagnostic::error(format!("`slurm.{key}` is no name"))
+                .at(node.place, "letters, digits, `_`, `-`, `.`, `,` and `@`"),
+        );
+    }
+}
+
+fn one_line(node: &Node, key: &str, mistakes: &mut Vec<Diagnostic>) {
+    if node
+        .as_str()
+        .is_some_and(|text| text.chars().any(char::is_control))
+    {
+        mistakes.push(
+            Diagnostic::error(format!("`{key}` has a text of several lines"))
+                .at(node.place, "one line each"),
+        );
+    }
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    struct Seconds;
+
+    impl Visitor<'_> for Seconds {
+        type Value = Option<u64>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("seconds, or a text like `2:30:00`")
+        }
+
+        fn visit_i64<E: Error>(self, seconds: i64) -> Result<Self::Value, E> {
+            let seconds = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0);
+            seconds
+                .map(Some)
+                .ok_or_else(|| E::custom("must be larger than 0"))
+        }
+
+        fn visit_u64<E: Error>(self, seconds: u64) -> Result<Self::Value, E> {
+            let seconds = i64::try_from(seconds).map_err(|_| E::custom("is too large"))?;
+            self.visit_i64(seconds)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+            let seconds = seconds_of(text).filter(|seconds| *seconds > 0);
+            let other = || E::custom("expected hours:minutes:seconds, days before them with `-`");
+            seconds.map(Some).ok_or_else(other)
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+    }
+
+    deserializer.deserialize_any(Seconds)
+}
+
+/// `2:30:00`, `1-12:00:00` in seconds.
+fn seconds_of(text: &str) -> Option<u64> {
+    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
+    let parts: Vec<u64> = clock
+        .split(':')
+        .map(|part| part.parse().ok())
+        .collect::<Option<_>>()?;
+    let [hours, minutes, seconds] = parts.as_slice() else {
+        return None;
+    };
+    if *minutes > 59 || *seconds > 59 {
+        return None;
+    }
+    let hours = days
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(24)?
+        .checked_add(*hours)?;
+    hours.checked_mul(3600)?.checked_add(minutes * 60 + seconds)
+}
+
+fn seconds_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": ["integer", "string"], "minimum": 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_slurm_writes_them() {
+        assert_eq!(seconds_of("2:30:00"), Some(9000));
+        assert_eq!(seconds_of("1-12:00:00"), Some(129_600));
+        for wrong in ["90", "1:30", "0:60:00", "-1:00:00", "a:b:c", ""] {
+            assert_eq!(seconds_of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn slurm_counts_whole_minutes_and_mebibytes() {
+        let spec = SlurmSpec {
+            time: Some(61),
+            memory: Some((1 << 20) + 1),
+            ..SlurmSpec::default()
+        };
+        assert_eq!((spec.minutes(), spec.mebibytes()), (Some(2), Some(2)));
+    }
+}

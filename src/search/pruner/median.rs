@@ -1,0 +1,94 @@
+//! [`Median`]: ends trials whose best value is worse than the median of earlier trials at the same step.
+
+use crate::plan::search::ObjectiveDirection;
+use crate::search::{Ending, Record};
+
+use super::{Pruner, Verdict};
+
+/// The median stopping rule.
+///
+/// With fewer than `startup_trials` trials done (or none), before step `warmup_steps`, and at all but the first report of
+/// an interval of `interval_steps` steps (counted from `warmup_steps`), a trial goes on. Else it ends when its best value
+/// so far is worse than the median of the values that the done trials reported **at this very step**; also when it has
+/// reported NaN only. It goes on where no done trial has a number at the step. Pruned and failed trials do not count.
+///
+/// # Source
+/// Golovin et al. 2017 (Google Vizier), §3.2.2; agrees with Optuna's `MedianPruner` with `n_min_trials = 1`, decision by
+/// decision (`tests/reference/search`).
+#[derive(Debug, Clone)]
+pub(super) struct Median {
+    pub(super) startup_trials: usize,
+    pub(super) warmup_steps: usize,
+    pub(super) interval_steps: usize,
+    /// Of the values as columns have them; only the last bit of a median between two values hangs on it.
+    pub(super) direction: ObjectiveDirection,
+}
+
+impl Pruner for Median {
+    fn judge(&self, past: &[Record], curve: &[(usize, f64)]) -> Option<Verdict> {
+        let done = || {
+            let done = past.iter();
+            done.filter(|record| matches!(record.ending, Ending::Done(_)))
+        };
+        let count = done().count();
+        let (step, _) = *curve.last()?;
+        if count == 0 || count < self.startup_trials || !self.looks_at(step, curve) {
+            return None;
+        }
+        // `min` passes NaN over.
+        let best = curve
+            .iter()
+            .map(|(_, value)| *value)
+            .fold(f64::NAN, f64::min);
+        let (trials, values): (Vec<usize>, Vec<f64>) = done()
+            .filter_map(|record| Some((record.number, value_at(record, step)?)))
+            .unzip();
+        let median = self.median(values);
+        let is_worse = best.is_nan() || median.is_some_and(|median| best > median);
+        is_worse.then(|| Verdict {
+            step,
+            value: best,
+            threshold: median.unwrap_or(f64::NAN),
+            trials,
+        })
+    }
+}
+
+impl Median {
+    /// Whether the report at `step`, the last of `curve`, is the first one of an interval.
+    fn looks_at(&self, step: usize, curve: &[(usize, f64)]) -> bool {
+        let Some(since) = step.checked_sub(self.warmup_steps) else {
+            return false;
+        };
+        let begin = self.warmup_steps + since - since % self.interval_steps.max(1);
+        let before = curve.len().checked_sub(2).and_then(|last| curve.get(last));
+        before.is_none_or(|(before, _)| *before < begin)
+    }
+
+    /// The median; of an even number of values the middle of two, rounded as `numpy.percentile` does.
+    ///
+    /// That takes `high − (high − low) / 2`. Values that are better large come here with their sign turned, so that low
+    /// and high have changed places. Accuracies are fractions of few samples: the middle of two is often a third, and
+    /// whether that one is worse must not hang on a rounding.
+    fn median(&self, mut values: Vec<f64>) -> Option<f64> {
+        values.sort_by(f64::total_cmp);
+        let high = *values.get(values.len() / 2)?;
+        if values.len() % 2 == 1 {
+            return Some(high);
+        }
+        let low = values[values.len() / 2 - 1];
+        let half = (high - low) * 0.5;
+        Some(match self.direction {
+            ObjectiveDirection::Minimize => high - half,
+            ObjectiveDirection::Maximize => low + half,
+        })
+    }
+}
+
+/// The number that a trial reported at exactly this step.
+fn value_at(record: &Record, step: usize) -> Option<f64> {
+    let found = record.curve.iter().find(|(at, _)| *at == step);
+    found
+        .map(|(_, value)| *value)
+        .filter(|value| !value.is_nan())
+}

@@ -1,0 +1,154 @@
+//! [`Grid`]: every combination, in order.
+
+use crate::plan::search::{Point, Space};
+use crate::search::Record;
+
+use super::{Sampler, unit};
+
+/// Counts through the combinations as an odometer does: the last parameter turns fastest.
+///
+/// A parameter that does not exist at a combination does not multiply it, so that no point comes twice. A range without
+/// step gives its lower end only; the planner refuses it.
+#[derive(Debug)]
+pub(super) struct Grid;
+
+impl Sampler for Grid {
+    fn propose(&self, space: &Space, _: usize, _: &[Record], number: usize) -> Option<Point> {
+        let mut point = Point::default();
+        if number >= behind(space, &mut point) {
+            return None;
+        }
+        let mut rest = number;
+        while point.values.len() < space.parameters.len() {
+            rest = turn(space, &mut point, rest);
+        }
+        Some(point)
+    }
+
+    fn limit(&self, space: &Space) -> Option<usize> {
+        Some(behind(space, &mut Point::default()))
+    }
+}
+
+/// Decides the next parameter of `point` for combination `rest` of those behind it; returns which of those behind the
+/// decided one that is.
+fn turn(space: &Space, point: &mut Point, mut rest: usize) -> usize {
+    let index = point.values.len();
+    if !space.is_active(index, point) {
+        point.values.push(None);
+        return rest;
+    }
+    let domain = &space.parameters[index].domain;
+    let last = unit::levels(domain).unwrap_or(1).saturating_sub(1);
+    if !is_condition(space, index) {
+        point.values.push(Some(unit::level(domain, 0)));
+        let each = behind(space, point).max(1);
+        point.values[index] = Some(unit::level(domain, (rest / each).min(last)));
+        return rest % each;
+    }
+    for level in 0..=last {
+        point.values.push(Some(unit::level(domain, level)));
+        let each = behind(space, point);
+        if rest < each || level == last {
+            break;
+        }
+        rest -= each;
+        point.values.pop();
+    }
+    rest
+}
+
+/// Returns how many combinations the parameters behind those of `point` have.
+fn behind(space: &Space, point: &mut Point) -> usize {
+    let index = point.values.len();
+    let Some(parameter) = space.parameters.get(index) else {
+        return 1;
+    };
+    let is_active = space.is_active(index, point);
+    let mut with = |value| {
+        point.values.push(value);
+        let count = behind(space, point);
+        point.values.pop();
+        count
+    };
+    if !is_active {
+        return with(None);
+    }
+    let levels = unit::levels(&parameter.domain).unwrap_or(1);
+    if is_condition(space, index) {
+        (0..levels)
+            .map(|level| with(Some(unit::level(&parameter.domain, level))))
+            .fold(0, usize::saturating_add)
+    } else {
+        with(Some(unit::level(&parameter.domain, 0))).saturating_mul(levels)
+    }
+}
+
+/// Whether another parameter exists or not by the value of this one.
+fn is_condition(space: &Space, index: usize) -> bool {
+    space
+        .parameters
+        .iter()
+        .filter_map(|parameter| parameter.when.as_ref())
+        .any(|condition| condition.parameter == index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::search::Value;
+    use crate::search::sampler::testing::{choice, float_step, int, space, when};
+
+    fn all(space: &Space) -> Vec<Point> {
+        (0..)
+            .map_while(|number| Grid.propose(space, 0, &[], number))
+            .collect()
+    }
+
+    #[test]
+    fn the_last_parameter_turns_fastest_and_every_combination_comes_once() {
+        let space = space([choice(2), int(4, 8, 2), float_step(0.5, 1.0, 0.5)]);
+        let points = all(&space);
+        assert_eq!(Grid.limit(&space), Some(12));
+        assert_eq!(points.len(), 12);
+        let seventh = [
+            Value::Choice { choice: 1 },
+            Value::Int(4),
+            Value::Float(1.0),
+        ];
+        assert_eq!(points[7].values, seventh.map(Some));
+        for (i, point) in points.iter().enumerate() {
+            assert!(!points[i + 1..].contains(point));
+        }
+    }
+
+    #[test]
+    fn what_does_not_exist_multiplies_nothing() {
+        // Choice 0 has none of the others, 1 the first, 2 both; the last one is on its own.
+        let space = space([choice(3), choice(2), int(1, 3, 1), choice(2)]);
+        let space = when(when(space, 1, 0, &[1, 2]), 2, 0, &[2]);
+        let points = all(&space);
+        assert_eq!(Grid.limit(&space), Some((1 + 2 + 6) * 2));
+        assert_eq!(points.len(), 18);
+        for (i, point) in points.iter().enumerate() {
+            assert_eq!(point.get(1).is_some(), point.choice(0) != Some(0));
+            assert_eq!(point.get(2).is_some(), point.choice(0) == Some(2));
+            assert!(!points[i + 1..].contains(point));
+        }
+    }
+
+    #[test]
+    fn conditions_may_hang_on_conditional_choices() {
+        let space = space([choice(2), choice(2), choice(5)]);
+        let space = when(when(space, 1, 0, &[1]), 2, 1, &[1]);
+        assert_eq!(Grid.limit(&space), Some(1 + 1 + 5));
+        assert_eq!(all(&space).len(), 7);
+    }
+
+    #[test]
+    fn a_space_beyond_counting_has_a_limit_all_the_same() {
+        let space = space([int(0, i64::MAX, 1), int(0, i64::MAX, 1)]);
+        assert_eq!(Grid.limit(&space), Some(usize::MAX));
+        assert!(Grid.propose(&space, 0, &[], 12_345).is_some());
+    }
+}

@@ -1,0 +1,190 @@
+//! [`Nsga2`]: the non-dominated sorting genetic algorithm II.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::base::Seed;
+use crate::plan::search::{Point, Space, Value};
+use crate::search::Record;
+
+use super::{Sampler, decide, dice, front, random, unit};
+
+/// How often a child has two parents.
+const CROSSOVER: f64 = 0.9;
+/// How often a parameter comes from the second parent.
+const SWAP: f64 = 0.5;
+
+/// Breeds each trial from the best of the generations before it.
+///
+/// A generation is `population` trials that ended with values, in the order of their numbers; pruned and failed ones
+/// have no children. The parents are the best `population` of the last whole generation and of its own parents: by
+/// fronts, then the least crowded. A child takes each parameter from one of two parents, each the winner of two (with
+/// probability 0.9; else from one of them all); each parameter is drawn anew with probability 1 / parameters. A
+/// parameter that neither parent has is drawn.
+///
+/// With a lag, the first trials of a generation do not know the last ones of the one before, and are bred as those were.
+///
+/// # Source
+/// Deb et al. 2002; Optuna's `NSGAIISampler`, which crosses only parameters that every trial has.
+#[derive(Debug)]
+pub(super) struct Nsga2 {
+    /// Seed of the search.
+    pub(super) seed: Seed,
+    /// Trials of a generation.
+    pub(super) population: usize,
+}
+
+impl Sampler for Nsga2 {
+    fn propose(
+        &self,
+        space: &Space,
+        study: usize,
+        past: &[Record],
+        number: usize,
+    ) -> Option<Point> {
+        let mut rng = dice(self.seed, study, number);
+        let parents = parents(past, self.population.max(2));
+        if parents.is_empty() {
+            return Some(random::draw(space, &mut rng));
+        }
+        Some(child(space, &parents, &mut rng))
+    }
+}
+
+/// A trial that can have children.
+struct Individual<'a> {
+    point: &'a Point,
+    values: &'a [f64],
+}
+
+/// Returns the parents of the next trial; none before the first generation is whole.
+fn parents(past: &[Record], population: usize) -> Vec<Individual<'_>> {
+    let individuals: Vec<(&Point, &[f64])> = past
+        .iter()
+        .filter_map(|record| Some((&record.point, record.values()?)))
+        .filter(|(_, values)| !values.iter().any(|value| value.is_nan()))
+        .collect();
+    let mut parents: Vec<(&Point, &[f64])> = Vec::new();
+    for generation in individuals.chunks_exact(population) {
+        parents.extend(generation);
+        let values: Vec<&[f64]> = parents.iter().map(|(_, values)| *values).collect();
+        let best = front::best(&values, population);
+        parents = best.into_iter().map(|i| parents[i]).collect();
+    }
+    parents
+        .into_iter()
+        .map(|(point, values)| Individual { point, values })
+        .collect()
+}
+
+fn child(space: &Space, parents: &[Individual<'_>], rng: &mut ChaCha8Rng) -> Point {
+    let (first, second) = if rng.gen_bool(CROSSOVER) {
+        let first = winner(parents, None, rng);
+        (first, winner(parents, Some(first), rng))
+    } else {
+        let only = rng.gen_range(0..parents.len());
+        (only, only)
+    };
+    let mutation = 1.0 / space.parameters.len().max(1) as f64;
+    decide(space, |index, parameter| {
+        let swap = rng.gen_bool(SWAP);
+        let is_new = rng.gen_bool(mutation);
+        let [one, other] = if swap {
+            [second, first]
+        } else {
+            [first, second]
+        };
+        let inherited: Option<Value> = [one, other]
+            .iter()
+            .find_map(|&parent| parents[parent].point.get(index));
+        match inherited {
+            Some(value) if !is_new => value,
+            _ => unit::value_at(&parameter.domain, rng.gen_range(0.0..1.0)),
+        }
+    })
+}
+
+/// Returns the better one of two parents drawn at random, other than `taken`; the second where neither is better.
+fn winner(parents: &[Individual<'_>], taken: Option<usize>, rng: &mut ChaCha8Rng) -> usize {
+    let free: Vec<usize> = (0..parents.len()).filter(|&i| Some(i) != taken).collect();
+    let Some(last) = free.len().checked_sub(1) else {
+        return 0;
+    };
+    let a = free[rng.gen_range(0..=last)];
+    let b = free[rng.gen_range(0..=last)];
+    if front::dominates(parents[a].values, parents[b].values) {
+        a
+    } else {
+        b
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::Ending;
+    use crate::search::sampler::testing::{choice, float, records, space, when};
+
+    fn ended(ending: Ending, number: usize) -> Record {
+        Record {
+            number,
+            point: Point {
+                values: vec![Some(Value::Float(number as f64))],
+            },
+            ending,
+            curve: Vec::new(),
+        }
+    }
+
+    fn numbers(past: &[Record], population: usize) -> Vec<f64> {
+        parents(past, population)
+            .iter()
+            .map(|parent| parent.point.get(0).unwrap().as_f64())
+            .collect()
+    }
+
+    #[test]
+    fn parents_are_the_best_of_the_last_generation_and_of_its_parents() {
+        let losses = [5.0, 1.0, 4.0, 3.0, 2.0, 9.0];
+        let past: Vec<Record> = (0..6)
+            .map(|number| ended(Ending::Done(vec![losses[number]]), number))
+            .collect();
+        assert!(numbers(&past[..1], 2).is_empty());
+        assert_eq!(numbers(&past[..2], 2), [0.0, 1.0]);
+        assert_eq!(numbers(&past[..3], 2), [0.0, 1.0]);
+        assert_eq!(numbers(&past[..4], 2), [1.0, 3.0]);
+        assert_eq!(numbers(&past, 2), [1.0, 4.0]);
+    }
+
+    #[test]
+    fn pruned_failed_and_undefined_trials_have_no_children() {
+        let past = [
+            ended(Ending::Pruned, 0),
+            ended(Ending::Done(vec![2.0]), 1),
+            ended(Ending::Failed, 2),
+            ended(Ending::Done(vec![f64::NAN]), 3),
+            ended(Ending::Done(vec![1.0]), 4),
+        ];
+        assert_eq!(numbers(&past, 2), [1.0, 4.0]);
+    }
+
+    #[test]
+    fn a_child_has_what_exists_at_it_and_nothing_else() {
+        let space = space([choice(2), float(0.0, 1.0), float(0.0, 1.0)]);
+        let space = when(when(space, 1, 0, &[0]), 2, 0, &[1]);
+        let sampler = Nsga2 {
+            seed: Seed(1),
+            population: 4,
+        };
+        let past = records(&sampler, &space, 40, 2, |point| {
+            vec![point.get(0).unwrap().as_f64()]
+        });
+        for record in &past {
+            let choice = record.point.choice(0);
+            assert_eq!(record.point.get(1).is_some(), choice == Some(0));
+            assert_eq!(record.point.get(2).is_some(), choice == Some(1));
+        }
+        let zeros = past[20..].iter().filter(|r| r.point.choice(0) == Some(0));
+        assert!(zeros.count() > 14, "the better choice spreads");
+    }
+}

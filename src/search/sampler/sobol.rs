@@ -1,0 +1,85 @@
+//! [`Sobol`]: points that fill the space evenly.
+
+use rand::RngCore;
+
+use crate::base::{Purpose, Seed};
+use crate::plan::search::{Point, Space};
+use crate::search::Record;
+
+use super::{Sampler, decide, unit};
+
+/// Points of one sequence; the next ones are of another, scrambled otherwise.
+const LENGTH: usize = 1 << 16;
+
+/// An Owen-scrambled Sobol sequence, one dimension for each parameter.
+///
+/// Any first `2ᵏ` points are spread over each parameter's range more evenly than chance would. A study has a
+/// scrambling of its own.
+///
+/// # Source
+/// Burley 2020, *Practical Hash-based Owen Scrambling* (crate `sobol_burley`).
+#[derive(Debug)]
+pub(super) struct Sobol {
+    /// Seed of the search.
+    pub(super) seed: Seed,
+}
+
+impl Sampler for Sobol {
+    fn propose(&self, space: &Space, study: usize, _: &[Record], number: usize) -> Option<Point> {
+        let dimensions = sobol_burley::NUM_DIMENSIONS as usize;
+        Some(decide(space, |index, parameter| {
+            // A sequence ends after 2¹⁶ points and 256 dimensions; beyond, another scrambling goes on.
+            let scramble = [
+                study as u64,
+                (number / LENGTH) as u64,
+                (index / dimensions) as u64,
+            ];
+            let scramble = self.seed.stream_at(Purpose::Search, &scramble).next_u32();
+            let place = sobol_burley::sample(
+                (number % LENGTH) as u32,
+                (index % dimensions) as u32,
+                scramble,
+            );
+            unit::value_at(&parameter.domain, f64::from(place))
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::sampler::testing::{float, int, space};
+
+    fn column(seed: u64, study: usize, index: usize, numbers: std::ops::Range<usize>) -> Vec<f64> {
+        let space = space([float(0.0, 1.0), float(0.0, 1.0), int(0, 7, 1)]);
+        let sampler = Sobol { seed: Seed(seed) };
+        numbers
+            .map(|number| sampler.propose(&space, study, &[], number).unwrap())
+            .map(|point| point.get(index).unwrap().as_f64())
+            .collect()
+    }
+
+    #[test]
+    fn sixteen_points_fall_into_sixteen_slices() {
+        for index in 0..2 {
+            let mut slices: Vec<usize> = column(3, 1, index, 0..16)
+                .iter()
+                .map(|x| (x * 16.0) as usize)
+                .collect();
+            slices.sort_unstable();
+            assert_eq!(slices, (0..16).collect::<Vec<_>>());
+        }
+        let mut levels = column(3, 1, 2, 0..8);
+        levels.sort_by(f64::total_cmp);
+        assert_eq!(levels, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+    }
+
+    #[test]
+    fn studies_and_seeds_have_other_points_and_a_long_search_goes_on() {
+        assert_ne!(column(3, 1, 0, 0..4), column(3, 2, 0, 0..4));
+        assert_ne!(column(3, 1, 0, 0..4), column(4, 1, 0, 0..4));
+        let beyond = column(3, 1, 0, LENGTH..LENGTH + 4);
+        assert_ne!(beyond, column(3, 1, 0, 0..4));
+        assert!(beyond.iter().all(|x| (0.0..1.0).contains(x)));
+    }
+}

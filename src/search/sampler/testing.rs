@@ -1,0 +1,107 @@
+//! Spaces, problems and searches for tests.
+
+use crate::plan::search::{Condition, Domain, Parameter, Point, Space};
+use crate::search::{Ending, Record};
+
+use super::Sampler;
+
+pub(super) fn float(low: f64, high: f64) -> Domain {
+    Domain::Float {
+        low,
+        high,
+        step: None,
+        log: false,
+    }
+}
+
+pub(super) fn log_float(low: f64, high: f64) -> Domain {
+    Domain::Float {
+        low,
+        high,
+        step: None,
+        log: true,
+    }
+}
+
+pub(super) fn float_step(low: f64, high: f64, step: f64) -> Domain {
+    Domain::Float {
+        low,
+        high,
+        step: Some(step),
+        log: false,
+    }
+}
+
+pub(super) fn int(low: i64, high: i64, step: i64) -> Domain {
+    Domain::Int {
+        low,
+        high,
+        step,
+        log: false,
+    }
+}
+
+pub(super) fn int_log(low: i64, high: i64) -> Domain {
+    Domain::Int {
+        low,
+        high,
+        step: 1,
+        log: true,
+    }
+}
+
+pub(super) fn choice(count: usize) -> Domain {
+    Domain::Choice {
+        texts: (0..count).map(|i| i.to_string()).collect(),
+        values: (0..count).map(Into::into).collect(),
+    }
+}
+
+/// A space of parameters that all exist.
+pub(super) fn space(domains: impl IntoIterator<Item = Domain>) -> Space {
+    let parameters = domains
+        .into_iter()
+        .enumerate()
+        .map(|(index, domain)| Parameter {
+            name: format!("p{index}"),
+            path: format!("train.p{index}"),
+            domain,
+            when: None,
+        })
+        .collect();
+    Space { parameters }
+}
+
+/// `space` with parameter `index` existing only where `parameter` is one of `choices`.
+pub(super) fn when(mut space: Space, index: usize, parameter: usize, choices: &[usize]) -> Space {
+    space.parameters[index].when = Some(Condition {
+        parameter,
+        choices: choices.to_vec(),
+    });
+    space
+}
+
+/// Searches with a lag: trial `i` is proposed from trials `0 … i − lag − 1`.
+pub(super) fn records(
+    sampler: &dyn Sampler,
+    space: &Space,
+    trials: usize,
+    lag: usize,
+    objectives: impl Fn(&Point) -> Vec<f64>,
+) -> Vec<Record> {
+    let mut past: Vec<Record> = Vec::new();
+    for number in 0..trials {
+        let known = &past[..number.saturating_sub(lag)];
+        let Some(point) = sampler.propose(space, 0, known, number) else {
+            break;
+        };
+        let ending = Ending::Done(objectives(&point));
+        past.push(Record {
+            number,
+            point,
+            ending,
+            curve: Vec::new(),
+        });
+    }
+    past
+}

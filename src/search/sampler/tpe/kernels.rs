@@ -1,0 +1,203 @@
+//! [`Kernels`]: the density of one parameter under each kernel of a mixture.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+
+use crate::plan::search::{Domain, Value};
+use crate::search::sampler::unit;
+
+use super::normal;
+
+/// Standard deviations beyond which a kernel is taken for zero: the flat kernel is larger there by far.
+const REACH: f64 = 9.0;
+
+/// One kernel for each observed value, and a last one that is (nearly) flat.
+#[derive(Debug)]
+pub(super) enum Kernels {
+    /// Normal distributions on the unit interval (`unit`), cut off at its ends.
+    Normal(Vec<Normal>),
+    /// Distributions over choices: all have the same share, but that the observed one has more.
+    Choice {
+        /// Choices that were observed; the last kernel has none.
+        observed: Vec<usize>,
+        /// How likely a kernel's own choice is.
+        hit: f64,
+        /// How likely each other choice is.
+        miss: f64,
+        /// Number of choices.
+        choices: usize,
+    },
+}
+
+/// A normal distribution that is cut off at 0 and 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Normal {
+    center: f64,
+    /// Standard deviation before it was cut off.
+    width: f64,
+    /// Part that lies between the ends.
+    mass: f64,
+}
+
+impl Kernels {
+    /// Estimates from what was observed.
+    ///
+    /// A kernel's width is the larger one of the distances to its two neighbours (the first and the last look inward
+    /// only), at least `1 / min(100, n + 2)` of the range and at most the range; the flat one stands in the middle and is
+    /// as wide as the range. A choice has weight `1 / (n + 1)` in every kernel, and 1 more in its own.
+    pub(super) fn new(domain: &Domain, observed: &[Value]) -> Self {
+        let count = observed.len();
+        if let Domain::Choice { values, .. } = domain {
+            let (choices, share) = (values.len(), 1.0 / (count + 1) as f64);
+            let sum = 1.0 + share * choices as f64;
+            return Self::Choice {
+                observed: observed
+                    .iter()
+                    .map(|value| value.as_f64() as usize)
+                    .collect(),
+                hit: (1.0 + share) / sum,
+                miss: share / sum,
+                choices,
+            };
+        }
+        let centers: Vec<f64> = observed
+            .iter()
+            .map(|value| unit::place_of(domain, *value))
+            .collect();
+        let smallest = 1.0 / (count as f64 + 2.0).min(100.0);
+        let mut kernels: Vec<Normal> = widths(&centers)
+            .iter()
+            .zip(&centers)
+            .map(|(width, &center)| Normal::new(center, width.clamp(smallest, 1.0)))
+            .collect();
+        kernels.push(Normal::new(0.5, 1.0));
+        Self::Normal(kernels)
+    }
+
+    /// Draws a value from kernel `index`.
+    pub(super) fn draw(&self, domain: &Domain, index: usize, rng: &mut ChaCha8Rng) -> Value {
+        match self {
+            Self::Normal(kernels) => unit::value_at(domain, kernels[index].draw(rng)),
+            Self::Choice {
+                observed,
+                miss,
+                choices,
+                ..
+            } => {
+                // Every choice's share is flat; what is left is the observed one's.
+                let is_flat = rng.gen_range(0.0..1.0) < miss * *choices as f64;
+                let flat = rng.gen_range(0..*choices);
+                let choice = match observed.get(index) {
+                    Some(&observed) if !is_flat => observed,
+                    _ => flat,
+                };
+                Value::Choice { choice }
+            }
+        }
+    }
+
+    /// Multiplies `weights` by what the density of every value has in common under each kernel.
+    pub(super) fn scale(&self, domain: &Domain, weights: &mut [f64]) {
+        if let Self::Normal(kernels) = self {
+            let is_continuous = unit::levels(domain).is_none();
+            for (weight, kernel) in weights.iter_mut().zip(kernels) {
+                *weight /= kernel.mass;
+                if is_continuous {
+                    *weight *= normal::PEAK / kernel.width;
+                }
+            }
+        }
+    }
+
+    /// Multiplies `factors` by the rest of the density of `value` under each kernel; of a continuous parameter it adds
+    /// `z²` to `exponents` instead, where the density is `exp(−z² / 2)`: one exponential for all parameters.
+    pub(super) fn weigh(
+        &self,
+        domain: &Domain,
+        value: Value,
+        factors: &mut [f64],
+        exponents: &mut [f64],
+    ) {
+        match self {
+            Self::Choice {
+                observed,
+                hit,
+                miss,
+                choices,
+            } => {
+                let choice = value.as_f64() as usize;
+                for (factor, &observed) in factors.iter_mut().zip(observed) {
+                    *factor *= if observed == choice { *hit } else { *miss };
+                }
+                if let Some(flat) = factors.last_mut() {
+                    *flat /= *choices as f64;
+                }
+            }
+            Self::Normal(kernels) => {
+                if let Some((low, high)) = unit::bin_of(domain, value) {
+                    for (factor, kernel) in factors.iter_mut().zip(kernels) {
+                        *factor *= kernel.mass_of(low, high);
+                    }
+                    return;
+                }
+                let place = unit::place_of(domain, value);
+                for (exponent, kernel) in exponents.iter_mut().zip(kernels) {
+                    let z = (place - kernel.center) / kernel.width;
+                    *exponent += z * z;
+                }
+            }
+        }
+    }
+}
+
+impl Normal {
+    fn new(center: f64, width: f64) -> Self {
+        Self {
+            center,
+            width,
+            mass: normal::mass(-center / width, (1.0 - center) / width),
+        }
+    }
+
+    /// Draws until the place lies between the ends: a third of the draws do at worst, since the center does.
+    fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
+        loop {
+            let z: f64 = rng.sample(StandardNormal);
+            let place = self.center + self.width * z;
+            if (0.0..=1.0).contains(&place) {
+                return place;
+            }
+        }
+    }
+
+    /// Returns what lies between two places, before it was cut off.
+    fn mass_of(self, low: f64, high: f64) -> f64 {
+        let (from, to) = (
+            (low - self.center) / self.width,
+            (high - self.center) / self.width,
+        );
+        if from > REACH || to < -REACH {
+            return 0.0;
+        }
+        normal::mass(from, to)
+    }
+}
+
+/// Returns the distance of each center to the further one of its neighbours, the ends of the interval being neighbours
+/// only of one that is alone.
+fn widths(centers: &[f64]) -> Vec<f64> {
+    if let [only] = centers {
+        return vec![only.max(1.0 - only)];
+    }
+    let mut order: Vec<usize> = (0..centers.len()).collect();
+    order.sort_unstable_by(|&a, &b| centers[a].total_cmp(&centers[b]));
+    let mut widths = vec![0.0; centers.len()];
+    for (rank, &place) in order.iter().enumerate() {
+        let gap = |neighbour: usize| (centers[neighbour] - centers[place]).abs();
+        let below = rank.checked_sub(1).map_or(0.0, |rank| gap(order[rank]));
+        let above = order.get(rank + 1).map_or(0.0, |&next| gap(next));
+        widths[place] = below.max(above);
+    }
+    widths
+}

@@ -1,0 +1,110 @@
+//! [`Mixture`]: the density of some trials over a group of parameters.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::plan::search::{Domain, Value};
+
+use super::kernels::Kernels;
+
+/// Newest trials that all have the full weight.
+const FULL_WEIGHT: usize = 25;
+
+/// A weighted sum of kernels, each a product over the parameters: one for each trial, and a flat one.
+#[derive(Debug)]
+pub(super) struct Mixture {
+    /// Weights of the kernels; their sum is 1.
+    weights: Vec<f64>,
+    /// Weights times what the density of every point has in common.
+    scaled: Vec<f64>,
+    /// Kernels of each parameter.
+    parameters: Vec<Kernels>,
+}
+
+impl Mixture {
+    /// Estimates the density of good trials, which all weigh the same. `rows`: (trials, parameters).
+    pub(super) fn of_good(domains: &[&Domain], rows: &[Vec<Value>]) -> Self {
+        Self::new(domains, rows, vec![1.0; rows.len()])
+    }
+
+    /// Estimates the density of the other trials, of which old ones weigh less. `rows`: (trials, parameters), by number.
+    pub(super) fn of_bad(domains: &[&Domain], rows: &[Vec<Value>]) -> Self {
+        Self::new(domains, rows, ramp(rows.len()))
+    }
+
+    fn new(domains: &[&Domain], rows: &[Vec<Value>], mut weights: Vec<f64>) -> Self {
+        weights.push(1.0);
+        let sum: f64 = weights.iter().sum();
+        for weight in &mut weights {
+            *weight /= sum;
+        }
+        let parameters: Vec<Kernels> = domains
+            .iter()
+            .enumerate()
+            .map(|(i, domain)| {
+                let observed: Vec<Value> = rows.iter().map(|row| row[i]).collect();
+                Kernels::new(domain, &observed)
+            })
+            .collect();
+        let mut scaled = weights.clone();
+        for (kernels, domain) in parameters.iter().zip(domains) {
+            kernels.scale(domain, &mut scaled);
+        }
+        Self {
+            weights,
+            scaled,
+            parameters,
+        }
+    }
+
+    /// Draws a value of each parameter.
+    pub(super) fn draw(&self, domains: &[&Domain], rng: &mut ChaCha8Rng) -> Vec<Value> {
+        let mut left = rng.gen_range(0.0..1.0);
+        let mut kernel = self.weights.len() - 1;
+        for (index, weight) in self.weights.iter().enumerate() {
+            if left < *weight {
+                kernel = index;
+                break;
+            }
+            left -= weight;
+        }
+        self.parameters
+            .iter()
+            .zip(domains)
+            .map(|(kernels, domain)| kernels.draw(domain, kernel, rng))
+            .collect()
+    }
+
+    /// Returns the density at each candidate.
+    pub(super) fn densities(&self, domains: &[&Domain], candidates: &[Vec<Value>]) -> Vec<f64> {
+        candidates
+            .iter()
+            .map(|candidate| {
+                let mut factors = self.scaled.clone();
+                let mut exponents = vec![0.0; factors.len()];
+                for ((kernels, domain), value) in self.parameters.iter().zip(domains).zip(candidate)
+                {
+                    kernels.weigh(domain, *value, &mut factors, &mut exponents);
+                }
+                factors
+                    .iter()
+                    .zip(&exponents)
+                    .map(|(factor, exponent)| factor * libm::exp(-0.5 * exponent))
+                    .sum()
+            })
+            .collect()
+    }
+}
+
+/// Returns weights by age: 1 for the newest 25, before them rising evenly from `1 / n` to 1.
+fn ramp(count: usize) -> Vec<f64> {
+    let rising = count.saturating_sub(FULL_WEIGHT);
+    let first = 1.0 / count.max(1) as f64;
+    (0..count)
+        .map(|index| match index {
+            _ if index >= rising => 1.0,
+            0 => first,
+            _ => first + (1.0 - first) * index as f64 / (rising - 1) as f64,
+        })
+        .collect()
+}

@@ -1,0 +1,163 @@
+//! [`split`]: which trials are good.
+
+use std::cmp::Ordering;
+
+use crate::search::sampler::front;
+use crate::search::{Ending, Record};
+
+/// Trials by how good they are, each side by number.
+#[derive(Debug)]
+pub(super) struct Split<'a> {
+    /// The best.
+    pub(super) good: Vec<&'a Record>,
+    /// The others.
+    pub(super) bad: Vec<&'a Record>,
+}
+
+impl Split<'_> {
+    /// Returns how many trials there are.
+    pub(super) fn count(&self) -> usize {
+        self.good.len() + self.bad.len()
+    }
+}
+
+/// Divides the trials that samplers learn from into the best `min(⌈n / 10⌉, 25)` and the others.
+///
+/// Trials that are done come first: by their value; with several objectives by front, and of the front that does not fit
+/// the least crowded. Then the pruned ones: those that came further first, by their last value at the same step.
+/// Failed trials, and values that are not numbers, are left out.
+pub(super) fn split(past: &[Record]) -> Split<'_> {
+    let mut done: Vec<(usize, &[f64])> = Vec::new();
+    let mut pruned: Vec<(usize, (i128, f64))> = Vec::new();
+    for (index, record) in past.iter().enumerate() {
+        match &record.ending {
+            Ending::Done(values) if !values.iter().any(|value| value.is_nan()) => {
+                done.push((index, values));
+            }
+            Ending::Pruned => pruned.push((index, progress(record))),
+            Ending::Done(_) | Ending::Failed => {}
+        }
+    }
+    let mut is_good = vec![None; past.len()];
+    for (index, _) in &done {
+        is_good[*index] = Some(false);
+    }
+    for (index, _) in &pruned {
+        is_good[*index] = Some(false);
+    }
+    let count = (done.len() + pruned.len()).div_ceil(10).min(25);
+    let of_done = count.min(done.len());
+    for index in best_done(&mut done, of_done) {
+        is_good[index] = Some(true);
+    }
+    pruned.sort_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    for (index, _) in pruned.iter().take(count - of_done) {
+        is_good[*index] = Some(true);
+    }
+    let side = |wanted| {
+        past.iter()
+            .zip(&is_good)
+            .filter(|(_, is_good)| **is_good == Some(wanted))
+            .map(|(record, _)| record)
+            .collect()
+    };
+    Split {
+        good: side(true),
+        bad: side(false),
+    }
+}
+
+/// Returns the indices of the `count` best; the earlier one where two are alike.
+fn best_done(done: &mut [(usize, &[f64])], count: usize) -> Vec<usize> {
+    if done.first().is_some_and(|(_, values)| values.len() > 1) {
+        let values: Vec<&[f64]> = done.iter().map(|(_, values)| *values).collect();
+        let best = front::best(&values, count);
+        return best.into_iter().map(|i| done[i].0).collect();
+    }
+    let value = |values: &[f64]| values.first().copied().unwrap_or(f64::INFINITY);
+    let order = |a: &(usize, &[f64]), b: &(usize, &[f64])| -> Ordering {
+        value(a.1).total_cmp(&value(b.1)).then(a.0.cmp(&b.0))
+    };
+    // The best ones need no order among themselves.
+    if 0 < count && count < done.len() {
+        done.select_nth_unstable_by(count - 1, order);
+    }
+    done.iter().take(count).map(|(index, _)| *index).collect()
+}
+
+/// How far a pruned trial came, smaller is better: minus its last step, then the value there.
+fn progress(record: &Record) -> (i128, f64) {
+    match record.curve.last() {
+        Some((step, value)) if value.is_nan() => (-(*step as i128), f64::INFINITY),
+        Some((step, value)) => (-(*step as i128), *value),
+        None => (1, 0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::search::Point;
+
+    fn record(number: usize, ending: Ending, curve: &[(usize, f64)]) -> Record {
+        Record {
+            number,
+            point: Point::default(),
+            ending,
+            curve: curve.to_vec(),
+        }
+    }
+
+    fn numbers(side: &[&Record]) -> Vec<usize> {
+        side.iter().map(|record| record.number).collect()
+    }
+
+    #[test]
+    fn a_tenth_is_good_and_never_more_than_25() {
+        for (count, good) in [(1, 1), (10, 1), (11, 2), (250, 25), (900, 25)] {
+            let past: Vec<Record> = (0..count)
+                .map(|number| record(number, Ending::Done(vec![-(number as f64)]), &[]))
+                .collect();
+            let split = split(&past);
+            assert_eq!(
+                numbers(&split.good),
+                (count - good..count).collect::<Vec<_>>()
+            );
+            assert_eq!(split.count(), count);
+        }
+    }
+
+    #[test]
+    fn pruned_trials_come_after_all_that_are_done_the_furthest_first() {
+        let mut past = vec![
+            record(0, Ending::Pruned, &[(0, 1.0), (1, 7.0)]),
+            record(1, Ending::Pruned, &[(0, 0.1)]),
+            record(2, Ending::Pruned, &[]),
+            record(3, Ending::Pruned, &[(1, f64::NAN)]),
+            record(4, Ending::Pruned, &[(1, 6.0)]),
+            record(5, Ending::Done(vec![99.0]), &[]),
+            record(6, Ending::Failed, &[(5, 0.0)]),
+            record(7, Ending::Done(vec![f64::NAN]), &[]),
+        ];
+        for number in 8..40 {
+            past.push(record(number, Ending::Pruned, &[]));
+        }
+        // 38 count: 4 are good. The order is 5 (done), 4, 0, 3 (step 1), 1 (step 0), 2, 8, … (none).
+        let found = split(&past);
+        assert_eq!(numbers(&found.good), [0, 3, 4, 5]);
+        assert_eq!(found.count(), 38);
+        assert_eq!(numbers(&found.bad)[..3], [1, 2, 8]);
+    }
+
+    #[test]
+    fn several_objectives_are_split_by_front_and_crowding() {
+        let values = [[5.0, 5.0], [1.0, 9.0], [9.0, 1.0], [2.0, 8.0], [4.0, 4.0]];
+        let past: Vec<Record> = (0..20)
+            .map(|number| {
+                let values = values.get(number).map_or(vec![20.0, 20.0], |v| v.to_vec());
+                record(number, Ending::Done(values), &[])
+            })
+            .collect();
+        assert_eq!(numbers(&split(&past).good), [1, 2]);
+    }
+}
