@@ -32,7 +32,6 @@ mod resume;
 mod run;
 mod samples;
 mod schema;
-mod search_plan;
 mod search;
 #[cfg(unix)]
 mod search_kill;
