@@ -87,6 +87,12 @@ impl PlanChoice {
         words
     }
 
+    /// Manifest, `--set`, `--only`, `--as`.
+    pub(super) fn parts(&self) -> (&Path, &[String], Option<&String>, Option<&String>) {
+        let (only, name) = (self.only.as_ref(), self.results_name.as_ref());
+        (&self.manifest, &self.set, only, name)
+    }
+
     /// With a manifest, where a results folder is given.
     pub(super) fn resolved(&self) -> Result<Self, Problem> {
         let is_manifest = self.manifest.extension() == Some(OsStr::new("toml"));

@@ -1,11 +1,9 @@
 //! `fieldtrial merge`: the journals of all shards → the store, the results files and the report.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::base::Share;
 use crate::base::text::count;
 use crate::cluster::{self, Collected, Deal};
 use crate::diag::Failure;
@@ -18,6 +16,7 @@ use crate::results::{ResultSet, Session};
 
 use super::bench::{Bench, mistake, record_problem};
 use super::choice::{Chosen, PlanChoice};
+use super::overview::last_number_of_shares;
 use super::run::from_here;
 use super::run_plan::here;
 use super::{Outcome, Problem, exit_code};
@@ -47,7 +46,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     say(&chosen, &collected);
     // Those that measured may be of another kind than this machine.
     let here = Here {
-        classes: cluster::classes(&chosen.cells, &store, &here),
+        classes: cluster::classes(&store),
         ..here.clone()
     };
     let bench = Bench {
@@ -144,7 +143,7 @@ fn say_missing(
     if missing.is_empty() {
         return Ok(());
     }
-    let of = last_number_of_shares(&chosen.plan.results_folder)?;
+    let of = last_number_of_shares(chosen)?.unwrap_or(1);
     let deal = Deal::of(&chosen.cells);
     let mut by_share: BTreeMap<usize, usize> = BTreeMap::new();
     for id in missing {
@@ -178,16 +177,4 @@ fn examples(cells: &[PlannedCell], missing: &[RunId]) -> Vec<String> {
         lines.push(format!("… and {} more", missing.len() - lines.len()));
     }
     lines
-}
-
-/// Into how many shards the plan was divided last.
-fn last_number_of_shares(results: &Path) -> Result<usize, Problem> {
-    let changed = |path: &PathBuf| {
-        std::fs::metadata(path)
-            .and_then(|data| data.modified())
-            .ok()
-    };
-    let journals = journals(results).map_err(mistake)?;
-    let last = journals.iter().max_by_key(|journal| changed(&journal.path));
-    Ok(last.map_or(1, |journal| Share::of(journal.share)))
 }

@@ -18,6 +18,7 @@ mod interrupt;
 mod language;
 mod list;
 mod merge;
+mod overview;
 mod plan;
 mod probe;
 mod report;
@@ -28,6 +29,8 @@ mod schema;
 mod search_run;
 mod shard;
 mod side;
+mod status;
+mod submit;
 mod textconv;
 mod verify;
 mod worker;
@@ -66,6 +69,8 @@ Exit codes:
 enum Command {
     Run(run_arguments::RunArguments),
     Merge(merge::MergeArguments),
+    Submit(submit::SubmitArguments),
+    Status(status::StatusArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
     Compare(compare::CompareArguments),
@@ -122,6 +127,8 @@ pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
+        Command::Submit(arguments) => submit::submit(&arguments),
+        Command::Status(arguments) => status::status(&arguments),
         Command::Worker => worker::worker(),
         Command::Probe(arguments) => probe::probe(&arguments),
         Command::Side(arguments) => side::side(&arguments),

@@ -104,7 +104,7 @@ fn plan(arguments: &RunArguments, world: &World) -> Result<Plan, Problem> {
     Ok(Plan::new(&manifest, world, options)?)
 }
 
-fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> Result<(), Problem> {
+pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> Result<(), Problem> {
     let mut selected = cells
         .iter()
         .filter(|cell| plan.is_selected(cell))

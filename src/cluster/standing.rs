@@ -1,14 +1,16 @@
 //! [`Standing`]: what every share has done, and what is left of it, by the journals alone.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::time::SystemTime;
 
-use crate::base::{Share, build_info};
-use crate::event::RunId;
+use crate::base::Share;
+use crate::base::build_info::{Arithmetic, code_hash};
+use crate::device::DeviceKind;
+use crate::event::{RunId, numeric_class};
 use crate::execute::{Decision, Wish, decide};
 use crate::plan::{Plan, PlannedCell};
-use crate::results::store::{Entries, Here, JournalFile, Store, StoreError, arithmetic, journals};
+use crate::results::store::{Entries, Here, JournalFile, Store, StoreError, journals};
 
 use super::Deal;
 
@@ -47,32 +49,30 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
     Ok(store)
 }
 
-/// The numeric class under which most runs of each cell were measured by today's code, where it is not this machine's.
+/// The numeric class under which most runs of each cell were measured by today's code, by cell hash; without those for which
+/// this machine's class serves.
 ///
 /// A machine that only looks on, or merges, may be of another kind than those that measured.
-pub fn classes(cells: &[PlannedCell], store: &Store, here: &Here) -> HashMap<String, String> {
+pub fn classes(store: &Store) -> HashMap<String, String> {
+    let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(code_hash);
+    let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    for run in store
+        .runs()
+        .filter(|run| codes.contains(&run.keys.code_hash))
+    {
+        let of_cell = counts.entry(&run.keys.cell_hash).or_default();
+        *of_cell.entry(&run.keys.numeric_class).or_default() += 1;
+    }
+    let own = [DeviceKind::Cpu, DeviceKind::Cuda(0)].map(numeric_class);
     let mut classes = HashMap::new();
-    for cell in cells {
-        let code = build_info::code_hash(arithmetic(&cell.spec));
-        let mut counts: Vec<(&str, usize)> = Vec::new();
-        for run in store.runs_of(&cell.cell_hash) {
-            let class = run.keys.numeric_class.as_str();
-            match counts.iter_mut().find(|(other, _)| *other == class) {
-                _ if run.keys.code_hash != code => {}
-                Some((_, count)) => *count += 1,
-                None => counts.push((class, 1)),
-            }
-        }
-        let Some(most) = counts.iter().map(|(_, count)| *count).max() else {
-            continue;
-        };
-        let own = here.keys(cell, 0, 0).numeric_class;
-        let first = counts.iter().filter(|(_, count)| *count == most);
-        let first = first
-            .map(|(class, _)| *class)
-            .min_by_key(|class| (*class != own, *class));
-        if let Some(class) = first.filter(|class| *class != own) {
-            classes.insert(cell.cell_hash.clone(), class.to_owned());
+    for (cell, counts) in counts {
+        let most = counts.values().max().copied();
+        let mut first = counts.iter().filter(|(_, count)| Some(**count) == most);
+        let is_own = |class: &str| own.iter().any(|own| own == class);
+        if first.clone().all(|(class, _)| !is_own(class))
+            && let Some((class, _)) = first.next()
+        {
+            classes.insert(cell.to_owned(), (*class).to_owned());
         }
     }
     classes

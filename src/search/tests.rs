@@ -1,6 +1,6 @@
 //! Searches without a process: a table of slots in which trials go on epoch by epoch, in a random order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use rand::Rng;
@@ -51,6 +51,7 @@ fn here() -> Here {
         env_id: "m".into(),
         jobs: 1,
         cores: 2,
+        classes: HashMap::new(),
     }
 }
 

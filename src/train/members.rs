@@ -7,7 +7,7 @@ use super::error::TrainError;
 use super::evaluation::{Evaluate, Evaluation};
 use super::log::Log;
 use super::session::Outcome;
-use super::setup;
+use super::{Emit, setup};
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
 use crate::device::nondeterministic;

@@ -31,7 +31,7 @@ const JOURNAL_VERSION: u32 = 1;
 const FOLDER: &str = "shards";
 
 /// How often, and how far apart, a lock is asked for: a look at the journal (`status`) locks it for a moment.
-const TRIES: u32 = 10;
+const TRIES: u32 = 5;
 const TRY_EVERY: Duration = Duration::from_millis(100);
 
 /// A line of a journal: one finished run with everything that belongs to it.

@@ -139,3 +139,6 @@ fn supersedes(new: &StoredRun, old: &StoredRun) -> bool {
         order => order.is_gt(),
     }
 }
+
+#[cfg(test)]
+mod tests;

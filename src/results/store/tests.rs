@@ -1,7 +1,7 @@
 use super::*;
 use crate::results::Status;
 
-fn run(cell_hash: &str, seed: u64) -> StoredRun {
+pub(super) fn run(cell_hash: &str, seed: u64) -> StoredRun {
     StoredRun {
         key: "model=mlp".into(),
         keys: RunKeys {

@@ -1,0 +1,219 @@
+//! What Slurm's programs say, in the formats that this program asks them for: text, whose shape versions keep.
+
+/// One task of a job array, or a job that is none, as Slurm knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// Number of the job, of the array's for a task.
+    pub job: String,
+    /// Number of the task; `None` for a job that is no array.
+    pub task: Option<usize>,
+    /// Where it is.
+    pub phase: Phase,
+    /// The node, where it has one.
+    pub node: Option<String>,
+}
+
+/// Where a task is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits, for this reason in Slurm's word.
+    Queued(String),
+    /// It runs, or is about to, or just ends.
+    Running,
+    /// It has ended like this, in Slurm's word (`COMPLETED`, `TIMEOUT`).
+    Ended(String),
+}
+
+impl Phase {
+    fn of(state: &str, reason: &str) -> Self {
+        // `CANCELLED by 1000`
+        let state = state.split([' ', '+']).next().unwrap_or(state);
+        match state {
+            "PENDING" | "REQUEUED" | "REQUEUE_HOLD" | "REQUEUE_FED" | "RESV_DEL_HOLD"
+            | "SPECIAL_EXIT" => Self::Queued(reason.to_owned()),
+            "RUNNING" | "CONFIGURING" | "COMPLETING" | "SUSPENDED" | "RESIZING" | "SIGNALING"
+            | "STAGE_OUT" | "STOPPED" => Self::Running,
+            state => Self::Ended(state.to_owned()),
+        }
+    }
+
+    /// Whether more is to be expected of it.
+    pub fn is_active(&self) -> bool {
+        !matches!(self, Self::Ended(_))
+    }
+
+    /// The user's words.
+    pub fn text(&self) -> String {
+        let in_words = |word: &str| word.to_lowercase().replace('_', " ");
+        match self {
+            Self::Queued(reason) if reason.is_empty() || reason == "None" => "queued".to_owned(),
+            Self::Queued(reason) => format!("queued: {reason}"),
+            Self::Running => "running".to_owned(),
+            Self::Ended(state) if state == "COMPLETED" => "ended".to_owned(),
+            Self::Ended(state) => format!("ended: {}", in_words(state)),
+        }
+    }
+}
+
+/// What `squeue` is asked for: array's job, task, state, nodes, reason.
+pub const SQUEUE_FORMAT: &str = "%F|%K|%T|%N|%r";
+
+/// Reads `squeue --noheader --array` in [`SQUEUE_FORMAT`].
+pub fn parse_squeue(text: &str) -> Vec<Task> {
+    let line = |line: &str| {
+        let mut parts = line.trim().splitn(5, '|');
+        let job = parts.next().filter(|job| !job.is_empty())?.to_owned();
+        let task = parts.next()?.parse().ok();
+        let (state, node) = (parts.next()?, parts.next()?);
+        Some(Task {
+            job,
+            task,
+            phase: Phase::of(state, parts.next().unwrap_or_default()),
+            node: some_node(node),
+        })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Reads `scontrol --oneliner show job`: jobs of which Slurm's controller still knows, a few minutes after their end.
+pub fn parse_scontrol(text: &str) -> Vec<Task> {
+    let line = |line: &str| {
+        // Names and commands may hold blanks; the first field of a name is Slurm's.
+        let field = |name: &str| {
+            let mut words = line.split_whitespace();
+            words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+        };
+        let job = field("ArrayJobId").or_else(|| field("JobId"))?.to_owned();
+        let task = field("ArrayTaskId");
+        // Tasks that wait are one line: `3-8%4`. The queue has them one by one.
+        if task.is_some_and(|task| task.parse::<usize>().is_err()) {
+            return None;
+        }
+        Some(Task {
+            job,
+            task: task.and_then(|task| task.parse().ok()),
+            phase: Phase::of(field("JobState")?, field("Reason").unwrap_or_default()),
+            node: field("NodeList").and_then(some_node),
+        })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// What `sacct` is asked for.
+pub const SACCT_FORMAT: &str = "JobID,State,NodeList";
+
+/// Reads `sacct --noheader --parsable2 --allocations` in [`SACCT_FORMAT`].
+pub fn parse_sacct(text: &str) -> Vec<Task> {
+    let line = |line: &str| {
+        let mut parts = line.split('|');
+        let id = parts.next().filter(|id| !id.is_empty())?;
+        let (job, task) = match id.split_once('_') {
+            // `7_[3-8%4]` are tasks that wait.
+            Some((job, task)) => (job, Some(task.parse().ok()?)),
+            None => (id, None),
+        };
+        Some(Task {
+            job: job.to_owned(),
+            task,
+            phase: Phase::of(parts.next()?, ""),
+            node: parts.next().and_then(some_node),
+        })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// The largest number of a task: `MaxArraySize` of `scontrol show config` is one more.
+pub fn parse_largest_task(text: &str) -> Option<usize> {
+    let line = text.lines().find(|line| line.starts_with("MaxArraySize"))?;
+    let size: usize = line.split('=').nth(1)?.trim().parse().ok()?;
+    size.checked_sub(1)
+}
+
+/// The number of the job that `sbatch --parsable` has submitted: `123`, or `123;cluster`.
+pub fn parse_submitted(text: &str) -> Option<String> {
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    let job = line.split(';').next()?.trim();
+    let is_number = !job.is_empty() && job.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| job.to_owned())
+}
+
+fn some_node(text: &str) -> Option<String> {
+    let is_none = ["", "(null)", "None assigned", "None"].contains(&text);
+    (!is_none).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(job: &str, task: Option<usize>, phase: Phase, node: Option<&str>) -> Task {
+        Task {
+            job: job.into(),
+            task,
+            phase,
+            node: node.map(str::to_owned),
+        }
+    }
+
+    fn ended(state: &str) -> Phase {
+        Phase::Ended(state.into())
+    }
+
+    #[test]
+    fn the_queue_lists_tasks_one_by_one() {
+        // Slurm 22.05.8
+        let text = "1|12|PENDING||Resources\n2|N/A|PENDING||Dependency\n1|7|RUNNING|n2|None\n1|4|COMPLETING|n2|None\n";
+        let queued = |reason: &str| Phase::Queued(reason.into());
+        let expected = [
+            task("1", Some(12), queued("Resources"), None),
+            task("2", None, queued("Dependency"), None),
+            task("1", Some(7), Phase::Running, Some("n2")),
+            task("1", Some(4), Phase::Running, Some("n2")),
+        ];
+        assert_eq!(parse_squeue(text), expected);
+        assert!(parse_squeue("").is_empty());
+    }
+
+    #[test]
+    fn the_controller_tells_how_tasks_have_ended() {
+        // Slurm 22.05.8, shortened between `ExitCode` and `NodeList`.
+        let text = "\
+JobId=1 ArrayJobId=1 ArrayTaskId=10-12%7 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reason=Resources Dependency=(null) ReqNodeList=(null) ExcNodeList=(null) NodeList= NumNodes=1
+JobId=11 ArrayJobId=1 ArrayTaskId=9 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=RUNNING Reason=None Dependency=(null) ReqNodeList=(null) ExcNodeList=(null) NodeList=n1 BatchHost=n1
+JobId=6 ArrayJobId=1 ArrayTaskId=4 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=CANCELLED Reason=None Dependency=(null) ExitCode=0:15 ReqNodeList=(null) NodeList=n2 BatchHost=n2
+JobId=4 ArrayJobId=1 ArrayTaskId=2 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0 NodeList=n1 BatchHost=n1
+JobId=2 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reason=Dependency Dependency=afterany:1_*(unfulfilled) NodeList=(null)
+";
+        let expected = [
+            task("1", Some(9), Phase::Running, Some("n1")),
+            task("1", Some(4), ended("CANCELLED"), Some("n2")),
+            task("1", Some(2), ended("FAILED"), Some("n1")),
+            task("2", None, Phase::Queued("Dependency".into()), None),
+        ];
+        assert_eq!(parse_scontrol(text), expected);
+    }
+
+    #[test]
+    fn the_record_knows_what_the_controller_has_forgotten() {
+        // Slurm 22.05.8 with slurmdbd
+        let text = "7_1|COMPLETED|n1\n7_2|CANCELLED by 0|n2\n7_[3-8%4]|PENDING|None assigned\n8|TIMEOUT|n3\n";
+        let expected = [
+            task("7", Some(1), ended("COMPLETED"), Some("n1")),
+            task("7", Some(2), ended("CANCELLED"), Some("n2")),
+            task("8", None, ended("TIMEOUT"), Some("n3")),
+        ];
+        assert_eq!(parse_sacct(text), expected);
+        assert_eq!(expected[1].phase.text(), "ended: cancelled");
+        assert_eq!(ended("OUT_OF_MEMORY").text(), "ended: out of memory");
+    }
+
+    #[test]
+    fn numbers_of_jobs_and_the_size_of_arrays_are_read() {
+        assert_eq!(parse_submitted("123\n").as_deref(), Some("123"));
+        let with_cluster = "sbatch: a word of the site\n123;lab\n";
+        assert_eq!(parse_submitted(with_cluster).as_deref(), Some("123"));
+        assert_eq!(parse_submitted("Submitted batch job\n"), None);
+        let config = "MailProg                = /bin/mail\nMaxArraySize            = 1001\n";
+        assert_eq!(parse_largest_task(config), Some(1000));
+    }
+}

@@ -1,0 +1,256 @@
+//! [`Scripts`]: the job scripts, for people to read.
+
+use std::path::{Path, PathBuf};
+
+use crate::plan::SlurmSpec;
+
+/// Seconds before its time limit at which a task is asked to end. Slurm looks at limits every half minute or so.
+const NOTICE_S: u64 = 120;
+
+/// What the scripts say.
+#[derive(Debug, Clone)]
+pub struct Scripts<'a> {
+    /// This program.
+    pub program: &'a Path,
+    /// Absolute folder in which jobs run: the project's.
+    pub project: &'a Path,
+    /// Folder of the logs, relative to the project.
+    pub logs: PathBuf,
+    /// Name of the results.
+    pub name: &'a str,
+    /// The manifest and the options that mean the plan.
+    pub plan: Vec<String>,
+    /// Further options of `run`.
+    pub run: Vec<String>,
+    /// Shards of the plan.
+    pub shards: usize,
+    /// What is asked for.
+    pub slurm: &'a SlurmSpec,
+}
+
+impl Scripts<'_> {
+    /// The script of the job array, one task per shard.
+    pub fn shard(&self) -> String {
+        let mut lines = self.head("one task per shard, each with a journal of its own");
+        let spec = self.slurm;
+        lines.extend([
+            option("output", &self.log("%A_%a")),
+            option("open-mode", "append"),
+            "#SBATCH --requeue".to_owned(),
+            option("signal", &format!("B:TERM@{}", self.notice_s())),
+        ]);
+        lines.extend(self.place());
+        let number =
+            |name: &str, value: Option<u64>| value.map(|value| option(name, &value.to_string()));
+        lines.extend(number("time", spec.minutes()));
+        lines.extend(number("cpus-per-task", spec.cpus.map(|cpus| cpus as u64)));
+        lines.extend(
+            spec.mebibytes()
+                .map(|size| option("mem", &format!("{size}M"))),
+        );
+        lines.extend(spec.gpus.map(|gpus| option("gres", &format!("gpu:{gpus}"))));
+        lines.extend(self.others(|_| true));
+        lines.extend(self.spec_setup());
+        lines.push(
+            "# In the shell's place, so that the signal before the time limit arrives here."
+                .to_owned(),
+        );
+        let words = [vec!["run".to_owned()], self.plan.clone(), self.run.clone()].concat();
+        let share = format!("--shard \"$SLURM_ARRAY_TASK_ID/{}\"", self.shards);
+        lines.push(format!("exec {} {share}", self.command(&words)));
+        lines.join("\n") + "\n"
+    }
+
+    /// The script of the job that merges, when all tasks have ended.
+    pub fn merge(&self) -> String {
+        let mut lines = self.head("puts the journals together, when all tasks have ended");
+        lines.extend([
+            option("output", &self.log("%j_merge")),
+            option("open-mode", "append"),
+            "#SBATCH --requeue".to_owned(),
+        ]);
+        lines.extend(self.place());
+        let minutes = self.slurm.minutes().map(|minutes| minutes.clamp(1, 60));
+        lines.extend(minutes.map(|minutes| option("time", &minutes.to_string())));
+        // It needs no device.
+        lines.extend(self.others(|name| !name.starts_with("gres") && !name.contains("gpu")));
+        lines.extend(self.spec_setup());
+        let words = [vec!["merge".to_owned()], self.plan.clone()].concat();
+        lines.push(format!("exec {}", self.command(&words)));
+        lines.join("\n") + "\n"
+    }
+
+    fn head(&self, what: &str) -> Vec<String> {
+        vec![
+            "#!/bin/bash".to_owned(),
+            format!("# Fieldtrial, results `{}`: {what}.", one_line(self.name)),
+            "# `fieldtrial submit` writes this file anew every time: change `[slurm]` in the manifest instead."
+                .to_owned(),
+            option("job-name", &format!("fieldtrial-{}", self.name)),
+            option("chdir", &self.project.to_string_lossy()),
+        ]
+    }
+
+    fn place(&self) -> Vec<String> {
+        let spec = self.slurm;
+        let texts = [
+            ("account", &spec.account),
+            ("partition", &spec.partition),
+            ("qos", &spec.qos),
+        ];
+        let one = ["#SBATCH --nodes=1", "#SBATCH --ntasks=1"].map(str::to_owned);
+        let given = texts
+            .into_iter()
+            .filter_map(|(name, text)| Some(option(name, text.as_ref()?)));
+        one.into_iter().chain(given).collect()
+    }
+
+    /// The user's own, last, so that they win.
+    fn others(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+        let options = self.slurm.options.iter();
+        let wanted = options.filter(|(name, _)| is_wanted(name));
+        wanted
+            .map(|(name, value)| match value.as_str() {
+                "" => format!("#SBATCH --{name}"),
+                value => option(name, value),
+            })
+            .collect()
+    }
+
+    fn spec_setup(&self) -> Vec<String> {
+        let setup = self.slurm.setup.iter().cloned();
+        [String::new()].into_iter().chain(setup).collect()
+    }
+
+    fn command(&self, words: &[String]) -> String {
+        let program = self.program.to_string_lossy().into_owned();
+        let words = [program].into_iter().chain(words.iter().cloned());
+        let words: Vec<String> = words.map(|word| shell_quoted(&word)).collect();
+        words.join(" ")
+    }
+
+    /// A log's path, in which Slurm replaces what follows a `%`.
+    fn log(&self, name: &str) -> String {
+        let folder = self.logs.to_string_lossy().replace('%', "%%");
+        format!("{folder}/{name}.log")
+    }
+
+    /// A quarter of a short time limit.
+    fn notice_s(&self) -> u64 {
+        let quarter = self.slurm.minutes().map(|minutes| minutes * 15);
+        quarter.map_or(NOTICE_S, |quarter| quarter.min(NOTICE_S))
+    }
+}
+
+/// The value of `--array`: `1-3,7%4`.
+pub fn array_text(tasks: &[usize], at_once: Option<usize>) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &task in tasks {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == task => *last = task,
+            _ => ranges.push((task, task)),
+        }
+    }
+    let texts = ranges.iter().map(|(first, last)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    });
+    let limit = at_once.map(|limit| format!("%{limit}")).unwrap_or_default();
+    texts.collect::<Vec<_>>().join(",") + &limit
+}
+
+/// A line of `#SBATCH`. Slurm splits it at blanks, takes `#` for a comment, and knows quotes and `\`.
+fn option(name: &str, value: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%[]&|*".contains(letter);
+    if value.chars().all(is_plain) {
+        return format!("#SBATCH --{name}={value}");
+    }
+    let value = one_line(value).replace('\\', "\\\\").replace('"', "\\\"");
+    format!("#SBATCH --{name}=\"{value}\"")
+}
+
+/// Without control characters: a name must not end a comment or an option.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect()
+}
+
+/// A word as bash reads it back.
+fn shell_quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> SlurmSpec {
+        SlurmSpec {
+            shards: 8,
+            at_once: Some(4),
+            time: Some(9000),
+            cpus: Some(4),
+            memory: Some(8 << 30),
+            gpus: Some(1),
+            account: Some("lab".into()),
+            partition: Some("gpu,long".into()),
+            setup: vec!["module load cuda".into()],
+            options: [
+                ("constraint", "a100"),
+                ("exclusive", ""),
+                ("comment", "it's \"x\" #1"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+            ..SlurmSpec::default()
+        }
+    }
+
+    fn scripts(slurm: &SlurmSpec) -> Scripts<'_> {
+        Scripts {
+            program: Path::new("/opt/my tools/fieldtrial"),
+            project: Path::new("/home/me/my lab"),
+            logs: "reports/100%/slurm".into(),
+            name: "100%",
+            plan: ["experiments/x.toml", "--set", "matrix.batch-size=[8, 16]"]
+                .map(str::to_owned)
+                .into(),
+            run: Vec::new(),
+            shards: 8,
+            slurm,
+        }
+    }
+
+    #[test]
+    fn the_script_of_an_array_is_one_that_people_can_read() {
+        insta::assert_snapshot!(scripts(&spec()).shard(), @"");
+    }
+
+    #[test]
+    fn the_script_that_merges_asks_for_no_device() {
+        insta::assert_snapshot!(scripts(&spec()).merge(), @"");
+    }
+
+    #[test]
+    fn a_short_limit_leaves_most_of_itself_before_the_notice() {
+        let short = SlurmSpec {
+            time: Some(120),
+            ..SlurmSpec::default()
+        };
+        assert!(scripts(&short).shard().contains("--signal=B:TERM@30\n"));
+    }
+
+    #[test]
+    fn neighbours_of_an_array_are_ranges() {
+        assert_eq!(array_text(&[1, 2, 3, 5, 7, 8], Some(4)), "1-3,5,7-8%4");
+        assert_eq!(array_text(&[2], None), "2");
+    }
+}

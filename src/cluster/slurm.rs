@@ -1,0 +1,147 @@
+//! [`Slurm`]: the batch system, by its own programs with argument lists.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::answers::{
+    SACCT_FORMAT, SQUEUE_FORMAT, Task, parse_largest_task, parse_sacct, parse_scontrol,
+    parse_squeue, parse_submitted,
+};
+
+/// Variables of a user that would change what Slurm's programs say.
+const CHANGES_ANSWERS: [&str; 3] = ["SQUEUE_", "SACCT_", "SCONTROL_"];
+
+/// The batch system of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Slurm;
+
+/// Why Slurm does not do something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SlurmError {
+    /// It is not here.
+    #[error("there is no `{program}` on this machine")]
+    NotHere {
+        /// The program.
+        program: String,
+    },
+    /// It says why not.
+    #[error("`{program}` says: {reason}")]
+    Refused {
+        /// The program.
+        program: String,
+        /// Its words, in one line.
+        reason: String,
+    },
+}
+
+impl Slurm {
+    /// What is known of `jobs`: those in the queue, then those that have ended of late, then those that are on record. A
+    /// program that does not answer leaves its part out.
+    ///
+    /// # Errors
+    /// [`SlurmError`], where the queue does not answer.
+    pub fn tasks(self, jobs: &[&str]) -> Result<Vec<Task>, SlurmError> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list = jobs.join(",");
+        let mut tasks = self.queue(&list)?;
+        for job in jobs {
+            let shown = call("scontrol", ["--oneliner", "show", "job", *job]);
+            add(&mut tasks, parse_scontrol(&shown.unwrap_or_default()));
+        }
+        let format = format!("--format={SACCT_FORMAT}");
+        let jobs = format!("--jobs={list}");
+        let options = ["--noheader", "--parsable2", "--allocations", &format, &jobs];
+        let on_record = call("sacct", options).unwrap_or_default();
+        add(&mut tasks, parse_sacct(&on_record));
+        Ok(tasks)
+    }
+
+    fn queue(self, list: &str) -> Result<Vec<Task>, SlurmError> {
+        let format = format!("--format={SQUEUE_FORMAT}");
+        let jobs = format!("--jobs={list}");
+        match call("squeue", ["--noheader", "--array", &format, &jobs]) {
+            Ok(text) => Ok(parse_squeue(&text)),
+            // A single job of which it knows no longer is an error, one of several is not.
+            Err(SlurmError::Refused { reason, .. }) if reason.contains("Invalid job id") => {
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The largest number that a task of an array may have; `None` where Slurm does not say.
+    pub fn largest_task(self) -> Option<usize> {
+        let config = call("scontrol", ["show", "config"]).ok()?;
+        parse_largest_task(&config)
+    }
+
+    /// Submits a script, and answers with the number of the job.
+    ///
+    /// # Errors
+    /// [`SlurmError`].
+    pub fn submit(self, options: &[String], script: &Path) -> Result<String, SlurmError> {
+        let options = options.iter().map(AsRef::as_ref);
+        let arguments: Vec<&OsStr> = options.chain([script.as_os_str()]).collect();
+        let text = call("sbatch", arguments)?;
+        parse_submitted(&text).ok_or_else(|| SlurmError::Refused {
+            program: "sbatch".to_owned(),
+            reason: text.trim().to_owned(),
+        })
+    }
+
+    /// Takes a job out of the queue.
+    ///
+    /// # Errors
+    /// [`SlurmError`].
+    pub fn cancel(self, job: &str) -> Result<(), SlurmError> {
+        call("scancel", [job]).map(|_| ())
+    }
+}
+
+/// Adds what is not known yet.
+fn add(tasks: &mut Vec<Task>, more: Vec<Task>) {
+    for task in more {
+        let is_same = |other: &Task| (&other.job, other.task) == (&task.job, task.task);
+        if !tasks.iter().any(is_same) {
+            tasks.push(task);
+        }
+    }
+}
+
+fn call<A: AsRef<OsStr>>(
+    program: &str,
+    arguments: impl IntoIterator<Item = A>,
+) -> Result<String, SlurmError> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if CHANGES_ANSWERS.iter().any(|start| text.starts_with(start)) {
+            command.env_remove(&name);
+        }
+    }
+    let refused = |reason: String| SlurmError::Refused {
+        program: program.to_owned(),
+        reason,
+    };
+    let output = command.output().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => SlurmError::NotHere {
+            program: program.to_owned(),
+        },
+        _ => refused(error.to_string()),
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = said
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        return Err(refused(lines.join("; ")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,106 @@
+//! Where a shard is: by its own journal first, then by what Slurm says of its task.
+
+use super::{Jobs, Phase, Standing, Task};
+
+/// The task of `shard`: one that goes on, else the last that was submitted.
+pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t Task> {
+    let arrays = jobs.arrays.iter().rev();
+    let arrays = arrays.filter(|array| array.tasks.contains(&shard));
+    let mut found = arrays.filter_map(|array| {
+        let is_its = |task: &&Task| task.job == array.job && task.task == Some(shard);
+        tasks.iter().find(is_its)
+    });
+    let last = found.clone().next();
+    found.find(|task| task.phase.is_active()).or(last)
+}
+
+/// The job that merges, where Slurm knows it.
+pub fn merging<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
+    let job = jobs.merge.as_ref()?;
+    let mut tasks = tasks.iter();
+    tasks.find(|task| task.job == *job && task.task.is_none())
+}
+
+/// Whether something goes on for it, or will.
+pub fn is_active(standing: &Standing, task: Option<&Task>) -> bool {
+    standing.is_in_use || task.is_some_and(|task| task.phase.is_active())
+}
+
+/// Whether a shard is stuck: it has runs left, and nobody is going to do them.
+pub fn is_stuck(standing: &Standing, task: Option<&Task>) -> bool {
+    standing.left > 0 && !is_active(standing, task)
+}
+
+/// Where a shard is, in the user's words.
+pub fn state(standing: &Standing, task: Option<&Task>) -> String {
+    match task.map(|task| &task.phase) {
+        Some(phase) if phase.is_active() => phase.text(),
+        _ if standing.is_in_use => "running".to_owned(),
+        _ if standing.left == 0 => "complete".to_owned(),
+        Some(Phase::Ended(_)) => task.map(|task| task.phase.text()).unwrap_or_default(),
+        _ if standing.changed.is_some() => "stopped".to_owned(),
+        _ => "not started".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Array, Share};
+    use super::*;
+
+    fn task(job: &str, task: usize, phase: Phase) -> Task {
+        Task {
+            job: job.into(),
+            task: Some(task),
+            phase,
+            node: None,
+        }
+    }
+
+    fn standing(left: usize) -> Standing {
+        Standing {
+            share: Share::new(1, 2).unwrap(),
+            done: 1,
+            failed: 0,
+            left,
+            changed: None,
+            is_in_use: false,
+        }
+    }
+
+    #[test]
+    fn a_task_that_goes_on_counts_before_one_that_was_submitted_later() {
+        let mut jobs = Jobs::none("x.toml".into());
+        for job in ["7", "9"] {
+            let (job, tasks) = (job.to_owned(), vec![1, 2]);
+            jobs.arrays.push(Array { job, tasks });
+        }
+        let ended = || Phase::Ended("FAILED".into());
+        let tasks = [
+            task("7", 1, Phase::Running),
+            task("7", 2, ended()),
+            task("9", 1, ended()),
+            task("9", 2, ended()),
+            task("11", 2, Phase::Running),
+        ];
+        assert_eq!(task_of(&jobs, &tasks, 1).unwrap().job, "7");
+        assert_eq!(task_of(&jobs, &tasks, 2).unwrap().job, "9");
+        assert!(task_of(&jobs, &tasks, 3).is_none());
+    }
+
+    #[test]
+    fn a_journal_counts_before_slurm() {
+        let failed = task("7", 1, Phase::Ended("NODE_FAIL".into()));
+        assert_eq!(state(&standing(0), Some(&failed)), "complete");
+        assert_eq!(state(&standing(3), Some(&failed)), "ended: node fail");
+        assert_eq!(state(&standing(3), None), "not started");
+        let queued = task("7", 1, Phase::Queued("Resources".into()));
+        assert_eq!(state(&standing(3), Some(&queued)), "queued: Resources");
+        assert!(is_stuck(&standing(3), Some(&failed)) && !is_stuck(&standing(3), Some(&queued)));
+        let by_hand = Standing {
+            is_in_use: true,
+            ..standing(3)
+        };
+        assert!(!is_stuck(&by_hand, Some(&failed)));
+    }
+}

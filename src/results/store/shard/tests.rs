@@ -1,0 +1,272 @@
+use std::fs;
+use std::path::PathBuf;
+
+use super::super::tests::run;
+use super::super::{Conditions, journal_path};
+use super::*;
+use crate::event::{EpochRow, RunFacts, Sample, Span, StepRow};
+use crate::results::Environment;
+
+struct Lab(tempfile::TempDir);
+
+impl Lab {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn shard(&self, share: &str) -> Store {
+        Store::open_shard(self.0.path(), share.parse().unwrap()).unwrap()
+    }
+
+    fn journal(&self, share: &str) -> PathBuf {
+        journal_path(self.0.path(), share.parse().unwrap())
+    }
+
+    fn lines(&self, share: &str) -> usize {
+        fs::read_to_string(self.journal(share))
+            .unwrap()
+            .lines()
+            .count()
+    }
+
+    /// The store, with all journals taken into it.
+    fn merged(&self) -> Store {
+        let mut store = Store::open(self.0.path()).unwrap();
+        for journal in journals(self.0.path()).unwrap() {
+            for entry in Entries::of(&journal.path).unwrap() {
+                store.take(entry.unwrap()).unwrap();
+            }
+        }
+        store
+    }
+}
+
+/// A run with steps, in session `session`, with `loss` as its facts.
+fn full(hash: &str, seed: u64, session: &str, loss: f64) -> StoredRun {
+    let mut run = run(hash, seed);
+    run.session = Some(session.into());
+    run.facts = Some(RunFacts {
+        best_loss: Some(loss),
+        ..RunFacts::default()
+    });
+    run.epochs.push(EpochRow {
+        train_loss: Some(0.1 + 0.2),
+        steps: vec![StepRow {
+            loss: Some(1.0 / 3.0),
+            step_ms: 2.5,
+        }],
+        ..EpochRow::default()
+    });
+    run
+}
+
+fn without_steps(mut run: StoredRun) -> StoredRun {
+    run.take_steps();
+    run
+}
+
+#[test]
+fn what_a_shard_kept_is_there_after_the_next_start_and_only_in_its_journal() {
+    let lab = Lab::new();
+    let mut shard = lab.shard("1/2");
+    shard.put(full("a", 1, "s", 0.5)).unwrap();
+    shard.put(run("a", 2)).unwrap();
+    drop(shard);
+    assert_eq!(
+        lab.shard("1/2").runs_of("a"),
+        [without_steps(full("a", 1, "s", 0.5)), run("a", 2)]
+    );
+    assert!(lab.shard("2/2").runs_of("a").is_empty());
+    assert!(!lab.0.path().join(".store").exists());
+    assert_eq!(lab.lines("1/2"), 2);
+}
+
+#[test]
+fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
+    let lab = Lab::new();
+    let mut shard = lab.shard("1/1");
+    shard.put(run("a", 1)).unwrap();
+    let whole = fs::read(lab.journal("1/1")).unwrap();
+    shard.put(run("a", 2)).unwrap();
+    drop(shard);
+    let all = fs::read(lab.journal("1/1")).unwrap();
+    // Wherever a kill may have cut the second line.
+    for length in [
+        whole.len() + 1,
+        (whole.len() + all.len()) / 2,
+        all.len() - 1,
+    ] {
+        fs::write(lab.journal("1/1"), &all[..length]).unwrap();
+        let mut entries = Entries::of(&lab.journal("1/1")).unwrap();
+        assert_eq!(entries.by_ref().count(), 1);
+        assert!(entries.is_torn);
+        let mut shard = lab.shard("1/1");
+        assert_eq!(shard.runs_of("a"), [run("a", 1)]);
+        shard.put(run("a", 2)).unwrap();
+        assert_eq!(fs::read(lab.journal("1/1")).unwrap(), all);
+    }
+}
+
+#[test]
+fn a_line_that_is_no_run_is_named_and_counts_as_not_there() {
+    let lab = Lab::new();
+    let mut shard = lab.shard("1/1");
+    shard.put(run("a", 1)).unwrap();
+    shard.put(run("a", 2)).unwrap();
+    drop(shard);
+    let text = fs::read_to_string(lab.journal("1/1")).unwrap();
+    fs::write(
+        lab.journal("1/1"),
+        text.replacen("\"seed\":1", "\"seed\":?", 1),
+    )
+    .unwrap();
+    let shard = lab.shard("1/1");
+    assert_eq!(shard.runs_of("a"), [run("a", 2)]);
+    let named = format!("{}:1", lab.journal("1/1").display());
+    assert_eq!(shard.damaged(), [PathBuf::from(named)]);
+}
+
+#[test]
+fn a_journal_of_another_version_is_refused_with_a_sentence() {
+    let lab = Lab::new();
+    lab.shard("1/1").put(run("a", 1)).unwrap();
+    let text = fs::read_to_string(lab.journal("1/1")).unwrap();
+    fs::write(
+        lab.journal("1/1"),
+        text.replacen("\"journal\":1", "\"journal\":7", 1),
+    )
+    .unwrap();
+    let share = "1/1".parse().unwrap();
+    let error = Store::open_shard(lab.0.path(), share)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("has format 7, this program reads and writes format 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_second_program_is_refused_and_another_shard_is_not() {
+    let lab = Lab::new();
+    let _first = lab.shard("1/2");
+    let share = "1/2".parse().unwrap();
+    let error = Store::open_shard(lab.0.path(), share)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("1-of-2.jsonl` is in use by another program"),
+        "{error}"
+    );
+    let files = |lab: &Lab| journals(lab.0.path()).unwrap();
+    assert!(files(&lab)[0].is_in_use());
+    let _second = lab.shard("2/2");
+    assert_eq!(files(&lab).len(), 2);
+}
+
+#[test]
+fn what_the_store_and_shards_of_another_number_have_counts() {
+    let lab = Lab::new();
+    Store::open(lab.0.path()).unwrap().put(run("a", 1)).unwrap();
+    lab.shard("1/2").put(run("b", 1)).unwrap();
+    let shard = lab.shard("3/3");
+    assert_eq!((shard.runs_of("a").len(), shard.runs_of("b").len()), (1, 1));
+    // A shard of the same number is another machine's business.
+    assert!(lab.shard("2/2").runs_of("b").is_empty());
+}
+
+#[test]
+fn a_journal_carries_all_that_belongs_to_its_runs() {
+    let lab = Lab::new();
+    let mut shard = lab.shard("1/1");
+    let image = shard.temporary_folder().join("x");
+    fs::write(&image, b"png").unwrap();
+    let digest = Digest::new().with(b"png").short();
+    let sample = Sample {
+        name: "x".into(),
+        caption: "x".into(),
+        path: image.clone(),
+        digest: digest.clone(),
+    };
+    let profile = Profile {
+        steps: 3,
+        spans: vec![Span::default()],
+        ..Profile::default()
+    };
+    let environment = Environment {
+        must_match: [("os".to_owned(), "linux".to_owned())].into(),
+        ..Environment::default()
+    };
+    let keys = run("a", 1).keys;
+    shard
+        .put_code("code", [("ops".to_owned(), "1".to_owned())].into())
+        .unwrap();
+    shard.put_environment("e", environment.clone()).unwrap();
+    shard.take_sample(&sample).unwrap();
+    shard.put_profile(&keys, &profile).unwrap();
+    shard.put(full("a", 1, "s", 0.1 + 0.2)).unwrap();
+    shard.put(run("a", 2)).unwrap();
+    drop(shard);
+    assert!(!image.exists());
+    let text = fs::read_to_string(lab.journal("1/1")).unwrap();
+    assert_eq!(
+        text.matches("\"os\":\"linux\"").count(),
+        1,
+        "once is enough"
+    );
+
+    let store = lab.merged();
+    assert_eq!(
+        store.runs_of("a"),
+        [without_steps(full("a", 1, "s", 0.1 + 0.2)), run("a", 2)]
+    );
+    assert_eq!(
+        store.steps_of(&keys),
+        [full("a", 1, "s", 0.0).epochs[0].steps.clone()]
+    );
+    assert_eq!(store.sample(&digest).unwrap(), b"png");
+    assert_eq!(store.environments()["e"], environment);
+    assert_eq!(store.code_parts("code").unwrap()["ops"], "1");
+    assert_eq!(store.profile_of(&keys).unwrap().steps, 3);
+    assert_eq!(store.spans_of(&keys), profile.spans);
+}
+
+#[test]
+fn of_two_runs_under_the_same_keys_the_measured_one_counts_then_the_later() {
+    let lab = Lab::new();
+    let mut store = Store::open(lab.0.path()).unwrap();
+    let mut take = |run: StoredRun| {
+        lab.shard("1/1").put(run).unwrap();
+        let entry = Entries::of(&lab.journal("1/1"))
+            .unwrap()
+            .last()
+            .unwrap()
+            .unwrap();
+        store.take(entry).unwrap()
+    };
+    let mut failed = run("a", 1);
+    failed.session = Some("2026-01-03T00:00:00Z".into());
+    assert_eq!(take(failed.clone()), Taken::Kept);
+    assert_eq!(take(full("a", 1, "2026-01-02T00:00:00Z", 0.5)), Taken::Kept);
+    assert_eq!(take(failed), Taken::Known, "a failure is no measurement");
+    assert_eq!(
+        take(full("a", 1, "2026-01-02T00:00:00Z", 0.5)),
+        Taken::Known
+    );
+    assert_eq!(take(full("a", 1, "2026-01-04T00:00:00Z", 0.5)), Taken::Kept);
+    assert_eq!(
+        take(full("a", 1, "2026-01-01T00:00:00Z", 0.5)),
+        Taken::Known
+    );
+    let mut elsewhere = full("a", 1, "2026-01-01T00:00:00Z", 0.5);
+    elsewhere.keys.conditions = Conditions {
+        env_id: "other".into(),
+        ..elsewhere.keys.conditions
+    };
+    assert_eq!(
+        take(elsewhere),
+        Taken::Kept,
+        "times of another machine stand beside"
+    );
+    assert_eq!(store.runs_of("a").len(), 2);
+}

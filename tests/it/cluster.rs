@@ -1,0 +1,178 @@
+//! One plan on several machines: shards, their journals, and how they come together.
+
+use std::fs;
+
+use crate::project::{Ended, Project};
+use crate::tiny::{project, with};
+
+const MANIFEST: &str = "experiments/tiny.toml";
+
+/// What a single machine promises to repeat to the byte.
+const FACTS: [&str; 3] = ["runs.csv", "epochs.csv", "plan.json"];
+
+fn shard(project: &Project, share: &str) -> Ended {
+    project.run(&["run", MANIFEST, "--shard", share])
+}
+
+fn merge(project: &Project) -> Ended {
+    project.run(&["merge", MANIFEST])
+}
+
+fn facts(project: &Project) -> [String; 3] {
+    FACTS.map(|name| project.read(&format!("reports/tiny/{name}")))
+}
+
+fn lines(project: &Project, journal: &str) -> usize {
+    project
+        .read(&format!("reports/tiny/shards/{journal}"))
+        .lines()
+        .count()
+}
+
+/// Three cells of two seeds and two blocks: twelve runs. One cell cannot run anywhere.
+fn manifest() -> String {
+    let manifest = with("[8, 16]", "[8, 16, 32, 4096]");
+    manifest.replace("repeats = 2", "repeats = 2\nseeds = [1, 2]")
+}
+
+fn sharded() -> Project {
+    project().file(MANIFEST, &manifest())
+}
+
+#[test]
+fn two_shards_and_a_merge_give_what_one_machine_gives_byte_for_byte() {
+    let whole = sharded();
+    assert_eq!(whole.run(&["run", MANIFEST]).code, 0);
+    let project = sharded();
+    for share in ["1/2", "2/2"] {
+        let ended = shard(&project, share);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(ended.stderr.contains("6 runs to do"), "{}", ended.stderr);
+    }
+    assert!(!project.path("reports/tiny/runs.csv").exists());
+    assert!(!project.path("reports/tiny/.store").exists());
+    let files: Vec<_> = fs::read_dir(project.path("reports/tiny/shards"))
+        .unwrap()
+        .collect();
+    assert_eq!(files.len(), 2, "one file per shard");
+    let merged = merge(&project);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert!(
+        merged.stderr.contains("2 journals: 12 runs taken"),
+        "{}",
+        merged.stderr
+    );
+    assert_eq!(facts(&project), facts(&whole));
+    assert!(project.path("reports/tiny/report.md").exists());
+    let again = merge(&project);
+    assert!(
+        again.stderr.contains("0 runs taken, 12 known before"),
+        "{}",
+        again.stderr
+    );
+    let run = project.run(&["run", MANIFEST]);
+    assert!(
+        run.stderr
+            .contains("nothing to run: 12 runs finished before"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_shard_that_was_cut_off_does_again_what_its_journal_lacks() {
+    let project = sharded();
+    assert_eq!(shard(&project, "2/2").code, 0);
+    let journal = project.path("reports/tiny/shards/2-of-2.jsonl");
+    let bytes = fs::read(&journal).unwrap();
+    fs::write(&journal, &bytes[..bytes.len() - 100]).unwrap();
+    let again = shard(&project, "2/2");
+    assert!(
+        again.stderr.contains("1 run to do, 5 kept"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(lines(&project, "2-of-2.jsonl"), 6);
+    let idle = shard(&project, "2/2");
+    assert!(idle.stderr.contains("nothing to run"), "{}", idle.stderr);
+}
+
+#[test]
+fn a_merge_says_what_is_missing_and_which_command_does_it() {
+    let project = sharded();
+    assert_eq!(shard(&project, "1/3").code, 0);
+    assert_eq!(shard(&project, "3/3").code, 0);
+    let merged = merge(&project);
+    assert_eq!(merged.code, 1, "{}", merged.stderr);
+    let command = format!("shard 2/3: 4 runs  `fieldtrial run {MANIFEST} --shard 2/3`");
+    assert!(merged.stderr.contains(&command), "{}", merged.stderr);
+    assert!(project.read("reports/tiny/runs.csv").contains("not-run"));
+    // The merging machine knows them now, so that any number of shards goes on from there.
+    assert!(
+        shard(&project, "1/1")
+            .stderr
+            .contains("4 runs to do, 8 kept")
+    );
+    assert_eq!(merge(&project).code, 0);
+}
+
+#[test]
+fn journals_can_be_carried_to_a_machine_that_has_only_the_manifest() {
+    let whole = sharded();
+    assert_eq!(whole.run(&["run", MANIFEST]).code, 0);
+    let home = sharded();
+    fs::create_dir_all(home.path("reports/tiny/shards")).unwrap();
+    for (share, name) in [("1/2", "1-of-2.jsonl"), ("2/2", "2-of-2.jsonl")] {
+        let elsewhere = sharded();
+        assert_eq!(shard(&elsewhere, share).code, 0);
+        let file = format!("reports/tiny/shards/{name}");
+        fs::copy(elsewhere.path(&file), home.path(&file)).unwrap();
+    }
+    assert_eq!(
+        home.run(&["merge", "tiny"]).code,
+        2,
+        "a name alone says no manifest yet"
+    );
+    assert_eq!(merge(&home).code, 0);
+    assert_eq!(facts(&home), facts(&whole));
+    assert_eq!(home.run(&["merge", "tiny"]).code, 0, "now it does");
+}
+
+#[test]
+fn two_journals_that_disagree_in_a_fact_are_our_bug() {
+    let project = sharded();
+    assert_eq!(shard(&project, "1/1").code, 0);
+    let journal = project.read("reports/tiny/shards/1-of-1.jsonl");
+    let first = journal.lines().next().unwrap();
+    let forged = first.replacen("\"steps\":8,", "\"steps\":9,", 1);
+    let forged = forged.replacen("\"steps\":16,", "\"steps\":17,", 1);
+    let forged = forged.replacen("\"steps\":4,", "\"steps\":5,", 1);
+    assert_ne!(forged, first);
+    project.write("reports/tiny/shards/1-of-2.jsonl", &(forged + "\n"));
+    let merged = merge(&project);
+    assert_eq!(merged.code, 70, "{}", merged.stderr);
+    assert!(
+        merged.stderr.contains("disagree in `steps`"),
+        "{}",
+        merged.stderr
+    );
+}
+
+#[test]
+fn nothing_to_merge_and_no_such_share_are_mistakes() {
+    let project = sharded();
+    let merged = merge(&project);
+    assert_eq!(merged.code, 2);
+    assert!(
+        merged.stderr.contains("there are no journals of shards in"),
+        "{}",
+        merged.stderr
+    );
+    let wrong = shard(&project, "3/2");
+    assert_eq!(wrong.code, 2);
+    assert!(
+        wrong.stderr.contains("expected `i/n` with 1 ≤ i ≤ n"),
+        "{}",
+        wrong.stderr
+    );
+}
