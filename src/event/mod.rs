@@ -139,13 +139,13 @@ pub struct Order<Cell> {
     /// does none. Repeats repeat training only: it is given in block 0.
     #[serde(default)]
     pub assess_into: Option<PathBuf>,
+    /// Whether the worker waits for a [`Reply`] after every epoch.
+    #[serde(default)]
+    pub verdicts: bool,
     /// Trained models whose mean prediction is evaluated on the cell's data, in place of training; empty for a run that
     /// trains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
-    /// Whether the worker waits for a [`Reply`] after every epoch.
-    #[serde(default)]
-    pub verdicts: bool,
 }
 
 /// A trained model, part of an ensemble.

@@ -27,11 +27,11 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
         assess_into: assess_into
             .filter(|_| job.id.block == 0)
             .map(Path::to_owned),
+        verdicts: job.awaits_verdicts(),
         members: job
             .trial
             .as_ref()
             .map_or_else(Vec::new, |trial| trial.members.clone()),
-        verdicts: job.awaits_verdicts(),
     };
     let mut stdin = child.stdin.take()?;
     tell(&mut stdin, &order);

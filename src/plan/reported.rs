@@ -13,7 +13,7 @@ use super::search;
 use super::{CellSpec, Language, Plan};
 
 /// The program's templates, with what each shows.
-pub const TEMPLATES: [(&str, &str); 3] = [
+pub const TEMPLATES: [(&str, &str); 4] = [
     (
         "analysis",
         "system, rankings by speed and by efficiency, complexity, phases, loading, memory, quality, classes, findings, method",
@@ -23,10 +23,17 @@ pub const TEMPLATES: [(&str, &str); 3] = [
         "where the time goes, what to change about it, and the machine that it was measured on",
     ),
     (
+        SEARCH,
+        "hyperparameter search: best trials, Pareto fronts, best value over time, slices, pruning, efficiency, cost, best model",
+    ),
+    (
         COMPARISON,
         "before and after along `[compare] treatment`: verdicts, every factor that changed, quality, cost; in English and German",
     ),
 ];
+
+/// The template of a search: what a manifest with `[search]` has where it names none.
+pub const SEARCH: &str = "search";
 
 /// The template that holds the values of a treatment against each other, in the languages of `[report]`.
 pub const COMPARISON: &str = "comparison";

@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use crate::base::text::count;
 use crate::plan::toml_text;
-use crate::results::ResultSet;
+use crate::results::{ResultSet, Status};
 
 use super::advice::Advice;
 use super::judged::Judged;
+use super::search::SearchReport;
 use super::sections::cells::{FAILURES, Failure, failures, more_failures, summary};
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{Findings, check};
@@ -25,7 +26,7 @@ use super::sections::{
     phases, quality, scaling, speed, target, treatments,
 };
 use super::table::Table;
-use super::view::View;
+use super::view::{Cell, View};
 
 /// What a template sees, under the name `report`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -96,6 +97,8 @@ pub struct Report {
     pub profiling: Profiling,
     /// The plots.
     pub plots: Plots,
+    /// The report of a search; `None` where the manifest has none.
+    pub search: Option<SearchReport>,
     /// Findings with their rules, and what was checked.
     pub findings: Findings,
     /// Recommendations, and what came of those that these results test.
@@ -138,6 +141,7 @@ impl Report {
             let others = Others {
                 profiling: scope.spawn(|| Profiling::of(view)),
                 plots: scope.spawn(|| Plots::of(view)),
+                search: scope.spawn(|| SearchReport::of(view)),
                 advice: scope.spawn(|| advise(view)),
             };
             Self::with(view, others)
@@ -195,6 +199,7 @@ impl Report {
             // Last, so that the threads have had their time.
             profiling: joined(others.profiling),
             plots: joined(others.plots),
+            search: joined(others.search),
             advice: Advice::default(),
         };
         let (advice, beside) = joined(others.advice);
@@ -207,6 +212,7 @@ impl Report {
 struct Others<'scope, T> {
     profiling: ScopedJoinHandle<'scope, Profiling>,
     plots: ScopedJoinHandle<'scope, Plots>,
+    search: ScopedJoinHandle<'scope, Option<SearchReport>>,
     advice: ScopedJoinHandle<'scope, (Advice, T)>,
 }
 
@@ -228,10 +234,14 @@ fn variants(set: &ResultSet) -> Vec<Variant> {
 
 fn incomplete(view: &View<'_>, environments: &[EnvironmentContext]) -> Vec<String> {
     let mut reasons = Vec::new();
-    let measured = view.cells.iter().filter(|cell| cell.is_measured()).count();
     let all = view.cells.len();
-    if measured < all {
-        let missing = count(all - measured, "cell");
+    // A trial that a pruner ended went the way that its search gives it.
+    let is_whole = |cell: &&Cell<'_>| {
+        cell.is_measured() || cell.info.trial.is_some() && cell.status == Status::Pruned
+    };
+    let whole = view.cells.iter().filter(is_whole).count();
+    if whole < all {
+        let missing = count(all - whole, "cell");
         reasons.push(format!(
             "{missing} of {all} have no measurement; each table says why"
         ));

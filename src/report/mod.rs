@@ -18,6 +18,7 @@ mod language;
 mod mistake;
 mod number;
 mod plot;
+mod search;
 mod sections;
 mod summary;
 mod table;
@@ -34,6 +35,7 @@ pub use context::{Report, Variant};
 pub use error::ReportError;
 pub use judged::Judged;
 pub use number::{Number, Provenance};
+pub use search::SearchReport;
 pub use sections::cells::Failure;
 pub use sections::configuration::{CellConfig, ConfigSection, Configuration};
 pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
@@ -118,6 +120,10 @@ fn reports(
 ) -> Result<(Vec<File>, AdviceFiles), ReportError> {
     let (mut report, advice) = Report::advised(set, |view| advice::prepare(folder, view));
     report.samples.embed(folder);
+    let name = advice::name_of(folder, set);
+    if let Some(search) = &mut report.search {
+        search.look_beside(&view::View::of(set), folder, &name);
+    }
     let engine = template::engine(own.map(Path::to_owned));
     let context = Value::from(minijinja::value::Serde(&report));
     let mut files = Vec::new();
@@ -136,7 +142,13 @@ fn reports(
     if templates.iter().any(|name| name == PROFILING) {
         files.push((folder.join("report.json"), data::text(&report)));
     }
-    for drawing in report.plots.all().chain(&report.operations.plots) {
+    let searched = report.search.iter().flat_map(SearchReport::plots);
+    for drawing in report
+        .plots
+        .all()
+        .chain(&report.operations.plots)
+        .chain(searched)
+    {
         let path = folder.join("plots").join(format!("{}.svg", drawing.id));
         files.push((path, plot::standalone(&drawing.svg)));
     }
@@ -152,6 +164,13 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
     let set = results::read(folder)?;
     let (mut report, _) = Report::advised(&set, |view| advice::prepare(folder, view));
     report.samples.embed(folder);
+    if let Some(search) = &mut report.search {
+        search.look_beside(
+            &view::View::of(&set),
+            folder,
+            &advice::name_of(folder, &set),
+        );
+    }
     let mut context = serde_json::json!({ "report": report });
     let options = ReportOptions::default();
     let own = templates_beside(folder);

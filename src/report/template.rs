@@ -11,7 +11,7 @@ use super::plot::STYLE;
 use super::{ReportError, mistake};
 
 /// The templates of the program, by file name.
-const EMBEDDED: [(&str, &str); 9] = [
+const EMBEDDED: [(&str, &str); 11] = [
     (
         "analysis.html.j2",
         include_str!("../../reports/templates/analysis.html.j2"),
@@ -47,6 +47,14 @@ const EMBEDDED: [(&str, &str); 9] = [
     (
         "profiling.md.j2",
         include_str!("../../reports/templates/profiling.md.j2"),
+    ),
+    (
+        "search.html.j2",
+        include_str!("../../reports/templates/search.html.j2"),
+    ),
+    (
+        "search.md.j2",
+        include_str!("../../reports/templates/search.md.j2"),
     ),
 ];
 

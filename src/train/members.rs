@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
+use super::Emit;
 use super::accuracy::Accuracies;
 use super::error::TrainError;
 use super::evaluation::{Evaluate, Evaluation};
 use super::log::Log;
 use super::session::Outcome;
-use super::{Emit, setup};
+use super::setup;
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
 use crate::device::nondeterministic;

@@ -2,10 +2,11 @@
 //!
 //! Owns [`run`]. `setup.rs` opens the data and builds what is needed, `session.rs` is the loop, `epoch.rs` one pass
 //! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `accuracy.rs` their best accuracy,
-//! `stopping.rs` decides when to stop, `cut_off.rs` ends a run whose parent says so, `assessment.rs` evaluates what costs, `log.rs` keeps facts and times, `extra.rs`
-//! takes steps at the very end whose phases are timed where the device runs asynchronously, `profile.rs` those whose
-//! operations are. An order with members trains nothing: `members.rs` evaluates the mean of what they predict. It writes
-//! nothing but the checkpoint that the cell asks for and the images that the order asks for, and draws nothing: whoever
+//! `stopping.rs` decides when to stop, `cut_off.rs` ends a run whose parent says so, `assessment.rs` evaluates what costs,
+//! `log.rs` keeps facts and times, `extra.rs` takes steps at the very end whose phases are timed where the device runs
+//! asynchronously, `profile.rs` those whose operations are. An order with members trains nothing: `members.rs` evaluates
+//! the mean of what they predict. It writes nothing but the checkpoint that the cell asks for and the images that the order
+//! asks for, and draws nothing: whoever
 //! called [`run`] hands the events on.
 
 mod accuracy;
@@ -41,8 +42,8 @@ use session::Outcome;
 /// Whoever is told everything; what it answers to [`Event::Epoch`] decides whether the run goes on.
 pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
 
-/// Trains the order's cell, or evaluates its members, telling `emit` everything, from [`Event::Hello`] to [`Event::Finished`] or
-/// [`Event::Failed`]. Never panics on bad input.
+/// Trains the order's cell, or evaluates its members, telling `emit` everything, from [`Event::Hello`] to
+/// [`Event::Finished`] or [`Event::Failed`]. Never panics on bad input.
 ///
 /// Answered [`Reply::Stop`] after an epoch, the run ends there, with the facts of a run of that many epochs: without test
 /// evaluation, ensemble, checkpoint and costly evaluation, and with the weights as they are.

@@ -94,11 +94,11 @@ fn with(change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
 }
 
 fn told(cell: CellSpec) -> Told {
-    told_without_verdicts(order(cell))
+    told_by(order(cell))
 }
 
 fn told_in_block(block: usize, cell: CellSpec) -> Told {
-    told_without_verdicts(Order {
+    told_by(Order {
         block,
         ..order(cell)
     })
@@ -111,18 +111,18 @@ fn order(cell: CellSpec) -> Order<CellSpec> {
         seed: 42,
         block: 0,
         assess_into: None,
-        members: Vec::new(),
         verdicts: false,
+        members: Vec::new(),
     }
 }
 
-/// Runs in a thread of its own, since a run makes its thread part of a pool.
-fn told_without_verdicts(order: Order<CellSpec>) -> Told {
-    told_by(order, |_| Reply::GoOn)
+fn told_by(order: Order<CellSpec>) -> Told {
+    told_and_answered(order, |_| Reply::GoOn)
 }
 
-/// What a run told whose epochs were answered by `reply`.
-fn told_by(order: Order<CellSpec>, reply: impl Fn(&EpochRow) -> Reply + Sync) -> Told {
+/// Runs in a thread of its own, since a run makes its thread part of a pool. After each epoch the run is answered by
+/// `reply`.
+fn told_and_answered(order: Order<CellSpec>, reply: impl Fn(&EpochRow) -> Reply + Sync) -> Told {
     let run = || {
         let mut events = Vec::new();
         run(order, &mut |event| {

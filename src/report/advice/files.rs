@@ -89,7 +89,7 @@ impl AdviceFiles {
 }
 
 /// Name of the results: that of their folder, under which they are found beside others.
-fn name_of(folder: &Path, set: &ResultSet) -> String {
+pub(crate) fn name_of(folder: &Path, set: &ResultSet) -> String {
     let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let name = whole
         .file_name()

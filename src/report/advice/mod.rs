@@ -18,7 +18,7 @@ mod study;
 mod tests;
 mod toml_text;
 
-pub(super) use files::{AdviceFiles, prepare};
+pub(super) use files::{AdviceFiles, name_of, prepare};
 pub use rules::{RULES, Rule};
 pub use section::{Advice, AdviceItem};
 

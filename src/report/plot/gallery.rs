@@ -100,6 +100,7 @@ fn scatter() -> ScatterPlot {
             "fit: exponent 0.44".into(),
             vec![(199.0, 7.0), (12e6, 890.0)],
         ),
+        ..ScatterPlot::default()
     }
 }
 

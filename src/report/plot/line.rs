@@ -65,6 +65,7 @@ impl LinePlot {
             kind: self.x_scale,
             is_settings: self.x_settings,
             values: points.map(|point| point.x).collect(),
+            names: &[],
         }
     }
 
@@ -79,6 +80,7 @@ impl LinePlot {
             kind: self.y_scale,
             is_settings: false,
             values: points.flat_map(reach).chain(levels).collect(),
+            names: &[],
         }
     }
 

@@ -48,9 +48,24 @@ pub(crate) struct Scale {
     from: f64,
     to: f64,
     ticks: Vec<f64>,
+    /// Names of the ticks; empty where they are numbers.
+    names: Vec<String>,
 }
 
 impl Scale {
+    /// An axis of names, at equal distances, the first at 0.
+    pub(crate) fn named(names: &[String], pixels: (f64, f64)) -> Self {
+        Self {
+            kind: ScaleKind::Linear,
+            low: -0.5,
+            high: names.len() as f64 - 0.5,
+            from: pixels.0,
+            to: pixels.1,
+            ticks: (0..names.len()).map(|place| place as f64).collect(),
+            names: names.to_vec(),
+        }
+    }
+
     /// An axis for magnitudes: ends are ticks, and it begins at zero unless the values are close together.
     pub(crate) fn magnitude(kind: ScaleKind, values: &[f64], pixels: (f64, f64)) -> Self {
         let (low, high) = ends(values);
@@ -72,6 +87,7 @@ impl Scale {
             from: pixels.0,
             to: pixels.1,
             ticks,
+            names: Vec::new(),
         }
     }
 
@@ -96,6 +112,7 @@ impl Scale {
             from: pixels.0,
             to: pixels.1,
             ticks: known,
+            names: Vec::new(),
         }
     }
 
@@ -120,6 +137,7 @@ impl Scale {
             from: pixels.0,
             to: pixels.1,
             ticks,
+            names: Vec::new(),
         }
     }
 
@@ -150,9 +168,10 @@ impl Scale {
 
     /// Places and texts of the ticks.
     pub(crate) fn ticks(&self) -> impl Iterator<Item = (f64, String)> + '_ {
-        self.ticks
-            .iter()
-            .map(|&tick| (self.place(tick), tick_text(tick)))
+        self.ticks.iter().enumerate().map(|(place, &tick)| {
+            let name = self.names.get(place).cloned();
+            (self.place(tick), name.unwrap_or_else(|| tick_text(tick)))
+        })
     }
 }
 

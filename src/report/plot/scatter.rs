@@ -1,9 +1,9 @@
 //! Points over two numeric axes, with labels where there is room, and a fitted curve.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::SERIES;
-use super::frame::{Axis, Frame, Sign};
+use super::frame::{Axis, Frame, Sign, line_class};
 use super::line::{reach, runs, whiskers};
 use super::scale::ScaleKind;
 use super::series::{Point, Series};
@@ -33,6 +33,14 @@ pub(crate) struct ScatterPlot {
     pub(crate) series: Vec<Series>,
     /// Points of a fitted curve from left to right, with its name; empty for none.
     pub(crate) curve: (String, Vec<(f64, f64)>),
+    /// A line of each series, by its place: the way of the best value, a front; none for those beyond the end.
+    pub(crate) lines: Vec<Vec<(f64, f64)>>,
+    /// Small dots of each series, by its place, below its points; none for those beyond the end.
+    pub(crate) dots: Vec<Vec<(f64, f64)>>,
+    /// Names of the places 0, 1, … of the x axis, where they are no numbers; empty for numbers.
+    pub(crate) x_names: Vec<String>,
+    /// Whether the ticks of the x axis stand at the values themselves, while they are few.
+    pub(crate) x_settings: bool,
 }
 
 /// A box on the drawing: left, top, right, bottom.
@@ -43,7 +51,7 @@ impl ScatterPlot {
     pub(crate) fn draw(&self) -> String {
         let names = self.series.iter().enumerate();
         let mut entries: Vec<(Sign, &str)> = names
-            .map(|(index, series)| (Sign::Mark(index), &*series.name))
+            .map(|(index, series)| (self.sign(index), &*series.name))
             .collect();
         if entries.len() == 1 && self.curve.1.is_empty() {
             entries.clear();
@@ -57,6 +65,7 @@ impl ScatterPlot {
         if !curve.is_empty() {
             svg.polyline("fit", &curve);
         }
+        self.lines_and_dots(&mut svg, &frame);
         if self.count() > MOST {
             self.merged(&mut svg, &frame);
         } else {
@@ -78,18 +87,53 @@ impl ScatterPlot {
         }
     }
 
+    fn sign(&self, index: usize) -> Sign {
+        if self.lines.get(index).is_some_and(|line| !line.is_empty()) {
+            Sign::Line(index)
+        } else {
+            Sign::Mark(index)
+        }
+    }
+
     fn count(&self) -> usize {
         self.series.iter().map(|series| series.points.len()).sum()
+    }
+
+    /// Dots lie below lines, and both below the points.
+    fn lines_and_dots(&self, svg: &mut Svg, frame: &Frame) {
+        for (index, dots) in self.dots.iter().enumerate() {
+            let mut places = BTreeSet::new();
+            for &(x, y) in dots {
+                let (x, y) = frame.place(x, y);
+                // Of dots that lie on each other one is enough.
+                if places.insert((x.round() as i64, y.round() as i64)) {
+                    svg.dot(&format!("run f{}", index % SERIES), (x, y));
+                }
+            }
+        }
+        for (index, line) in self.lines.iter().enumerate() {
+            let line: Vec<(f64, f64)> = line.iter().map(|&(x, y)| frame.place(x, y)).collect();
+            if !line.is_empty() {
+                svg.polyline(&line_class(index), &line);
+            }
+        }
+    }
+
+    /// Places of lines and dots.
+    fn others(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.lines.iter().chain(&self.dots).flatten().copied()
     }
 
     fn x_axis(&self) -> Axis<'_> {
         let points = self.series.iter().flat_map(|series| &series.points);
         let curve = self.curve.1.iter().map(|(x, _)| *x);
+        let values = points.map(|point| point.x).chain(curve);
         Axis {
             label: &self.x_label,
             kind: self.x_scale,
-            is_settings: false,
-            values: points.map(|point| point.x).chain(curve).collect(),
+            is_settings: self.x_settings,
+            values: values.chain(self.others().map(|(x, _)| x)).collect(),
+            names: &self.x_names,
         }
     }
 
@@ -100,7 +144,12 @@ impl ScatterPlot {
             label: &self.y_label,
             kind: self.y_scale,
             is_settings: false,
-            values: points.flat_map(reach).chain(curve).collect(),
+            values: points
+                .flat_map(reach)
+                .chain(curve)
+                .chain(self.others().map(|(_, y)| y))
+                .collect(),
+            names: &[],
         }
     }
 

@@ -84,7 +84,7 @@ impl Prices {
         core * self.core.unwrap_or(0.0) + gpu * self.gpu.unwrap_or(0.0)
     }
 
-    fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let per = |price: Option<f64>, what: &str| {
             price.map(|price| {
                 format!(
@@ -98,7 +98,7 @@ impl Prices {
         both.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    fn entries(&self, hours: &Hours) -> Vec<Entry> {
+    pub(crate) fn entries(&self, hours: &Hours) -> Vec<Entry> {
         let (core, gpu) = hours.lost;
         let failed = if hours.lost_runs == 0 {
             Entry::text("–")
@@ -117,7 +117,7 @@ impl Prices {
 }
 
 impl Hours {
-    fn plus(self, other: &Self) -> Self {
+    pub(crate) fn plus(self, other: &Self) -> Self {
         Self {
             wall: self.wall + other.wall,
             core: self.core + other.core,

@@ -25,6 +25,7 @@ mod machine;
 pub(crate) mod memory;
 pub(crate) mod method;
 pub(crate) mod ops;
+pub(crate) mod parallel;
 pub(crate) mod phases;
 pub(crate) mod plots;
 pub(crate) mod profiling;

@@ -3,16 +3,16 @@
 use super::*;
 use crate::plan::EarlyStoppingSpec;
 
-fn order(cell: CellSpec) -> Order<CellSpec> {
+fn asking(cell: CellSpec) -> Order<CellSpec> {
     Order {
         verdicts: true,
-        ..super::order(cell)
+        ..order(cell)
     }
 }
 
 /// A run that is told to stop after `epochs` epochs.
 fn cut_off(cell: CellSpec, epochs: usize) -> Told {
-    told_by(order(cell), |row| {
+    told_and_answered(asking(cell), |row| {
         if row.epoch + 1 == epochs {
             Reply::Stop
         } else {
@@ -26,18 +26,17 @@ fn a_run_that_is_stopped_has_the_facts_of_one_of_so_many_epochs() {
     let stopped = cut_off(with(|train| train.epochs = 5), 2);
     let short = told(with(|train| train.epochs = 2));
     assert_eq!(stopped.curves(), short.curves());
-    // A run to the end is tested moreover, here on fresh rows.
+    // A run to the end is tested moreover.
     let mut expected = short.facts().clone();
-    expected
-        .metrics
-        .retain(|name, _| !name.starts_with("fresh_"));
+    let is_tested = |name: &str| name.starts_with("test_") || name.starts_with("fresh_");
+    expected.metrics.retain(|name, _| !is_tested(name));
     assert!(expected.best_loss.is_some() && expected.metrics.contains_key("val_loss"));
     assert_eq!(stopped.facts(), &expected);
 }
 
 #[test]
 fn a_run_that_may_be_stopped_and_is_not_gives_the_same_facts() {
-    let asked = told_by(order(cell()), |_| Reply::GoOn);
+    let asked = told_and_answered(asking(cell()), |_| Reply::GoOn);
     assert_eq!(asked.facts(), told(cell()).facts());
 }
 
@@ -81,7 +80,7 @@ fn a_run_that_is_stopped_keeps_its_last_weights_and_writes_no_checkpoint() {
 fn waiting_for_an_answer_is_not_the_runs_time() {
     const WAIT: std::time::Duration = std::time::Duration::from_millis(50);
     let began = std::time::Instant::now();
-    let asked = told_by(order(cell()), |_| {
+    let asked = told_and_answered(asking(cell()), |_| {
         std::thread::sleep(WAIT);
         Reply::GoOn
     });

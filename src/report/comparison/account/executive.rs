@@ -12,8 +12,12 @@ use super::rows::{interval, ratio, sides};
 use super::spread::Runs;
 use super::until;
 
-/// The lines; none of several pairs, of which each has rows in the sections below.
+/// The lines: of two searches what they came to; of several pairs none, each has rows in the sections below.
 pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
+    let searches = super::search::lines(scene);
+    if !searches.is_empty() {
+        return searches;
+    }
     let mut duos = scene.duos();
     let (Some(duo), None) = (duos.next(), duos.next()) else {
         return Vec::new();

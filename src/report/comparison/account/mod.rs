@@ -77,6 +77,7 @@ pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     rows::MESSAGES,
     scenarios::MESSAGES,
     search::MESSAGES,
+    search::MESSAGES_OF_OUTCOME,
     space::MESSAGES,
     until::MESSAGES,
     validation::MESSAGES,

@@ -1,17 +1,23 @@
 //! Hyperparameter search and runs side by side: what these results can say of them.
 
-use std::collections::BTreeMap;
+mod outcome;
 
 use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
+use crate::report::search::{Search, whole};
 use crate::report::sections::cost::wall_s;
+use crate::report::sections::parallel::{Together, spans};
 use crate::report::table::{Column, Entry, Row};
 use crate::report::view::View;
 use crate::results::{BlockRow, Status};
 
-use super::rows::heads;
+use super::rows::{heads, plain_row};
+
+#[cfg(test)]
+pub(in crate::report) use outcome::MESSAGES as MESSAGES_OF_OUTCOME;
+pub(crate) use outcome::lines;
 
 messages! {
     search_title() = "Search and parallel runs" | "Suche und parallele Läufe";
@@ -23,6 +29,11 @@ messages! {
     search_pruned(pruned, runs, wall) = "{pruned} of {runs} were pruned; they took {wall} of wall time in all, which is counted in the cost." | "{pruned} von {runs} wurden vorzeitig verworfen; sie dauerten zusammen {wall}, die in den Kosten mitgezählt sind.";
     search_alone() = "Parallel runs: not measured. Every run had the machine to itself, so that its times mean something; “fieldtrial run --jobs 2” makes runs side by side, and this section then has their makespan and efficiency." | "Parallele Läufe: nicht gemessen. Jeder Lauf hatte die Maschine für sich, damit seine Zeiten aussagekräftig sind; mit „fieldtrial run --jobs 2“ laufen sie nebeneinander, und dieser Abschnitt nennt dann ihre Gesamtdauer und Auslastung.";
     search_no_start() = "Parallel runs: not measured. Runs shared the machine, but their starts are not in the results." | "Parallele Läufe: nicht gemessen. Läufe teilten sich die Maschine, aber ihre Anfänge stehen nicht in den Ergebnissen.";
+    search_of_trials() = "The trials of each search, by session: regret runs, ensemble and final training are not among them. Makespan is from the first start to the last end; the lower bound is the longer of the longest run and the sum of all ÷ the most at once; efficiency is that bound ÷ makespan." | "Die Versuche jeder Suche, je Sitzung; vollständig wiederholte Versuche, Ensemble und Abschlusstraining zählen nicht dazu. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende; die untere Schranke ist das Größere aus längstem Lauf und Summe aller ÷ größte Zahl gleichzeitiger; die Auslastung ist diese Schranke ÷ Gesamtdauer.";
+    search_time_title() = "Time of the search" | "Dauer der Suche";
+    search_makespan_name() = "hyperparameter search, makespan" | "Hyperparametersuche, Gesamtdauer";
+    search_once() = "n = 1 on each side" | "n = 1 auf jeder Seite";
+    search_whole() = "all" | "alle";
     search_about() = "Runs that shared the machine, by side and session. Makespan is from the first start to the last end; the lower bound is the longer of the longest run and the sum of all ÷ the most at once; efficiency is that bound ÷ makespan." | "Läufe, die sich die Maschine teilten, je Seite und Sitzung. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende; die untere Schranke ist das Größere aus längstem Lauf und Summe aller ÷ größte Zahl gleichzeitiger; die Auslastung ist diese Schranke ÷ Gesamtdauer.";
     search_side() = "side" | "Seite";
     search_session() = "session" | "Sitzung";
@@ -38,22 +49,32 @@ messages! {
     search_run_count(count) = "{count} runs" | "{count} Läufe";
 }
 
-/// Runs of one session that shared the machine.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Shared {
-    runs: usize,
-    at_once: usize,
-    makespan_s: f64,
-    sum_s: f64,
-    bound_s: f64,
-}
-
-/// The row of the search in a table of figures.
+/// The row of the search in a table of figures: measured where both sides are searches.
 pub(crate) fn row(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Row {
+    let words = scene.words;
+    let makespan = |view: &View<'_>| Some(whole(&Search::of(view)?)?.makespan_s);
+    let values = [makespan(&scene.before), makespan(&scene.after)];
+    // One result along an axis is one search, which has no two sides.
+    if scene.comparison.along.is_none() && values.iter().any(Option::is_some) {
+        let shown = |value: Option<f64>| {
+            value.map_or_else(
+                || Entry::text(words.search_unmeasured()),
+                |value| Entry::value(value, words.seconds(value)),
+            )
+        };
+        return plain_row(
+            scene,
+            duo,
+            words.search_makespan_name(),
+            values,
+            shown,
+            words.search_once(),
+        );
+    }
     Row {
         key: duo.pair.after.clone(),
-        fields: heads(scene, duo, scene.words.search_name()),
-        missing: Some(scene.words.search_none()),
+        fields: heads(scene, duo, words.search_name()),
+        missing: Some(words.search_none()),
     }
 }
 
@@ -62,43 +83,46 @@ pub(crate) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let mut section = Section::titled("search", words.search_title());
     let sides = views(scene);
+    let is_search = sides.iter().any(|(_, view)| Search::of(view).is_some());
+    if is_search {
+        outcome::add(scene, &sides, &mut section);
+    }
     let runs: Vec<&BlockRow> = sides
         .iter()
         .flat_map(|(_, view)| &view.set.blocks)
         .collect();
-    section.points.push(pruned(words, &runs));
-    if runs.iter().all(|run| run.exclusive) {
-        section.points.push(words.search_alone());
-        return section;
+    if !is_search {
+        section.points.push(pruned(words, &runs));
+        if runs.iter().all(|run| run.exclusive) {
+            section.points.push(words.search_alone());
+            return section;
+        }
     }
     let rows: Vec<Row> = sides
         .iter()
-        .flat_map(|(name, view)| {
-            let sessions = shared(view);
-            let rows = sessions.into_iter();
-            rows.map(|(session, found)| fields(words, name, &session, found))
-                .collect::<Vec<Row>>()
-        })
+        .flat_map(|(name, view)| time_rows(words, name, view))
         .collect();
     if rows.is_empty() {
         section.points.push(words.search_no_start());
-    } else {
-        let naming = ("parallel", words.search_title(), words.search_about());
-        section
-            .tables
-            .push(super::rows::plain(naming, columns(words), rows));
-        section.title = String::new();
+        return section;
     }
+    let (title, about) = if is_search {
+        (words.search_time_title(), words.search_of_trials())
+    } else {
+        // The table has the heading then.
+        section.title = String::new();
+        (words.search_title(), words.search_about())
+    };
+    let naming = ("parallel", title, about);
+    let table = super::rows::plain(naming, columns(words), rows);
+    section.tables.push(table);
     section
 }
 
 /// The results that are looked at, each once: both sides of one result are the same.
 fn views<'v, 'a>(scene: &'v Scene<'a>) -> Vec<(String, &'v View<'a>)> {
     if scene.comparison.along.is_some() {
-        return vec!["–".to_owned()]
-            .into_iter()
-            .map(|name| (name, &scene.after))
-            .collect();
+        return vec![("–".to_owned(), &scene.after)];
     }
     vec![
         (scene.words.before(), &scene.before),
@@ -119,56 +143,32 @@ fn pruned(words: Words, runs: &[&BlockRow]) -> String {
     words.search_pruned(words.count(pruned.len()), all, words.seconds(wall))
 }
 
-/// Runs that shared the machine, by session; runs without a start are left out.
-fn shared(view: &View<'_>) -> Vec<(String, Shared)> {
-    let mut sessions: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
-    for run in view.set.blocks.iter().filter(|run| !run.exclusive) {
-        if let (Some(session), Some(start), Some(wall)) = (&run.session, run.start_s, wall_s(run)) {
-            sessions
-                .entry(session)
-                .or_default()
-                .push((start, start + wall));
-        }
+/// The trials of a search, else the runs that shared the machine: a row for each session, and one for all of several.
+fn time_rows(words: Words, side: &str, view: &View<'_>) -> Vec<Row> {
+    let search = Search::of(view);
+    let runs: Vec<&BlockRow> = match &search {
+        Some(search) => search
+            .trials()
+            .flat_map(|trial| trial.cell.blocks.clone())
+            .collect(),
+        None => view
+            .set
+            .blocks
+            .iter()
+            .filter(|run| !run.exclusive)
+            .collect(),
+    };
+    let sessions = spans(runs.into_iter());
+    let sessions: Vec<Together> = sessions.values().map(|spans| Together::of(spans)).collect();
+    let named = sessions.iter().enumerate();
+    let mut rows: Vec<Row> = named
+        .map(|(place, found)| fields(words, side, &words.count(place + 1), *found))
+        .collect();
+    let all = sessions.iter().copied().reduce(|one, next| one.and(&next));
+    if let Some(all) = all.filter(|_| search.is_some() && sessions.len() > 1) {
+        rows.push(fields(words, side, &words.search_whole(), all));
     }
-    let all = sessions.into_iter();
-    all.map(|(session, spans)| (session.to_owned(), Shared::of(&spans)))
-        .collect()
-}
-
-impl Shared {
-    /// From starts and ends of at least one run.
-    fn of(spans: &[(f64, f64)]) -> Self {
-        let first = spans
-            .iter()
-            .map(|span| span.0)
-            .fold(f64::INFINITY, f64::min);
-        let last = spans
-            .iter()
-            .map(|span| span.1)
-            .fold(f64::NEG_INFINITY, f64::max);
-        let longest = spans
-            .iter()
-            .map(|(start, end)| end - start)
-            .fold(0.0, f64::max);
-        let sum_s: f64 = spans.iter().map(|(start, end)| end - start).sum();
-        let running = |at: f64| {
-            spans
-                .iter()
-                .filter(move |(start, end)| *start <= at && at < *end)
-        };
-        let at_once = spans
-            .iter()
-            .map(|(start, _)| running(*start).count())
-            .max()
-            .unwrap_or(1);
-        Self {
-            runs: spans.len(),
-            at_once: at_once.max(1),
-            makespan_s: last - first,
-            sum_s,
-            bound_s: longest.max(sum_s / at_once.max(1) as f64),
-        }
-    }
+    rows
 }
 
 fn columns(words: Words) -> Vec<Column> {
@@ -187,10 +187,10 @@ fn columns(words: Words) -> Vec<Column> {
     ]
 }
 
-fn fields(words: Words, side: &str, session: &str, found: Shared) -> Row {
+fn fields(words: Words, side: &str, session: &str, found: Together) -> Row {
     let seconds = |value: f64| Entry::value(value, words.seconds(value));
     let count = |value: usize| Entry::value(value as f64, words.count(value));
-    let efficiency = found.bound_s / found.makespan_s;
+    let efficiency = found.efficiency();
     Row {
         key: String::new(),
         fields: vec![
@@ -204,34 +204,5 @@ fn fields(words: Words, side: &str, session: &str, found: Shared) -> Row {
             Entry::value(efficiency * 100.0, words.percent(efficiency)),
         ],
         missing: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn four_runs_two_at_once() {
-        let found = Shared::of(&[(0.0, 4.0), (0.0, 2.0), (2.0, 5.0), (4.0, 6.0)]);
-        assert_eq!(
-            found,
-            Shared {
-                runs: 4,
-                at_once: 2,
-                makespan_s: 6.0,
-                sum_s: 11.0,
-                bound_s: 5.5,
-            }
-        );
-    }
-
-    #[test]
-    fn one_long_run_bounds_the_makespan() {
-        let found = Shared::of(&[(0.0, 10.0), (0.0, 1.0), (1.0, 2.0)]);
-        assert_eq!(
-            (found.at_once, found.bound_s, found.makespan_s),
-            (2, 10.0, 10.0)
-        );
     }
 }

@@ -32,7 +32,10 @@ const TIMES: [Figure; 6] = [
 /// The section; `None` where no cell stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let rows: Vec<Row> = scene.shown().flat_map(|duo| rows(scene, &duo)).collect();
+    let named = scene.shown().enumerate();
+    let rows: Vec<Row> = named
+        .flat_map(|(place, duo)| rows(scene, &duo, place == 0))
+        .collect();
     if rows.is_empty() {
         return None;
     }
@@ -42,8 +45,13 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     Some(section)
 }
 
-fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Row> {
-    let mut rows = vec![search::row(scene, duo)];
+fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>, is_first: bool) -> Vec<Row> {
+    // A search is one for all of its trials.
+    let is_search = scene.after.set.plan.search.is_some();
+    let mut rows = Vec::new();
+    if is_first || !is_search {
+        rows.push(search::row(scene, duo));
+    }
     rows.extend(TIMES.map(|figure| row(scene, duo, figure)));
     rows.extend(
         goals(scene, duo)

@@ -1,0 +1,519 @@
+//! Scripted results of searches, for tests: pruned, failed and regret trials, one study or two, one objective or two.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::event::{EpochRow, RunFacts, RunTimes};
+use crate::plan::search::{
+    Condition, Domain, ObjectiveDirection, ObjectiveSpec, Parameter, Point, PrunedInfo, PrunerSpec,
+    SamplerSpec, SearchSpec, Space, TrialInfo, TrialRole, Value,
+};
+use crate::plan::{AxisInfo, AxisKind};
+use crate::results::golden::ddpm;
+use crate::results::{
+    BlockRow, CellInfo, EpochRecord, ResultSet, RunRow, Status, metric_column, timings,
+};
+
+pub(crate) const SEED: u64 = 42;
+const EPOCHS: usize = 10;
+const MANIFEST: &str = "name = \"scripted-search\"\n\n[search]\ntrials = 20\n";
+
+/// What a scripted search is like.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// 1, or 2: `tep` and `bp`.
+    pub(crate) studies: usize,
+    /// 1 (`best_loss`), or 2 (`best_test_accuracy` and `parameters`).
+    pub(crate) objectives: usize,
+    /// Trials of each study.
+    pub(crate) trials: usize,
+    /// Trials at one time.
+    pub(crate) jobs: usize,
+    /// Whether a median pruner ended some of them.
+    pub(crate) is_pruned: bool,
+}
+
+/// 20 trials of one study and one objective, four at a time, pruned.
+pub(crate) const ONE: Shape = Shape {
+    studies: 1,
+    objectives: 1,
+    trials: 20,
+    jobs: 4,
+    is_pruned: true,
+};
+
+/// Two studies of 20 trials with two objectives.
+pub(crate) const TWO: Shape = Shape {
+    studies: 2,
+    objectives: 2,
+    trials: 20,
+    jobs: 2,
+    is_pruned: false,
+};
+
+/// The results of such a search.
+pub(crate) fn searched(shape: Shape) -> ResultSet {
+    let golden = ddpm();
+    let mut set = ResultSet {
+        environments: golden.environments.clone(),
+        ..ResultSet::default()
+    };
+    set.plan = golden.plan.clone();
+    set.plan.name = "scripted-search".into();
+    set.plan.title = "A scripted search".into();
+    set.plan.question = Some("Which configuration is best?".into());
+    set.plan.manifest_path = "experiments/scripted-search.toml".into();
+    set.plan.manifest = MANIFEST.into();
+    set.plan.report = json!({"templates": ["search"]});
+    set.plan.measure = json!({"repeats": 1, "seeds": [SEED], "warmup-steps": 1});
+    set.plan.cost = json!({"core-hour": 0.05, "gpu-hour": null, "currency": "EUR"});
+    set.plan.columns = vec![
+        metric_column("val_loss"),
+        metric_column("best_test_accuracy"),
+    ];
+    set.plan.cells.clear();
+    set.plan.search = Some(spec(shape));
+    set.plan.axes = axes(shape);
+    let mut places = vec![0.0; shape.jobs];
+    for number in 0..shape.trials {
+        for study in 0..shape.studies {
+            add(
+                &mut set,
+                shape,
+                (study, number, TrialRole::Trial),
+                &mut places,
+            );
+        }
+    }
+    if shape.is_pruned {
+        for number in [7, 11] {
+            add(&mut set, shape, (0, number, TrialRole::Regret), &mut places);
+        }
+        add(
+            &mut set,
+            shape,
+            (0, shape.trials, TrialRole::Ensemble),
+            &mut places,
+        );
+    }
+    set.timings = timings(&set.blocks);
+    set
+}
+
+fn spec(shape: Shape) -> SearchSpec {
+    let objective = |column: &str, direction, depends_on_clock| ObjectiveSpec {
+        column: column.into(),
+        direction,
+        depends_on_clock,
+    };
+    SearchSpec {
+        space: space(),
+        sampler: SamplerSpec::Tpe {
+            startup_trials: 10,
+            candidates: 24,
+        },
+        pruner: if shape.is_pruned {
+            PrunerSpec::Median {
+                startup_trials: 5,
+                warmup_steps: 3,
+                interval_steps: 1,
+            }
+        } else {
+            PrunerSpec::None
+        },
+        objectives: if shape.objectives == 1 {
+            vec![objective("best_loss", ObjectiveDirection::Minimize, false)]
+        } else {
+            vec![
+                objective("best_test_accuracy", ObjectiveDirection::Maximize, false),
+                objective("parameters", ObjectiveDirection::Minimize, false),
+            ]
+        },
+        trials: shape.trials,
+        jobs: shape.jobs,
+        lag: 4,
+        seed: 0,
+        max_time_s: None,
+        max_cost: None,
+        regret: if shape.is_pruned { 2 } else { 0 },
+        ensemble: if shape.is_pruned { 3 } else { 0 },
+        final_set: Map::from_iter([("train.epochs".to_owned(), json!(50))]),
+    }
+}
+
+fn space() -> Space {
+    let choice = |name: &str, texts: &[&str]| Parameter {
+        name: name.into(),
+        path: name.into(),
+        domain: Domain::Choice {
+            texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+            values: texts
+                .iter()
+                .map(|text| {
+                    text.parse::<u64>()
+                        .map_or_else(|_| json!(text), |n| json!(n))
+                })
+                .collect(),
+        },
+        when: None,
+    };
+    let parameter = |name: &str, domain: Domain, when: Option<Condition>| Parameter {
+        name: name.into(),
+        path: name.into(),
+        domain,
+        when,
+    };
+    Space {
+        parameters: vec![
+            choice("models.mlp.hidden", &["16", "32", "64"]),
+            choice("train.optimizer.kind", &["adam", "sgd"]),
+            parameter(
+                "train.optimizer.lr",
+                Domain::Float {
+                    low: 1e-5,
+                    high: 1e-3,
+                    step: None,
+                    log: true,
+                },
+                None,
+            ),
+            parameter(
+                "models.mlp.layers",
+                Domain::Int {
+                    low: 1,
+                    high: 4,
+                    step: 1,
+                    log: false,
+                },
+                None,
+            ),
+            parameter(
+                "train.optimizer.momentum",
+                Domain::Float {
+                    low: 0.0,
+                    high: 0.99,
+                    step: None,
+                    log: false,
+                },
+                Some(Condition {
+                    parameter: 1,
+                    choices: vec![1],
+                }),
+            ),
+        ],
+    }
+}
+
+fn axes(shape: Shape) -> Vec<AxisInfo> {
+    let axis = |name: &str, kind| AxisInfo {
+        name: name.into(),
+        path: name.into(),
+        kind,
+        values: Vec::new(),
+    };
+    let mut axes = Vec::new();
+    if shape.studies > 1 {
+        axes.push(axis("variant", AxisKind::Category));
+    }
+    axes.push(axis("trial", AxisKind::Category));
+    axes.extend(space().parameters.iter().map(|parameter| {
+        let kind = match parameter.domain {
+            Domain::Choice { .. } => AxisKind::Category,
+            Domain::Int { .. } => AxisKind::Integer,
+            Domain::Float { .. } => AxisKind::Float,
+        };
+        axis(&parameter.name, kind)
+    }));
+    axes
+}
+
+/// A number in [0, 1) that looks random and is always the same.
+fn drawn(study: usize, number: usize, what: usize) -> f64 {
+    let mixed = (study * 7919 + number * 104_729 + what * 1_299_709 + 12_345) as u64;
+    let mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (mixed << 7);
+    (mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn point(study: usize, number: usize) -> Point {
+    let draw = |what| drawn(study, number, what);
+    let is_sgd = draw(1) < 0.4;
+    Point {
+        values: vec![
+            Some(Value::Choice {
+                choice: (draw(0) * 3.0) as usize,
+            }),
+            Some(Value::Choice {
+                choice: usize::from(is_sgd),
+            }),
+            Some(Value::Float(1e-5 * 100_f64.powf(draw(2)))),
+            Some(Value::Int(1 + (draw(3) * 4.0) as i64)),
+            is_sgd.then(|| Value::Float(draw(4) * 0.99)),
+        ],
+    }
+}
+
+/// The loss that a point comes to in the end.
+fn quality(study: usize, point: &Point) -> f64 {
+    let number = |place: usize| point.get(place).map_or(0.0, Value::as_f64);
+    let lr = (number(2).log10() + 3.7).abs();
+    0.1 + 0.08 * lr + 0.02 * (2.0 - number(0)) + 0.03 * number(1) + 0.01 * study as f64
+}
+
+fn parameters(point: &Point) -> u64 {
+    let hidden = 16_u64 << point.choice(0).unwrap_or(0);
+    let layers = point.get(3).map_or(1.0, Value::as_f64) as u64;
+    5 * hidden + layers * hidden * hidden
+}
+
+fn add(
+    set: &mut ResultSet,
+    shape: Shape,
+    (study, number, role): (usize, usize, TrialRole),
+    places: &mut [f64],
+) {
+    let point = if role == TrialRole::Ensemble {
+        Point {
+            values: vec![None; 5],
+        }
+    } else {
+        point(study, number)
+    };
+    let is_trial = role == TrialRole::Trial;
+    let quality = if role == TrialRole::Ensemble {
+        0.105
+    } else {
+        quality(study, &point)
+    };
+    let is_failed = is_trial && number % 13 == 6;
+    let is_ended = is_trial && shape.is_pruned && number > 8 && quality > 0.19
+        || is_trial && shape.is_pruned && number == 7;
+    let epochs = if is_ended { 4 + number % 3 } else { EPOCHS };
+    let (status, reason) = match (is_failed, is_ended) {
+        (true, _) => (
+            Status::Diverged,
+            "loss 1.3e5 above 100 (limits.max-loss) in epoch 2".to_owned(),
+        ),
+        (_, true) => (
+            Status::Pruned,
+            format!(
+                "step {}: best val_loss {quality:.4} above the median 0.19 of 6 trials",
+                epochs - 1
+            ),
+        ),
+        _ => (Status::Done, String::new()),
+    };
+    let texts = axis_texts(shape, (study, number, role), &point);
+    let key = set
+        .plan
+        .axes
+        .iter()
+        .zip(&texts)
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(axis, text)| format!("{}={text}", axis.name))
+        .collect::<Vec<String>>()
+        .join(",");
+    let values = objective_values(shape, &point, quality);
+    let is_done = status == Status::Done;
+    let first = set.plan.cells.is_empty();
+    set.plan.cells.push(CellInfo {
+        key: key.clone(),
+        axes: texts.clone(),
+        cell_hash: format!("{:08x}", set.plan.cells.len()),
+        task_signature: "c0ffee01".into(),
+        work_signature: format!("beef{:04x}", parameters(&point)),
+        code_hash: Some("7a11ab1e".into()),
+        numeric_class: Some("x86-64 avx512 cpu".into()),
+        samples: Vec::new(),
+        trial: Some(TrialInfo {
+            study,
+            number,
+            role,
+            values: values
+                .iter()
+                .map(|value| is_done.then_some(*value))
+                .collect(),
+            pruned: is_ended.then(|| PrunedInfo {
+                step: epochs - 1,
+                metric: "val_loss".into(),
+                value: quality,
+                threshold: 0.19,
+                trials: vec![0, 1, 2, 3, 4, 5],
+            }),
+            point: point.clone(),
+        }),
+        spec: cell_spec(&point, first),
+    });
+    let facts = (!is_failed).then(|| facts(&point, quality, epochs));
+    if !is_failed && role != TrialRole::Ensemble {
+        set.epochs.extend((0..epochs).map(|epoch| EpochRecord {
+            key: key.clone(),
+            seed: SEED,
+            epoch: epoch_row(epoch, quality),
+        }));
+    }
+    set.runs.push(RunRow {
+        key: key.clone(),
+        seed: SEED,
+        axes: texts,
+        status,
+        reason: reason.clone(),
+        facts,
+    });
+    let wall = if is_failed {
+        1.5
+    } else {
+        0.6 + 0.9 * epochs as f64 * (1.0 + parameters(&point) as f64 / 9000.0)
+    };
+    let place = (0..places.len())
+        .min_by(|a, b| places[*a].total_cmp(&places[*b]))
+        .unwrap_or(0);
+    let start = places[place];
+    places[place] += wall + 0.05;
+    set.blocks.push(block(
+        shape,
+        key,
+        (status, reason),
+        (start, wall),
+        (!is_failed).then_some(epochs),
+    ));
+}
+
+fn axis_texts(
+    shape: Shape,
+    (study, number, role): (usize, usize, TrialRole),
+    point: &Point,
+) -> Vec<String> {
+    let mut texts = Vec::new();
+    if shape.studies > 1 {
+        texts.push(["tep", "bp"][study].to_owned());
+    }
+    texts.push(match role {
+        TrialRole::Trial => number.to_string(),
+        TrialRole::Regret => format!("{number}-full"),
+        TrialRole::Ensemble => "ensemble".to_owned(),
+    });
+    texts.extend(
+        space()
+            .parameters
+            .iter()
+            .enumerate()
+            .map(
+                |(place, parameter)| match (point.get(place), &parameter.domain) {
+                    (None, _) => String::new(),
+                    (Some(Value::Choice { choice }), Domain::Choice { texts, .. }) => {
+                        texts[choice].clone()
+                    }
+                    (Some(Value::Int(number)), _) => number.to_string(),
+                    (Some(value), _) => format!("{}", value.as_f64()),
+                },
+            ),
+    );
+    texts
+}
+
+fn objective_values(shape: Shape, point: &Point, quality: f64) -> Vec<f64> {
+    if shape.objectives == 1 {
+        vec![quality]
+    } else {
+        vec![accuracy(quality), parameters(point) as f64]
+    }
+}
+
+fn accuracy(quality: f64) -> f64 {
+    ((1.05 - quality) * 360.0).round() / 360.0
+}
+
+fn cell_spec(point: &Point, is_first: bool) -> Json {
+    let hidden = 16 << point.choice(0).unwrap_or(0);
+    let layers = point.get(3).map_or(1.0, Value::as_f64) as u64;
+    let lr = point.get(2).map_or(1e-4, Value::as_f64);
+    let optimizer = if point.choice(1) == Some(1) {
+        json!({"kind": "sgd", "lr": lr, "momentum": point.get(4).map_or(0.0, Value::as_f64)})
+    } else {
+        json!({"kind": "adam", "lr": lr})
+    };
+    let mut spec = json!({
+        "model": {"kind": "mlp", "hidden": vec![hidden; layers as usize]},
+        "train": {
+            "model": "mlp", "dataset": "linear", "epochs": EPOCHS, "batch-size": 32,
+            "device": "cpu", "optimizer": optimizer, "accumulate": 1,
+        },
+    });
+    if is_first && let Some(spec) = spec.as_object_mut() {
+        spec.insert("model_name".into(), json!("mlp"));
+        spec.insert("dataset_name".into(), json!("linear"));
+        spec.insert(
+            "dataset".into(),
+            json!({"kind": "regression-5d", "samples": 500, "target": "linear", "seed": 0}),
+        );
+        spec.insert("loss".into(), json!({"kind": "mse"}));
+        for section in ["loader", "validation", "measure", "limits"] {
+            spec.insert(section.into(), json!({}));
+        }
+    }
+    spec
+}
+
+fn epoch_row(epoch: usize, quality: f64) -> EpochRow {
+    let loss = quality + 0.6 * (-0.8 * epoch as f64).exp();
+    EpochRow {
+        epoch,
+        train_loss: Some(loss * 0.95),
+        validation: BTreeMap::from([("val_loss".into(), Some(loss))]),
+        lr: 1e-4,
+        steps: Vec::new(),
+    }
+}
+
+fn facts(point: &Point, quality: f64, epochs: usize) -> RunFacts {
+    RunFacts {
+        parameters: parameters(point),
+        flops_forward_per_sample: 1e4,
+        flops_backward_per_sample: 2e4,
+        steps: 16 * epochs as u64,
+        samples: 500 * epochs as u64,
+        epochs,
+        best_epoch: Some(epochs - 1),
+        first_loss: Some(1.0),
+        final_loss: Some(quality),
+        best_loss: Some(quality),
+        metrics: BTreeMap::from([
+            ("val_loss".into(), Some(quality)),
+            ("best_test_accuracy".into(), Some(accuracy(quality))),
+        ]),
+        weight_checksum: "00ff".into(),
+        ..RunFacts::default()
+    }
+}
+
+fn block(
+    shape: Shape,
+    key: String,
+    (status, reason): (Status, String),
+    (start, wall): (f64, f64),
+    epochs: Option<usize>,
+) -> BlockRow {
+    let golden = ddpm().blocks.remove(0);
+    let times = epochs.map(|epochs| RunTimes {
+        train_s: wall - 1.0,
+        validation_s: 0.4,
+        total_s: wall - 0.1,
+        epoch_s: Some((wall - 1.0) / epochs as f64),
+        threads: 1,
+        ..golden.times.clone().unwrap_or_default()
+    });
+    BlockRow {
+        key,
+        seed: SEED,
+        block: 0,
+        status,
+        reason,
+        exclusive: shape.jobs == 1,
+        times,
+        wall_s: Some(wall),
+        estimated_s: None,
+        start_s: Some(start),
+        ..golden
+    }
+}

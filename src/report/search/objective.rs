@@ -1,0 +1,153 @@
+//! [`Objective`]: what a search optimises, as tables and plots show it.
+
+use crate::base::units::{
+    human, human_bytes, human_integer, human_si, round_significant, shortest,
+};
+use crate::plan::search::{ObjectiveDirection, SearchSpec};
+use crate::report::number::{Number, Provenance};
+use crate::report::table::{Column, Entry};
+use crate::results::{fixed_column, metric_column};
+
+use super::trials::Trial;
+
+/// Digits of a value.
+const DIGITS: usize = 5;
+
+/// An objective of the search.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Objective {
+    /// Place among the objectives.
+    pub(crate) place: usize,
+    /// Its column.
+    pub(crate) column: String,
+    /// The column in words: `best loss`.
+    pub(crate) name: String,
+    pub(crate) direction: ObjectiveDirection,
+    pub(crate) is_clock: bool,
+    unit: String,
+}
+
+impl Objective {
+    /// The objectives, in manifest order.
+    pub(crate) fn all(spec: &SearchSpec) -> Vec<Self> {
+        let objectives = spec.objectives.iter().enumerate();
+        let one = |(place, objective): (usize, &crate::plan::search::ObjectiveSpec)| {
+            let column = &objective.column;
+            let known = fixed_column(column).unwrap_or_else(|| metric_column(column));
+            let unit = match (&*known.unit, column.starts_with("flops_to")) {
+                (_, true) => "FLOP".to_owned(),
+                ("1", _) => String::new(),
+                (unit, _) => unit.to_owned(),
+            };
+            Self {
+                place,
+                name: column.replace('_', " "),
+                column: column.clone(),
+                direction: objective.direction,
+                is_clock: objective.depends_on_clock,
+                unit,
+            }
+        };
+        objectives.map(one).collect()
+    }
+
+    /// A trial's value, as the column has it.
+    pub(crate) fn value(&self, trial: &Trial<'_, '_>) -> Option<f64> {
+        let value = trial.info.values.get(self.place).copied().flatten();
+        value.filter(|value| value.is_finite())
+    }
+
+    /// The same such that smaller is better.
+    pub(crate) fn loss(&self, trial: &Trial<'_, '_>) -> Option<f64> {
+        self.value(trial).map(|value| self.direction.as_loss(value))
+    }
+
+    /// "Lowest best loss", "Highest test accuracy".
+    pub(crate) fn best_in_words(&self) -> String {
+        let word = match self.direction {
+            ObjectiveDirection::Minimize => "Lowest",
+            ObjectiveDirection::Maximize => "Highest",
+        };
+        format!("{word} {}", self.name)
+    }
+
+    /// "best_loss (minimized)".
+    pub(crate) fn goal(&self) -> String {
+        let word = match self.direction {
+            ObjectiveDirection::Minimize => "minimized",
+            ObjectiveDirection::Maximize => "maximized",
+        };
+        format!("{} ({word})", self.column)
+    }
+
+    /// A value as it is shown, with its unit where it is one of the text itself.
+    pub(crate) fn show(&self, value: f64) -> String {
+        match &*self.unit {
+            "FLOP" => human_si(value, "FLOP"),
+            "bytes" => human_bytes(value.max(0.0).round() as u64),
+            _ if value >= 0.0 && value.fract() == 0.0 && value < 1e15 => {
+                human_integer(value as u64)
+            }
+            _ if (1e-4..1e6).contains(&value.abs()) => {
+                shortest(round_significant(value, DIGITS)).unwrap_or_default()
+            }
+            _ => human(value, DIGITS),
+        }
+    }
+
+    /// Unit of its column where the text has none.
+    pub(crate) fn unit(&self) -> &str {
+        match &*self.unit {
+            "FLOP" | "bytes" => "",
+            unit => unit,
+        }
+    }
+
+    /// `best loss in s` for an axis.
+    pub(crate) fn label(&self) -> String {
+        if self.unit.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{} in {}", self.name, self.unit)
+        }
+    }
+
+    fn provenance(&self) -> Provenance {
+        match &*self.column {
+            "flops_to_best" => Provenance::Derived(
+                "forward and backward FLOPs per sample × samples until the end of the best epoch"
+                    .into(),
+            ),
+            "parameters" => Provenance::Derived("values of all parameters, counted".into()),
+            "first_epoch_at_target" => {
+                Provenance::Derived("first epoch, from 0, at which report.target is reached".into())
+            }
+            _ => Provenance::Measured("n = 1: one run".into()),
+        }
+    }
+
+    /// Its column in a table over trials.
+    pub(crate) fn heading(&self) -> Column {
+        Column::number(&self.column, self.unit(), &self.provenance())
+    }
+
+    /// A trial's field in that column.
+    pub(crate) fn entry(&self, trial: &Trial<'_, '_>) -> Entry {
+        self.value(trial).map_or_else(
+            || Entry::text("–"),
+            |value| Entry::value(value, self.show(value)),
+        )
+    }
+
+    /// A value for a headline.
+    pub(crate) fn number(&self, value: f64) -> Number {
+        Number {
+            text: self.show(value),
+            interval: None,
+            interval_name: "",
+            unit: self.unit().to_owned(),
+            provenance: self.provenance().to_string(),
+            value,
+        }
+    }
+}

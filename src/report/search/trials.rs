@@ -1,0 +1,302 @@
+//! [`Search`]: the studies of a search with their trials, as the sections look at them.
+
+use std::collections::BTreeMap;
+
+use crate::base::units::{human_integer, round_significant, shortest};
+use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialInfo, TrialRole, Value};
+use crate::report::sections::cost::wall_s;
+use crate::report::sections::parallel;
+use crate::report::view::{Cell, View};
+use crate::results::{BlockRow, RunRow, Status};
+
+use super::objective::Objective;
+
+/// Digits of a parameter that is any number of a range.
+const DIGITS: usize = 4;
+
+/// A search, by study.
+pub(crate) struct Search<'v, 'a> {
+    pub(crate) view: &'v View<'a>,
+    pub(crate) spec: &'a SearchSpec,
+    pub(crate) objectives: Vec<Objective>,
+    /// In the order of the matrix.
+    pub(crate) studies: Vec<Study<'v, 'a>>,
+    /// Second of the search's clock at which a run ended, by key of its cell.
+    ends: BTreeMap<&'v str, f64>,
+}
+
+/// One cell of the matrix, with its trials.
+pub(crate) struct Study<'v, 'a> {
+    /// Row of the matrix.
+    pub(crate) number: usize,
+    /// What tells it from the others; empty where it is the only one.
+    pub(crate) name: String,
+    /// What the sampler proposed, by number.
+    pub(crate) trials: Vec<Trial<'v, 'a>>,
+    /// Pruned trials that were run again to their end, by number.
+    pub(crate) regret: Vec<Trial<'v, 'a>>,
+    /// The mean of the best trials' predictions.
+    pub(crate) ensemble: Option<Trial<'v, 'a>>,
+}
+
+/// One trial.
+#[derive(Clone, Copy)]
+pub(crate) struct Trial<'v, 'a> {
+    pub(crate) cell: &'v Cell<'a>,
+    pub(crate) info: &'a TrialInfo,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With a value of every objective.
+    Done,
+    /// A pruner ended it.
+    Pruned,
+    /// It failed, or gave no value.
+    Failed,
+}
+
+impl<'v, 'a> Search<'v, 'a> {
+    /// The search of a view; `None` where its manifest has none.
+    pub(crate) fn of(view: &'v View<'a>) -> Option<Self> {
+        let spec = view.set.plan.search.as_ref()?;
+        let objectives = Objective::all(spec);
+        // Without an objective nothing is better than anything.
+        objectives.first()?;
+        let mut studies: BTreeMap<usize, Study<'v, 'a>> = BTreeMap::new();
+        for cell in &view.cells {
+            let Some(info) = &cell.info.trial else {
+                continue;
+            };
+            let trial = Trial { cell, info };
+            let study = studies
+                .entry(info.study)
+                .or_insert_with(|| Study::empty(info.study));
+            match info.role {
+                TrialRole::Trial => study.trials.push(trial),
+                TrialRole::Regret => study.regret.push(trial),
+                TrialRole::Ensemble => study.ensemble = Some(trial),
+            }
+        }
+        let mut studies: Vec<Study<'v, 'a>> = studies.into_values().collect();
+        for study in &mut studies {
+            study.trials.sort_by_key(|trial| trial.info.number);
+            study.regret.sort_by_key(|trial| trial.info.number);
+        }
+        name(view, &mut studies);
+        let trials = studies.iter().flat_map(|study| &study.trials);
+        let runs: Vec<&BlockRow> = trials
+            .flat_map(|trial| &trial.cell.blocks)
+            .copied()
+            .collect();
+        let ends = parallel::ends(&runs).into_iter();
+        let ends = ends.map(|(run, end)| (&*run.key, end)).collect();
+        Some(Self {
+            view,
+            spec,
+            objectives,
+            studies,
+            ends,
+        })
+    }
+
+    /// Every trial that a sampler proposed, by study.
+    pub(crate) fn trials(&self) -> impl Iterator<Item = Trial<'v, 'a>> {
+        self.studies.iter().flat_map(|study| &study.trials).copied()
+    }
+
+    /// Second of the search's clock at which a trial ended; the clock stands still between sessions.
+    pub(crate) fn end_s(&self, trial: &Trial<'v, 'a>) -> Option<f64> {
+        self.ends.get(&*trial.cell.info.key).copied()
+    }
+
+    /// The objective that headlines and ranks go by.
+    pub(crate) fn first(&self) -> &Objective {
+        // `of` made sure that there is one.
+        &self.objectives[0]
+    }
+
+    /// A trial as headlines call it: `tep, trial 7`.
+    pub(crate) fn trial_name(&self, trial: &Trial<'_, '_>) -> String {
+        let study = self
+            .studies
+            .iter()
+            .find(|study| study.number == trial.info.study);
+        match study.map_or("", |study| &study.name) {
+            "" => format!("trial {}", trial.info.number),
+            name => format!("{name}, trial {}", trial.info.number),
+        }
+    }
+
+    /// The parameters that some of these trials have, by place.
+    pub(crate) fn used(&self, trials: &[Trial<'_, '_>]) -> Vec<usize> {
+        let has = |place: &usize| trials.iter().any(|t| t.info.point.get(*place).is_some());
+        (0..self.spec.space.parameters.len()).filter(has).collect()
+    }
+
+    /// A trial's parameters in words: `hidden 512, lr 0.00027`.
+    pub(crate) fn point_in_words(&self, point: &Point) -> String {
+        let parameters = self.spec.space.parameters.iter().enumerate();
+        let words = parameters.filter_map(|(place, parameter)| {
+            let value = text(parameter, point.get(place)?);
+            Some(format!(
+                "{} {value}",
+                short_name(&self.spec.space.parameters, place)
+            ))
+        });
+        words.collect::<Vec<String>>().join(", ")
+    }
+}
+
+impl<'v, 'a> Study<'v, 'a> {
+    fn empty(number: usize) -> Self {
+        Self {
+            number,
+            name: String::new(),
+            trials: Vec::new(),
+            regret: Vec::new(),
+            ensemble: None,
+        }
+    }
+
+    /// The trials that ended so.
+    pub(crate) fn ended(&self, how: Ending) -> impl Iterator<Item = Trial<'v, 'a>> {
+        let trials = self.trials.iter().copied();
+        trials.filter(move |trial| trial.ending() == how)
+    }
+
+    /// Its done trials, the best in `objective` first; of equal ones the earlier.
+    pub(crate) fn best_first(&self, objective: &Objective) -> Vec<Trial<'v, 'a>> {
+        let mut trials: Vec<Trial<'v, 'a>> = self.ended(Ending::Done).collect();
+        trials.sort_by(|a, b| {
+            let loss = |trial: &Trial<'_, '_>| objective.loss(trial).unwrap_or(f64::INFINITY);
+            loss(a)
+                .total_cmp(&loss(b))
+                .then(a.info.number.cmp(&b.info.number))
+        });
+        trials
+    }
+
+    /// `suffix` for headings: `, tep`; empty where it is the only one.
+    pub(crate) fn suffix(&self) -> String {
+        if self.name.is_empty() {
+            String::new()
+        } else {
+            format!(", {}", self.name)
+        }
+    }
+
+    /// What stands in links after a section's name: `-2`; empty where it is the only one.
+    pub(crate) fn link(&self) -> String {
+        if self.name.is_empty() {
+            String::new()
+        } else {
+            format!("-{}", self.number + 1)
+        }
+    }
+}
+
+impl<'a> Trial<'_, 'a> {
+    /// How it ended.
+    pub(crate) fn ending(&self) -> Ending {
+        let values = &self.info.values;
+        let is_whole =
+            !values.is_empty() && values.iter().all(|value| value.is_some_and(f64::is_finite));
+        match self.cell.status {
+            Status::Pruned => Ending::Pruned,
+            Status::Done if is_whole => Ending::Done,
+            _ => Ending::Failed,
+        }
+    }
+
+    /// Its row of `runs.csv`.
+    pub(crate) fn row(&self) -> Option<&'a RunRow> {
+        self.cell.runs.first().copied()
+    }
+
+    /// Seconds that it took; those of every attempt.
+    pub(crate) fn wall_s(&self) -> Option<f64> {
+        let times: Vec<f64> = self
+            .cell
+            .blocks
+            .iter()
+            .filter_map(|run| wall_s(run))
+            .collect();
+        (!times.is_empty()).then(|| times.iter().sum())
+    }
+
+    /// Epochs that it trained.
+    pub(crate) fn epochs(&self) -> Option<usize> {
+        let facts = self.row().and_then(|row| row.facts.as_ref());
+        let of_curve = || {
+            let last = self.cell.epochs.last()?;
+            Some(last.epoch.epoch + 1)
+        };
+        facts.map(|facts| facts.epochs).or_else(of_curve)
+    }
+}
+
+/// Names studies by the axes of the matrix in which they differ.
+fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
+    let axes = &view.set.plan.axes;
+    let end = axes.iter().position(|axis| axis.name == "trial");
+    let end = end.unwrap_or(axes.len());
+    let values = |study: &Study<'_, '_>| -> Vec<String> {
+        let first = study.trials.first().or(study.regret.first());
+        first.map_or_else(Vec::new, |trial| trial.cell.info.axes[..end].to_vec())
+    };
+    let all: Vec<Vec<String>> = studies.iter().map(values).collect();
+    if all.len() < 2 {
+        return;
+    }
+    for (study, own) in studies.iter_mut().zip(&all) {
+        let places = 0..own.len();
+        let tells = |place: &usize| all.iter().any(|other| other.get(*place) != own.get(*place));
+        let words = places
+            .filter(tells)
+            .map(|place| view.words(place, &own[place]));
+        let words: Vec<String> = words.filter(|words| !words.is_empty()).collect();
+        study.name = if words.is_empty() {
+            format!("study {}", study.number + 1)
+        } else {
+            words.join(", ")
+        };
+    }
+}
+
+/// The last part of a parameter's name, where no other parameter has it.
+pub(crate) fn short_name(parameters: &[Parameter], place: usize) -> &str {
+    let last = |parameter: &Parameter| -> String {
+        let name = parameter.name.rsplit('.').next();
+        name.unwrap_or_default().to_owned()
+    };
+    let own = last(&parameters[place]);
+    let is_alone = parameters
+        .iter()
+        .enumerate()
+        .all(|(other, parameter)| other == place || last(parameter) != own);
+    let name = &parameters[place].name;
+    if is_alone {
+        &name[name.len() - own.len()..]
+    } else {
+        name
+    }
+}
+
+/// A value of a parameter as tables show it.
+pub(crate) fn text(parameter: &Parameter, value: Value) -> String {
+    match (value, &parameter.domain) {
+        (Value::Choice { choice }, Domain::Choice { texts, .. }) => texts
+            .get(choice)
+            .cloned()
+            .unwrap_or_else(|| format!("choice {choice}")),
+        (Value::Choice { choice }, _) => format!("choice {choice}"),
+        (Value::Int(number), _) => {
+            u64::try_from(number).map_or_else(|_| number.to_string(), human_integer)
+        }
+        (Value::Float(number), _) => {
+            shortest(round_significant(number, DIGITS)).unwrap_or_else(|| "unknown".to_owned())
+        }
+    }
+}
