@@ -2,13 +2,13 @@
 
 use std::convert::Infallible;
 
-use crate::base::Share;
 use crate::cluster::{self, Deal, Jobs, Progress, Slurm, SlurmError, Standing, Task, TrialShare};
 use crate::device::DeviceKind;
 use crate::event::RunId;
 use crate::execute::Decision;
 use crate::plan::Feasibility;
 use crate::plan::search::SearchSpec;
+use crate::results::Share;
 use crate::results::store::{Here, Store, journals};
 
 use super::Problem;

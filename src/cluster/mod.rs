@@ -13,7 +13,7 @@ mod standing;
 mod state;
 mod trials;
 
-pub use crate::base::{NoShare, Share};
+pub use crate::results::{NoShare, Share};
 pub use answers::{Phase, Task};
 pub use collect::{Collected, collect};
 pub use deal::Deal;

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::base::Share;
 use crate::base::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status, numeric_class};
 use crate::execute::{Decision, Wish, decide};
 use crate::plan::{Plan, PlannedCell};
+use crate::results::Share;
 use crate::results::store::{Entries, Here, JournalFile, Store, StoreError, journals};
 
 /// One share's journal, and its runs.

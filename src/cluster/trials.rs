@@ -1,8 +1,8 @@
 //! [`TrialShare`]: how the trials of a search are divided.
 
-use crate::base::Share;
 use crate::base::text::count;
 use crate::plan::search::{PrunerSpec, SamplerSpec, SearchSpec};
+use crate::results::Share;
 
 /// Which trials of a search belong to a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
