@@ -61,6 +61,11 @@ test *ARGS:
 test-heavy:
     cargo test --release -- --ignored --test-threads 1
 
+# A search that is killed fifty times ends as if nothing had been: a few minutes
+[group('test')]
+test-search-kill:
+    cargo test --release --test it -- search_kill:: --ignored --nocapture
+
 # The CUDA path on its stand-in, which computes on the CPU: every operation, and the whole program
 [group('test')]
 test-cuda *ARGS:
@@ -115,6 +120,11 @@ check-tensorboard PYTHON="python3":
 [group('doc')]
 schema:
     cargo run --release -- schema > experiments/manifest.schema.json
+
+# What a trial costs beside its training: ten thousand empty ones, two at a time
+[group('bench')]
+bench-trials:
+    cargo test --release --test it -- search_overhead:: --ignored --nocapture
 
 # Time the operations and the loader
 [group('bench')]

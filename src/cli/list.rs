@@ -13,9 +13,10 @@ use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::optim::OptimizerSpec;
+use crate::plan::search::{PrunerSection, SamplerSection, SearchSection};
 use crate::plan::{
-    CompareSpec, CostSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, ReportSpec, TrainSpec,
-    ValidationSpec, range_words, results_root, toml_text,
+    CompareSpec, CostSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, ReportSpec, SlurmSpec,
+    TrainSpec, ValidationSpec, range_words, results_root, toml_text,
 };
 use crate::report::{RULES, TEMPLATES, own_templates};
 use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
@@ -40,6 +41,8 @@ enum What {
     Datasets,
     Losses,
     Optimizers,
+    Samplers,
+    Pruners,
     Sections,
     Templates,
     Rules,
@@ -51,7 +54,7 @@ enum Format {
     Json,
 }
 
-/// A kind of model, dataset, loss or optimizer, a plain section, a template, or a rule of recommendations.
+/// A kind of model, dataset, loss, optimizer, sampler or pruner, a plain section, a template, or a rule of recommendations.
 #[derive(Debug, serde::Serialize)]
 struct Kind {
     name: String,
@@ -76,6 +79,8 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         What::Datasets => kinds::<DatasetSpec>(),
         What::Losses => kinds::<LossSpec>(),
         What::Optimizers => kinds::<OptimizerSpec>(),
+        What::Samplers => kinds::<SamplerSection>(),
+        What::Pruners => kinds::<PrunerSection>(),
         What::Sections => sections(),
         What::Templates => templates(),
         What::Rules => RULES.map(|rule| template(rule.id, rule.about)).into(),
@@ -158,6 +163,8 @@ fn sections() -> Vec<Kind> {
         section::<ReportSpec>("report"),
         section::<CompareSpec>("compare"),
         section::<CostSpec>("cost"),
+        section::<SearchSection>("search"),
+        section::<SlurmSpec>("slurm"),
     ]
 }
 

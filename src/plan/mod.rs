@@ -170,7 +170,7 @@ impl Plan {
             .unwrap_or_default();
         plan.selection = options
             .only
-            .map(|only| only.select(plan.cells_axes()))
+            .map(|only| only.select(plan.cell_axes()))
             .transpose()?;
         plan.warnings = Failure::new(warnings, manifest.sources.clone());
         Ok(plan)
@@ -196,8 +196,8 @@ impl Plan {
         }
     }
 
-    /// The axes that cells have values of: all, but in a search those of the matrix.
-    fn cells_axes(&self) -> &[AxisInfo] {
+    /// The axes that [`Plan::cells`] have values of: all, but in a search those of the matrix.
+    pub fn cell_axes(&self) -> &[AxisInfo] {
         let count = match self.search {
             Some(_) => self.searched.axes,
             None => self.axes.len(),

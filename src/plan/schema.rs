@@ -10,18 +10,26 @@ use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 
 use super::cell::{TrainSpec, ValidationSpec};
+use super::search::{
+    FloatSection, IntSection, ObjectiveSection, PrunerSection, SamplerSection, SearchSection,
+};
 use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
+use super::slurm::SlurmSpec;
 
 /// The JSON Schema of a manifest (draft 7, which taplo reads), as indented text.
 pub fn manifest_schema() -> String {
     let mut generator = SchemaSettings::draft07().into_generator();
     let properties = properties(&mut generator);
+    let search = search(&mut generator);
     let mut definitions = Value::Object(generator.take_definitions(true));
     choose_in_train(&mut definitions);
     for part in ["OptimizerSpec", "ScheduleSpec"] {
         default_kind(&mut definitions[part]);
     }
     definitions["Matrix"] = matrix();
+    for (key, schema) in search {
+        definitions["SearchSection"]["properties"][key] = schema;
+    }
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Fieldtrial manifest",
@@ -52,6 +60,8 @@ fn properties(generator: &mut SchemaGenerator) -> Value {
     properties["report"] = section::<ReportSpec>(generator);
     properties["compare"] = section::<CompareSpec>(generator);
     properties["cost"] = section::<CostSpec>(generator);
+    properties["search"] = section::<SearchSection>(generator);
+    properties["slurm"] = section::<SlurmSpec>(generator);
     properties
 }
 
@@ -111,6 +121,89 @@ fn named<T: JsonSchema>(generator: &mut SchemaGenerator, description: &str) -> V
         "description": description,
         "additionalProperties": generator.subschema_for::<T>().to_value()
     })
+}
+
+/// The keys of `[search]` that are no plain values.
+fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
+    let objective = section::<ObjectiveSection>(generator);
+    let objective = json!({ "anyOf": [{ "type": "string" }, objective] });
+    let sampler = section::<SamplerSection>(generator);
+    let pruner = section::<PrunerSection>(generator);
+    let or_kind = |description: &str, kinds: &[&str], table: Value| json!({ "description": description, "anyOf": [{ "type": "string", "enum": kinds }, table] });
+    let parameters = parameters();
+    let table = |description: &str| json!({ "type": "object", "description": description });
+    let mut space =
+        table("What the search chooses: settings by path, each with its choices or its range.");
+    space["additionalProperties"] = json!({ "anyOf": parameters });
+    [
+        (
+            "objective",
+            json!({
+                "description": "What is optimised: a column of the results, or several.",
+                "anyOf": [objective.clone(), { "type": "array", "minItems": 1, "items": objective }]
+            }),
+        ),
+        (
+            "sampler",
+            or_kind(
+                "How values are proposed; `tpe` where it is missing.",
+                &SamplerSection::KINDS,
+                sampler,
+            ),
+        ),
+        (
+            "pruner",
+            or_kind(
+                "Which trials end early; none where it is missing.",
+                &PrunerSection::KINDS,
+                pruner,
+            ),
+        ),
+        ("space", space),
+        (
+            "final",
+            table(
+                "What `best.toml` changes for the final training of the best configuration: settings by path.",
+            ),
+        ),
+    ]
+}
+
+/// What a parameter of the space can be.
+fn parameters() -> Vec<Value> {
+    let when = json!({
+        "type": "object",
+        "minProperties": 1,
+        "description": "Where it exists: values of an earlier choice of the space, and of axes of the matrix."
+    });
+    let choices = json!({ "type": "array", "minItems": 1, "description": "One of these." });
+    let mut parameters = vec![
+        choices.clone(),
+        json!({
+            "type": "object",
+            "properties": { "choice": choices, "when": when },
+            "required": ["choice"],
+            "additionalProperties": false
+        }),
+    ];
+    let plain = |schema: schemars::Schema| schema.to_value();
+    for mut range in [
+        plain(schemars::schema_for!(IntSection)),
+        plain(schemars::schema_for!(FloatSection)),
+    ] {
+        range["properties"]["when"] = when.clone();
+        if let Some(map) = range.as_object_mut() {
+            map.retain(|key, _| !["$schema", "title"].contains(&key.as_str()));
+        }
+        parameters.push(range);
+    }
+    let values = ["choice", "int", "float"].map(|key| json!({ "required": [key] }));
+    parameters.push(json!({
+        "type": "object",
+        "description": "A path without quotes goes on here.",
+        "not": { "anyOf": values.to_vec() }
+    }));
+    parameters
 }
 
 /// `model`, `dataset` and `loss` stand in `[train]` and are no part of its type: the planner puts in what they name.

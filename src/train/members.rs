@@ -8,7 +8,7 @@ use super::error::TrainError;
 use super::evaluation::{Evaluate, Evaluation};
 use super::log::Log;
 use super::session::Outcome;
-use super::{Emit, setup};
+use super::setup;
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
 use crate::device::nondeterministic;

@@ -33,6 +33,11 @@ mod run;
 mod samples;
 mod schema;
 mod search_plan;
+mod search;
+#[cfg(unix)]
+mod search_kill;
+#[cfg(target_os = "linux")]
+mod search_overhead;
 mod templates;
 mod tiny;
 #[cfg(unix)]

@@ -40,6 +40,15 @@ pub(crate) fn is_alive(process: u32) -> bool {
     fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
+/// Whether it has ended and nobody has asked how.
+pub(crate) fn is_zombie(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // `PID (NAME) STATE …`; a name may have brackets of its own.
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|rest| rest.starts_with('Z'))
+}
+
 /// The worker of the long cell: the one that is still there after `a_while`.
 pub(crate) fn long_worker(parent: u32, a_while: Duration) -> u32 {
     let began = Instant::now();

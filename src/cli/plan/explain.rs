@@ -23,7 +23,7 @@ pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
     let Some(cell) = cell else {
         return Err(unknown_key(plan, key).into());
     };
-    if !plan.axes.is_empty() {
+    if !plan.cell_axes().is_empty() {
         axes(plan, out)?;
     }
     for (name, set) in &plan.variants {
@@ -31,6 +31,16 @@ pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
         for (path, value) in set {
             writeln!(out, "  {path} = {value}")?;
         }
+    }
+    if plan.search.is_some() {
+        writeln!(out, "search")?;
+        for line in super::search::text(plan).lines() {
+            let indent = if line.is_empty() { "" } else { "  " };
+            writeln!(out, "{indent}{line}")?;
+        }
+        describe(&cell, out)?;
+        out.flush()?;
+        return Ok(exit_code::GOOD);
     }
     describe(&cell, out)?;
     runs(plan, &cell, out)?;
@@ -52,13 +62,13 @@ fn unknown_key(plan: &Plan, key: &str) -> Failure {
 
 fn axes(plan: &Plan, out: &mut impl Write) -> std::io::Result<()> {
     let width = plan
-        .axes
+        .cell_axes()
         .iter()
         .map(|axis| axis.name.len())
         .max()
         .unwrap_or(0);
     writeln!(out, "axes")?;
-    for axis in &plan.axes {
+    for axis in plan.cell_axes() {
         let short = if axis.name == axis.path {
             ""
         } else {

@@ -1,6 +1,7 @@
 //! `fieldtrial plan`: what a manifest would run, without running it.
 
 mod explain;
+mod search;
 mod summary;
 mod table;
 
@@ -122,6 +123,12 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         expected(&estimator, cell).map(|expected| human_seconds(expected.seconds))
     };
     let last = last.make_contiguous();
+    if let Some(search) = &plan.search {
+        let shown = table::table(plan, &first, last, left_out, None);
+        let (space, studies) = (search::text(plan), summary.of_search(search));
+        write!(out, "\n{space}\n{shown}\n{studies}\n")?;
+        return Ok(summary);
+    }
     let shown = table::table(plan, &first, last, left_out, Some(&estimate));
     write!(out, "\n{shown}\n{summary}\n")?;
     // What is done and what would run, while that fits into memory.
@@ -208,10 +215,13 @@ fn record<'a>(out: &mut impl Write, fields: impl Iterator<Item = &'a str>) -> io
 /// One object; the cells are written one after the other, so that a large plan needs no memory.
 fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
-    let head = serde_json::json!({
+    let mut head = serde_json::json!({
         "name": plan.name, "title": plan.title, "question": plan.question, "axes": plan.axes, "variants": plan.variants,
         "measure": plan.measure, "report": plan.report, "compare": plan.compare, "cost": plan.cost,
     });
+    if plan.search.is_some() {
+        head["search"] = serde_json::to_value(&plan.search).unwrap_or_default();
+    }
     let text = head.to_string();
     // The object stays open for the cells.
     write!(

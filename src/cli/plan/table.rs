@@ -34,7 +34,7 @@ pub(super) fn table(
     for cell in last {
         table.add_row(row(plan, cell, estimate, has_reasons));
     }
-    for (index, axis) in plan.axes.iter().enumerate() {
+    for (index, axis) in plan.cell_axes().iter().enumerate() {
         if axis.kind != AxisKind::Category
             && let Some(column) = table.column_mut(index)
         {
@@ -51,8 +51,8 @@ pub(super) fn table(
 }
 
 fn header(plan: &Plan, has_estimate: bool, has_reasons: bool) -> Vec<String> {
-    let axes = plan.axes.iter().map(|axis| axis.name.clone());
-    let lonely = plan.axes.is_empty().then(|| "key".to_owned());
+    let axes = plan.cell_axes().iter().map(|axis| axis.name.clone());
+    let lonely = plan.cell_axes().is_empty().then(|| "key".to_owned());
     let estimate = has_estimate.then(|| "estimate".to_owned());
     let reason = has_reasons.then(|| "reason".to_owned());
     lonely
@@ -71,10 +71,14 @@ fn row(
     has_reasons: bool,
 ) -> Vec<Cell> {
     let (status, reason) = status(&cell.feasibility);
-    let lonely = plan.axes.is_empty().then_some(cell.spec.key.as_str());
+    let lonely = plan
+        .cell_axes()
+        .is_empty()
+        .then_some(cell.spec.key.as_str());
+    let shown = plan.cell_axes().len();
     let texts = lonely
         .into_iter()
-        .chain(cell.axes.iter().map(|text| &**text))
+        .chain(cell.axes.iter().take(shown).map(|text| &**text))
         .chain([status]);
     let mut row: Vec<Cell> = texts.map(Cell::new).collect();
     row.extend(estimate.map(|estimate| Cell::new(estimate(cell).unwrap_or_default())));

@@ -27,11 +27,11 @@ pub(super) use study::Searched;
 pub(super) use tries::cells;
 pub(super) use written::Written;
 
-/// Studies that a search may have.
-const MOST_STUDIES: usize = 10_000;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Studies that a search may have.
+const MOST_STUDIES: usize = 10_000;
 
 /// `[search]`, read and checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -103,6 +103,16 @@ impl Default for Nsga2Section {
     }
 }
 
+impl SamplerSection {
+    /// Every kind.
+    pub const KINDS: [&'static str; 5] = ["grid", "random", "sobol", "tpe", "nsga2"];
+}
+
+impl PrunerSection {
+    /// Every kind.
+    pub const KINDS: [&'static str; 3] = ["none", "median", "successive-halving"];
+}
+
 impl Default for SamplerSection {
     fn default() -> Self {
         Self::Tpe(TpeSection::default())

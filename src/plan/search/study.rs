@@ -161,6 +161,28 @@ impl Plan {
         space
     }
 
+    /// Where parameter `index` exists: names of a parameter or of axes, each with the values that it needs to have.
+    pub fn conditions(&self, index: usize) -> Vec<(String, Vec<String>)> {
+        let Some(written) = self.searched.parameters.get(index) else {
+            return Vec::new();
+        };
+        let on_parameter = written.parameter.when.iter().filter_map(|condition| {
+            let other = &self.searched.parameters.get(condition.parameter)?.parameter;
+            let Domain::Choice { texts, .. } = &other.domain else {
+                return None;
+            };
+            let values = condition.choices.iter();
+            let values = values.filter_map(|choice| texts.get(*choice).cloned());
+            Some((other.name.clone(), values.collect()))
+        });
+        let on_axes = written.axes.iter().filter_map(|condition| {
+            let axis = self.axes.get(condition.axis)?;
+            let values = condition.values.iter().map(ToString::to_string);
+            Some((axis.name.clone(), values.collect()))
+        });
+        on_parameter.chain(on_axes).collect()
+    }
+
     /// A trial of a study as a cell: what a sampler proposes at `point` of [`Self::space_of`] the study. `label` is the
     /// value of its axis `trial` (`7`, `7-full`, `ensemble`); it is no part of the cell hash, so the same point is the same
     /// cell.

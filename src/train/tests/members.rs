@@ -29,7 +29,7 @@ fn trained(folder: &Path, mut cell: CellSpec) -> Trained {
 }
 
 fn told_of(members: &[&Trained]) -> Told {
-    told_without_verdicts(Order {
+    told_by(Order {
         members: members.iter().map(|one| one.member.clone()).collect(),
         ..order((*members[0].member.cell).clone())
     })

@@ -1,0 +1,415 @@
+//! `fieldtrial run` on a manifest with `[search]`: the trials, what ends them, what is kept, what is written.
+
+use std::collections::BTreeMap;
+
+use crate::project::{Ended, Project};
+
+pub(crate) const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
+
+/// One study of a small perceptron; the tests append the rest.
+const HEAD: &str = r#"
+name = "tiny"
+
+[models.mlp]
+kind = "mlp"
+depth = 1
+
+[datasets.plane]
+kind = "regression-5d"
+target = "linear"
+samples = 64
+
+[train]
+model = "mlp"
+dataset = "plane"
+epochs = 4
+batch-size = 16
+
+[measure]
+warmup-steps = 1
+"#;
+
+/// Ten trials by what samplers and pruners learn, of which some are pruned.
+pub(crate) const LEARNING: &str = r#"
+[search]
+trials = 10
+lag = 2
+seed = 3
+objective = "best_loss"
+sampler = { kind = "tpe", startup-trials = 4 }
+pruner = { kind = "median", startup-trials = 2 }
+
+[search.space]
+"models.mlp.hidden" = [2, 4, 8, 16]
+"train.optimizer.lr" = { float = [1e-4, 3e-1], log = true }
+"#;
+
+/// A row of a results file, by column.
+pub(crate) type Row = BTreeMap<String, String>;
+
+pub(crate) fn project(search: &str) -> Project {
+    Project::new().file("experiments/tiny.toml", &format!("{HEAD}{search}"))
+}
+
+impl Project {
+    /// `run` with more arguments; it must end well.
+    pub(crate) fn search(&self, arguments: &[&str]) -> Ended {
+        let ended = self.run(&[&RUN[..], arguments].concat());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        ended
+    }
+
+    pub(crate) fn facts(&self) -> [String; 2] {
+        ["runs.csv", "epochs.csv"].map(|name| self.read(&format!("reports/tiny/{name}")))
+    }
+
+    /// The rows of `reports/tiny/NAME`.
+    pub(crate) fn rows(&self, name: &str) -> Vec<Row> {
+        let text = self.read(&format!("reports/tiny/{name}"));
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let headers = reader.headers().expect("a header").clone();
+        let row = |record: Result<csv::StringRecord, csv::Error>| {
+            let record = record.expect("a row");
+            let cells = headers.iter().zip(&record);
+            cells
+                .map(|(name, cell)| (name.to_owned(), cell.to_owned()))
+                .collect()
+        };
+        reader.records().map(row).collect()
+    }
+
+    /// What `plan.json` keeps of the trial whose axis `trial` is `label`.
+    fn trial(&self, label: &str) -> serde_json::Value {
+        let plan: serde_json::Value =
+            serde_json::from_str(&self.read("reports/tiny/plan.json")).expect("JSON");
+        let cells = plan["cells"].as_array().expect("cells").clone();
+        let mut cells = cells.into_iter();
+        let key = format!("trial={label}");
+        let is_its = |cell: &serde_json::Value| {
+            let own = cell["key"].as_str().expect("a key");
+            own.split(',').any(|part| part == key)
+        };
+        cells.find(is_its).unwrap_or_else(|| panic!("no {key}"))["trial"].clone()
+    }
+}
+
+fn with_status<'a>(rows: &'a [Row], status: &str) -> Vec<&'a Row> {
+    rows.iter().filter(|row| row["status"] == status).collect()
+}
+
+fn number(row: &Row, column: &str) -> f64 {
+    row[column]
+        .parse()
+        .unwrap_or_else(|_| panic!("{column}: `{}`", row[column]))
+}
+
+#[test]
+fn the_same_seed_gives_the_same_files_one_or_four_at_a_time() {
+    let [one, four] = ["1", "4"].map(|jobs| {
+        let project = project(LEARNING);
+        project.search(&["--jobs", jobs]);
+        project
+    });
+    assert_eq!(one.facts(), four.facts());
+    let rows = one.rows("runs.csv");
+    assert_eq!(rows.len(), 10);
+    assert!(
+        !with_status(&rows, "pruned").is_empty(),
+        "no trial was pruned: {rows:#?}"
+    );
+    for label in 0..10 {
+        let label = label.to_string();
+        assert_eq!(one.trial(&label), four.trial(&label));
+    }
+    let other = project(&LEARNING.replace("seed = 3", "seed = 4"));
+    other.search(&[]);
+    assert_ne!(one.facts(), other.facts());
+}
+
+#[test]
+fn a_finished_search_has_nothing_left_to_run() {
+    let project = project(LEARNING);
+    project.search(&[]);
+    let before = project.results();
+    let again = project.search(&["--no-report"]);
+    assert!(again.stderr.contains("10 kept"), "{}", again.stderr);
+    assert!(before == project.results(), "no file is touched");
+}
+
+#[test]
+fn a_pruned_trial_says_when_and_against_what_it_was_ended() {
+    let project = project(LEARNING);
+    project.search(&[]);
+    let rows = project.rows("runs.csv");
+    let epochs = project.rows("epochs.csv");
+    for row in with_status(&rows, "pruned") {
+        let label = &row["trial"];
+        let info = project.trial(label);
+        let pruned = &info["pruned"];
+        let step = pruned["step"].as_u64().expect("a step");
+        // It has the facts of a run of that many epochs.
+        assert_eq!(row["epochs"], (step + 1).to_string());
+        let value = pruned["value"].as_f64().expect("a value");
+        let metric = pruned["metric"].as_str().expect("a metric");
+        let own = epochs.iter().filter(|epoch| epoch["trial"] == *label);
+        let best = own
+            .map(|epoch| number(epoch, metric))
+            .fold(f64::INFINITY, f64::min);
+        assert!(
+            (best - value).abs() <= 1e-12 * value.abs(),
+            "{best} {value}"
+        );
+        assert!(value > pruned["threshold"].as_f64().expect("a threshold"));
+        let others = pruned["trials"].as_array().expect("trials");
+        let (own, lag): (u64, u64) = (label.parse().unwrap(), 2);
+        assert!(others.len() >= 2, "{pruned}");
+        assert!(
+            others
+                .iter()
+                .all(|other| other.as_u64().unwrap() + lag < own),
+            "{pruned}"
+        );
+        assert!(
+            row["reason"].starts_with(&format!("pruned: step {step}: ")),
+            "{row:?}"
+        );
+    }
+}
+
+#[test]
+fn more_trials_run_only_what_is_new() {
+    let four = project(&LEARNING.replace("trials = 10", "trials = 4"));
+    four.search(&[]);
+    let before = four.read("reports/tiny/runs.csv");
+    let raised = four.search(&["--set", "search.trials=8"]);
+    assert!(raised.stderr.contains("4 kept"), "{}", raised.stderr);
+    let after = four.read("reports/tiny/runs.csv");
+    assert!(after.starts_with(&before), "{before}\n{after}");
+    let eight = project(&LEARNING.replace("trials = 10", "trials = 8"));
+    eight.search(&[]);
+    assert_eq!(four.facts(), eight.facts());
+}
+
+#[test]
+fn failed_trials_are_rows_and_the_search_goes_on() {
+    let search = r#"
+[search]
+trials = 6
+sampler = "grid"
+objective = "best_loss"
+
+[search.space]
+"train.optimizer.lr" = [1e-2, 1e30, 1e-3]
+"train.batch-size" = [16, 1000]
+"#;
+    let project = project(search);
+    let ended = project.run(&[&RUN[..], &["--set", "train.optimizer.kind=\"sgd\""]].concat());
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let rows = project.rows("runs.csv");
+    assert_eq!(rows.len(), 6);
+    let [diverged] = with_status(&rows, "diverged")[..] else {
+        panic!("{rows:#?}");
+    };
+    assert_eq!(diverged["train.optimizer.lr"], "1e30");
+    assert_eq!(with_status(&rows, "done").len(), 2);
+    let infeasible = with_status(&rows, "infeasible");
+    assert_eq!(infeasible.len(), 3);
+    assert!(
+        infeasible
+            .iter()
+            .all(|row| row["train.batch-size"] == "1000")
+    );
+}
+
+#[test]
+fn a_killed_worker_is_a_failed_trial_and_retry_tries_it_again() {
+    let limited = "[limits]\ntime = 0.000001\n";
+    let project = project(&format!("{LEARNING}{limited}"));
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let rows = project.rows("runs.csv");
+    assert_eq!(with_status(&rows, "timeout").len(), 10);
+    let kept = project.run(&RUN);
+    assert_eq!(kept.code, 1, "a failure that stands is a failure");
+    assert!(kept.stderr.contains("10 kept"), "{}", kept.stderr);
+    // With time enough it is another search.
+    project.search(&["--set", "limits.time=600"]);
+    assert!(with_status(&project.rows("runs.csv"), "timeout").is_empty());
+}
+
+#[test]
+fn a_parameter_exists_where_its_condition_holds() {
+    let search = r#"
+[search]
+trials = 8
+sampler = "random"
+objective = "best_loss"
+
+[search.space]
+"train.optimizer.kind" = ["adam", "sgd"]
+"train.optimizer.momentum" = { float = [0.0, 0.9], step = 0.3, when = { "train.optimizer.kind" = "sgd" } }
+"#;
+    let project = project(search);
+    project.search(&["--jobs", "2"]);
+    let rows = project.rows("runs.csv");
+    assert_eq!(rows.len(), 8);
+    for kind in ["adam", "sgd"] {
+        let own = rows
+            .iter()
+            .filter(|row| row["train.optimizer.kind"] == kind);
+        let momenta: Vec<&String> = own.map(|row| &row["train.optimizer.momentum"]).collect();
+        assert!(!momenta.is_empty(), "no trial of {kind}");
+        let is_there = kind == "sgd";
+        assert!(
+            momenta.iter().all(|cell| cell.is_empty() != is_there),
+            "{kind}: {momenta:?}"
+        );
+    }
+}
+
+#[test]
+fn a_grid_ends_when_it_is_exhausted() {
+    let search = r#"
+[search]
+trials = 50
+sampler = "grid"
+objective = "best_loss"
+
+[search.space]
+"models.mlp.hidden" = [2, 4]
+"train.batch-size" = { int = [8, 24], step = 8 }
+"#;
+    let project = project(search);
+    project.search(&["--jobs", "2"]);
+    let rows = project.rows("runs.csv");
+    let points: Vec<[&str; 2]> = rows
+        .iter()
+        .map(|row| ["models.mlp.hidden", "train.batch-size"].map(|axis| row[axis].as_str()))
+        .collect();
+    let expected = ["2", "4"].map(|hidden| ["8", "16", "24"].map(|size| [hidden, size]));
+    assert_eq!(points, expected.concat());
+}
+
+#[test]
+fn every_cell_of_the_matrix_is_a_study_of_its_own() {
+    let matrix = "\n[matrix]\n\"models.mlp.depth\" = [1, 2]\n";
+    let project = project(&format!(
+        "{matrix}{}",
+        LEARNING.replace("trials = 10", "trials = 3")
+    ));
+    project.search(&["--jobs", "2"]);
+    let rows = project.rows("runs.csv");
+    let own: Vec<[&str; 2]> = rows
+        .iter()
+        .map(|row| ["models.mlp.depth", "trial"].map(|axis| row[axis].as_str()))
+        .collect();
+    let expected = ["1", "2"].map(|depth| ["0", "1", "2"].map(|trial| [depth, trial]));
+    assert_eq!(own, expected.concat());
+}
+
+#[test]
+fn pruned_trials_run_to_their_end_beside_what_they_were() {
+    let project = project(&LEARNING.replace("lag = 2", "lag = 2\nregret = 1"));
+    project.search(&[]);
+    let rows = project.rows("runs.csv");
+    let full: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row["trial"].ends_with("-full"))
+        .collect();
+    let [full] = full[..] else {
+        panic!("{rows:#?}");
+    };
+    assert_eq!(
+        (full["status"].as_str(), full["epochs"].as_str()),
+        ("done", "4")
+    );
+    let trial = full["trial"].trim_end_matches("-full");
+    let pruned = rows.iter().find(|row| row["trial"] == trial).unwrap();
+    assert_eq!(pruned["status"], "pruned");
+    assert_eq!(pruned["train.optimizer.lr"], full["train.optimizer.lr"]);
+    assert_eq!(project.trial(&full["trial"])["role"], "regret");
+    let before = project.facts();
+    let again = project.search(&[]);
+    assert!(again.stderr.contains("11 kept"), "{}", again.stderr);
+    assert_eq!(before, project.facts());
+}
+
+#[test]
+fn the_best_trials_vote() {
+    let project = project(&LEARNING.replace("lag = 2", "lag = 2\nensemble = 3"));
+    project.search(&[]);
+    let rows = project.rows("runs.csv");
+    let ensemble = rows
+        .iter()
+        .find(|row| row["trial"] == "ensemble")
+        .expect("a row");
+    assert_eq!(ensemble["status"], "done", "{ensemble:?}");
+    assert!(ensemble["train.optimizer.lr"].is_empty());
+    let mut done: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row["status"] == "done" && row["trial"] != "ensemble")
+        .collect();
+    done.sort_by(|a, b| number(a, "best_loss").total_cmp(&number(b, "best_loss")));
+    let best = &done[..3];
+    let sum = |column: &str| best.iter().map(|row| number(row, column)).sum::<f64>();
+    assert!((number(ensemble, "parameters") - sum("parameters")).abs() < 0.5);
+    // The square is convex: the mean is no worse than the mean of the three.
+    assert!(number(ensemble, "val_loss") < sum("val_loss") / 3.0);
+    // Only the members' weights stay.
+    let folders = std::fs::read_dir(project.path("reports/tiny/checkpoints")).expect("a folder");
+    assert_eq!(folders.count(), 3);
+    let before = project.facts();
+    project.search(&[]);
+    assert_eq!(before, project.facts());
+}
+
+#[test]
+fn the_best_configuration_is_a_manifest_that_runs() {
+    let search = LEARNING.replace(
+        "[search.space]",
+        "[search.final]\n\"train.epochs\" = 6\n\n[search.space]",
+    );
+    let project = project(&search);
+    project.search(&[]);
+    let best = project.run(&["run", "reports/tiny/best.toml"]);
+    assert_eq!(best.code, 0, "{}", best.stderr);
+    let rows = project.rows("runs.csv");
+    let done = with_status(&rows, "done");
+    let winner = done
+        .iter()
+        .min_by(|a, b| number(a, "best_loss").total_cmp(&number(b, "best_loss")))
+        .expect("a trial");
+    let text = project.read("reports/tiny-best/runs.csv");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let headers = reader.headers().expect("a header").clone();
+    let row = reader.records().next().expect("a row").expect("a row");
+    let cell = |name: &str| {
+        let column = headers
+            .iter()
+            .position(|own| own == name)
+            .expect("a column");
+        row[column].to_owned()
+    };
+    assert_eq!(cell("epochs"), "6");
+    assert_eq!(cell("parameters"), winner["parameters"]);
+}
+
+#[test]
+fn mistakes_in_a_search_are_told_and_nothing_runs() {
+    let mistakes = [
+        ("kind = \"tpe\"", "kind = \"tbe\"", "did you mean `tpe`"),
+        ("trials = 10", "trails = 10", "did you mean `trials`"),
+        ("models.mlp.hidden", "models.mlp.hiden", "hidden"),
+        ("[1e-4, 3e-1]", "[3e-1, 1e-4]", "train.optimizer.lr"),
+        ("\"best_loss\"", "\"best_lose\"", "best_loss"),
+    ];
+    for (line, wrong, said) in mistakes {
+        assert!(LEARNING.contains(line), "{line}");
+        let project = project(&LEARNING.replace(line, wrong));
+        let ended = project.run(&RUN);
+        assert_eq!(ended.code, 2, "{wrong}: {}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{wrong}: {}", ended.stderr);
+        assert!(ended.stderr.contains("nothing was run"), "{}", ended.stderr);
+        assert!(!project.path("reports").exists());
+    }
+}
