@@ -32,12 +32,12 @@ mod resume;
 mod run;
 mod samples;
 mod schema;
-mod search_plan;
 mod search;
 #[cfg(unix)]
 mod search_kill;
 #[cfg(target_os = "linux")]
 mod search_overhead;
+mod search_plan;
 mod templates;
 mod tiny;
 #[cfg(unix)]
