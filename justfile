@@ -61,6 +61,12 @@ test *ARGS:
 test-heavy:
     cargo test --release -- --ignored --test-threads 1
 
+# Shards through a Slurm of our own on loopback (Debian: slurm-wlm, munge): one task killed, one node drained
+[group('test')]
+test-slurm *ARGS:
+    cargo build --release
+    tests/slurm/check.sh {{ARGS}}
+
 # A search that is killed fifty times ends as if nothing had been: a few minutes
 [group('test')]
 test-search-kill:

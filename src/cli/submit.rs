@@ -166,15 +166,13 @@ impl Submission<'_> {
         let manifest = manifest.strip_prefix(project).unwrap_or(&manifest);
         let before = self.overview.jobs.clone();
         let before = before.filter(|jobs| jobs.shards == self.shards);
-        let before = before.unwrap_or_else(|| Jobs::none(PathBuf::new()));
-        Ok(Jobs {
-            manifest: manifest.to_owned(),
-            set: set.to_vec(),
-            only: only.cloned(),
-            results_name: results_name.cloned(),
-            shards: self.shards,
-            ..before
-        })
+        let mut jobs = before.unwrap_or_else(|| Jobs::none(PathBuf::new()));
+        manifest.clone_into(&mut jobs.manifest);
+        jobs.set = set.to_vec();
+        jobs.only = only.cloned();
+        jobs.results_name = results_name.cloned();
+        jobs.shards = self.shards;
+        Ok(jobs)
     }
 
     fn write(&self, jobs: &Jobs) -> Result<(), Problem> {

@@ -56,10 +56,10 @@ impl Phase {
 }
 
 /// What `squeue` is asked for: array's job, task, state, nodes, reason.
-pub const SQUEUE_FORMAT: &str = "%F|%K|%T|%N|%r";
+pub(super) const SQUEUE_FORMAT: &str = "%F|%K|%T|%N|%r";
 
 /// Reads `squeue --noheader --array` in [`SQUEUE_FORMAT`].
-pub fn parse_squeue(text: &str) -> Vec<Task> {
+pub(super) fn parse_squeue(text: &str) -> Vec<Task> {
     let line = |line: &str| {
         let mut parts = line.trim().splitn(5, '|');
         let job = parts.next().filter(|job| !job.is_empty())?.to_owned();
@@ -76,7 +76,7 @@ pub fn parse_squeue(text: &str) -> Vec<Task> {
 }
 
 /// Reads `scontrol --oneliner show job`: jobs of which Slurm's controller still knows, a few minutes after their end.
-pub fn parse_scontrol(text: &str) -> Vec<Task> {
+pub(super) fn parse_scontrol(text: &str) -> Vec<Task> {
     let line = |line: &str| {
         // Names and commands may hold blanks; the first field of a name is Slurm's.
         let field = |name: &str| {
@@ -100,10 +100,10 @@ pub fn parse_scontrol(text: &str) -> Vec<Task> {
 }
 
 /// What `sacct` is asked for.
-pub const SACCT_FORMAT: &str = "JobID,State,NodeList";
+pub(super) const SACCT_FORMAT: &str = "JobID,State,NodeList";
 
 /// Reads `sacct --noheader --parsable2 --allocations` in [`SACCT_FORMAT`].
-pub fn parse_sacct(text: &str) -> Vec<Task> {
+pub(super) fn parse_sacct(text: &str) -> Vec<Task> {
     let line = |line: &str| {
         let mut parts = line.split('|');
         let id = parts.next().filter(|id| !id.is_empty())?;
@@ -123,14 +123,14 @@ pub fn parse_sacct(text: &str) -> Vec<Task> {
 }
 
 /// The largest number of a task: `MaxArraySize` of `scontrol show config` is one more.
-pub fn parse_largest_task(text: &str) -> Option<usize> {
+pub(super) fn parse_largest_task(text: &str) -> Option<usize> {
     let line = text.lines().find(|line| line.starts_with("MaxArraySize"))?;
     let size: usize = line.split('=').nth(1)?.trim().parse().ok()?;
     size.checked_sub(1)
 }
 
 /// The number of the job that `sbatch --parsable` has submitted: `123`, or `123;cluster`.
-pub fn parse_submitted(text: &str) -> Option<String> {
+pub(super) fn parse_submitted(text: &str) -> Option<String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     let job = line.split(';').next()?.trim();
     let is_number = !job.is_empty() && job.bytes().all(|byte| byte.is_ascii_digit());

@@ -73,7 +73,9 @@ impl Scripts<'_> {
         let minutes = self.slurm.minutes().map(|minutes| minutes.clamp(1, 60));
         lines.extend(minutes.map(|minutes| option("time", &minutes.to_string())));
         // It needs no device.
-        lines.extend(self.others(|name| !name.starts_with("gres") && !name.contains("gpu")));
+        let is_for_work =
+            |name: &str| name.starts_with("gres") || name.contains("gpu") || name == "exclusive";
+        lines.extend(self.others(|name| !is_for_work(name)));
         lines.extend(self.spec_setup());
         let words = [vec!["merge".to_owned()], self.plan.clone()].concat();
         lines.push(format!("exec {}", self.command(&words)));
@@ -231,12 +233,56 @@ mod tests {
 
     #[test]
     fn the_script_of_an_array_is_one_that_people_can_read() {
-        insta::assert_snapshot!(scripts(&spec()).shard(), @"");
+        let expected = r##"#!/bin/bash
+# Fieldtrial, results `100%`: one task per shard, each with a journal of its own.
+# `fieldtrial submit` writes this file anew every time: change `[slurm]` in the manifest instead.
+#SBATCH --job-name=fieldtrial-100%
+#SBATCH --chdir="/home/me/my lab"
+#SBATCH --output=reports/100%%/slurm/%A_%a.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:TERM@120
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --account=lab
+#SBATCH --partition=gpu,long
+#SBATCH --time=150
+#SBATCH --cpus-per-task=4
+#SBATCH --mem=8192M
+#SBATCH --gres=gpu:1
+#SBATCH --comment="it's \"x\" #1"
+#SBATCH --constraint=a100
+#SBATCH --exclusive
+
+module load cuda
+# In the shell's place, so that the signal before the time limit arrives here.
+exec '/opt/my tools/fieldtrial' run experiments/x.toml --set 'matrix.batch-size=[8, 16]' --shard "$SLURM_ARRAY_TASK_ID/8"
+"##;
+        assert_eq!(scripts(&spec()).shard(), expected);
     }
 
     #[test]
     fn the_script_that_merges_asks_for_no_device() {
-        insta::assert_snapshot!(scripts(&spec()).merge(), @"");
+        let expected = r##"#!/bin/bash
+# Fieldtrial, results `100%`: puts the journals together, when all tasks have ended.
+# `fieldtrial submit` writes this file anew every time: change `[slurm]` in the manifest instead.
+#SBATCH --job-name=fieldtrial-100%
+#SBATCH --chdir="/home/me/my lab"
+#SBATCH --output=reports/100%%/slurm/%j_merge.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --account=lab
+#SBATCH --partition=gpu,long
+#SBATCH --time=60
+#SBATCH --comment="it's \"x\" #1"
+#SBATCH --constraint=a100
+
+module load cuda
+exec '/opt/my tools/fieldtrial' merge experiments/x.toml --set 'matrix.batch-size=[8, 16]'
+"##;
+        assert_eq!(scripts(&spec()).merge(), expected);
     }
 
     #[test]
