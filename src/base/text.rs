@@ -28,7 +28,8 @@ fn join_words(name: &str, joint: char) -> String {
 pub fn count(count: usize, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
-    } else if noun.ends_with('s') || noun.ends_with('x') || noun.ends_with("ch") {
+    } else if noun.ends_with('s') || noun.ends_with('x') || noun.ends_with("ch") && noun != "epoch"
+    {
         format!("{count} {noun}es")
     } else if let Some(stem) = noun
         .strip_suffix('y')

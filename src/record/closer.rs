@@ -1,6 +1,6 @@
 //! Files for a closer look, from the store: `ops.csv`, `trace/`, `tensorboard/`. They are in no git.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,10 @@ impl View<'_> {
 
     /// Only where `measure.tensorboard` is on: what it wrote before stays when it is off.
     fn write_tensorboard(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
-        if !self.cells.iter().any(|cell| cell.spec.measure.tensorboard) {
+        if !self
+            .shown()
+            .any(|shown| shown.cell.spec.measure.tensorboard)
+        {
             return Ok(());
         }
         let mut known = Vec::new();
@@ -100,11 +103,10 @@ impl View<'_> {
         results: &'r ResultSet,
         find: impl Fn(&'r Store, &RunKeys) -> Option<&'r StoredRun>,
     ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
-        let cells = self.cells.iter();
-        let cells: BTreeMap<&str, _> = cells.map(|cell| (&*cell.spec.key, cell)).collect();
+        let cells = self.by_key();
         results.blocks.iter().filter_map(move |row| {
-            let cell = cells.get(row.key.as_str())?;
-            let run = find(self.store, &self.here.keys(cell, row.seed, row.block))?;
+            let shown = cells.get(row.key.as_str())?;
+            let run = find(self.store, &self.keys(*shown, row.seed, row.block))?;
             Some((row, run))
         })
     }

@@ -9,9 +9,13 @@ mod failures;
 mod plan_file;
 mod recorder;
 mod row;
+#[cfg(test)]
+mod tests;
+mod trials;
 mod view;
 
 pub use plan_file::spec_difference;
 pub use recorder::{RecordError, Recorder};
 pub use row::{Disagreement, agree};
+pub use trials::TrialRow;
 pub use view::View;

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::plan::PlannedCell;
 use crate::results::{CellInfo, SampleInfo};
+
+use super::trials::Shown;
 
 /// A cell for `plan.json`, under which code and numeric class it was measured.
 pub(super) fn cell_info(
-    cell: &PlannedCell,
+    Shown { cell, trial }: Shown<'_>,
     manifest_folder: &Path,
     first: &Value,
     is_first: bool,
@@ -30,7 +31,7 @@ pub(super) fn cell_info(
         code_hash,
         numeric_class,
         samples,
-        trial: None,
+        trial: trial.map(|trial| trial.info.clone()),
         spec: if is_first {
             spec
         } else {

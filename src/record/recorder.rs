@@ -1,6 +1,6 @@
 //! [`Recorder`]: the sink of run events that keeps and writes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,14 @@ use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, Sessi
 use crate::{base::build_info, results::environment::env_id};
 
 use super::failures::keep_log;
-use super::{Disagreement, View};
+use super::trials::Trials;
+use super::{Disagreement, TrialRow, View};
 
 /// Longest time that the CSV files are behind the store.
 const WRITE_EVERY: Duration = Duration::from_secs(10);
+
+/// At least so many times as long as the last writing took lies between two.
+const WRITING_SHARE: u32 = 30;
 
 /// Results that cannot be kept.
 #[derive(Debug, thiserror::Error)]
@@ -57,11 +61,18 @@ pub struct Recorder<'a> {
     session: Session,
     /// When each run that goes on began, in seconds of the session.
     starts: HashMap<RunId, f64>,
+    /// Trials of a search that have ended.
+    trials: Trials,
+    /// What the last writing of all files took.
+    writing: Duration,
+    /// Code hashes whose parts the store has, as this invocation has seen to.
+    known_codes: HashSet<String>,
+    has_environment: bool,
 }
 
 impl<'a> Recorder<'a> {
-    /// A recorder of `cells` (all of the manifest's) into `folder`, whose files so far say `previous`; what runs belongs to
-    /// `session`.
+    /// A recorder of `cells` (all of the manifest's; none of a search, whose trials become known as they end) into `folder`,
+    /// whose files so far say `previous`; what runs belongs to `session`.
     #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
     pub fn new(
         folder: &'a Path,
@@ -90,7 +101,16 @@ impl<'a> Recorder<'a> {
             manifest_folder,
             session,
             starts: HashMap::new(),
+            trials: Trials::new(),
+            writing: Duration::ZERO,
+            known_codes: HashSet::new(),
+            has_environment: false,
         }
+    }
+
+    /// The store that it keeps runs in.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Says that the store has runs that were measured since its files were written, by others.
@@ -110,7 +130,18 @@ impl<'a> Recorder<'a> {
             }
             RunEvent::RunEnded { job, outcome } if outcome.is_finished() => {
                 self.keep(job, outcome)?;
+                self.note(job.id, TrialRow::ended(job, outcome));
                 self.write_if_due()
+            }
+            RunEvent::Kept {
+                job,
+                status,
+                info,
+                reason,
+            } => {
+                self.note(job.id, TrialRow::kept(job, *status, info, reason));
+                self.is_behind = true;
+                Ok(())
             }
             RunEvent::RunEnded { outcome, .. } => {
                 forget_samples(outcome);
@@ -118,6 +149,12 @@ impl<'a> Recorder<'a> {
             }
             RunEvent::Tick => self.write_if_due(),
             _ => Ok(()),
+        }
+    }
+
+    fn note(&mut self, id: RunId, trial: Option<TrialRow>) {
+        if let Some(trial) = trial {
+            self.trials.insert(id.cell, trial);
         }
     }
 
@@ -140,12 +177,14 @@ impl<'a> Recorder<'a> {
     }
 
     fn write(&mut self) -> Result<ResultSet, RecordError> {
+        let began = Instant::now();
         let results = self.view().results()?;
         results::write(self.folder, &results)?;
         results::write_samples(self.folder, &results, |sample| {
             self.store.sample(&sample.digest)
         })?;
         self.last_write = Instant::now();
+        self.writing = began.elapsed();
         self.is_behind = false;
         Ok(results)
     }
@@ -153,6 +192,7 @@ impl<'a> Recorder<'a> {
     fn view(&self) -> View<'_> {
         View {
             cells: self.cells,
+            trials: &self.trials,
             store: &self.store,
             here: self.here,
             header: &self.header,
@@ -163,15 +203,23 @@ impl<'a> Recorder<'a> {
     }
 
     fn write_if_due(&mut self) -> Result<(), RecordError> {
-        if self.is_behind && !self.store.is_shard() && self.last_write.elapsed() >= WRITE_EVERY {
+        // All files are written anew: of a search with many trials less often, so that it takes no share worth naming.
+        let every = WRITE_EVERY.max(WRITING_SHARE * self.writing);
+        if self.is_behind && !self.store.is_shard() && self.last_write.elapsed() >= every {
             self.write()?;
         }
         Ok(())
     }
 
     fn keep(&mut self, job: &Job, outcome: &RunOutcome) -> Result<(), RecordError> {
-        let cell = &self.cells[job.id.cell];
-        let keys = self.here.keys(cell, job.id.seed, job.id.block);
+        let cell = match &job.trial {
+            Some(trial) => &trial.cell,
+            None => &self.cells[job.id.cell],
+        };
+        let keys = RunKeys {
+            until: outcome.pruned.as_ref().map(|pruned| pruned.info.step + 1),
+            ..self.here.keys(cell, job.id.seed, job.id.block)
+        };
         let log = keep_log(self.folder, &keys, outcome);
         log.map_err(|source| RecordError::Log {
             folder: self.folder.join("failures"),
@@ -183,14 +231,10 @@ impl<'a> Recorder<'a> {
             forget_samples(outcome);
             return Ok(());
         }
-        let parts = build_info::code_parts(arithmetic(&cell.spec));
-        self.store.put_code(&keys.code_hash, parts)?;
+        self.keep_surroundings(&keys, &cell.spec)?;
         self.has_measured = true;
         let samples = self.keep_samples(outcome)?;
         let is_profiled = self.keep_profile(&keys, &cell.spec, outcome)?;
-        let environment = self.environment.clone();
-        self.store
-            .put_environment(&env_id(&self.environment), environment)?;
         self.store.put(StoredRun {
             key: cell.spec.key.clone(),
             keys,
@@ -212,6 +256,22 @@ impl<'a> Recorder<'a> {
             start_s: self.starts.remove(&job.id),
         })?;
         self.is_behind = true;
+        Ok(())
+    }
+
+    /// Code and environment, once for each invocation.
+    fn keep_surroundings(&mut self, keys: &RunKeys, spec: &CellSpec) -> Result<(), StoreError> {
+        if !self.known_codes.contains(&keys.code_hash) {
+            let parts = build_info::code_parts(arithmetic(spec));
+            self.store.put_code(&keys.code_hash, parts)?;
+            self.known_codes.insert(keys.code_hash.clone());
+        }
+        if !self.has_environment {
+            let environment = self.environment.clone();
+            self.store
+                .put_environment(&env_id(&self.environment), environment)?;
+            self.has_environment = true;
+        }
         Ok(())
     }
 

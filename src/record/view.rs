@@ -14,14 +14,18 @@ use crate::results::{
     metric_column, timings,
 };
 
+use super::TrialRow;
 use super::plan_file::{cell_info, portable};
 use super::row::{Disagreement, check_agreement, empty_row, epoch_rows, leading, run_row};
+use super::trials::Shown;
 
 /// Everything that the files are made from.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// All cells of the manifest, selected or not, in row order.
     pub cells: &'a [PlannedCell],
+    /// Trials of a search that have ended, by row; a search has no cells beside them.
+    pub trials: &'a BTreeMap<usize, TrialRow>,
     /// The store.
     pub store: &'a Store,
     /// This machine, build and way of running.
@@ -57,16 +61,16 @@ impl View<'_> {
             plan: self.header.clone(),
             ..ResultSet::default()
         };
-        let first = self.cells.first().map(|cell| &cell.spec);
+        let first = self.shown().next().map(|shown| &shown.cell.spec);
         let first = portable(
             serde_json::to_value(first).unwrap_or(Value::Null),
             self.manifest_folder,
         );
         let previous = Previous::of(self.previous);
-        for (row, cell) in self.cells.iter().enumerate() {
-            let rows = self.rows(cell, &previous)?;
+        for (row, shown) in self.shown().enumerate() {
+            let rows = self.rows(shown, &previous)?;
             all.plan.cells.push(cell_info(
-                cell,
+                shown,
                 self.manifest_folder,
                 &first,
                 row == 0,
@@ -86,8 +90,32 @@ impl View<'_> {
         Ok(all)
     }
 
-    fn rows(&self, cell: &PlannedCell, previous: &Previous<'_>) -> Result<CellRows, Disagreement> {
-        let now = self.rows_from_store(cell)?;
+    /// All cells that have rows, in row order.
+    pub(super) fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
+        Shown::all(self.cells, self.trials)
+    }
+
+    /// The same by key.
+    pub(super) fn by_key(&self) -> BTreeMap<&str, Shown<'_>> {
+        let shown = self.shown();
+        shown.map(|shown| (&*shown.cell.spec.key, shown)).collect()
+    }
+
+    /// Under which keys the run of a row is stored: of a trial that was ended early, the beginning of the run.
+    pub(super) fn keys(&self, shown: Shown<'_>, seed: u64, block: usize) -> RunKeys {
+        RunKeys {
+            until: shown.trial.and_then(TrialRow::until),
+            ..self.here.keys(shown.cell, seed, block)
+        }
+    }
+
+    fn rows(&self, shown: Shown<'_>, previous: &Previous<'_>) -> Result<CellRows, Disagreement> {
+        let now = self.rows_from_store(shown)?;
+        let Shown { cell, trial } = shown;
+        if let Some(trial) = trial {
+            // How it ended is what the search says, and nothing that was said of it before counts.
+            return Ok(as_search_says(shown.cell, trial, now));
+        }
         let keys = self.here.keys(cell, 0, 0);
         let Some(before) = previous.rows(cell) else {
             return Ok(completed(cell, now));
@@ -105,11 +133,10 @@ impl View<'_> {
 
     /// Steps of the runs that `results` shows in `blocks.csv`, in its order; read from the store one by one.
     pub fn steps<'r>(&'r self, results: &'r ResultSet) -> impl Iterator<Item = RunSteps<'r>> {
-        let cells = self.cells.iter();
-        let cells: BTreeMap<&str, _> = cells.map(|cell| (&*cell.spec.key, cell)).collect();
+        let cells = self.by_key();
         results.blocks.iter().filter_map(move |row| {
-            let cell = cells.get(row.key.as_str())?;
-            let run = best(self.store, &self.here.keys(cell, row.seed, row.block))?;
+            let shown = cells.get(row.key.as_str())?;
+            let run = best(self.store, &self.keys(*shown, row.seed, row.block))?;
             Some(RunSteps {
                 key: &row.key,
                 seed: row.seed,
@@ -120,11 +147,12 @@ impl View<'_> {
     }
 
     /// What the store holds under today's code and numeric class.
-    fn rows_from_store(&self, cell: &PlannedCell) -> Result<CellRows, Disagreement> {
+    fn rows_from_store(&self, shown: Shown<'_>) -> Result<CellRows, Disagreement> {
         let mut rows = CellRows::default();
+        let cell = shown.cell;
         for &seed in &cell.spec.measure.seeds {
             let blocks: Vec<&StoredRun> = (0..cell.spec.measure.repeats)
-                .filter_map(|block| best(self.store, &self.here.keys(cell, seed, block)))
+                .filter_map(|block| best(self.store, &self.keys(shown, seed, block)))
                 .collect();
             if cell.spec.train.device == DeviceKind::Cpu {
                 check_agreement(cell, &blocks)?;
@@ -159,6 +187,22 @@ impl View<'_> {
             }
         }
     }
+}
+
+/// The rows of a trial: one for each of its seeds, which is one, with status and reason of the search.
+fn as_search_says(cell: &PlannedCell, trial: &TrialRow, mut rows: CellRows) -> CellRows {
+    if rows.runs.is_empty() {
+        let seeds = cell.spec.measure.seeds.iter();
+        let empty = seeds.map(|seed| empty_row(cell, *seed, trial.status, &trial.reason));
+        rows.runs.extend(empty);
+    }
+    for row in &mut rows.runs {
+        (row.status, row.reason) = (trial.status, trial.reason.clone());
+    }
+    for row in &mut rows.blocks {
+        (row.status, row.reason) = (trial.status, trial.reason.clone());
+    }
+    rows
 }
 
 /// One row for every seed: what was not run says why. Rows in the order of seeds and blocks.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::base::text::count;
 use crate::plan::toml_text;
-use crate::results::{ResultSet, Status};
+use crate::results::ResultSet;
 
 use super::advice::Advice;
 use super::judged::Judged;
@@ -235,10 +235,9 @@ fn variants(set: &ResultSet) -> Vec<Variant> {
 fn incomplete(view: &View<'_>, environments: &[EnvironmentContext]) -> Vec<String> {
     let mut reasons = Vec::new();
     let all = view.cells.len();
-    // A trial that a pruner ended went the way that its search gives it.
-    let is_whole = |cell: &&Cell<'_>| {
-        cell.is_measured() || cell.info.trial.is_some() && cell.status == Status::Pruned
-    };
+    // A trial that a pruner ended, or that failed, is a result of its search.
+    let is_whole =
+        |cell: &&Cell<'_>| cell.is_measured() || cell.info.trial.is_some() && !cell.runs.is_empty();
     let whole = view.cells.iter().filter(is_whole).count();
     if whole < all {
         let missing = count(all - whole, "cell");

@@ -28,8 +28,8 @@ mod tests;
 mod view;
 
 pub use crate::plan::{Language, TEMPLATES};
-use advice::AdviceFiles;
 pub use advice::{Advice, AdviceItem, RULES, Rule};
+use advice::{AdviceFiles, BestFile};
 pub use comparison::{Code, ComparisonReport, Labels, Part, Section, render_comparison};
 pub use context::{Report, Variant};
 pub use error::ReportError;
@@ -102,10 +102,15 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
             own.as_deref(),
         )?);
     }
+    let best = advice
+        .is_some()
+        .then(|| advice::best_file(folder, &view::View::of(&set)));
     write_all(folder, &files, (advice.is_some(), is_compared))?;
     let files = files.into_iter().map(|(path, _)| path);
     let advised = advice.map(AdviceFiles::write).transpose()?;
-    Ok(files.chain(advised.into_iter().flatten()).collect())
+    let best = best.map(BestFile::write).transpose()?.flatten();
+    let advised = advised.into_iter().flatten().chain(best);
+    Ok(files.chain(advised).collect())
 }
 
 /// A file and what is to stand in it.

@@ -27,7 +27,7 @@ pub fn plan_header(plan: &Plan) -> PlanFile {
         manifest: plan.manifest_text.clone(),
         axes: plan.axes.clone(),
         variants: plan.variants.clone(),
-        search: None,
+        search: plan.search.clone(),
         columns: Vec::new(),
         cells: Vec::new(),
         report: json(serde_json::to_value(&plan.report)),

@@ -187,7 +187,7 @@ fn word(value: &impl serde::Serialize) -> String {
     word.as_str().unwrap_or_default().to_owned()
 }
 
-fn remove(path: &Path) -> Result<(), ResultsError> {
+pub(super) fn remove(path: &Path) -> Result<(), ResultsError> {
     if !path.exists() {
         return Ok(());
     }

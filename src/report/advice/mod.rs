@@ -4,6 +4,7 @@
 //! `recommendations.csv` and `next.toml`. It measures nothing: `next.toml` is a manifest like any other, which carries
 //! the predictions, and the report of its results holds them against the measurement.
 
+mod best;
 mod defaults;
 mod effect;
 mod files;
@@ -18,6 +19,7 @@ mod study;
 mod tests;
 mod toml_text;
 
+pub(super) use best::{BestFile, best_file};
 pub(super) use files::{AdviceFiles, name_of, prepare};
 pub use rules::{RULES, Rule};
 pub use section::{Advice, AdviceItem};
@@ -35,6 +37,10 @@ use study::Study;
 
 /// Recommendations of a report: one sitting tests no more.
 const MOST: usize = 6;
+
+/// What is said of a search.
+const OF_SEARCH: &str = "search: the sampler chose these cells, which differ in several settings at once, so that no rule \
+                         can hold two of them against each other; best.toml trains the best configuration in full";
 
 /// What the rules say of a view.
 struct Counsel<'v, 'a> {
@@ -65,6 +71,9 @@ impl<'v, 'a> Counsel<'v, 'a> {
             tested,
         };
         counsel.ask();
+        if view.set.plan.search.is_some() {
+            counsel.checked = vec![OF_SEARCH.to_owned()];
+        }
         counsel
     }
 

@@ -54,7 +54,7 @@ impl Next<'_, '_> {
         let mut sets: Vec<BTreeMap<String, Value>> = Vec::new();
         for anchor in &self.anchors {
             let mut spec = shortest(self.view, anchor)?;
-            self.repoint(&mut spec);
+            repoint(self.view, &mut spec);
             enough_runs(&mut spec);
             sets.push(settings(&spec, &mut named));
         }
@@ -93,13 +93,7 @@ impl Next<'_, '_> {
                 out.push_str(&toml_text::section(&head, fields));
             }
         }
-        for section in PLAIN {
-            let own = common.iter().filter_map(|(path, value)| {
-                let key = path.strip_prefix(section)?.strip_prefix('.')?;
-                Some((key.to_owned(), value.clone()))
-            });
-            out.push_str(&toml_text::section(&format!("[{section}]"), &own.collect()));
-        }
+        out.push_str(&plain_sections(common));
         for cell in cells {
             let set: Map<String, Value> = cell.set.clone().into_iter().collect();
             let mut fields = Map::from_iter([("name".to_owned(), json!(cell.name))]);
@@ -132,21 +126,9 @@ impl Next<'_, '_> {
             fields.map(|(key, text)| format!("{key} = {}\n", toml_text::value(&json!(text))));
         format!(
             "{FIRST_LINE} `{name}`.\n{}{}",
-            self.schema(),
+            schema(self.view),
             lines.concat()
         )
-    }
-
-    /// The line that names the schema, where the manifest as run has one.
-    fn schema(&self) -> String {
-        let plan = &self.view.set.plan;
-        let folder = Path::new(&plan.manifest_path).parent();
-        let mut lines = plan.manifest.lines();
-        let path = lines.find_map(|line| line.strip_prefix("#:schema "));
-        path.map_or(String::new(), |path| {
-            let path = from_results(folder.unwrap_or(Path::new("")), path.trim());
-            format!("#:schema {path}\n")
-        })
     }
 
     /// `[report]` with the predictions.
@@ -165,18 +147,42 @@ impl Next<'_, '_> {
         }
         out
     }
+}
 
-    /// Makes paths, which are relative to the manifest as run, relative to this one.
-    fn repoint(&self, spec: &mut Map<String, Value>) {
-        let manifest = Path::new(&self.view.set.plan.manifest_path);
-        let folder = manifest.parent().unwrap_or(Path::new(""));
-        for (section, key) in [("dataset", "path"), ("train", "init-from")] {
-            let path = spec.get_mut(section).and_then(|fields| fields.get_mut(key));
-            if let Some(Value::String(path)) = path {
-                *path = from_results(folder, path);
-            }
+/// The line that names the schema, where the manifest as run has one.
+pub(super) fn schema(view: &View<'_>) -> String {
+    let plan = &view.set.plan;
+    let folder = Path::new(&plan.manifest_path).parent();
+    let mut lines = plan.manifest.lines();
+    let path = lines.find_map(|line| line.strip_prefix("#:schema "));
+    path.map_or(String::new(), |path| {
+        let path = from_results(folder.unwrap_or(Path::new("")), path.trim());
+        format!("#:schema {path}\n")
+    })
+}
+
+/// Makes paths, which are relative to the manifest as run, relative to one in the results folder.
+pub(super) fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
+    let manifest = Path::new(&view.set.plan.manifest_path);
+    let folder = manifest.parent().unwrap_or(Path::new(""));
+    for (section, key) in [("dataset", "path"), ("train", "init-from")] {
+        let path = spec.get_mut(section).and_then(|fields| fields.get_mut(key));
+        if let Some(Value::String(path)) = path {
+            *path = from_results(folder, path);
         }
     }
+}
+
+/// The sections whose keys are settings of a cell, with these settings by long path.
+pub(super) fn plain_sections(settings: &BTreeMap<String, Value>) -> String {
+    let sections = PLAIN.map(|section| {
+        let own = settings.iter().filter_map(|(path, value)| {
+            let key = path.strip_prefix(section)?.strip_prefix('.')?;
+            Some((key.to_owned(), value.clone()))
+        });
+        toml_text::section(&format!("[{section}]"), &own.collect())
+    });
+    sections.concat()
 }
 
 /// `path`, which `folder` of the project says, as a folder of `reports/` says it.
@@ -216,7 +222,7 @@ fn enough_runs(spec: &mut Map<String, Value>) {
 }
 
 /// A cell's settings by long path; its model, dataset and loss go to `named`, under names that nothing else has.
-fn settings(
+pub(super) fn settings(
     spec: &Map<String, Value>,
     named: &mut BTreeMap<(&'static str, String), Value>,
 ) -> BTreeMap<String, Value> {
@@ -252,7 +258,7 @@ fn settings(
 }
 
 /// Settings that all cells share.
-fn common(sets: &[BTreeMap<String, Value>]) -> BTreeMap<String, Value> {
+pub(super) fn common(sets: &[BTreeMap<String, Value>]) -> BTreeMap<String, Value> {
     let mut common = sets.first().cloned().unwrap_or_default();
     common.retain(|path, value| sets.iter().all(|set| set.get(path) == Some(value)));
     common

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::subject::Subject;
 use super::{RULES, violations};
 use crate::report::Report;
+use crate::report::search::fixture::{ONE, Shape, TWO, searched};
 use crate::report::table::Entry;
 use crate::report::tests::many::many;
 use crate::results::golden::ddpm;
@@ -102,6 +103,19 @@ fn the_committed_results_keep_every_rule() {
 fn a_report_of_many_cells_keeps_every_rule() {
     let set = many(400);
     assert_eq!(violations(&Subject::of(&set)), [""; 0]);
+}
+
+#[test]
+fn reports_of_searches_keep_every_rule() {
+    let pruned = Shape {
+        is_pruned: true,
+        objectives: 1,
+        ..TWO
+    };
+    for shape in [ONE, TWO, pruned, Shape { trials: 120, ..TWO }] {
+        let set = searched(shape);
+        assert_eq!(violations(&Subject::of(&set)), [""; 0], "{shape:?}");
+    }
 }
 
 #[test]

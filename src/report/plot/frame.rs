@@ -124,7 +124,9 @@ impl Frame {
             svg.line("axis", (place, self.bottom), (place, self.bottom + 5.0));
             let half = text_width(&text, 13.0) / 2.0;
             if place - half > taken {
-                svg.text("tick", (place, self.bottom + 21.0), Anchor::Middle, &text);
+                // The last one must not leave the drawing.
+                let middle = place.min(WIDTH - 2.0 - half);
+                svg.text("tick", (middle, self.bottom + 21.0), Anchor::Middle, &text);
                 taken = place + half + 6.0;
             }
         }

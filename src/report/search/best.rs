@@ -147,7 +147,7 @@ fn row(
     let rank = (place + 1) as f64;
     let mut fields = vec![
         Entry::value(rank, (place + 1).to_string()),
-        Entry::text(format!("trial {}", trial.info.number)),
+        Entry::text(trial.info.number.to_string()),
     ];
     fields.extend(
         search

@@ -26,10 +26,10 @@ pub(crate) fn front_of<'v, 'a>(search: &Search<'v, 'a>, study: &Study<'v, 'a>) -
     let mut front: Vec<usize> = Vec::new();
     // Ordered by the first objective, a trial can only be dominated by one before it, or by one that equals it there.
     for place in 0..trials.len() {
-        if front
-            .iter()
-            .any(|&other| dominates(&losses[other], &losses[place]))
-        {
+        // Of trials that are equal everywhere the earliest is the point.
+        if front.iter().any(|&other| {
+            dominates(&losses[other], &losses[place]) || losses[other] == losses[place]
+        }) {
             continue;
         }
         front.retain(|&other| !dominates(&losses[place], &losses[other]));
@@ -144,7 +144,7 @@ fn row(
     if is_free.is_some() {
         fields.push(Entry::text(study.name.clone()));
     }
-    fields.push(Entry::text(format!("trial {}", trial.info.number)));
+    fields.push(Entry::text(trial.info.number.to_string()));
     fields.extend(
         search
             .objectives

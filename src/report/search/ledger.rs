@@ -198,7 +198,7 @@ fn row(search: &Search<'_, '_>, study: Option<&Study<'_, '_>>, trial: &Trial<'_,
         .map(|study| Entry::text(study.name.clone()))
         .into_iter()
         .collect();
-    fields.push(Entry::text(format!("trial {}", trial.info.number)));
+    fields.push(Entry::text(trial.info.number.to_string()));
     let dash = || Entry::text("–");
     match &trial.info.pruned {
         None => fields.extend([dash(), dash(), dash(), Entry::text("not recorded")]),
@@ -344,7 +344,7 @@ fn regret_row(
         fields.push(Entry::text(study.name.clone()));
     }
     fields.extend([
-        Entry::text(format!("trial {}", trial.info.number)),
+        Entry::text(trial.info.number.to_string()),
         first.entry(trial),
         best_value(search, study).map_or_else(
             || Entry::text("–"),

@@ -9,6 +9,7 @@ mod ends;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod front;
+mod importances;
 mod ledger;
 mod objective;
 mod progress;
@@ -31,7 +32,7 @@ use super::view::View;
 pub(crate) use ledger::Sum;
 pub(crate) use progress::Way;
 pub(crate) use time::whole;
-pub(crate) use trials::{Ending, Search, Study};
+pub(crate) use trials::{Ending, Search, Study, Trial};
 
 /// What the template `search` sees of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,6 +57,8 @@ pub struct SearchReport {
     pub progress: Vec<PlotContext>,
     /// The first objective against each parameter.
     pub slices: Vec<PlotContext>,
+    /// Importance of the parameters by study; empty where nothing can be said.
+    pub importance: Vec<Judged>,
     /// Every pruned trial with value, threshold and what it spared; none without a pruner.
     pub pruned: Option<Judged>,
     /// Pruned trials that were run to their end; none where there are none.
@@ -88,6 +91,7 @@ impl SearchReport {
             fronts: front::plots(search),
             progress: progress::plots(search),
             slices: slices::plots(search),
+            importance: importances::judged(search),
             pruned: ledger::judged(search),
             regret: ledger::regret(search),
             failed: ends::failed(search),
@@ -109,6 +113,15 @@ impl SearchReport {
     pub(crate) fn plots(&self) -> impl Iterator<Item = &PlotContext> {
         self.fronts.iter().chain(&self.progress).chain(&self.slices)
     }
+}
+
+/// The trial of each study that is trained in full: the best of the first objective, which is on the front.
+pub(crate) fn best_trials<'s, 'v, 'a>(
+    search: &'s Search<'v, 'a>,
+) -> Vec<(&'s Study<'v, 'a>, Trial<'v, 'a>)> {
+    let studies = search.studies.iter();
+    let chosen = studies.filter_map(|study| Some((study, front::chosen(search, study)?)));
+    chosen.collect()
 }
 
 fn summary(search: &Search<'_, '_>) -> String {
@@ -149,7 +162,7 @@ fn clock(search: &Search<'_, '_>) -> Vec<String> {
     if spec.max_cost.is_some() {
         reasons.push("the budget in cost, which is time × price".to_owned());
     }
-    let limit = |trial: &trials::Trial<'_, '_>| {
+    let limit = |trial: &Trial<'_, '_>| {
         let limits = search.view.section(trial.cell, "limits");
         limits.is_some_and(|limits| limits.get("time").is_some_and(|time| !time.is_null()))
     };

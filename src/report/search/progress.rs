@@ -136,7 +136,7 @@ fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<Pl
         });
     }
     let left_out = without_far(objective, &lines, &mut dots);
-    if lines.iter().all(|line| line.len() < 3) {
+    if lines.iter().all(|line| line.len() < 2) {
         return None;
     }
     let ys: Vec<f64> = lines

@@ -1,14 +1,23 @@
 //! Search reports of scripted results: the figures, the pages, and what they say of edges.
 
+use std::fs;
+use std::path::PathBuf;
+
+use super::SearchReport;
 use super::fixture::{ONE, Shape, TWO, searched};
-use crate::report::{Report, ReportOptions, render};
-use crate::results::{ResultSet, write};
+use crate::compare::golden::side;
+use crate::compare::{Comparison, Options};
+use crate::manifest::load;
+use crate::plan::{Plan, PlanOptions, World};
+use crate::report::table::Table;
+use crate::report::{Language, Report, ReportOptions, render, render_comparison};
+use crate::results::{ResultSet, Status, write};
 
 /// Writes results and pages under `name` into the folder of `FIELDTRIAL_GALLERY`, else a temporary one.
-fn written(set: &ResultSet, name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+fn written(set: &ResultSet, name: &str) -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().expect("a temporary folder");
     let base = std::env::var_os("FIELDTRIAL_GALLERY")
-        .map_or_else(|| root.path().to_owned(), std::path::PathBuf::from);
+        .map_or_else(|| root.path().to_owned(), PathBuf::from);
     let folder = base.join("reports").join(name);
     write(&folder, set).expect("writes");
     let options = ReportOptions {
@@ -19,33 +28,171 @@ fn written(set: &ResultSet, name: &str) -> (tempfile::TempDir, std::path::PathBu
     (root, folder)
 }
 
+fn report(set: &ResultSet) -> SearchReport {
+    Report::of(set).search.expect("a search")
+}
+
+/// Texts of a row, by its first field.
+fn row(table: &Table, first: &str) -> Vec<String> {
+    let mut rows = table.rows.iter();
+    let row = rows.find(|row| row.fields[0].text == first);
+    let row = row.unwrap_or_else(|| panic!("no row {first} in {}", table.id));
+    row.fields.iter().map(|field| field.text.clone()).collect()
+}
+
+fn sequential() -> Shape {
+    Shape {
+        jobs: 1,
+        is_pruned: false,
+        ..ONE
+    }
+}
+
 #[test]
 fn pages_of_every_shape_render() {
+    let pruned = Shape {
+        is_pruned: true,
+        objectives: 1,
+        ..TWO
+    };
     for (name, shape) in [
         ("one", ONE),
         ("two", TWO),
-        (
-            "two-pruned",
-            Shape {
-                is_pruned: true,
-                objectives: 1,
-                ..TWO
-            },
-        ),
-        (
-            "sequential",
-            Shape {
-                jobs: 1,
-                is_pruned: false,
-                ..ONE
-            },
-        ),
+        ("two-pruned", pruned),
+        ("sequential", sequential()),
         ("three-hundred", Shape { trials: 300, ..TWO }),
     ] {
         let (_root, folder) = written(&searched(shape), name);
-        let text = std::fs::read_to_string(folder.join("report.md")).expect("a page");
-        assert!(text.contains("Time of the search"), "{name}");
+        for file in ["report.md", "report.html"] {
+            let text = fs::read_to_string(folder.join(file)).expect("a page");
+            assert!(text.contains("Time of the search"), "{name}: {file}");
+        }
     }
+}
+
+#[test]
+fn the_headline_is_the_first_row_of_the_table() {
+    let search = report(&searched(ONE));
+    let best = &search.best[0];
+    assert_eq!(search.headlines[0].number.text, best.rows[0].fields[2].text);
+    assert_eq!(search.headlines[0].link, best.id);
+    // The best of a table of losses rises from row to row.
+    let losses: Vec<f64> = best
+        .rows
+        .iter()
+        .filter_map(|row| row.fields[2].value)
+        .collect();
+    assert!(losses.len() > 5 && losses.is_sorted(), "{losses:?}");
+}
+
+#[test]
+fn the_ledger_counts_what_was_not_trained() {
+    let set = searched(ONE);
+    let pruned = set.runs.iter().filter(|run| run.status == Status::Pruned);
+    let left: usize = pruned
+        .map(|run| 10 - run.facts.as_ref().map_or(0, |facts| facts.epochs))
+        .sum();
+    assert!(left > 0);
+    let ledger = report(&set).pruned.expect("a ledger");
+    let counted = ledger
+        .table
+        .rows
+        .iter()
+        .filter_map(|row| row.fields[6].value);
+    assert!((counted.sum::<f64>() - left as f64).abs() < 1e-9);
+    assert!(
+        ledger.verdicts[0].contains(&format!("{left} epochs spared")),
+        "{:?}",
+        ledger.verdicts
+    );
+    let last = ledger.table.columns.last().expect("a column");
+    assert!(last.heading.contains("not measured") && last.provenance.starts_with("derived ("));
+}
+
+#[test]
+fn regret_is_measured() {
+    let mut set = searched(ONE);
+    let none = report(&set).regret.expect("regret runs");
+    assert!(
+        none.verdicts[0].starts_with("None of 2 pruned trials"),
+        "{:?}",
+        none.verdicts
+    );
+    // A pruned trial that would have been the best of all.
+    let full = set.plan.cells.iter_mut().find_map(|cell| {
+        let trial = cell.trial.as_mut()?;
+        (cell.axes[0] == "7-full").then_some(trial)
+    });
+    full.expect("a regret run").values = vec![Some(0.01)];
+    let one = report(&set).regret.expect("regret runs");
+    assert!(
+        one.verdicts[0].starts_with("1 of 2 pruned trials"),
+        "{:?}",
+        one.verdicts
+    );
+    assert_eq!(row(&one.table, "7")[3], "yes");
+}
+
+#[test]
+fn the_front_has_no_dominated_trial_and_a_winner_by_the_stated_rule() {
+    let front = report(&searched(TWO)).front.expect("two objectives");
+    for study in ["tep", "bp"] {
+        let rows = front
+            .table
+            .rows
+            .iter()
+            .filter(|row| row.fields[0].text == study);
+        let points: Vec<(f64, f64)> = rows
+            .filter_map(|row| Some((row.fields[2].value?, row.fields[3].value?)))
+            .collect();
+        assert!(!points.is_empty());
+        for one in &points {
+            let dominated = points
+                .iter()
+                .any(|other| other != one && other.0 >= one.0 && other.1 <= one.1);
+            assert!(!dominated, "{study}: {one:?} of {points:?}");
+        }
+    }
+    assert!(front.rule.starts_with("report 002’s"));
+    let winner = front.verdicts.last().expect("a verdict");
+    assert!(winner.starts_with("Winner by rule: "), "{winner}");
+}
+
+#[test]
+fn a_tie_of_points_is_decided_by_a_clear_lead_then_by_time() {
+    let mut set = searched(Shape { trials: 1, ..TWO });
+    let mut values = |tep: [f64; 2], bp: [f64; 2]| {
+        for (cell, values) in set.plan.cells.iter_mut().zip([tep, bp]) {
+            let trial = cell.trial.as_mut().expect("a trial");
+            trial.values = values.map(Some).into();
+        }
+        let front = report(&set).front.expect("two objectives");
+        front.verdicts.last().expect("a verdict").clone()
+    };
+    assert!(values([0.9, 100.0], [0.8, 200.0]).contains("tep, with 1 point to 0"));
+    assert!(values([0.9, 200.0], [0.8, 100.0]).contains("tep, equal in points (1 each) and ahead"));
+    assert!(values([0.9, 200.0], [0.86, 100.0]).contains("by the wall time of the best trial"));
+}
+
+#[test]
+fn makespan_and_efficiency_are_those_of_the_trials() {
+    let set = searched(sequential());
+    let time = report(&set).time;
+    let row = row(&time.table, "all");
+    assert_eq!((&*row[1], &*row[2], &*row[6]), ("20", "1", "99.7"));
+}
+
+#[test]
+fn what_depends_on_the_clock_is_said() {
+    let mut set = searched(ONE);
+    assert_eq!(report(&set).clock, [""; 0]);
+    let search = set.plan.search.as_mut().expect("a search");
+    search.max_time_s = Some(60.0);
+    search.objectives[0].depends_on_clock = true;
+    assert_eq!(
+        report(&set).clock,
+        ["the objective best_loss", "the budget in time"]
+    );
 }
 
 #[test]
@@ -56,7 +203,115 @@ fn a_search_without_trials_has_a_report() {
     set.blocks.clear();
     set.epochs.clear();
     set.timings.clear();
-    let report = Report::of(&set).search.expect("a search");
+    let report = report(&set);
     assert_eq!(report.summary, "No trial has ended");
     assert!(report.headlines.is_empty());
+    let (_root, folder) = written(&set, "none");
+    assert!(!folder.join("best.toml").exists());
+}
+
+#[test]
+fn no_rule_recommends_anything_of_a_search() {
+    let report = Report::of(&searched(TWO));
+    assert!(report.advice.recommendations.is_empty());
+    assert!(report.advice.checked[0].contains("best.toml"));
+}
+
+#[test]
+fn best_toml_is_a_manifest_of_the_best_configurations() {
+    for (shape, cells) in [(ONE, 1), (TWO, 2)] {
+        let (_root, folder) = written(
+            &searched(shape),
+            if cells == 1 { "best-one" } else { "best-two" },
+        );
+        let text = fs::read_to_string(folder.join("best.toml")).expect("best.toml");
+        let read: toml::Table = text
+            .parse()
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert!(!read.contains_key("search"), "{text}");
+        assert_eq!(read["train"]["epochs"].as_integer(), Some(50), "{text}");
+        let name = folder
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        assert_eq!(read["name"].as_str(), Some(&*format!("{name}-best")));
+        let manifest = load(&folder.join("best.toml"), &[]).expect("loads");
+        let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+        let plan = plan.unwrap_or_else(|failure| panic!("{failure:?}\n{text}"));
+        assert_eq!(plan.cells().count(), cells, "{text}");
+    }
+}
+
+#[test]
+fn a_best_toml_of_the_users_own_stays() {
+    let (_root, folder) = written(&searched(ONE), "own");
+    fs::write(folder.join("best.toml"), "name = \"mine\"\n").expect("writes");
+    render(&folder, &ReportOptions::default()).expect("renders");
+    let text = fs::read_to_string(folder.join("best.toml")).expect("still there");
+    assert_eq!(text, "name = \"mine\"\n");
+}
+
+#[test]
+fn the_final_training_completes_the_time_to_the_best_model() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let folder = root.path().join("reports/scripted-search");
+    write(&folder, &searched(ONE)).expect("writes");
+    let mut last = crate::results::golden::ddpm();
+    last.plan.name = "scripted-search-best".into();
+    last.runs.truncate(1);
+    write(&root.path().join("reports/scripted-search-best"), &last).expect("writes");
+    render(&folder, &ReportOptions::default()).expect("renders");
+    let text = fs::read_to_string(folder.join("report.md")).expect("a page");
+    // Three blocks of 31.5 s behind the makespan.
+    assert!(text.contains("| final training | 94.5 s |"), "{text}");
+    assert!(text.contains("From the first trial to the finished best model: "));
+    fs::remove_dir_all(root.path().join("reports/scripted-search-best")).expect("removes");
+    render(&folder, &ReportOptions::default()).expect("renders");
+    let text = fs::read_to_string(folder.join("report.md")).expect("a page");
+    assert!(text.contains("not run: fieldtrial run reports/scripted-search/best.toml"));
+}
+
+#[test]
+fn two_searches_are_held_against_each_other_in_both_languages() {
+    let (before, after) = (searched(sequential()), searched(ONE));
+    let sides = (side("before", "1", before), side("after", "2", after));
+    let comparison = Comparison::between(sides.0, sides.1, &Options::default()).expect("compares");
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let base = std::env::var_os("FIELDTRIAL_GALLERY")
+        .map_or_else(|| root.path().to_owned(), PathBuf::from);
+    let folder = base.join("reports/compared");
+    fs::create_dir_all(&folder).expect("a folder");
+    let languages = [Language::English, Language::German];
+    render_comparison(&comparison, &folder, &languages).expect("renders");
+    for (file, words) in [
+        (
+            "comparison.en.md",
+            [
+                "search, makespan",
+                "hyperparameter search, makespan",
+                "time spared (not measured)",
+            ],
+        ),
+        (
+            "comparison.de.md",
+            [
+                "Suche, Gesamtdauer",
+                "Hyperparametersuche, Gesamtdauer",
+                "ersparte Zeit (nicht gemessen)",
+            ],
+        ),
+    ] {
+        let text = fs::read_to_string(folder.join(file)).expect("a page");
+        for words in words {
+            assert!(text.contains(words), "{file}: {words}");
+        }
+    }
+    assert!(
+        folder.join("plots/comparison-search.svg").exists()
+            || fs::read_dir(folder.join("plots"))
+                .expect("plots")
+                .flatten()
+                .any(|f| f.file_name().to_string_lossy().contains("search"))
+    );
 }

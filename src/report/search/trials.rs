@@ -295,8 +295,15 @@ pub(crate) fn text(parameter: &Parameter, value: Value) -> String {
         (Value::Int(number), _) => {
             u64::try_from(number).map_or_else(|_| number.to_string(), human_integer)
         }
-        (Value::Float(number), _) => {
-            shortest(round_significant(number, DIGITS)).unwrap_or_else(|| "unknown".to_owned())
-        }
+        (Value::Float(number), _) => float(number),
     }
+}
+
+/// A number of a range: small ones by powers of ten throughout, so that a column of them reads.
+fn float(number: f64) -> String {
+    if number != 0.0 && number.abs() < 1e-3 {
+        let precision = DIGITS - 1;
+        return format!("{number:.precision$e}");
+    }
+    shortest(round_significant(number, DIGITS)).unwrap_or_else(|| "unknown".to_owned())
 }

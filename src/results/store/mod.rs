@@ -192,7 +192,12 @@ impl Store {
             run.take_steps();
         } else {
             let steps = run.take_steps();
-            self.write_of_run(&run.keys, "steps", &steps)?;
+            if steps.is_empty() {
+                // Those of an earlier run under the same keys are none of this one's; most often there are none.
+                let _ = fs::remove_file(self.folder.join(run.keys.path("steps")));
+            } else {
+                self.write_of_run(&run.keys, "steps", &steps)?;
+            }
             self.write_of_run(&run.keys, "runs", &run)?;
         }
         self.insert(run);

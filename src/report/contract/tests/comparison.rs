@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::compare::Comparison;
+use crate::compare::golden::side;
+use crate::compare::{Comparison, Options};
 use crate::plan::Language;
 use crate::report::comparison::golden::{across, comparison, one_cell};
+use crate::report::search::fixture::{ONE, Shape, searched};
 use crate::report::{ComparisonReport, Section};
 
 use super::super::comparison::{RULES, violations};
@@ -111,6 +113,23 @@ fn r8_claims_and_sameness() {
             row.fields.iter_mut().for_each(|field| field.detail.clear());
         }
     });
+}
+
+#[test]
+fn comparisons_of_searches_keep_every_rule() {
+    let sequential = Shape {
+        jobs: 1,
+        is_pruned: false,
+        ..ONE
+    };
+    let sides = [("before", sequential), ("after", ONE)];
+    let [before, after] = sides.map(|(name, shape)| side(name, "1", searched(shape)));
+    let of = Comparison::between(before, after, &Options::default()).expect("compares");
+    for language in Language::ALL {
+        let shown = report(&of, language);
+        let subject = Subject::of_comparison(&of.after.set, &shown, None);
+        assert_eq!(violations(&subject, &of, language), [""; 0]);
+    }
 }
 
 #[test]
