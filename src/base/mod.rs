@@ -8,10 +8,8 @@ pub mod os;
 pub mod pareto;
 pub mod png;
 mod seed;
-mod share;
 pub mod statistics;
 pub mod text;
 pub mod units;
 
 pub use seed::{Purpose, Seed};
-pub use share::{NoShare, Share};

@@ -5,21 +5,24 @@ use std::collections::BTreeMap;
 use clap::Args;
 
 use crate::base::text::count;
-use crate::cluster::{self, Collected, Deal};
+use crate::cluster::{self, Collected, Deal, TrialShare};
 use crate::diag::Failure;
-use crate::event::RunId;
 use crate::execute::Decision;
-use crate::plan::PlannedCell;
+use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
+use crate::results::Session;
 use crate::results::store::{Here, Store, journals};
-use crate::results::{ResultSet, Session};
 
 use super::bench::{Bench, mistake, record_problem};
 use super::choice::{Chosen, PlanChoice};
 use super::overview::last_number_of_shares;
 use super::run::from_here;
 use super::run_plan::here;
+use super::trials::Replay;
 use super::{Outcome, Problem, exit_code};
+
+/// Missing runs that are named.
+const EXAMPLES: usize = 3;
 
 /// Put the journals of all shards together: results files and report as one machine would have written them
 ///
@@ -51,27 +54,42 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     };
     let bench = Bench {
         here: &here,
+        // A search has no cells before it has proposed them.
+        cells: if chosen.plan.search.is_some() {
+            &[]
+        } else {
+            bench.cells
+        },
         ..bench
     };
-    let decisions = cluster::decisions(&chosen.plan, &chosen.cells, &store, &here);
-    let results = write(&bench, store, previous, collected.taken > 0)?;
-    let folder = from_here(&chosen.plan.results_folder);
-    eprintln!("results  {}", folder.display());
-    if !arguments.no_report {
-        let files = report::render(&chosen.plan.results_folder, &ReportOptions::default());
-        let files = files.map_err(ReportError::into_failure)?;
-        if let Some(first) = files.first() {
-            eprintln!("report   {}", from_here(first).display());
-        }
+    let mut recorder = bench.recorder(store, previous, Session::begin());
+    if collected.taken > 0 {
+        recorder.has_new_runs();
     }
-    let missing = missing(&decisions);
-    say_missing(arguments, &chosen, &missing)?;
+    let missing = missing(&chosen, &here, &mut recorder)?;
+    let results = recorder.finish().map_err(record_problem)?;
+    say_files(arguments, &chosen)?;
+    missing.say(&arguments.choice.words());
     let has_failed = results.blocks.iter().any(|run| run.status.is_failure());
     Ok(if missing.is_empty() && !has_failed {
         exit_code::GOOD
     } else {
         exit_code::FAILED
     })
+}
+
+fn say_files(arguments: &MergeArguments, chosen: &Chosen) -> Result<(), Problem> {
+    let folder = from_here(&chosen.plan.results_folder);
+    eprintln!("results  {}", folder.display());
+    if arguments.no_report {
+        return Ok(());
+    }
+    let files = report::render(&chosen.plan.results_folder, &ReportOptions::default());
+    let files = files.map_err(ReportError::into_failure)?;
+    if let Some(first) = files.first() {
+        eprintln!("report   {}", from_here(first).display());
+    }
+    Ok(())
 }
 
 fn refuse_without_journals(chosen: &Chosen) -> Result<(), Problem> {
@@ -84,20 +102,6 @@ fn refuse_without_journals(chosen: &Chosen) -> Result<(), Problem> {
     let manifest = chosen.plan.manifest_path.display();
     let help = format!("`fieldtrial run {manifest} --shard 1/4` writes one");
     Err(Failure::plain(title, Some(help)).into())
-}
-
-/// Writes all files, as `run` does at its end.
-fn write(
-    bench: &Bench<'_>,
-    store: Store,
-    previous: Option<ResultSet>,
-    has_taken: bool,
-) -> Result<ResultSet, Problem> {
-    let mut recorder = bench.recorder(store, previous, Session::begin());
-    if has_taken {
-        recorder.has_new_runs();
-    }
-    recorder.finish().map_err(record_problem)
 }
 
 fn say(chosen: &Chosen, collected: &Collected) {
@@ -128,53 +132,88 @@ fn say(chosen: &Chosen, collected: &Collected) {
     }
 }
 
-fn missing(decisions: &[(RunId, Decision)]) -> Vec<RunId> {
-    let left = decisions.iter();
-    let left = left.filter(|(_, decision)| matches!(decision, Decision::Run(_)));
-    left.map(|(id, _)| *id).collect()
-}
-
-/// Which runs are missing, and the commands that do them, share by share.
-fn say_missing(
-    arguments: &MergeArguments,
-    chosen: &Chosen,
-    missing: &[RunId],
-) -> Result<(), Problem> {
-    if missing.is_empty() {
-        return Ok(());
-    }
+/// What no journal has; of a search, tells `recorder` of the trials that are there.
+fn missing(chosen: &Chosen, here: &Here, recorder: &mut Recorder<'_>) -> Result<Missing, Problem> {
+    let plan = &chosen.plan;
     let of = last_number_of_shares(chosen)?.unwrap_or(1);
+    let mut missing = Missing {
+        of,
+        ..Missing::default()
+    };
+    if let Some(search) = &plan.search {
+        // The store is read again: its recorder holds it.
+        let store = Store::read(&plan.results_folder).map_err(mistake)?;
+        let replay = Replay::of(plan, search, &store, here, &mut |event| recorder.see(event));
+        let replay = replay.map_err(record_problem)?;
+        for name in replay.missing {
+            let index = TrialShare::index(search, plan.len(), of, name);
+            let (study, number) = name;
+            missing.add(index, format!("study {study} trial {number}"));
+        }
+        missing.after = replay.missing_after;
+        return Ok(missing);
+    }
     let deal = Deal::of(&chosen.cells);
-    let mut by_share: BTreeMap<usize, usize> = BTreeMap::new();
-    for id in missing {
-        let index = deal.index(of, *id).unwrap_or_default();
-        *by_share.entry(index).or_default() += 1;
+    for (id, decision) in cluster::decisions(plan, &chosen.cells, recorder.store(), here) {
+        if matches!(decision, Decision::Run(_)) {
+            let key = &chosen.cells[id.cell].spec.key;
+            let name = format!("{key} seed {} block {}", id.seed, id.block);
+            missing.add(deal.index(of, id).unwrap_or_default(), name);
+        }
     }
-    eprintln!("missing  {}:", count(missing.len(), "run"));
-    for (index, runs) in by_share {
-        let words = arguments.choice.words();
-        eprintln!(
-            "  shard {index}/{of}: {}  `fieldtrial run {words} --shard {index}/{of}`",
-            count(runs, "run")
-        );
-    }
-    for line in examples(&chosen.cells, missing) {
-        eprintln!("  {line}");
-    }
-    let words = arguments.choice.words();
-    eprintln!("next     `fieldtrial merge {words}` when they are there");
-    Ok(())
+    Ok(missing)
 }
 
-/// The first few of what is missing.
-fn examples(cells: &[PlannedCell], missing: &[RunId]) -> Vec<String> {
-    let line = |id: &RunId| {
-        let key = &cells[id.cell].spec.key;
-        format!("{key} seed {} block {}", id.seed, id.block)
-    };
-    let mut lines: Vec<String> = missing.iter().take(3).map(line).collect();
-    if missing.len() > lines.len() {
-        lines.push(format!("… and {} more", missing.len() - lines.len()));
+/// What no journal has.
+#[derive(Debug, Default)]
+struct Missing {
+    /// Number of shards.
+    of: usize,
+    /// Runs by the index of their shard.
+    by_share: BTreeMap<usize, usize>,
+    /// The first few by name.
+    examples: Vec<String>,
+    runs: usize,
+    /// What follows the last trial of a search and is no shard's.
+    after: Vec<String>,
+}
+
+impl Missing {
+    fn add(&mut self, index: usize, name: String) {
+        *self.by_share.entry(index).or_default() += 1;
+        self.runs += 1;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(name);
+        }
     }
-    lines
+
+    fn is_empty(&self) -> bool {
+        self.runs == 0 && self.after.is_empty()
+    }
+
+    /// Which runs are missing, and the commands that do them, share by share.
+    fn say(&self, words: &str) {
+        if self.runs > 0 {
+            eprintln!("missing  {}:", count(self.runs, "run"));
+        }
+        for (index, runs) in &self.by_share {
+            let (share, runs) = (format!("{index}/{}", self.of), count(*runs, "run"));
+            eprintln!("  shard {share}: {runs}  `fieldtrial run {words} --shard {share}`");
+        }
+        for name in &self.examples {
+            eprintln!("  {name}");
+        }
+        if self.runs > self.examples.len() {
+            eprintln!("  … and {} more", self.runs - self.examples.len());
+        }
+        if self.runs > 0 {
+            eprintln!("next     `fieldtrial merge {words}` when they are there");
+        }
+        for key in &self.after {
+            eprintln!("missing  {key}");
+        }
+        if !self.after.is_empty() {
+            eprintln!("next     `fieldtrial run {words}` does what follows the last trial");
+        }
+    }
 }

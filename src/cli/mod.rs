@@ -32,6 +32,7 @@ mod side;
 mod status;
 mod submit;
 mod textconv;
+mod trials;
 mod verify;
 mod worker;
 
@@ -174,10 +175,11 @@ mod tests {
 
     use super::Arguments;
 
-    const DOCUMENTS: [(&str, &str); 3] = [
+    const DOCUMENTS: [(&str, &str); 4] = [
         ("README.md", include_str!("../../README.md")),
         ("docs/comparing.md", include_str!("../../docs/comparing.md")),
         ("docs/ci.md", include_str!("../../docs/ci.md")),
+        ("docs/cluster.md", include_str!("../../docs/cluster.md")),
     ];
 
     /// Every command of the program in a document: lines of its code, continued by `\\`.

@@ -1,15 +1,21 @@
 //! [`Overview`]: every shard with its journal and its task, for `submit` and `status`.
 
-use crate::base::Share;
-use crate::cluster::{self, Jobs, Slurm, SlurmError, Standing, Task};
+use std::convert::Infallible;
+
+use crate::cluster::{self, Deal, Jobs, Progress, Slurm, SlurmError, Standing, Task, TrialShare};
+use crate::device::DeviceKind;
+use crate::event::RunId;
 use crate::execute::Decision;
 use crate::plan::Feasibility;
-use crate::results::store::{Here, journals};
+use crate::plan::search::SearchSpec;
+use crate::results::Share;
+use crate::results::store::{Here, Store, journals};
 
 use super::Problem;
 use super::bench::mistake;
 use super::choice::Chosen;
 use super::run_plan::here;
+use super::trials::{Replay, TrialName};
 
 /// Every shard of a plan.
 pub(super) struct Overview {
@@ -32,6 +38,7 @@ impl Overview {
         let shards = shards.or(submitted).or(last_number_of_shares(chosen)?);
         let shards = shards.unwrap_or(chosen.plan.slurm.shards);
         let known: Vec<&str> = jobs.as_ref().map(Jobs::ids).unwrap_or_default();
+        // Slurm before the journals: a task that has ended has written all of its own.
         let (tasks, silent) = match Slurm.tasks(&known) {
             Ok(tasks) => (tasks, None),
             Err(error) => (Vec::new(), Some(error)),
@@ -69,17 +76,56 @@ fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
         classes: cluster::classes(&store),
         ..here
     };
+    let runs = match &plan.search {
+        None => runs(chosen, &store, &here, shards),
+        Some(search) => trials(chosen, search, &store, &here, shards),
+    };
+    cluster::standings(&plan.results_folder, shards, runs).map_err(mistake)
+}
+
+/// Every run with the index of its share.
+fn runs(chosen: &Chosen, store: &Store, here: &Here, shards: usize) -> Vec<(usize, Progress)> {
+    let plan = &chosen.plan;
     let mut cells = chosen.cells.clone();
     for cell in &mut cells {
-        // This machine need not have the devices that tasks are given.
-        let is_on_gpu = cell.spec.train.device != crate::device::DeviceKind::Cpu;
+        let is_on_gpu = cell.spec.train.device != DeviceKind::Cpu;
         let is_absent = matches!(cell.feasibility, Feasibility::Skipped(_));
-        if is_absent && is_on_gpu && plan.slurm.gpus.is_some() {
+        if is_absent && is_on_gpu && asks_for_devices(chosen) {
             cell.feasibility = Feasibility::Runs;
         }
     }
-    let decisions: Vec<(_, Decision)> = cluster::decisions(plan, &cells, &store, &here);
-    cluster::standings(plan, &cells, &decisions, shards).map_err(mistake)
+    let deal = Deal::of(&cells);
+    let decisions = cluster::decisions(plan, &cells, store, here);
+    let run = |(id, decision): &(RunId, Decision)| {
+        Some((deal.index(shards, *id)?, Progress::decided(decision)))
+    };
+    decisions.iter().filter_map(run).collect()
+}
+
+/// Every trial with the index of its share.
+fn trials(
+    chosen: &Chosen,
+    search: &SearchSpec,
+    store: &Store,
+    here: &Here,
+    shards: usize,
+) -> Vec<(usize, Progress)> {
+    let plan = &chosen.plan;
+    let Ok(replay) = Replay::of::<Infallible>(plan, search, store, here, &mut |_| Ok(()));
+    let replay = replay.expecting_devices(plan, search, asks_for_devices(chosen));
+    let index = |name: TrialName| TrialShare::index(search, plan.len(), shards, name);
+    let ended = replay.ended.iter();
+    let ended = ended.map(|(name, status)| (index(*name), Progress::ended(*status)));
+    let left = replay
+        .missing
+        .iter()
+        .map(|name| (index(*name), Progress::Left));
+    ended.chain(left).collect()
+}
+
+/// Whether tasks are given devices that this machine need not have.
+fn asks_for_devices(chosen: &Chosen) -> bool {
+    chosen.plan.slurm.gpus.is_some()
 }
 
 /// Into how many shards the plan was divided last.

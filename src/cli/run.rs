@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::base::Share;
 use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
@@ -15,6 +14,7 @@ use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
+use crate::results::Share;
 use crate::results::environment::missing_counters;
 use crate::results::store::{Here, Store, journal_path};
 use crate::results::{self, ResultSet, Session};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::base::Share;
+use crate::results::Share;
 
 /// Run a manifest: everything that is not finished yet, each run in a process of its own
 ///

@@ -70,7 +70,7 @@ impl SearchRun<'_> {
         let mut search = self.search(&store, self.options()?);
         let launcher = bench.launcher(&store)?;
         let mut recorder = bench.recorder(store, previous, Session::begin());
-        let mut progress = Progress::new(std::iter::empty());
+        let mut progress = Progress::searching(self.spec, bench.plan.len());
         let mut kept = 0;
         let mut sink = |event: RunEvent<'_>| {
             kept += usize::from(matches!(event, RunEvent::Kept { .. }));

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::base::Share;
 use crate::cluster::{Deal, everything};
 use crate::event::RunId;
 use crate::execute::Decision;
 use crate::plan::{Plan, PlannedCell};
 use crate::results::ResultSet;
+use crate::results::Share;
 use crate::results::store::Store;
 
 use super::Problem;

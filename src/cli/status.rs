@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use crate::base::text::count;
 use crate::base::units::human_seconds;
-use crate::cluster::{self, Standing, slurm_folder};
+use crate::cluster::{self, Phase, Standing, slurm_folder};
 
 use super::choice::{Chosen, PlanChoice};
 use super::overview::Overview;
@@ -71,9 +71,9 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
             .share;
         return Some(format!("`fieldtrial run {words} --shard {share}` goes on"));
     }
-    let merges = overview
-        .merging()
-        .is_some_and(|task| task.phase.is_active());
+    // The merging job does it, or has done it.
+    let merges = |phase: &Phase| phase.is_active() || *phase == Phase::Ended("COMPLETED".into());
+    let merges = overview.merging().is_some_and(|task| merges(&task.phase));
     (left == 0 && !merges).then(|| format!("`fieldtrial merge {words}` puts them together"))
 }
 

@@ -1,8 +1,8 @@
 //! [`Deal`]: which share a run of a plan belongs to.
 
-use crate::base::Share;
 use crate::event::RunId;
 use crate::plan::PlannedCell;
+use crate::results::Share;
 
 /// The runs of a plan by number: cells in row order, in each its seeds as the manifest lists them. All blocks of a cell and
 /// seed have one number, so that one machine measures them all.

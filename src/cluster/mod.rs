@@ -13,13 +13,13 @@ mod standing;
 mod state;
 mod trials;
 
-pub use crate::base::{NoShare, Share};
+pub use crate::results::{NoShare, Share};
 pub use answers::{Phase, Task};
 pub use collect::{Collected, collect};
 pub use deal::Deal;
 pub use jobs::{Array, Jobs, JobsError, slurm_folder};
 pub use script::{Scripts, array_text};
 pub use slurm::{Slurm, SlurmError};
-pub use standing::{Standing, classes, decisions, everything, standings};
+pub use standing::{Progress, Standing, classes, decisions, everything, standings};
 pub use state::{is_active, is_stuck, merging, state, task_of};
 pub use trials::{TooFewStudies, TrialShare};

@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::path::Path;
 use std::time::SystemTime;
 
-use crate::base::Share;
 use crate::base::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
-use crate::event::{RunId, numeric_class};
+use crate::event::{RunId, Status, numeric_class};
 use crate::execute::{Decision, Wish, decide};
 use crate::plan::{Plan, PlannedCell};
+use crate::results::Share;
 use crate::results::store::{Entries, Here, JournalFile, Store, StoreError, journals};
-
-use super::Deal;
 
 /// One share's journal, and its runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,17 +93,46 @@ pub fn decisions(
     decide(chosen, store, here, wish)
 }
 
-/// What each of `of` shares has done.
+/// Where a run of a share is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It ended well.
+    Done,
+    /// It failed.
+    Failed,
+    /// It is still to be done.
+    Left,
+}
+
+impl Progress {
+    /// Of a run that ended like this.
+    pub fn ended(status: Status) -> Self {
+        if status.is_failure() {
+            Self::Failed
+        } else {
+            Self::Done
+        }
+    }
+
+    /// Of a run about which `decision` was taken.
+    pub fn decided(decision: &Decision) -> Self {
+        match decision {
+            Decision::Keep(status) => Self::ended(*status),
+            Decision::Run(_) => Self::Left,
+        }
+    }
+}
+
+/// What each of `of` shares has done, from the index of the share of every run and where it is.
 ///
 /// # Errors
 /// [`StoreError`], where the journals cannot be listed.
 pub fn standings(
-    plan: &Plan,
-    cells: &[PlannedCell],
-    decisions: &[(RunId, Decision)],
+    results: &Path,
     of: usize,
+    runs: impl IntoIterator<Item = (usize, Progress)>,
 ) -> Result<Vec<Standing>, StoreError> {
-    let journals = journals(&plan.results_folder)?;
+    let journals = journals(results)?;
     let journal_of = |share: Share| journals.iter().find(|journal| journal.share == share);
     let mut standings: Vec<Standing> = Share::all(of)
         .map(|share| {
@@ -119,16 +147,15 @@ pub fn standings(
             }
         })
         .collect();
-    let deal = Deal::of(cells);
-    for (id, decision) in decisions {
-        let Some(index) = deal.index(of, *id) else {
-            continue;
-        };
-        let standing = &mut standings[index - 1];
-        match decision {
-            Decision::Keep(status) if status.is_failure() => standing.failed += 1,
-            Decision::Keep(_) => standing.done += 1,
-            Decision::Run(_) => standing.left += 1,
+    for (index, progress) in runs {
+        let standing = index
+            .checked_sub(1)
+            .and_then(|place| standings.get_mut(place));
+        let Some(standing) = standing else { continue };
+        match progress {
+            Progress::Done => standing.done += 1,
+            Progress::Failed => standing.failed += 1,
+            Progress::Left => standing.left += 1,
         }
     }
     Ok(standings)

@@ -1,8 +1,8 @@
 //! [`TrialShare`]: how the trials of a search are divided.
 
-use crate::base::Share;
 use crate::base::text::count;
 use crate::plan::search::{PrunerSpec, SamplerSpec, SearchSpec};
+use crate::results::Share;
 
 /// Which trials of a search belong to a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,19 @@ impl TrialShare {
             });
         }
         Ok(Self::ByStudy(share))
+    }
+
+    /// Which of `of` shares, from 1, has trial `number` of study `study` of a search with `studies` studies.
+    pub fn index(
+        search: &SearchSpec,
+        studies: usize,
+        of: usize,
+        (study, number): (usize, usize),
+    ) -> usize {
+        match what_learns(search) {
+            None => Share::owner(number * studies + study, of),
+            Some(_) => Share::owner(study, of),
+        }
     }
 
     /// Whether trial `number` of study `study`, both from 0, belongs to it.
@@ -110,6 +123,11 @@ mod tests {
         assert_eq!(first.len(), 3);
         assert_eq!(second.len(), 3);
         assert!(first.iter().all(|trial| !second.contains(trial)));
+        assert!(
+            second
+                .iter()
+                .all(|&name| TrialShare::index(&random, 1, 2, name) == 2)
+        );
     }
 
     #[test]
@@ -129,6 +147,11 @@ mod tests {
         };
         let pruned = search(SamplerSpec::Random, median);
         let owned = owned(&pruned, 3, "1/2");
+        assert!(
+            owned
+                .iter()
+                .all(|&name| TrialShare::index(&pruned, 3, 2, name) == 1)
+        );
         let studies: std::collections::BTreeSet<usize> = owned.iter().map(|t| t.0).collect();
         assert_eq!(owned.len(), studies.len() * 6);
         let error = TrialShare::of(&pruned, 1, "1/2".parse().unwrap()).unwrap_err();

@@ -171,6 +171,16 @@ fn a_worker_that_takes_too_long_is_ended_and_its_last_words_are_kept() {
 }
 
 #[test]
+fn what_a_worker_said_is_heard_to_its_end_however_late_it_is_read() {
+    // As on a machine with many times more work than cores: the end is seen long before the last line.
+    let script = format!(
+        "read order; echo '{HELLO}'; (sleep 0.3; echo '{}') & exit 0",
+        finished()
+    );
+    assert_eq!(end_of(&script), (Status::Done, String::new()));
+}
+
+#[test]
 fn a_flood_on_standard_error_keeps_its_end_only() {
     let (outcome, _) = launched(
         "yes noise | head -c 3000000 >&2; echo end >&2",

@@ -22,6 +22,10 @@ use super::pipes::{answer, drain, feed, read_lines};
 /// How often a silent worker is looked after.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long the last words of a worker that has ended are waited for. They are in the pipe; on a busy machine the thread that
+/// reads them may be late.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
 /// The program that does one run: this one, called as `fieldtrial worker`.
 #[derive(Debug, Clone)]
 pub struct WorkerProgram {
@@ -173,9 +177,9 @@ impl Watch<'_> {
         }
     }
 
-    /// Lines that were written before the end and not read yet.
+    /// Lines that were written before the end and not read yet, to the end of the pipe.
     fn hear_the_rest(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) {
-        while let Ok(line) = self.lines.recv_timeout(LOOK) {
+        while let Ok(line) = self.lines.recv_timeout(LAST_WORDS) {
             self.hear(&line, emit);
         }
     }

@@ -12,6 +12,7 @@ use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, Status};
 use super::eta::Eta;
 use super::line::{Names, gave, last_words};
 use super::run_state::RunState;
+use super::search::{Tally, is_counted};
 
 pub(super) const REDRAW: Duration = Duration::from_millis(100);
 
@@ -22,6 +23,7 @@ pub(super) const RUNNING: &str = "{spinner:.cyan} {prefix}  {wide_msg}";
 #[derive(Debug)]
 pub(super) struct Bars {
     names: Names,
+    search: Option<Tally>,
     all: MultiProgress,
     overall: ProgressBar,
     running: HashMap<RunId, Running>,
@@ -38,9 +40,10 @@ struct Running {
 }
 
 impl Bars {
-    pub(super) fn new(names: Names) -> Self {
+    pub(super) fn new(names: Names, search: Option<Tally>) -> Self {
         Self {
             names,
+            search,
             all: MultiProgress::new(),
             overall: ProgressBar::hidden(),
             running: HashMap::new(),
@@ -61,7 +64,14 @@ impl Bars {
                 self.say(&reason.sentence(*running));
             }
             RunEvent::Tick => self.show_time_left(),
-            RunEvent::Kept { .. } => {}
+            RunEvent::Kept {
+                job, status, info, ..
+            } => {
+                let tally = self.search.iter_mut();
+                tally.for_each(|tally| tally.keep(job, *status, info));
+                self.eta.skip();
+                self.show_place();
+            }
             RunEvent::End { .. } => self.overall.finish_and_clear(),
         }
     }
@@ -70,14 +80,24 @@ impl Bars {
         self.runs = runs;
         self.eta.start(runs, slots);
         self.overall = self.all.add(ProgressBar::new(runs as u64));
-        self.overall.set_style(style(
-            "{bar:32.cyan/dim} {pos}/{len} runs  {elapsed} elapsed{msg}",
-        ));
+        let what = if self.search.is_some() {
+            "trials"
+        } else {
+            "runs"
+        };
+        let template =
+            format!("{{bar:32.cyan/dim}} {{pos}}/{{len}} {what}  {{elapsed}} elapsed{{msg}}");
+        self.overall.set_style(style(&template));
+        self.search.iter_mut().for_each(|tally| tally.start(runs));
         self.overall.enable_steady_tick(REDRAW);
     }
 
     fn begin(&mut self, job: &Job) {
+        if !is_counted(job) {
+            self.eta.add_one();
+        }
         self.eta.begin(job.id);
+        self.search.iter_mut().for_each(Tally::begin);
         let bar = self.all.insert_before(&self.overall, ProgressBar::new(1));
         bar.set_style(style(RUNNING));
         bar.set_prefix(self.names.name(job));
@@ -113,26 +133,54 @@ impl Bars {
         self.eta.end(job.id, outcome.wall_s);
         self.ended += 1;
         self.failed += usize::from(outcome.status.is_failure());
-        self.overall.inc(1);
+        let gave = match &mut self.search {
+            None => gave(outcome),
+            Some(tally) => {
+                tally.end(job, outcome.status);
+                tally.gave(job, outcome)
+            }
+        };
         let name = self.names.name(job);
-        self.say(&format!(
-            "{} {name}  {}",
-            mark(outcome.status),
-            gave(outcome)
-        ));
+        self.say(&format!("{} {name}  {gave}", mark(outcome.status)));
         for line in last_words(outcome) {
             self.say(&format!("    {}", console_dim(line)));
+        }
+        self.show_place();
+    }
+
+    /// How many have ended, and what follows from it.
+    fn show_place(&self) {
+        match &self.search {
+            None => self.overall.set_position(self.ended as u64),
+            Some(tally) => {
+                let (ended, of) = tally.place();
+                self.overall.set_length(of as u64);
+                self.overall.set_position(ended as u64);
+            }
         }
         self.show_time_left();
     }
 
     fn show_time_left(&self) {
+        let goes_on = match &self.search {
+            None => self.ended < self.runs,
+            Some(tally) => tally.goes_on(),
+        };
         let mut text = String::new();
-        if let Some(left) = self.eta.left().filter(|_| self.ended < self.runs) {
+        if let Some(left) = self.eta.left().filter(|_| goes_on) {
             let _ = write!(text, ", about {} left", roughly(left));
         }
-        if self.failed > 0 {
-            let _ = write!(text, ", {} failed", self.failed);
+        match &self.search {
+            None if self.failed > 0 => {
+                let _ = write!(text, ", {} failed", self.failed);
+            }
+            None => {}
+            Some(tally) => {
+                text.push_str(&tally.counts());
+                if let Some(best) = tally.best() {
+                    let _ = write!(text, ", best {best}");
+                }
+            }
         }
         self.overall.set_message(text);
     }
@@ -159,11 +207,12 @@ pub(super) fn style(template: &str) -> ProgressStyle {
         .progress_chars("━━─")
 }
 
-/// `✓` in green, `✗` in red, `–` for what was broken off; the word stands beside what is not done.
+/// `✓` in green, `✗` in red, `–` for what was broken off, `✂` for what a search ended early; the word stands beside what is not done.
 pub(super) fn mark(status: Status) -> String {
     let (colour, sign, word) = match status {
         Status::Done => (32, "✓", String::new()),
         Status::NotRun => (33, "–", String::new()),
+        Status::Pruned => (33, "✂", " pruned".to_owned()),
         failed => (31, "✗", format!(" {failed}")),
     };
     if no_colour() {

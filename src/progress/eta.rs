@@ -25,6 +25,16 @@ impl Eta {
         self.running.insert(id, (Instant::now(), 0.0));
     }
 
+    /// A run that was to come does not have to.
+    pub(super) fn skip(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// One more run is to come than was known.
+    pub(super) fn add_one(&mut self) {
+        self.left += 1;
+    }
+
     /// `share` of the run's steps are done.
     pub(super) fn advance(&mut self, id: RunId, share: f64) {
         if let Some((_, done)) = self.running.get_mut(&id) {

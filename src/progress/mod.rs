@@ -8,6 +8,7 @@ mod line;
 mod lines;
 mod pairs;
 mod run_state;
+mod search;
 mod spinner;
 mod summary;
 
@@ -20,10 +21,12 @@ pub use summary::Ending;
 use std::io::{self, IsTerminal};
 
 use crate::event::RunEvent;
+use crate::plan::search::SearchSpec;
 
 use bars::Bars;
 use line::Names;
 use lines::Lines;
+use search::Tally;
 
 /// What is shown while runs go on.
 #[derive(Debug)]
@@ -39,11 +42,19 @@ impl Progress {
     /// Bars where standard error is a terminal, else one line per run. `keys` are those of all cells to run: what they
     /// have in common is not repeated.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
-        let names = Names::new(keys);
+        Self::on_this_terminal(Names::new(keys), None)
+    }
+
+    /// The same for a search of `studies` studies, whose trials become known as they begin.
+    pub fn searching(search: &SearchSpec, studies: usize) -> Self {
+        Self::on_this_terminal(Names::default(), Some(Tally::new(search, studies)))
+    }
+
+    fn on_this_terminal(names: Names, search: Option<Tally>) -> Self {
         Self(if io::stderr().is_terminal() {
-            Kind::Bars(Box::new(Bars::new(names)))
+            Kind::Bars(Box::new(Bars::new(names, search)))
         } else {
-            Kind::Lines(Box::new(Lines::new(names)))
+            Kind::Lines(Box::new(Lines::new(names, search)))
         })
     }
 

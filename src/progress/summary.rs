@@ -1,14 +1,16 @@
 //! The last words of `fieldtrial run`: what came of it, where it is, what to do next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
+use crate::plan::search::TrialInfo;
 use crate::results::{BlockRow, ResultSet, RunRow};
 
 use super::line::{Names, without_status};
+use super::search::named;
 
 /// Failed runs that are listed one by one.
 const LISTED: usize = 10;
@@ -41,11 +43,13 @@ impl Ending<'_> {
     pub fn text(&self) -> String {
         let mut lines = vec![self.first_line(), self.statuses()];
         lines.extend(self.failures());
+        lines.extend(self.best_trials());
         lines.push(format!("results  {}", self.folder.display()));
         lines.extend(
             self.report
                 .map(|path| format!("report   {}", path.display())),
         );
+        lines.extend(self.best_configuration());
         lines.extend(self.traces());
         lines.extend(self.next());
         lines.join("\n") + "\n"
@@ -64,22 +68,30 @@ impl Ending<'_> {
         if self.ended == 0 && self.left == 0 {
             return format!(
                 "nothing to run: {} finished before",
-                count(self.kept, "run")
+                count(self.kept, self.noun())
             );
         }
         let verb = match self.stopped {
             Some(StopReason::Interrupted) => {
                 let finished = self.ended + self.kept;
-                let all = count(finished + self.left, "run");
+                let all = count(finished + self.left, self.noun());
                 return format!("interrupted after {time}: {finished} of {all} finished and kept");
             }
             Some(StopReason::Failures { .. }) => "stopped after",
             None => "finished",
         };
-        format!("{verb} {} in {time}{kept}{left}", count(self.ended, "run"))
+        let ended = count(self.ended, self.noun());
+        format!("{verb} {ended} in {time}{kept}{left}")
     }
 
-    /// `cells    22 done, 1 killed, 1 skipped`
+    fn noun(&self) -> &'static str {
+        match self.results.plan.search {
+            None => "run",
+            Some(_) => "trial",
+        }
+    }
+
+    /// `rows     22 done, 1 killed, 1 skipped`
     fn statuses(&self) -> String {
         let mut by_status: BTreeMap<Status, usize> = BTreeMap::new();
         for row in &self.results.runs {
@@ -89,7 +101,11 @@ impl Ending<'_> {
             .iter()
             .map(|(status, n)| format!("{n} {status}"))
             .collect();
-        format!("rows     {}", parts.join(", "))
+        let what = match self.results.plan.search {
+            None => "rows  ",
+            Some(_) => "trials",
+        };
+        format!("{what}   {}", parts.join(", "))
     }
 
     fn failures(&self) -> Vec<String> {
@@ -106,6 +122,52 @@ impl Ending<'_> {
             cannot_run.map(|row| row_without_run(&names, row)).collect(),
         ));
         lines
+    }
+
+    /// `best     best_loss 0.1180  trial=7 hidden=256`, of each study and objective.
+    fn best_trials(&self) -> Vec<String> {
+        let plan = &self.results.plan;
+        let Some(search) = &plan.search else {
+            return Vec::new();
+        };
+        let done = self
+            .results
+            .runs
+            .iter()
+            .filter(|row| row.status == Status::Done);
+        let done: BTreeSet<&str> = done.map(|row| row.key.as_str()).collect();
+        let cells = plan.cells.iter().filter(|cell| done.contains(&*cell.key));
+        let trials: Vec<(&str, &TrialInfo)> = cells
+            .filter_map(|cell| Some((cell.key.as_str(), cell.trial.as_ref()?)))
+            .filter(|(_, trial)| trial.role.is_trial())
+            .collect();
+        let studies: BTreeSet<usize> = trials.iter().map(|(_, trial)| trial.study).collect();
+        let mut lines = Vec::new();
+        for study in studies {
+            let own = trials.iter().filter(|(_, trial)| trial.study == study);
+            for (index, objective) in search.objectives.iter().enumerate() {
+                let valued = own.clone().filter_map(|(key, trial)| {
+                    let value = trial.values.get(index).copied().flatten()?;
+                    value.is_finite().then_some((*key, value))
+                });
+                let loss = |value: f64| objective.direction.as_loss(value);
+                // The first of equals, which is the earliest trial.
+                let best = valued.min_by(|(_, a), (_, b)| loss(*a).total_cmp(&loss(*b)));
+                lines.extend(best.map(|(key, value)| {
+                    let name = key.replace(',', " ");
+                    format!("best     {}  {name}", named(objective, value))
+                }));
+            }
+        }
+        shortened(lines)
+    }
+
+    /// `best     reports/tiny/best.toml trains the best configuration in full`
+    fn best_configuration(&self) -> Option<String> {
+        let path = self.folder.join("best.toml");
+        let is_there = self.results.plan.search.is_some() && path.is_file();
+        let path = path.display();
+        is_there.then(|| format!("best     `fieldtrial run {path}` trains the best configuration"))
     }
 
     /// `traces   reports/tiny/trace (ui.perfetto.dev), reports/tiny/tensorboard (tensorboard --logdir)`

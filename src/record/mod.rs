@@ -9,6 +9,8 @@ mod failures;
 mod plan_file;
 mod recorder;
 mod row;
+#[cfg(test)]
+mod tests;
 mod trials;
 mod view;
 

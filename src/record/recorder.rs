@@ -108,6 +108,11 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// The store that it keeps runs in.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Says that the store has runs that were measured since its files were written, by others.
     pub fn has_new_runs(&mut self) {
         self.has_measured = true;

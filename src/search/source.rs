@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Keys of trials that are not there, where nothing was to run; the first of each study.
+    /// Keys of trials that are not there, where nothing was to run; the first of each study where later ones depend on it.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
@@ -222,17 +222,21 @@ impl<'a> Search<'a> {
             Feasibility::Infeasible(reason) => Some((Status::Infeasible, reason.clone())),
             Feasibility::Skipped(reason) => Some((Status::Skipped, reason.clone())),
         };
-        if let Some((status, reason)) = reason {
-            if status == Status::Skipped {
+        let limits = proposal.cell.spec.limits.as_ref();
+        let found = self.memory.find(&proposal.keys, limits);
+        let settled = self.settled(&proposal, &found);
+        // What another machine has run is there, also where this one could not.
+        if settled.is_none()
+            && let Some((status, reason)) = reason
+        {
+            let looks_on = self.options.only_kept && !self.spec.learns();
+            if status == Status::Skipped && !looks_on {
                 // The others would say the same.
                 self.studies[proposal.study].close();
             }
             self.tell(&proposal, Ending::Failed, Vec::new());
             return Some(self.kept(proposal, status, reason));
         }
-        let limits = proposal.cell.spec.limits.as_ref();
-        let found = self.memory.find(&proposal.keys, limits);
-        let settled = self.settled(&proposal, &found);
         match settled {
             Some(settled) => {
                 let mut proposal = proposal;
@@ -242,11 +246,22 @@ impl<'a> Search<'a> {
                 Some(self.kept(proposal, settled.status, settled.reason))
             }
             None if self.options.only_kept => {
-                self.missing.push(proposal.cell.spec.key.clone());
-                self.studies[proposal.study].close();
+                self.leave_out(&proposal);
                 None
             }
             None => Some(self.begin(proposal)),
+        }
+    }
+
+    /// A trial is not there, and nothing is to run: those that need it are not looked for.
+    fn leave_out(&mut self, proposal: &Proposal) {
+        self.missing.push(proposal.cell.spec.key.clone());
+        if proposal.info.role.is_trial() {
+            let study = &mut self.studies[proposal.study];
+            study.finale = Some(Vec::new());
+            if self.spec.learns() {
+                study.close();
+            }
         }
     }
 

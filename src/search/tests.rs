@@ -23,7 +23,7 @@ name = "tiny-search"
 [models.mlp]
 kind = "mlp"
 [datasets.toy]
-kind = "synthetic-regression"
+kind = "regression-5d"
 samples = 100
 [train]
 epochs = 6

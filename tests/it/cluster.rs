@@ -144,15 +144,13 @@ fn two_journals_that_disagree_in_a_fact_are_our_bug() {
     assert_eq!(shard(&project, "1/1").code, 0);
     let journal = project.read("reports/tiny/shards/1-of-1.jsonl");
     let first = journal.lines().next().unwrap();
-    let forged = first.replacen("\"steps\":8,", "\"steps\":9,", 1);
-    let forged = forged.replacen("\"steps\":16,", "\"steps\":17,", 1);
-    let forged = forged.replacen("\"steps\":4,", "\"steps\":5,", 1);
-    assert_ne!(forged, first);
+    let forged = first.replacen("\"parameters\":129,", "\"parameters\":130,", 1);
+    assert!(forged != first);
     project.write("reports/tiny/shards/1-of-2.jsonl", &(forged + "\n"));
     let merged = merge(&project);
     assert_eq!(merged.code, 70, "{}", merged.stderr);
     assert!(
-        merged.stderr.contains("disagree in `steps`"),
+        merged.stderr.contains("disagree in `parameters`"),
         "{}",
         merged.stderr
     );
@@ -175,4 +173,90 @@ fn nothing_to_merge_and_no_such_share_are_mistakes() {
         "{}",
         wrong.stderr
     );
+}
+
+/// Trials that need no other.
+const RANDOM: &str = r#"
+[search]
+trials = 7
+seed = 3
+objective = "best_loss"
+sampler = "random"
+
+[search.space]
+"models.mlp.hidden" = [2, 4, 8, 16]
+"train.optimizer.lr" = { float = [1e-4, 3e-1], log = true }
+"#;
+
+#[test]
+fn a_random_search_is_divided_by_trials_and_merged_to_what_one_machine_gives() {
+    let whole = crate::search::project(RANDOM);
+    whole.search(&[]);
+    let project = crate::search::project(RANDOM);
+    assert_eq!(shard(&project, "1/2").code, 0);
+    let early = merge(&project);
+    assert_eq!(early.code, 1, "{}", early.stderr);
+    let command = format!("shard 2/2: 4 runs  `fieldtrial run {MANIFEST} --shard 2/2`");
+    assert!(early.stderr.contains(&command), "{}", early.stderr);
+    let ended = shard(&project, "2/2");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(
+        (
+            lines(&project, "1-of-2.jsonl"),
+            lines(&project, "2-of-2.jsonl")
+        ),
+        (3, 4)
+    );
+    let merged = merge(&project);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert_eq!(facts(&project), facts(&whole));
+    let status = project.run(&["status", MANIFEST]);
+    assert_eq!(status.code, 0, "{}", status.stderr);
+    assert!(
+        status.stdout.contains("1/2    complete"),
+        "{}",
+        status.stdout
+    );
+}
+
+#[test]
+fn a_search_that_learns_is_divided_by_studies_or_not_at_all() {
+    let alone = crate::search::project(crate::search::LEARNING);
+    let refused = shard(&alone, "1/2");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    let why = "it has 1 study, fewer than 2 shares";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
+
+    let studies = format!(
+        "{}\n[matrix]\n\"train.batch-size\" = [8, 16]\n",
+        crate::search::LEARNING
+    );
+    let whole = crate::search::project(&studies);
+    whole.search(&[]);
+    let project = crate::search::project(&studies);
+    for share in ["1/2", "2/2"] {
+        let ended = shard(&project, share);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+    }
+    let merged = merge(&project);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert_eq!(facts(&project), facts(&whole));
+}
+
+#[test]
+fn status_shows_every_shard_without_any_batch_system() {
+    let project = sharded();
+    assert_eq!(shard(&project, "2/3").code, 0);
+    let status = project.run(&["status", MANIFEST]);
+    assert_eq!(status.code, 1, "shards are left that nobody does");
+    let rows: Vec<Vec<&str>> = status
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows[1], ["1/3", "not", "started", "0", "0", "4"]);
+    assert_eq!(rows[2][..5], ["2/3", "complete", "4", "0", "0"]);
+    assert_eq!(rows[4], ["all", "4", "0", "8"]);
+    let next = format!("`fieldtrial run {MANIFEST} --shard 1/3` goes on");
+    assert!(status.stderr.contains(&next), "{}", status.stderr);
 }

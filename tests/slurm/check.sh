@@ -12,13 +12,15 @@ program=$(realpath "${program:?there is no program: cargo build first}")
 command -v sbatch >/dev/null || { echo "sbatch is missing: apt-get install slurm-wlm munge" >&2; exit 2; }
 
 work=$(mktemp -d /tmp/fieldtrial-slurm.XXXXXX)
+chmod 755 "$work" # munge wants to reach its socket
 export SLURM_LAB=$work/slurm-lab SLURM_LAB_PORT=${SLURM_LAB_PORT:-26817}
 end() {
   "$here/down.sh" >/dev/null 2>&1 || true
   if [ -n "${KEEP:-}" ]; then echo "kept: $work"; else rm -rf "$work"; fi
 }
 trap end EXIT
-eval "$("$here/up.sh" -n 4 -c 2 -m 1000)"
+up=$("$here/up.sh" -n 4 -c 2 -m 1000)
+eval "$up"
 
 fail() { echo "FAILED: $*" >&2; KEEP=1; exit 1; }
 expect() { # expect CODE COMMAND...: its exit code
@@ -116,7 +118,7 @@ echo "== submit again: only what is left"
 expect 0 "$program" submit experiments/lab.toml --slurm
 said "1 shard, $((8 - lines)) runs?"
 wait_for 120 "the end of the second array" queue_is_empty
-expect 0 "$program" status experiments/lab
+expect 0 "$program" status reports/lab
 said '^ *all +64 +0 +0'
 said 'merge job [0-9]+: ended$'
 expect 0 "$program" submit experiments/lab.toml --slurm

@@ -103,8 +103,8 @@ impl Space {
         self.size_from(0, &mut Point::default())
     }
 
-    /// Points of the parameters from `index` on, the ones before it decided.
-    fn size_from(&self, index: usize, point: &mut Point) -> Option<u64> {
+    /// Points of the parameters from `index` on, the ones before it decided; `None` where a range has no step.
+    pub fn size_from(&self, index: usize, point: &mut Point) -> Option<u64> {
         let Some(parameter) = self.parameters.get(index) else {
             return Some(1);
         };

@@ -18,9 +18,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use crate::base::Share;
 use crate::event::Profile;
 use crate::results::Environment;
+use crate::results::Share;
 
 use super::{StoreError, StoredRun, entries};
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::base::Share;
 use crate::base::hash::Digest;
 use crate::event::Profile;
+use crate::results::Share;
 
 use super::journal::{Entry, Journal};
 use super::samples::sample_path;

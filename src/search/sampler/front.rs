@@ -8,7 +8,14 @@ use std::cmp::Ordering;
 
 /// Whether `a` is nowhere worse than `b` and somewhere better.
 pub(super) fn dominates(a: &[f64], b: &[f64]) -> bool {
-    a != b && a.iter().zip(b).all(|(a, b)| a <= b)
+    let mut is_better = false;
+    for (a, b) in a.iter().zip(b) {
+        if a > b {
+            return false;
+        }
+        is_better |= a < b;
+    }
+    is_better
 }
 
 /// Returns the fronts, best first: of those that no other dominates, of those that only the first front dominates, …;
@@ -44,8 +51,33 @@ pub(super) fn fronts(values: &[&[f64]], enough: usize) -> Vec<Vec<usize>> {
     found
 }
 
+/// Values of three and more objectives that are compared each with each at most.
+const AT_ONCE: usize = 400;
+
 /// Returns the `count` best, by number: whole fronts, and of the front that does not fit the least crowded.
+///
+/// Of more than [`AT_ONCE`] with three and more objectives, the best of some meet the next ones in turn: those
+/// of the first fronts stay, but who is crowded is decided on the way.
 pub(super) fn best(values: &[&[f64]], count: usize) -> Vec<usize> {
+    let are_two = values.iter().all(|value| value.len() <= 2);
+    if are_two || values.len() <= AT_ONCE {
+        return best_at_once(values, count);
+    }
+    let mut kept: Vec<usize> = Vec::new();
+    for next in (0..values.len()).collect::<Vec<_>>().chunks(AT_ONCE / 2) {
+        kept.extend(next);
+        kept = best_of(values, &kept, count.max(AT_ONCE / 2));
+    }
+    best_of(values, &kept, count)
+}
+
+fn best_of(values: &[&[f64]], among: &[usize], count: usize) -> Vec<usize> {
+    let values: Vec<&[f64]> = among.iter().map(|&i| values[i]).collect();
+    let best = best_at_once(&values, count);
+    best.into_iter().map(|i| among[i]).collect()
+}
+
+fn best_at_once(values: &[&[f64]], count: usize) -> Vec<usize> {
     let mut chosen = Vec::new();
     for mut front in fronts(values, count) {
         let room = count - chosen.len();
@@ -160,6 +192,21 @@ mod tests {
         assert_eq!(best(&views(&values), 3), [0, 3, 4]);
         assert_eq!(best(&views(&values), 4), [0, 2, 3, 4]);
         assert_eq!(best(&views(&values), 9), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn of_thousands_the_first_front_is_found_in_turns() {
+        // A front of 12 among 1,500.
+        let mut values: Vec<Vec<f64>> = (0..1500)
+            .map(|i| vec![20.0 + f64::from(i % 40), 20.0 + f64::from(i % 7), 30.0])
+            .collect();
+        let front: Vec<usize> = (0..12).map(|i| i * 120 + 7).collect();
+        for (x, &i) in front.iter().enumerate() {
+            values[i] = vec![x as f64, 11.0 - x as f64, 1.0];
+        }
+        assert_eq!(best(&views(&values), 12), front);
+        let six = best(&views(&values), 6);
+        assert!(six.len() == 6 && six.iter().all(|i| front.contains(i)));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use super::{Sampler, unit};
 
 /// Counts through the combinations as an odometer does: the last parameter turns fastest.
 ///
-/// A parameter that does not exist at a combination does not multiply it, so that no point comes twice. A range without
-/// step gives its lower end only; the planner refuses it.
+/// A parameter that does not exist at a combination does not multiply it, so that no point comes twice. A space
+/// with a range without step has no combinations; the planner refuses it.
 #[derive(Debug)]
 pub(super) struct Grid;
 
@@ -60,28 +60,8 @@ fn turn(space: &Space, point: &mut Point, mut rest: usize) -> usize {
 
 /// Returns how many combinations the parameters behind those of `point` have.
 fn behind(space: &Space, point: &mut Point) -> usize {
-    let index = point.values.len();
-    let Some(parameter) = space.parameters.get(index) else {
-        return 1;
-    };
-    let is_active = space.is_active(index, point);
-    let mut with = |value| {
-        point.values.push(value);
-        let count = behind(space, point);
-        point.values.pop();
-        count
-    };
-    if !is_active {
-        return with(None);
-    }
-    let levels = unit::levels(&parameter.domain).unwrap_or(1);
-    if is_condition(space, index) {
-        (0..levels)
-            .map(|level| with(Some(unit::level(&parameter.domain, level))))
-            .fold(0, usize::saturating_add)
-    } else {
-        with(Some(unit::level(&parameter.domain, 0))).saturating_mul(levels)
-    }
+    let size = space.size_from(point.values.len(), point).unwrap_or(0);
+    usize::try_from(size).unwrap_or(usize::MAX)
 }
 
 /// Whether another parameter exists or not by the value of this one.

@@ -6,6 +6,8 @@
 
 #[cfg(test)]
 mod acceptance;
+#[cfg(test)]
+mod contract;
 mod front;
 mod grid;
 mod nsga2;

@@ -49,7 +49,8 @@ SPACES = {
         integer("c", 4, 8),
         integer("d", 0, 100, step=7),
         integer("e", 1, 1000, log=True),
-        integer("f", 0, 500),
+        # More values than places: every second one lies between two.
+        integer("f", 0, 98),
     ],
     "choices": [choice("a", 2), choice("b", 5), choice("c", 3)],
     "conditions": [

@@ -2,7 +2,6 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::StandardNormal;
 
 use crate::plan::search::{Domain, Value};
 use crate::search::sampler::unit;
@@ -16,7 +15,12 @@ const REACH: f64 = 9.0;
 #[derive(Debug)]
 pub(super) enum Kernels {
     /// Normal distributions on the unit interval (`unit`), cut off at its ends.
-    Normal(Vec<Normal>),
+    Normal {
+        /// Those that differ: few, where values are.
+        kinds: Vec<Normal>,
+        /// Which of them each kernel is.
+        kernels: Vec<usize>,
+    },
     /// Distributions over choices: all have the same share, but that the observed one has more.
     Choice {
         /// Choices that were observed; the last kernel has none.
@@ -66,19 +70,31 @@ impl Kernels {
             .map(|value| unit::place_of(domain, *value))
             .collect();
         let smallest = 1.0 / (count as f64 + 2.0).min(100.0);
-        let mut kernels: Vec<Normal> = widths(&centers)
-            .iter()
-            .zip(&centers)
-            .map(|(width, &center)| Normal::new(center, width.clamp(smallest, 1.0)))
-            .collect();
-        kernels.push(Normal::new(0.5, 1.0));
-        Self::Normal(kernels)
+        let mut kinds: Vec<Normal> = Vec::new();
+        let mut kernels = vec![0; count + 1];
+        for (place, width) in widths(&centers) {
+            let (center, width) = (centers[place], width.clamp(smallest, 1.0));
+            // Alike ones come together: at one center, all but the two outer ones have the same width.
+            let alike = kinds
+                .iter()
+                .rposition(|kind| !kind.is_at(center) || kind.is_as_wide(width))
+                .filter(|&kind| kinds[kind].is_at(center));
+            kernels[place] = alike.unwrap_or_else(|| {
+                kinds.push(Normal::new(center, width));
+                kinds.len() - 1
+            });
+        }
+        kernels[count] = kinds.len();
+        kinds.push(Normal::new(0.5, 1.0));
+        Self::Normal { kinds, kernels }
     }
 
     /// Draws a value from kernel `index`.
     pub(super) fn draw(&self, domain: &Domain, index: usize, rng: &mut ChaCha8Rng) -> Value {
         match self {
-            Self::Normal(kernels) => unit::value_at(domain, kernels[index].draw(rng)),
+            Self::Normal { kinds, kernels } => {
+                unit::value_at(domain, kinds[kernels[index]].draw(rng))
+            }
             Self::Choice {
                 observed,
                 miss,
@@ -99,9 +115,10 @@ impl Kernels {
 
     /// Multiplies `weights` by what the density of every value has in common under each kernel.
     pub(super) fn scale(&self, domain: &Domain, weights: &mut [f64]) {
-        if let Self::Normal(kernels) = self {
+        if let Self::Normal { kinds, kernels } = self {
             let is_continuous = unit::levels(domain).is_none();
-            for (weight, kernel) in weights.iter_mut().zip(kernels) {
+            for (weight, &kind) in weights.iter_mut().zip(kernels) {
+                let kernel = kinds[kind];
                 *weight /= kernel.mass;
                 if is_continuous {
                     *weight *= normal::PEAK / kernel.width;
@@ -134,16 +151,17 @@ impl Kernels {
                     *flat /= *choices as f64;
                 }
             }
-            Self::Normal(kernels) => {
+            Self::Normal { kinds, kernels } => {
                 if let Some((low, high)) = unit::bin_of(domain, value) {
-                    for (factor, kernel) in factors.iter_mut().zip(kernels) {
-                        *factor *= kernel.mass_of(low, high);
+                    let masses: Vec<f64> = kinds.iter().map(|k| k.mass_of(low, high)).collect();
+                    for (factor, &kind) in factors.iter_mut().zip(kernels) {
+                        *factor *= masses[kind];
                     }
                     return;
                 }
                 let place = unit::place_of(domain, value);
-                for (exponent, kernel) in exponents.iter_mut().zip(kernels) {
-                    let z = (place - kernel.center) / kernel.width;
+                for (exponent, &kind) in exponents.iter_mut().zip(kernels) {
+                    let z = (place - kinds[kind].center) / kinds[kind].width;
                     *exponent += z * z;
                 }
             }
@@ -160,11 +178,18 @@ impl Normal {
         }
     }
 
+    fn is_at(self, center: f64) -> bool {
+        self.center.total_cmp(&center).is_eq()
+    }
+
+    fn is_as_wide(self, width: f64) -> bool {
+        self.width.total_cmp(&width).is_eq()
+    }
+
     /// Draws until the place lies between the ends: a third of the draws do at worst, since the center does.
     fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
         loop {
-            let z: f64 = rng.sample(StandardNormal);
-            let place = self.center + self.width * z;
+            let place = self.center + self.width * normal::draw(rng);
             if (0.0..=1.0).contains(&place) {
                 return place;
             }
@@ -184,20 +209,22 @@ impl Normal {
     }
 }
 
-/// Returns the distance of each center to the further one of its neighbours, the ends of the interval being neighbours
-/// only of one that is alone.
-fn widths(centers: &[f64]) -> Vec<f64> {
+/// Returns each center's number and its distance to the further one of its neighbours, in the order of the centers; the
+/// ends of the interval are neighbours only of one that is alone.
+fn widths(centers: &[f64]) -> Vec<(usize, f64)> {
     if let [only] = centers {
-        return vec![only.max(1.0 - only)];
+        return vec![(0, only.max(1.0 - only))];
     }
-    let mut order: Vec<usize> = (0..centers.len()).collect();
-    order.sort_unstable_by(|&a, &b| centers[a].total_cmp(&centers[b]));
-    let mut widths = vec![0.0; centers.len()];
-    for (rank, &place) in order.iter().enumerate() {
-        let gap = |neighbour: usize| (centers[neighbour] - centers[place]).abs();
-        let below = rank.checked_sub(1).map_or(0.0, |rank| gap(order[rank]));
-        let above = order.get(rank + 1).map_or(0.0, |&next| gap(next));
-        widths[place] = below.max(above);
-    }
-    widths
+    let mut order: Vec<(usize, f64)> = centers.iter().copied().enumerate().collect();
+    order.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    let gap = |rank: usize, neighbour: Option<usize>| {
+        let neighbour = neighbour.and_then(|neighbour| order.get(neighbour));
+        neighbour.map_or(0.0, |(_, center)| (center - order[rank].1).abs())
+    };
+    (0..order.len())
+        .map(|rank| {
+            let below = gap(rank, rank.checked_sub(1));
+            (order[rank].0, below.max(gap(rank, Some(rank + 1))))
+        })
+        .collect()
 }

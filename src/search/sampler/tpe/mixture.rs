@@ -108,3 +108,62 @@ fn ramp(count: usize) -> Vec<f64> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{Purpose, Seed};
+    use crate::search::sampler::testing::{choice, float, int};
+
+    #[test]
+    fn the_newest_25_weigh_the_same_and_the_oldest_least() {
+        assert_eq!(ramp(3), [1.0; 3]);
+        // optuna.samplers._tpe.sampler.default_weights(28)
+        let expected = [0.035_714_285_714_285_71, 0.517_857_142_857_142_8, 1.0, 1.0];
+        for (found, expected) in ramp(28).iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+        assert!((ramp(26)[0] - 1.0 / 26.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn draws_follow_the_density() {
+        let (continuous, whole, chosen) = (float(0.0, 1.0), int(0, 3, 1), choice(3));
+        let domains = [&continuous, &whole, &chosen];
+        let row = |x, k, choice| vec![Value::Float(x), Value::Int(k), Value::Choice { choice }];
+        let rows = [row(0.2, 0, 2), row(0.25, 3, 2), row(0.9, 3, 0)];
+        let mixture = Mixture::of_good(&domains, &rows);
+        // Probability of each of 10 × 4 × 3 cells, by the density in the middle of its 20 parts.
+        let mut cells = vec![0.0; 120];
+        for (cell, probability) in cells.iter_mut().enumerate() {
+            let (slice, k, choice) = (cell / 12, i64::try_from(cell / 3 % 4).unwrap(), cell % 3);
+            let parts: Vec<Vec<Value>> = (0..20)
+                .map(|part| {
+                    row(
+                        (slice as f64 + (f64::from(part) + 0.5) / 20.0) / 10.0,
+                        k,
+                        choice,
+                    )
+                })
+                .collect();
+            *probability = mixture.densities(&domains, &parts).iter().sum::<f64>() / 200.0;
+        }
+        let sum: f64 = cells.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-3, "{sum}");
+        let mut rng = Seed(5).stream(Purpose::Search);
+        let mut shares = vec![0.0; 120];
+        for _ in 0..20_000 {
+            let drawn = mixture.draw(&domains, &mut rng);
+            let slice = (drawn[0].as_f64() * 10.0) as usize;
+            let cell = slice.min(9) * 12 + drawn[1].as_f64() as usize * 3;
+            shares[cell + drawn[2].as_f64() as usize] += 1.0 / 20_000.0;
+        }
+        for (cell, (share, probability)) in shares.iter().zip(&cells).enumerate() {
+            let spread = (probability / 20_000.0).sqrt();
+            assert!(
+                (share - probability).abs() < 5.0 * spread,
+                "{cell}: {share} {probability}"
+            );
+        }
+    }
+}

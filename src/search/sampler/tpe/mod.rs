@@ -3,6 +3,8 @@
 mod kernels;
 mod mixture;
 mod normal;
+#[cfg(test)]
+mod reference;
 mod split;
 
 use rand_chacha::ChaCha8Rng;
@@ -88,13 +90,14 @@ impl Tpe {
             .map(|&index| &space.parameters[index].domain)
             .collect();
         let rows = |records: &[&Record]| -> Vec<Vec<Value>> {
-            records
-                .iter()
+            let first = group.first().copied().unwrap_or_default();
+            let have = records.iter().filter(|r| r.point.get(first).is_some());
+            thinned(&have.collect::<Vec<_>>())
                 .filter_map(|record| group.iter().map(|&i| record.point.get(i)).collect())
                 .collect()
         };
         let good = Mixture::of_good(&domains, &rows(&split.good));
-        let bad = Mixture::of_bad(&domains, &thinned(rows(&split.bad)));
+        let bad = Mixture::of_bad(&domains, &rows(&split.bad));
         let candidates: Vec<Vec<Value>> = (0..self.candidates.max(1))
             .map(|_| good.draw(&domains, rng))
             .collect();
@@ -119,13 +122,40 @@ fn group(space: &Space, index: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns at most [`BAD_AT_MOST`] rows, evenly spread, with the last among them.
-fn thinned(rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
-    let stride = rows.len().div_ceil(BAD_AT_MOST).max(1);
-    let last = rows.len().saturating_sub(1);
-    rows.into_iter()
-        .enumerate()
-        .filter(|(index, _)| (last - index).is_multiple_of(stride))
-        .map(|(_, row)| row)
-        .collect()
+/// Returns at most [`BAD_AT_MOST`] of the items, evenly spread, with the last among them.
+fn thinned<T: Copy>(items: &[T]) -> impl Iterator<Item = T> {
+    let stride = items.len().div_ceil(BAD_AT_MOST).max(1);
+    let last = items.len().saturating_sub(1);
+    items.iter().copied().skip(last % stride).step_by(stride)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::sampler::testing::{choice, float, space, when};
+
+    #[test]
+    fn parameters_of_one_condition_are_drawn_together() {
+        let space = space([
+            choice(2),
+            float(0.0, 1.0),
+            float(0.0, 1.0),
+            float(0.0, 1.0),
+            choice(1),
+        ]);
+        let space = when(when(space, 1, 0, &[1]), 3, 0, &[1]);
+        assert_eq!(group(&space, 0), [0, 2]);
+        assert_eq!(group(&space, 1), [1, 3]);
+    }
+
+    #[test]
+    fn of_many_trials_some_stand_for_the_rest_and_the_last_is_among_them() {
+        let thin = |count: usize| thinned(&(0..count).collect::<Vec<_>>()).collect::<Vec<_>>();
+        assert_eq!(thin(BAD_AT_MOST), (0..BAD_AT_MOST).collect::<Vec<_>>());
+        assert!(thin(0).is_empty());
+        let found = thin(2 * BAD_AT_MOST + 1);
+        assert!((BAD_AT_MOST / 2..=BAD_AT_MOST).contains(&found.len()));
+        assert_eq!(found.last(), Some(&(2 * BAD_AT_MOST)));
+        assert!(found.windows(2).all(|pair| pair[1] - pair[0] == 3));
+    }
 }

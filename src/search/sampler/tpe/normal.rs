@@ -1,6 +1,9 @@
 //! The standard normal distribution, cut off.
 
-use std::f64::consts::FRAC_1_SQRT_2;
+use std::f64::consts::{FRAC_1_SQRT_2, TAU};
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 
 /// `1 / √(2 π)`, the density at 0.
 pub(super) const PEAK: f64 = 0.398_942_280_401_432_7;
@@ -17,9 +20,30 @@ pub(super) fn mass(low: f64, high: f64) -> f64 {
     }
 }
 
+/// Draws a normal number.
+///
+/// # Source
+/// Box & Muller 1958. `rand_distr`'s calls the system's logarithm, whose last digit is another one elsewhere.
+pub(super) fn draw(rng: &mut ChaCha8Rng) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(1.0 - rng.gen_range(0.0..1.0)));
+    radius * libm::cos(TAU * rng.gen_range(0.0..1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::{Purpose, Seed};
+
+    #[test]
+    fn draws_have_mean_0_and_variance_1() {
+        let mut rng = Seed(1).stream(Purpose::Search);
+        let draws: Vec<f64> = (0..20_000).map(|_| draw(&mut rng)).collect();
+        let mean = |power: i32| draws.iter().map(|z| z.powi(power)).sum::<f64>() / 20_000.0;
+        // Standard errors: 0.007, 0.01, 0.07.
+        assert!(mean(1).abs() < 0.025, "{}", mean(1));
+        assert!((mean(2) - 1.0).abs() < 0.035, "{}", mean(2));
+        assert!((mean(4) - 3.0).abs() < 0.25, "{}", mean(4));
+    }
 
     #[test]
     fn masses_are_scipys() {

@@ -1,0 +1,295 @@
+//! [`Tally`]: how far a search is: trials by how they ended, and the best value of each objective so far.
+
+use std::fmt::Write;
+
+use crate::base::text::count;
+use crate::base::units::{human, human_seconds};
+use crate::event::{Job, RunOutcome, Status};
+use crate::plan::search::{ObjectiveSpec, SearchSpec, TrialInfo, TrialRole};
+
+use super::line::without_status;
+
+/// Digits of a value that is an objective: trials may be near one another.
+const DIGITS: usize = 4;
+
+/// Trials of a search that have ended, and the best of them.
+#[derive(Debug)]
+pub(super) struct Tally {
+    objectives: Vec<ObjectiveSpec>,
+    studies: usize,
+    /// Trials to come to, those that were kept included.
+    of: usize,
+    ended: usize,
+    kept: usize,
+    pruned: usize,
+    failed: usize,
+    running: usize,
+    /// The best trial of each objective: its name and its value.
+    best: Vec<Option<(String, f64)>>,
+}
+
+impl Tally {
+    pub(super) fn new(search: &SearchSpec, studies: usize) -> Self {
+        Self {
+            best: vec![None; search.objectives.len()],
+            objectives: search.objectives.clone(),
+            studies,
+            of: 0,
+            ended: 0,
+            kept: 0,
+            pruned: 0,
+            failed: 0,
+            running: 0,
+        }
+    }
+
+    /// The search begins, with so many trials to come.
+    pub(super) fn start(&mut self, trials: usize) {
+        self.of = trials;
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.running += 1;
+    }
+
+    /// A trial was finished before.
+    pub(super) fn keep(&mut self, job: &Job, status: Status, info: &TrialInfo) {
+        if info.role.is_trial() {
+            self.kept += 1;
+            self.add(job, status, info);
+        }
+    }
+
+    pub(super) fn end(&mut self, job: &Job, status: Status) {
+        self.running = self.running.saturating_sub(1);
+        let trial = job.trial.as_ref().filter(|_| status != Status::NotRun);
+        if let Some(trial) = trial.filter(|trial| trial.info.role.is_trial()) {
+            self.add(job, status, &trial.info);
+        }
+    }
+
+    fn add(&mut self, job: &Job, status: Status, info: &TrialInfo) {
+        self.ended += 1;
+        self.pruned += usize::from(status == Status::Pruned);
+        self.failed += usize::from(status.is_failure());
+        if status != Status::Done {
+            return;
+        }
+        let name = self.short_name(job, info);
+        let objectives = self.objectives.iter().zip(&info.values);
+        for ((objective, value), best) in objectives.zip(&mut self.best) {
+            let loss = |value: f64| objective.direction.as_loss(value);
+            let Some(value) = value.filter(|value| value.is_finite()) else {
+                continue;
+            };
+            // The earlier of equals stays.
+            if best
+                .as_ref()
+                .is_none_or(|(_, best)| loss(value) < loss(*best))
+            {
+                *best = Some((name.clone(), value));
+            }
+        }
+    }
+
+    /// `trial 7`; with the values of its matrix before it where there are several studies.
+    fn short_name(&self, job: &Job, info: &TrialInfo) -> String {
+        let trial = format!("trial {}", info.number);
+        if self.studies == 1 {
+            return trial;
+        }
+        let parts = job.spec.key.split(',');
+        let study: Vec<&str> = parts
+            .take_while(|part| !part.starts_with("trial="))
+            .collect();
+        format!("{} {trial}", study.join(" "))
+    }
+
+    /// Trials that have ended, of how many.
+    pub(super) fn place(&self) -> (usize, usize) {
+        (self.ended, self.of.max(self.ended))
+    }
+
+    /// Whether trials are still to come or under way.
+    pub(super) fn goes_on(&self) -> bool {
+        self.ended < self.of || self.running > 0
+    }
+
+    /// `, 4 running, 5 pruned, 1 failed, 3 kept`
+    pub(super) fn counts(&self) -> String {
+        let counts = [
+            (self.running, "running"),
+            (self.pruned, "pruned"),
+            (self.failed, "failed"),
+            (self.kept, "kept"),
+        ];
+        let some = counts.iter().filter(|(n, _)| *n > 0);
+        some.fold(String::new(), |mut text, (n, what)| {
+            let _ = write!(text, ", {n} {what}");
+            text
+        })
+    }
+
+    /// `best_loss 0.1180 in trial 7`, for every objective that has a value.
+    pub(super) fn best(&self) -> Option<String> {
+        let best = self.objectives.iter().zip(&self.best);
+        let best = best.filter_map(|(objective, best)| {
+            let (name, value) = best.as_ref()?;
+            Some(format!("{} in {name}", named(objective, *value)))
+        });
+        let best: Vec<String> = best.collect();
+        (!best.is_empty()).then(|| best.join(", "))
+    }
+
+    /// What a trial gave, in a few words: its values, or why it has none.
+    pub(super) fn gave(&self, job: &Job, outcome: &RunOutcome) -> String {
+        let mut words = Vec::new();
+        if outcome.status != Status::Done {
+            words.push(without_status(outcome.status, &outcome.reason).to_owned());
+        }
+        let info = job.trial.as_ref().map(|trial| &trial.info);
+        if let Some(info) = info.filter(|_| outcome.status == Status::Done) {
+            words.extend(values(&self.objectives, info));
+        }
+        words.push(format!("in {}", human_seconds(outcome.wall_s)));
+        words.join("  ")
+    }
+
+    /// One line about all trials that were kept: they are counted, not listed.
+    pub(super) fn kept_line(&self) -> Option<String> {
+        let kept = count(self.kept, "trial");
+        (self.kept > 0).then(|| format!("{kept} kept from before"))
+    }
+}
+
+/// Whether a run is one of the trials that a search is to come to.
+pub(super) fn is_counted(job: &Job) -> bool {
+    let role = job.trial.as_ref().map(|trial| trial.info.role);
+    role.is_none_or(|role| role == TrialRole::Trial)
+}
+
+/// `best_loss 0.1180`, for every objective that has a value.
+pub(super) fn values<'a>(
+    objectives: &'a [ObjectiveSpec],
+    info: &'a TrialInfo,
+) -> impl Iterator<Item = String> + 'a {
+    let pairs = objectives.iter().zip(&info.values);
+    pairs.filter_map(|(objective, value)| Some(named(objective, (*value)?)))
+}
+
+/// `best_loss 0.1180`
+pub(super) fn named(objective: &ObjectiveSpec, value: f64) -> String {
+    format!("{} {}", objective.column, human(value, DIGITS))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::event::{RunId, Trial};
+    use crate::manifest::Manifest;
+    use crate::plan::search::{Point, Value};
+    use crate::plan::{Plan, PlanOptions, World};
+
+    const MANIFEST: &str = r#"
+name = "tiny"
+[models.mlp]
+kind = "mlp"
+[datasets.plane]
+kind = "regression-5d"
+samples = 64
+[matrix]
+batch-size = [8, 16]
+[search]
+trials = 5
+objective = [{ column = "val_r2", direction = "maximize" }, "parameters"]
+sampler = "random"
+[search.space]
+"train.optimizer.lr" = { float = [1e-5, 1e-1], log = true }
+"#;
+
+    fn plan() -> Plan {
+        let manifest = Manifest::new(std::path::Path::new("tiny.toml"), MANIFEST.into(), &[]);
+        let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
+        let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+        plan.unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
+    fn trial(plan: &Plan, study: usize, number: usize, values: &[f64], role: TrialRole) -> Job {
+        let point = Point {
+            values: vec![Some(Value::Float(0.01))],
+        };
+        let cell = plan.trial(study, &number.to_string(), &point);
+        let info = TrialInfo {
+            study,
+            number,
+            role,
+            point,
+            values: values.iter().copied().map(Some).collect(),
+            pruned: None,
+        };
+        Job {
+            id: RunId {
+                cell: number,
+                seed: 0,
+                block: 0,
+            },
+            spec: Arc::new(cell.spec.clone()),
+            estimated_s: None,
+            trial: Some(Arc::new(Trial {
+                cell,
+                info,
+                awaits_verdicts: true,
+                members: Vec::new(),
+            })),
+        }
+    }
+
+    #[test]
+    fn trials_are_counted_by_how_they_ended_and_the_best_is_named() {
+        let plan = plan();
+        let mut tally = Tally::new(plan.search.as_ref().unwrap(), 2);
+        tally.start(10);
+        assert_eq!((tally.counts(), tally.best()), (String::new(), None));
+        let own = TrialRole::Trial;
+        let kept = trial(&plan, 0, 0, &[0.5, 300.0], own);
+        tally.keep(&kept, Status::Done, &kept.trial.as_ref().unwrap().info);
+        let ends = [
+            (1, 1, [0.75, 400.0], Status::Done, own),
+            (0, 2, [0.9, 1.0], Status::Pruned, own),
+            (0, 3, [0.9, 1.0], Status::Killed, own),
+            (1, 2, [f64::NAN, 400.0], Status::Done, own),
+            // Equal to the best, but later.
+            (0, 4, [0.75, 300.0], Status::Done, own),
+            (0, 5, [0.99, 1.0], Status::Done, TrialRole::Regret),
+            (0, 6, [0.99, 1.0], Status::NotRun, own),
+        ];
+        for (study, number, values, status, role) in ends {
+            tally.begin();
+            tally.end(&trial(&plan, study, number, &values, role), status);
+        }
+        tally.begin();
+        assert_eq!(tally.place(), (6, 10));
+        assert_eq!(tally.counts(), ", 1 running, 1 pruned, 1 failed, 1 kept");
+        let best = "val_r2 0.7500 in batch-size=16 trial 1, parameters 300 in batch-size=8 trial 0";
+        assert_eq!(tally.best().unwrap(), best);
+    }
+
+    #[test]
+    fn a_line_says_what_a_trial_gave_or_why_it_ended() {
+        let plan = plan();
+        let tally = Tally::new(plan.search.as_ref().unwrap(), 2);
+        let job = trial(&plan, 0, 1, &[0.75, 300.0], TrialRole::Trial);
+        let end = |status, reason: &str| RunOutcome {
+            wall_s: 4.0,
+            ..RunOutcome::empty(status, reason.into())
+        };
+        let done = tally.gave(&job, &end(Status::Done, ""));
+        assert_eq!(done, "val_r2 0.7500  parameters 300  in 4 s");
+        let why = "pruned: step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1";
+        let pruned = tally.gave(&job, &end(Status::Pruned, why));
+        let expected = "step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1  in 4 s";
+        assert_eq!(pruned, expected);
+    }
+}

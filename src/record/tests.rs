@@ -1,0 +1,276 @@
+//! Results of searches: rows of trials that ended now and of those that were kept.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use super::Recorder;
+use crate::event::{EpochRow, Job, Pruned, RunEvent, RunFacts, RunId, RunOutcome, Status, Trial};
+use crate::manifest::Manifest;
+use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole, Value};
+use crate::plan::{Plan, PlanOptions, World};
+use crate::results::store::{Here, Store};
+use crate::results::{self, Environment, ResultSet, Session, plan_header};
+
+const MANIFEST: &str = r#"
+name = "tiny"
+[models.mlp]
+kind = "mlp"
+[datasets.plane]
+kind = "regression-5d"
+samples = 64
+[search]
+trials = 20
+objective = "best_loss"
+sampler = "random"
+pruner = "median"
+[search.space]
+"train.optimizer.lr" = { float = [1e-5, 1e-1], log = true }
+"#;
+
+struct Lab {
+    folder: tempfile::TempDir,
+    plan: Plan,
+    here: Here,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let manifest = Manifest::new(Path::new("tiny.toml"), MANIFEST.into(), &[]);
+        let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
+        let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            plan: plan.unwrap_or_else(|failure| panic!("{failure}")),
+            here: Here {
+                env_id: "e".into(),
+                jobs: 2,
+                cores: 2,
+                classes: HashMap::new(),
+            },
+        }
+    }
+
+    /// What the files say after an invocation in which `events` were seen.
+    fn recorded(&self, events: impl FnOnce(&mut Recorder<'_>)) -> ResultSet {
+        let store = Store::open(self.folder.path()).unwrap();
+        let mut recorder = Recorder::new(
+            self.folder.path(),
+            store,
+            &[],
+            &self.here,
+            plan_header(&self.plan),
+            Environment::default(),
+            None,
+            Session::at(UNIX_EPOCH),
+        );
+        events(&mut recorder);
+        let told = recorder.finish().unwrap();
+        let read = results::read(self.folder.path()).unwrap();
+        assert_eq!(told.runs, read.runs);
+        assert_eq!(told.plan, read.plan);
+        read
+    }
+
+    /// Trial `number`, whose point is its own or that of `twin`.
+    fn trial(&self, number: usize, twin: usize) -> Job {
+        let point = Point {
+            values: vec![Some(Value::Float(1e-4 * (twin + 1) as f64))],
+        };
+        let cell = self.plan.trial(0, &number.to_string(), &point);
+        let info = TrialInfo {
+            study: 0,
+            number,
+            role: TrialRole::Trial,
+            point,
+            values: vec![Some(number as f64)],
+            pruned: None,
+        };
+        Job {
+            id: RunId {
+                cell: 3 * number,
+                seed: 42,
+                block: 0,
+            },
+            spec: Arc::new(cell.spec.clone()),
+            estimated_s: None,
+            trial: Some(Arc::new(Trial {
+                cell,
+                info,
+                awaits_verdicts: true,
+                members: Vec::new(),
+            })),
+        }
+    }
+}
+
+fn pruned(step: usize, reason: &str) -> Pruned {
+    Pruned {
+        info: PrunedInfo {
+            step,
+            metric: "val_loss".into(),
+            value: 2.0,
+            threshold: 1.0,
+            trials: vec![0, 1],
+        },
+        reason: reason.into(),
+    }
+}
+
+/// The end of a run of so many epochs, pruned or not.
+fn end(epochs: usize, pruned: Option<Pruned>) -> RunOutcome {
+    let status = match pruned {
+        Some(_) => Status::Pruned,
+        None => Status::Done,
+    };
+    let row = |epoch| EpochRow {
+        epoch,
+        train_loss: Some(1.0 / (epoch + 1) as f64),
+        ..EpochRow::default()
+    };
+    let reason = pruned.as_ref().map(|why| why.reason.clone());
+    RunOutcome {
+        facts: Some(RunFacts {
+            epochs,
+            ..RunFacts::default()
+        }),
+        epochs: (0..epochs).map(row).collect(),
+        pruned,
+        ..RunOutcome::empty(status, reason.unwrap_or_default())
+    }
+}
+
+fn see_end(recorder: &mut Recorder<'_>, mut job: Job, outcome: &RunOutcome) {
+    if let (Some(why), Some(trial)) = (&outcome.pruned, &mut job.trial) {
+        // As the source of the search does.
+        Arc::make_mut(trial).info.pruned = Some(why.info.clone());
+    }
+    recorder
+        .see(&RunEvent::RunEnded { job: &job, outcome })
+        .unwrap();
+}
+
+fn see_kept(recorder: &mut Recorder<'_>, job: &Job, status: Status, why: Option<&Pruned>) {
+    let info = &job.trial.as_ref().unwrap().info;
+    let info = TrialInfo {
+        pruned: why.map(|why| why.info.clone()),
+        ..info.clone()
+    };
+    let reason = why.map_or("", |why| why.reason.as_str());
+    let event = RunEvent::Kept {
+        job,
+        status,
+        info: &info,
+        reason,
+    };
+    recorder.see(&event).unwrap();
+}
+
+/// Value of the axis `trial`, status, epochs and reason of every row.
+fn rows(results: &ResultSet) -> Vec<(&str, Status, usize, &str)> {
+    let rows = results.runs.iter().map(|row| {
+        let epochs = row.facts.as_ref().map_or(0, |facts| facts.epochs);
+        (&*row.axes[0], row.status, epochs, &*row.reason)
+    });
+    rows.collect()
+}
+
+#[test]
+fn trials_are_rows_by_number_however_they_end() {
+    let lab = Lab::new();
+    let results = lab.recorded(|recorder| {
+        let why = pruned(1, "pruned: step 1");
+        see_end(recorder, lab.trial(10, 10), &end(5, None));
+        see_end(recorder, lab.trial(2, 2), &end(2, Some(why)));
+        let killed = RunOutcome::empty(Status::Killed, "killed: signal 9".into());
+        see_end(recorder, lab.trial(1, 1), &killed);
+        // It was broken off: not a row.
+        see_end(recorder, lab.trial(0, 0), &RunOutcome::interrupted());
+    });
+    let expected = [
+        ("1", Status::Killed, 0, "killed: signal 9"),
+        ("2", Status::Pruned, 2, "pruned: step 1"),
+        ("10", Status::Done, 5, ""),
+    ];
+    assert_eq!(rows(&results), expected);
+    assert_eq!(results.plan.cells.len(), 3);
+    assert!(results.plan.search.is_some());
+    let info = results.plan.cells[1].trial.as_ref().unwrap();
+    assert_eq!(info.values, [Some(2.0)]);
+    assert_eq!(info.pruned.as_ref().unwrap().trials, [0, 1]);
+    let curve = results.epochs.iter().filter(|row| row.key.contains("=2,"));
+    assert_eq!(curve.count(), 2);
+    let statuses: Vec<Status> = results.blocks.iter().map(|block| block.status).collect();
+    assert_eq!(statuses, [Status::Killed, Status::Pruned, Status::Done]);
+}
+
+#[test]
+fn a_resumed_search_writes_what_it_wrote_before() {
+    let lab = Lab::new();
+    let why = pruned(1, "pruned: step 1");
+    let first = lab.recorded(|recorder| {
+        see_end(recorder, lab.trial(0, 0), &end(5, None));
+        see_end(recorder, lab.trial(1, 1), &end(2, Some(why.clone())));
+    });
+    let bytes = |name: &str| std::fs::read(lab.folder.path().join(name)).unwrap();
+    let names = ["runs.csv", "epochs.csv", "blocks.csv", "plan.json"];
+    let before = names.map(bytes);
+    let second = lab.recorded(|recorder| {
+        see_kept(recorder, &lab.trial(0, 0), Status::Done, None);
+        see_kept(recorder, &lab.trial(1, 1), Status::Pruned, Some(&why));
+    });
+    assert_eq!(rows(&first), rows(&second));
+    assert_eq!(names.map(bytes), before);
+}
+
+#[test]
+fn a_pruned_trial_is_shown_by_its_beginning_beside_a_whole_run_of_the_same_point() {
+    let lab = Lab::new();
+    let results = lab.recorded(|recorder| {
+        let why = pruned(1, "pruned: step 1");
+        see_end(recorder, lab.trial(3, 3), &end(2, Some(why)));
+        // The same point again, later and to its end: another row of the same cell hash.
+        see_end(recorder, lab.trial(7, 3), &end(5, None));
+    });
+    let hashes: Vec<&str> = results
+        .plan
+        .cells
+        .iter()
+        .map(|cell| cell.cell_hash.as_str())
+        .collect();
+    assert_eq!(hashes[0], hashes[1]);
+    let expected = [
+        ("3", Status::Pruned, 2, "pruned: step 1"),
+        ("7", Status::Done, 5, ""),
+    ];
+    assert_eq!(rows(&results), expected);
+    // A pruner that sees other trials ends it for another reason at the same step: the search has the word.
+    let results = lab.recorded(|recorder| {
+        let why = pruned(1, "pruned: another reason");
+        see_kept(recorder, &lab.trial(3, 3), Status::Pruned, Some(&why));
+    });
+    assert_eq!(
+        rows(&results),
+        [("3", Status::Pruned, 2, "pruned: another reason")]
+    );
+}
+
+#[test]
+fn a_trial_that_cannot_run_is_a_row_without_facts() {
+    let lab = Lab::new();
+    let results = lab.recorded(|recorder| {
+        let job = lab.trial(4, 4);
+        let info = &job.trial.as_ref().unwrap().info;
+        let event = RunEvent::Kept {
+            job: &job,
+            status: Status::Infeasible,
+            info,
+            reason: "batch of 128 of 64 samples",
+        };
+        recorder.see(&event).unwrap();
+    });
+    let expected = [("4", Status::Infeasible, 0, "batch of 128 of 64 samples")];
+    assert_eq!(rows(&results), expected);
+    assert!(results.blocks.is_empty());
+}
