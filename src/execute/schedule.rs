@@ -56,6 +56,7 @@ pub fn run<E>(
     let (sender, receiver) = mpsc::channel();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _end = EndOfSlots(&stop);
         let mut schedule = Schedule {
             source,
             held: Vec::new(),
@@ -69,11 +70,18 @@ pub fn run<E>(
             scope,
             last_tick: Instant::now(),
         };
-        let outcome = schedule.drive(&receiver, sink);
-        // The scope waits for the slots' threads: a failed sink must not wait for training.
-        stop.store(true, Ordering::SeqCst);
-        outcome
+        schedule.drive(&receiver, sink)
     })
+}
+
+/// Ends what runs when it is dropped: the scope waits for the slots' threads, and neither a failed sink nor a panic must
+/// wait for training, or for a verdict that nobody gives any more.
+struct EndOfSlots<'a>(&'a AtomicBool);
+
+impl Drop for EndOfSlots<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 enum Message {
