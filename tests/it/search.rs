@@ -132,7 +132,13 @@ fn a_finished_search_has_nothing_left_to_run() {
     project.search(&[]);
     let before = project.results();
     let again = project.search(&["--no-report"]);
-    assert!(again.stderr.contains("10 kept"), "{}", again.stderr);
+    assert!(
+        again
+            .stderr
+            .contains("nothing to run: 10 trials finished before"),
+        "{}",
+        again.stderr
+    );
     assert!(before == project.results(), "no file is touched");
 }
 
@@ -182,7 +188,11 @@ fn more_trials_run_only_what_is_new() {
     four.search(&[]);
     let before = four.read("reports/tiny/runs.csv");
     let raised = four.search(&["--set", "search.trials=8"]);
-    assert!(raised.stderr.contains("4 kept"), "{}", raised.stderr);
+    assert!(
+        raised.stderr.contains("finished 4 trials"),
+        "{}",
+        raised.stderr
+    );
     let after = four.read("reports/tiny/runs.csv");
     assert!(after.starts_with(&before), "{before}\n{after}");
     let eight = project(&LEARNING.replace("trials = 10", "trials = 8"));
@@ -210,19 +220,19 @@ objective = "best_loss"
     let [diverged] = with_status(&rows, "diverged")[..] else {
         panic!("{rows:#?}");
     };
-    assert_eq!(diverged["train.optimizer.lr"], "1e30");
+    assert_eq!(diverged["train_optimizer_lr"], "1e30");
     assert_eq!(with_status(&rows, "done").len(), 2);
     let infeasible = with_status(&rows, "infeasible");
     assert_eq!(infeasible.len(), 3);
     assert!(
         infeasible
             .iter()
-            .all(|row| row["train.batch-size"] == "1000")
+            .all(|row| row["train_batch_size"] == "1000")
     );
 }
 
 #[test]
-fn a_killed_worker_is_a_failed_trial_and_retry_tries_it_again() {
+fn trials_that_time_out_are_kept_and_run_again_when_the_limit_is_another() {
     let limited = "[limits]\ntime = 0.000001\n";
     let project = project(&format!("{LEARNING}{limited}"));
     let ended = project.run(&RUN);
@@ -231,8 +241,13 @@ fn a_killed_worker_is_a_failed_trial_and_retry_tries_it_again() {
     assert_eq!(with_status(&rows, "timeout").len(), 10);
     let kept = project.run(&RUN);
     assert_eq!(kept.code, 1, "a failure that stands is a failure");
-    assert!(kept.stderr.contains("10 kept"), "{}", kept.stderr);
-    // With time enough it is another search.
+    assert!(
+        kept.stderr
+            .contains("nothing to run: 10 trials finished before"),
+        "{}",
+        kept.stderr
+    );
+    // With time enough all of them run.
     project.search(&["--set", "limits.time=600"]);
     assert!(with_status(&project.rows("runs.csv"), "timeout").is_empty());
 }
@@ -256,8 +271,8 @@ objective = "best_loss"
     for kind in ["adam", "sgd"] {
         let own = rows
             .iter()
-            .filter(|row| row["train.optimizer.kind"] == kind);
-        let momenta: Vec<&String> = own.map(|row| &row["train.optimizer.momentum"]).collect();
+            .filter(|row| row["train_optimizer_kind"] == kind);
+        let momenta: Vec<&String> = own.map(|row| &row["train_optimizer_momentum"]).collect();
         assert!(!momenta.is_empty(), "no trial of {kind}");
         let is_there = kind == "sgd";
         assert!(
@@ -284,7 +299,7 @@ objective = "best_loss"
     let rows = project.rows("runs.csv");
     let points: Vec<[&str; 2]> = rows
         .iter()
-        .map(|row| ["models.mlp.hidden", "train.batch-size"].map(|axis| row[axis].as_str()))
+        .map(|row| ["models_mlp_hidden", "train_batch_size"].map(|axis| row[axis].as_str()))
         .collect();
     let expected = ["2", "4"].map(|hidden| ["8", "16", "24"].map(|size| [hidden, size]));
     assert_eq!(points, expected.concat());
@@ -301,7 +316,7 @@ fn every_cell_of_the_matrix_is_a_study_of_its_own() {
     let rows = project.rows("runs.csv");
     let own: Vec<[&str; 2]> = rows
         .iter()
-        .map(|row| ["models.mlp.depth", "trial"].map(|axis| row[axis].as_str()))
+        .map(|row| ["models_mlp_depth", "trial"].map(|axis| row[axis].as_str()))
         .collect();
     let expected = ["1", "2"].map(|depth| ["0", "1", "2"].map(|trial| [depth, trial]));
     assert_eq!(own, expected.concat());
@@ -326,11 +341,17 @@ fn pruned_trials_run_to_their_end_beside_what_they_were() {
     let trial = full["trial"].trim_end_matches("-full");
     let pruned = rows.iter().find(|row| row["trial"] == trial).unwrap();
     assert_eq!(pruned["status"], "pruned");
-    assert_eq!(pruned["train.optimizer.lr"], full["train.optimizer.lr"]);
+    assert_eq!(pruned["train_optimizer_lr"], full["train_optimizer_lr"]);
     assert_eq!(project.trial(&full["trial"])["role"], "regret");
     let before = project.facts();
     let again = project.search(&[]);
-    assert!(again.stderr.contains("11 kept"), "{}", again.stderr);
+    assert!(
+        again
+            .stderr
+            .contains("nothing to run: 11 trials finished before"),
+        "{}",
+        again.stderr
+    );
     assert_eq!(before, project.facts());
 }
 
@@ -344,7 +365,7 @@ fn the_best_trials_vote() {
         .find(|row| row["trial"] == "ensemble")
         .expect("a row");
     assert_eq!(ensemble["status"], "done", "{ensemble:?}");
-    assert!(ensemble["train.optimizer.lr"].is_empty());
+    assert!(ensemble["train_optimizer_lr"].is_empty());
     let mut done: Vec<&Row> = rows
         .iter()
         .filter(|row| row["status"] == "done" && row["trial"] != "ensemble")
@@ -401,7 +422,7 @@ fn mistakes_in_a_search_are_told_and_nothing_runs() {
         ("trials = 10", "trails = 10", "did you mean `trials`"),
         ("models.mlp.hidden", "models.mlp.hiden", "hidden"),
         ("[1e-4, 3e-1]", "[3e-1, 1e-4]", "train.optimizer.lr"),
-        ("\"best_loss\"", "\"best_lose\"", "best_loss"),
+        ("\"best_loss\"", "\"best_lose\"", "which way is better"),
     ];
     for (line, wrong, said) in mistakes {
         assert!(LEARNING.contains(line), "{line}");
