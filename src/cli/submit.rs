@@ -100,7 +100,8 @@ impl Submission<'_> {
         let wanted: Vec<usize> = self.wanted().collect();
         let scripts = self.write_scripts()?;
         if wanted.is_empty() {
-            return self.nothing();
+            self.say_nothing();
+            return Ok(exit_code::GOOD);
         }
         let array = vec![
             "--parsable".to_owned(),
@@ -145,7 +146,7 @@ impl Submission<'_> {
         self.overview.total(|standing| standing.left)
     }
 
-    fn nothing(&self) -> Outcome {
+    fn say_nothing(&self) {
         let words = self.arguments.choice.words();
         if self.left() > 0 {
             eprintln!("nothing to submit: all shards with runs left are queued or running");
@@ -154,7 +155,6 @@ impl Submission<'_> {
             eprintln!("nothing to submit: no run is left");
             eprintln!("next     `fieldtrial merge {words}` puts the shards together");
         }
-        Ok(exit_code::GOOD)
     }
 
     /// What was submitted before for the same shards, with the plan as it is meant now.

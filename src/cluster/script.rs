@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_script_of_an_array_is_one_that_people_can_read() {
-        let expected = r##"#!/bin/bash
+        let expected = r#"#!/bin/bash
 # Fieldtrial, results `100%`: one task per shard, each with a journal of its own.
 # `fieldtrial submit` writes this file anew every time: change `[slurm]` in the manifest instead.
 #SBATCH --job-name=fieldtrial-100%
@@ -257,13 +257,13 @@ mod tests {
 module load cuda
 # In the shell's place, so that the signal before the time limit arrives here.
 exec '/opt/my tools/fieldtrial' run experiments/x.toml --set 'matrix.batch-size=[8, 16]' --shard "$SLURM_ARRAY_TASK_ID/8"
-"##;
+"#;
         assert_eq!(scripts(&spec()).shard(), expected);
     }
 
     #[test]
     fn the_script_that_merges_asks_for_no_device() {
-        let expected = r##"#!/bin/bash
+        let expected = r#"#!/bin/bash
 # Fieldtrial, results `100%`: puts the journals together, when all tasks have ended.
 # `fieldtrial submit` writes this file anew every time: change `[slurm]` in the manifest instead.
 #SBATCH --job-name=fieldtrial-100%
@@ -281,7 +281,7 @@ exec '/opt/my tools/fieldtrial' run experiments/x.toml --set 'matrix.batch-size=
 
 module load cuda
 exec '/opt/my tools/fieldtrial' merge experiments/x.toml --set 'matrix.batch-size=[8, 16]'
-"##;
+"#;
         assert_eq!(scripts(&spec()).merge(), expected);
     }
 

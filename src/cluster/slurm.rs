@@ -47,7 +47,7 @@ impl Slurm {
             return Ok(Vec::new());
         }
         let list = jobs.join(",");
-        let mut tasks = self.queue(&list)?;
+        let mut tasks = queue(&list)?;
         for job in jobs {
             let shown = call("scontrol", ["--oneliner", "show", "job", *job]);
             add(&mut tasks, parse_scontrol(&shown.unwrap_or_default()));
@@ -58,19 +58,6 @@ impl Slurm {
         let on_record = call("sacct", options).unwrap_or_default();
         add(&mut tasks, parse_sacct(&on_record));
         Ok(tasks)
-    }
-
-    fn queue(self, list: &str) -> Result<Vec<Task>, SlurmError> {
-        let format = format!("--format={SQUEUE_FORMAT}");
-        let jobs = format!("--jobs={list}");
-        match call("squeue", ["--noheader", "--array", &format, &jobs]) {
-            Ok(text) => Ok(parse_squeue(&text)),
-            // A single job of which it knows no longer is an error, one of several is not.
-            Err(SlurmError::Refused { reason, .. }) if reason.contains("Invalid job id") => {
-                Ok(Vec::new())
-            }
-            Err(error) => Err(error),
-        }
     }
 
     /// The largest number that a task of an array may have; `None` where Slurm does not say.
@@ -99,6 +86,20 @@ impl Slurm {
     /// [`SlurmError`].
     pub fn cancel(self, job: &str) -> Result<(), SlurmError> {
         call("scancel", [job]).map(|_| ())
+    }
+}
+
+/// The tasks that wait or run.
+fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {
+    let format = format!("--format={SQUEUE_FORMAT}");
+    let jobs = format!("--jobs={list}");
+    match call("squeue", ["--noheader", "--array", &format, &jobs]) {
+        Ok(text) => Ok(parse_squeue(&text)),
+        // A single job of which it knows no longer is an error, one of several is not.
+        Err(SlurmError::Refused { reason, .. }) if reason.contains("Invalid job id") => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -107,7 +107,13 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Integer(number) => visitor.visit_i64(*number),
             Value::Float(number) => visitor.visit_f64(*number),
             Value::Boolean(truth) => visitor.visit_bool(*truth),
-            Value::Array(nodes) => visitor.visit_seq(SeqDeserializer::new(nodes.iter())),
+            Value::Array(nodes) => {
+                let mut list = SeqDeserializer::new(nodes.iter());
+                let value = visitor.visit_seq(&mut list)?;
+                // A list of two numbers is no longer list either.
+                list.end()?;
+                Ok(value)
+            }
             Value::Table(table) => visitor.visit_map(MapDeserializer::new(
                 table.entries.iter().map(|(key, node)| (key, node)),
             )),

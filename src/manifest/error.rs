@@ -71,7 +71,9 @@ pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
                 .at(mistake.place, format!("expected {expected}"))
         }
         Complaint::WrongLength { found, expected } => {
-            let wanted = expected.rsplit(' ').next().unwrap_or_default();
+            // "an array of length 2", "2 elements in sequence".
+            let is_number = |word: &&str| word.parse::<usize>().is_ok();
+            let wanted = expected.split(' ').find(is_number).unwrap_or_default();
             Diagnostic::error(format!("`{path}`: expected {wanted} values, found {found}"))
                 .at(mistake.place, format!("expected a list of {wanted}"))
         }

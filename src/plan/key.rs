@@ -31,7 +31,7 @@ pub(super) fn value_text(node: &Node) -> String {
 }
 
 /// The shorter of the plain and the exponential form; both read back to the same number.
-fn float(number: f64) -> String {
+pub(super) fn float(number: f64) -> String {
     let plain = format!("{number}");
     let exponential = format!("{number:e}");
     if exponential.len() < plain.len() {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::base::text::count;
-use crate::base::units::{human, human_seconds};
+use crate::base::units::{human, human_integer, human_seconds};
 use crate::event::{Job, RunOutcome, Status};
 use crate::plan::search::{ObjectiveSpec, SearchSpec, TrialInfo, TrialRole};
 
@@ -179,7 +179,13 @@ pub(super) fn values<'a>(
 
 /// `best_loss 0.1180`
 pub(super) fn named(objective: &ObjectiveSpec, value: f64) -> String {
-    format!("{} {}", objective.column, human(value, DIGITS))
+    let is_count = value >= 1.0 && value.fract() == 0.0;
+    let text = if is_count {
+        human_integer(value as u64)
+    } else {
+        human(value, DIGITS)
+    };
+    format!("{} {text}", objective.column)
 }
 
 #[cfg(test)]
@@ -286,10 +292,10 @@ sampler = "random"
             ..RunOutcome::empty(status, reason.into())
         };
         let done = tally.gave(&job, &end(Status::Done, ""));
-        assert_eq!(done, "val_r2 0.7500  parameters 300  in 4 s");
+        assert_eq!(done, "val_r2 0.7500  parameters 300  in 4.00 s");
         let why = "pruned: step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1";
         let pruned = tally.gave(&job, &end(Status::Pruned, why));
-        let expected = "step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1  in 4 s";
+        let expected = "step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1  in 4.00 s";
         assert_eq!(pruned, expected);
     }
 }

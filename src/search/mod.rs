@@ -10,6 +10,7 @@ pub mod sampler;
 mod finale;
 mod memory;
 mod record;
+mod settle;
 mod source;
 mod study;
 mod values;

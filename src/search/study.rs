@@ -127,11 +127,6 @@ impl Study {
     pub(super) fn best(&self, count: usize) -> &[Ranked] {
         &self.best[..count.min(self.best.len())]
     }
-
-    /// Trials that have ended.
-    pub(super) fn ended(&self) -> usize {
-        self.ended.len() + self.early.len()
-    }
 }
 
 /// What results keep of a trial that has not ended.
@@ -165,7 +160,7 @@ pub(super) fn reason(pruned: &PrunedInfo) -> String {
         _ => format!("trials {}", numbers.join(" ")),
     };
     format!(
-        "pruned: step {step}: best {metric} {} is worse than {}, from {which}",
+        "step {step}: best {metric} {} is worse than {}, from {which}",
         crate::base::units::human(*value, 6),
         crate::base::units::human(*threshold, 6),
     )

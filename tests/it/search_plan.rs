@@ -7,6 +7,7 @@ use fieldtrial::plan::search::{Domain, Point, PrunerSpec, SamplerSpec, Value};
 use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions};
 
 use crate::plan::HEAD;
+use crate::project::Project;
 use crate::world::world;
 
 fn with(text: &str, only: Option<&str>) -> Result<Plan, String> {
@@ -292,6 +293,14 @@ fn jobs_beyond_the_lag_draw_a_warning() {
     );
     let text = plan.warnings.render_each(false);
     assert!(text.contains("3 jobs of a study idle"), "{text}");
+}
+
+#[test]
+fn plan_shows_studies_and_space() {
+    let project = Project::new().file("x.toml", FULL);
+    let ended = project.run(&["plan", "x.toml"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    insta::assert_snapshot!("search", ended.stdout);
 }
 
 /// Trials are made one after the other by the thousand; a release build takes about 0.1 ms each.

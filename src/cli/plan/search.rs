@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::base::text::count;
-use crate::plan::search::{Domain, ObjectiveDirection, Parameter, PrunerSpec, SearchSpec};
+use crate::plan::search::{ObjectiveDirection, Parameter, PrunerSpec, SearchSpec};
 use crate::plan::{Plan, toml_text};
 
 /// The search of `plan` in a few lines, and its space as a table; empty for a plan without one.
@@ -107,11 +107,8 @@ fn space(plan: &Plan, search: &SearchSpec) -> String {
     table.set_header(["parameter", "values"].into_iter().chain(last));
     for (parameter, condition) in parameters.iter().zip(conditions) {
         let last = has_conditions.then_some(condition);
-        table.add_row(
-            [name(parameter), values(&parameter.domain)]
-                .into_iter()
-                .chain(last),
-        );
+        let values = parameter.domain.to_string();
+        table.add_row([name(parameter), values].into_iter().chain(last));
     }
     if let Some(column) = table.column_mut(0) {
         column.set_padding((0, 1));
@@ -142,35 +139,6 @@ fn name(parameter: &Parameter) -> String {
         parameter.name.clone()
     } else {
         format!("{} ({})", parameter.name, parameter.path)
-    }
-}
-
-fn values(domain: &Domain) -> String {
-    let range = |low: String, high: String, step: Option<String>, log: bool| {
-        let step = step.map_or_else(String::new, |step| format!(", step {step}"));
-        let log = if log { ", logarithmic" } else { "" };
-        format!("{low} to {high}{step}{log}")
-    };
-    match domain {
-        Domain::Choice { texts, .. } => texts.join(", "),
-        Domain::Int {
-            low,
-            high,
-            step,
-            log,
-        } => {
-            let step = (*step != 1).then(|| step.to_string());
-            range(low.to_string(), high.to_string(), step, *log)
-        }
-        Domain::Float {
-            low,
-            high,
-            step,
-            log,
-        } => {
-            let text = |number: f64| toml_text(&number.into());
-            range(text(*low), text(*high), step.map(text), *log)
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::diag::{Diagnostic, Place, did_you_mean};
 use crate::manifest::{Key, Node, Table, Value as Toml};
 
 use super::super::head::json;
+use super::super::key::float;
 use super::super::matrix::AxisValue;
 use super::super::resolve::read;
 use super::section::{FloatSection, IntSection};
@@ -227,7 +228,7 @@ impl Range {
                 Diagnostic::error(format!("parameter `{name}`: the range is empty"))
                     .at(
                         self.whole,
-                        format!("nothing is above {low} and below {high}"),
+                        format!("nothing is above {} and below {}", float(low), float(high)),
                     )
                     .help("the smaller end comes first"),
             );
@@ -253,7 +254,10 @@ impl Range {
                     Diagnostic::error(format!(
                         "parameter `{name}`: the step does not lead to the upper end"
                     ))
-                    .at(step, format!("does not divide {low} to {high} evenly"))
+                    .at(
+                        step,
+                        format!("does not divide {} to {} evenly", float(low), float(high)),
+                    )
                     .help(format!("the largest value would be {}", self.below)),
                 );
             }

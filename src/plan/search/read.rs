@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::diag::{Diagnostic, Place, did_you_mean, list};
+use crate::diag::{Diagnostic, Place, did_you_mean, list, nearest};
 use crate::manifest::{Key, Node, Table, Value as Toml};
 
 use super::super::axis_info::AxisInfo;
@@ -145,7 +145,12 @@ fn one_objective(node: &Node, mistakes: &mut Vec<Diagnostic>) -> Option<(Place, 
             (place, section.column, section.direction)
         }
     };
-    if !objective::is_known(&column) {
+    let is_slip = || {
+        let is_fixed = objective::known_columns().contains(&column.as_str());
+        let says_nothing = objective::direction(&column).is_none();
+        !is_fixed && says_nothing && nearest(&column, objective::known_columns()).is_some()
+    };
+    if !objective::is_known(&column) || is_slip() {
         mistakes.push(no_column(&column, place));
         return None;
     }

@@ -1,7 +1,10 @@
 //! [`Space`]: parameters, their domains and the conditions between them.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
+use super::super::key::float;
 use super::{Point, Value};
 
 /// The search space: parameters in manifest order. A condition refers to an earlier parameter only.
@@ -68,6 +71,38 @@ pub struct Condition {
     pub parameter: usize,
     /// Numbers of its choices.
     pub choices: Vec<usize>,
+}
+
+/// `256, 512`, `4 to 8`, `1e-5 to 1e-3, logarithmic`.
+impl fmt::Display for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (low, high, step, log) = match self {
+            Self::Choice { texts, .. } => return f.write_str(&texts.join(", ")),
+            Self::Int {
+                low,
+                high,
+                step,
+                log,
+            } => {
+                let step = (*step != 1).then(|| step.to_string());
+                (low.to_string(), high.to_string(), step, *log)
+            }
+            Self::Float {
+                low,
+                high,
+                step,
+                log,
+            } => (float(*low), float(*high), step.map(float), *log),
+        };
+        write!(f, "{low} to {high}")?;
+        if let Some(step) = step {
+            write!(f, ", step {step}")?;
+        }
+        if log {
+            f.write_str(", logarithmic")?;
+        }
+        Ok(())
+    }
 }
 
 impl Domain {

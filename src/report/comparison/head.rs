@@ -7,6 +7,7 @@ use crate::report::number::Number;
 use crate::report::sections::headline::Headline;
 
 use super::Words;
+use super::account;
 use super::context::Labels;
 use super::scene::Scene;
 use super::sections::summary;
@@ -176,5 +177,6 @@ pub(super) fn headlines(scene: &Scene<'_>) -> Vec<Headline> {
             remarks: line.remarks.clone(),
             link: summary::ID.to_owned(),
         });
-    headlines.collect()
+    let search = account::search_headline(scene).into_iter();
+    search.chain(headlines).collect()
 }

@@ -28,7 +28,8 @@ pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
     let keys = |table: &Shown| -> Vec<String> {
         let keys = table.rows.iter().map(|row| row.key.clone());
         // A row of sums below the cells has no key; nor has the one group of all cells.
-        let is_cell = |key: &String| !key.is_empty() || table.cut.is_some();
+        let is_one_group = table.rows.iter().all(|row| row.key.is_empty());
+        let is_cell = |key: &String| !key.is_empty() || table.cut.is_some() && is_one_group;
         keys.filter(is_cell).collect()
     };
     let tables: Vec<&Shown> = subject.tables.iter().filter(over_cells).collect();

@@ -179,7 +179,7 @@ fn space() -> Space {
                 None,
             ),
             parameter(
-                "models.mlp.layers",
+                "models.mlp.depth",
                 Domain::Int {
                     low: 1,
                     high: 4,
@@ -434,23 +434,31 @@ fn cell_spec(point: &Point, is_first: bool) -> Json {
         json!({"kind": "adam", "lr": lr})
     };
     let mut spec = json!({
-        "model": {"kind": "mlp", "hidden": vec![hidden; layers as usize]},
+        "model": {"kind": "mlp", "hidden": hidden, "depth": layers, "activation": "silu"},
         "train": {
-            "model": "mlp", "dataset": "linear", "epochs": EPOCHS, "batch-size": 32,
-            "device": "cpu", "optimizer": optimizer, "accumulate": 1,
+            "accumulate": 1, "algorithm": "backprop", "batch-size": 32, "beta": 0.1, "clip": null, "clip-by": "all",
+            "device": "cpu", "drop-last": false, "early-stopping": null, "ema": null, "epochs": EPOCHS,
+            "init-from": null, "optimizer": optimizer, "precision": "f32", "save-to": null,
+            "schedule": {"kind": "constant", "warm-up": null}, "steps-per-epoch": null, "threads": null,
         },
     });
     if is_first && let Some(spec) = spec.as_object_mut() {
-        spec.insert("model_name".into(), json!("mlp"));
-        spec.insert("dataset_name".into(), json!("linear"));
-        spec.insert(
-            "dataset".into(),
-            json!({"kind": "regression-5d", "samples": 500, "target": "linear", "seed": 0}),
-        );
-        spec.insert("loss".into(), json!({"kind": "mse"}));
-        for section in ["loader", "validation", "measure", "limits"] {
-            spec.insert(section.into(), json!({}));
-        }
+        let rest = json!({
+            "model_name": "mlp",
+            "dataset_name": "linear",
+            "dataset": {"kind": "regression-5d", "samples": 500, "target": "linear", "seed": 0},
+            "loss": {"kind": "mse"},
+            "loader": {"cache": false, "persistent": false, "prefetch": 2, "weighted": false, "workers": 0},
+            "validation": {
+                "batch-size": 1024, "batches": null, "cycle": false, "ensemble": null, "every": 1, "fraction": 0.2,
+                "sampling": null, "selection": null, "split": "validation", "verification": null,
+            },
+            "measure": {
+                "ops": false, "phase-steps": 5, "repeats": 1, "seeds": [SEED], "tensorboard": false, "warmup-steps": 1,
+            },
+            "limits": {"max-loss": 100.0, "memory": null, "time": null},
+        });
+        spec.extend(rest.as_object().cloned().unwrap_or_default());
     }
     spec
 }

@@ -124,12 +124,14 @@ fn every_template_renders_in_both_formats() {
     let is_page = |path: &&PathBuf| path.extension().is_some_and(|ending| ending != "svg");
     let pages = files.iter().filter(is_page);
     let pages = pages.filter_map(|path| path.file_name()?.to_str());
-    let pages: Vec<&str> = pages.take(9).collect();
+    let pages: Vec<&str> = pages.take(11).collect();
     let expected = [
         "report.md",
         "report.html",
         "report-profiling.md",
         "report-profiling.html",
+        "report-search.md",
+        "report-search.html",
         "report.json",
         "comparison.en.md",
         "comparison.en.html",

@@ -3,8 +3,8 @@
 use crate::compare::Ratio;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::summary::{Line, change};
-use crate::report::language::Words;
 use crate::report::table::Entry;
+use crate::report::view::View;
 use crate::results::{Direction, interval_over_runs};
 
 use super::figure::{At, Figure, Kind};
@@ -12,19 +12,15 @@ use super::rows::{interval, ratio, sides};
 use super::spread::Runs;
 use super::until;
 
-/// The lines: of two searches what they came to; of several pairs none, each has rows in the sections below.
+/// The lines; none of several pairs, of which each has rows in the sections below.
 pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
-    let searches = super::search::lines(scene);
-    if !searches.is_empty() {
-        return searches;
-    }
     let mut duos = scene.duos();
     let (Some(duo), None) = (duos.next(), duos.next()) else {
         return Vec::new();
     };
     let pass = pass(scene, &duo).into_iter();
     pass.chain(equal_loss(scene, &duo))
-        .chain([search(scene.words)])
+        .chain(search(scene))
         .collect()
 }
 
@@ -78,8 +74,14 @@ fn line(
     })
 }
 
-fn search(words: Words) -> Line {
-    Line {
+/// That nothing was searched; searches have a figure of their own.
+fn search(scene: &Scene<'_>) -> Option<Line> {
+    let words = scene.words;
+    let is_search = |view: &View<'_>| view.set.plan.search.is_some();
+    if is_search(&scene.before) || is_search(&scene.after) {
+        return None;
+    }
+    Some(Line {
         name: words.search_name(),
         unit: "",
         direction: Direction::Lower,
@@ -89,5 +91,5 @@ fn search(words: Words) -> Line {
         change: Entry::detailed(words.search_unmeasured(), words.search_why()),
         is_headline: false,
         remarks: Vec::new(),
-    }
+    })
 }

@@ -32,6 +32,7 @@ mod validation;
 
 pub(super) use alone::without_parts;
 pub(super) use executive::lines;
+pub(super) use search::headline as search_headline;
 
 use super::context::Section;
 use super::scene::Scene;

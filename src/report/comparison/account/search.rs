@@ -17,7 +17,7 @@ use super::rows::{heads, plain_row};
 
 #[cfg(test)]
 pub(in crate::report) use outcome::MESSAGES as MESSAGES_OF_OUTCOME;
-pub(crate) use outcome::lines;
+pub(crate) use outcome::headline;
 
 messages! {
     search_title() = "Search and parallel runs" | "Suche und parallele Läufe";
@@ -33,6 +33,7 @@ messages! {
     search_time_title() = "Time of the search" | "Dauer der Suche";
     search_makespan_name() = "hyperparameter search, makespan" | "Hyperparametersuche, Gesamtdauer";
     search_once() = "n = 1 on each side" | "n = 1 auf jeder Seite";
+    search_nth(count) = "session {count}" | "Sitzung {count}";
     search_whole() = "all" | "alle";
     search_about() = "Runs that shared the machine, by side and session. Makespan is from the first start to the last end; the lower bound is the longer of the longest run and the sum of all ÷ the most at once; efficiency is that bound ÷ makespan." | "Läufe, die sich die Maschine teilten, je Seite und Sitzung. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende; die untere Schranke ist das Größere aus längstem Lauf und Summe aller ÷ größte Zahl gleichzeitiger; die Auslastung ist diese Schranke ÷ Gesamtdauer.";
     search_side() = "side" | "Seite";
@@ -162,7 +163,14 @@ fn time_rows(words: Words, side: &str, view: &View<'_>) -> Vec<Row> {
     let sessions: Vec<Together> = sessions.values().map(|spans| Together::of(spans)).collect();
     let named = sessions.iter().enumerate();
     let mut rows: Vec<Row> = named
-        .map(|(place, found)| fields(words, side, &words.count(place + 1), *found))
+        .map(|(place, found)| {
+            fields(
+                words,
+                side,
+                &words.search_nth(words.count(place + 1)),
+                *found,
+            )
+        })
         .collect();
     let all = sessions.iter().copied().reduce(|one, next| one.and(&next));
     if let Some(all) = all.filter(|_| search.is_some() && sessions.len() > 1) {

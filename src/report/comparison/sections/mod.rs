@@ -34,10 +34,17 @@ const BELOW: &[Make] = &[
 /// The sections that a comparison has.
 pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
     let made = |list: &'static [Make]| list.iter().filter_map(|make| make(scene));
-    made(ABOVE)
+    let mut all: Vec<Section> = made(ABOVE)
         .chain(account::of(scene))
         .chain(made(BELOW))
-        .collect()
+        .collect();
+    // What is held against each other are searches then, and their cells only the trials.
+    let search = all.iter().position(|section| section.id == "search");
+    if let Some(place) = search.filter(|_| scene.after.set.plan.search.is_some()) {
+        let search = all.remove(place);
+        all.insert(1.min(all.len()), search);
+    }
+    all
 }
 
 /// The messages of the head and of every section, for the tests of languages.

@@ -93,7 +93,7 @@ fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
     // Wherever a kill may have cut the second line.
     for length in [
         whole.len() + 1,
-        (whole.len() + all.len()) / 2,
+        whole.len().midpoint(all.len()),
         all.len() - 1,
     ] {
         fs::write(lab.journal("1/1"), &all[..length]).unwrap();

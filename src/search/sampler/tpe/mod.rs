@@ -25,7 +25,7 @@ const BAD_AT_MOST: usize = 1000;
 
 /// Proposes what is likely among the good trials and unlikely among the others.
 ///
-/// Of the trials that ended with a value or were pruned, the best `min(⌈n / 10⌉, 25)` are good ([`split`]). Densities
+/// Of the trials that ended with a value or were pruned, the best `min(⌈n / 10⌉, 25)` are good ([`split()`]). Densities
 /// `l` of the good and `g` of the others are mixtures with a kernel for each trial and a flat one ([`Mixture`]), over all
 /// parameters with the same condition together; a conditional one is fitted to the trials that have it. Of `candidates`
 /// points drawn from `l`, the one with the largest `l / g` is proposed. Before `startup_trials` trials are known, points

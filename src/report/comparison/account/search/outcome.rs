@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::text::capitalised;
 use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
-use crate::report::comparison::sections::summary::Line;
 use crate::report::language::{Words, messages};
-use crate::report::number::Provenance;
+use crate::report::number::{Number, Provenance};
 use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
 use crate::report::search::{Ending, Search, Study, Sum, Way, whole};
+use crate::report::sections::headline::Headline;
 use crate::report::sections::plots::PlotContext;
-use crate::report::table::{Column, Entry, Row};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::View;
-use crate::results::Direction;
 
 messages! {
     outcome_title() = "Trials and the best of them" | "Versuche und der beste";
@@ -38,16 +38,20 @@ messages! {
     outcome_ratio(before, after, ratio) = "Makespan {before} → {after}, after ÷ before = {ratio}, n = 1 on each side: one search is one run of chance and machine, and no interval can be given." | "Gesamtdauer {before} → {after}, nachher ÷ vorher = {ratio}, n = 1 auf jeder Seite: Eine Suche ist ein Lauf von Zufall und Maschine; ein Intervall lässt sich nicht angeben.";
     outcome_same(count) = "Both proposed the same configurations in all of their {count} trials." | "Beide schlugen in allen {count} Versuchen dieselben Konfigurationen vor.";
     outcome_other(count, all) = "{count} of {all} trials have the same configuration on both sides." | "{count} von {all} Versuchen haben auf beiden Seiten dieselbe Konfiguration.";
-    outcome_plot(column) = "Best {column} over time" | "Bester Wert ({column}) über der Zeit";
+    outcome_plot(column) = "Best value ({column}) over time" | "Bester Wert ({column}) über der Zeit";
     outcome_seconds_axis() = "seconds since the first trial began" | "Sekunden seit Beginn des ersten Versuchs";
     outcome_caption() = "Line: best value of done trials so far; marks: where it improved. Measured, n = 1: the end of each trial by start and wall time; the clock stands still between sessions." | "Linie: bisher bester Wert fertiger Versuche; Marken: wo er besser wurde. Gemessen, n = 1: das Ende jedes Versuchs nach Start und Dauer; die Uhr steht zwischen Sitzungen still.";
     outcome_sum() = "search, sum of the trials" | "Suche, Summe der Versuche";
     outcome_makespan() = "search, makespan" | "Suche, Gesamtdauer";
     outcome_efficiency() = "search, efficiency" | "Suche, Auslastung";
-    outcome_best_line(column) = "search, best {column}" | "Suche, bester Wert ({column})";
-    outcome_change(ratio) = "{ratio}×" | "{ratio}×";
-    outcome_once() = "after ÷ before, n = 1 on each side" | "nachher ÷ vorher, n = 1 auf jeder Seite";
+    outcome_best_line(column) = "search, best value ({column})" | "Suche, bester Wert ({column})";
+    outcome_figure() = "figure" | "Größe";
+    outcome_both() = "Both searches" | "Beide Suchen";
+    outcome_once_about() = "One search on each side, n = 1: no interval can be given, and nothing is said of how another one would come out." | "Eine Suche je Seite, n = 1: Ein Intervall lässt sich nicht angeben, und über eine weitere ist nichts gesagt.";
 }
+
+/// Stands in links.
+const FIGURES: &str = "search-figures";
 
 /// A side with its search.
 struct Side<'s, 'v, 'a> {
@@ -258,100 +262,99 @@ fn plot(words: Words, sides: &[Side<'_, '_, '_>]) -> Option<PlotContext> {
     })
 }
 
-/// The lines of the summary: both sides are searches, of two results.
-pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
+/// What both searches came to, side by side; `None` where one side is no search, or both are one.
+fn figures(scene: &Scene<'_>) -> Option<Table> {
     let words = scene.words;
-    let (before, after) = (Search::of(&scene.before), Search::of(&scene.after));
-    let (Some(before), Some(after)) = (before, after) else {
-        return Vec::new();
-    };
+    let (before, after) = (Search::of(&scene.before)?, Search::of(&scene.after)?);
     if scene.comparison.along.is_some() {
-        return Vec::new();
+        return None;
     }
-    let mut lines = Vec::new();
+    let seconds = |value: f64| Entry::value(value, words.seconds(value));
+    let percent = |value: f64| Entry::value(value * 100.0, words.percent(value));
+    let mut rows = Vec::new();
     if let (Some(a), Some(b)) = (whole(&before), whole(&after)) {
-        let seconds = |value: f64| Entry::value(value, words.seconds(value));
-        let percent = |value: f64| Entry::value(value * 100.0, words.percent(value));
-        let line = |name, direction, values, shown: &dyn Fn(f64) -> Entry| {
-            line(words, name, direction, values, shown)
-        };
-        lines.extend([
-            line(
-                words.outcome_makespan(),
-                Direction::Lower,
-                (a.makespan_s, b.makespan_s),
-                &seconds,
-            ),
-            line(
-                words.outcome_sum(),
-                Direction::Lower,
-                (a.sum_s, b.sum_s),
-                &seconds,
-            ),
-            line(
-                words.outcome_efficiency(),
-                Direction::Higher,
-                (a.efficiency(), b.efficiency()),
-                &percent,
-            ),
-        ]);
-    }
-    let (one, other) = (before.first(), after.first());
-    let best = |search: &Search<'_, '_>| -> Option<f64> {
-        let values = search.studies.iter().filter_map(|study| {
-            search
-                .first()
-                .value(study.best_first(search.first()).first()?)
-        });
-        values.min_by(|a, b| {
-            let loss = |value: f64| search.first().direction.as_loss(value);
-            loss(*a).total_cmp(&loss(*b))
-        })
-    };
-    if let (true, Some(a), Some(b)) = (one == other, best(&before), best(&after)) {
-        let direction = if one.direction.as_loss(1.0) > 0.0 {
-            Direction::Lower
-        } else {
-            Direction::Higher
-        };
-        let shown = |value: f64| Entry::value(value, words.localised(&one.show(value)));
-        lines.push(line(
+        let times = [
+            (words.outcome_makespan(), a.makespan_s, b.makespan_s),
+            (words.outcome_sum(), a.sum_s, b.sum_s),
+        ];
+        rows.extend(times.map(|(name, a, b)| figure(words, name, (a, b), &seconds)));
+        let efficiencies = (a.efficiency(), b.efficiency());
+        rows.push(figure(
             words,
-            words.outcome_best_line(&one.column),
-            direction,
-            (a, b),
-            &shown,
+            words.outcome_efficiency(),
+            efficiencies,
+            &percent,
         ));
     }
-    lines
+    let (one, other) = (before.first(), after.first());
+    if let (true, Some(a), Some(b)) = (one == other, best(&before), best(&after)) {
+        let shown = |value: f64| Entry::value(value, words.localised(&one.show(value)));
+        let name = words.outcome_best_line(&one.column);
+        rows.push(figure(words, name, (a, b), &shown));
+    }
+    let clock = Provenance::Measured(words.outcome_clock());
+    let columns = vec![
+        Column::text(&words.outcome_figure()),
+        words.column(words.before(), "", &clock),
+        words.column(words.after(), "", &clock),
+        words.column(
+            words.after_by_before(),
+            "",
+            &scene.ratio_formula(words.after_by_before()),
+        ),
+    ];
+    let naming = (FIGURES, words.outcome_both(), words.outcome_once_about());
+    Some(super::super::rows::plain(naming, columns, rows))
 }
 
-fn line(
+/// The makespan at the head of the page.
+pub(crate) fn headline(scene: &Scene<'_>) -> Option<Headline> {
+    let words = scene.words;
+    let table = figures(scene)?;
+    let name = words.outcome_makespan();
+    let row = table.rows.iter().find(|row| row.fields[0].text == name)?;
+    let [_, before, after, ratio] = &row.fields[..] else {
+        return None;
+    };
+    Some(Headline {
+        title: capitalised(&name),
+        number: Number {
+            text: ratio.text.clone(),
+            interval: None,
+            interval_name: "",
+            unit: String::new(),
+            provenance: words.provenance(&scene.ratio_formula(words.after_by_before())),
+            value: ratio.value?,
+        },
+        cell: format!("{} → {}", before.text, after.text),
+        remarks: vec![words.search_once()],
+        link: FIGURES.to_owned(),
+    })
+}
+
+/// The best value of all studies.
+fn best(search: &Search<'_, '_>) -> Option<f64> {
+    let first = search.first();
+    let studies = search.studies.iter();
+    let values = studies.filter_map(|study| first.value(study.best_first(first).first()?));
+    let loss = |value: f64| first.direction.as_loss(value);
+    values.min_by(|a, b| loss(*a).total_cmp(&loss(*b)))
+}
+
+fn figure(
     words: Words,
     name: String,
-    direction: Direction,
     (before, after): (f64, f64),
     shown: &dyn Fn(f64) -> Entry,
-) -> Line {
+) -> Row {
     let ratio = (before > 0.0).then(|| after / before);
-    let change = ratio.map_or_else(
+    let ratio = ratio.map_or_else(
         || Entry::text("–"),
-        |ratio| {
-            Entry::detailed(
-                words.outcome_change(words.ratio(ratio)),
-                words.outcome_once(),
-            )
-        },
+        |ratio| Entry::value(ratio, format!("{}×", words.ratio(ratio))),
     );
-    Line {
-        name,
-        unit: "",
-        direction,
-        cells: 1,
-        before: shown(before),
-        after: shown(after),
-        change,
-        is_headline: false,
-        remarks: Vec::new(),
+    Row {
+        key: String::new(),
+        fields: vec![Entry::text(name), shown(before), shown(after), ratio],
+        missing: None,
     }
 }
