@@ -132,7 +132,13 @@ fn a_finished_search_has_nothing_left_to_run() {
     project.search(&[]);
     let before = project.results();
     let again = project.search(&["--no-report"]);
-    assert!(again.stderr.contains("10 trials kept"), "{}", again.stderr);
+    assert!(
+        again
+            .stderr
+            .contains("nothing to run: 10 trials finished before"),
+        "{}",
+        again.stderr
+    );
     assert!(before == project.results(), "no file is touched");
 }
 
@@ -182,7 +188,11 @@ fn more_trials_run_only_what_is_new() {
     four.search(&[]);
     let before = four.read("reports/tiny/runs.csv");
     let raised = four.search(&["--set", "search.trials=8"]);
-    assert!(raised.stderr.contains("4 kept"), "{}", raised.stderr);
+    assert!(
+        raised.stderr.contains("finished 4 trials"),
+        "{}",
+        raised.stderr
+    );
     let after = four.read("reports/tiny/runs.csv");
     assert!(after.starts_with(&before), "{before}\n{after}");
     let eight = project(&LEARNING.replace("trials = 10", "trials = 8"));
@@ -222,7 +232,7 @@ objective = "best_loss"
 }
 
 #[test]
-fn a_killed_worker_is_a_failed_trial_and_retry_tries_it_again() {
+fn trials_that_time_out_are_kept_and_run_again_when_the_limit_is_another() {
     let limited = "[limits]\ntime = 0.000001\n";
     let project = project(&format!("{LEARNING}{limited}"));
     let ended = project.run(&RUN);
@@ -231,8 +241,13 @@ fn a_killed_worker_is_a_failed_trial_and_retry_tries_it_again() {
     assert_eq!(with_status(&rows, "timeout").len(), 10);
     let kept = project.run(&RUN);
     assert_eq!(kept.code, 1, "a failure that stands is a failure");
-    assert!(kept.stderr.contains("10 trials kept"), "{}", kept.stderr);
-    // With time enough it is another search.
+    assert!(
+        kept.stderr
+            .contains("nothing to run: 10 trials finished before"),
+        "{}",
+        kept.stderr
+    );
+    // With time enough all of them run.
     project.search(&["--set", "limits.time=600"]);
     assert!(with_status(&project.rows("runs.csv"), "timeout").is_empty());
 }
@@ -330,7 +345,13 @@ fn pruned_trials_run_to_their_end_beside_what_they_were() {
     assert_eq!(project.trial(&full["trial"])["role"], "regret");
     let before = project.facts();
     let again = project.search(&[]);
-    assert!(again.stderr.contains("11 kept"), "{}", again.stderr);
+    assert!(
+        again
+            .stderr
+            .contains("nothing to run: 11 trials finished before"),
+        "{}",
+        again.stderr
+    );
     assert_eq!(before, project.facts());
 }
 
@@ -401,7 +422,7 @@ fn mistakes_in_a_search_are_told_and_nothing_runs() {
         ("trials = 10", "trails = 10", "did you mean `trials`"),
         ("models.mlp.hidden", "models.mlp.hiden", "hidden"),
         ("[1e-4, 3e-1]", "[3e-1, 1e-4]", "train.optimizer.lr"),
-        ("\"best_loss\"", "\"best_lose\"", "best_loss"),
+        ("\"best_loss\"", "\"best_lose\"", "which way is better"),
     ];
     for (line, wrong, said) in mistakes {
         assert!(LEARNING.contains(line), "{line}");

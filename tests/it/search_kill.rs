@@ -96,13 +96,16 @@ fn a_search_that_is_killed_fifty_times_ends_as_if_nothing_had_been() {
 
 #[test]
 fn an_interrupted_search_keeps_what_is_finished_and_goes_on() {
-    let (expected, _) = undisturbed();
+    // Long enough to be in the midst of it.
+    let long = ["--jobs", "2", "--set", "train.epochs=400"];
+    let expected = {
+        let project = project(&whole());
+        project.search(&[&long[..], &["--no-report"]].concat());
+        project.facts()
+    };
     let project = project(&whole());
-    let mut parent = start(&project, &["--jobs", "2"]);
-    let stored = || project.path("reports/tiny/.store").exists();
-    wait_until("the search begins", || {
-        stored() && !children(parent.id()).is_empty()
-    });
+    let mut parent = start(&project, &long);
+    wait_until("the search begins", || !children(parent.id()).is_empty());
     thread::sleep(Duration::from_millis(300));
     let workers = children(parent.id());
     signal(parent.id(), "-INT");
@@ -112,11 +115,12 @@ fn an_interrupted_search_keeps_what_is_finished_and_goes_on() {
     }
     // Only trials that ended are rows.
     let rows = project.rows("runs.csv");
-    assert!(
-        rows.iter()
-            .all(|row| ["done", "pruned"].contains(&row["status"].as_str()))
-    );
-    project.search(&["--jobs", "2", "--no-report"]);
+    assert!(rows.len() < 12, "the search was over");
+    let ended = |status: &str| ["done", "pruned"].contains(&status);
+    assert!(rows.iter().all(|row| ended(&row["status"])));
+    let said = project.read("stderr");
+    assert!(said.contains("goes on where this stopped"), "{said}");
+    project.search(&[&long[..], &["--no-report"]].concat());
     assert_eq!(project.facts(), expected);
 }
 
