@@ -78,8 +78,8 @@ impl Lines {
     }
 
     fn say_what_was_kept(&self) {
-        let Some(tally) = &self.search else { return };
-        for line in tally.kept_line().into_iter().chain(tally.best()) {
+        let kept = self.search.as_ref().and_then(Tally::kept_line);
+        if let Some(line) = kept {
             eprintln!("{line}");
         }
     }
