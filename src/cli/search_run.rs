@@ -1,5 +1,6 @@
 //! `fieldtrial run` on a manifest with `[search]`: trials that a sampler proposes, as they end.
 
+use std::io::{self, Write};
 use std::time::Instant;
 
 use crate::base::text::count;
@@ -38,6 +39,7 @@ impl SearchRun<'_> {
             ..self.options()?
         };
         let mut search = self.search(&store, options);
+        let mut out = io::stdout().lock();
         let mut kept = 0;
         while let Some(next) = search.next() {
             if let Next::Kept {
@@ -53,11 +55,11 @@ impl SearchRun<'_> {
                 } else {
                     format!(": {reason}")
                 };
-                println!("{}: keep ({status}{reason})", job.spec.key);
+                writeln!(out, "{}: keep ({status}{reason})", job.spec.key)?;
             }
         }
         for key in search.missing() {
-            println!("{key}: run, and what follows from it");
+            writeln!(out, "{key}: run, and what follows from it")?;
         }
         self.announce(Some(kept));
         Ok(exit_code::GOOD)

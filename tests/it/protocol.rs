@@ -27,12 +27,12 @@ fn an_order_of_another_version_is_answered_and_nothing_is_trained() {
         lines
             .next()
             .unwrap()
-            .starts_with("{\"event\":\"hello\",\"protocol\":1"),
+            .starts_with("{\"event\":\"hello\",\"protocol\":2"),
         "{text}"
     );
     let refused = lines.next().unwrap();
     assert!(
-        refused.contains("protocol version 99, this worker has 1"),
+        refused.contains("protocol version 99, this worker has 2"),
         "{text}"
     );
     assert_eq!(lines.next(), None);
