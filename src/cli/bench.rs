@@ -22,6 +22,11 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
+    /// The same for a search, whose cells come as it goes.
+    pub(super) fn without_cells(self) -> Self {
+        Self { cells: &[], ..self }
+    }
+
     /// Opens the store of the results folder, and reads what its files say so far.
     pub(super) fn open(&self) -> Result<(Store, Option<ResultSet>), Problem> {
         let folder = self.plan.results_folder.as_path();

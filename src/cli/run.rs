@@ -17,7 +17,7 @@ use crate::report::{self, ReportError, ReportOptions};
 use crate::results::Share;
 use crate::results::environment::missing_counters;
 use crate::results::store::{Here, Store, journal_path};
-use crate::results::{self, ResultSet, Session};
+use crate::results::{self, Environment, ResultSet, Session};
 
 use super::bench::{Bench, mistake, record_problem};
 use super::fingerprints::Fingerprints;
@@ -56,19 +56,12 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     if let Some(spec) = &plan.search {
         let search = SearchRun {
             arguments,
-            bench: Bench {
-                cells: &[],
-                ..bench
-            },
+            bench: bench.without_cells(),
             spec,
             interrupt: &interrupt,
             began,
         };
-        return if arguments.dry_run {
-            search.preview()
-        } else {
-            search.run()
-        };
+        return search.run_or_show();
     }
     if arguments.dry_run {
         let store = shard::read(&plan, arguments.shard)?;
@@ -81,9 +74,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         );
         return Ok(exit_code::GOOD);
     }
-    if let Some(reason) = missing_counters(&environment) {
-        eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
-    }
+    say_missing_counters(&environment);
     Invocation {
         arguments,
         bench,
@@ -92,6 +83,12 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         session: Session::begin(),
     }
     .run()
+}
+
+fn say_missing_counters(environment: &Environment) {
+    if let Some(reason) = missing_counters(environment) {
+        eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
+    }
 }
 
 fn plan(arguments: &RunArguments, world: &World) -> Result<Plan, Problem> {

@@ -31,8 +31,17 @@ pub(super) struct SearchRun<'a> {
 }
 
 impl SearchRun<'_> {
+    /// Runs it, or shows what would run.
+    pub(super) fn run_or_show(self) -> Outcome {
+        if self.arguments.dry_run {
+            self.preview()
+        } else {
+            self.run()
+        }
+    }
+
     /// What is there, and nothing runs.
-    pub(super) fn preview(&self) -> Outcome {
+    fn preview(&self) -> Outcome {
         let store = shard::read(self.bench.plan, self.arguments.shard)?;
         let options = SearchOptions {
             only_kept: true,
@@ -65,7 +74,7 @@ impl SearchRun<'_> {
         Ok(exit_code::GOOD)
     }
 
-    pub(super) fn run(self) -> Outcome {
+    fn run(self) -> Outcome {
         self.announce(None);
         let bench = &self.bench;
         let (store, previous) = shard::open(bench, self.arguments.shard)?;

@@ -105,8 +105,9 @@ fn an_interrupted_search_keeps_what_is_finished_and_goes_on() {
     };
     let project = project(&whole());
     let mut parent = start(&project, &long);
-    wait_until("the search begins", || !children(parent.id()).is_empty());
-    thread::sleep(Duration::from_millis(300));
+    wait_until("a trial ends", || {
+        project.read("stderr").contains("  done  ")
+    });
     let workers = children(parent.id());
     signal(parent.id(), "-INT");
     assert_eq!(parent.wait().unwrap().code(), Some(130));

@@ -122,7 +122,7 @@ fn ten_thousand_empty_trials_take_little_memory() {
     );
     let again = search(&project, trials);
     tell("all of them kept", trials, &again);
-    // A megabyte for a hundred trials would be a leak.
+    // Every trial is a row that is written again at the end: what is kept of it was 13 kB when this was written.
     let growth = took.megabytes.last().unwrap() - took.megabytes[took.megabytes.len() / 10];
-    assert!(growth < 100.0, "{growth} MB");
+    assert!(growth < 200.0, "{growth} MB");
 }

@@ -173,12 +173,11 @@ fn values(
     let mut values = Vec::new();
     for node in nodes {
         let text = value_text(node);
-        match axis.values.iter().find(|value| ***value == *text) {
-            Some(value) => values.push(Arc::clone(value)),
-            None => {
-                let known = || axis.values.iter().map(|value| &**value);
-                mistakes.push(no_value(name, &axis.name, &text, node.place, known));
-            }
+        if let Some(value) = axis.values.iter().find(|value| ***value == *text) {
+            values.push(Arc::clone(value));
+        } else {
+            let known = || axis.values.iter().map(|value| &**value);
+            mistakes.push(no_value(name, &axis.name, &text, node.place, known));
         }
     }
     values

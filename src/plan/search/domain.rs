@@ -40,17 +40,7 @@ pub(super) fn domain(
     match named {
         Some((key, node)) if key.name == "choice" => {
             only(table, &["choice", "when"], &shown, mistakes);
-            let Some(nodes) = node.as_array() else {
-                mistakes.push(
-                    Diagnostic::error(format!(
-                        "parameter `{name}` needs a list of choices, found {}",
-                        node.kind()
-                    ))
-                    .at(node.place, "expected a list"),
-                );
-                return None;
-            };
-            choice(name, path, node.place, nodes, mistakes)
+            listed(name, path, node, mistakes)
         }
         Some((key, _)) if key.name == "int" => {
             let section: IntSection = section(table, "int", &shown, mistakes)?;
@@ -72,31 +62,58 @@ pub(super) fn domain(
                 range.values(path, &[Toml::Integer(low), Toml::Integer(high)]),
             ))
         }
-        Some(_) => {
-            let FloatSection { float, step, log }: FloatSection =
-                section(table, "float", &shown, mistakes)?;
-            let [low, high] = float;
-            let steps = step.map(|step| (high - low) / step);
-            let fits = steps.is_none_or(|steps| (steps - steps.round()).abs() < 1e-6);
-            let below = step.map_or(high, |step| low + ((high - low) / step).floor() * step);
-            let range = Range::of(table, "float", log, below.to_string());
-            range.check(name, low, high, fits, mistakes)?;
-            let domain = Domain::Float {
-                low,
-                high,
-                step,
-                log,
-            };
-            Some((
-                domain,
-                range.values(path, &[Toml::Float(low), Toml::Float(high)]),
-            ))
-        }
+        Some(_) => between(name, path, table, mistakes),
         None => {
             mistakes.push(no_domain(name, node));
             None
         }
     }
+}
+
+/// `{ choice = [...] }`.
+fn listed(
+    name: &str,
+    path: &Arc<[Key]>,
+    node: &Node,
+    mistakes: &mut Vec<Diagnostic>,
+) -> Option<(Domain, Vec<AxisValue>)> {
+    let Some(nodes) = node.as_array() else {
+        mistakes.push(
+            Diagnostic::error(format!(
+                "parameter `{name}` needs a list of choices, found {}",
+                node.kind()
+            ))
+            .at(node.place, "expected a list"),
+        );
+        return None;
+    };
+    choice(name, path, node.place, nodes, mistakes)
+}
+
+/// `{ float = [low, high] }`.
+fn between(
+    name: &str,
+    path: &Arc<[Key]>,
+    table: &Table,
+    mistakes: &mut Vec<Diagnostic>,
+) -> Option<(Domain, Vec<AxisValue>)> {
+    let shown = format!("search.space.{name}");
+    let FloatSection { float, step, log }: FloatSection =
+        section(table, "float", &shown, mistakes)?;
+    let [low, high] = float;
+    let steps = step.map(|step| (high - low) / step);
+    let fits = steps.is_none_or(|steps| (steps - steps.round()).abs() < 1e-6);
+    let below = step.map_or(high, |step| low + ((high - low) / step).floor() * step);
+    let range = Range::of(table, "float", log, below.to_string());
+    range.check(name, low, high, fits, mistakes)?;
+    let domain = Domain::Float {
+        low,
+        high,
+        step,
+        log,
+    };
+    let ends = [Toml::Float(low), Toml::Float(high)];
+    Some((domain, range.values(path, &ends)))
 }
 
 fn no_domain(name: &str, node: &Node) -> Diagnostic {

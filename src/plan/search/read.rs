@@ -134,16 +134,15 @@ fn objectives(section: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) -> 
 }
 
 fn one_objective(node: &Node, mistakes: &mut Vec<Diagnostic>) -> Option<(Place, ObjectiveSpec)> {
-    let (place, column, direction) = match node.as_str() {
-        Some(column) => (node.place, column.to_owned(), None),
-        None => {
-            let path = "search.objective";
-            let read = read_section::<ObjectiveSection>(node, path, path, &[]);
-            let section = read.map_err(|found| mistakes.extend(found)).ok()?;
-            let column = node.as_table().and_then(|table| table.get("column"));
-            let place = column.map_or(node.place, |column| column.place);
-            (place, section.column, section.direction)
-        }
+    let (place, column, direction) = if let Some(column) = node.as_str() {
+        (node.place, column.to_owned(), None)
+    } else {
+        let path = "search.objective";
+        let read = read_section::<ObjectiveSection>(node, path, path, &[]);
+        let section = read.map_err(|found| mistakes.extend(found)).ok()?;
+        let column = node.as_table().and_then(|table| table.get("column"));
+        let place = column.map_or(node.place, |column| column.place);
+        (place, section.column, section.direction)
     };
     let is_slip = || {
         let is_fixed = objective::known_columns().contains(&column.as_str());

@@ -62,14 +62,14 @@ impl Searched {
     }
 
     /// Takes in the studies: every cell of `matrices`.
-    fn list(&mut self, matrices: &[Matrix], weights: Option<Assignment>) {
+    fn list(&mut self, matrices: &[Matrix], weights: Option<&Assignment>) {
         let rows = matrices
             .iter()
             .flat_map(|matrix| matrix.choices().map(move |choice| (matrix, choice)));
         let studies = rows.map(|(matrix, choice)| {
             let mut matrix = one_row(matrix, &choice);
             let texts = texts(&matrix);
-            matrix.set.splice(0..0, weights.clone());
+            matrix.set.splice(0..0, weights.cloned());
             Study {
                 exist: self
                     .parameters
@@ -110,7 +110,7 @@ impl Searched {
     }
 
     /// The first value of every parameter of study `study`.
-    fn first_point(&self, space: &Space) -> Point {
+    fn first_point(space: &Space) -> Point {
         let mut point = Point::default();
         for (index, parameter) in space.parameters.iter().enumerate() {
             let first = match &parameter.domain {
@@ -137,7 +137,7 @@ impl Plan {
 
     /// A study as a cell.
     pub(in crate::plan) fn study(&self, study: usize) -> PlannedCell {
-        let point = self.searched.first_point(&self.space_of(study));
+        let point = Searched::first_point(&self.space_of(study));
         let matrix = self.searched.row(study, None, &point);
         Resolver::new(self, &matrix).cell(&vec![0; matrix.axes.len()])
     }
@@ -208,7 +208,7 @@ impl Plan {
             return Err(too_many_studies(node, self.count));
         }
         let weights = self.weights_of_trials();
-        self.searched.list(&self.matrices, weights);
+        self.searched.list(&self.matrices, weights.as_ref());
         self.count_grid();
         Ok(())
     }

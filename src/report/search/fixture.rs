@@ -1,19 +1,16 @@
 //! Scripted results of searches, for tests: pruned, failed and regret trials, one study or two, one objective or two.
 
-use std::collections::BTreeMap;
+mod parts;
+mod plan;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::json;
 
-use crate::event::{EpochRow, RunFacts, RunTimes};
-use crate::plan::search::{
-    Condition, Domain, ObjectiveDirection, ObjectiveSpec, Parameter, Point, PrunedInfo, PrunerSpec,
-    SamplerSpec, SearchSpec, Space, TrialInfo, TrialRole, Value,
-};
-use crate::plan::{AxisInfo, AxisKind};
+use parts::{block, cell_spec, epoch_row, facts};
+use plan::{axes, space, spec};
+
+use crate::plan::search::{Domain, Point, PrunedInfo, TrialInfo, TrialRole, Value};
 use crate::results::golden::ddpm;
-use crate::results::{
-    BlockRow, CellInfo, EpochRecord, ResultSet, RunRow, Status, metric_column, timings,
-};
+use crate::results::{CellInfo, EpochRecord, ResultSet, RunRow, Status, metric_column, timings};
 
 pub(crate) const SEED: u64 = 42;
 const EPOCHS: usize = 10;
@@ -101,133 +98,6 @@ pub(crate) fn searched(shape: Shape) -> ResultSet {
     set
 }
 
-fn spec(shape: Shape) -> SearchSpec {
-    let objective = |column: &str, direction, depends_on_clock| ObjectiveSpec {
-        column: column.into(),
-        direction,
-        depends_on_clock,
-    };
-    SearchSpec {
-        space: space(),
-        sampler: SamplerSpec::Tpe {
-            startup_trials: 10,
-            candidates: 24,
-        },
-        pruner: if shape.is_pruned {
-            PrunerSpec::Median {
-                startup_trials: 5,
-                warmup_steps: 3,
-                interval_steps: 1,
-            }
-        } else {
-            PrunerSpec::None
-        },
-        objectives: if shape.objectives == 1 {
-            vec![objective("best_loss", ObjectiveDirection::Minimize, false)]
-        } else {
-            vec![
-                objective("best_test_accuracy", ObjectiveDirection::Maximize, false),
-                objective("parameters", ObjectiveDirection::Minimize, false),
-            ]
-        },
-        trials: shape.trials,
-        jobs: shape.jobs,
-        lag: 4,
-        seed: 0,
-        max_time_s: None,
-        max_cost: None,
-        regret: if shape.is_pruned { 2 } else { 0 },
-        ensemble: if shape.is_pruned { 3 } else { 0 },
-        final_set: Map::from_iter([("train.epochs".to_owned(), json!(50))]),
-    }
-}
-
-fn space() -> Space {
-    let choice = |name: &str, texts: &[&str]| Parameter {
-        name: name.into(),
-        path: name.into(),
-        domain: Domain::Choice {
-            texts: texts.iter().map(|text| (*text).to_owned()).collect(),
-            values: texts
-                .iter()
-                .map(|text| {
-                    text.parse::<u64>()
-                        .map_or_else(|_| json!(text), |n| json!(n))
-                })
-                .collect(),
-        },
-        when: None,
-    };
-    let parameter = |name: &str, domain: Domain, when: Option<Condition>| Parameter {
-        name: name.into(),
-        path: name.into(),
-        domain,
-        when,
-    };
-    Space {
-        parameters: vec![
-            choice("models.mlp.hidden", &["16", "32", "64"]),
-            choice("train.optimizer.kind", &["adam", "sgd"]),
-            parameter(
-                "train.optimizer.lr",
-                Domain::Float {
-                    low: 1e-5,
-                    high: 1e-3,
-                    step: None,
-                    log: true,
-                },
-                None,
-            ),
-            parameter(
-                "models.mlp.depth",
-                Domain::Int {
-                    low: 1,
-                    high: 4,
-                    step: 1,
-                    log: false,
-                },
-                None,
-            ),
-            parameter(
-                "train.optimizer.momentum",
-                Domain::Float {
-                    low: 0.0,
-                    high: 0.99,
-                    step: None,
-                    log: false,
-                },
-                Some(Condition {
-                    parameter: 1,
-                    choices: vec![1],
-                }),
-            ),
-        ],
-    }
-}
-
-fn axes(shape: Shape) -> Vec<AxisInfo> {
-    let axis = |name: &str, kind| AxisInfo {
-        name: name.into(),
-        path: name.into(),
-        kind,
-        values: Vec::new(),
-    };
-    let mut axes = Vec::new();
-    if shape.studies > 1 {
-        axes.push(axis("variant", AxisKind::Category));
-    }
-    axes.push(axis("trial", AxisKind::Category));
-    axes.extend(space().parameters.iter().map(|parameter| {
-        let kind = match parameter.domain {
-            Domain::Choice { .. } => AxisKind::Category,
-            Domain::Int { .. } => AxisKind::Integer,
-            Domain::Float { .. } => AxisKind::Float,
-        };
-        axis(&parameter.name, kind)
-    }));
-    axes
-}
-
 /// A number in [0, 1) that looks random and is always the same.
 fn drawn(study: usize, number: usize, what: usize) -> f64 {
     let mixed = (study * 7919 + number * 104_729 + what * 1_299_709 + 12_345) as u64;
@@ -266,6 +136,7 @@ fn parameters(point: &Point) -> u64 {
     5 * hidden + layers * hidden * hidden
 }
 
+#[expect(clippy::too_many_lines, reason = "one row in every file")]
 fn add(
     set: &mut ResultSet,
     shape: Shape,
@@ -422,106 +293,4 @@ fn objective_values(shape: Shape, point: &Point, quality: f64) -> Vec<f64> {
 
 fn accuracy(quality: f64) -> f64 {
     ((1.05 - quality) * 360.0).round() / 360.0
-}
-
-fn cell_spec(point: &Point, is_first: bool) -> Json {
-    let hidden = 16 << point.choice(0).unwrap_or(0);
-    let layers = point.get(3).map_or(1.0, Value::as_f64) as u64;
-    let lr = point.get(2).map_or(1e-4, Value::as_f64);
-    let optimizer = if point.choice(1) == Some(1) {
-        json!({"kind": "sgd", "lr": lr, "momentum": point.get(4).map_or(0.0, Value::as_f64)})
-    } else {
-        json!({"kind": "adam", "lr": lr})
-    };
-    let mut spec = json!({
-        "model": {"kind": "mlp", "hidden": hidden, "depth": layers, "activation": "silu"},
-        "train": {
-            "accumulate": 1, "algorithm": "backprop", "batch-size": 32, "beta": 0.1, "clip": null, "clip-by": "all",
-            "device": "cpu", "drop-last": false, "early-stopping": null, "ema": null, "epochs": EPOCHS,
-            "init-from": null, "optimizer": optimizer, "precision": "f32", "save-to": null,
-            "schedule": {"kind": "constant", "warm-up": null}, "steps-per-epoch": null, "threads": null,
-        },
-    });
-    if is_first && let Some(spec) = spec.as_object_mut() {
-        let rest = json!({
-            "model_name": "mlp",
-            "dataset_name": "linear",
-            "dataset": {"kind": "regression-5d", "samples": 500, "target": "linear", "seed": 0},
-            "loss": {"kind": "mse"},
-            "loader": {"cache": false, "persistent": false, "prefetch": 2, "weighted": false, "workers": 0},
-            "validation": {
-                "batch-size": 1024, "batches": null, "cycle": false, "ensemble": null, "every": 1, "fraction": 0.2,
-                "sampling": null, "selection": null, "split": "validation", "verification": null,
-            },
-            "measure": {
-                "ops": false, "phase-steps": 5, "repeats": 1, "seeds": [SEED], "tensorboard": false, "warmup-steps": 1,
-            },
-            "limits": {"max-loss": 100.0, "memory": null, "time": null},
-        });
-        spec.extend(rest.as_object().cloned().unwrap_or_default());
-    }
-    spec
-}
-
-fn epoch_row(epoch: usize, quality: f64) -> EpochRow {
-    let loss = quality + 0.6 * (-0.8 * epoch as f64).exp();
-    EpochRow {
-        epoch,
-        train_loss: Some(loss * 0.95),
-        validation: BTreeMap::from([("val_loss".into(), Some(loss))]),
-        lr: 1e-4,
-        steps: Vec::new(),
-    }
-}
-
-fn facts(point: &Point, quality: f64, epochs: usize) -> RunFacts {
-    RunFacts {
-        parameters: parameters(point),
-        flops_forward_per_sample: 1e4,
-        flops_backward_per_sample: 2e4,
-        steps: 16 * epochs as u64,
-        samples: 500 * epochs as u64,
-        epochs,
-        best_epoch: Some(epochs - 1),
-        first_loss: Some(1.0),
-        final_loss: Some(quality),
-        best_loss: Some(quality),
-        metrics: BTreeMap::from([
-            ("val_loss".into(), Some(quality)),
-            ("best_test_accuracy".into(), Some(accuracy(quality))),
-        ]),
-        weight_checksum: "00ff".into(),
-        ..RunFacts::default()
-    }
-}
-
-fn block(
-    shape: Shape,
-    key: String,
-    (status, reason): (Status, String),
-    (start, wall): (f64, f64),
-    epochs: Option<usize>,
-) -> BlockRow {
-    let golden = ddpm().blocks.remove(0);
-    let times = epochs.map(|epochs| RunTimes {
-        train_s: wall - 1.0,
-        validation_s: 0.4,
-        total_s: wall - 0.1,
-        epoch_s: Some((wall - 1.0) / epochs as f64),
-        threads: 1,
-        ..golden.times.clone().unwrap_or_default()
-    });
-    BlockRow {
-        key,
-        seed: SEED,
-        block: 0,
-        status,
-        reason,
-        exclusive: shape.jobs == 1,
-        times,
-        wall_s: Some(wall),
-        estimated_s: None,
-        start_s: Some(start),
-        ..golden
-    }
 }

@@ -1,11 +1,8 @@
 //! Several objectives: the Pareto front of each study, which of its points another study's front does not dominate, and
 //! report 002's rule for the winner.
 
-use crate::base::text::{capitalised, count};
-use crate::plan::search::ObjectiveDirection;
+use crate::base::text::count;
 use crate::report::judged::Judged;
-use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
-use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry, Row, Table};
 
 use super::objective::Objective;
@@ -13,8 +10,6 @@ use super::trials::{Ending, Search, Study, Trial};
 
 /// Lead in a share of right classes that breaks a tie (report 002); of other objectives, the relative lead.
 const LEAD: f64 = 0.05;
-/// Labels of points: more would hide them.
-const LABELS: usize = 12;
 
 /// Trials that no other trial of their study dominates, by their first objective.
 pub(crate) type Front<'v, 'a> = Vec<Trial<'v, 'a>>;
@@ -52,14 +47,14 @@ fn dominates(one: &[f64], other: &[f64]) -> bool {
 }
 
 /// A study with its front.
-struct Side<'s, 'v, 'a> {
-    study: &'s Study<'v, 'a>,
-    front: Front<'v, 'a>,
+pub(super) struct Side<'s, 'v, 'a> {
+    pub(super) study: &'s Study<'v, 'a>,
+    pub(super) front: Front<'v, 'a>,
     /// Of its front, the points that no other study's front dominates.
-    free: Vec<bool>,
+    pub(super) free: Vec<bool>,
 }
 
-fn sides<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<Side<'s, 'v, 'a>> {
+pub(super) fn sides<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<Side<'s, 'v, 'a>> {
     let fronts: Vec<Front<'v, 'a>> = search
         .studies
         .iter()
@@ -287,137 +282,4 @@ fn by_time(ordered: &[(&Side<'_, '_, '_>, f64)], most: usize, values: &str) -> S
         ),
         _ => format!("Winner by rule: none, {even}, and no wall time that tells them apart."),
     }
-}
-
-/// The fronts of the first objective against each other one, all studies in one drawing.
-pub(crate) fn plots(search: &Search<'_, '_>) -> Vec<PlotContext> {
-    let Some((first, others)) = search.objectives.split_first() else {
-        return Vec::new();
-    };
-    let drawings = others.iter().filter_map(|other| plot(search, first, other));
-    drawings.collect()
-}
-
-fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option<PlotContext> {
-    let place = |trial: &Trial<'_, '_>| Some((other.value(trial)?, first.value(trial)?));
-    let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
-    let sides = sides(search);
-    let labelled = sides.iter().map(|side| side.front.len()).sum::<usize>() <= LABELS;
-    for side in sides.iter().take(SERIES) {
-        let points = side.front.iter().filter_map(|trial| {
-            let (x, y) = place(trial)?;
-            let number = trial.info.number;
-            Some(Point {
-                x,
-                y,
-                label: if labelled {
-                    number.to_string()
-                } else {
-                    String::new()
-                },
-                about: format!(
-                    "{}: {} {}, {} {}",
-                    search.trial_name(trial),
-                    other.column,
-                    other.show(x),
-                    first.column,
-                    first.show(y)
-                ),
-                ..Point::default()
-            })
-        });
-        let points: Vec<Point> = points.collect();
-        lines.push(if search.objectives.len() == 2 {
-            staircase(&points, (other.direction, first.direction))
-        } else {
-            Vec::new()
-        });
-        dots.push(
-            side.study
-                .ended(Ending::Done)
-                .filter_map(|trial| place(&trial))
-                .collect(),
-        );
-        let name = if side.study.name.is_empty() {
-            "Pareto front"
-        } else {
-            &side.study.name
-        };
-        series.push(Series {
-            name: name.to_owned(),
-            points,
-            is_band: false,
-        });
-    }
-    let all: Vec<(f64, f64)> = dots.iter().flatten().copied().collect();
-    if all.len() < 2 {
-        return None;
-    }
-    let xs: Vec<f64> = all.iter().map(|(x, _)| *x).collect();
-    let ys: Vec<f64> = all.iter().map(|(_, y)| *y).collect();
-    let drawing = ScatterPlot {
-        about: format!("{} over {}", first.name, other.name),
-        x_label: other.label(),
-        x_scale: tenfold(&xs),
-        y_label: first.label(),
-        y_scale: tenfold(&ys),
-        series,
-        lines,
-        dots,
-        ..ScatterPlot::default()
-    };
-    Some(PlotContext {
-        id: format!("search-front-{}", other.place),
-        title: capitalised(&format!("{} against {}", first.name, other.name)),
-        caption: format!(
-            "A dot is a done trial, n = 1; larger marks are the Pareto front of their study over all objectives{}.{}{}",
-            if labelled {
-                ", with the number of the trial"
-            } else {
-                ""
-            },
-            if search.studies.len() > SERIES {
-                format!(" The first {SERIES} of {} studies.", search.studies.len())
-            } else {
-                String::new()
-            },
-            if first.is_clock || other.is_clock {
-                " Depends on the clock."
-            } else {
-                ""
-            }
-        ),
-        svg: drawing.draw(),
-    })
-}
-
-/// Logarithmic by tens where values span so much.
-pub(crate) fn tenfold(values: &[f64]) -> ScaleKind {
-    match ScaleKind::for_values(values) {
-        ScaleKind::Linear => ScaleKind::Linear,
-        _ => ScaleKind::Log10,
-    }
-}
-
-/// The edge of what a front dominates: from point to point first along what gets worse.
-fn staircase(
-    points: &[Point],
-    (x_way, y_way): (ObjectiveDirection, ObjectiveDirection),
-) -> Vec<(f64, f64)> {
-    let mut places: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.y)).collect();
-    places.sort_by(|a, b| x_way.as_loss(a.0).total_cmp(&x_way.as_loss(b.0)));
-    let mut line: Vec<(f64, f64)> = Vec::new();
-    for (x, y) in places {
-        if let Some(&(_, last)) = line.last() {
-            // Worse in x and not yet better in y: the corner keeps the y of the point before.
-            let worse = if y_way.as_loss(last) > y_way.as_loss(y) {
-                last
-            } else {
-                y
-            };
-            line.push((x, worse));
-        }
-        line.push((x, y));
-    }
-    line
 }

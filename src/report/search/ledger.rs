@@ -276,9 +276,7 @@ pub(crate) fn regret(search: &Search<'_, '_>) -> Option<Judged> {
             .iter()
             .flat_map(|study| study.regret.iter().map(move |trial| (study, trial)))
     };
-    if runs().next().is_none() {
-        return None;
-    }
+    runs().next()?;
     let is_several = search.studies.len() > 1;
     let rows = runs().map(|(study, trial)| regret_row(search, study, trial, is_several));
     let about = "Pruned trials, drawn by the search’s seed and run again to their end beside the search, which learned \

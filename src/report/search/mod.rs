@@ -9,6 +9,7 @@ mod ends;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod front;
+mod front_plot;
 mod importances;
 mod ledger;
 mod objective;
@@ -88,7 +89,7 @@ impl SearchReport {
             headlines: headlines(search),
             best: best::tables(search),
             front: front::judged(search),
-            fronts: front::plots(search),
+            fronts: front_plot::plots(search),
             progress: progress::plots(search),
             slices: slices::plots(search),
             importance: importances::judged(search),

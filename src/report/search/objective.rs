@@ -71,7 +71,7 @@ impl Objective {
         format!("{word} {}", self.name)
     }
 
-    /// "best_loss (minimized)".
+    /// `best_loss (minimized)`.
     pub(crate) fn goal(&self) -> String {
         let word = match self.direction {
             ObjectiveDirection::Minimize => "minimized",

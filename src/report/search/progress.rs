@@ -5,7 +5,7 @@ use crate::base::units::human_seconds;
 use crate::report::plot::{Point, SERIES, ScatterPlot, Series};
 use crate::report::sections::plots::PlotContext;
 
-use super::front::tenfold;
+use super::front_plot::tenfold;
 use super::objective::Objective;
 use super::trials::{Ending, Search, Study, Trial};
 
@@ -104,6 +104,16 @@ pub(crate) fn plots(search: &Search<'_, '_>) -> Vec<PlotContext> {
     all.flatten().collect()
 }
 
+impl Over {
+    /// Label of the axis, words of the title, part of the id.
+    fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Trials => ("trial", "over trials", "trials"),
+            Self::Time => ("seconds since the first trial began", "over time", "time"),
+        }
+    }
+}
+
 fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<PlotContext> {
     let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
     for study in search.studies.iter().take(SERIES) {
@@ -145,17 +155,10 @@ fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<Pl
         .flatten()
         .map(|(_, y)| *y)
         .collect();
-    let (x_label, words, id) = match over {
-        Over::Trials => ("trial".to_owned(), "over trials", "trials"),
-        Over::Time => (
-            "seconds since the first trial began".to_owned(),
-            "over time",
-            "time",
-        ),
-    };
+    let (x_label, words, id) = over.names();
     let drawing = ScatterPlot {
         about: format!("Best {} {words}", objective.name),
-        x_label,
+        x_label: x_label.to_owned(),
         y_label: objective.label(),
         y_scale: tenfold(&ys),
         series,
@@ -203,8 +206,8 @@ fn caption(search: &Search<'_, '_>, objective: &Objective, over: Over, left_out:
             .trials()
             .filter_map(|trial| search.end_s(&trial))
             .fold(0.0, f64::max);
-        text += &format!(
-            " Measured: the end of each trial by start and wall time in blocks.csv; the clock stands still between \
+        text = format!(
+            "{text} Measured: the end of each trial by start and wall time in blocks.csv; the clock stands still between \
              sessions and ends at {}.",
             human_seconds(end)
         );
@@ -213,10 +216,11 @@ fn caption(search: &Search<'_, '_>, objective: &Objective, over: Over, left_out:
         text += " Depends on the clock.";
     }
     if left_out > 0 {
-        text += &format!(" {left_out} dots of far worse values are left out.");
+        text = format!("{text} {left_out} dots of far worse values are left out.");
     }
     if search.studies.len() > SERIES {
-        text += &format!(" The first {SERIES} of {} studies.", search.studies.len());
+        let all = search.studies.len();
+        text = format!("{text} The first {SERIES} of {all} studies.");
     }
     text
 }

@@ -53,6 +53,30 @@ pub(crate) fn table(search: &Search<'_, '_>) -> Table {
     ));
     rows.push(("jobs", format!("{} (--jobs overrides it)", spec.jobs)));
     rows.push(("budget", budget(search)));
+    rows.extend(afterwards(search, each));
+    let rows = rows.into_iter().map(|(name, value)| Row {
+        key: String::new(),
+        fields: vec![Entry::text(name), Entry::text(value)],
+        missing: None,
+    });
+    Table::of_rows(
+        (
+            "search-settings",
+            "The search",
+            "Assumed, from the manifest’s search section.".to_owned(),
+        ),
+        vec![
+            Column::text("setting"),
+            Column::text("as the manifest has it"),
+        ],
+        rows.collect(),
+    )
+}
+
+/// What follows the trials.
+fn afterwards(search: &Search<'_, '_>, each: &str) -> Vec<(&'static str, String)> {
+    let spec = search.spec;
+    let mut rows = Vec::new();
     if spec.regret > 0 {
         rows.push((
             "regret",
@@ -74,23 +98,7 @@ pub(crate) fn table(search: &Search<'_, '_>) -> Table {
     for (path, value) in &spec.final_set {
         rows.push(("final training", format!("{path} = {}", toml_text(value))));
     }
-    let rows = rows.into_iter().map(|(name, value)| Row {
-        key: String::new(),
-        fields: vec![Entry::text(name), Entry::text(value)],
-        missing: None,
-    });
-    Table::of_rows(
-        (
-            "search-settings",
-            "The search",
-            "Assumed, from the manifest’s search section.".to_owned(),
-        ),
-        vec![
-            Column::text("setting"),
-            Column::text("as the manifest has it"),
-        ],
-        rows.collect(),
-    )
+    rows
 }
 
 /// Kind and settings of a sampler, in words.

@@ -5,7 +5,7 @@ use crate::plan::search::{Domain, Value};
 use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
 use crate::report::sections::plots::PlotContext;
 
-use super::front::tenfold;
+use super::front_plot::tenfold;
 use super::objective::Objective;
 use super::trials::{Ending, Search, short_name, text};
 
@@ -22,7 +22,8 @@ pub(crate) fn plots(search: &Search<'_, '_>) -> Vec<PlotContext> {
     let drawings = used[..shown].iter();
     let mut plots: Vec<PlotContext> = drawings.filter_map(|&place| plot(search, place)).collect();
     if let Some(last) = plots.last_mut().filter(|_| used.len() > MOST) {
-        last.caption += &format!(" The first {MOST} of {} parameters.", used.len());
+        let all = used.len();
+        last.caption = format!("{} The first {MOST} of {all} parameters.", last.caption);
     }
     plots
 }

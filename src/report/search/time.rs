@@ -173,8 +173,16 @@ pub(crate) fn cost(search: &Search<'_, '_>) -> Option<Table> {
          the machine where it had it alone, else for its threads.",
         prices.in_words()
     );
+    Some(Table::of_rows(
+        ("search-cost", "Cost of the search", about),
+        columns(&prices),
+        rows,
+    ))
+}
+
+fn columns(prices: &Prices) -> Vec<Column> {
     let price = |what: &str| Provenance::Derived(format!("{what} × the assumed price"));
-    let columns = vec![
+    vec![
         Column::text("of"),
         Column::number(
             "runs",
@@ -202,12 +210,7 @@ pub(crate) fn cost(search: &Search<'_, '_>) -> Option<Table> {
             &prices.currency,
             &price("their hours"),
         ),
-    ];
-    Some(Table::of_rows(
-        ("search-cost", "Cost of the search", about),
-        columns,
-        rows,
-    ))
+    ]
 }
 
 fn others<'s, 'v, 'a>(study: &'s Study<'v, 'a>) -> impl Iterator<Item = Trial<'v, 'a>> + 's {

@@ -191,7 +191,7 @@ fn two_perceptrons_of_other_widths_predict_the_mean_of_what_each_does() {
     data.dataset.read_rows(rows, samples).unwrap();
     let errors = features.chunks(5).zip(&targets).map(|(row, target)| {
         let [small, large] = [&small, &large].map(|one| by_hand(&one.member, row));
-        ((small + large) / 2.0 - f64::from(*target)).powi(2)
+        (f64::midpoint(small, large) - f64::from(*target)).powi(2)
     });
     let expected = errors.sum::<f64>() / rows.len() as f64;
     assert!(
@@ -200,7 +200,7 @@ fn two_perceptrons_of_other_widths_predict_the_mean_of_what_each_does() {
     );
     let own = [&small, &large].map(|one| one.facts.metrics["val_loss"].unwrap());
     // The square is convex, and the two differ.
-    assert!(found < (own[0] + own[1]) / 2.0, "{found} {own:?}");
+    assert!(found < f64::midpoint(own[0], own[1]), "{found} {own:?}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn all_members_estimate_the_same_noise() {
     let [one, other] = [4, 8].map(|width| trained(folder.path(), unet(width)));
     let told = told_of(&[&one, &other]);
     let loss = |facts: &RunFacts| facts.metrics["val_loss"].unwrap();
-    let mean = (loss(&one.facts) + loss(&other.facts)) / 2.0;
+    let mean = f64::midpoint(loss(&one.facts), loss(&other.facts));
     assert!(loss(told.facts()) < mean, "{} {mean}", loss(told.facts()));
 }
 

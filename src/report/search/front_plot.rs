@@ -1,0 +1,168 @@
+//! Drawings of Pareto fronts: the first objective over each other one.
+
+use crate::base::text::capitalised;
+use crate::plan::search::ObjectiveDirection;
+use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
+use crate::report::sections::plots::PlotContext;
+
+use super::front::{Side, sides};
+use super::objective::Objective;
+use super::trials::{Ending, Search, Trial};
+
+/// Labels of points: more would hide them.
+const LABELS: usize = 12;
+
+/// The fronts of the first objective against each other one, all studies in one drawing.
+pub(crate) fn plots(search: &Search<'_, '_>) -> Vec<PlotContext> {
+    let Some((first, others)) = search.objectives.split_first() else {
+        return Vec::new();
+    };
+    let drawings = others.iter().filter_map(|other| plot(search, first, other));
+    drawings.collect()
+}
+
+/// What one drawing shows: a line, marks and dots for each study.
+struct Shown {
+    series: Vec<Series>,
+    lines: Vec<Vec<(f64, f64)>>,
+    dots: Vec<Vec<(f64, f64)>>,
+}
+
+fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option<PlotContext> {
+    let sides = sides(search);
+    let labelled = sides.iter().map(|side| side.front.len()).sum::<usize>() <= LABELS;
+    let shown = shown(search, &sides, (first, other), labelled);
+    let all: Vec<(f64, f64)> = shown.dots.iter().flatten().copied().collect();
+    if all.len() < 2 {
+        return None;
+    }
+    let xs: Vec<f64> = all.iter().map(|(x, _)| *x).collect();
+    let ys: Vec<f64> = all.iter().map(|(_, y)| *y).collect();
+    let drawing = ScatterPlot {
+        about: format!("{} over {}", first.name, other.name),
+        x_label: other.label(),
+        x_scale: tenfold(&xs),
+        y_label: first.label(),
+        y_scale: tenfold(&ys),
+        series: shown.series,
+        lines: shown.lines,
+        dots: shown.dots,
+        ..ScatterPlot::default()
+    };
+    Some(PlotContext {
+        id: format!("search-front-{}", other.place),
+        title: capitalised(&format!("{} against {}", first.name, other.name)),
+        caption: caption(search, (first, other), labelled),
+        svg: drawing.draw(),
+    })
+}
+
+fn shown(
+    search: &Search<'_, '_>,
+    sides: &[Side<'_, '_, '_>],
+    (first, other): (&Objective, &Objective),
+    labelled: bool,
+) -> Shown {
+    let place = |trial: &Trial<'_, '_>| Some((other.value(trial)?, first.value(trial)?));
+    let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
+    for side in sides.iter().take(SERIES) {
+        let points = side.front.iter().filter_map(|trial| {
+            let (x, y) = place(trial)?;
+            let label = labelled.then(|| trial.info.number.to_string());
+            Some(Point {
+                x,
+                y,
+                label: label.unwrap_or_default(),
+                about: format!(
+                    "{}: {} {}, {} {}",
+                    search.trial_name(trial),
+                    other.column,
+                    other.show(x),
+                    first.column,
+                    first.show(y)
+                ),
+                ..Point::default()
+            })
+        });
+        let points: Vec<Point> = points.collect();
+        lines.push(if search.objectives.len() == 2 {
+            staircase(&points, (other.direction, first.direction))
+        } else {
+            Vec::new()
+        });
+        let done = side.study.ended(Ending::Done);
+        dots.push(done.filter_map(|trial| place(&trial)).collect());
+        let name = if side.study.name.is_empty() {
+            "Pareto front"
+        } else {
+            &side.study.name
+        };
+        series.push(Series {
+            name: name.to_owned(),
+            points,
+            is_band: false,
+        });
+    }
+    Shown {
+        series,
+        lines,
+        dots,
+    }
+}
+
+fn caption(
+    search: &Search<'_, '_>,
+    (first, other): (&Objective, &Objective),
+    labelled: bool,
+) -> String {
+    let with_numbers = if labelled {
+        ", with the number of the trial"
+    } else {
+        ""
+    };
+    let left_out = if search.studies.len() > SERIES {
+        format!(" The first {SERIES} of {} studies.", search.studies.len())
+    } else {
+        String::new()
+    };
+    let clock = if first.is_clock || other.is_clock {
+        " Depends on the clock."
+    } else {
+        ""
+    };
+    format!(
+        "A dot is a done trial, n = 1; larger marks are the Pareto front of their study over all \
+         objectives{with_numbers}.{left_out}{clock}"
+    )
+}
+
+/// Logarithmic by tens where values span so much.
+pub(crate) fn tenfold(values: &[f64]) -> ScaleKind {
+    match ScaleKind::for_values(values) {
+        ScaleKind::Linear => ScaleKind::Linear,
+        _ => ScaleKind::Log10,
+    }
+}
+
+/// The edge of what a front dominates: from point to point first along what gets worse.
+fn staircase(
+    points: &[Point],
+    (x_way, y_way): (ObjectiveDirection, ObjectiveDirection),
+) -> Vec<(f64, f64)> {
+    let mut places: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.y)).collect();
+    places.sort_by(|a, b| x_way.as_loss(a.0).total_cmp(&x_way.as_loss(b.0)));
+    let mut line: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in places {
+        if let Some(&(_, last)) = line.last() {
+            // Worse in x and not yet better in y: the corner keeps the y of the point before.
+            let worse = if y_way.as_loss(last) > y_way.as_loss(y) {
+                last
+            } else {
+                y
+            };
+            line.push((x, worse));
+        }
+        line.push((x, y));
+    }
+    line
+}
