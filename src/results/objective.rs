@@ -37,7 +37,7 @@ const OF_STEPS: [&str; 10] = [
 /// | `best_<metric>` | the best over the epochs, where the run has no such metric of its own |
 /// | `<metric>` | that of the last epoch which has it, where the run has no such metric of its own |
 /// | `flops_to_best` | `(forward + backward FLOPs per sample) × samples × (best epoch + 1) / epochs` |
-/// | `first_epoch_at_target` | the first epoch, from 0, at whose end `target` is reached |
+/// | `first_epoch_at_target` | the first epoch, from 0, at whose end `target` is reached; the number of epochs where none reaches it |
 ///
 /// `None` where the run diverged, or has no finite value; so for a target that it never reached.
 ///
@@ -138,10 +138,12 @@ fn first_epoch_at(target: &ReachSpec, epochs: &[EpochRow]) -> Option<f64> {
             value <= target.value
         }
     };
+    let last = epochs.last()?.epoch;
     let reached = epochs
         .iter()
         .find(|row| of_epoch(&target.metric, row).is_some_and(is_reached));
-    reached.map(|row| row.epoch as f64)
+    // One that never gets there is worse than one that does in its last epoch, and no failure.
+    Some(reached.map_or(last + 1, |row| row.epoch) as f64)
 }
 
 #[cfg(test)]
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_not_reached_has_no_epoch() {
+    fn a_target_that_is_not_reached_comes_after_the_last_epoch() {
         let target = |metric: &str, value| ReachSpec {
             metric: metric.to_owned(),
             value,
@@ -240,7 +242,11 @@ mod tests {
                 target.as_ref(),
             )
         };
-        assert_eq!(at(Some(target("test_accuracy", 0.95))), None);
+        let last = epochs().last().unwrap().epoch;
+        assert_eq!(
+            at(Some(target("test_accuracy", 0.95))),
+            Some((last + 1) as f64)
+        );
         assert_eq!(at(Some(target("train_loss", 3.0))), Some(1.0));
         assert_eq!(at(None), None);
     }

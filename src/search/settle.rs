@@ -107,7 +107,7 @@ impl Search<'_> {
         Settled {
             status: known.status,
             reason: known.reason.clone(),
-            ending: self.reader.ending(known.status, &values, &known.epochs),
+            ending: self.reader.ending(known.status, &values),
             values,
             pruned: None,
             curve,

@@ -318,9 +318,7 @@ impl Source for Search<'_> {
         trial.info.pruned = outcome.pruned.as_ref().map(|pruned| pruned.info.clone());
         let ending = match &outcome.pruned {
             Some(_) => Ending::Pruned,
-            None => self
-                .reader
-                .ending(outcome.status, &trial.info.values, &outcome.epochs),
+            None => self.reader.ending(outcome.status, &trial.info.values),
         };
         let curve = self.reader.curve(&trial.cell.spec, &outcome.epochs);
         self.note(running.study, &trial.info, &trial.cell, ending, curve);

@@ -142,7 +142,9 @@ pub(super) fn info(study: usize, number: usize, role: TrialRole, point: Point) -
 }
 
 /// One line for the row of a pruned trial.
-pub(super) fn reason(pruned: &PrunedInfo) -> String {
+///
+/// `limit` says what the threshold is: "the median of".
+pub(super) fn reason(pruned: &PrunedInfo, limit: &str) -> String {
     let PrunedInfo {
         step,
         metric,
@@ -160,7 +162,7 @@ pub(super) fn reason(pruned: &PrunedInfo) -> String {
         _ => format!("trials {}", numbers.join(" ")),
     };
     format!(
-        "step {step}: best {metric} {} is worse than {}, from {which}",
+        "step {step}: best {metric} {} is worse than {}, {limit} {which}",
         crate::base::units::human(*value, 6),
         crate::base::units::human(*threshold, 6),
     )

@@ -186,7 +186,7 @@ fn a_pruned_trial_names_step_value_median_and_trials() {
     let alone = ends(&plan, 1, 0);
     let mut reasons = alone.values().map(|(_, _, reason)| reason);
     let reason = reasons.find(|reason| !reason.is_empty()).unwrap();
-    assert!(reason.starts_with("pruned: step "), "{reason}");
+    assert!(reason.starts_with("step "), "{reason}");
     assert!(
         reason.contains("train_loss") && reason.contains("from "),
         "{reason}"

@@ -1,8 +1,8 @@
 //! [`Reader`]: what a run means to a search: values of its objectives, and what it reported by epoch.
 
 use crate::event::{EpochRow, Pruned, RunFacts, RunOutcome, RunTimes, Status};
-use crate::plan::search::objective::{FIRST_EPOCH_AT_TARGET, watched};
-use crate::plan::search::{ObjectiveDirection, ObjectiveSpec, PrunedInfo, SearchSpec};
+use crate::plan::search::objective::watched;
+use crate::plan::search::{ObjectiveDirection, ObjectiveSpec, PrunedInfo, PrunerSpec, SearchSpec};
 use crate::plan::{CellSpec, ReachSpec};
 use crate::results::objective;
 
@@ -18,6 +18,8 @@ pub(super) struct Reader {
     target: Option<ReachSpec>,
     /// What the pruner looks at: a column of `epochs.csv`.
     watched: Option<String>,
+    /// What a pruner's threshold is, in words.
+    limit: &'static str,
 }
 
 impl Reader {
@@ -27,6 +29,10 @@ impl Reader {
             objectives: spec.objectives.clone(),
             target: target.cloned(),
             watched: first.and_then(|first| watched(&first.column)),
+            limit: match spec.pruner {
+                PrunerSpec::SuccessiveHalving { .. } => "the limit of its rung, from",
+                PrunerSpec::None | PrunerSpec::Median { .. } => "the median of",
+            },
         }
     }
 
@@ -65,17 +71,13 @@ impl Reader {
         self.objectives.iter().map(value).collect()
     }
 
-    /// How a whole run ended for samplers: a target that was never reached counts as reached after the last epoch.
-    pub(super) fn ending(
-        &self,
-        status: Status,
-        values: &[Option<f64>],
-        epochs: &[EpochRow],
-    ) -> Ending {
+    /// How a whole run ended for samplers.
+    pub(super) fn ending(&self, status: Status, values: &[Option<f64>]) -> Ending {
         let loss = |(spec, value): (&ObjectiveSpec, &Option<f64>)| {
-            let never = (spec.column == FIRST_EPOCH_AT_TARGET).then_some(epochs.len() as f64);
-            let value = value.or(never).filter(|value| value.is_finite())?;
-            Some(spec.direction.as_loss(value))
+            Some(
+                spec.direction
+                    .as_loss(value.filter(|value| value.is_finite())?),
+            )
         };
         let losses: Option<Vec<f64>> = self.objectives.iter().zip(values).map(loss).collect();
         match losses {
@@ -119,7 +121,7 @@ impl Reader {
             trials: verdict.trials,
         };
         Pruned {
-            reason: reason(&info),
+            reason: reason(&info, self.limit),
             info,
         }
     }

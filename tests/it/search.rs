@@ -174,7 +174,7 @@ fn a_pruned_trial_says_when_and_against_what_it_was_ended() {
             "{pruned}"
         );
         assert!(
-            row["reason"].starts_with(&format!("pruned: step {step}: ")),
+            row["reason"].starts_with(&format!("step {step}: ")),
             "{row:?}"
         );
     }
@@ -419,7 +419,7 @@ fn mistakes_in_a_search_are_told_and_nothing_runs() {
         ("trials = 10", "trails = 10", "did you mean `trials`"),
         ("models.mlp.hidden", "models.mlp.hiden", "hidden"),
         ("[1e-4, 3e-1]", "[3e-1, 1e-4]", "train.optimizer.lr"),
-        ("\"best_loss\"", "\"best_lose\"", "which way is better"),
+        ("\"best_loss\"", "\"best_lose\"", "did you mean `best_loss`"),
     ];
     for (line, wrong, said) in mistakes {
         assert!(LEARNING.contains(line), "{line}");

@@ -120,7 +120,7 @@ impl Objective {
             ),
             "parameters" => Provenance::Derived("values of all parameters, counted".into()),
             "first_epoch_at_target" => {
-                Provenance::Derived("first epoch, from 0, at which report.target is reached".into())
+                Provenance::Derived("first epoch, from 0, at which report.target is reached; the number of epochs where none reached it".into())
             }
             _ => Provenance::Measured("n = 1: one run".into()),
         }
