@@ -69,6 +69,7 @@ pub(super) fn add(scene: &Scene<'_>, views: &[(String, &View<'_>)], section: &mu
             search: Search::of(view),
         })
         .collect();
+    section.tables.extend(figures(scene));
     let rows: Vec<Row> = sides.iter().flat_map(|side| rows(words, side)).collect();
     let naming = (
         "search-trials",
@@ -292,11 +293,11 @@ fn figures(scene: &Scene<'_>) -> Option<Table> {
         let name = words.outcome_best_line(&one.column);
         rows.push(figure(words, name, (a, b), &shown));
     }
-    let clock = Provenance::Measured(words.outcome_clock());
+    let once = Provenance::Measured(words.search_once());
     let columns = vec![
         Column::text(&words.outcome_figure()),
-        words.column(words.before(), "", &clock),
-        words.column(words.after(), "", &clock),
+        words.column(words.before(), "", &once),
+        words.column(words.after(), "", &once),
         words.column(
             words.after_by_before(),
             "",
