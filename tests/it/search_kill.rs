@@ -27,7 +27,7 @@ fn undisturbed() -> ([String; 2], Duration) {
     (project.facts(), began.elapsed())
 }
 
-/// SplitMix64: the same moments on every run of the tests.
+/// `SplitMix64`: the same moments on every run of the tests.
 struct Moments(u64);
 
 impl Moments {

@@ -37,6 +37,7 @@ fn point(values: &[Option<Value>]) -> Point {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "points hold options")]
 const fn choice(choice: usize) -> Option<Value> {
     Some(Value::Choice { choice })
 }
