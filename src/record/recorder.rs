@@ -153,7 +153,10 @@ impl<'a> Recorder<'a> {
     }
 
     fn note(&mut self, id: RunId, trial: Option<TrialRow>) {
-        if let Some(trial) = trial {
+        if let Some(mut trial) = trial {
+            if let Some((_, first)) = self.trials.first_key_value() {
+                trial.share_with(first);
+            }
             self.trials.insert(id.cell, trial);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::{Job, RunOutcome, Status, Trial};
+use crate::event::{Job, RunOutcome, Status};
 use crate::plan::PlannedCell;
 use crate::plan::search::TrialInfo;
 
@@ -13,7 +13,7 @@ pub(super) type Trials = BTreeMap<usize, TrialRow>;
 /// A trial that has ended.
 #[derive(Debug, Clone)]
 pub struct TrialRow {
-    trial: Arc<Trial>,
+    cell: PlannedCell,
     pub(super) info: TrialInfo,
     pub(super) status: Status,
     /// One line; empty for `done`.
@@ -24,7 +24,7 @@ impl TrialRow {
     /// One that was finished before.
     pub(super) fn kept(job: &Job, status: Status, info: &TrialInfo, reason: &str) -> Option<Self> {
         Some(Self {
-            trial: Arc::clone(job.trial.as_ref()?),
+            cell: job.trial.as_ref()?.cell.clone(),
             info: info.clone(),
             status,
             reason: reason.to_owned(),
@@ -37,11 +37,33 @@ impl TrialRow {
         Self::kept(job, outcome.status, info, &outcome.reason)
     }
 
+    /// Holds what is equal in `other` in common with it: thousands of trials differ in a few settings.
+    pub(super) fn share_with(&mut self, other: &Self) {
+        let (own, other) = (&mut self.cell, &other.cell);
+        share(&mut own.spec.model, &other.spec.model);
+        share(&mut own.spec.dataset, &other.spec.dataset);
+        share(&mut own.spec.loss, &other.spec.loss);
+        share(&mut own.spec.train, &other.spec.train);
+        share(&mut own.spec.loader, &other.spec.loader);
+        share(&mut own.spec.validation, &other.spec.validation);
+        share(&mut own.spec.measure, &other.spec.measure);
+        share(&mut own.spec.limits, &other.spec.limits);
+        share(&mut own.facts, &other.facts);
+        let parts = own.hash_parts.iter_mut().zip(&other.hash_parts);
+        parts.for_each(|((_, own), (_, other))| share(own, other));
+    }
+
     /// Epochs of its run, where a search ended it.
     pub(super) fn until(&self) -> Option<usize> {
         let pruned = self.info.pruned.as_ref();
         let pruned = pruned.filter(|_| self.status == Status::Pruned);
         pruned.map(|pruned| pruned.step + 1)
+    }
+}
+
+fn share<T: PartialEq + ?Sized>(own: &mut Arc<T>, other: &Arc<T>) {
+    if own == other {
+        *own = Arc::clone(other);
     }
 }
 
@@ -60,7 +82,7 @@ impl<'a> Shown<'a> {
     ) -> impl Iterator<Item = Shown<'a>> {
         let planned = cells.iter().map(|cell| Self { cell, trial: None });
         let trials = trials.values().map(|row| Self {
-            cell: &row.trial.cell,
+            cell: &row.cell,
             trial: Some(row),
         });
         planned.chain(trials)
