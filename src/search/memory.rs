@@ -1,10 +1,13 @@
 //! [`Memory`]: what is known of runs that have ended, in this invocation or an earlier one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use crate::event::{EpochRow, RunFacts, RunOutcome, RunTimes, Status};
+use crate::event::{EpochRow, RunOutcome, Status};
 use crate::plan::{CostSpec, LimitsSpec};
 use crate::results::store::{RunKeys, Store, StoredRun};
+
+use super::values::Reader;
 
 /// A run that has ended.
 #[derive(Debug, Clone)]
@@ -13,15 +16,16 @@ pub(super) struct Known {
     pub(super) status: Status,
     pub(super) reason: String,
     limits: LimitsSpec,
-    pub(super) facts: Option<RunFacts>,
-    pub(super) times: Option<RunTimes>,
-    pub(super) wall_s: f64,
+    /// Values of the objectives.
+    pub(super) values: Vec<Option<f64>>,
+    /// Where a pruner is to be asked again.
     pub(super) epochs: Vec<EpochRow>,
 }
 
 /// Runs that have ended, by cell.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Memory {
+    reader: Arc<Reader>,
     runs: HashMap<String, Vec<Known>>,
     /// Seconds from start to last end of each earlier invocation.
     sessions: BTreeMap<String, f64>,
@@ -54,12 +58,21 @@ impl Used {
 }
 
 impl Memory {
-    /// Everything that a store holds; without `retry` also what failed.
-    pub(super) fn of(store: &Store, retry: bool, cores: usize) -> Self {
-        let mut memory = Self {
+    /// Nothing; `cores` is what a run keeps from others that is alone.
+    pub(super) fn new(reader: Arc<Reader>, cores: usize) -> Self {
+        Self {
+            reader,
+            runs: HashMap::new(),
+            sessions: BTreeMap::new(),
+            used: Used::default(),
             cores,
-            ..Self::default()
-        };
+        }
+    }
+
+    /// Everything that a store holds; without `retry` also what failed.
+    #[must_use]
+    pub(super) fn with(self, store: &Store, retry: bool) -> Self {
+        let mut memory = self;
         for run in store.runs().filter(|run| run.keys.block == 0) {
             memory.note_times(run);
             if retry && run.status.is_failure() {
@@ -70,10 +83,13 @@ impl Memory {
                 status: run.status,
                 reason: run.reason.clone(),
                 limits: run.limits.clone(),
-                facts: run.facts.clone(),
-                times: run.times.clone(),
-                wall_s: run.wall_s,
-                epochs: run.epochs.clone(),
+                values: memory.reader.values(
+                    run.facts.as_ref(),
+                    run.times.as_ref(),
+                    run.wall_s,
+                    &run.epochs,
+                ),
+                epochs: memory.reader.replayed(&run.epochs),
             };
             memory.insert(known);
         }
@@ -102,19 +118,13 @@ impl Memory {
     /// A run of this invocation.
     pub(super) fn add(&mut self, keys: RunKeys, limits: LimitsSpec, outcome: &RunOutcome) {
         self.used.add(&keys, outcome.wall_s, self.cores);
-        let bare = |row: &EpochRow| EpochRow {
-            steps: Vec::new(),
-            ..row.clone()
-        };
         self.insert(Known {
             keys,
             status: outcome.status,
             reason: outcome.reason.clone(),
             limits,
-            facts: outcome.facts.clone(),
-            times: outcome.times.clone(),
-            wall_s: outcome.wall_s,
-            epochs: outcome.epochs.iter().map(bare).collect(),
+            values: self.reader.values_of(outcome),
+            epochs: self.reader.replayed(&outcome.epochs),
         });
     }
 

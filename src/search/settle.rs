@@ -103,7 +103,7 @@ impl Search<'_> {
     }
 
     fn whole(&self, known: &Known, curve: Vec<(usize, f64)>) -> Settled {
-        let values = self.reader.values(known.facts.as_ref(), known);
+        let values = known.values.clone();
         Settled {
             status: known.status,
             reason: known.reason.clone(),
@@ -123,7 +123,7 @@ impl Search<'_> {
                 .map(|p| p.reason.clone())
                 .unwrap_or_default(),
             ending: Ending::Pruned,
-            values: self.reader.values(known.facts.as_ref(), known),
+            values: known.values.clone(),
             pruned,
             curve: curve.unwrap_or_default(),
         }

@@ -46,7 +46,7 @@ pub struct Search<'a> {
     pub(super) options: SearchOptions,
     pub(super) sampler: Box<dyn Sampler>,
     pub(super) pruner: Option<Box<dyn Pruner>>,
-    pub(super) reader: Reader,
+    pub(super) reader: Arc<Reader>,
     pub(super) memory: Memory,
     pub(super) studies: Vec<Study>,
     pub(super) running: HashMap<RunId, Running>,
@@ -77,10 +77,12 @@ impl<'a> Search<'a> {
         options: SearchOptions,
     ) -> Self {
         let sampler = sampler(spec);
+        let reader = Arc::new(Reader::new(spec, plan.report.target.first()));
+        let memory = Memory::new(Arc::clone(&reader), here.cores);
         let memory = if options.fresh {
-            Memory::default()
+            memory
         } else {
-            Memory::of(store, options.retry, here.cores)
+            memory.with(store, options.retry)
         };
         let is_own = |study: usize| {
             let owns = options.owns.as_ref().filter(|_| spec.learns());
@@ -96,7 +98,7 @@ impl<'a> Search<'a> {
             .collect();
         Self {
             pruner: pruner(spec),
-            reader: Reader::new(spec, plan.report.target.first()),
+            reader,
             earlier_s: memory.earlier_s(),
             opened: Instant::now(),
             running: HashMap::new(),

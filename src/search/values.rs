@@ -7,7 +7,6 @@ use crate::plan::{CellSpec, ReachSpec};
 use crate::results::objective;
 
 use super::Ending;
-use super::memory::Known;
 use super::pruner::Verdict;
 use super::study::reason;
 
@@ -18,6 +17,7 @@ pub(super) struct Reader {
     target: Option<ReachSpec>,
     /// What the pruner looks at: a column of `epochs.csv`.
     watched: Option<String>,
+    prunes: bool,
     /// What a pruner's threshold is, in words.
     limit: &'static str,
 }
@@ -29,6 +29,7 @@ impl Reader {
             objectives: spec.objectives.clone(),
             target: target.cloned(),
             watched: first.and_then(|first| watched(&first.column)),
+            prunes: spec.pruner != PrunerSpec::None,
             limit: match spec.pruner {
                 PrunerSpec::SuccessiveHalving { .. } => "the limit of its rung, from",
                 PrunerSpec::None | PrunerSpec::Median { .. } => "the median of",
@@ -41,15 +42,20 @@ impl Reader {
         first.map_or(ObjectiveDirection::Minimize, |first| first.direction)
     }
 
-    /// Values of the objectives, as columns have them.
-    pub(super) fn values(&self, facts: Option<&RunFacts>, known: &Known) -> Vec<Option<f64>> {
-        self.read(facts, known.times.as_ref(), known.wall_s, &known.epochs)
+    /// The epochs that a pruner is asked about again, without their steps; none where nothing is pruned.
+    pub(super) fn replayed(&self, epochs: &[EpochRow]) -> Vec<EpochRow> {
+        let bare = |row: &EpochRow| EpochRow {
+            steps: Vec::new(),
+            ..row.clone()
+        };
+        let prunes = epochs.iter().filter(|_| self.prunes);
+        prunes.map(bare).collect()
     }
 
-    /// The same of a run that has just ended.
+    /// Values of the objectives of a run that has just ended.
     pub(super) fn values_of(&self, outcome: &RunOutcome) -> Vec<Option<f64>> {
         let times = outcome.times.as_ref();
-        self.read(
+        self.values(
             outcome.facts.as_ref(),
             times,
             outcome.wall_s,
@@ -57,7 +63,8 @@ impl Reader {
         )
     }
 
-    fn read(
+    /// Values of the objectives, as columns have them.
+    pub(super) fn values(
         &self,
         facts: Option<&RunFacts>,
         times: Option<&RunTimes>,
