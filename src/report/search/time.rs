@@ -1,5 +1,7 @@
 //! How long the search took, what side by side gained, and what it cost.
 
+use std::collections::BTreeSet;
+
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::report::judged::Judged;
@@ -15,8 +17,9 @@ use super::trials::{Search, Study, Trial};
 
 /// The trials' runs by session, sessions in the order of their begin.
 pub(crate) fn sessions(search: &Search<'_, '_>) -> Vec<Together> {
+    let mut seen = Seen::new();
     let runs = search.trials().flat_map(|trial| trial.cell.blocks.clone());
-    let runs: Vec<&BlockRow> = runs.collect();
+    let runs: Vec<&BlockRow> = runs.filter(|run| is_first(&mut seen, run)).collect();
     spans(runs.into_iter())
         .values()
         .map(|spans| Together::of(spans))
@@ -28,6 +31,15 @@ pub(crate) fn whole(search: &Search<'_, '_>) -> Option<Together> {
     sessions(search)
         .into_iter()
         .reduce(|one, next| one.and(&next))
+}
+
+/// Runs that were counted, by session, start and wall time.
+type Seen = BTreeSet<(Option<String>, u64, u64)>;
+
+/// Whether the run was not counted yet: trials at one point share their run, which took its time once.
+fn is_first(seen: &mut Seen, run: &BlockRow) -> bool {
+    let bits = |seconds: Option<f64>| seconds.map_or(u64::MAX, f64::to_bits);
+    run.start_s.is_none() || seen.insert((run.session.clone(), bits(run.start_s), bits(run.wall_s)))
 }
 
 /// The table of times (R15).
@@ -56,8 +68,8 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Judged {
     let whole = whole(search);
     rows.extend(whole.iter().map(|found| row("all", found)));
     let about = format!(
-        "The trials that the sampler proposed, with `jobs = {}` by the manifest (assumed); regret runs, the ensemble and \
-         the final training are not among them.",
+        "The trials that the sampler proposed (those at one point share a run, which counts once), with `jobs = {}` by the \
+         manifest (assumed); regret runs, the ensemble and the final training are not among them.",
         search.spec.jobs
     );
     let about = about.replace('`', "");
@@ -143,9 +155,15 @@ pub(crate) fn headline(search: &Search<'_, '_>) -> Option<Headline> {
 /// What the search cost by study, with regret runs and ensemble; `None` where the manifest has no price.
 pub(crate) fn cost(search: &Search<'_, '_>) -> Option<Table> {
     let prices = prices(search.view)?;
-    let hours_of = |trials: &mut dyn Iterator<Item = Trial<'_, '_>>| {
+    let mut seen = Seen::new();
+    let mut hours_of = |trials: &mut dyn Iterator<Item = Trial<'_, '_>>| {
         trials.fold(Hours::default(), |sum, trial| {
-            sum.plus(&hours(search.view, trial.cell))
+            let mut runs = trial.cell.blocks.iter();
+            if runs.all(|run| is_first(&mut seen, run)) {
+                sum.plus(&hours(search.view, trial.cell))
+            } else {
+                sum
+            }
         })
     };
     let mut rows = Vec::new();
