@@ -93,7 +93,7 @@ impl Search<'_> {
                 (Some((pruned, _)), _) => {
                     let until = Some(pruned.info.step + 1);
                     let prefix = found.iter().find(|other| other.keys.until == until);
-                    return prefix.map(|prefix| self.ended_early(prefix, verdict.clone()));
+                    return prefix.map(|prefix| Self::ended_early(prefix, verdict.clone()));
                 }
                 // A longer run was ended where this trial would go on.
                 (None, Some(_)) => {}
@@ -114,7 +114,7 @@ impl Search<'_> {
         }
     }
 
-    fn ended_early(&self, known: &Known, verdict: Option<(Pruned, Vec<(usize, f64)>)>) -> Settled {
+    fn ended_early(known: &Known, verdict: Option<(Pruned, Vec<(usize, f64)>)>) -> Settled {
         let (pruned, curve) = verdict.unzip();
         Settled {
             status: Status::Pruned,
