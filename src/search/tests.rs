@@ -188,7 +188,7 @@ fn a_pruned_trial_names_step_value_median_and_trials() {
     let reason = reasons.find(|reason| !reason.is_empty()).unwrap();
     assert!(reason.starts_with("step "), "{reason}");
     assert!(
-        reason.contains("train_loss") && reason.contains("from "),
+        reason.contains("train_loss") && reason.contains("the median of"),
         "{reason}"
     );
 }

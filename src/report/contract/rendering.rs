@@ -138,7 +138,13 @@ pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
         for text in &subject.texts {
             let title = text.escaped(&title);
             let shown = text.escaped(&figure);
-            let mut places = text.whole.match_indices(&title).peekable();
+            // Within a longer phrase, "best accuracy over trials", it is no headline.
+            let stands_alone = |(begin, _): &(usize, &str)| {
+                let rest = &text.whole[begin + title.len()..];
+                !rest.starts_with(' ')
+            };
+            let places = text.whole.match_indices(&title);
+            let mut places = places.filter(stands_alone).peekable();
             // Several headlines can have one title.
             let is_near = |(begin, _): (usize, &str)| {
                 let rest = text.whole[begin + title.len()..].chars();

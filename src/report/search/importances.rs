@@ -1,6 +1,6 @@
 //! Which parameters matter for being among the best trials.
 
-use crate::base::text::{capitalised, count};
+use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::importance::{Importance, importance};
 use crate::report::judged::Judged;
@@ -69,8 +69,8 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Judged> {
     let verdict = places.first().map(|&place| {
         let share = main.shares[place] * 100.0;
         format!(
-            "{}: {} has the largest share, {} %.",
-            capitalised(&first.name),
+            "For {}, {} has the largest share: {} %.",
+            first.name,
             parameters[place].name,
             human(share, 3)
         )
