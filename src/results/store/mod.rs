@@ -379,7 +379,15 @@ fn remove_temporaries(results: &Path) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with(".tmp") && path.is_file()
         });
-    for path in unfinished.into_iter().chain(beside) {
+    let folders = entries(&results.join("checkpoints")).unwrap_or_default();
+    let weights = folders
+        .iter()
+        .flat_map(|folder| entries(folder).unwrap_or_default())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(".writing-")
+        });
+    for path in unfinished.into_iter().chain(beside).chain(weights) {
         // One that stays is no harm: the next start tries again.
         let _ = fs::remove_file(path);
     }
