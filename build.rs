@@ -17,7 +17,8 @@ const ROOMS: [&str; 11] = [
 mod compile;
 
 fn main() {
-    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    // The crate that this is for stands in src/engine.
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../..");
     let kernel_compiler = compile::kernels(&root);
     let (mut parts, mut cuda_parts) = (Vec::new(), Vec::new());
     for room in ROOMS {

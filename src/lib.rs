@@ -10,36 +10,17 @@
 //! ```
 //! Modules in the order of the pipeline's layers, lowest first; imports go strictly downward.
 
-pub mod base;
-pub mod diag;
 
-pub mod device;
-pub mod manifest;
-pub mod measure;
-
-pub mod ops;
-
-pub mod datasets;
-pub mod layers;
-pub mod losses;
-pub mod optim;
-
-pub mod loader;
-pub mod models;
-
-pub mod tasks;
-
-pub mod plan;
-
-pub mod event;
+pub use fieldtrial_engine::{
+    base, datasets, device, diag, event, layers, loader, losses, manifest, measure, models, ops,
+    optim, plan, tasks, train, verify,
+};
 
 pub mod results;
 
 pub mod execute;
 pub mod progress;
 pub mod record;
-pub mod train;
-pub mod verify;
 
 pub mod compare;
 pub mod report;

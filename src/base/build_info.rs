@@ -13,6 +13,12 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/build_info.rs"));
 }
 
+/// The version of dfdx.
+pub const DFDX: &str = env!("FIELDTRIAL_DFDX");
+
+/// The compiler, as it names itself.
+pub const RUSTC: &str = env!("FIELDTRIAL_RUSTC");
+
 /// What arithmetic a cell uses, for the features that belong into its code hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arithmetic {

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
+use crate::base::build_info;
 use crate::ops::simd::vector_level;
 use crate::plan::known_devices;
 
@@ -41,7 +42,7 @@ pub fn collect(folder: &Path) -> Environment {
     let mut info = fields([
         ("commit", git(folder, ["rev-parse", "HEAD"]).ok()),
         ("dirty", is_dirty(folder).map(|dirty| dirty.to_string())),
-        ("dfdx", option_env!("FIELDTRIAL_DFDX").map(str::to_owned)),
+        ("dfdx", Some(build_info::DFDX.to_owned())),
         ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
     ]);
     info.extend(gpus::software(&known_devices()));
@@ -73,10 +74,7 @@ fn must_match(system: Option<&System>, devices: &[String]) -> BTreeMap<String, S
         ("architecture", Some(std::env::consts::ARCH.to_owned())),
         ("build_features", Some(features())),
         ("build_profile", Some(profile().to_owned())),
-        (
-            "build_rustc",
-            option_env!("FIELDTRIAL_RUSTC").map(str::to_owned),
-        ),
+        ("build_rustc", Some(build_info::RUSTC.to_owned())),
         ("cpu_model", cpu.map(|cpu| cpu.brand().trim().to_owned())),
         ("devices", Some(devices)),
         ("logical_cores", logical.map(|count| count.to_string())),

@@ -52,7 +52,7 @@ fn mlp(hidden: usize, depth: usize) -> CellSpec {
 
 /// `peers.py reference mlp --batch 4 --hidden 4 --depth 1 --out tests/reference/mlp`
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/mlp")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference/mlp")
 }
 
 fn mistakes(result: Result<Verification, VerifyError>) -> Vec<String> {
@@ -76,7 +76,7 @@ fn generated(model: ModelSpec, loss: LossSpec, folder: &str) -> Verification {
         optimizer: OptimizerSpec::Adam(AdamSpec::default()),
         ..TrainSpec::default()
     };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference");
     verify(&cell(model, loss, train), &root.join(folder)).unwrap()
 }
 

@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn ops() -> std::path::PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ops")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/ops")
     }
 
     #[test]
