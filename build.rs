@@ -40,7 +40,7 @@ fn main() {
     cuda_parts.push(("kernels (compiler)".into(), kernel_compiler));
     let lock = root.join("Cargo.lock");
     println!("cargo:rerun-if-changed={}", lock.display());
-    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed={}", root.join("build.rs").display());
     println!("cargo:rustc-env=FIELDTRIAL_DFDX={}", locked(&lock, "dfdx"));
     parts.push(("Cargo.lock".into(), digest(&root, &[lock])));
     let rustc = rustc_version();

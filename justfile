@@ -132,7 +132,13 @@ schema:
 bench-trials:
     cargo test --release --test it -- search_overhead:: --ignored --nocapture
 
-# Time the operations and the loader
+# Time the operations, models, the loader and the planner
 [group('bench')]
 bench *ARGS:
     cargo bench {{ARGS}}
+
+# Training steps beside PyTorch's, in turns, with ratios and intervals (a Python with `pip install torch`; docs/performance.md)
+[group('bench')]
+bench-peers *ARGS:
+    cargo build --release
+    ${PYTHON:-python3} benches/peers/beside.py {{ARGS}}
