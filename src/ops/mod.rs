@@ -30,6 +30,7 @@ mod layout;
 mod linear;
 pub mod math;
 mod mse;
+mod norm_residual;
 mod nudge;
 pub mod parallel;
 mod parameter;
@@ -71,6 +72,7 @@ pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
 pub use linear::{LinearKernel, LinearSize, linear, linear_residual, linear_transposed};
 pub use mse::{MseKernel, mse};
+pub use norm_residual::{NormResidualKernel, norm_residual};
 pub use nudge::nudge;
 pub use parameter::{Module, Parameter, Path, count_parameters, for_each_parameter};
 pub use pass::Pass;
@@ -161,6 +163,7 @@ pub trait Kernels:
     + LayerNormKernel
     + LinearKernel
     + MseKernel
+    + NormResidualKernel
     + PathKernelKernel
     + PhysicsKernel
     + SignatureKernel
