@@ -4,13 +4,17 @@ use std::time::Instant;
 
 use dfdx::tensor::{Cpu, Storage};
 
-use super::{Backend, Buffer, DeviceError};
+use super::{Backend, Buffer, DeviceError, pool};
 
 impl Backend for Cpu {
     type Mark = Instant;
 
     const NAME: &'static str = "cpu";
     const IS_ASYNCHRONOUS: bool = false;
+
+    const REPLACES: bool = true;
+
+    const REUSED_LEN: usize = pool::SHORTEST;
 
     fn open(_ordinal: usize) -> Result<Self, DeviceError> {
         Ok(Self::default())
@@ -22,6 +26,21 @@ impl Backend for Cpu {
             .map_err(DeviceError::from_dfdx::<Self>)?;
         *buffer = values;
         Ok(buffer)
+    }
+
+    fn spare_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
+        match pool::take(len) {
+            Some(values) => self.upload(values),
+            None => self.zeros_buffer(len),
+        }
+    }
+
+    fn recycle(buffer: &mut Buffer<Self>) {
+        pool::give(std::mem::take(&mut **buffer));
+    }
+
+    fn trim() {
+        pool::trim();
     }
 
     fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError> {

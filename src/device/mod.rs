@@ -10,6 +10,7 @@ pub mod cuda;
 mod facts;
 mod kind;
 mod notes;
+mod pool;
 mod software;
 
 pub use facts::DeviceFacts;
@@ -128,6 +129,25 @@ pub trait Backend:
             DeviceError::from_dfdx::<Self>(error).asking((len * size_of::<f32>()) as u64, free)
         })
     }
+
+    /// Whether kernels can be told to overwrite a gradient; others get zeros to add to.
+    const REPLACES: bool = false;
+
+    /// Number of values from which on memory that was handed back is used again.
+    const REUSED_LEN: usize = usize::MAX;
+
+    /// `len` values of arbitrary content, all of which the caller has to overwrite: memory that was handed back, where
+    /// there is some.
+    fn spare_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
+        self.zeros_buffer(len)
+    }
+
+    /// Takes the memory of `buffer` back for a later [`Backend::spare_buffer`], where it came from there; it has no values
+    /// afterwards. On other devices nothing happens, and the memory is freed with `buffer`.
+    fn recycle(_buffer: &mut Buffer<Self>) {}
+
+    /// Tells the device that a step is over: memory that lay idle for some steps is freed.
+    fn trim() {}
 
     /// Number of values in `buffer`.
     fn buffer_len(&self, buffer: &Buffer<Self>) -> usize {

@@ -41,6 +41,18 @@ impl<D: Kernels> GroupNorm<D> {
         let (gamma, beta) = (self.weight.var(), self.bias.var());
         ops::group_norm(pass, x, &gamma, &beta, self.groups, shift, activation)
     }
+
+    /// `silu(drop(norm(x)) + residual)`, as `x: (B, H, W, C)`, where a value is dropped with probability `p`.
+    pub fn forward_residual(
+        &self,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        residual: &Var<D>,
+        p: f32,
+    ) -> Result<Var<D>, OpError> {
+        let (gamma, beta) = (self.weight.var(), self.bias.var());
+        ops::norm_residual(pass, x, (&gamma, &beta, self.groups), residual, p)
+    }
 }
 
 impl<D: Backend> Module<D> for GroupNorm<D> {

@@ -24,11 +24,13 @@ mod embedding;
 mod euler;
 pub mod gemm;
 mod group_norm;
+mod held;
 mod layer_norm;
 mod layout;
 mod linear;
 pub mod math;
 mod mse;
+mod norm_residual;
 mod nudge;
 pub mod parallel;
 mod parameter;
@@ -43,6 +45,7 @@ mod signature_kernel;
 mod signature_loss;
 mod silu;
 pub mod simd;
+mod slots;
 #[cfg(test)]
 pub(crate) mod testing;
 mod update;
@@ -64,13 +67,15 @@ pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
 pub use euler::{EulerGrads, EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
 pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
+pub use held::Held;
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
 pub use linear::{LinearKernel, LinearSize, linear, linear_residual, linear_transposed};
 pub use mse::{MseKernel, mse};
+pub use norm_residual::{NormResidualKernel, norm_residual};
 pub use nudge::nudge;
 pub use parameter::{Module, Parameter, Path, count_parameters, for_each_parameter};
-pub use pass::{GradSlots, Grads, Pass};
+pub use pass::Pass;
 pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use profile::layers_by_key;
@@ -85,6 +90,7 @@ pub use signature_loss::{
     RbfStatistic, SavedSignatures, SignatureLoss, SignatureLossKernel, signature_loss,
 };
 pub use silu::{SiluKernel, silu};
+pub use slots::{GradSlots, Grads};
 pub use update::{AdamStep, Rules, SgdStep, StepState, UpdateKernel};
 pub use upsample::{UpsampleKernel, upsample_bilinear};
 pub use var::Var;
@@ -157,6 +163,7 @@ pub trait Kernels:
     + LayerNormKernel
     + LinearKernel
     + MseKernel
+    + NormResidualKernel
     + PathKernelKernel
     + PhysicsKernel
     + SignatureKernel

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::layout::Layout;
 use super::var::{Token, new_token};
-use super::{OpError, Shape, Var};
+use super::{Held, OpError, Shape, Var};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// A trainable tensor. It owns its memory alone whenever no forward pass is recorded.
 #[derive(Debug)]
 pub struct Parameter<D: Backend> {
-    data: Arc<Buffer<D>>,
+    data: Arc<Held<D>>,
     token: Token<D>,
     layout: Layout,
     torch_shape: Shape,
@@ -33,7 +33,9 @@ impl<D: Backend> Parameter<D> {
                 format!("{} values do not fill {torch_shape}", values.len()),
             ));
         }
-        let data = Arc::new(device.upload(layout.from_torch(values, torch_shape))?);
+        let data = Arc::new(Held::new(
+            device.upload(layout.from_torch(values, torch_shape))?,
+        ));
         Ok(Self {
             data,
             token: new_token(device)?,
@@ -86,7 +88,8 @@ impl<D: Backend> Parameter<D> {
                 format!("{} values for {}", values.len(), self.torch_shape),
             ));
         }
-        self.data = Arc::new(device.upload(self.layout.from_torch(values, self.torch_shape))?);
+        let values = self.layout.from_torch(values, self.torch_shape);
+        self.data = Arc::new(Held::new(device.upload(values)?));
         Ok(())
     }
 
@@ -100,7 +103,9 @@ impl<D: Backend> Parameter<D> {
     /// # Errors
     /// [`OpError::Shared`] while a recorded pass still holds the values: a bug, since writing would copy in silence.
     pub fn data_mut(&mut self) -> Result<&mut Buffer<D>, OpError> {
-        Arc::get_mut(&mut self.data).ok_or(OpError::Shared)
+        Arc::get_mut(&mut self.data)
+            .map(Held::buffer_mut)
+            .ok_or(OpError::Shared)
     }
 
     pub(super) fn token(&self) -> &Token<D> {

@@ -1,17 +1,17 @@
-//! [`Pass`]: one forward pass, recorded or not, and [`Grads`]: what its backward gives.
+//! [`Pass`]: one forward pass, recorded or not.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Weak;
 
 use dfdx::shapes::Rank0;
-use dfdx::tensor::{Gradients, OwnedTape, PutTape, SplitTape, Storage, Tape, Tensor, Trace};
+use dfdx::tensor::{OwnedTape, PutTape, SplitTape, Tape, Tensor, Trace};
 use dfdx::tensor_ops::Backward;
 use rand_chacha::ChaCha8Rng;
 
 use super::profile::Told;
-use super::var::Token;
-use super::{OpError, Parameter, Shape, Var, Work};
+use super::slots::{Owed, slot, take};
+use super::{GradSlots, Grads, Held, OpError, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::measure::Profiler;
 
@@ -24,6 +24,8 @@ pub struct Pass<D: Backend> {
     tape: Option<OwnedTape<f32, D>>,
     /// What went wrong in a backward closure: dfdx's tape can only carry the device's own error type.
     failure: Rc<RefCell<Option<OpError>>>,
+    /// Gradients whose memory the device gets back with [`Grads`].
+    owed: Owed<D>,
     dropout: Option<ChaCha8Rng>,
     work: Work,
     /// The memory of every recorded result, to see what is still held.
@@ -33,7 +35,7 @@ pub struct Pass<D: Backend> {
 
 /// A recorded result: its memory, the number of its values, and what a profiler knows it by.
 struct Recorded<D: Backend> {
-    memory: Weak<Buffer<D>>,
+    memory: Weak<Held<D>>,
     len: usize,
     told: Option<Told>,
 }
@@ -68,9 +70,11 @@ impl<D: Backend> Pass<D> {
     pub fn accumulating(device: &D, grads: Grads<D>) -> Result<Self, OpError> {
         let root: Tensor<Rank0, f32, D> =
             device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
-        let (_, tape) = root.traced(grads.inner).split_tape();
+        let (gradients, owed) = grads.into_parts();
+        let (_, tape) = root.traced(gradients).split_tape();
         Ok(Self {
             tape: Some(tape),
+            owed,
             ..Self::inference(device)
         })
     }
@@ -81,6 +85,7 @@ impl<D: Backend> Pass<D> {
             device: device.clone(),
             tape: None,
             failure: Rc::default(),
+            owed: Owed::default(),
             dropout: None,
             work: Work::default(),
             recorded: Vec::new(),
@@ -147,6 +152,25 @@ impl<D: Backend> Pass<D> {
     where
         F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<(), OpError> + 'static,
     {
+        self.finish_owned(op, work, data, shape, inputs, move |slots, grad_output| {
+            backward(slots, &Held::<D>::new(grad_output))
+        })
+    }
+
+    /// As [`Pass::finish`], where `backward` owns the gradient of the result: it may compute in that memory and
+    /// [`GradSlots::put`] it as the gradient of an input. What is left of it is handed back by [`Held`].
+    pub fn finish_owned<F>(
+        &mut self,
+        op: &'static str,
+        work: Work,
+        data: Buffer<D>,
+        shape: impl Into<Shape>,
+        inputs: &[&Var<D>],
+        backward: F,
+    ) -> Result<Var<D>, OpError>
+    where
+        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<(), OpError> + 'static,
+    {
         let needs_grad = inputs.iter().any(|input| input.needs_grad());
         let records = needs_grad && self.tape.is_some();
         let output = Var::from_buffer(&self.device, data, shape.into(), records)?;
@@ -164,7 +188,7 @@ impl<D: Backend> Pass<D> {
 
     fn record<F>(&mut self, output: &Var<D>, told: Option<Told>, backward: F)
     where
-        F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<(), OpError> + 'static,
+        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<(), OpError> + 'static,
     {
         let Some(tape) = &mut self.tape else { return };
         let len = output.shape().len();
@@ -174,7 +198,7 @@ impl<D: Backend> Pass<D> {
             told: told.clone(),
         });
         let (device, token) = (self.device.clone(), output.token().clone());
-        let failure = Rc::clone(&self.failure);
+        let (failure, owed) = (Rc::clone(&self.failure), Rc::clone(&self.owed));
         tape.add_backward_op(move |gradients| {
             if failure.borrow().is_none() {
                 let start = told.as_ref().map(Told::begin_backward);
@@ -183,10 +207,10 @@ impl<D: Backend> Pass<D> {
                     &mut GradSlots {
                         device: &device,
                         gradients,
+                        owed: &owed,
                     },
-                    &grad_output,
+                    grad_output,
                 );
-                drop(grad_output);
                 *failure.borrow_mut() = done.err();
                 if let (Some(told), Some(start)) = (told, start) {
                     told.end_backward(start);
@@ -240,88 +264,6 @@ impl<D: Backend> Pass<D> {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        Ok(Grads { device, inner })
-    }
-}
-
-/// The gradients while the tape runs backwards.
-pub struct GradSlots<'a, D: Backend> {
-    device: &'a D,
-    gradients: &'a mut Gradients<f32, D>,
-}
-
-impl<D: Backend> GradSlots<'_, D> {
-    /// The device.
-    pub fn device(&self) -> &D {
-        self.device
-    }
-
-    /// The gradient of `var`, zeros at first, to add to.
-    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
-        let len = var.shape().len();
-        Ok(slot(self.gradients, self.device, var.token(), len)
-            .map_err(DeviceError::from_dfdx::<D>)?)
-    }
-
-    /// As [`GradSlots::of`], nothing where `var` needs no gradient.
-    #[cfg(feature = "cuda")]
-    pub fn of_needed(&mut self, var: &Var<D>) -> Result<Option<&mut Buffer<D>>, OpError> {
-        var.needs_grad().then(|| self.of(var)).transpose()
-    }
-}
-
-/// The gradient under `token`, allocated with `len` zeros where it is not there.
-fn slot<'a, D: Backend>(
-    gradients: &'a mut Gradients<f32, D>,
-    device: &D,
-    token: &Token<D>,
-    len: usize,
-) -> Result<&'a mut Buffer<D>, D::Err> {
-    // The key is a tensor without elements, so dfdx allocates nothing under it; the slot gets its length here.
-    let slot = gradients.get_or_alloc_mut(token)?;
-    if <D as Storage<f32>>::len(device, slot) != len {
-        *slot = <D as Storage<f32>>::try_alloc_len(device, len)?;
-    }
-    Ok(slot)
-}
-
-/// Moves the gradient under `token` out, so that its memory is freed with it.
-fn take<D: Backend>(
-    gradients: &mut Gradients<f32, D>,
-    device: &D,
-    token: &Token<D>,
-    len: usize,
-) -> Result<Buffer<D>, D::Err> {
-    // Not `mem::take`: a CUDA slice has no default, and dfdx's cache would leak 8 bytes.
-    let empty = <D as Storage<f32>>::try_alloc_len(device, 0)?;
-    Ok(std::mem::replace(
-        slot(gradients, device, token, len)?,
-        empty,
-    ))
-}
-
-/// Gradients after a backward pass, of parameters and of [`Var::leaf`]s.
-pub struct Grads<D: Backend> {
-    device: D,
-    inner: Gradients<f32, D>,
-}
-
-impl<D: Backend> Grads<D> {
-    /// The gradient of a parameter in the program's layout; zeros where none flowed.
-    pub fn of_parameter(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>, OpError> {
-        let (token, len) = (parameter.token(), parameter.len());
-        Ok(slot(&mut self.inner, &self.device, token, len).map_err(DeviceError::from_dfdx::<D>)?)
-    }
-
-    /// The gradient of a leaf; zeros where none flowed.
-    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
-        let len = var.shape().len();
-        Ok(slot(&mut self.inner, &self.device, var.token(), len)
-            .map_err(DeviceError::from_dfdx::<D>)?)
-    }
-
-    /// The device.
-    pub fn device(&self) -> &D {
-        &self.device
+        Ok(Grads::new(device, inner, self.owed))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use dfdx::tensor::Tensor;
 
-use super::{OpError, Shape};
+use super::{Held, OpError, Shape};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// The key of a value on dfdx's tape: a tensor without elements. Its identity is all that counts.
@@ -16,7 +16,7 @@ pub(super) type Token<D> = Tensor<(usize,), f32, D>;
 /// The gradient of a `Var` stands in [`super::Grads`] under the same key.
 #[derive(Clone, Debug)]
 pub struct Var<D: Backend> {
-    data: Arc<Buffer<D>>,
+    data: Arc<Held<D>>,
     token: Token<D>,
     shape: Shape,
     needs_grad: bool,
@@ -52,7 +52,7 @@ impl<D: Backend> Var<D> {
         debug_assert_eq!(device.buffer_len(&data), shape.len());
         let token = new_token(device)?;
         Ok(Self {
-            data: Arc::new(data),
+            data: Arc::new(Held::new(data)),
             token,
             shape,
             needs_grad,
@@ -60,7 +60,7 @@ impl<D: Backend> Var<D> {
     }
 
     /// A value over shared memory under a given key; only parameters need it.
-    pub(super) fn from_parts(data: Arc<Buffer<D>>, token: Token<D>, shape: Shape) -> Self {
+    pub(super) fn from_parts(data: Arc<Held<D>>, token: Token<D>, shape: Shape) -> Self {
         Self {
             data,
             token,
@@ -127,7 +127,7 @@ impl<D: Backend> Var<D> {
     }
 
     /// A look at the memory that does not keep it.
-    pub(super) fn memory(&self) -> Weak<Buffer<D>> {
+    pub(super) fn memory(&self) -> Weak<Held<D>> {
         Arc::downgrade(&self.data)
     }
 

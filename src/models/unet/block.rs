@@ -70,15 +70,12 @@ impl<D: Kernels> ResBlock<D> {
             .norm1
             .forward(pass, &h, Some(&shift), Activation::Silu)?;
         let h = self.conv2.forward(pass, &h)?;
-        let h = self.norm2.forward(pass, &h, None, Activation::Identity)?;
-        let h = ops::dropout(pass, &h, self.dropout)?;
-        match &self.shortcut {
-            None => ops::add_silu(pass, &h, x),
-            Some(shortcut) => {
-                let x = shortcut.forward(pass, x)?;
-                ops::add_silu(pass, &h, &x)
-            }
-        }
+        let shortcut = match &self.shortcut {
+            None => x.clone(),
+            Some(shortcut) => shortcut.forward(pass, x)?,
+        };
+        self.norm2
+            .forward_residual(pass, &h, &shortcut, self.dropout)
     }
 }
 

@@ -5,9 +5,10 @@ use dfdx::tensor::Cpu;
 use super::AddKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
+use crate::ops::gemm::Into;
 use crate::ops::parallel::{CHUNK, add_assign, for_each_chunk, for_each_chunk_pair};
 use crate::ops::simd::simd;
-use crate::ops::{Activation, OpError};
+use crate::ops::{Activation, GradSlots, OpError, Var};
 
 impl AddKernel for Cpu {
     fn add(
@@ -17,7 +18,7 @@ impl AddKernel for Cpu {
         activation: Activation,
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
-        let mut y = vec![0.0; a.len()];
+        let mut y = self.spare_buffer(a.len())?;
         if !keep {
             for_each_chunk(&mut y, CHUNK, |start, y| {
                 let range = start..start + y.len();
@@ -27,9 +28,9 @@ impl AddKernel for Cpu {
                     || sum(a, b, y, act)
                 ));
             });
-            return Ok((self.upload(y)?, None));
+            return Ok((y, None));
         }
-        let mut before = vec![0.0; a.len()];
+        let mut before = self.spare_buffer(a.len())?;
         for_each_chunk_pair(&mut y, &mut before, CHUNK, |start, y, before| {
             let range = start..start + y.len();
             let (a, b) = (&a[range.clone()], &b[range]);
@@ -38,7 +39,33 @@ impl AddKernel for Cpu {
                 || sum_and_keep(a, b, y, before, act)
             ));
         });
-        Ok((self.upload(y)?, Some(self.upload(before)?)))
+        Ok((y, Some(before)))
+    }
+
+    fn add_backward(
+        &self,
+        before: Option<&Buffer<Self>>,
+        mut grad_output: Buffer<Self>,
+        activation: Activation,
+        [a, b]: [&Var<Self>; 2],
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError> {
+        if let Some(before) = before {
+            for_each_chunk(&mut grad_output, CHUNK, |start, grad| {
+                let before = &before[start..start + grad.len()];
+                activated!(activation, |act| simd(
+                    #[inline(always)]
+                    || slope(grad, before, act)
+                ));
+            });
+        }
+        if !b.needs_grad() {
+            return slots.put(a, grad_output);
+        }
+        if a.needs_grad() {
+            give(&grad_output, a, slots)?;
+        }
+        slots.put(b, grad_output)
     }
 
     fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<(), OpError> {
@@ -60,4 +87,27 @@ fn sum_and_keep(a: &[f32], b: &[f32], y: &mut [f32], before: &mut [f32], act: im
         *before = a + b;
         *y = act.value(*before);
     }
+}
+
+/// `grad = grad · act'(before)`.
+#[inline(always)]
+fn slope(grad: &mut [f32], before: &[f32], act: impl Activate) {
+    for (grad, before) in grad.iter_mut().zip(before) {
+        *grad *= act.slope(*before);
+    }
+}
+
+/// Adds `grad` to the gradient of `var`; copies it where there is none yet.
+pub(in crate::ops) fn give(
+    grad: &Buffer<Cpu>,
+    var: &Var<Cpu>,
+    slots: &mut GradSlots<'_, Cpu>,
+) -> Result<(), OpError> {
+    match slots.entry(var)? {
+        (slot, Into::Add) => add_assign(slot, grad),
+        (slot, Into::Replace) => for_each_chunk(slot, CHUNK, |start, slot| {
+            slot.copy_from_slice(&grad[start..start + slot.len()]);
+        }),
+    }
+    Ok(())
 }

@@ -33,16 +33,16 @@ impl AddKernel for Cuda {
     fn add_backward(
         &self,
         before: Option<&Buffer<Self>>,
-        grad_output: &Buffer<Self>,
+        grad_output: Buffer<Self>,
         activation: Activation,
         inputs: [&Var<Self>; 2],
         slots: &mut GradSlots<'_, Self>,
     ) -> Result<(), OpError> {
-        let n = self.buffer_len(grad_output);
+        let n = self.buffer_len(&grad_output);
         let mut launch = Launch::new("add_backward")
             .over_tiles(n)
             .read_if(before)
-            .read(grad_output);
+            .read(&grad_output);
         for input in inputs {
             launch = launch.write_if(slots.of_needed(input)?);
         }

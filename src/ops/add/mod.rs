@@ -9,7 +9,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, GradSlots, Kernels, LinearKernel, OpError, Pass, Var, Work};
+use super::{Activation, GradSlots, Held, Kernels, LinearKernel, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Sums on one device.
@@ -30,7 +30,7 @@ pub trait AddKernel: Backend {
     fn add_backward(
         &self,
         before: Option<&Buffer<Self>>,
-        grad_output: &Buffer<Self>,
+        grad_output: Buffer<Self>,
         activation: Activation,
         inputs: [&Var<Self>; 2],
         slots: &mut GradSlots<'_, Self>,
@@ -39,10 +39,10 @@ pub trait AddKernel: Backend {
         Self: LinearKernel,
     {
         let owned = match before {
-            Some(before) => Some(self.activation_backward(before, grad_output, activation)?),
+            Some(before) => Some(self.activation_backward(before, &grad_output, activation)?),
             None => None,
         };
-        let grad = owned.as_ref().unwrap_or(grad_output);
+        let grad = owned.as_ref().unwrap_or(&grad_output);
         for input in inputs {
             if input.needs_grad() {
                 self.accumulate(grad, slots.of(input)?)?;
@@ -106,12 +106,13 @@ fn activated_sum<D: Kernels>(
         activation,
         needs_grad && activation != Activation::Identity,
     )?;
+    let before = before.map(Held::<D>::new);
     let (forward, backward) = activation.flop();
     let inputs = usize::from(a.needs_grad()) + usize::from(b.needs_grad());
     let n = a.shape().len();
     let work = Work::new((1 + forward) * n, (inputs + backward) * n);
     let (saved_a, saved_b) = (a.clone(), b.clone());
-    pass.finish(
+    pass.finish_owned(
         name,
         work,
         data,
@@ -119,7 +120,7 @@ fn activated_sum<D: Kernels>(
         &[a, b],
         move |slots, grad_output| {
             device.add_backward(
-                before.as_ref(),
+                before.as_deref(),
                 grad_output,
                 activation,
                 [&saved_a, &saved_b],

@@ -1,23 +1,29 @@
-//! Attention on the CPU: one task per sequence and head, whatever the number of threads.
+//! Attention on the CPU: scores by one task per sequence and head, results by one task per chunk of a sequence's rows,
+//! whatever the number of threads.
 //!
-//! A head's q, k and v are read in place through strides, transposed ones too. Tasks write to memory of their own,
-//! from which rows are then put together.
+//! A head's q, k and v are read in place through strides, transposed ones too, and its results written in place: nothing
+//! is copied, and nothing transposed in memory.
+//!
+//! Backward: `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd`"
 )]
 
+use std::ops::Range;
+
 use dfdx::tensor::Cpu;
-use rayon::prelude::*;
 
 use super::{AttentionKernel, AttentionSize};
 use crate::device::{Backend, Buffer};
-use crate::ops::chunks::for_rows;
-use crate::ops::gemm::{Into, Matrix, MatrixMut, product};
-use crate::ops::parallel::PRODUCT_FLOP;
+use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product};
+use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{OpError, math};
+
+/// Positions of a chunk of results, about.
+const ROWS: usize = 128;
 
 impl AttentionKernel for Cpu {
     fn attention(
@@ -26,19 +32,26 @@ impl AttentionKernel for Cpu {
         size: AttentionSize,
     ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
         let (t, c, d) = (size.positions, size.features, size.head_width());
-        let mut probabilities = self.zeros_buffer(size.batch * size.heads * t * t)?;
-        let mut y = self.zeros_buffer(size.batch * t * c)?;
-        with_scratch(y.len(), |heads| {
-            each_head(size, heads, t * d, &mut probabilities, |index, y, p| {
-                forward_head(Head::new(qkv, size, index), size, y, p);
-            });
-            for_rows(&mut y, c, |first, rows| {
-                for (offset, row) in rows.chunks_exact_mut(c).enumerate() {
-                    for (head, row) in row.chunks_exact_mut(d).enumerate() {
-                        row.copy_from_slice(&heads[place(size, first + offset, head) * d..][..d]);
-                    }
-                }
-            });
+        let mut probabilities = self.spare_buffer(size.batch * size.heads * t * t)?;
+        let mut y = self.spare_buffer(size.batch * t * c)?;
+        let parallel = size.is_large();
+        for_each_chunk_if(parallel, &mut probabilities, t * t, |start, p| {
+            let Head { q, k, .. } = Head::new(qkv, size, start / (t * t));
+            let mut scores = MatrixMut::new(p, t, t);
+            product(&mut scores, Into::Replace, q, k.transposed());
+            simd(
+                #[inline(always)]
+                || softmax_rows(p, t, size.scale()),
+            );
+        });
+        each_rows(size, &mut y, c, |sequence, rows, y| {
+            for head in 0..size.heads {
+                let index = sequence * size.heads + head;
+                let p = Matrix::new(&probabilities[index * t * t..], t, t);
+                let mut y = MatrixMut::strided(&mut y[head * d..], rows.len(), d, c);
+                let p = p.row_range(rows.start, rows.len());
+                product(&mut y, Into::Replace, p, Head::new(qkv, size, index).v);
+            }
         });
         Ok((y, probabilities))
     }
@@ -49,28 +62,37 @@ impl AttentionKernel for Cpu {
         probabilities: &Buffer<Self>,
         size: AttentionSize,
         grad_output: &Buffer<Self>,
-        grad_qkv: &mut Buffer<Self>,
+        (grad_qkv, into): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         let (t, c, d) = (size.positions, size.features, size.head_width());
-        let heads = size.batch * size.heads;
-        with_scratch(grad_qkv.len() + heads * t * t, |scratch| {
-            let (grads, scores) = scratch.split_at_mut(grad_qkv.len());
-            each_head(size, grads, 3 * t * d, scores, |index, grads, scores| {
-                let p = &probabilities[index * t * t..][..t * t];
-                let (sequence, head) = (index / size.heads, index % size.heads);
-                let dy = &grad_output[sequence * t * c + head * d..];
-                let dy = Matrix::strided(dy, t, d, c);
-                backward_head(Head::new(qkv, size, index), size, p, dy, grads, scores);
+        with_scratch(probabilities.len(), |scores| {
+            for_each_chunk_if(size.is_large(), scores, t * t, |start, scores| {
+                let head = Head::new(qkv, size, start / (t * t));
+                let dy = head_gradient(grad_output, size, start / (t * t));
+                let mut dp = MatrixMut::new(scores, t, t);
+                product(&mut dp, Into::Replace, dy, head.v.transposed());
+                let p = &probabilities[start..start + t * t];
+                simd(
+                    #[inline(always)]
+                    || softmax_rows_backward(scores, p, t, size.scale()),
+                );
             });
-            for_rows(grad_qkv, 3 * c, |first, rows| {
-                for (offset, row) in rows.chunks_exact_mut(3 * c).enumerate() {
-                    let (row_index, position) = (first + offset, (first + offset) % t);
-                    for (block, row) in row.chunks_exact_mut(d).enumerate() {
-                        let (part, head) = (block / size.heads, block % size.heads);
-                        // A head's gradients are (3, T, d).
-                        let from = 3 * (place(size, row_index, head) - position) + part * t;
-                        let grads = &grads[(from + position) * d..][..d];
-                        row.iter_mut().zip(grads).for_each(|(row, g)| *row += g);
+            each_rows(size, grad_qkv, 3 * c, |sequence, rows, grad| {
+                for head in 0..size.heads {
+                    let index = sequence * size.heads + head;
+                    let Head { q, k, .. } = Head::new(qkv, size, index);
+                    let dy = head_gradient(grad_output, size, index);
+                    let ds = Matrix::new(&scores[index * t * t..], t, t);
+                    let p = Matrix::new(&probabilities[index * t * t..], t, t);
+                    let parts = [
+                        (ds.row_range(rows.start, rows.len()), k),
+                        (ds.column_range(rows.start, rows.len()).transposed(), q),
+                        (p.column_range(rows.start, rows.len()).transposed(), dy),
+                    ];
+                    for (part, (a, b)) in parts.into_iter().enumerate() {
+                        let grad = &mut grad[part * c + head * d..];
+                        let mut grad = MatrixMut::strided(grad, rows.len(), d, 3 * c);
+                        product(&mut grad, into, a, b);
                     }
                 }
             });
@@ -79,36 +101,35 @@ impl AttentionKernel for Cpu {
     }
 }
 
-/// Calls `task` for every sequence and head with its chunk of two arrays; on several threads when it is worth it.
-fn each_head(
-    size: AttentionSize,
-    results: &mut [f32],
-    result_len: usize,
-    scores: &mut [f32],
-    task: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
-) {
-    let score_len = size.positions * size.positions;
-    if size.work().forward < PRODUCT_FLOP as u64 {
-        let pairs = results
-            .chunks_exact_mut(result_len)
-            .zip(scores.chunks_exact_mut(score_len));
-        pairs
-            .enumerate()
-            .for_each(|(index, (results, scores))| task(index, results, scores));
-    } else {
-        let pairs = results
-            .par_chunks_exact_mut(result_len)
-            .zip(scores.par_chunks_exact_mut(score_len));
-        pairs
-            .enumerate()
-            .for_each(|(index, (results, scores))| task(index, results, scores));
+impl AttentionSize {
+    /// Whether it is worth several threads.
+    fn is_large(self) -> bool {
+        self.work().forward >= PRODUCT_FLOP as u64
     }
 }
 
-/// Where row `row` of `(B, T)` of a head stands among the rows of `(B, heads, T)`.
-fn place(size: AttentionSize, row: usize, head: usize) -> usize {
-    let (sequence, position) = (row / size.positions, row % size.positions);
-    (sequence * size.heads + head) * size.positions + position
+/// Calls `task` with chunks of the rows of `values: (B, T, width)`: their sequence, their positions in it, their values.
+fn each_rows(
+    size: AttentionSize,
+    values: &mut [f32],
+    width: usize,
+    task: impl Fn(usize, Range<usize>, &mut [f32]) + Sync,
+) {
+    let (large, rows) = (size.is_large(), even_chunk(size.positions, ROWS));
+    let len = size.positions * width;
+    for_each_chunk_if(large, values, len, |start, values| {
+        for_each_chunk_if(large, values, rows * width, |place, values| {
+            let first = place / width;
+            task(start / len, first..first + values.len() / width, values);
+        });
+    });
+}
+
+/// The gradient of one head's result, `(T, d)`.
+fn head_gradient(grad_output: &[f32], size: AttentionSize, index: usize) -> Matrix<'_> {
+    let (t, c, d) = (size.positions, size.features, size.head_width());
+    let (sequence, head) = (index / size.heads, index % size.heads);
+    Matrix::strided(&grad_output[sequence * t * c + head * d..], t, d, c)
 }
 
 /// Queries, keys and values of one head, each `(T, d)`.
@@ -131,58 +152,6 @@ impl<'a> Head<'a> {
             v: part(2),
         }
     }
-}
-
-fn forward_head(head: Head<'_>, size: AttentionSize, y: &mut [f32], p: &mut [f32]) {
-    let (t, d) = (size.positions, size.head_width());
-    let mut scores = MatrixMut::new(p, t, t);
-    product(&mut scores, Into::Replace, head.q, head.k.transposed());
-    simd(
-        #[inline(always)]
-        || softmax_rows(p, t, size.scale()),
-    );
-    let probabilities = Matrix::new(p, t, t);
-    product(
-        &mut MatrixMut::new(y, t, d),
-        Into::Replace,
-        probabilities,
-        head.v,
-    );
-}
-
-/// `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`; `grads` are dq, dk, dv.
-fn backward_head(
-    head: Head<'_>,
-    size: AttentionSize,
-    p: &[f32],
-    dy: Matrix<'_>,
-    grads: &mut [f32],
-    scores: &mut [f32],
-) {
-    let (t, d) = (size.positions, size.head_width());
-    let (dq, rest) = grads.split_at_mut(t * d);
-    let (dk, dv) = rest.split_at_mut(t * d);
-    let probabilities = Matrix::new(p, t, t);
-    product(
-        &mut MatrixMut::new(dv, t, d),
-        Into::Replace,
-        probabilities.transposed(),
-        dy,
-    );
-    let mut dp = MatrixMut::new(scores, t, t);
-    product(&mut dp, Into::Replace, dy, head.v.transposed());
-    simd(
-        #[inline(always)]
-        || softmax_rows_backward(scores, p, t, size.scale()),
-    );
-    let ds = Matrix::new(scores, t, t);
-    product(&mut MatrixMut::new(dq, t, d), Into::Replace, ds, head.k);
-    product(
-        &mut MatrixMut::new(dk, t, d),
-        Into::Replace,
-        ds.transposed(),
-        head.q,
-    );
 }
 
 /// `softmax(scale · scores)` of every row, in place.

@@ -11,6 +11,7 @@ use super::{AttentionKernel, AttentionSize};
 use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
+use crate::ops::gemm::Into;
 
 impl AttentionKernel for Cuda {
     fn attention(
@@ -52,7 +53,8 @@ impl AttentionKernel for Cuda {
         probabilities: &Buffer<Self>,
         size: AttentionSize,
         grad_output: &Buffer<Self>,
-        grad_qkv: &mut Buffer<Self>,
+        // A GPU's kernels only add.
+        (grad_qkv, _): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         let places = Places::new(size);
         if !places.is_split {

@@ -4,7 +4,8 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::gemm::Into;
+use super::{Held, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of an attention.
@@ -51,14 +52,14 @@ pub trait AttentionKernel: Backend {
         Err(OpError::unsupported::<Self>("attention"))
     }
 
-    /// Adds the gradient of `qkv` to `grad_qkv`.
+    /// Adds the gradient of `qkv` to `grad_qkv`, or replaces it.
     fn attention_backward(
         &self,
         _qkv: &Buffer<Self>,
         _probabilities: &Buffer<Self>,
         _size: AttentionSize,
         _grad_output: &Buffer<Self>,
-        _grad_qkv: &mut Buffer<Self>,
+        _grad_qkv: (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("attention"))
     }
@@ -96,6 +97,7 @@ pub fn attention<D: Kernels>(
         }
     };
     let (y, probabilities) = pass.device().attention(qkv.data(), size)?;
+    let probabilities = Held::<D>::new(probabilities);
     let (shape, saved) = (qkv.shape().with_last(size.features), qkv.clone());
     pass.finish(
         "attention",
@@ -105,7 +107,7 @@ pub fn attention<D: Kernels>(
         &[qkv],
         move |grads, grad_output| {
             let device = grads.device().clone();
-            let grad_qkv = grads.of(&saved)?;
+            let grad_qkv = grads.entry(&saved)?;
             device.attention_backward(saved.data(), &probabilities, size, grad_output, grad_qkv)
         },
     )

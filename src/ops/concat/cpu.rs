@@ -5,6 +5,7 @@ use dfdx::tensor::Cpu;
 use super::ConcatKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
+use crate::ops::gemm::Into;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
 
@@ -16,7 +17,7 @@ impl ConcatKernel for Cpu {
         (wa, wb): (usize, usize),
     ) -> Result<Buffer<Self>, OpError> {
         let total = wa + wb;
-        let mut y = vec![0.0; a.len() + b.len()];
+        let mut y = self.spare_buffer(a.len() + b.len())?;
         for_each_chunk(&mut y, rows_of(total) * total, |start, y| {
             let first = start / total;
             let rows = a[first * wa..]
@@ -27,7 +28,7 @@ impl ConcatKernel for Cpu {
                 y[wa..].copy_from_slice(b);
             }
         });
-        Ok(self.upload(y)?)
+        Ok(y)
     }
 
     fn concat_backward(
@@ -36,7 +37,7 @@ impl ConcatKernel for Cpu {
         total: usize,
         offset: usize,
         width: usize,
-        grad: &mut Buffer<Self>,
+        (grad, into): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         for_each_chunk(grad, rows_of(total) * width, |start, grad| {
             let first = start / width;
@@ -45,8 +46,10 @@ impl ConcatKernel for Cpu {
                 #[inline(always)]
                 || {
                     for (grad, row) in grad.chunks_exact_mut(width).zip(rows) {
-                        for (g, v) in grad.iter_mut().zip(&row[offset..offset + width]) {
-                            *g += v;
+                        let row = &row[offset..offset + width];
+                        match into {
+                            Into::Replace => grad.copy_from_slice(row),
+                            Into::Add => grad.iter_mut().zip(row).for_each(|(g, v)| *g += v),
                         }
                     }
                 },

@@ -6,6 +6,7 @@ use super::ConcatKernel;
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
+use crate::ops::gemm::Into;
 
 impl ConcatKernel for Cuda {
     fn concat(
@@ -34,7 +35,8 @@ impl ConcatKernel for Cuda {
         total: usize,
         offset: usize,
         width: usize,
-        grad: &mut Buffer<Self>,
+        // A GPU's kernels only add.
+        (grad, _): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         let n = self.buffer_len(grad);
         Ok(Launch::new("concat_backward")

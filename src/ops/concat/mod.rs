@@ -11,6 +11,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
+use super::gemm::Into;
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
@@ -26,14 +27,14 @@ pub trait ConcatKernel: Backend {
         Err(OpError::unsupported::<Self>("concat"))
     }
 
-    /// Adds columns `offset..offset + width` of `grad_output`, which has `total` columns, to `grad`.
+    /// Adds columns `offset..offset + width` of `grad_output`, which has `total` columns, to `grad`, or replaces it.
     fn concat_backward(
         &self,
         _grad_output: &Buffer<Self>,
         _total: usize,
         _offset: usize,
         _width: usize,
-        _grad: &mut Buffer<Self>,
+        _grad: (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("concat"))
     }
@@ -69,7 +70,7 @@ pub fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<
                         wa + wb,
                         offset,
                         width,
-                        slots.of(input)?,
+                        slots.entry(input)?,
                     )?;
                 }
             }

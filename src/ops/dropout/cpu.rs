@@ -9,45 +9,77 @@ use dfdx::tensor::Cpu;
 use super::philox::{BLOCK, block};
 use super::{DropoutKernel, Mask};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
+use crate::ops::{GradSlots, OpError, Var};
 
 impl DropoutKernel for Cpu {
     fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>, OpError> {
-        let mut y = self.zeros_buffer(x.len())?;
-        self.dropout_backward(mask, x, &mut y)?;
+        let mut y = self.spare_buffer(x.len())?;
+        for_each_chunk(&mut y, CHUNK, |start, y| {
+            let x = &x[start..start + y.len()];
+            simd(
+                #[inline(always)]
+                || {
+                    y.copy_from_slice(x);
+                    drop_some(y, start, mask);
+                },
+            );
+        });
         Ok(y)
     }
 
-    fn dropout_backward(
+    fn dropout_backward_owned(
         &self,
         mask: Mask,
-        dy: &Buffer<Self>,
-        dx: &mut Buffer<Self>,
+        mut dy: Buffer<Self>,
+        (input, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<(), OpError> {
-        // Chunks begin at multiples of the block, so that a value's word depends on its index alone.
-        for_each_chunk(dx, CHUNK, |start, dx| {
-            let dy = &dy[start..start + dx.len()];
+        for_each_chunk(&mut dy, CHUNK, |start, dy| {
             simd(
                 #[inline(always)]
-                || add_kept(dx, dy, start / BLOCK, mask),
+                || drop_some(dy, start, mask),
             );
         });
-        Ok(())
+        slots.put(input, dy)
     }
 }
 
+/// Multiplies values, of which the first has the index `start`, by the mask.
 #[inline(always)]
-fn add_kept(out: &mut [f32], values: &[f32], first_block: usize, mask: Mask) {
-    for (index, (out, values)) in out.chunks_mut(BLOCK).zip(values.chunks(BLOCK)).enumerate() {
-        let words = block(mask.key, (first_block + index) as u64);
-        for ((out, value), word) in out.iter_mut().zip(values).zip(words) {
-            *out += if word >= mask.threshold {
-                value * mask.scale
+fn drop_some(values: &mut [f32], start: usize, mask: Mask) {
+    // Chunks begin at multiples of the block, so that a value's word depends on its index alone.
+    debug_assert!(start.is_multiple_of(BLOCK));
+    for (index, values) in values.chunks_mut(BLOCK).enumerate() {
+        let words = block(mask.key, (start / BLOCK + index) as u64);
+        for (value, word) in values.iter_mut().zip(words) {
+            *value = if word >= mask.threshold {
+                *value * mask.scale
             } else {
                 0.0
             };
         }
+    }
+}
+
+/// What the mask multiplies values by, of which the first has the index `start`.
+#[inline(always)]
+pub(in crate::ops) fn mask_factors(factors: &mut [f32], start: usize, mask: Mask) {
+    let (mut at, len) = (start, factors.len());
+    while at < start + len {
+        let words = block(mask.key, (at / BLOCK) as u64);
+        let (skipped, place) = (at % BLOCK, at - start);
+        let some = (BLOCK - skipped).min(len - place);
+        let pairs = factors[place..place + some]
+            .iter_mut()
+            .zip(&words[skipped..]);
+        for (factor, word) in pairs {
+            *factor = if *word >= mask.threshold {
+                mask.scale
+            } else {
+                0.0
+            };
+        }
+        at += some;
     }
 }

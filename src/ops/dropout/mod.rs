@@ -1,13 +1,13 @@
 //! Dropout: zeroes values at random in training, and does nothing otherwise.
 
-mod cpu;
+pub(in crate::ops) mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod philox;
 
 use rand::RngCore;
 
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{GradSlots, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// A mask as a function of a value's index: value i is kept where word i of the stream of `key` is at least `threshold`.
@@ -19,6 +19,18 @@ pub struct Mask {
     pub threshold: u32,
     /// `1 / (1 - p)`, for values that are kept.
     pub scale: f32,
+}
+
+impl Mask {
+    /// The next mask of a pass: with one number of its generator. Nothing in a pass without dropout and for `p = 0`.
+    pub(in crate::ops) fn draw<D: Backend>(pass: &mut Pass<D>, p: f32) -> Option<Self> {
+        let rng = pass.dropout_rng().filter(|_| p > 0.0)?;
+        Some(Self {
+            key: rng.next_u64(),
+            threshold: (f64::from(p) * 2.0_f64.powi(32)) as u32,
+            scale: 1.0 / (1.0 - p),
+        })
+    }
 }
 
 /// Kernels of [`dropout`] on one device.
@@ -37,6 +49,16 @@ pub trait DropoutKernel: Backend {
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("dropout"))
     }
+
+    /// As [`DropoutKernel::dropout_backward`] with the slot of the input, in the memory of `dy` where a device can.
+    fn dropout_backward_owned(
+        &self,
+        mask: Mask,
+        dy: Buffer<Self>,
+        (input, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
+    ) -> Result<(), OpError> {
+        self.dropout_backward(mask, &dy, slots.of(input)?)
+    }
 }
 
 /// Zeroes each value with probability `p` and multiplies the others by `1 / (1 - p)`; the identity in a pass without
@@ -54,24 +76,13 @@ pub trait DropoutKernel: Backend {
 /// # Source
 /// PyTorch `F.dropout`, with other random numbers.
 pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var<D>, OpError> {
-    if !(0.0..1.0).contains(&p) {
-        return Err(OpError::shape(
-            "dropout",
-            format!("the probability {p} is not in [0, 1)"),
-        ));
-    }
-    let key = match pass.dropout_rng() {
-        Some(rng) if p > 0.0 => rng.next_u64(),
-        _ => return Ok(x.clone()),
-    };
-    let mask = Mask {
-        key,
-        threshold: (f64::from(p) * 2.0_f64.powi(32)) as u32,
-        scale: 1.0 / (1.0 - p),
+    check_probability(p)?;
+    let Some(mask) = Mask::draw(pass, p) else {
+        return Ok(x.clone());
     };
     let y = pass.device().dropout(x.data(), mask)?;
     let (values, input) = (x.shape().len(), x.clone());
-    pass.finish(
+    pass.finish_owned(
         "dropout",
         Work::new(values, values),
         y,
@@ -79,9 +90,18 @@ pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var
         &[x],
         move |grads, dy| {
             let device = grads.device().clone();
-            device.dropout_backward(mask, dy, grads.of(&input)?)
+            device.dropout_backward_owned(mask, dy, (&input, grads))
         },
     )
+}
+
+/// An error unless `p` can be the probability of dropout.
+pub(in crate::ops) fn check_probability(p: f32) -> Result<(), OpError> {
+    if (0.0..1.0).contains(&p) {
+        return Ok(());
+    }
+    let message = format!("the probability {p} is not in [0, 1)");
+    Err(OpError::shape("dropout", message))
 }
 
 #[cfg(test)]

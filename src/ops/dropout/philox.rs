@@ -17,9 +17,9 @@ const LANES: usize = 16;
 #[inline(always)]
 pub(super) fn block(key: u64, index: u64) -> [u32; BLOCK] {
     let counter = |lane: usize| index * LANES as u64 + lane as u64;
-    let low = std::array::from_fn(|lane| counter(lane) as u32);
-    let high = std::array::from_fn(|lane| (counter(lane) >> 32) as u32);
-    let mut x = [low, high, [0; LANES], [0; LANES]];
+    let mut x = [[0; LANES]; 4];
+    x[0] = std::array::from_fn(counter);
+    x[1] = std::array::from_fn(|lane| counter(lane) >> 32);
     let (mut k0, mut k1) = (key as u32, (key >> 32) as u32);
     for _ in 0..10 {
         x = round(&x, k0, k1);
@@ -28,21 +28,26 @@ pub(super) fn block(key: u64, index: u64) -> [u32; BLOCK] {
     }
     let mut words = [0; BLOCK];
     for (words, x) in words.chunks_exact_mut(LANES).zip(&x) {
-        words.copy_from_slice(x);
+        for (word, x) in words.iter_mut().zip(x) {
+            *word = *x as u32;
+        }
     }
     words
 }
 
+/// One round. A word is the lower half of a `u64`, whose upper half may hold anything: a vector unit multiplies the lower
+/// halves as they stand, so that no round has to pack and unpack words.
 #[inline(always)]
-fn round(x: &[[u32; LANES]; 4], k0: u32, k1: u32) -> [[u32; LANES]; 4] {
+fn round(x: &[[u64; LANES]; 4], k0: u32, k1: u32) -> [[u64; LANES]; 4] {
+    const LOWER: u64 = u32::MAX as u64;
     let mut y = [[0; LANES]; 4];
     for lane in 0..LANES {
-        let a = 0xD251_1F53 * u64::from(x[0][lane]);
-        let b = 0xCD9E_8D57 * u64::from(x[2][lane]);
-        y[0][lane] = (b >> 32) as u32 ^ x[1][lane] ^ k0;
-        y[1][lane] = b as u32;
-        y[2][lane] = (a >> 32) as u32 ^ x[3][lane] ^ k1;
-        y[3][lane] = a as u32;
+        let a = 0xD251_1F53 * (x[0][lane] & LOWER);
+        let b = 0xCD9E_8D57 * (x[2][lane] & LOWER);
+        y[0][lane] = (b >> 32) ^ x[1][lane] ^ u64::from(k0);
+        y[1][lane] = b;
+        y[2][lane] = (a >> 32) ^ x[3][lane] ^ u64::from(k1);
+        y[3][lane] = a;
     }
     y
 }

@@ -1,18 +1,21 @@
-//! Group norm on the CPU: samples in parallel; three passes over a sample forward, two backward, each over whole rows
-//! of channels, so that loops are vectorised whatever the size of a group is.
+//! Group norm on the CPU: samples in parallel. Memory is read twice forward, once for the moments and once for the result;
+//! backward computes in the memory of the result's gradient. All loops are over whole rows of channels, so that they are
+//! vectorised whatever the size of a group is.
 
 use dfdx::tensor::Cpu;
 use rayon::prelude::*;
 
+use super::moments::{MOMENTS, part_count, part_rows};
+use super::sample::{
+    Channels, SUMS, add_parts, combine_rows, measure, with_channels, with_factors,
+};
 use super::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
-use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
+use crate::ops::parallel::ELEMENTWISE_LEN;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
-use crate::ops::{Activation, OpError};
-
-const EPSILON: f64 = 1e-5;
+use crate::ops::{Activation, GradSlots, OpError, Var};
 
 impl GroupNormKernel for Cpu {
     fn group_norm(
@@ -21,82 +24,52 @@ impl GroupNormKernel for Cpu {
         size: GroupNormSize,
         activation: Activation,
     ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
-        let sample = size.positions * size.channels;
-        let mut y = vec![0.0; input.x.len()];
-        let mut statistics = vec![0.0; size.batch * 2 * size.groups];
-        let one = |(b, (y, statistics)): (usize, (&mut [f32], &mut [f32]))| {
-            let x = &input.x[b * sample..(b + 1) * sample];
-            with_scratch(2 * size.channels, |memory| {
-                let (scale, offset) = memory.split_at_mut(size.channels);
-                simd(
-                    #[inline(always)]
-                    || measure(x, size, scale, statistics),
-                );
-                affine(input, b, size, statistics, scale, offset);
+        let mut y = self.spare_buffer(input.x.len())?;
+        let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
+        each_sample(size, &mut y, &mut moments, |b, y, moments| {
+            let x = sample_of(input.x, b, size);
+            measure(x, size, moments);
+            with_channels(input, b, size, moments, |channels| {
                 activated!(activation, |act| simd(
                     #[inline(always)]
-                    || apply(x, y, scale, offset, act)
+                    || apply(x, y, channels, act)
                 ));
             });
-        };
-        if input.x.len() >= ELEMENTWISE_LEN {
-            y.par_chunks_mut(sample)
-                .zip(statistics.par_chunks_mut(2 * size.groups))
-                .enumerate()
-                .for_each(one);
-        } else {
-            y.chunks_mut(sample)
-                .zip(statistics.chunks_mut(2 * size.groups))
-                .enumerate()
-                .for_each(one);
-        }
-        Ok((self.upload(y)?, self.upload(statistics)?))
+        });
+        Ok((y, moments))
     }
 
-    fn group_norm_backward(
+    fn group_norm_backward_owned(
         &self,
         input: &GroupNormSaved<'_, Self>,
-        statistics: &Buffer<Self>,
-        grad_output: &Buffer<Self>,
+        moments: &Buffer<Self>,
+        grad_output: Buffer<Self>,
         size: GroupNormSize,
         activation: Activation,
-        grad_x: Option<&mut Buffer<Self>>,
+        (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>, OpError> {
-        let sample = size.positions * size.channels;
-        let mut sums = vec![0.0; size.batch * 2 * size.channels];
-        let one = |b: usize, sums: &mut [f32], grad_x: Option<&mut [f32]>| {
-            let range = b * sample..(b + 1) * sample;
+        let mut grad = grad_output;
+        let mut sums = self.zeros_buffer(size.batch * 2 * size.channels)?;
+        each_sample(size, &mut grad, &mut sums, |b, grad, sums| {
             let sample = Sample {
                 input,
                 b,
                 size,
-                statistics: &statistics[b * 2 * size.groups..][..2 * size.groups],
+                moments: &moments[b * MOMENTS * size.groups..][..MOMENTS * size.groups],
             };
             activated!(activation, |act| sample.backward(
-                &grad_output[range],
+                grad,
                 act,
                 sums,
-                grad_x
+                x.needs_grad()
             ));
-        };
-        let large = input.x.len() >= ELEMENTWISE_LEN;
-        let sums_chunk = 2 * size.channels;
-        match grad_x {
-            Some(grad_x) if large => (sums
-                .par_chunks_mut(sums_chunk)
-                .zip(grad_x.par_chunks_mut(sample))
-                .enumerate())
-            .for_each(|(b, (sums, grad_x))| one(b, sums, Some(grad_x))),
-            Some(grad_x) => (sums
-                .chunks_mut(sums_chunk)
-                .zip(grad_x.chunks_mut(sample))
-                .enumerate())
-            .for_each(|(b, (sums, grad_x))| one(b, sums, Some(grad_x))),
-            None => for_each_chunk_if(large, &mut sums, sums_chunk, |start, sums| {
-                one(start / sums_chunk, sums, None);
-            }),
+        });
+        if x.needs_grad() {
+            slots.put(x, grad)?;
+        } else {
+            Self::recycle(&mut grad);
         }
-        Ok(self.upload(sums)?)
+        Ok(sums)
     }
 
     fn group_norm_collect(
@@ -121,76 +94,44 @@ impl GroupNormKernel for Cpu {
     }
 }
 
-/// Mean and `1/√(var + ε)` of each group of one sample, into `statistics` as `(groups, 2)`. `sums` has C values.
-///
-/// The variance is taken around the mean, in a second pass: `E[x²] − mean²` would cancel.
-#[inline(always)]
-fn measure(x: &[f32], size: GroupNormSize, sums: &mut [f32], statistics: &mut [f32]) {
-    let width = size.channels / size.groups;
-    let count = (size.positions * width) as f64;
-    let group_sum = |sums: &[f32], group: usize| {
-        sums[group * width..(group + 1) * width]
-            .iter()
-            .map(|v| f64::from(*v))
-            .sum::<f64>()
-            / count
-    };
-    sums.fill(0.0);
-    for row in x.chunks_exact(size.channels) {
-        for (sum, x) in sums.iter_mut().zip(row) {
-            *sum += x;
-        }
-    }
-    for group in 0..size.groups {
-        statistics[2 * group] = group_sum(sums, group) as f32;
-    }
-    with_scratch(size.channels, |means| {
-        per_channel(means, |c| statistics[2 * (c / width)]);
-        sums.fill(0.0);
-        for row in x.chunks_exact(size.channels) {
-            for ((sum, x), mean) in sums.iter_mut().zip(row).zip(&*means) {
-                *sum += (x - mean) * (x - mean);
-            }
-        }
-    });
-    for group in 0..size.groups {
-        statistics[2 * group + 1] = (1.0 / (group_sum(sums, group) + EPSILON).sqrt()) as f32;
-    }
-}
-
-fn per_channel(values: &mut [f32], value: impl Fn(usize) -> f32) {
-    values
-        .iter_mut()
-        .enumerate()
-        .for_each(|(c, v)| *v = value(c));
-}
-
-/// `x̂ γ + β + shift = x · scale + offset` for sample `b`.
-fn affine(
-    input: &GroupNormSaved<'_, Cpu>,
-    b: usize,
+/// Calls `task` with every sample: its number, its values, and its chunk of `beside`; on several threads when it is worth
+/// it.
+pub(in crate::ops) fn each_sample(
     size: GroupNormSize,
-    statistics: &[f32],
-    scale: &mut [f32],
-    offset: &mut [f32],
+    values: &mut [f32],
+    beside: &mut [f32],
+    task: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
 ) {
-    let width = size.channels / size.groups;
-    per_channel(scale, |c| input.gamma[c] * statistics[2 * (c / width) + 1]);
-    per_channel(offset, |c| {
-        let shift = input
-            .shift
-            .map_or(0.0, |shift| shift[b * size.channels + c]);
-        input.beta[c] + shift - statistics[2 * (c / width)] * scale[c]
-    });
+    let (sample, own) = (values.len() / size.batch, beside.len() / size.batch);
+    if values.len() >= ELEMENTWISE_LEN {
+        values
+            .par_chunks_exact_mut(sample)
+            .zip(beside.par_chunks_exact_mut(own))
+            .enumerate()
+            .for_each(|(b, (values, own))| task(b, values, own));
+    } else {
+        values
+            .chunks_exact_mut(sample)
+            .zip(beside.chunks_exact_mut(own))
+            .enumerate()
+            .for_each(|(b, (values, own))| task(b, values, own));
+    }
+}
+
+/// The values of sample `b`.
+pub(in crate::ops) fn sample_of(x: &[f32], b: usize, size: GroupNormSize) -> &[f32] {
+    let len = size.positions * size.channels;
+    &x[b * len..][..len]
 }
 
 /// `y = act(x · scale + offset)`.
 #[inline(always)]
-fn apply(x: &[f32], y: &mut [f32], scale: &[f32], offset: &[f32], act: impl Activate) {
-    let c = scale.len();
+fn apply(x: &[f32], y: &mut [f32], channels: &Channels<'_>, act: impl Activate) {
+    let c = channels.scale.len();
+    let (means, scale, offset) = channels.slices();
     for (y, x) in y.chunks_exact_mut(c).zip(x.chunks_exact(c)) {
-        for (((y, x), scale), offset) in y.iter_mut().zip(x).zip(scale).zip(offset) {
-            *y = act.value(x * scale + offset);
+        for c in 0..c {
+            y[c] = act.value((x[c] - means[c]) * scale[c] + offset[c]);
         }
     }
 }
@@ -200,137 +141,65 @@ struct Sample<'a> {
     input: &'a GroupNormSaved<'a, Cpu>,
     b: usize,
     size: GroupNormSize,
-    statistics: &'a [f32],
+    moments: &'a [f32],
 }
 
 impl Sample<'_> {
-    /// With `dz = grad_output · act'(z)`: the sums over positions of dz and of `dz · x̂` into `sums`, and to `grad_x`
-    ///
-    /// `dx = rstd · (γ dz − mean(γ dz) − x̂ · mean(γ dz x̂))`, means over positions and the channels of the group.
-    fn backward(
-        &self,
-        grad_output: &[f32],
-        act: impl Activate,
-        sums: &mut [f32],
-        grad_x: Option<&mut [f32]>,
-    ) {
-        let c = self.size.channels;
-        let x = &self.input.x[self.b * grad_output.len()..][..grad_output.len()];
-        with_scratch(grad_output.len() + 4 * c, |memory| {
-            let (dz, memory) = memory.split_at_mut(grad_output.len());
-            let mut parts = memory.chunks_exact_mut(c);
-            let [Some(scale), Some(offset), Some(means), Some(rstds)] =
-                std::array::from_fn(|_| parts.next())
-            else {
-                unreachable!("four parts were asked for");
-            };
-            let width = c / self.size.groups;
-            affine(
-                self.input,
-                self.b,
-                self.size,
-                self.statistics,
-                scale,
-                offset,
-            );
-            per_channel(means, |c| self.statistics[2 * (c / width)]);
-            per_channel(rstds, |c| self.statistics[2 * (c / width) + 1]);
-            let rows = Rows {
-                x,
-                grad_output,
-                scale,
-                offset,
-                means,
-                rstds,
-            };
-            simd(
-                #[inline(always)]
-                || rows.sum(act, dz, sums),
-            );
-            if let Some(grad_x) = grad_x {
-                self.factors(sums, scale, offset, means);
+    /// Turns the gradient of the result, with z what the activation is applied to, first into `dz = grad · act'(z)`, whose
+    /// sums and those of `dz · x̂` go to `sums`, and then, if it is wanted, into the gradient of x.
+    fn backward(&self, grad: &mut [f32], act: impl Activate, sums: &mut [f32], wanted: bool) {
+        let size = self.size;
+        let c = size.channels;
+        let x = sample_of(self.input.x, self.b, size);
+        with_channels(self.input, self.b, size, self.moments, |channels| {
+            with_scratch(SUMS * part_count(size) * c, |parts| {
+                let rows = part_rows(c) * c;
                 simd(
                     #[inline(always)]
-                    || combine(x, dz, [scale, offset, means], grad_x),
+                    || {
+                        let values = grad.chunks_mut(rows).zip(x.chunks(rows));
+                        for ((grad, x), sums) in values.zip(parts.chunks_exact_mut(SUMS * c)) {
+                            slope_rows(x, grad, channels, act, sums);
+                        }
+                    },
                 );
+                add_parts(parts, size, self.moments, sums);
+            });
+            if wanted {
+                with_factors(self.input.gamma, size, self.moments, sums, |factors| {
+                    simd(
+                        #[inline(always)]
+                        || combine_rows(x, grad, channels.means, factors),
+                    );
+                });
             }
         });
     }
-
-    /// The factors of `dx = p · dz + q · x + r` for each channel.
-    fn factors(&self, sums: &[f32], p: &mut [f32], q: &mut [f32], r: &mut [f32]) {
-        let GroupNormSize {
-            positions,
-            channels,
-            groups,
-            ..
-        } = self.size;
-        let width = channels / groups;
-        let gamma = &self.input.gamma[..];
-        for group in 0..groups {
-            let range = group * width..(group + 1) * width;
-            let (mean, rstd) = (self.statistics[2 * group], self.statistics[2 * group + 1]);
-            let average = |sums: &[f32]| {
-                let sum: f64 = range
-                    .clone()
-                    .map(|c| f64::from(gamma[c]) * f64::from(sums[c]))
-                    .sum();
-                (sum / (positions * width) as f64) as f32
-            };
-            let (plain, along) = (average(&sums[..channels]), average(&sums[channels..]));
-            for c in range {
-                p[c] = rstd * gamma[c];
-                q[c] = -rstd * along * rstd;
-                r[c] = rstd * (along * mean * rstd - plain);
-            }
-        }
-    }
 }
 
-struct Rows<'a> {
-    x: &'a [f32],
-    grad_output: &'a [f32],
-    scale: &'a [f32],
-    offset: &'a [f32],
-    means: &'a [f32],
-    rstds: &'a [f32],
-}
-
-impl Rows<'_> {
-    /// Writes dz and sums it and `dz · x̂` over all rows.
-    #[inline(always)]
-    fn sum(&self, act: impl Activate, dz: &mut [f32], sums: &mut [f32]) {
-        let channels = self.scale.len();
-        sums.fill(0.0);
-        let (plain, along) = sums.split_at_mut(channels);
-        // Slices of one known length let the compiler drop all bounds checks in the inner loop.
-        let (scale, offset) = (&self.scale[..channels], &self.offset[..channels]);
-        let (means, rstds) = (&self.means[..channels], &self.rstds[..channels]);
-        let (plain, along) = (&mut plain[..channels], &mut along[..channels]);
-        let rows = self
-            .x
-            .chunks_exact(channels)
-            .zip(self.grad_output.chunks_exact(channels));
-        for ((x, grad), dz) in rows.zip(dz.chunks_exact_mut(channels)) {
-            for c in 0..channels {
-                let value = grad[c] * act.slope(x[c] * scale[c] + offset[c]);
-                dz[c] = value;
-                plain[c] += value;
-                along[c] += value * ((x[c] - means[c]) * rstds[c]);
-            }
-        }
-    }
-}
-
-/// `grad_x += p · dz + q · x + r`.
+/// `grad = grad · act'(z)`, and its sums over the rows.
 #[inline(always)]
-fn combine(x: &[f32], dz: &[f32], [p, q, r]: [&mut [f32]; 3], grad_x: &mut [f32]) {
-    let channels = p.len();
-    let (p, q, r) = (&p[..channels], &q[..channels], &r[..channels]);
-    let rows = x.chunks_exact(channels).zip(dz.chunks_exact(channels));
-    for ((x, dz), grad_x) in rows.zip(grad_x.chunks_exact_mut(channels)) {
-        for c in 0..channels {
-            grad_x[c] += p[c] * dz[c] + q[c] * x[c] + r[c];
+fn slope_rows(
+    x: &[f32],
+    grad: &mut [f32],
+    channels: &Channels<'_>,
+    act: impl Activate,
+    sums: &mut [f32],
+) {
+    let c = channels.scale.len();
+    let (plain, along) = sums.split_at_mut(c);
+    plain.fill(0.0);
+    along.fill(0.0);
+    // Slices of one known length let the compiler drop all bounds checks in the inner loop.
+    let (plain, along) = (&mut plain[..c], &mut along[..c]);
+    let (means, scale, offset) = channels.slices();
+    for (x, grad) in x.chunks_exact(c).zip(grad.chunks_exact_mut(c)) {
+        for c in 0..c {
+            let centred = x[c] - means[c];
+            let value = grad[c] * act.slope(centred * scale[c] + offset[c]);
+            grad[c] = value;
+            plain[c] += value;
+            along[c] += value * centred;
         }
     }
 }

@@ -10,11 +10,13 @@
 //! # Source
 //! Wu & He 2018; PyTorch `torch.nn.functional.group_norm`, then `+ shift[:, :, None, None]`, then the activation.
 
-mod cpu;
+pub(in crate::ops) mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+pub(in crate::ops) mod moments;
+pub(in crate::ops) mod sample;
 
-use super::{Activation, GradSlots, Kernels, OpError, Pass, Var, Work};
+use super::{Activation, GradSlots, Held, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of a group norm.
@@ -60,7 +62,7 @@ impl GroupNormPart {
 
 /// Group norm on one device.
 pub trait GroupNormKernel: Backend {
-    /// The result and the statistics: mean and `1/√(var + ε)` for each sample and group.
+    /// The result and the statistics of each sample and group, as [`GroupNormKernel::group_norm_backward`] needs them.
     fn group_norm(
         &self,
         _input: &GroupNormSaved<'_, Self>,
@@ -82,6 +84,20 @@ pub trait GroupNormKernel: Backend {
         _grad_x: Option<&mut Buffer<Self>>,
     ) -> Result<Buffer<Self>, OpError> {
         Err(OpError::unsupported::<Self>("group_norm"))
+    }
+
+    /// As [`GroupNormKernel::group_norm_backward`] with the slot of x, in the memory of `grad_output` where a device can.
+    fn group_norm_backward_owned(
+        &self,
+        input: &GroupNormSaved<'_, Self>,
+        statistics: &Buffer<Self>,
+        grad_output: Buffer<Self>,
+        size: GroupNormSize,
+        activation: Activation,
+        (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
+    ) -> Result<Buffer<Self>, OpError> {
+        let grad_x = x.needs_grad().then(|| slots.of(x)).transpose()?;
+        self.group_norm_backward(input, statistics, &grad_output, size, activation, grad_x)
     }
 
     /// Adds the gradient of `part`, made of `sums`, to `grad`.
@@ -135,12 +151,13 @@ pub fn group_norm<D: Kernels>(
         shift: shift_data,
     };
     let (data, statistics) = device.group_norm(&input, size, activation)?;
+    let statistics = Held::<D>::new(statistics);
     let (n, extra) = (x.shape().len(), usize::from(shift.is_some()));
     let (forward, backward) = activation.flop();
     let work = Work::new((6 + extra + forward) * n, (10 + backward) * n);
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
     let (x, gamma, beta, shift) = (x.clone(), gamma.clone(), beta.clone(), shift.cloned());
-    pass.finish(
+    pass.finish_owned(
         "group_norm",
         work,
         data,
@@ -154,18 +171,13 @@ pub fn group_norm<D: Kernels>(
                 beta: beta.data(),
                 shift: shift_data,
             };
-            let grad_x = if x.needs_grad() {
-                Some(slots.of(&x)?)
-            } else {
-                None
-            };
-            let sums = device.group_norm_backward(
+            let sums = device.group_norm_backward_owned(
                 &input,
                 &statistics,
                 grad_output,
                 size,
                 activation,
-                grad_x,
+                (&x, slots),
             )?;
             let vars = [Some(&gamma), Some(&beta), shift.as_ref()];
             device.group_norm_collect_all(&sums, size, vars, slots)
@@ -173,7 +185,7 @@ pub fn group_norm<D: Kernels>(
     )
 }
 
-fn check<D: Backend>(
+pub(in crate::ops) fn check<D: Backend>(
     x: &Var<D>,
     gamma: &Var<D>,
     beta: &Var<D>,

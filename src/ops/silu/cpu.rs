@@ -11,7 +11,7 @@ use crate::ops::simd::simd;
 
 impl SiluKernel for Cpu {
     fn silu(&self, x: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
-        let mut y = vec![0.0; x.len()];
+        let mut y = self.spare_buffer(x.len())?;
         for_each_chunk(&mut y, CHUNK, |start, y| {
             let x = &x[start..start + y.len()];
             simd(
@@ -23,7 +23,7 @@ impl SiluKernel for Cpu {
                 },
             );
         });
-        Ok(self.upload(y)?)
+        Ok(y)
     }
 
     fn silu_backward(

@@ -10,6 +10,7 @@ use super::UpsampleKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::chunks::for_rows;
+use crate::ops::gemm::Into;
 use crate::ops::simd::simd;
 
 impl UpsampleKernel for Cpu {
@@ -18,7 +19,7 @@ impl UpsampleKernel for Cpu {
         x: &Buffer<Self>,
         (b, h, w, c): (usize, usize, usize, usize),
     ) -> Result<Buffer<Self>, OpError> {
-        let mut y = self.zeros_buffer(4 * b * h * w * c)?;
+        let mut y = self.spare_buffer(4 * b * h * w * c)?;
         let (vertical, horizontal) = (taps(h), taps(w));
         let (row_in, row_out) = (w * c, 2 * w * c);
         for_rows(&mut y, row_out, |first, rows| {
@@ -41,12 +42,15 @@ impl UpsampleKernel for Cpu {
         &self,
         (_, h, w, c): (usize, usize, usize, usize),
         dy: &Buffer<Self>,
-        dx: &mut Buffer<Self>,
+        (dx, into): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         let (vertical, horizontal) = (taps(h), taps(w));
         let (row_in, row_out) = (w * c, 2 * w * c);
         for_rows(dx, row_in, |first, rows| {
             for (offset, dx) in rows.chunks_exact_mut(row_in).enumerate() {
+                if into == Into::Replace {
+                    dx.fill(0.0);
+                }
                 let (image, row) = ((first + offset) / h, (first + offset) % h);
                 for (y, tap) in vertical.iter().enumerate() {
                     let share = tap.share_of(row);

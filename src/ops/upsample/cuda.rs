@@ -7,6 +7,7 @@ use super::UpsampleKernel;
 use crate::device::cuda::{Launch, THREADS};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
+use crate::ops::gemm::Into;
 
 impl UpsampleKernel for Cuda {
     fn upsample_bilinear(
@@ -30,7 +31,8 @@ impl UpsampleKernel for Cuda {
         &self,
         (b, h, w, c): (usize, usize, usize, usize),
         dy: &Buffer<Self>,
-        dx: &mut Buffer<Self>,
+        // A GPU's kernels only add.
+        (dx, _): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         Ok(Launch::new("upsample_backward")
             .grid([b * h, (w * c).div_ceil(THREADS), 1])

@@ -4,6 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
+use super::gemm::Into;
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
@@ -18,12 +19,12 @@ pub trait UpsampleKernel: Backend {
         Err(OpError::unsupported::<Self>("upsample"))
     }
 
-    /// Adds the gradient of the input, of dimensions `dims`, to `dx`.
+    /// Adds the gradient of the input, of dimensions `dims`, to `dx`, or replaces it.
     fn upsample_bilinear_backward(
         &self,
         _dims: (usize, usize, usize, usize),
         _dy: &Buffer<Self>,
-        _dx: &mut Buffer<Self>,
+        _dx: (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("upsample"))
     }
@@ -61,7 +62,7 @@ pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<V
         &[x],
         move |grads, dy| {
             let device = grads.device().clone();
-            device.upsample_bilinear_backward(dims, dy, grads.of(&input)?)
+            device.upsample_bilinear_backward(dims, dy, grads.entry(&input)?)
         },
     )
 }

@@ -1,0 +1,122 @@
+//! Memory of the CPU that training frees and asks for again in every step, kept by the thread that trains.
+//!
+//! The allocator would give the same memory again (see [`crate::base::os`]), but Rust wants new memory written before
+//! it is lent out, which costs a pass over every activation and every gradient. Here vectors are kept with whatever
+//! they hold. Only memory that was asked for here is kept, so that batches, which come from elsewhere, do not gather;
+//! and what [`KEPT_STEPS`] steps did not ask for is freed.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Values below which the allocator and zeros cost less than keeping books: 16 KiB.
+pub(super) const SHORTEST: usize = 1 << 12;
+
+/// Steps after which memory that was not asked for is freed.
+const KEPT_STEPS: u64 = 2;
+
+thread_local! {
+    static POOL: RefCell<Pool> = RefCell::default();
+}
+
+/// `len` values of arbitrary content; nothing where the allocator is to be asked.
+pub(super) fn take(len: usize) -> Option<Vec<f32>> {
+    if len < SHORTEST {
+        return None;
+    }
+    POOL.with_borrow_mut(|pool| pool.take(len))
+}
+
+/// Keeps `values` if they were taken here.
+pub(super) fn give(values: Vec<f32>) {
+    if values.len() >= SHORTEST {
+        // The thread may be ending, and its pool be gone: then the memory is freed.
+        let _ = POOL.try_with(|pool| pool.borrow_mut().give(values));
+    }
+}
+
+/// Counts a step.
+pub(super) fn trim() {
+    let _ = POOL.try_with(|pool| pool.borrow_mut().trim());
+}
+
+#[derive(Default)]
+struct Pool {
+    lengths: HashMap<usize, Kept>,
+    step: u64,
+}
+
+/// Vectors of one length.
+#[derive(Default)]
+struct Kept {
+    idle: Vec<Vec<f32>>,
+    /// How many are away.
+    lent: usize,
+    /// The last step that asked for one.
+    asked: u64,
+}
+
+impl Pool {
+    fn take(&mut self, len: usize) -> Option<Vec<f32>> {
+        let kept = self.lengths.entry(len).or_default();
+        kept.asked = self.step;
+        kept.lent += 1;
+        kept.idle.pop()
+    }
+
+    fn give(&mut self, values: Vec<f32>) {
+        if let Some(kept) = self.lengths.get_mut(&values.len())
+            && kept.lent > 0
+        {
+            kept.lent -= 1;
+            kept.idle.push(values);
+        }
+    }
+
+    fn trim(&mut self) {
+        self.step += 1;
+        let (step, lengths) = (self.step, &mut self.lengths);
+        lengths.retain(|_, kept| step - kept.asked <= KEPT_STEPS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_comes_back_with_what_it_held() {
+        let mut pool = Pool::default();
+        assert!(pool.take(SHORTEST).is_none(), "nothing is kept yet");
+        pool.give(vec![7.0; SHORTEST]);
+        assert!(pool.take(SHORTEST + 1).is_none(), "another length");
+        assert_eq!(pool.take(SHORTEST), Some(vec![7.0; SHORTEST]));
+        assert!(pool.take(SHORTEST).is_none(), "it is away");
+    }
+
+    #[test]
+    fn memory_from_elsewhere_is_not_kept() {
+        let mut pool = Pool::default();
+        pool.give(vec![1.0; SHORTEST]);
+        assert!(pool.take(SHORTEST).is_none());
+        pool.give(vec![2.0; SHORTEST]);
+        pool.give(vec![3.0; SHORTEST]);
+        assert_eq!(pool.take(SHORTEST).unwrap()[0].to_bits(), 2.0_f32.to_bits());
+        assert!(pool.take(SHORTEST).is_none());
+    }
+
+    #[test]
+    fn what_some_steps_did_not_ask_for_is_freed() {
+        let mut pool = Pool::default();
+        pool.take(SHORTEST);
+        pool.give(vec![1.0; SHORTEST]);
+        for _ in 0..KEPT_STEPS {
+            pool.trim();
+        }
+        assert!(pool.take(SHORTEST).is_some(), "it was asked for lately");
+        pool.give(vec![1.0; SHORTEST]);
+        for _ in 0..=KEPT_STEPS {
+            pool.trim();
+        }
+        assert!(pool.lengths.is_empty());
+    }
+}

@@ -1,0 +1,112 @@
+//! Mean and variance of the groups of one sample on the CPU, as exact as its values are.
+//!
+//! A sample is cut into parts of a few rows that fit into the L1 cache. Each part finds, channel by channel and in single
+//! precision, its mean and the squares around it; the parts are put together in double precision (Chan et al. 1983,
+//! "Algorithms for computing the sample variance"). So memory is read once, no sum in single precision is longer than
+//! [`LONGEST`] terms, and a large mean does not cancel.
+
+use super::GroupNormSize;
+
+const EPSILON: f64 = 1e-5;
+
+/// Most rows of a part.
+const LONGEST: usize = 64;
+
+/// Values of a part, about: 32 KiB.
+const PART: usize = 1 << 13;
+
+/// Values that are kept of each group: its mean in two parts, high and low, and `1/√(var + ε)`.
+pub(in crate::ops) const MOMENTS: usize = 3;
+
+/// What [`measure_part`] finds for each channel: a number near its mean, and the sums of the differences from it and of
+/// their squares.
+pub(super) const FOUND: usize = 3;
+
+/// Rows of a part of a sample of this many channels.
+pub(in crate::ops) fn part_rows(channels: usize) -> usize {
+    (PART / channels.max(1)).clamp(1, LONGEST)
+}
+
+/// Number of parts of a sample.
+pub(in crate::ops) fn part_count(size: GroupNormSize) -> usize {
+    size.positions.div_ceil(part_rows(size.channels))
+}
+
+/// Measures one part: `found` has [`FOUND`] rows of C values.
+#[inline(always)]
+pub(super) fn measure_part(x: &[f32], channels: usize, found: &mut [f32]) {
+    let (near, sums) = found.split_at_mut(channels);
+    let (differences, squares) = sums.split_at_mut(channels);
+    // Slices of one known length let the compiler drop all bounds checks in the inner loops.
+    let (near, differences) = (&mut near[..channels], &mut differences[..channels]);
+    let squares = &mut squares[..channels];
+    near.fill(0.0);
+    for row in x.chunks_exact(channels) {
+        for (near, x) in near.iter_mut().zip(row) {
+            *near += x;
+        }
+    }
+    let inverse = channels as f32 / x.len() as f32;
+    near.iter_mut().for_each(|near| *near *= inverse);
+    differences.fill(0.0);
+    squares.fill(0.0);
+    for row in x.chunks_exact(channels) {
+        for c in 0..channels {
+            let difference = row[c] - near[c];
+            differences[c] += difference;
+            squares[c] += difference * difference;
+        }
+    }
+}
+
+/// Puts the parts of a sample together: the [`MOMENTS`] of each group, from what was found in each part.
+pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
+    let (channels, width) = (size.channels, size.channels / size.groups);
+    let rows = part_rows(channels);
+    let count = (size.positions * width) as f64;
+    for (group, moments) in moments.chunks_exact_mut(MOMENTS).enumerate() {
+        let mut mean = 0.0;
+        for_each_found(
+            found,
+            channels,
+            group * width..(group + 1) * width,
+            |part, [near, sum, _]| {
+                let n = rows.min(size.positions - part * rows) as f64;
+                mean += n * near + sum;
+            },
+        );
+        mean /= count;
+        let mut variance = 0.0;
+        for_each_found(
+            found,
+            channels,
+            group * width..(group + 1) * width,
+            |part, [near, sum, squares]| {
+                let n = rows.min(size.positions - part * rows) as f64;
+                let shift = sum / n;
+                let apart = near + shift - mean;
+                variance += squares - sum * shift + n * apart * apart;
+            },
+        );
+        variance /= count;
+        moments[0] = mean as f32;
+        moments[1] = (mean - f64::from(moments[0])) as f32;
+        moments[2] = (1.0 / (variance.max(0.0) + EPSILON).sqrt()) as f32;
+    }
+}
+
+/// Calls `take` with the part and what was found there, for all parts and some channels.
+#[inline]
+fn for_each_found(
+    found: &[f32],
+    channels: usize,
+    range: std::ops::Range<usize>,
+    mut take: impl FnMut(usize, [f64; FOUND]),
+) {
+    for (part, found) in found.chunks_exact(FOUND * channels).enumerate() {
+        for c in range.clone() {
+            let value = |row: usize| f64::from(found[row * channels + c]);
+            take(part, [value(0), value(1), value(2)]);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! One sample of a group norm on the CPU: the sums and loops that every operation with a norm in it shares.
+
+use dfdx::tensor::Cpu;
+
+use super::moments::{FOUND, MOMENTS, combine, measure_part, part_count, part_rows};
+use super::{GroupNormSaved, GroupNormSize};
+use crate::ops::scratch::with_scratch;
+use crate::ops::simd::simd;
+
+/// The norm of one sample as a function of each channel: `(x − mean) · scale + offset`.
+pub(in crate::ops) struct Channels<'a> {
+    /// The mean of each channel's group, to single precision.
+    pub(in crate::ops) means: &'a [f32],
+    /// Factors, with γ in them.
+    pub(in crate::ops) scale: &'a [f32],
+    /// Summands, with β, the shift, and what is missing in `means`.
+    pub(in crate::ops) offset: &'a [f32],
+}
+
+impl Channels<'_> {
+    /// The three of one known length, so that loops over them check no bounds.
+    #[inline(always)]
+    pub(in crate::ops) fn slices(&self) -> (&[f32], &[f32], &[f32]) {
+        let c = self.scale.len();
+        (&self.means[..c], &self.scale[..c], &self.offset[..c])
+    }
+}
+
+/// The moments of each group of a sample, into `moments`, [`MOMENTS`] for each group.
+pub(in crate::ops) fn measure(x: &[f32], size: GroupNormSize, moments: &mut [f32]) {
+    let channels = size.channels;
+    with_scratch(FOUND * part_count(size) * channels, |found| {
+        let parts = x.chunks(part_rows(channels) * channels);
+        simd(
+            #[inline(always)]
+            || {
+                for (x, found) in parts.zip(found.chunks_exact_mut(FOUND * channels)) {
+                    measure_part(x, channels, found);
+                }
+            },
+        );
+        combine(found, size, moments);
+    });
+}
+
+/// Calls `work` with the [`Channels`] of sample `b`.
+pub(in crate::ops) fn with_channels<R>(
+    input: &GroupNormSaved<'_, Cpu>,
+    b: usize,
+    size: GroupNormSize,
+    moments: &[f32],
+    work: impl FnOnce(&Channels<'_>) -> R,
+) -> R {
+    let (channels, width) = (size.channels, size.channels / size.groups);
+    with_scratch(3 * channels, |memory| {
+        let (means, rest) = memory.split_at_mut(channels);
+        let (scale, offset) = rest.split_at_mut(channels);
+        for c in 0..channels {
+            let [mean, rest, rstd] = moments_of(moments, c / width);
+            let shift = input.shift.map_or(0.0, |shift| shift[b * channels + c]);
+            means[c] = mean;
+            scale[c] = input.gamma[c] * rstd;
+            offset[c] = input.beta[c] + shift - rest * scale[c];
+        }
+        work(&Channels {
+            means,
+            scale,
+            offset,
+        })
+    })
+}
+
+/// Rows of C values that the sums of one part of a backward take: of `dz`, and of `dz · (x − mean)`.
+pub(in crate::ops) const SUMS: usize = 2;
+
+/// Adds the sums of all parts up, in double precision: of `dz` and of `dz · x̂`, one after the other in `sums`.
+pub(in crate::ops) fn add_parts(
+    parts: &[f32],
+    size: GroupNormSize,
+    moments: &[f32],
+    sums: &mut [f32],
+) {
+    let (channels, width) = (size.channels, size.channels / size.groups);
+    for c in 0..channels {
+        let (mut plain, mut along) = (0.0_f64, 0.0_f64);
+        for part in parts.chunks_exact(SUMS * channels) {
+            plain += f64::from(part[c]);
+            along += f64::from(part[channels + c]);
+        }
+        let [_, rest, rstd] = moments_of(moments, c / width).map(f64::from);
+        sums[c] = plain as f32;
+        sums[channels + c] = ((along - rest * plain) * rstd) as f32;
+    }
+}
+
+/// Calls `work` with the factors of `dx = p · dz + q · (x − mean) + r` for each channel, which follow from
+///
+/// `dx = rstd · (γ dz − mean(γ dz) − x̂ · mean(γ dz x̂))`, means over positions and the channels of the group.
+pub(in crate::ops) fn with_factors<R>(
+    gamma: &[f32],
+    size: GroupNormSize,
+    moments: &[f32],
+    sums: &[f32],
+    work: impl FnOnce([&[f32]; 3]) -> R,
+) -> R {
+    let (channels, width) = (size.channels, size.channels / size.groups);
+    with_scratch(3 * channels, |memory| {
+        let (p, rest) = memory.split_at_mut(channels);
+        let (q, r) = rest.split_at_mut(channels);
+        for group in 0..size.groups {
+            let range = group * width..(group + 1) * width;
+            let [_, low, rstd] = moments_of(moments, group).map(f64::from);
+            let average = |sums: &[f32]| {
+                let terms = range
+                    .clone()
+                    .map(|c| f64::from(gamma[c]) * f64::from(sums[c]));
+                terms.sum::<f64>() / (size.positions * width) as f64
+            };
+            let (plain, along) = (average(&sums[..channels]), average(&sums[channels..]));
+            for c in range.clone() {
+                p[c] = (rstd * f64::from(gamma[c])) as f32;
+                q[c] = (-rstd * rstd * along) as f32;
+                r[c] = (rstd * (along * low * rstd - plain)) as f32;
+            }
+        }
+        work([p, q, r])
+    })
+}
+
+/// `dz = p · dz + q · (x − mean) + r`, in place.
+#[inline(always)]
+pub(in crate::ops) fn combine_rows(
+    x: &[f32],
+    dz: &mut [f32],
+    means: &[f32],
+    [p, q, r]: [&[f32]; 3],
+) {
+    let channels = p.len();
+    let (q, r, means) = (&q[..channels], &r[..channels], &means[..channels]);
+    for (x, dz) in x.chunks_exact(channels).zip(dz.chunks_exact_mut(channels)) {
+        for c in 0..channels {
+            dz[c] = p[c] * dz[c] + q[c] * (x[c] - means[c]) + r[c];
+        }
+    }
+}
+
+fn moments_of(moments: &[f32], group: usize) -> [f32; MOMENTS] {
+    std::array::from_fn(|index| moments[MOMENTS * group + index])
+}

@@ -1,0 +1,217 @@
+//! The end of a residual block on the CPU: samples in parallel, each read from memory once and then from the L2 cache.
+
+use dfdx::tensor::Cpu;
+use rayon::prelude::*;
+
+use super::NormResidualKernel;
+use crate::device::{Backend, Buffer};
+use crate::ops::activation::{Activate, Silu};
+use crate::ops::dropout::Mask;
+use crate::ops::dropout::cpu::mask_factors;
+use crate::ops::group_norm::cpu::{each_sample, sample_of};
+use crate::ops::group_norm::moments::{MOMENTS, part_count, part_rows};
+use crate::ops::group_norm::sample::{
+    Channels, SUMS, add_parts, combine_rows, measure, with_channels, with_factors,
+};
+use crate::ops::parallel::ELEMENTWISE_LEN;
+use crate::ops::scratch::with_scratch;
+use crate::ops::simd::simd;
+use crate::ops::{GradSlots, GroupNormSaved, GroupNormSize, OpError, Var};
+
+impl NormResidualKernel for Cpu {
+    const FUSES: bool = true;
+
+    fn norm_residual(
+        &self,
+        input: &GroupNormSaved<'_, Self>,
+        residual: &Buffer<Self>,
+        mask: Option<Mask>,
+        size: GroupNormSize,
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+        let mut y = self.spare_buffer(input.x.len())?;
+        let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
+        each_sample(size, &mut y, &mut moments, |b, y, moments| {
+            let (x, residual) = (sample_of(input.x, b, size), sample_of(residual, b, size));
+            measure(x, size, moments);
+            let first = b * y.len();
+            with_channels(input, b, size, moments, |channels| {
+                in_parts(size, mask, |part, factors| {
+                    simd(
+                        #[inline(always)]
+                        || {
+                            let range = part..x.len().min(part + factors.len());
+                            let factors = &mut factors[..range.len()];
+                            masked(factors, first + part, mask);
+                            let inputs = [&x[range.clone()], &residual[range.clone()], factors];
+                            apply(inputs, &mut y[range], channels);
+                        },
+                    );
+                });
+            });
+        });
+        Ok((y, moments))
+    }
+
+    fn norm_residual_backward(
+        &self,
+        input: &GroupNormSaved<'_, Self>,
+        moments: &Buffer<Self>,
+        mut grad_output: Buffer<Self>,
+        mask: Option<Mask>,
+        size: GroupNormSize,
+        ([x, residual], slots): ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
+    ) -> Result<Buffer<Self>, OpError> {
+        let mut sums = self.zeros_buffer(size.batch * 2 * size.channels)?;
+        let mut grad_x = self.spare_buffer(grad_output.len())?;
+        let len = size.positions * size.channels;
+        let task =
+            |(b, ((grad, grad_x), sums)): (usize, ((&mut [f32], &mut [f32]), &mut [f32]))| {
+                let moments = &moments[b * MOMENTS * size.groups..][..MOMENTS * size.groups];
+                let sample = Sample {
+                    input,
+                    residual: sample_of(residual.data(), b, size),
+                    b,
+                    size,
+                    moments,
+                    mask,
+                };
+                sample.backward(grad, grad_x, sums);
+            };
+        if grad_output.len() >= ELEMENTWISE_LEN {
+            let samples = grad_output
+                .par_chunks_exact_mut(len)
+                .zip(grad_x.par_chunks_exact_mut(len));
+            let samples = samples.zip(sums.par_chunks_exact_mut(2 * size.channels));
+            samples.enumerate().for_each(task);
+        } else {
+            let samples = grad_output
+                .chunks_exact_mut(len)
+                .zip(grad_x.chunks_exact_mut(len));
+            let samples = samples.zip(sums.chunks_exact_mut(2 * size.channels));
+            samples.enumerate().for_each(task);
+        }
+        for (var, mut grad) in [(x, grad_x), (residual, grad_output)] {
+            if var.needs_grad() {
+                slots.put(var, grad)?;
+            } else {
+                Self::recycle(&mut grad);
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// Calls `task` with the first index of every part of a sample and memory for the part's mask, ones without a mask.
+fn in_parts(size: GroupNormSize, mask: Option<Mask>, mut task: impl FnMut(usize, &mut [f32])) {
+    let part = part_rows(size.channels) * size.channels;
+    with_scratch(part, |factors| {
+        if mask.is_none() {
+            factors.fill(1.0);
+        }
+        for index in 0..part_count(size) {
+            task(index * part, factors);
+        }
+    });
+}
+
+#[inline(always)]
+fn masked(factors: &mut [f32], start: usize, mask: Option<Mask>) {
+    if let Some(mask) = mask {
+        mask_factors(factors, start, mask);
+    }
+}
+
+/// `y = silu(norm(x) · factors + residual)`.
+#[inline(always)]
+fn apply([x, residual, factors]: [&[f32]; 3], y: &mut [f32], channels: &Channels<'_>) {
+    let c = channels.scale.len();
+    let (means, scale, offset) = channels.slices();
+    let inputs = x.chunks_exact(c).zip(residual.chunks_exact(c));
+    let rows = y
+        .chunks_exact_mut(c)
+        .zip(inputs.zip(factors.chunks_exact(c)));
+    for (y, ((x, residual), factors)) in rows {
+        for c in 0..c {
+            let norm = (x[c] - means[c]) * scale[c] + offset[c];
+            y[c] = Silu.value(norm * factors[c] + residual[c]);
+        }
+    }
+}
+
+/// One sample in backward.
+struct Sample<'a> {
+    input: &'a GroupNormSaved<'a, Cpu>,
+    residual: &'a [f32],
+    b: usize,
+    size: GroupNormSize,
+    moments: &'a [f32],
+    mask: Option<Mask>,
+}
+
+impl Sample<'_> {
+    /// Turns the gradient of the result into that of the residual, `grad · silu'(z)`, and from it makes that of x.
+    fn backward(&self, grad: &mut [f32], grad_x: &mut [f32], sums: &mut [f32]) {
+        let (size, mask) = (self.size, self.mask);
+        let c = size.channels;
+        let (x, residual) = (sample_of(self.input.x, self.b, size), self.residual);
+        let first = self.b * x.len();
+        with_channels(self.input, self.b, size, self.moments, |channels| {
+            with_scratch(SUMS * part_count(size) * c, |parts| {
+                let mut found = parts.chunks_exact_mut(SUMS * c);
+                in_parts(size, mask, |part, factors| {
+                    let Some(found) = found.next() else { return };
+                    simd(
+                        #[inline(always)]
+                        || {
+                            let range = part..x.len().min(part + factors.len());
+                            let factors = &mut factors[..range.len()];
+                            masked(factors, first + part, mask);
+                            let inputs = [&x[range.clone()], &residual[range.clone()], factors];
+                            let grads = [&mut grad[range.clone()], &mut grad_x[range]];
+                            slope_rows(inputs, grads, channels, found);
+                        },
+                    );
+                });
+                add_parts(parts, size, self.moments, sums);
+            });
+            with_factors(self.input.gamma, size, self.moments, sums, |factors| {
+                simd(
+                    #[inline(always)]
+                    || combine_rows(x, grad_x, channels.means, factors),
+                );
+            });
+        });
+    }
+}
+
+/// `grad = grad · silu'(z)`, `grad_norm = grad · factors`, and the sums of the latter over the rows.
+#[inline(always)]
+fn slope_rows(
+    [x, residual, factors]: [&[f32]; 3],
+    [grad, grad_norm]: [&mut [f32]; 2],
+    channels: &Channels<'_>,
+    sums: &mut [f32],
+) {
+    let c = channels.scale.len();
+    let (plain, along) = sums.split_at_mut(c);
+    plain.fill(0.0);
+    along.fill(0.0);
+    // Slices of one known length let the compiler drop all bounds checks in the inner loop.
+    let (plain, along) = (&mut plain[..c], &mut along[..c]);
+    let (means, scale, offset) = channels.slices();
+    let inputs = x.chunks_exact(c).zip(residual.chunks_exact(c));
+    let inputs = inputs.zip(factors.chunks_exact(c));
+    let grads = grad.chunks_exact_mut(c).zip(grad_norm.chunks_exact_mut(c));
+    for (((x, residual), factors), (grad, grad_norm)) in inputs.zip(grads) {
+        for c in 0..c {
+            let centred = x[c] - means[c];
+            let norm = centred * scale[c] + offset[c];
+            let value = grad[c] * Silu.slope(norm * factors[c] + residual[c]);
+            grad[c] = value;
+            let value = value * factors[c];
+            grad_norm[c] = value;
+            plain[c] += value;
+            along[c] += value * centred;
+        }
+    }
+}

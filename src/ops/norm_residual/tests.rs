@@ -1,0 +1,182 @@
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::ops::Shape;
+use crate::ops::testing::{self, TestDevice};
+
+type Made = Result<Var<TestDevice>, OpError>;
+
+fn switch_on(pass: &mut Pass<TestDevice>) {
+    let empty = Pass::inference(pass.device());
+    *pass = std::mem::replace(pass, empty).with_dropout(ChaCha8Rng::seed_from_u64(5));
+}
+
+/// The operation under dropout, or without it for p = 0.
+fn fused(
+    groups: usize,
+    p: f32,
+) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Made + Sync {
+    move |pass, v| {
+        switch_on(pass);
+        norm_residual(pass, &v[0], (&v[1], &v[2], groups), &v[3], p)
+    }
+}
+
+/// The three operations that it is.
+fn apart(groups: usize, p: f32) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Made {
+    move |pass, v| {
+        switch_on(pass);
+        let h = group_norm(
+            pass,
+            &v[0],
+            &v[1],
+            &v[2],
+            groups,
+            None,
+            Activation::Identity,
+        )?;
+        let h = dropout(pass, &h, p)?;
+        add_silu(pass, &h, &v[3])
+    }
+}
+
+fn shapes(batch: usize, positions: usize, channels: usize) -> [Shape; 4] {
+    let x = [batch, positions, channels].into();
+    [x, [channels].into(), [channels].into(), x]
+}
+
+const Y: [f32; 8] = [
+    -0.007_675,
+    1.690_896_5,
+    0.157_783_2,
+    -0.182_367_6,
+    -0.262_516_3,
+    1.302_990_7,
+    -0.122_957_7,
+    -0.239_872_1,
+];
+const GRAD_X: [f32; 8] = [
+    0.048_635,
+    0.177_855_5,
+    0.075_291_9,
+    -0.217_994_2,
+    0.076_763_5,
+    -0.303_253_9,
+    -0.289_345_4,
+    0.432_047_8,
+];
+const GRAD_GAMMA: [f32; 4] = [-0.158_441_5, 2.944_023_8, 0.585_566_2, 0.269_148_6];
+const GRAD_BETA: [f32; 4] = [0.559_948_9, 2.700_388, 0.040_108, 0.378_947];
+const GRAD_RESIDUAL: [f32; 8] = [
+    0.492_265_5,
+    2.174_367_2,
+    -0.318_458_6,
+    -0.098_580_6,
+    0.067_683_4,
+    0.526_020_8,
+    0.358_566_7,
+    0.477_527_6,
+];
+
+#[test]
+fn values_and_gradients_are_those_of_pytorch() {
+    // x = torch.tensor([.5, -1., 2., 1., 0., 3., -2., 1.]).reshape(1, 4, 1, 2).requires_grad_()
+    // g = torch.tensor([1., .5, -1., 2.], requires_grad=True); b = torch.tensor([0., 1., .5, -.5], requires_grad=True)
+    // r = torch.tensor([.1, -.2, .3, .4, -.5, .6, .7, -.8]).reshape(1, 4, 1, 2).requires_grad_()
+    // y = F.silu(F.group_norm(x, 2, g, b) + r); y.backward(torch.tensor([[1., -1.], [2., .5], [-.5, 1.], [1., 3.]])[None, :, None])
+    // print(y[0, :, 0].t(), x.grad[0, :, 0].t(), g.grad, b.grad, r.grad[0, :, 0].t())
+    let (y, grads) = testing::backward(
+        &[
+            (
+                &[0.5, 2.0, 0.0, -2.0, -1.0, 1.0, 3.0, 1.0],
+                [1, 2, 4].into(),
+            ),
+            (&[1.0, 0.5, -1.0, 2.0], [4].into()),
+            (&[0.0, 1.0, 0.5, -0.5], [4].into()),
+            (
+                &[0.1, 0.3, -0.5, 0.7, -0.2, 0.4, 0.6, -0.8],
+                [1, 2, 4].into(),
+            ),
+        ],
+        &[1.0, 2.0, -0.5, 1.0, -1.0, 0.5, 1.0, 3.0],
+        |pass, v| norm_residual(pass, &v[0], (&v[1], &v[2], 2), &v[3], 0.5),
+    );
+    testing::assert_close(&y, &Y, 2e-6);
+    testing::assert_close(&grads[0], &GRAD_X, 5e-6);
+    testing::assert_close(&grads[1], &GRAD_GAMMA, 5e-6);
+    testing::assert_close(&grads[2], &GRAD_BETA, 5e-6);
+    testing::assert_close(&grads[3], &GRAD_RESIDUAL, 5e-6);
+}
+
+#[test]
+fn it_is_the_three_operations_that_it_is_made_of() {
+    for (batch, positions, channels, groups) in [
+        (1, 1, 4, 2),
+        (3, 5, 17, 17),
+        (2, 33, 31, 1),
+        (5, 700, 24, 8),
+    ] {
+        for p in [0.0, 0.3] {
+            let shapes = shapes(batch, positions, channels);
+            let values =
+                [1, 2, 3, 4].map(|seed| testing::filled(shapes[seed - 1].len(), seed as u64));
+            let leaves: Vec<(&[f32], Shape)> =
+                values.iter().map(Vec::as_slice).zip(shapes).collect();
+            let weights = testing::filled(shapes[0].len(), 9);
+            let (y, grads) = testing::backward(&leaves, &weights, fused(groups, p));
+            let (wanted, wanted_grads) = testing::backward(&leaves, &weights, apart(groups, p));
+            testing::assert_close(&y, &wanted, 2e-6);
+            for (grad, wanted) in grads.iter().zip(&wanted_grads) {
+                testing::assert_close(grad, wanted, 1e-5);
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    testing::check_gradients(&shapes(3, 5, 6), fused(3, 0.3));
+    testing::check_gradients(&shapes(1, 17, 3), fused(1, 0.0));
+}
+
+#[test]
+fn a_batch_is_its_samples() {
+    testing::check_batch(5, &shapes(5, 6, 8), |pass, v| {
+        norm_residual(pass, &v[0], (&v[1], &v[2], 4), &v[3], 0.5)
+    });
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    testing::check_threads(&shapes(5, 850, 17), fused(17, 0.3));
+}
+
+#[test]
+fn the_norm_and_its_residual_may_be_one_value() {
+    let values = testing::filled(5 * 8, 1);
+    let ones = [1.0; 8];
+    let x = (&values[..], [1, 5, 8].into());
+    let leaves: [(&[f32], _); 3] = [x, (&ones, [8].into()), (&ones, [8].into())];
+    let apart = [leaves[0], leaves[1], leaves[2], leaves[0]];
+    let (_, two) = testing::backward(&apart, &values, fused(2, 0.3));
+    let (_, one) = testing::backward(&leaves, &values, |pass, v| {
+        switch_on(pass);
+        norm_residual(pass, &v[0], (&v[1], &v[2], 2), &v[0], 0.3)
+    });
+    let sums: Vec<f32> = two[0].iter().zip(&two[3]).map(|(a, b)| a + b).collect();
+    testing::assert_close(&one[0], &sums, 1e-6);
+}
+
+#[test]
+fn unfitting_sizes_are_told() {
+    let device = testing::device();
+    let var = |shape: Shape| Var::constant(&device, vec![0.0; shape.len()], shape).unwrap();
+    let (x, gamma) = (var([2, 3, 4].into()), var([4].into()));
+    let mut pass = Pass::inference(&device);
+    let mut made =
+        |residual, p| norm_residual(&mut pass, &x, (&gamma, &gamma, 2), &var(residual), p);
+    assert!(made([2, 3, 4].into(), 0.5).is_ok());
+    assert!(made([2, 4, 3].into(), 0.5).is_err(), "another shape");
+    assert!(made([2, 3, 4].into(), 1.0).is_err(), "everything dropped");
+}

@@ -1,0 +1,276 @@
+//! [`GradSlots`]: the gradients while a tape runs backwards; [`Grads`]: those that are there at its end.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use dfdx::tensor::{Gradients, Storage};
+
+use super::gemm::Into;
+use super::var::Token;
+use super::{AddKernel, OpError, Parameter, Var};
+use crate::device::{Backend, Buffer, DeviceError};
+
+/// The keys of gradients whose memory goes back to the device when the gradients are dropped.
+pub(super) type Owed<D> = Rc<RefCell<Vec<Token<D>>>>;
+
+/// The gradients while the tape runs backwards.
+pub struct GradSlots<'a, D: Backend> {
+    pub(super) device: &'a D,
+    pub(super) gradients: &'a mut Gradients<f32, D>,
+    pub(super) owed: &'a Owed<D>,
+}
+
+impl<D: Backend> GradSlots<'_, D> {
+    /// The device.
+    pub fn device(&self) -> &D {
+        self.device
+    }
+
+    /// The gradient of `var`, zeros at first, to add to.
+    ///
+    /// [`GradSlots::entry`] and [`GradSlots::put`] save the zeros.
+    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
+        let len = var.shape().len();
+        Ok(slot(self.gradients, self.device, var.token(), len)
+            .map_err(DeviceError::from_dfdx::<D>)?)
+    }
+
+    /// As [`GradSlots::of`], nothing where `var` needs no gradient.
+    #[cfg(feature = "cuda")]
+    pub fn of_needed(&mut self, var: &Var<D>) -> Result<Option<&mut Buffer<D>>, OpError> {
+        var.needs_grad().then(|| self.of(var)).transpose()
+    }
+
+    /// The gradient of `var`, and whether to add to it or to replace what stands there: [`Into::Replace`] when nothing was
+    /// written yet; then the memory holds arbitrary values, and all of them have to be overwritten.
+    ///
+    /// A device whose kernels only add gets zeros and [`Into::Add`] ([`Backend::REPLACES`]).
+    pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Into), OpError> {
+        let (device, len) = (self.device, var.shape().len());
+        let slot = found(self.gradients, var)?;
+        if device.buffer_len(slot) == len {
+            return Ok((slot, Into::Add));
+        }
+        if !D::REPLACES {
+            *slot = device.zeros_buffer(len)?;
+            return Ok((slot, Into::Add));
+        }
+        *slot = device.spare_buffer(len)?;
+        owe(self.owed, var);
+        Ok((slot, Into::Replace))
+    }
+
+    /// Makes `values` the gradient of `var`, or adds them to what is there.
+    pub fn put(&mut self, var: &Var<D>, mut values: Buffer<D>) -> Result<(), OpError>
+    where
+        D: AddKernel,
+    {
+        let (device, len) = (self.device, var.shape().len());
+        debug_assert_eq!(device.buffer_len(&values), len);
+        let slot = found(self.gradients, var)?;
+        if device.buffer_len(slot) == len {
+            device.accumulate(&values, slot)?;
+            D::recycle(&mut values);
+        } else {
+            *slot = values;
+            owe(self.owed, var);
+        }
+        Ok(())
+    }
+}
+
+/// The gradient of `var`, without values as long as nothing was written.
+fn found<'a, D: Backend>(
+    gradients: &'a mut Gradients<f32, D>,
+    var: &Var<D>,
+) -> Result<&'a mut Buffer<D>, OpError> {
+    Ok(gradients
+        .get_or_alloc_mut(var.token())
+        .map_err(DeviceError::from_dfdx::<D>)?)
+}
+
+/// Notes that the memory of the gradient of `var` is one to hand back.
+fn owe<D: Backend>(owed: &Owed<D>, var: &Var<D>) {
+    if var.shape().len() >= D::REUSED_LEN {
+        owed.borrow_mut().push(var.token().clone());
+    }
+}
+
+/// The gradient under `token`, allocated with `len` zeros where it is not there.
+pub(super) fn slot<'a, D: Backend>(
+    gradients: &'a mut Gradients<f32, D>,
+    device: &D,
+    token: &Token<D>,
+    len: usize,
+) -> Result<&'a mut Buffer<D>, D::Err> {
+    // The key is a tensor without elements, so dfdx allocates nothing under it; the slot gets its length here.
+    let slot = gradients.get_or_alloc_mut(token)?;
+    if <D as Storage<f32>>::len(device, slot) != len {
+        *slot = <D as Storage<f32>>::try_alloc_len(device, len)?;
+    }
+    Ok(slot)
+}
+
+/// Moves the gradient under `token` out, so that its memory is freed with it.
+pub(super) fn take<D: Backend>(
+    gradients: &mut Gradients<f32, D>,
+    device: &D,
+    token: &Token<D>,
+    len: usize,
+) -> Result<Buffer<D>, D::Err> {
+    // Not `mem::take`: a CUDA slice has no default, and dfdx's cache would leak 8 bytes.
+    let empty = <D as Storage<f32>>::try_alloc_len(device, 0)?;
+    Ok(std::mem::replace(
+        slot(gradients, device, token, len)?,
+        empty,
+    ))
+}
+
+/// Gradients after a backward pass, of parameters and of [`Var::leaf`]s.
+pub struct Grads<D: Backend> {
+    device: D,
+    inner: Gradients<f32, D>,
+    owed: Owed<D>,
+    /// Whether a step ends with them: no later pass adds to them.
+    ends_step: bool,
+}
+
+impl<D: Backend> Grads<D> {
+    pub(super) fn new(device: D, inner: Gradients<f32, D>, owed: Owed<D>) -> Self {
+        Self {
+            device,
+            inner,
+            owed,
+            ends_step: true,
+        }
+    }
+
+    /// What a pass that adds to these gradients goes on from.
+    pub(super) fn into_parts(mut self) -> (Gradients<f32, D>, Owed<D>) {
+        self.ends_step = false;
+        let inner = std::mem::replace(&mut self.inner, Gradients::leaky());
+        (inner, std::mem::take(&mut self.owed))
+    }
+
+    /// The gradient of a parameter in the program's layout; zeros where none flowed.
+    pub fn of_parameter(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>, OpError> {
+        let (token, len) = (parameter.token(), parameter.len());
+        Ok(slot(&mut self.inner, &self.device, token, len).map_err(DeviceError::from_dfdx::<D>)?)
+    }
+
+    /// The gradient of a leaf; zeros where none flowed.
+    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
+        let len = var.shape().len();
+        Ok(slot(&mut self.inner, &self.device, var.token(), len)
+            .map_err(DeviceError::from_dfdx::<D>)?)
+    }
+
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+}
+
+impl<D: Backend> Drop for Grads<D> {
+    fn drop(&mut self) {
+        for token in self.owed.take() {
+            // Nothing is allocated here: a key without a gradient stands for one without values.
+            if let Ok(slot) = self.inner.get_or_alloc_mut(&token) {
+                D::recycle(slot);
+            }
+        }
+        if self.ends_step {
+            D::trim();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{TestDevice, device, values};
+    use crate::ops::{Pass, Work};
+
+    /// Gradients of `x`, which `write` is called with twice: each time to add `1, 2, 3, …`.
+    fn written(
+        len: usize,
+        write: fn(&mut GradSlots<'_, TestDevice>, &Var<TestDevice>) -> Result<(), OpError>,
+    ) -> (Vec<f32>, Var<TestDevice>, Grads<TestDevice>) {
+        let device = device();
+        let x = Var::constant(&device, vec![0.0; len], [len]).unwrap();
+        let x = x.leaf(&device).unwrap();
+        let mut pass = Pass::recording(&device);
+        let (data, saved) = (device.upload(vec![0.0]).unwrap(), x.clone());
+        let loss = pass.finish(
+            "twice",
+            Work::default(),
+            data,
+            [1],
+            &[&x],
+            move |slots, _| {
+                write(slots, &saved)?;
+                write(slots, &saved)
+            },
+        );
+        let mut grads = pass.backward(&loss.unwrap(), 1.0).unwrap();
+        let gradient = values(grads.of(&x).unwrap());
+        (gradient, x, grads)
+    }
+
+    fn ramp(len: usize) -> Vec<f32> {
+        (1..=len).map(|value| value as f32).collect()
+    }
+
+    fn by_entry(slots: &mut GradSlots<'_, TestDevice>, x: &Var<TestDevice>) -> Result<(), OpError> {
+        let device = slots.device().clone();
+        let ramp = device.upload(ramp(x.shape().len()))?;
+        match slots.entry(x)? {
+            (slot, Into::Replace) => *slot = ramp,
+            (slot, Into::Add) => device.accumulate(&ramp, slot)?,
+        }
+        Ok(())
+    }
+
+    fn by_put(slots: &mut GradSlots<'_, TestDevice>, x: &Var<TestDevice>) -> Result<(), OpError> {
+        let ramp = slots.device().upload(ramp(x.shape().len()))?;
+        slots.put(x, ramp)
+    }
+
+    fn by_adding(
+        slots: &mut GradSlots<'_, TestDevice>,
+        x: &Var<TestDevice>,
+    ) -> Result<(), OpError> {
+        let device = slots.device().clone();
+        let ramp = device.upload(ramp(x.shape().len()))?;
+        device.accumulate(&ramp, slots.of(x)?)
+    }
+
+    #[test]
+    fn what_is_written_twice_is_the_sum_however_it_is_written() {
+        // The last is long enough for memory that is used again: the first gradient leaves its values there.
+        for len in [1, 3, 33, 5000, 5000] {
+            let wanted: Vec<f32> = ramp(len).iter().map(|value| 2.0 * value).collect();
+            for write in [by_entry, by_put, by_adding] {
+                assert_eq!(written(len, write).0, wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_of_several_passes_add_up() {
+        let (_, x, grads) = written(5000, by_entry);
+        let mut pass = Pass::accumulating(&device(), grads).unwrap();
+        let (data, saved) = (device().upload(vec![0.0]).unwrap(), x.clone());
+        let loss = pass.finish(
+            "once",
+            Work::default(),
+            data,
+            [1],
+            &[&x],
+            move |slots, _| by_entry(slots, &saved),
+        );
+        let mut grads = pass.backward(&loss.unwrap(), 1.0).unwrap();
+        let wanted: Vec<f32> = ramp(5000).iter().map(|value| 3.0 * value).collect();
+        assert_eq!(values(grads.of(&x).unwrap()), wanted);
+    }
+}
