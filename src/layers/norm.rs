@@ -86,6 +86,11 @@ impl<D: Kernels> LayerNorm<D> {
         Ok(Self { weight, bias, eps })
     }
 
+    /// Scale and offset, for operations that take them apart.
+    pub fn parameters(&self) -> [Var<D>; 2] {
+        [self.weight.var(), self.bias.var()]
+    }
+
     /// As `x: (…, F)`.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
         ops::layer_norm(pass, x, &self.weight.var(), &self.bias.var(), self.eps)

@@ -22,6 +22,7 @@ mod cross_entropy;
 mod dropout;
 mod embedding;
 mod euler;
+mod fixed_point;
 pub mod gemm;
 mod group_norm;
 mod held;
@@ -66,6 +67,9 @@ pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
 pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
 pub use euler::{EulerGrads, EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
+pub use fixed_point::{
+    AttentionBlock, Damping, FixedPoint, FixedPointKernel, Nudging, Solution, fixed_point,
+};
 pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
 pub use held::Held;
 pub use layer_norm::{LayerNormKernel, layer_norm};
@@ -159,6 +163,7 @@ pub trait Kernels:
     + DropoutKernel
     + EmbeddingKernel
     + EulerKernel
+    + FixedPointKernel
     + GroupNormKernel
     + LayerNormKernel
     + LinearKernel

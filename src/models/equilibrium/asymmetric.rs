@@ -2,10 +2,10 @@
 
 use super::Source;
 use crate::device::Backend;
-use crate::layers::{Init, LayerNorm, Linear};
+use crate::layers::{Init, LayerNorm, Linear, NORM_EPS};
 use crate::ops::{
-    Activation, AttentionKind, Kernels, Module, OpError, Parameter, Pass, Path, Var,
-    cross_attention,
+    Activation, AttentionBlock, AttentionKind, Kernels, Module, OpError, Parameter, Pass, Path,
+    Var, cross_attention,
 };
 
 /// `u = h + Attn(q = norm1(h), k = v = x)`, `f = norm3(u + W₂ gelu(W₁ norm2(u) + b₁) + b₂)`.
@@ -52,6 +52,22 @@ impl<D: Kernels> Asymmetric<D> {
             keys: self.k.forward(pass, x, Activation::Identity)?,
             values: self.v.forward(pass, x, Activation::Identity)?,
         })
+    }
+
+    /// The parameters as the operation of all iterations takes them.
+    pub(super) fn parameters(&self) -> AttentionBlock<D> {
+        AttentionBlock {
+            norm1: self.norm1.parameters(),
+            q: self.q.parameters(),
+            out: self.out.parameters(),
+            norm2: self.norm2.parameters(),
+            ff1: self.ff1.parameters(),
+            ff2: self.ff2.parameters(),
+            norm3: self.norm3.parameters(),
+            eps: NORM_EPS,
+            heads: self.heads,
+            kind: self.kind,
+        }
     }
 
     /// `f(h, x)`, as `h: (B, T, d)`.

@@ -18,7 +18,8 @@ use self::symmetric::Symmetric;
 use crate::device::Backend;
 use crate::layers::{Init, Linear};
 use crate::ops::{
-    self, Activation, AttentionKind, Kernels, Module, OpError, Parameter, Pass, Path, Var,
+    self, Activation, AttentionKind, Damping, FixedPoint, Kernels, Module, Nudging, OpError,
+    Parameter, Pass, Path, Var,
 };
 
 /// An equilibrium model; see [`EquilibriumSpec`].
@@ -113,6 +114,19 @@ impl<D: Kernels> Equilibrium<D> {
         source: &Source<D>,
         h: &Var<D>,
     ) -> Result<Var<D>, OpError> {
+        match self.at_once(pass, source, h, None, None)? {
+            Some(solved) => Ok(solved.state),
+            None => self.composed(pass, source, h),
+        }
+    }
+
+    /// [`Self::block`] of an operation for each of its parts.
+    fn composed(
+        &self,
+        pass: &mut Pass<D>,
+        source: &Source<D>,
+        h: &Var<D>,
+    ) -> Result<Var<D>, OpError> {
         pass.within("block", |pass| match &self.block {
             Block::Asymmetric(block) => block.forward(pass, h, source),
             Block::Symmetric(block) => block.forward(pass, h, source),
@@ -126,8 +140,38 @@ impl<D: Kernels> Equilibrium<D> {
         source: &Source<D>,
         start: &Var<D>,
     ) -> Result<Solved<D>, OpError> {
+        if let Some(solved) = self.at_once(pass, source, start, Some(self.solver), None)? {
+            return Ok(solved);
+        }
         self.solver
-            .solve(pass, start, |pass, h| self.block(pass, source, h))
+            .solve(pass, start, |pass, h| self.composed(pass, source, h))
+    }
+
+    /// All iterations as one operation, where block and device have it; without a solver the block alone.
+    fn at_once(
+        &self,
+        pass: &mut Pass<D>,
+        source: &Source<D>,
+        start: &Var<D>,
+        solver: Option<Solver>,
+        nudging: Option<Nudging<'_, D>>,
+    ) -> Result<Option<Solved<D>>, OpError> {
+        let Block::Asymmetric(block) = &self.block else {
+            return Ok(None);
+        };
+        let problem = FixedPoint {
+            start,
+            source: [&source.keys, &source.values],
+            block: &block.parameters(),
+            damping: solver.map(|solver| Damping {
+                iterations: solver.iterations,
+                gamma: solver.gamma,
+                tolerance: solver.tolerance,
+            }),
+            nudging,
+        };
+        let found = pass.within("block", |pass| ops::fixed_point(pass, &problem))?;
+        Ok(found.map(|(state, iterations)| Solved { state, iterations }))
     }
 
     /// The nudged phase: the damped fixed point of `f(h, x) - β dL/df` from `start`, with L the mean cross-entropy of
@@ -141,9 +185,17 @@ impl<D: Kernels> Equilibrium<D> {
         beta: f32,
     ) -> Result<Solved<D>, OpError> {
         let [weight, bias] = self.head.parameters();
+        let nudging = Nudging {
+            head: [&weight, &bias],
+            labels,
+            strength: beta,
+        };
+        if let Some(solved) = self.at_once(pass, source, start, Some(self.solver), Some(nudging))? {
+            return Ok(solved);
+        }
         let (states, rows) = (start.shape(), [labels.len(), self.hidden]);
         self.solver.solve(pass, start, |pass, h| {
-            let f = self.block(pass, source, h)?.reshape(rows)?;
+            let f = self.composed(pass, source, h)?.reshape(rows)?;
             ops::nudge(pass, &f, (&weight, &bias), labels, beta)?.reshape(states)
         })
     }

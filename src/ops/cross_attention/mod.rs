@@ -51,7 +51,7 @@ impl CrossAttentionSize {
         self.kind == AttentionKind::Linear && 2 * n * m > (n + m) * (d + 1)
     }
 
-    fn work(self) -> Work {
+    pub(in crate::ops) fn work(self) -> Work {
         let (n, m, d) = (self.queries, self.keys, self.head_width());
         let heads = self.batch * self.heads;
         let products = if self.sums_keys_first() {

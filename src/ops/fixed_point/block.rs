@@ -1,0 +1,347 @@
+//! The block `f(h, x)` for a group of samples, and its adjoint.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd_vectors`"
+)]
+
+use pulp::Simd;
+
+use super::lanes::{AddProduct, Outer, add, norm_backward, normalise, scale, set, values_mut};
+use crate::ops::LINEAR_EPS;
+use crate::ops::math::{exp, normal_cdf, normal_density};
+
+/// The widths of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Widths {
+    /// d.
+    pub(super) state: usize,
+    /// Units of the feed-forward part.
+    pub(super) hidden: usize,
+    /// Heads of linear attention; 0 for softmax, whose weight of one key is 1 whatever the query.
+    pub(super) heads: usize,
+}
+
+/// A layer norm, or a linear layer with its weight `(inputs, outputs)`.
+pub(super) type Pair<'a> = [&'a [f32]; 2];
+
+/// The parameters of a block.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub(super) widths: Widths,
+    pub(super) norm1: Pair<'a>,
+    pub(super) q: Pair<'a>,
+    pub(super) out: Pair<'a>,
+    pub(super) norm2: Pair<'a>,
+    pub(super) ff1: Pair<'a>,
+    pub(super) ff2: Pair<'a>,
+    pub(super) norm3: Pair<'a>,
+    pub(super) eps: f32,
+}
+
+/// The weights of a block the other way round, `(outputs, inputs)`.
+#[derive(Clone, Copy)]
+pub(super) struct Transposed<'a> {
+    pub(super) q: &'a [f32],
+    pub(super) out: &'a [f32],
+    pub(super) ff1: &'a [f32],
+    pub(super) ff2: &'a [f32],
+}
+
+/// What one application of the block to one group leaves for its adjoint, in one slice of [`Widths::record`] rows.
+pub(super) struct Record<'a, S: Simd> {
+    /// `norm1` before scale and offset.
+    normed1: &'a mut [S::f32s],
+    /// φ(q); backward: the slope of q.
+    queries: &'a mut [S::f32s],
+    /// What attention gives.
+    attended: &'a mut [S::f32s],
+    /// Backward: the slope of u.
+    slope_u: &'a mut [S::f32s],
+    normed2: &'a mut [S::f32s],
+    /// gelu(a)
+    hidden: &'a mut [S::f32s],
+    /// gelu'(a); backward: the slope of a.
+    slopes: &'a mut [S::f32s],
+    /// `norm3` before scale and offset; backward: the slope of what it reads.
+    normed3: &'a mut [S::f32s],
+    /// `1 / √(variance + eps)` of the three norms.
+    rstd: &'a mut [S::f32s],
+    /// What weights of attention were divided by.
+    sums: &'a mut [S::f32s],
+}
+
+impl Widths {
+    /// Rows of a record.
+    pub(super) fn record(self) -> usize {
+        6 * self.state + 2 * self.hidden + 3 + self.heads
+    }
+
+    /// The products over all samples that the gradients of the weights of q, out, ff1 and ff2 are.
+    pub(super) fn outers(self) -> [Outer; 4] {
+        let (d, f) = (self.state, self.hidden);
+        let outer = |x, y| Outer { x, y };
+        [
+            outer((0, d), (d, d)),
+            outer((2 * d, d), (3 * d, d)),
+            outer((4 * d, d), (5 * d + f, f)),
+            outer((5 * d, f), (5 * d + 2 * f, d)),
+        ]
+    }
+}
+
+impl<'a, S: Simd> Record<'a, S> {
+    #[inline(always)]
+    fn of(rows: &'a mut [S::f32s], widths: Widths) -> Self {
+        let (d, f) = (widths.state, widths.hidden);
+        let (normed1, rows) = rows.split_at_mut(d);
+        let (queries, rows) = rows.split_at_mut(d);
+        let (attended, rows) = rows.split_at_mut(d);
+        let (slope_u, rows) = rows.split_at_mut(d);
+        let (normed2, rows) = rows.split_at_mut(d);
+        let (hidden, rows) = rows.split_at_mut(f);
+        let (slopes, rows) = rows.split_at_mut(f);
+        let (normed3, rows) = rows.split_at_mut(d);
+        let (rstd, sums) = rows.split_at_mut(3);
+        Self {
+            normed1,
+            queries,
+            attended,
+            slope_u,
+            normed2,
+            hidden,
+            slopes,
+            normed3,
+            rstd,
+            sums,
+        }
+    }
+}
+
+impl Block<'_> {
+    /// Writes f to `work[2]`; all three of `work` have d rows. With `keep` the record is complete.
+    #[inline(always)]
+    pub(super) fn apply<S: Simd>(
+        &self,
+        simd: S,
+        (keys, values): (&[S::f32s], &[S::f32s]),
+        h: &[S::f32s],
+        record: &mut [S::f32s],
+        [normed, u, f]: [&mut [S::f32s]; 3],
+        keep: bool,
+    ) {
+        let record = Record::<S>::of(record, self.widths);
+        if self.widths.heads > 0 {
+            record.rstd[0] = normalise(simd, h, self.eps, record.normed1);
+            scale(simd, record.normed1, self.norm1, normed);
+            linear(simd, self.q, normed, record.queries);
+            features(values_mut::<S>(record.queries));
+            let read = (&*record.queries, keys, values);
+            attend(simd, read, record.sums, record.attended);
+        } else {
+            record.attended.copy_from_slice(values);
+        }
+        linear(simd, self.out, record.attended, u);
+        add(simd, u, h);
+        record.rstd[1] = normalise(simd, u, self.eps, record.normed2);
+        scale(simd, record.normed2, self.norm2, normed);
+        linear(simd, self.ff1, normed, record.hidden);
+        let hidden = values_mut::<S>(record.hidden);
+        if keep {
+            gelu_with_slope(hidden, values_mut::<S>(record.slopes));
+        } else {
+            gelu(hidden);
+        }
+        for (u, bias) in u.iter_mut().zip(self.ff2[1]) {
+            *u = simd.add_f32s(*u, simd.splat_f32s(*bias));
+        }
+        product(simd, self.ff2[0], record.hidden, u);
+        record.rstd[2] = normalise(simd, u, self.eps, record.normed3);
+        scale(simd, record.normed3, self.norm3, f);
+    }
+
+    /// The adjoint of [`Self::apply`]: from `df` the slopes of h, added to `dh`; of the source, added to `dsource`; and
+    /// of norms and biases, added to `sums`. What remains of `record` gives the slopes of the weights by [`Widths::outers`].
+    #[inline(always)]
+    pub(super) fn retreat<S: Simd>(
+        &self,
+        (simd, back): (S, Transposed<'_>),
+        source: (&[S::f32s], &[S::f32s]),
+        record: &mut [S::f32s],
+        (df, dh, work): (&[S::f32s], &mut [S::f32s], &mut [S::f32s]),
+        [dkeys, dvalues]: [&mut [S::f32s]; 2],
+        sums: &mut Sums<'_, S>,
+    ) {
+        let record = Record::<S>::of(record, self.widths);
+        // The slope of w = u + W₂ hidden + b₂, which is u's so far.
+        let slope = &mut *record.slope_u;
+        slope.fill(simd.splat_f32s(0.0));
+        let normed = (&*record.normed3, record.rstd[2]);
+        norm_backward(simd, normed, self.norm3[0], df, &mut sums.norm3, slope);
+        record.normed3.copy_from_slice(slope);
+        add(simd, sums.ff2, record.normed3);
+        let hidden = fresh(simd, work, self.widths.hidden);
+        product(simd, back.ff2, record.normed3, hidden);
+        for (slope, da) in hidden.iter().zip(record.slopes.iter_mut()) {
+            *da = simd.mul_f32s(*da, *slope);
+        }
+        add(simd, sums.ff1, record.slopes);
+        let normed = fresh(simd, work, self.widths.state);
+        product(simd, back.ff1, record.slopes, normed);
+        let of = (&*record.normed2, record.rstd[1]);
+        norm_backward(simd, of, self.norm2[0], normed, &mut sums.norm2, slope);
+        add(simd, dh, slope);
+        add(simd, sums.out, slope);
+        let dattended = fresh(simd, work, self.widths.state);
+        product(simd, back.out, slope, dattended);
+        if self.widths.heads == 0 {
+            add(simd, dvalues, dattended);
+            return;
+        }
+        let read = (source.0, source.1, &*record.sums);
+        let into = [dkeys, dvalues];
+        attend_backward(simd, read, dattended, record.queries, into);
+        add(simd, sums.q, record.queries);
+        let normed = fresh(simd, work, self.widths.state);
+        product(simd, back.q, record.queries, normed);
+        let of = (&*record.normed1, record.rstd[0]);
+        norm_backward(simd, of, self.norm1[0], normed, &mut sums.norm1, dh);
+    }
+}
+
+/// The first `len` rows of `work`, zeroed.
+#[inline(always)]
+fn fresh<S: Simd>(simd: S, work: &mut [S::f32s], len: usize) -> &mut [S::f32s] {
+    let rows = &mut work[..len];
+    rows.fill(simd.splat_f32s(0.0));
+    rows
+}
+
+/// `y = x · weight + bias`.
+#[inline(always)]
+pub(super) fn linear<S: Simd>(simd: S, [weight, bias]: Pair<'_>, x: &[S::f32s], y: &mut [S::f32s]) {
+    set(simd, y, bias);
+    product(simd, weight, x, y);
+}
+
+/// `y += x · weight`.
+#[inline(always)]
+pub(super) fn product<S: Simd>(simd: S, weight: &[f32], x: &[S::f32s], y: &mut [S::f32s]) {
+    AddProduct { simd, weight, x, y }.run();
+}
+
+/// Sums over iterations of the slopes of norms and biases, one for each lane.
+pub(super) struct Sums<'a, S: Simd> {
+    pub(super) norm1: [&'a mut [S::f32s]; 2],
+    pub(super) norm2: [&'a mut [S::f32s]; 2],
+    pub(super) norm3: [&'a mut [S::f32s]; 2],
+    pub(super) q: &'a mut [S::f32s],
+    pub(super) out: &'a mut [S::f32s],
+    pub(super) ff1: &'a mut [S::f32s],
+    pub(super) ff2: &'a mut [S::f32s],
+}
+
+impl<'a, S: Simd> Sums<'a, S> {
+    /// Rows of all sums.
+    pub(super) fn rows(widths: Widths) -> usize {
+        9 * widths.state + widths.hidden
+    }
+
+    /// The sums in one slice.
+    pub(super) fn of(rows: &'a mut [S::f32s], widths: Widths) -> Self {
+        let (ff1, rows) = rows.split_at_mut(widths.hidden);
+        let mut parts = rows.chunks_exact_mut(widths.state);
+        let mut part = || parts.next().unwrap_or_default();
+        Self {
+            norm1: [part(), part()],
+            norm2: [part(), part()],
+            norm3: [part(), part()],
+            q: part(),
+            out: part(),
+            ff2: part(),
+            ff1,
+        }
+    }
+}
+
+/// φ(x) = elu(x) + 1, in place.
+#[inline(always)]
+pub(super) fn features(values: &mut [f32]) {
+    for value in values {
+        let x = *value;
+        *value = if x > 0.0 { x + 1.0 } else { exp(x) };
+    }
+}
+
+/// Linear attention to one key: `s / (s + ε) v` with `s = φ(q) · φ(k)` in each head.
+#[inline(always)]
+fn attend<S: Simd>(
+    simd: S,
+    (queries, keys, values): (&[S::f32s], &[S::f32s], &[S::f32s]),
+    sums: &mut [S::f32s],
+    attended: &mut [S::f32s],
+) {
+    let d = queries.len() / sums.len();
+    for (head, sum) in sums.iter_mut().enumerate() {
+        let own = head * d..(head + 1) * d;
+        let mut score = simd.splat_f32s(0.0);
+        for (q, k) in queries[own.clone()].iter().zip(&keys[own.clone()]) {
+            score = simd.mul_add_e_f32s(*q, *k, score);
+        }
+        *sum = simd.add_f32s(score, simd.splat_f32s(LINEAR_EPS));
+        let weight = simd.div_f32s(score, *sum);
+        for (y, v) in attended[own.clone()].iter_mut().zip(&values[own]) {
+            *y = simd.mul_f32s(weight, *v);
+        }
+    }
+}
+
+/// The way back: `queries` become the slopes of q; those of φ(k) and v are added to the last.
+///
+/// The weight's slope by its score is `ε / (s + ε)²`; of the difference `1 - weight` nothing would be left.
+#[inline(always)]
+fn attend_backward<S: Simd>(
+    simd: S,
+    (keys, values, sums): (&[S::f32s], &[S::f32s], &[S::f32s]),
+    dy: &[S::f32s],
+    queries: &mut [S::f32s],
+    [dkeys, dvalues]: [&mut [S::f32s]; 2],
+) {
+    let d = keys.len() / sums.len();
+    let (eps, one) = (simd.splat_f32s(LINEAR_EPS), simd.splat_f32s(1.0));
+    for (head, sum) in sums.iter().enumerate() {
+        let own = head * d..(head + 1) * d;
+        let mut slope = simd.splat_f32s(0.0);
+        for (dy, v) in dy[own.clone()].iter().zip(&values[own.clone()]) {
+            slope = simd.mul_add_e_f32s(*dy, *v, slope);
+        }
+        let inverse = simd.div_f32s(one, *sum);
+        let missing = simd.mul_f32s(eps, inverse);
+        let weight = simd.sub_f32s(one, missing);
+        let slope = simd.mul_f32s(slope, simd.mul_f32s(missing, inverse));
+        let from = queries[own.clone()].iter_mut().zip(&keys[own.clone()]);
+        let to = dkeys[own.clone()].iter_mut().zip(&mut dvalues[own.clone()]);
+        for (((q, k), (dk, dv)), dy) in from.zip(to).zip(&dy[own]) {
+            *dv = simd.mul_add_e_f32s(weight, *dy, *dv);
+            *dk = simd.mul_add_e_f32s(slope, *q, *dk);
+            let own = simd.min_f32s(*q, one);
+            *q = simd.mul_f32s(simd.mul_f32s(slope, *k), own);
+        }
+    }
+}
+
+#[inline(always)]
+fn gelu(values: &mut [f32]) {
+    for value in values {
+        *value *= normal_cdf(*value);
+    }
+}
+
+/// gelu in place, and its slopes.
+#[inline(always)]
+fn gelu_with_slope(values: &mut [f32], slopes: &mut [f32]) {
+    for (value, slope) in values.iter_mut().zip(slopes) {
+        let (x, cdf) = (*value, normal_cdf(*value));
+        *value = x * cdf;
+        *slope = cdf + x * normal_density(x);
+    }
+}

@@ -1,0 +1,174 @@
+//! The adjoint of all iterations of a chunk.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd_vectors`"
+)]
+
+use pulp::{Simd, WithSimd};
+
+use super::block::{Block, Sums, Transposed, Widths};
+use super::chunk::Chunk;
+use super::lanes::{AddOuter, Aligned, from_lanes, lanes, rows, rows_mut, to_lanes};
+use crate::ops::simd::simd_vectors;
+
+/// The gradients of a chunk: of its samples, and its part in those of the parameters.
+#[derive(Debug)]
+pub(super) struct Gradients {
+    /// `(samples, d)` each: start, keys and values.
+    pub(super) inputs: [Vec<f32>; 3],
+    /// In the order of [`super::AttentionBlock::parameters`].
+    pub(super) parameters: [Vec<f32>; 14],
+}
+
+impl Gradients {
+    /// From the slopes of the final state, `(samples, d)`. With γ `None` the block was applied once, undamped.
+    pub(super) fn of(
+        block: &Block<'_>,
+        back: Transposed<'_>,
+        gamma: Option<f32>,
+        chunk: &mut Chunk,
+        grad: &[f32],
+    ) -> Self {
+        let (widths, lanes) = (block.widths, lanes());
+        let d = widths.state;
+        let slopes = [(); 3].map(|()| Aligned::zeros(chunk.keys.len()));
+        let mut unwind = Unwind {
+            block,
+            back,
+            gamma: gamma.unwrap_or(1.0),
+            chunk,
+            slopes,
+            sums: Aligned::zeros(Sums::<pulp::Scalar>::rows(widths) * lanes),
+            work: Aligned::zeros((d + widths.hidden.max(d)) * lanes),
+            weights: widths.outers().map(|at| vec![0.0; at.x.1 * at.y.1]),
+        };
+        to_lanes(grad, d, unwind.slopes[0].values_mut());
+        let totals = simd_vectors(&mut unwind);
+        // From slopes of φ(k) to those of k: φ' = min(φ, 1).
+        let slopes = unwind.slopes[1].values_mut().iter_mut();
+        for (slope, key) in slopes.zip(unwind.chunk.keys.values()) {
+            *slope *= key.min(1.0);
+        }
+        let inputs = unwind.slopes.map(|rows| {
+            let mut samples = vec![0.0; grad.len()];
+            from_lanes(rows.values(), d, &mut samples);
+            samples
+        });
+        Self {
+            inputs,
+            parameters: parameters(block, &totals, unwind.weights),
+        }
+    }
+
+    /// Adds the parameters' part of another chunk.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (sums, values) in self.parameters.iter_mut().zip(&other.parameters) {
+            let pairs = sums.iter_mut().zip(values);
+            pairs.for_each(|(sum, value)| *sum += value);
+        }
+    }
+}
+
+/// The way back through all iterations of a chunk; gives the sums of norms and biases over all samples.
+struct Unwind<'a> {
+    block: &'a Block<'a>,
+    back: Transposed<'a>,
+    gamma: f32,
+    chunk: &'a mut Chunk,
+    /// Of state, φ(k) and v.
+    slopes: [Aligned; 3],
+    /// Of norms and biases.
+    sums: Aligned,
+    work: Aligned,
+    /// The gradients of the weights of q, out, ff1 and ff2.
+    weights: [Vec<f32>; 4],
+}
+
+impl WithSimd for &mut Unwind<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+        let widths = self.block.widths;
+        let (d, len) = (widths.state, widths.record());
+        let [dh, dkeys, dvalues] = &mut self.slopes;
+        let [dh, dkeys, dvalues] =
+            [dh, dkeys, dvalues].map(|slopes| rows_mut::<S>(slopes.values_mut()));
+        let [keys, values] =
+            [&self.chunk.keys, &self.chunk.values].map(|all| rows::<S>(all.values()));
+        let (df, work) = rows_mut::<S>(self.work.values_mut()).split_at_mut(d);
+        let mut sums = Sums::<S>::of(rows_mut::<S>(self.sums.values_mut()), widths);
+        let (gamma, rest) = (
+            simd.splat_f32s(self.gamma),
+            simd.splat_f32s(1.0 - self.gamma),
+        );
+        // Where attention is softmax nothing of q was recorded.
+        let first = usize::from(widths.heads == 0);
+        for records in self.chunk.records.iter_mut().rev() {
+            let records = rows_mut::<S>(records.values_mut());
+            for (group, record) in records.chunks_exact_mut(len).enumerate() {
+                let own = group * d..(group + 1) * d;
+                let source = (&keys[own.clone()], &values[own.clone()]);
+                let dh = &mut dh[own.clone()];
+                for (df, dh) in df.iter_mut().zip(&mut *dh) {
+                    *df = simd.mul_f32s(gamma, *dh);
+                    *dh = simd.mul_f32s(rest, *dh);
+                }
+                let slopes = (&*df, dh, &mut *work);
+                let into = [&mut dkeys[own.clone()], &mut dvalues[own]];
+                let with = (simd, self.back);
+                self.block
+                    .retreat(with, source, record, slopes, into, &mut sums);
+            }
+            let outers = widths.outers().into_iter().zip(&mut self.weights);
+            for (at, sums) in outers.skip(first) {
+                simd.vectorize(AddOuter {
+                    simd,
+                    records,
+                    len,
+                    at,
+                    sums,
+                });
+            }
+        }
+        let sums = rows::<S>(self.sums.values()).iter();
+        sums.map(|row| simd.reduce_sum_f32s(*row)).collect()
+    }
+}
+
+/// The gradients of all parameters, in their order.
+fn parameters(block: &Block<'_>, totals: &[f32], weights: [Vec<f32>; 4]) -> [Vec<f32>; 14] {
+    let Widths { state, hidden, .. } = block.widths;
+    let (ff1_bias, rest) = totals.split_at(hidden);
+    let part = |index: usize| rest[index * state..][..state].to_vec();
+    let [mut q, out, mut ff1, ff2] = weights;
+    let (q_bias, ff1_bias) = (part(6), ff1_bias.to_vec());
+    through_norm(&mut q, block.norm1, &q_bias);
+    through_norm(&mut ff1, block.norm2, &ff1_bias);
+    [
+        part(0),
+        part(1),
+        q,
+        q_bias,
+        out,
+        part(7),
+        part(2),
+        part(3),
+        ff1,
+        ff1_bias,
+        ff2,
+        part(8),
+        part(4),
+        part(5),
+    ]
+}
+
+/// From `Σ normed ⊗ dy` to `Σ (gamma normed + beta) ⊗ dy`, the gradient of a weight that follows a norm.
+fn through_norm(weight: &mut [f32], [gamma, beta]: [&[f32]; 2], dy: &[f32]) {
+    let rows = weight.chunks_exact_mut(dy.len());
+    for (row, (gamma, beta)) in rows.zip(gamma.iter().zip(beta)) {
+        for (slope, dy) in row.iter_mut().zip(dy) {
+            *slope = gamma * *slope + beta * dy;
+        }
+    }
+}

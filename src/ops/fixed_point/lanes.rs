@@ -1,0 +1,336 @@
+//! Vectors of samples, one lane each: products with small matrices, layer norm, and the ways back. No loop depends on how
+//! wide a state is, and a group is as many samples as a vector of the level in use has lanes.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd_vectors`"
+)]
+
+use pulp::{Simd, WithSimd, bytemuck};
+
+use crate::ops::simd::simd_vectors;
+
+/// Values that begin where a vector of any level may.
+#[derive(Debug, Default)]
+pub(super) struct Aligned {
+    values: Vec<f32>,
+    len: usize,
+}
+
+/// Bytes of the widest vector.
+const WIDEST: usize = 64;
+
+impl Aligned {
+    /// `len` zeros.
+    pub(super) fn zeros(len: usize) -> Self {
+        Self {
+            values: vec![0.0; len + WIDEST / size_of::<f32>()],
+            len,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn values(&self) -> &[f32] {
+        &self.values[start(&self.values)..][..self.len]
+    }
+
+    pub(super) fn values_mut(&mut self) -> &mut [f32] {
+        let start = start(&self.values);
+        &mut self.values[start..][..self.len]
+    }
+}
+
+/// Where the first aligned value stands.
+fn start(values: &[f32]) -> usize {
+    // An answer beyond the reserve is allowed, and only slower.
+    values
+        .as_ptr()
+        .align_offset(WIDEST)
+        .min(WIDEST / size_of::<f32>())
+}
+
+/// Samples of a group.
+pub(super) fn lanes() -> usize {
+    struct Lanes;
+    impl WithSimd for Lanes {
+        type Output = usize;
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> usize {
+            S::F32_LANES
+        }
+    }
+    simd_vectors(Lanes)
+}
+
+/// Values as vectors.
+#[inline(always)]
+pub(super) fn rows<S: Simd>(values: &[f32]) -> &[S::f32s] {
+    S::as_simd_f32s(values).0
+}
+
+/// As [`rows`].
+#[inline(always)]
+pub(super) fn rows_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
+    S::as_mut_simd_f32s(values).0
+}
+
+/// Vectors as values, for loops that the compiler turns into vectors.
+#[inline(always)]
+pub(super) fn values_mut<S: Simd>(rows: &mut [S::f32s]) -> &mut [f32] {
+    bytemuck::cast_slice_mut(rows)
+}
+
+/// `y[j] += Σᵢ weight[i, j] x[i]`, the weight `(x, y)` row-major.
+pub(super) struct AddProduct<'a, S: Simd> {
+    pub(super) simd: S,
+    pub(super) weight: &'a [f32],
+    pub(super) x: &'a [S::f32s],
+    pub(super) y: &'a mut [S::f32s],
+}
+
+impl<S: Simd> AddProduct<'_, S> {
+    /// In a function of its own: inlined everywhere it would make the caller too large to be compiled well.
+    #[inline(always)]
+    pub(super) fn run(self) {
+        self.simd.vectorize(self);
+    }
+}
+
+impl<T: Simd> WithSimd for AddProduct<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { simd, weight, x, y } = self;
+        let outputs = y.len();
+        let (eights, rest) = y.as_chunks_mut::<8>();
+        let mut first = 0;
+        for y in eights {
+            tile(simd, weight, (outputs, first), x, y);
+            first += 8;
+        }
+        let (fours, rest) = rest.as_chunks_mut::<4>();
+        for y in fours {
+            tile(simd, weight, (outputs, first), x, y);
+            first += 4;
+        }
+        let (twos, ones) = rest.as_chunks_mut::<2>();
+        for y in twos {
+            tile(simd, weight, (outputs, first), x, y);
+            first += 2;
+        }
+        for y in ones.as_chunks_mut::<1>().0 {
+            tile(simd, weight, (outputs, first), x, y);
+            first += 1;
+        }
+    }
+}
+
+/// N of the results, from the one numbered `first` on, kept in registers.
+#[inline(always)]
+fn tile<S: Simd, const N: usize>(
+    simd: S,
+    weight: &[f32],
+    (outputs, first): (usize, usize),
+    x: &[S::f32s],
+    y: &mut [S::f32s; N],
+) {
+    let mut sums = *y;
+    for (x, weight) in x.iter().zip(weight.chunks_exact(outputs)) {
+        let weight = &weight[first..first + N];
+        for (sum, weight) in sums.iter_mut().zip(weight) {
+            *sum = simd.mul_add_e_f32s(simd.splat_f32s(*weight), *x, *sum);
+        }
+    }
+    *y = sums;
+}
+
+/// Where two parts of a record stand whose products are summed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outer {
+    /// Where the first part begins, and its number of rows.
+    pub(super) x: (usize, usize),
+    /// The same of the second.
+    pub(super) y: (usize, usize),
+}
+
+/// `sums[i, j] += Σ x[i] y[j]` over all samples of all records of `len` rows.
+pub(super) struct AddOuter<'a, S: Simd> {
+    pub(super) simd: S,
+    pub(super) records: &'a [S::f32s],
+    pub(super) len: usize,
+    pub(super) at: Outer,
+    pub(super) sums: &'a mut [f32],
+}
+
+impl<T: Simd> WithSimd for AddOuter<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) {
+        let ((_, inputs), (_, outputs)) = (self.at.x, self.at.y);
+        let (whole_i, whole_j) = (inputs / 4 * 4, outputs / 4 * 4);
+        for i in (0..whole_i).step_by(4) {
+            for j in (0..whole_j).step_by(4) {
+                self.tile::<4, 4>(i, j);
+            }
+            for j in whole_j..outputs {
+                self.tile::<4, 1>(i, j);
+            }
+        }
+        for i in whole_i..inputs {
+            for j in (0..whole_j).step_by(4) {
+                self.tile::<1, 4>(i, j);
+            }
+            for j in whole_j..outputs {
+                self.tile::<1, 1>(i, j);
+            }
+        }
+    }
+}
+
+impl<S: Simd> AddOuter<'_, S> {
+    #[inline(always)]
+    fn tile<const I: usize, const J: usize>(&mut self, i: usize, j: usize) {
+        let simd = self.simd;
+        let mut tile = [[simd.splat_f32s(0.0); J]; I];
+        for record in self.records.chunks_exact(self.len) {
+            let x = &record[self.at.x.0 + i..][..I];
+            let y = &record[self.at.y.0 + j..][..J];
+            for (tile, x) in tile.iter_mut().zip(x) {
+                for (sum, y) in tile.iter_mut().zip(y) {
+                    *sum = simd.mul_add_e_f32s(*x, *y, *sum);
+                }
+            }
+        }
+        for (row, tile) in tile.iter().enumerate() {
+            for (column, sum) in tile.iter().enumerate() {
+                self.sums[(i + row) * self.at.y.1 + j + column] += simd.reduce_sum_f32s(*sum);
+            }
+        }
+    }
+}
+
+/// Writes `(x - mean) / √(variance + eps)` of every sample to `normed`; gives `1 / √(variance + eps)`.
+#[inline(always)]
+pub(super) fn normalise<S: Simd>(
+    simd: S,
+    x: &[S::f32s],
+    eps: f32,
+    normed: &mut [S::f32s],
+) -> S::f32s {
+    let share = simd.splat_f32s(1.0 / x.len() as f32);
+    let (mut mean, mut variance) = (simd.splat_f32s(0.0), simd.splat_f32s(0.0));
+    for x in x {
+        mean = simd.add_f32s(mean, *x);
+    }
+    mean = simd.mul_f32s(mean, share);
+    for (normed, x) in normed.iter_mut().zip(x) {
+        *normed = simd.sub_f32s(*x, mean);
+        variance = simd.mul_add_e_f32s(*normed, *normed, variance);
+    }
+    let deviation = simd.sqrt_f32s(simd.mul_add_e_f32s(variance, share, simd.splat_f32s(eps)));
+    let rstd = simd.div_f32s(simd.splat_f32s(1.0), deviation);
+    for normed in normed {
+        *normed = simd.mul_f32s(*normed, rstd);
+    }
+    rstd
+}
+
+/// `y = gamma normed + beta`.
+#[inline(always)]
+pub(super) fn scale<S: Simd>(
+    simd: S,
+    normed: &[S::f32s],
+    [gamma, beta]: [&[f32]; 2],
+    y: &mut [S::f32s],
+) {
+    for ((y, normed), (gamma, beta)) in y.iter_mut().zip(normed).zip(gamma.iter().zip(beta)) {
+        let (gamma, beta) = (simd.splat_f32s(*gamma), simd.splat_f32s(*beta));
+        *y = simd.mul_add_e_f32s(*normed, gamma, beta);
+    }
+}
+
+/// The way back through [`scale`] and [`normalise`]: `dx += rstd (g - mean g - normed · mean(g normed))` with
+/// `g = gamma dy`; adds the slopes of gamma and beta to `sums`.
+#[inline(always)]
+pub(super) fn norm_backward<S: Simd>(
+    simd: S,
+    (normed, rstd): (&[S::f32s], S::f32s),
+    gamma: &[f32],
+    dy: &[S::f32s],
+    [dgamma, dbeta]: &mut [&mut [S::f32s]; 2],
+    dx: &mut [S::f32s],
+) {
+    let share = simd.splat_f32s(1.0 / normed.len() as f32);
+    let (mut mean, mut product) = (simd.splat_f32s(0.0), simd.splat_f32s(0.0));
+    let sums = dgamma.iter_mut().zip(dbeta.iter_mut());
+    for (((dgamma, dbeta), (normed, dy)), gamma) in sums.zip(normed.iter().zip(dy)).zip(gamma) {
+        let slope = simd.mul_f32s(*dy, simd.splat_f32s(*gamma));
+        mean = simd.add_f32s(mean, slope);
+        product = simd.mul_add_e_f32s(slope, *normed, product);
+        *dgamma = simd.mul_add_e_f32s(*dy, *normed, *dgamma);
+        *dbeta = simd.add_f32s(*dbeta, *dy);
+    }
+    mean = simd.mul_f32s(mean, share);
+    product = simd.mul_f32s(product, share);
+    for (((dx, normed), dy), gamma) in dx.iter_mut().zip(normed).zip(dy).zip(gamma) {
+        let slope = simd.sub_f32s(simd.mul_f32s(*dy, simd.splat_f32s(*gamma)), mean);
+        let slope = simd.sub_f32s(slope, simd.mul_f32s(*normed, product));
+        *dx = simd.mul_add_e_f32s(rstd, slope, *dx);
+    }
+}
+
+/// `sums += values`.
+#[inline(always)]
+pub(super) fn add<S: Simd>(simd: S, sums: &mut [S::f32s], values: &[S::f32s]) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum = simd.add_f32s(*sum, *value);
+    }
+}
+
+/// Every row its own number in all lanes.
+#[inline(always)]
+pub(super) fn set<S: Simd>(simd: S, rows: &mut [S::f32s], values: &[f32]) {
+    for (row, value) in rows.iter_mut().zip(values) {
+        *row = simd.splat_f32s(*value);
+    }
+}
+
+/// Samples `(samples, width)` to groups `(groups, width, lanes)`; lanes without a sample stay as they are.
+pub(super) fn to_lanes(samples: &[f32], width: usize, rows: &mut [f32]) {
+    let lanes = lanes();
+    let groups = samples.chunks(lanes * width);
+    for (group, rows) in groups.zip(rows.chunks_exact_mut(lanes * width)) {
+        for (lane, sample) in group.chunks_exact(width).enumerate() {
+            let own = rows.iter_mut().skip(lane).step_by(lanes);
+            own.zip(sample).for_each(|(row, value)| *row = *value);
+        }
+    }
+}
+
+/// The other way: fills `samples`.
+pub(super) fn from_lanes(rows: &[f32], width: usize, samples: &mut [f32]) {
+    let lanes = lanes();
+    let groups = samples.chunks_mut(lanes * width);
+    for (group, rows) in groups.zip(rows.chunks_exact(lanes * width)) {
+        for (lane, sample) in group.chunks_exact_mut(width).enumerate() {
+            let own = rows.iter().skip(lane).step_by(lanes);
+            sample
+                .iter_mut()
+                .zip(own)
+                .for_each(|(value, row)| *value = *row);
+        }
+    }
+}
+
+/// The transposed matrix of `columns` columns.
+pub(super) fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
+    (0..columns)
+        .flat_map(|column| matrix.iter().skip(column).step_by(columns))
+        .copied()
+        .collect()
+}

@@ -1,0 +1,312 @@
+//! The damped fixed point of an attention block with sequences of one vector, as one operation: all iterations in one
+//! call, and one entry on the tape.
+//!
+//! The block is `u = h + Wₒ A(q = W_q norm1(h) + b_q, k, v) + bₒ`, `f = norm3(u + W₂ gelu(W₁ norm2(u) + b₁) + b₂)`; with
+//! one key attention is `A = w v`, w = 1 for softmax and `s / (s + ε)` with `s = φ(q) · φ(k)` in each head for linear
+//! attention. A device without a kernel of its own answers `None`, and the caller composes the same of the operations
+//! that it consists of.
+//!
+//! # Shapes
+//! As `start: (B, 1, d)`; keys and values the same; q and out `(d, d)`, ff1 `(d, f)`, ff2 `(f, d)`.
+//! # Work
+//! That of the operations that it stands for: three norms, four linear layers, attention, `blend` and `distance` in every
+//! iteration, and `nudge` where there is one.
+//! # Source
+//! Founding report 002; PyTorch: `benches/peers/equilibrium.py`, `AsymmetricBlock` in `solve`.
+
+mod block;
+mod chunk;
+mod cpu;
+mod gradients;
+mod lanes;
+
+use super::{
+    Activation, AttentionKind, CrossAttentionSize, Kernels, OpError, Pass, Shape, Var, Work,
+};
+use crate::device::{Backend, Buffer};
+
+/// The parameters of the block: scale and offset of a norm, weight and bias of a linear layer.
+#[derive(Debug, Clone)]
+pub struct AttentionBlock<D: Backend> {
+    /// Norm of the state before attention.
+    pub norm1: [Var<D>; 2],
+    /// Queries.
+    pub q: [Var<D>; 2],
+    /// What follows attention.
+    pub out: [Var<D>; 2],
+    /// Norm before the feed-forward part.
+    pub norm2: [Var<D>; 2],
+    /// Its first layer, with gelu.
+    pub ff1: [Var<D>; 2],
+    /// Its second.
+    pub ff2: [Var<D>; 2],
+    /// Norm of the result.
+    pub norm3: [Var<D>; 2],
+    /// What is added to variances.
+    pub eps: f32,
+    /// Heads of attention.
+    pub heads: usize,
+    /// How queries and keys become weights.
+    pub kind: AttentionKind,
+}
+
+/// The damped iteration `h ← (1 - γ) h + γ f(h)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Damping {
+    /// Most iterations.
+    pub iterations: usize,
+    /// γ.
+    pub gamma: f32,
+    /// L2 norm of the change over the batch below which it stops.
+    pub tolerance: f64,
+}
+
+/// The step down a classifier's loss that follows every application of the block; see [`super::nudge`].
+#[derive(Debug)]
+pub struct Nudging<'a, D: Backend> {
+    /// Weight `(d, classes)` and bias `(classes)` of the classifier.
+    pub head: [&'a Var<D>; 2],
+    /// B classes.
+    pub labels: &'a [usize],
+    /// β.
+    pub strength: f32,
+}
+
+/// What is solved.
+#[derive(Debug)]
+pub struct FixedPoint<'a, D: Backend> {
+    /// Where it starts.
+    pub start: &'a Var<D>,
+    /// Keys and values of the input, which no iteration changes.
+    pub source: [&'a Var<D>; 2],
+    /// The block.
+    pub block: &'a AttentionBlock<D>,
+    /// The iteration; without it the block is applied once.
+    pub damping: Option<Damping>,
+    /// The nudge, where there is one; then nothing gets a gradient.
+    pub nudging: Option<Nudging<'a, D>>,
+}
+
+/// What a kernel found.
+#[derive(Debug)]
+pub struct Solution<D: FixedPointKernel> {
+    /// The state.
+    pub state: Buffer<D>,
+    /// Iterations done.
+    pub iterations: usize,
+    /// What backward needs, where it was to be kept.
+    pub saved: Option<D::Saved>,
+}
+
+/// Fixed points on one device.
+pub trait FixedPointKernel: Backend {
+    /// What backward needs.
+    type Saved: 'static;
+
+    /// The fixed point; with `keep` also what backward needs. `None` where the device has no kernel of its own for it.
+    fn fixed_point(
+        &self,
+        _problem: &FixedPoint<'_, Self>,
+        _keep: bool,
+    ) -> Result<Option<Solution<Self>>, OpError>
+    where
+        Self: Sized,
+    {
+        Ok(None)
+    }
+
+    /// The gradients of start, keys, values and the block's parameters in the order of [`AttentionBlock::parameters`].
+    fn fixed_point_backward(
+        &self,
+        _block: &AttentionBlock<Self>,
+        _saved: Self::Saved,
+        _grad: &Buffer<Self>,
+    ) -> Result<Vec<Buffer<Self>>, OpError>
+    where
+        Self: Sized,
+    {
+        Err(OpError::unsupported::<Self>("fixed_point"))
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl FixedPointKernel for dfdx::tensor::Cuda {
+    type Saved = ();
+}
+
+impl<D: Backend> AttentionBlock<D> {
+    /// All parameters: scale or weight, then offset or bias, of norm1, q, out, norm2, ff1, ff2, norm3.
+    pub fn parameters(&self) -> impl Iterator<Item = &Var<D>> {
+        let parts = [
+            &self.norm1,
+            &self.q,
+            &self.out,
+            &self.norm2,
+            &self.ff1,
+            &self.ff2,
+            &self.norm3,
+        ];
+        parts.into_iter().flatten()
+    }
+
+    fn hidden(&self) -> usize {
+        self.ff1[1].shape().len()
+    }
+}
+
+/// The state at the fixed point and the number of iterations; `None` where the caller has to compose it.
+///
+/// On a recording pass backward goes through all iterations. A nudged solution gives no gradient.
+///
+/// # Errors
+/// [`OpError::Shape`] when the shapes do not agree.
+pub fn fixed_point<D: Kernels>(
+    pass: &mut Pass<D>,
+    problem: &FixedPoint<'_, D>,
+) -> Result<Option<(Var<D>, usize)>, OpError> {
+    check(problem)?;
+    let [keys, values] = problem.source;
+    let block = problem.block;
+    let mut inputs = vec![problem.start, keys, values];
+    inputs.extend(block.parameters());
+    let needs_grad = inputs.iter().any(|input| input.needs_grad());
+    let keep = pass.is_recording() && problem.nudging.is_none() && needs_grad;
+    let device = pass.device().clone();
+    let Some(solution) = device.fixed_point(problem, keep)? else {
+        return Ok(None);
+    };
+    let (shape, iterations) = (problem.start.shape(), solution.iterations);
+    let work = work(problem, iterations);
+    let Some(saved) = solution.saved else {
+        let (work, len) = (
+            Work {
+                backward: 0,
+                ..work
+            },
+            iterations * shape.len(),
+        );
+        pass.count("fixed_point", work, len, &inputs[3..]);
+        let state = Var::from_buffer(&device, solution.state, shape, false)?;
+        return Ok(Some((state, iterations)));
+    };
+    let (kept, own) = (block.clone(), [problem.start, keys, values].map(Var::clone));
+    let state = pass.finish(
+        "fixed_point",
+        work,
+        solution.state,
+        shape,
+        &inputs,
+        move |slots, grad| {
+            let device = slots.device().clone();
+            let grads = device.fixed_point_backward(&kept, saved, grad)?;
+            for (input, grad) in own.iter().chain(kept.parameters()).zip(&grads) {
+                if input.needs_grad() {
+                    device.accumulate(grad, slots.of(input)?)?;
+                }
+            }
+            Ok(())
+        },
+    )?;
+    Ok(Some((state, iterations)))
+}
+
+fn check<D: Backend>(problem: &FixedPoint<'_, D>) -> Result<(), OpError> {
+    let wrong = |message: String| Err(OpError::shape("fixed_point", message));
+    let (shape, block) = (problem.start.shape(), problem.block);
+    let &[batch, 1, d] = shape.dims() else {
+        return wrong(format!("a state is (B, 1, d), not {shape}"));
+    };
+    if problem.source.iter().any(|input| input.shape() != shape) {
+        let [keys, values] = problem.source.map(Var::shape);
+        return wrong(format!(
+            "a state {shape} meets keys {keys} and values {values}"
+        ));
+    }
+    let f = block.hidden();
+    let linear = |inputs: usize, outputs: usize| [Shape::from([inputs, outputs]), [outputs].into()];
+    let norm = [Shape::from([d]), [d].into()];
+    let expected = [
+        (&block.norm1, norm),
+        (&block.q, linear(d, d)),
+        (&block.out, linear(d, d)),
+        (&block.norm2, norm),
+        (&block.ff1, linear(d, f)),
+        (&block.ff2, linear(f, d)),
+        (&block.norm3, norm),
+    ];
+    let fits = |(own, wanted): &(&[Var<D>; 2], [Shape; 2])| {
+        own[0].shape() == wanted[0] && own[1].shape() == wanted[1]
+    };
+    if batch == 0
+        || d == 0
+        || block.heads == 0
+        || d % block.heads != 0
+        || !expected.iter().all(fits)
+    {
+        return wrong(format!(
+            "the block is not one of {shape} in {} heads",
+            block.heads
+        ));
+    }
+    match &problem.nudging {
+        Some(nudging) => check_nudging(nudging, batch, d),
+        None => Ok(()),
+    }
+}
+
+fn check_nudging<D: Backend>(
+    nudging: &Nudging<'_, D>,
+    batch: usize,
+    d: usize,
+) -> Result<(), OpError> {
+    let [weight, bias] = nudging.head.map(Var::shape);
+    let classes = bias.len();
+    let known = nudging.labels.iter().all(|label| *label < classes);
+    if weight.dims() == [d, classes] && nudging.labels.len() == batch && known {
+        return Ok(());
+    }
+    let labels = nudging.labels.len();
+    let message = format!("a weight {weight}, a bias {bias} and {labels} labels do not fit");
+    Err(OpError::shape("fixed_point", message))
+}
+
+/// What the operations count that it stands for.
+fn work<D: Backend>(problem: &FixedPoint<'_, D>, iterations: usize) -> Work {
+    let (shape, block) = (problem.start.shape(), problem.block);
+    let (n, d, f) = (shape.len(), shape.last(), block.hidden());
+    let (batch, rows) = (n / d, n / d * f);
+    let attention = CrossAttentionSize {
+        batch,
+        queries: 1,
+        keys: 1,
+        features: d,
+        heads: block.heads,
+        kind: block.kind,
+    };
+    let attention = attention.work();
+    let products = 2 * n * d + 2 * n * d + 2 * rows * d + 2 * rows * d;
+    let (gelu, gelu_backward) = Activation::Gelu.flop();
+    // Norms; biases and residuals of q, out, ff2 and ff1.
+    let forward = 3 * 8 * n + products + 5 * n + rows + gelu * rows;
+    let backward = 3 * 15 * n + 2 * products + 5 * n + rows + gelu_backward * rows;
+    let damping = usize::from(problem.damping.is_some());
+    let mut one = Work::new(forward + damping * 6 * n, backward + damping * 4 * n);
+    one += attention;
+    if let Some(nudging) = &problem.nudging {
+        let values = batch * nudging.head[1].shape().len();
+        one += Work::new(4 * values * d + 9 * values + n, 0);
+    }
+    let times = iterations as u64;
+    let mut all = Work {
+        forward: times * one.forward,
+        backward: times * one.backward,
+    };
+    if !problem.start.needs_grad() && iterations > 0 {
+        // The start is part of the first norm, residual and damped sum.
+        all.backward = all.backward.saturating_sub(((11 + 2 * damping) * n) as u64);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;
