@@ -1,13 +1,16 @@
-"""Where the milliseconds around a training run go: `fieldtrial run` of a small manifest, timed from outside by strace.
+"""Where the milliseconds around a training run go: `fieldtrial run` of a small manifest, watched by the kernel's tracepoints.
 
-    python3 benches/startup.py [--program target/release/fieldtrial] [--runs 20]
+    python3 benches/startup.py [--program target/release/fieldtrial] [--runs 20] [--folder FOLDER]
 
-Prints the median and the range over the runs, in ms since `fieldtrial run` was executed, of: the worker's own start, its
-greeting, the end of its start-up (`started`), the beginning and the end of its first training step (an epoch has one
-step; before and after it the peak of memory is put back, the third and the fourth time since `started`), its last word,
-the stored result (the rename into `.store/runs`), and the end of the program; then the two figures that count: from
-`run` to the end of the first step, and what a run costs beside training, from its worker's start to its stored result. strace stops the programs at a dozen
-system calls only (seccomp-bpf); what that costs is in the figures. Needs strace 5.3; nothing else runs meanwhile.
+Prints the median and the range over the runs, in ms since `fieldtrial run` was executed, of: its worker's own start, the
+worker's greeting, the end of its start-up (data, model, weights), the beginning and the end of its only training step
+(before and after training the peak of memory is put back: the third and the fourth single byte since the start-up's
+end), its last word, the stored result (the line about it is written next), and the end of the program; then the two
+figures that count: from `run` to the end of the first step, and what a run costs beside training, from its worker's
+start to its stored result. Evaluations before and after training are in both.
+
+FOLDER is where the manifest lies: one in a git repository has its files looked at. Every run has a seed of its own, so
+that none is kept. perf (Linux, root or `kernel.perf_event_paranoid=-1`) notes times without stopping anybody.
 """
 
 from __future__ import annotations
@@ -37,37 +40,41 @@ epochs = 1
 batch-size = 256
 steps-per-epoch = 1
 optimizer = {{ kind = "adamw", lr = 1e-3, weight-decay = 1e-6 }}
-[measure]
-seeds = [42]
 """
 
-MARKS = [
-    ("worker executed", re.compile(r'execve\(.*\["[^"]*", "worker"\]')),
-    ("worker greets", re.compile(r'write\(\d+, "\{\\"event\\":\\"hello')),
-    ("start-up over", re.compile(r'write\(\d+, "\{\\"event\\":\\"started')),
-    ("worker finished", re.compile(r'write\(\d+, "\{\\"event\\":\\"finished')),
-    ("result stored", re.compile(r'rename\w*\(.*\.store/runs/')),
-]
+LINE = re.compile(r"\s(?P<pid>\d+) \[\d+\]\s+(?P<at>[\d.]+): (?P<event>\S+) (?P<rest>.*)")
+WRITE = re.compile(r"fd: (\w+), .*count: (\w+)")
+EVENTS = ["syscalls:sys_enter_write", "sched:sched_process_exec", "sched:sched_process_exit"]
 
 
-def once(program: Path, manifest: Path, trace: Path) -> dict[str, float]:
-    calls = "trace=execve,write,rename,renameat,renameat2,exit_group"
-    strace = ["strace", "-f", "--seccomp-bpf", "-ttt", "-s", "40", "-e", calls, "-e", "signal=none", "-o", str(trace)]
-    run = [str(program), "run", str(manifest), "--fresh", "--no-report"]
-    subprocess.run(strace + run, check=True, capture_output=True)
-    lines = [line.split(maxsplit=2) for line in trace.read_text().splitlines()]
-    begin = float(lines[0][1])
-    found: dict[str, float] = {}
-    resets: list[float] = []
-    for _, at, call in lines:
-        for name, pattern in MARKS:
-            if name not in found and pattern.search(call):
-                found[name] = 1e3 * (float(at) - begin)
-        if "start-up over" in found and call.endswith('"5", 1) = 1'):
-            resets.append(1e3 * (float(at) - begin))
-    found["first step begins"], found["first step over"] = resets[2:4]
-    found["program over"] = 1e3 * (float(lines[-1][1]) - begin)
-    return found
+def once(program: Path, manifest: Path, seed: int) -> dict[str, float]:
+    trace = manifest.with_suffix(".trace")
+    perf = ["perf", "record", "-q", "-o", str(trace)] + [part for event in EVENTS for part in ("-e", event)]
+    run = [str(program), "run", str(manifest), "--no-report", "--set", f"measure.seeds=[{seed}]"]
+    subprocess.run(perf + run, check=True, capture_output=True)
+    text = subprocess.run(["perf", "script", "-i", str(trace)], check=True, capture_output=True, text=True).stdout
+    lines = [match for match in map(LINE.search, text.splitlines()) if match]
+    started = [line for line in lines if line["event"].startswith("sched:sched_process_exec") and program.name in line["rest"]]
+    parent, worker = started[0]["pid"], started[1]["pid"]
+    begin = float(started[0]["at"])
+    at = lambda line: 1e3 * (float(line["at"]) - begin)  # noqa: E731
+    written = [(line["pid"], at(line), *(int(n, 16) for n in WRITE.search(line["rest"]).groups())) for line in lines if "sys_enter_write" in line["event"]]
+    told = [time for pid, time, fd, size in written if pid == worker and fd == 3 and size > 1]
+    resets = [time for pid, time, _, size in written if pid == worker and size == 1 and time > told[1]]
+    shown = [time for pid, time, fd, _ in written if pid == parent and fd == 2 and time > told[-1]]
+    ended = [at(line) for line in lines if line["event"].startswith("sched:sched_process_exit") and line["pid"] == parent]
+    return {
+        "worker executed": at(started[1]),
+        "worker greets": told[0],
+        "start-up over": told[1],
+        "first step begins": resets[2],
+        "first step over": resets[3],
+        "worker's last word": told[-1],
+        "result stored": shown[0],
+        "program over": ended[-1],
+        "= run to first step": resets[3],
+        "= overhead of a run": (resets[2] - at(started[1])) + (shown[0] - resets[3]),
+    }
 
 
 def main() -> None:
@@ -80,16 +87,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         manifest = Path(folder) / "start.toml"
         manifest.write_text(MANIFEST.format(samples=options.samples))
+        (Path(folder) / "reports").mkdir()
         program = options.program.resolve()
-        once(program, manifest, Path(folder) / "trace")  # warm: pages of the program, the folder of results
-        runs = [once(program, manifest, Path(folder) / "trace") for _ in range(options.runs)]
-    figures = {name: [run[name] for run in runs] for name in runs[0]}
-    figures["= run to first step"] = figures["first step over"]
-    figures["= overhead of a run"] = [
-        (run["first step begins"] - run["worker executed"]) + (run["result stored"] - run["first step over"])
-        for run in runs
-    ]
-    for name, values in figures.items():
+        once(program, manifest, 0)  # warm: the program's pages, the folder of results
+        runs = [once(program, manifest, seed) for seed in range(1, options.runs + 1)]
+    for name in runs[0]:
+        values = [run[name] for run in runs]
         print(f"{name:20} {statistics.median(values):7.2f} ms  ({min(values):.2f} to {max(values):.2f})")
 
 

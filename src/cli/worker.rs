@@ -16,7 +16,6 @@ use serde_json::Value;
 use crate::base::os;
 use crate::device::DeviceKind;
 use crate::event::{Event, FailedStatus, Order, PANIC_MARK, PROTOCOL_VERSION, Reply};
-use crate::ops::gemm::warm_up;
 use crate::plan::CellSpec;
 use crate::train;
 
@@ -31,8 +30,6 @@ const ORPHANED: i32 = 1;
 /// Reads the order, trains, tells. How the run ended is in the events, not in the exit code.
 pub(super) fn worker() -> Outcome {
     os::keep_freed_memory();
-    // Beside the start-up, which has other things to wait for; its end is nobody's concern.
-    drop(thread::spawn(warm_up));
     let mut events = EventWriter::new(os::take_stdout()?);
     panic::set_hook(Box::new(tell_panic));
     let mut line = String::new();

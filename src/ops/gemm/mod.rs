@@ -12,7 +12,7 @@ mod speed;
 
 pub(super) use cpu::even_chunk;
 pub use cpu::{product, rows_product, transposed_product};
-pub use speed::{product_flops_per_core_s, warm_up};
+pub use speed::product_flops_per_core_s;
 
 /// A read-only matrix in a slice: element `(i, j)` stands at `i · row_stride + j · column_stride`.
 ///

@@ -14,20 +14,6 @@ pub fn product_flops_per_core_s(time: Duration) -> f64 {
     mean(&rates).unwrap_or_default()
 }
 
-/// Does a small product, so that the next one need not begin with finding out the sizes of the caches: a few hundred small
-/// files on Linux, more on a machine with more cores.
-pub fn warm_up() {
-    let factor = [0.5; 32 * 32];
-    let factor = Matrix::new(&factor, 32, 32);
-    let mut result = [0.0; 32 * 32];
-    product(
-        &mut MatrixMut::new(&mut result, 32, 32),
-        Into::Replace,
-        factor,
-        factor,
-    );
-}
-
 /// That of the fastest product: what disturbs a core only makes it slower.
 fn flops_s(time: Duration) -> f64 {
     let factor = vec![0.5; SIDE * SIDE];
