@@ -1,7 +1,8 @@
 //! Times of the image loader, the Rust side of `benches/peers/peers.py bench loader`: the same files, the same figures.
 //!
 //! `cargo bench --bench loader` times a generated folder of the paper's size, `cargo bench --bench loader -- FOLDER` your
-//! own; one JSON line a number of workers: medians over epochs, each of which starts and stops its own workers.
+//! own; one JSON line a number of workers and way to keep decoded images (`loader.cache`, `loader.cache-file`): medians over
+//! epochs, each of which starts and stops its own workers. The first epoch, which fills what is kept, is left out.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,7 +14,7 @@ use fieldtrial::loader::{Loader, LoaderSpec};
 
 const BATCH: usize = 8;
 const SIZE: usize = 40;
-const EPOCHS: usize = 3;
+const EPOCHS: usize = 9;
 const WORKERS: [usize; 3] = [0, 2, 4];
 
 fn main() {
@@ -34,22 +35,33 @@ fn main() {
         augment: AugmentSpec::default(),
     });
     spec.prepare(&|_, _| {}).expect("images");
-    let data = spec.open(Seed(0), 0.0).expect("images");
-    for workers in WORKERS {
-        println!("{}", line(&data, workers));
+    let kept = [
+        ("no", false, false),
+        ("memory", true, false),
+        ("file", false, true),
+    ];
+    for (kept, cache, cache_file) in kept {
+        // Opened anew: what is kept is kept until the dataset goes.
+        let data = spec.open(Seed(0), 0.0).expect("images");
+        for workers in WORKERS {
+            let spec = LoaderSpec {
+                workers,
+                cache,
+                cache_file,
+                ..LoaderSpec::default()
+            };
+            println!("{}", line(&data, &spec, kept));
+        }
     }
 }
 
-fn line(data: &OpenDataset, workers: usize) -> serde_json::Value {
-    let spec = LoaderSpec {
-        workers,
-        ..LoaderSpec::default()
-    };
+fn line(data: &OpenDataset, spec: &LoaderSpec, kept: &str) -> serde_json::Value {
     let options = spec.training(BATCH, false, Seed(0));
     let rows = data.splits.train.clone();
     let images = rows.len();
     let loader = Loader::new(data.dataset.clone(), rows, options).expect("a loader");
-    let epochs: Vec<[f64; 4]> = (0..EPOCHS)
+    times(&loader, 0, images);
+    let epochs: Vec<[f64; 4]> = (1..=EPOCHS)
         .map(|epoch| times(&loader, epoch, images))
         .collect();
     let [whole, steady, start, stop] = std::array::from_fn(|figure| {
@@ -57,7 +69,7 @@ fn line(data: &OpenDataset, workers: usize) -> serde_json::Value {
         (1e3 * median(&values).unwrap_or(f64::NAN)).round() / 1e3
     });
     serde_json::json!({
-        "workload": "loader", "images": images, "batch": BATCH, "workers": workers,
+        "workload": "loader", "images": images, "batch": BATCH, "workers": spec.workers, "kept": kept,
         "images_per_s": whole, "steady_images_per_s": steady, "start_ms": start, "stop_ms": stop,
     })
 }

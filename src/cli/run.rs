@@ -15,7 +15,7 @@ use crate::progress::{Ending, Progress};
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
 use crate::results::Share;
-use crate::results::environment::missing_counters;
+use crate::results::environment::{env_id, missing_counters};
 use crate::results::store::{Here, Store, journal_path};
 use crate::results::{self, Environment, ResultSet, Session};
 
@@ -23,12 +23,13 @@ use super::bench::{Bench, mistake, record_problem};
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
-use super::run_plan::{announce, here, prepare_data, refuse_namesakes};
+use super::run_plan::{announce, collect, here_as, prepare_data, refuse_namesakes};
 use super::search_run::{self, SearchRun};
 use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
+    let collecting = collect(arguments.manifest.parent());
     let known = Fingerprints::beside(&arguments.manifest);
     let plan = plan(arguments, &known.world())?;
     refuse_namesakes(&plan)?;
@@ -46,7 +47,8 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
     let jobs = search_run::jobs(arguments, plan.search.as_ref());
-    let (environment, here) = here(plan.manifest_path.parent(), jobs);
+    let environment = collecting.finish();
+    let here = here_as(env_id(&environment), jobs);
     let bench = Bench {
         plan: &plan,
         cells: &cells,

@@ -10,7 +10,7 @@ use crate::event::RunId;
 use crate::execute::{self, Decision, Estimate, Estimator, Wish};
 use crate::plan::{Feasibility, Plan, PlannedCell, namesakes};
 use crate::results::Environment;
-use crate::results::environment::{self, env_id};
+use crate::results::environment::{self, Collecting, env_id};
 use crate::results::store::{Here, Store};
 
 use super::Problem;
@@ -70,15 +70,25 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
 /// This machine and build, and what runs with `jobs` slots are measured under. `folder` is one of the working tree whose
 /// commit is noted.
 pub(super) fn here(folder: Option<&Path>, jobs: usize) -> (Environment, Here) {
+    let environment = collect(folder).finish();
+    let here = here_as(env_id(&environment), jobs);
+    (environment, here)
+}
+
+/// Begins to collect what [`here`] tells.
+pub(super) fn collect(folder: Option<&Path>) -> Collecting {
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-    let environment = environment::collect(folder.unwrap_or(Path::new(".")));
-    let here = Here {
-        env_id: env_id(&environment),
+    Collecting::begin(folder.unwrap_or(Path::new(".")))
+}
+
+/// What runs with `jobs` slots are measured under.
+pub(super) fn here_as(env_id: String, jobs: usize) -> Here {
+    Here {
+        env_id,
         jobs,
         cores: cores(),
         classes: HashMap::new(),
-    };
-    (environment, here)
+    }
 }
 
 /// Cores that runs may take: what Slurm gave to this task, where it says so; it does not always hold a task to them.
@@ -99,7 +109,7 @@ pub(super) struct Outlook {
 
 impl Outlook {
     pub(super) fn of(plan: &Plan) -> Result<Self, Problem> {
-        let (_, here) = here(plan.manifest_path.parent(), 1);
+        let here = here_as(environment::id_here(), 1);
         let store = Store::read(&plan.results_folder);
         let store = store.map_err(|error| Failure::plain(error.to_string(), None))?;
         Ok(Self { here, store })

@@ -249,6 +249,15 @@ pub trait Dataset: Send + Sync {
     /// Keeps decoded samples (before augmentation) in memory from now on; for datasets that decode.
     fn keep_decoded(&self) {}
 
+    /// Keeps decoded samples in a file that all runs over the same files share; for datasets that decode. The file is
+    /// written now, where there is none that holds.
+    ///
+    /// # Errors
+    /// [`DatasetError::Unwritable`] names it.
+    fn keep_decoded_in_file(&self) -> Result<(), DatasetError> {
+        Ok(())
+    }
+
     /// Mean and standard deviation of the target columns before normalisation, where a dataset normalises:
     /// metrics in original units need them (`original = mean + std × normalised`).
     fn target_scale(&self) -> Option<(f64, f64)> {

@@ -9,8 +9,8 @@ use crate::ops::gemm::product_flops_per_core_s;
 /// layers less.
 pub const EFFICIENCY: f64 = 0.5;
 
-/// How long products are timed.
-const TIMED: Duration = Duration::from_millis(50);
+/// How long products are timed: a run waits for it, and an estimate needs no more than ten of them.
+const TIMED: Duration = Duration::from_millis(3);
 
 /// Floating-point operations a second and core that an estimate counts with: [`EFFICIENCY`] times those of matrix
 /// products, which are timed when this is first asked for.

@@ -22,6 +22,9 @@ use super::pipes::{answer, drain, feed, read_lines};
 /// How often a silent worker is looked after.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// First pause before the end of a worker that has said all is looked for; every further one is half as long again.
+const FIRST_NAP: Duration = Duration::from_micros(100);
+
 /// How long the last words of a worker that has ended are waited for. They are in the pipe; on a busy machine the thread that
 /// reads them may be late.
 const LAST_WORDS: Duration = Duration::from_secs(10);
@@ -160,11 +163,15 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Reads until the process is gone; ends it where time, Ctrl-C or the protocol ask for it.
     fn until_the_end(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) -> Ended {
+        let mut nap = FIRST_NAP;
         loop {
             match self.lines.recv_timeout(LOOK) {
                 Ok(line) => self.hear(&line, emit),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => thread::sleep(Duration::from_millis(1)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    thread::sleep(nap);
+                    nap = (nap + nap / 2).min(LOOK);
+                }
             }
             match os::wait_without_blocking(&mut self.child) {
                 Ok(Some(ended)) => {

@@ -26,10 +26,11 @@ fn surfaces(normal: usize, abnormal: usize) -> (TempDir, DatasetSpec) {
     (folder, spec)
 }
 
-fn options(workers: usize, cache: bool) -> LoaderOptions {
+fn options(workers: usize, cache: bool, cache_file: bool) -> LoaderOptions {
     let spec = LoaderSpec {
         workers,
         cache,
+        cache_file,
         weighted: true,
         ..LoaderSpec::default()
     };
@@ -48,9 +49,9 @@ fn loader(open: &OpenDataset, options: LoaderOptions) -> Loader {
 #[test]
 fn workers_and_caches_change_no_byte() {
     let (_folder, spec) = surfaces(17, 6);
-    let epochs = |workers, cache| {
+    let epochs = |workers, cache, cache_file| {
         let open = spec.open(Seed(1), 0.2).unwrap();
-        let loader = loader(&open, options(workers, cache));
+        let loader = loader(&open, options(workers, cache, cache_file));
         [0, 1].map(|epoch| {
             let batches = loader.epoch(epoch).map(Result::unwrap);
             let kept: Vec<Batch> = batches
@@ -59,15 +60,24 @@ fn workers_and_caches_change_no_byte() {
             kept
         })
     };
-    let here = epochs(0, false);
+    let here = epochs(0, false, false);
     assert_eq!(here[0].len(), 3);
     assert_ne!(here[0][0].features, here[1][0].features);
     assert!(here[0][0].features.iter().all(|x| (-1.0..=1.0).contains(x)));
-    for (workers, cache) in [(0, true), (1, false), (4, false), (4, true)] {
+    let others = [
+        (0, true, false),
+        (0, false, true),
+        (1, false, false),
+        (4, false, false),
+        (4, true, false),
+        (4, false, true),
+        (4, true, true),
+    ];
+    for (workers, cache, cache_file) in others {
         assert_eq!(
             here,
-            epochs(workers, cache),
-            "{workers} workers, cache {cache}"
+            epochs(workers, cache, cache_file),
+            "{workers} workers, cache {cache}, in a file {cache_file}"
         );
     }
 }
@@ -84,7 +94,7 @@ fn images_per_second() {
     );
     let open = spec.open(Seed(1), 0.0).unwrap();
     for workers in [0, 2, 4] {
-        let loader = loader(&open, options(workers, false));
+        let loader = loader(&open, options(workers, false, false));
         let start = Instant::now();
         let images: usize = (0..5)
             .flat_map(|epoch| loader.epoch(epoch))

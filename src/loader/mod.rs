@@ -39,6 +39,15 @@ pub struct LoaderSpec {
     pub weighted: bool,
     /// Whether decoded samples are kept in memory after the first epoch (before augmentation).
     pub cache: bool,
+    /// Whether decoded images (before augmentation) are kept in a file that all workers and later runs map: written by the
+    /// first run, in `$FIELDTRIAL_CACHE` or the user's cache folder, and anew when an image has changed. For image folders.
+    #[serde(skip_serializing_if = "is_false")]
+    pub cache_file: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Default for LoaderSpec {
@@ -49,6 +58,7 @@ impl Default for LoaderSpec {
             persistent: false,
             weighted: false,
             cache: false,
+            cache_file: false,
         }
     }
 }
@@ -129,7 +139,8 @@ impl Loader {
     /// A loader over `rows` (a split) of `dataset`. Starts no thread.
     ///
     /// # Errors
-    /// [`DatasetError::Mismatch`] for a batch size of 0, and for `weighted` on a dataset without classes.
+    /// [`DatasetError::Mismatch`] for a batch size of 0, and for `weighted` on a dataset without classes;
+    /// [`DatasetError::Unwritable`] where decoded images are to be kept in a file that cannot be written.
     pub fn new(
         dataset: Arc<dyn Dataset>,
         rows: Vec<u32>,
@@ -147,6 +158,9 @@ impl Loader {
         }
         if options.spec.cache {
             dataset.keep_decoded();
+        }
+        if options.spec.cache_file {
+            dataset.keep_decoded_in_file()?;
         }
         Ok(Self {
             work: Arc::new(Work::new(dataset, rows, options)),

@@ -1,7 +1,8 @@
 //! What types cannot say: whether model, data, loss, batch and device fit together.
 
-use crate::datasets::{DatasetFacts, Features, Target};
+use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::device::{DeviceFacts, DeviceKind};
+use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::tasks::Algorithm;
@@ -17,6 +18,17 @@ pub enum Feasibility {
     Infeasible(String),
     /// It does not work on this machine or build, and why.
     Skipped(String),
+}
+
+/// Why there is nothing to keep in `loader.cache-file`.
+pub(super) fn no_images(loader: &LoaderSpec, dataset: &DatasetSpec) -> Option<String> {
+    let has_images = matches!(dataset, DatasetSpec::ImageFolder(_));
+    (loader.cache_file && !has_images).then(|| {
+        format!(
+            "`loader.cache-file` keeps decoded images, `{}` has none",
+            dataset.kind()
+        )
+    })
 }
 
 /// Why this model cannot learn this data with this loss; `None` if it can.

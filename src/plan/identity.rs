@@ -41,13 +41,23 @@ pub(super) fn combine<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -
 }
 
 fn short(hash: blake3::Hash) -> String {
-    let hex = hash.to_hex();
-    hex.get(..DIGITS).unwrap_or(&hex).to_owned()
+    const LETTERS: [u8; 16] = *b"0123456789abcdef";
+    let bytes = hash.as_bytes().iter().take(DIGITS / 2);
+    let digits = bytes.flat_map(|byte| [byte >> 4, byte & 15]);
+    let mut hex = String::with_capacity(DIGITS);
+    hex.extend(digits.map(|digit| char::from(LETTERS[usize::from(digit)])));
+    hex
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_digest_is_the_beginning_of_blake3s() {
+        let whole = blake3::hash(b"text");
+        assert_eq!(short(whole), whole.to_hex()[..DIGITS]);
+    }
 
     #[test]
     fn the_order_of_keys_does_not_matter_and_values_do() {

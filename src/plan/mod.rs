@@ -47,7 +47,7 @@ pub use bounds::range_words;
 pub use cell::{CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit};
 pub use check::Feasibility;
 pub use only::{Only, Selection};
-pub use planned::PlannedCell;
+pub use planned::{CellOutline, PlannedCell};
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
 pub use probe::{DeviceAnswer, device_facts, known_devices, probe, probe_devices_by};
 pub use reported::{COMPARISON, SEARCH, TEMPLATES, template_meant};
@@ -205,6 +205,11 @@ impl Plan {
         self.axes.get(..count).unwrap_or(&self.axes)
     }
 
+    /// Whether every cell is chosen: there is no `--only`.
+    pub fn is_whole(&self) -> bool {
+        self.selection.is_none()
+    }
+
     /// Whether `--only` chose the cell; in a search, a trial of the chosen studies.
     pub fn is_selected(&self, cell: &PlannedCell) -> bool {
         self.selection
@@ -229,12 +234,29 @@ impl Cells<'_> {
     /// Leaves out the next `count` cells without resolving them.
     #[must_use]
     pub fn after(mut self, count: usize) -> Self {
-        for _ in 0..count {
-            if self.choice().is_none() {
+        let mut left = count;
+        while left > 0 {
+            let skipped = match &mut self.current {
+                Some((_, choices)) => choices.leave_out(left),
+                None => 0,
+            };
+            self.left = self.left.saturating_sub(skipped);
+            left -= skipped;
+            if left == 0 || self.choice().is_none() {
                 break;
             }
+            left -= 1;
         }
         self
+    }
+
+    /// The same cells, each as counting needs it; not of a search.
+    pub fn outlines(mut self) -> impl Iterator<Item = CellOutline> {
+        std::iter::from_fn(move || {
+            let choice = self.choice()?;
+            let (resolver, _) = self.current.as_mut()?;
+            Some(resolver.outline(&choice))
+        })
     }
 
     fn choice(&mut self) -> Option<Vec<u32>> {

@@ -12,6 +12,7 @@ use super::identity::combine;
 use super::key::LONELY;
 use super::matrix::Matrix;
 use super::reader::Reader;
+use super::settings::MeasureSpec;
 use super::units::{Resolved, Units};
 use super::world::Unknown;
 
@@ -38,7 +39,27 @@ pub struct PlannedCell {
     pub feasibility: Feasibility,
 }
 
+/// What counting needs of a cell: a quarter of the work, without key, hash and signatures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellOutline {
+    /// Whether it can run.
+    pub feasibility: Feasibility,
+    /// What to measure, and how often.
+    pub measure: Arc<MeasureSpec>,
+    /// What is known of the dataset.
+    pub facts: Arc<DatasetFacts>,
+}
+
 impl PlannedCell {
+    /// The cell without what counting does not need.
+    pub fn outline(&self) -> CellOutline {
+        CellOutline {
+            feasibility: self.feasibility.clone(),
+            measure: Arc::clone(&self.spec.measure),
+            facts: Arc::clone(&self.facts),
+        }
+    }
+
     /// [`Self::axes`] as results keep them.
     pub fn axis_texts(&self) -> Vec<String> {
         self.axes.iter().map(ToString::to_string).collect()
@@ -67,10 +88,8 @@ impl<'a> Resolver<'a> {
     /// The cell that takes the values `choice`.
     pub(super) fn cell(&mut self, choice: &[u32]) -> PlannedCell {
         let resolved = self.units.resolve(choice);
-        let parts = resolved
-            .hash_parts
-            .iter()
-            .map(|(name, part)| (*name, &**part));
+        let hash_parts = resolved.hash_parts();
+        let parts = hash_parts.iter().map(|(name, part)| (*name, &**part));
         let cell_hash = combine(parts);
         let feasibility = self.feasibility(&resolved);
         let saves = resolved.train.save_to.is_some();
@@ -95,10 +114,20 @@ impl<'a> Resolver<'a> {
             cell_hash,
             task_signature: resolved.pairing.task,
             work_signature: work_signature(resolved.pairing.work, algorithm),
-            hash_parts: resolved.hash_parts,
+            hash_parts,
             flops_per_sample: resolved.pairing.flops,
             facts: resolved.data.facts,
             feasibility,
+        }
+    }
+
+    /// What counting needs of the cell that takes the values `choice`.
+    pub(super) fn outline(&mut self, choice: &[u32]) -> CellOutline {
+        let resolved = self.units.resolve(choice);
+        CellOutline {
+            feasibility: self.feasibility(&resolved),
+            measure: resolved.measure.value,
+            facts: resolved.data.facts,
         }
     }
 
@@ -121,6 +150,7 @@ impl<'a> Resolver<'a> {
             .or_else(|| check::wrong_schedule(train))
             .or_else(|| check::wrong_sampling(&cell.validation.value, &cell.loss.value))
             .or_else(|| check::wrong_assessment(&cell.validation.value, &cell.loss.value, facts))
+            .or_else(|| check::no_images(&cell.loader.value, &cell.dataset.value))
             .or_else(|| check::endless(&cell.validation.value))
             .or_else(|| check::wrong_algorithm(train, &cell.model.value))
             .or_else(|| check::no_split(&cell.validation.value, facts));

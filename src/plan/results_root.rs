@@ -55,17 +55,25 @@ pub fn namesakes(manifest: &Path, name: &str) -> Vec<PathBuf> {
                 .is_some_and(|extension| extension == "toml")
                 && !same_file(path)
         })
-        .filter(|path| name_of(path).as_deref() == Some(name))
+        .filter(|path| is_named(path, name))
         .collect();
     found.sort();
     let plain = |path: PathBuf| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
     found.into_iter().map(plain).collect()
 }
 
-fn name_of(path: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let table: toml::Table = text.parse().ok()?;
-    table.get("name")?.as_str().map(str::to_owned)
+/// Whether the manifest at `path` has this name. A text that does not hold it is not read any further; one with escapes may
+/// hold it in another form.
+fn is_named(path: &Path, name: &str) -> bool {
+    let read = || {
+        let text = std::fs::read_to_string(path).ok()?;
+        if !text.contains(name) && !text.contains('\\') {
+            return None;
+        }
+        let table: toml::Table = text.parse().ok()?;
+        Some(table.get("name")?.as_str()? == name)
+    };
+    read().unwrap_or(false)
 }
 
 #[cfg(test)]

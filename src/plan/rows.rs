@@ -60,6 +60,20 @@ impl Matrix {
 }
 
 impl Choices<'_> {
+    /// Leaves out up to `count` choices without making them, where none is excluded or included, and says how many.
+    pub(super) fn leave_out(&mut self, count: usize) -> usize {
+        let is_plain = self.matrix.excludes.is_empty() && self.matrix.includes.is_empty();
+        if !is_plain || self.next_product.is_none() {
+            return 0;
+        }
+        // The next one is made already, and stands before `position`.
+        let left = 1 + (self.size - self.position);
+        let skipped = (count as u64).min(left);
+        self.position += skipped - 1;
+        self.next_product = self.advance();
+        skipped as usize
+    }
+
     fn advance(&mut self) -> Option<Vec<u32>> {
         while self.position < self.size {
             let choice = self.matrix.combination(self.position);

@@ -102,6 +102,8 @@ keyed! { TrainSpec, "train", |train, folder| {
 
 keyed! { LoaderSpec, "loader", |_, _| {},
     "cache" cache json;
+    // Nothing where it is not, so that cells without keep their hash.
+    "cache-file" cache_file |is: &bool| is.then(|| "true".to_owned());
     "persistent" persistent json;
     "prefetch" prefetch json;
     "weighted" weighted json;

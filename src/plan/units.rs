@@ -57,10 +57,29 @@ pub(super) struct Resolved {
     pub(super) limits: Part<LimitsSpec>,
     pub(super) data: Data,
     pub(super) pairing: Pairing,
-    /// Names and digests of the parts of the cell hash.
-    pub(super) hash_parts: Vec<(&'static str, Arc<str>)>,
+    /// Digests of `[train]`, its optimizer and its schedule.
+    train_digests: [Arc<str>; 3],
     /// Why one of them could not be resolved.
     pub(super) problem: Option<Arc<str>>,
+}
+
+impl Resolved {
+    /// Names and digests of the parts of the cell hash.
+    pub(super) fn hash_parts(&self) -> Vec<(&'static str, Arc<str>)> {
+        let [train, optimizer, schedule] = &self.train_digests;
+        let parts = [
+            ("model", &self.model.digest),
+            ("dataset", &self.data.digest),
+            ("loss", &self.loss.digest),
+            ("train", train),
+            ("train.optimizer", optimizer),
+            ("train.schedule", schedule),
+            ("loader", &self.loader.digest),
+            ("validation", &self.validation.digest),
+            ("limits", &self.limits.digest),
+        ];
+        parts.map(|(name, part)| (name, Arc::clone(part))).into()
+    }
 }
 
 /// `[train]` with the digests of its three units.
@@ -125,19 +144,8 @@ impl<'a> Units<'a> {
         ];
         let more = [&validation.problem, &measure.problem, &limits.problem];
         let problem = problems.into_iter().chain(more).flatten().next().cloned();
-        let [rest, optimizer, schedule] = train.digests;
         Resolved {
-            hash_parts: vec![
-                ("model", Arc::clone(&model.digest)),
-                ("dataset", Arc::clone(&data.digest)),
-                ("loss", Arc::clone(&loss.digest)),
-                ("train", rest),
-                ("train.optimizer", optimizer),
-                ("train.schedule", schedule),
-                ("loader", Arc::clone(&loader.digest)),
-                ("validation", Arc::clone(&validation.digest)),
-                ("limits", Arc::clone(&limits.digest)),
-            ],
+            train_digests: train.digests,
             problem,
             model,
             dataset,

@@ -6,7 +6,9 @@
 mod gpus;
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread::{self, JoinHandle};
 
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
@@ -27,6 +29,45 @@ pub const UNKNOWN: &str = "unknown";
 ///
 /// The clock is the one that the system names now; record an environment once and keep it.
 pub fn collect(folder: &Path) -> Environment {
+    Collecting::begin(folder).finish()
+}
+
+/// An environment that is being collected by threads of its own: git looks at every file of the working tree, and a plan
+/// can be made meanwhile.
+#[derive(Debug)]
+pub struct Collecting {
+    machine: JoinHandle<Environment>,
+    tree: JoinHandle<Tree>,
+}
+
+impl Collecting {
+    /// Begins to do what [`collect`] does.
+    pub fn begin(folder: &Path) -> Self {
+        let folder = folder.to_owned();
+        Self {
+            tree: thread::spawn(move || Tree::around(&folder)),
+            machine: thread::spawn(machine),
+        }
+    }
+
+    /// The environment, when all is found out. The planner must have asked its devices by now.
+    pub fn finish(self) -> Environment {
+        let mut environment = of_thread(self.machine);
+        let tree = of_thread(self.tree);
+        let dirty = tree.is_dirty.map(|dirty| dirty.to_string());
+        let info = fields([("commit", tree.commit), ("dirty", dirty)]);
+        environment.info.extend(info);
+        environment.info.extend(gpus::software(&known_devices()));
+        environment
+    }
+}
+
+fn of_thread<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// All but the working tree and the devices that the planner asks.
+fn machine() -> Environment {
     let refresh = RefreshKind::nothing()
         .with_cpu(CpuRefreshKind::nothing().with_frequency())
         .with_memory(MemoryRefreshKind::nothing().with_ram());
@@ -39,13 +80,10 @@ pub fn collect(folder: &Path) -> Environment {
         ("os_version", System::os_version().ok()),
     ]);
     warn.extend(listed.map(gpus::settings).unwrap_or_default());
-    let mut info = fields([
-        ("commit", git(folder, ["rev-parse", "HEAD"]).ok()),
-        ("dirty", is_dirty(folder).map(|dirty| dirty.to_string())),
+    let info = fields([
         ("dfdx", Some(build_info::DFDX.to_owned())),
         ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
     ]);
-    info.extend(gpus::software(&known_devices()));
     Environment {
         must_match: must_match(
             system.as_ref(),
@@ -56,6 +94,11 @@ pub fn collect(folder: &Path) -> Environment {
     }
 }
 
+/// The [`env_id`] of this machine and build, without a look at any working tree.
+pub fn id_here() -> String {
+    env_id(&machine())
+}
+
 /// Why nothing will be measured of the GPUs that the planner asked; `None` where there is none, or it can be.
 pub fn missing_counters(environment: &Environment) -> Option<&str> {
     let counters = environment.info.get(gpus::COUNTERS)?.as_str();
@@ -64,7 +107,7 @@ pub fn missing_counters(environment: &Environment) -> Option<&str> {
 
 fn must_match(system: Option<&System>, devices: &[String]) -> BTreeMap<String, String> {
     let cpu = system.and_then(|system| system.cpus().first());
-    let logical = std::thread::available_parallelism().ok();
+    let logical = thread::available_parallelism().ok();
     let devices = if devices.is_empty() {
         "none".to_owned()
     } else {
@@ -153,12 +196,35 @@ fn features() -> String {
     }
 }
 
-/// Whether tracked or new files outside `reports/` differ from the commit.
-fn is_dirty(folder: &Path) -> Option<bool> {
-    let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
-    let arguments = ["status", "--porcelain"].into_iter().chain(paths);
-    let said = git(folder, arguments).ok()?;
-    Some(!said.is_empty())
+/// The working tree that a folder lies in.
+#[derive(Debug, Default, PartialEq)]
+struct Tree {
+    /// Hash of its commit.
+    commit: Option<String>,
+    /// Whether tracked or new files outside `reports/` differ from the commit.
+    is_dirty: Option<bool>,
+}
+
+impl Tree {
+    /// One call tells both: each costs a process, and this one looks at every file.
+    fn around(folder: &Path) -> Self {
+        let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
+        let arguments = ["status", "--porcelain=v2", "--branch"];
+        let said = git(folder, arguments.into_iter().chain(paths));
+        said.map_or_else(|_| Self::default(), |said| Self::read(&said))
+    }
+
+    /// `# branch.oid <hash>` (or `(initial)` before the first commit) among other headings, then a line a file.
+    fn read(said: &str) -> Self {
+        let commit = said
+            .lines()
+            .find_map(|line| line.strip_prefix("# branch.oid "));
+        let is_hash = |text: &&str| text.chars().all(|letter| letter.is_ascii_hexdigit());
+        Self {
+            commit: commit.filter(is_hash).map(str::to_owned),
+            is_dirty: Some(said.lines().any(|line| !line.starts_with('#'))),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -191,6 +257,21 @@ mod tests {
     fn a_folder_without_a_repository_has_no_commit() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert!(git(folder.path(), ["rev-parse", "HEAD"]).is_err());
-        assert_eq!(is_dirty(folder.path()), None);
+        assert_eq!(Tree::around(folder.path()), Tree::default());
+    }
+
+    #[test]
+    fn one_look_tells_commit_and_changes() {
+        let clean = "# branch.oid 296c4e31ab\n# branch.head main\n# branch.ab +0 -1";
+        let commit = Some("296c4e31ab".to_owned());
+        let tree = |commit, dirty| Tree {
+            commit,
+            is_dirty: Some(dirty),
+        };
+        assert_eq!(Tree::read(clean), tree(commit.clone(), false));
+        let new = format!("{clean}\n? experiments/x.toml");
+        assert_eq!(Tree::read(&new), tree(commit, true));
+        let first = "# branch.oid (initial)\n# branch.head main\n? a";
+        assert_eq!(Tree::read(first), tree(None, true));
     }
 }

@@ -98,11 +98,18 @@ fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
     plan.cells().filter(|cell| plan.is_selected(cell))
 }
 
-fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
+/// Counts of the chosen cells, and those that a table shows: the first and the last.
+fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
+    if plan.is_whole() && plan.search.is_none() {
+        let first: Vec<PlannedCell> = plan.cells().take(SHOWN).collect();
+        let rest = plan.len() - first.len();
+        let last = plan.cells().after(plan.len() - rest.min(SHOWN));
+        return (counted(plan), first, last.collect());
+    }
     let mut summary = Summary::default();
     let (mut first, mut last) = (Vec::new(), VecDeque::new());
     for cell in chosen(plan) {
-        summary.add(&cell);
+        summary.add(&cell.outline());
         if first.len() < SHOWN {
             first.push(cell);
         } else {
@@ -112,6 +119,30 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
             }
         }
     }
+    (summary, first, last)
+}
+
+/// Counts of all cells, a share of them a thread.
+fn counted(plan: &Plan) -> Summary {
+    let size = share_size(plan);
+    let starts: Vec<usize> = (0..plan.len()).step_by(size).collect();
+    let share = |start: usize| {
+        let mut summary = Summary::default();
+        for cell in plan.cells().after(start).outlines().take(size) {
+            summary.add(&cell);
+        }
+        summary
+    };
+    let shares: Vec<Summary> = starts.into_par_iter().map(share).collect();
+    let mut summary = Summary::default();
+    for share in &shares {
+        summary.merge(share);
+    }
+    summary
+}
+
+fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
+    let (summary, first, mut last) = survey(plan);
     writeln!(out, "{}", plan.title)?;
     if let Some(question) = &plan.question {
         writeln!(out, "{question}")?;
@@ -179,7 +210,7 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let estimator = outlook.estimator();
     record(out, header.iter().map(String::as_str))?;
     for cell in chosen(plan) {
-        summary.add(&cell);
+        summary.add(&cell.outline());
         let (status, reason) = summary::status(&cell.feasibility);
         let measure = &cell.spec.measure;
         let (seeds, repeats) = (measure.seeds.len().to_string(), measure.repeats.to_string());
@@ -232,7 +263,7 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let outlook = Outlook::of(plan)?;
     let estimator = outlook.estimator();
     for (index, cell) in chosen(plan).enumerate() {
-        summary.add(&cell);
+        summary.add(&cell.outline());
         let expected = expected(&estimator, &cell);
         let comma = if index == 0 { "" } else { "," };
         write!(out, "{comma}\n{}", explain::cell_json(&cell, expected))?;
@@ -243,6 +274,10 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
 
 /// Fewest cells that are worth a thread.
 const SHARE: usize = 1 << 12;
+
+fn share_size(plan: &Plan) -> usize {
+    plan.len().div_ceil(rayon::current_num_threads()).max(SHARE)
+}
 
 /// Some cells in their order: counts, hashes one after the other, and lines about the first and the last.
 #[derive(Default)]
@@ -259,7 +294,7 @@ impl Share {
         let mut last = None;
         let cells = plan.cells().after(start).take(count);
         for cell in cells.filter(|cell| plan.is_selected(cell)) {
-            share.summary.add(&cell);
+            share.summary.add(&cell.outline());
             share.hashes.push_str(&cell.cell_hash);
             share.first.get_or_insert_with(|| hash_and_key(&cell));
             last = Some(cell);
@@ -274,7 +309,7 @@ fn hash_and_key(cell: &PlannedCell) -> String {
 }
 
 fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
-    let size = plan.len().div_ceil(rayon::current_num_threads()).max(SHARE);
+    let size = share_size(plan);
     let starts: Vec<usize> = (0..plan.len()).step_by(size).collect();
     let shares = starts.into_par_iter();
     let shares: Vec<Share> = shares.map(|start| Share::of(plan, start, size)).collect();

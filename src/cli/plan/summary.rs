@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::compare::needed_runs;
 use crate::plan::search::SearchSpec;
-use crate::plan::{Feasibility, PlannedCell};
+use crate::plan::{CellOutline, Feasibility};
 
 /// How many cells run, and how many runs they are.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn add(&mut self, cell: &PlannedCell) {
+    pub(super) fn add(&mut self, cell: &CellOutline) {
         match cell.feasibility {
             Feasibility::Infeasible(_) => self.infeasible += 1,
             Feasibility::Skipped(_) => self.skipped += 1,
@@ -29,8 +29,8 @@ impl Summary {
         }
     }
 
-    fn add_runs(&mut self, cell: &PlannedCell) {
-        let each = (cell.spec.measure.seeds.len(), cell.spec.measure.repeats);
+    fn add_runs(&mut self, cell: &CellOutline) {
+        let each = (cell.measure.seeds.len(), cell.measure.repeats);
         self.runnable += 1;
         self.runs += each.0 * each.1;
         self.is_mixed |= self.each.is_some_and(|known| known != each);

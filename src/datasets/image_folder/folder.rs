@@ -11,6 +11,7 @@ use super::AugmentSpec;
 use super::augment::Draw;
 use super::decode::decode;
 use super::listing::Listing;
+use super::pixel_file::{PixelFile, cache_folder};
 use super::pixels::Rgb;
 
 /// Images that are decoded when they are read.
@@ -20,6 +21,8 @@ pub(super) struct ImageFolder {
     augment: AugmentSpec,
     is_kept: AtomicBool,
     kept: Vec<OnceLock<Rgb>>,
+    /// All images decoded, where they are to be kept in a file.
+    file: OnceLock<PixelFile>,
 }
 
 impl ImageFolder {
@@ -30,6 +33,7 @@ impl ImageFolder {
             size,
             augment,
             is_kept: AtomicBool::new(false),
+            file: OnceLock::new(),
         }
     }
 
@@ -37,7 +41,11 @@ impl ImageFolder {
         if let Some(image) = self.kept[row].get() {
             return Ok(Cow::Borrowed(image));
         }
-        let image = decode(&self.listing.files[row])?;
+        let kept = self.file.get().and_then(|file| file.image(row));
+        let image = match kept {
+            Some(image) => image,
+            None => decode(&self.listing.files[row])?,
+        };
         if self.is_kept.load(Ordering::Relaxed) {
             return Ok(Cow::Borrowed(self.kept[row].get_or_init(|| image)));
         }
@@ -82,6 +90,17 @@ impl Dataset for ImageFolder {
 
     fn keep_decoded(&self) {
         self.is_kept.store(true, Ordering::Relaxed);
+    }
+
+    /// What is augmented is kept as it was decoded: it is resized after that. What is not is kept as it is read.
+    fn keep_decoded_in_file(&self) -> Result<(), DatasetError> {
+        if self.file.get().is_none() {
+            let size = (!self.augments()).then_some(self.size);
+            let file = PixelFile::of(&cache_folder(), &self.listing.files, size)?;
+            // Another thread's is as good.
+            let _ = self.file.set(file);
+        }
+        Ok(())
     }
 
     fn read(

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  path ─listing─▶ classes, files ─decode─▶ RGB ─augment─▶ RGB ─resize─▶ numbers in [-1, 1]
+//!                                    └─ kept in memory, or in a file that is mapped (`pixel_file`)
 //!  generate ─texture─▶ the same folder, written once
 //! ```
 
@@ -10,6 +11,7 @@ mod decode;
 mod folder;
 mod generate;
 mod listing;
+mod pixel_file;
 mod pixels;
 mod texture;
 

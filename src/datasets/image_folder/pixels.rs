@@ -24,6 +24,18 @@ impl Rgb {
         Ok(())
     }
 
+    /// The image at `size × size`.
+    pub(super) fn into_resized(self, size: usize) -> Result<Self, String> {
+        if (self.width, self.height) == (size, size) {
+            return Ok(self);
+        }
+        Ok(Self {
+            width: size,
+            height: size,
+            pixels: self.resized(size)?,
+        })
+    }
+
     /// Bilinear; over a wider support where it becomes smaller, as Pillow does (no aliasing).
     fn resized(&self, size: usize) -> Result<Vec<u8>, String> {
         let mut pixels = vec![0; 3 * size * size];

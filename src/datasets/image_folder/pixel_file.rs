@@ -1,0 +1,246 @@
+//! [`PixelFile`]: the decoded images of a folder in one file, which every run and every worker maps.
+//!
+//! ```text
+//!  magic 16 │ source 32 │ digest of the index 32 │ index: an entry an image │ pixels, image after image
+//!  entry: offset 8, width 4, height 4 (little endian), first 16 bytes of the digest over its pixels
+//! ```
+//! `source` is a digest over name, size and time of every image: a file whose source is another is stale. Nothing of the
+//! file is trusted: the index by its digest when the file is opened, an image by its own when it is first read. What does
+//! not hold is decoded again, and the file is written anew, under another name first, so that two programs that do so
+//! at once only do it twice.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+
+use super::super::DatasetError;
+use super::decode::decode;
+use super::pixels::Rgb;
+use crate::base::os;
+
+const MAGIC: [u8; 16] = *b"fieldtrial px 1\n";
+const DIGEST: usize = 32;
+const HEADER: usize = MAGIC.len() + 2 * DIGEST;
+const CHECK: usize = 16;
+const ENTRY: usize = 16 + CHECK;
+
+/// Images that are decoded before any of them is written: a folder larger than memory can be kept too.
+const AT_ONCE: usize = 64;
+
+/// An image that was written more recently may change again without its size and time telling.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// What an image's digest said.
+const UNREAD: u8 = 0;
+const GOOD: u8 = 1;
+const BAD: u8 = 2;
+
+/// Where an image stands, and whether it is what was written.
+#[derive(Debug)]
+struct Place {
+    offset: usize,
+    width: usize,
+    height: usize,
+    check: [u8; CHECK],
+    state: AtomicU8,
+}
+
+/// Decoded images, mapped.
+#[derive(Debug)]
+pub(super) struct PixelFile {
+    path: PathBuf,
+    bytes: Mmap,
+    places: Vec<Place>,
+}
+
+impl PixelFile {
+    /// The images of `files`, resized to `size` where one is given, from the file in `folder` if it is there and holds,
+    /// else from a new one.
+    ///
+    /// # Errors
+    /// [`DatasetError`]: an image whose size and time cannot be read; a folder or file that cannot be written.
+    pub(super) fn of(
+        folder: &Path,
+        files: &[PathBuf],
+        size: Option<usize>,
+    ) -> Result<Self, DatasetError> {
+        let (name, source, is_settled) = identify(files, size)?;
+        let path = folder.join(name);
+        if let Some(known) = Self::open(&path, &source, files.len()) {
+            return Ok(known);
+        }
+        let unwritable = |error: io::Error| DatasetError::unwritable(&path, &error);
+        fs::create_dir_all(folder).map_err(unwritable)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(unwritable)?;
+        write(file.as_file_mut(), &source, files, size).map_err(unwritable)?;
+        let bytes = os::map_file(file.as_file()).map_err(unwritable)?;
+        if is_settled {
+            file.persist(&path)
+                .map_err(|error| unwritable(error.error))?;
+        }
+        let places = places(&bytes, &source, files.len());
+        let places = places.ok_or_else(|| unwritable(io::Error::other("it does not read back")))?;
+        Ok(Self {
+            path,
+            bytes,
+            places,
+        })
+    }
+
+    fn open(path: &Path, source: &[u8; DIGEST], count: usize) -> Option<Self> {
+        let bytes = os::map_file(&File::open(path).ok()?).ok()?;
+        Some(Self {
+            places: places(&bytes, source, count)?,
+            path: path.to_owned(),
+            bytes,
+        })
+    }
+
+    /// Image `row`; `None` where it could not be decoded, and where its pixels are not those that were written: the file
+    /// is removed then, for the next run to write it anew.
+    pub(super) fn image(&self, row: usize) -> Option<Rgb> {
+        let place = self.places.get(row).filter(|place| place.width > 0)?;
+        let length = 3 * place.width * place.height;
+        let pixels = self.bytes.get(place.offset..)?.get(..length)?;
+        if place.state.load(Ordering::Relaxed) == UNREAD {
+            let holds = check(pixels) == place.check;
+            place
+                .state
+                .store(if holds { GOOD } else { BAD }, Ordering::Relaxed);
+            if !holds {
+                // Where it cannot be removed, the next run finds the same and decodes this image too.
+                let _ = fs::remove_file(&self.path);
+            }
+        }
+        (place.state.load(Ordering::Relaxed) == GOOD).then(|| Rgb {
+            width: place.width,
+            height: place.height,
+            pixels: pixels.to_vec(),
+        })
+    }
+}
+
+/// The folder that such files lie in: `$FIELDTRIAL_CACHE/images`, else `fieldtrial/images` in the user's cache folder.
+pub(super) fn cache_folder() -> PathBuf {
+    if cfg!(test) {
+        return Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-cache/images");
+    }
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let own = named("FIELDTRIAL_CACHE").map(PathBuf::from);
+    let system = || named("XDG_CACHE_HOME").map(|folder| PathBuf::from(folder).join("fieldtrial"));
+    let home = || named("HOME").map(|folder| PathBuf::from(folder).join(".cache/fieldtrial"));
+    let folder = own.or_else(system).or_else(home);
+    folder
+        .unwrap_or_else(|| std::env::temp_dir().join("fieldtrial"))
+        .join("images")
+}
+
+/// The name of a folder's file, the digest over its images' names, sizes and times, and whether these times tell.
+fn identify(
+    files: &[PathBuf],
+    size: Option<usize>,
+) -> Result<(String, [u8; DIGEST], bool), DatasetError> {
+    let (mut name, mut source) = (blake3::Hasher::new(), blake3::Hasher::new());
+    for hasher in [&mut name, &mut source] {
+        hasher.update(format!("{size:?} {}\n", files.len()).as_bytes());
+    }
+    let now = SystemTime::now();
+    let mut is_settled = true;
+    for path in files {
+        let unreadable = |error| DatasetError::unreadable(path, &error);
+        let absolute = std::path::absolute(path).map_err(unreadable)?;
+        let data = fs::metadata(path).map_err(unreadable)?;
+        let modified = data.modified().map_err(unreadable)?;
+        is_settled &= now.duration_since(modified).is_ok_and(|age| age >= SETTLED);
+        let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let absolute = absolute.to_string_lossy();
+        name.update(absolute.as_bytes()).update(b"\n");
+        let state = format!("{absolute}\n{} {}\n", data.len(), since.as_nanos());
+        source.update(state.as_bytes());
+    }
+    let name = name.finalize().to_hex();
+    let name = format!("{}.pixels", name.get(..32).unwrap_or(&name));
+    Ok((name, *source.finalize().as_bytes(), is_settled))
+}
+
+/// Decodes all images and writes the whole file; one that cannot be decoded gets an empty place, and is an error when a run
+/// reads it.
+fn write(
+    file: &mut File,
+    source: &[u8; DIGEST],
+    files: &[PathBuf],
+    size: Option<usize>,
+) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let mut offset = HEADER + ENTRY * files.len();
+    out.write_all(&vec![0; offset])?;
+    let mut index = Vec::with_capacity(ENTRY * files.len());
+    for some in files.chunks(AT_ONCE) {
+        let images: Vec<Option<Rgb>> = some.par_iter().map(|path| read(path, size)).collect();
+        for image in images {
+            let (width, height) = image
+                .as_ref()
+                .map_or((0, 0), |image| (image.width, image.height));
+            let pixels = image.as_ref().map_or(&[][..], |image| &image.pixels);
+            index.extend_from_slice(&(offset as u64).to_le_bytes());
+            index.extend_from_slice(&(width as u32).to_le_bytes());
+            index.extend_from_slice(&(height as u32).to_le_bytes());
+            index.extend_from_slice(&check(pixels));
+            out.write_all(pixels)?;
+            offset += pixels.len();
+        }
+    }
+    out.seek(SeekFrom::Start(0))?;
+    out.write_all(&MAGIC)?;
+    out.write_all(source)?;
+    out.write_all(blake3::hash(&index).as_bytes())?;
+    out.write_all(&index)?;
+    out.flush()
+}
+
+fn read(path: &Path, size: Option<usize>) -> Option<Rgb> {
+    let image = decode(path).ok()?;
+    match size {
+        Some(size) => image.into_resized(size).ok(),
+        None => Some(image),
+    }
+}
+
+fn check(pixels: &[u8]) -> [u8; CHECK] {
+    let digest = blake3::hash(pixels);
+    std::array::from_fn(|byte| digest.as_bytes()[byte])
+}
+
+/// The index of a file that was made from `source` and has `count` images; `None` where anything in it does not hold.
+fn places(bytes: &[u8], source: &[u8; DIGEST], count: usize) -> Option<Vec<Place>> {
+    let header = bytes.get(..HEADER)?;
+    let index = bytes.get(HEADER..HEADER + ENTRY * count)?;
+    let (magic, digests) = header.split_at(MAGIC.len());
+    let (made_from, digest) = digests.split_at(DIGEST);
+    if magic != MAGIC || made_from != source || digest != blake3::hash(index).as_bytes() {
+        return None;
+    }
+    index
+        .chunks_exact(ENTRY)
+        .map(|entry| {
+            let (offset, rest) = entry.split_first_chunk::<8>()?;
+            let (width, rest) = rest.split_first_chunk::<4>()?;
+            let (height, check) = rest.split_first_chunk::<4>()?;
+            Some(Place {
+                offset: u64::from_le_bytes(*offset) as usize,
+                width: u32::from_le_bytes(*width) as usize,
+                height: u32::from_le_bytes(*height) as usize,
+                check: check.try_into().ok()?,
+                state: AtomicU8::new(UNREAD),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;
