@@ -7,7 +7,7 @@ use dfdx::tensor::Cpu;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use fieldtrial::device::Backend;
-use fieldtrial::ops::{self, Activation, Conv2dOptions, OpError, Pass, Shape, Var};
+use fieldtrial::ops::{self, Activation, Conv2dOptions, Convolution, OpError, Pass, Shape, Var};
 
 fn main() {
     divan::main();
@@ -31,6 +31,13 @@ const CONVOLUTIONS: [(usize, usize, usize, usize, usize); 14] = [
     (128, 20, 128, 2, 3),
     (192, 40, 64, 1, 1),
     (256, 10, 768, 1, 1),
+];
+
+/// The ways of the convolutions that have a choice.
+const WAYS: [Convolution; 3] = [
+    Convolution::Direct,
+    Convolution::Winograd2,
+    Convolution::Winograd4,
 ];
 
 /// Channels and side.
@@ -92,7 +99,19 @@ fn count(device: &Cpu, leaves: &[Var<Cpu>], operation: &Operation) -> (u64, u64)
     (pass.work().forward, pass.work().backward)
 }
 
+/// A convolution in a given way, and its sizes as in [`CONVOLUTIONS`].
+type WayAndSizes = (Convolution, (usize, usize, usize, usize, usize));
+
+/// The 3×3 convolutions with stride 1, each in all ways.
+fn in_all_ways() -> impl Iterator<Item = WayAndSizes> {
+    let with_choice = CONVOLUTIONS
+        .into_iter()
+        .filter(|sizes| sizes.3 == 1 && sizes.4 == 3);
+    with_choice.flat_map(|sizes| WAYS.map(|way| (way, sizes)))
+}
+
 fn convolution(
+    way: Convolution,
     (c, side, k, stride, kernel): (usize, usize, usize, usize, usize),
     run: impl FnOnce(&[Shape], &Operation),
 ) {
@@ -106,20 +125,36 @@ fn convolution(
         [k].into(),
     ];
     run(&shapes, &move |pass, v| {
-        ops::conv2d(pass, &v[0], &v[1], Some(&v[2]), options)
+        ops::conv2d_by(way, pass, &v[0], &v[1], Some(&v[2]), options)
     });
 }
 
 #[divan::bench(args = CONVOLUTIONS)]
 fn conv2d_forward(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) {
-    convolution(sizes, |shapes, operation| {
+    convolution(Convolution::Auto, sizes, |shapes, operation| {
         forward(bencher, shapes, operation);
+    });
+}
+
+#[divan::bench(args = in_all_ways())]
+fn conv2d_ways_forward(bencher: Bencher, (way, sizes): WayAndSizes) {
+    convolution(way, sizes, |shapes, operation| {
+        forward(bencher, shapes, operation);
+    });
+}
+
+#[divan::bench(args = in_all_ways())]
+fn conv2d_ways_step(bencher: Bencher, (way, sizes): WayAndSizes) {
+    convolution(way, sizes, |shapes, operation| {
+        step(bencher, shapes, operation)
     });
 }
 
 #[divan::bench(args = CONVOLUTIONS)]
 fn conv2d_step(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) {
-    convolution(sizes, |shapes, operation| step(bencher, shapes, operation));
+    convolution(Convolution::Auto, sizes, |shapes, operation| {
+        step(bencher, shapes, operation);
+    });
 }
 
 fn norm((c, side): (usize, usize), run: impl FnOnce(&[Shape], &Operation)) {

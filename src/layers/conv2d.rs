@@ -3,7 +3,7 @@
 use super::Init;
 use crate::device::Backend;
 use crate::ops::{
-    self, Conv2dOptions, Kernels, Layout, Module, OpError, Parameter, Pass, Path, Var,
+    self, Conv2dOptions, Convolution, Kernels, Layout, Module, OpError, Parameter, Pass, Path, Var,
 };
 
 /// A convolution with a square kernel and a bias, on images `(B, H, W, C)`.
@@ -15,6 +15,7 @@ pub struct Conv2d<D: Backend> {
     weight: Parameter<D>,
     bias: Parameter<D>,
     options: Conv2dOptions,
+    way: Convolution,
 }
 
 impl<D: Kernels> Conv2d<D> {
@@ -32,6 +33,7 @@ impl<D: Kernels> Conv2d<D> {
             weight,
             bias,
             options,
+            way: init.convolution(),
         })
     }
 
@@ -54,7 +56,8 @@ impl<D: Kernels> Conv2d<D> {
     /// `(B, H', W', outputs)` from `x: (B, H, W, inputs)`.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
         let bias = self.bias.var();
-        ops::conv2d(pass, x, &self.weight.var(), Some(&bias), self.options)
+        let weight = self.weight.var();
+        ops::conv2d_by(self.way, pass, x, &weight, Some(&bias), self.options)
     }
 }
 

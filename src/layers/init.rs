@@ -5,9 +5,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use crate::device::Backend;
-use crate::ops::{Layout, OpError, Parameter, Shape};
+use crate::ops::{Convolution, Layout, OpError, Parameter, Shape};
 
-/// Makes parameters: the device they live on, and the stream their initial values are drawn from.
+/// Makes parameters: the device they live on, the stream their initial values are drawn from, and how layers that have a choice
+/// compute.
 ///
 /// Values are drawn on one thread, parameter after parameter and in PyTorch's order within each, so that they depend
 /// on the stream alone. Distributions are PyTorch's, the numbers are not.
@@ -15,12 +16,32 @@ use crate::ops::{Layout, OpError, Parameter, Shape};
 pub struct Init<'a, D: Backend> {
     device: &'a D,
     rng: ChaCha8Rng,
+    convolution: Convolution,
 }
 
 impl<'a, D: Backend> Init<'a, D> {
     /// Parameters on `device`, drawn from `rng`.
     pub fn new(device: &'a D, rng: ChaCha8Rng) -> Self {
-        Self { device, rng }
+        let convolution = Convolution::Auto;
+        Self {
+            device,
+            rng,
+            convolution,
+        }
+    }
+
+    /// As before, with convolutions that go this way.
+    #[must_use]
+    pub fn convolving_by(self, convolution: Convolution) -> Self {
+        Self {
+            convolution,
+            ..self
+        }
+    }
+
+    /// How convolutions are computed.
+    pub fn convolution(&self) -> Convolution {
+        self.convolution
     }
 
     /// Weight and bias of a linear layer or convolution with `fan_in` values behind each output: both uniform in

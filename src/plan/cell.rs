@@ -11,6 +11,7 @@ use crate::device::{Arithmetic, DeviceKind};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
+use crate::ops::Convolution;
 use crate::optim::{ClipBy, EmaSpec, OptimizerSpec, ScheduleSpec};
 use crate::tasks::{Algorithm, SamplingSpec, SelectionSpec, VerificationSpec};
 
@@ -85,6 +86,8 @@ pub struct TrainSpec {
     pub drop_last: bool,
     /// Arithmetic of products; docs/precision.md.
     pub precision: Precision,
+    /// How the CPU computes 3×3 convolutions with stride 1; docs/precision.md.
+    pub convolution: Convolution,
     /// Where to train.
     pub device: DeviceKind,
     /// Threads that compute; without it, all cores of the run's share.
@@ -120,6 +123,7 @@ impl Default for TrainSpec {
             accumulate: 1,
             drop_last: false,
             precision: Precision::F32,
+            convolution: Convolution::Auto,
             device: DeviceKind::Cpu,
             threads: None,
             optimizer: OptimizerSpec::default(),

@@ -218,6 +218,17 @@ pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
         .then(|| format!("`{name}` needs an NVIDIA GPU, the CPU computes in `f32`"))
 }
 
+/// Why convolutions are not computed like this on such a device; `None` if they are.
+pub(super) fn wrong_convolution(train: &TrainSpec) -> Option<String> {
+    let name = train.convolution.name();
+    (!train.convolution.is_auto() && train.device != DeviceKind::Cpu).then(|| {
+        format!(
+            "`{name}` convolutions are for the CPU, on `{}` cuDNN chooses how to compute them (`auto`)",
+            train.device
+        )
+    })
+}
+
 /// Why the device that is here cannot do this arithmetic; `None` if it can.
 pub(super) fn lacking_arithmetic(train: &TrainSpec, device: &DeviceFacts) -> Option<String> {
     let name = device.name.as_deref().unwrap_or(&device.kind);

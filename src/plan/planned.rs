@@ -136,7 +136,8 @@ impl<'a> Resolver<'a> {
         if let Some(problem) = &cell.problem {
             return Feasibility::Infeasible(problem.to_string());
         }
-        if let Some(reason) = check::wrong_arithmetic(&cell.train) {
+        let wrong = check::wrong_arithmetic(&cell.train);
+        if let Some(reason) = wrong.or_else(|| check::wrong_convolution(&cell.train)) {
             return Feasibility::Infeasible(reason);
         }
         match &cell.data.unknown {

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::loader::LoaderSpec;
 use crate::manifest::Key;
+use crate::ops::Convolution;
 use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
 
 use super::cell::{TrainSpec, ValidationSpec};
@@ -84,6 +85,8 @@ keyed! { TrainSpec, "train", |train, folder| {
     "beta" beta json;
     "clip" clip json;
     "clip-by" clip_by json;
+    // Nothing where the shape decides, so that cells from before there was a choice keep their hash.
+    "convolution" convolution |way: &Convolution| (!way.is_auto()).then(|| json(way)).flatten();
     "device" device json;
     "drop-last" drop_last json;
     "early-stopping" early_stopping json;

@@ -53,7 +53,8 @@ impl<D: Kernels> Diffusion<D> {
         image: (usize, usize, usize),
         classes: usize,
     ) -> Result<Self, OpError> {
-        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
+        let init = Init::new(device, parts.seed.stream(Purpose::Weights));
+        let mut init = init.convolving_by(parts.convolution);
         Ok(Self {
             model: model.build(&mut init, image.2, classes)?,
             loss: loss.clone(),
@@ -232,6 +233,7 @@ pub(super) mod tests {
         let parts = TaskParts {
             algorithm: crate::tasks::Algorithm::Backprop,
             beta: 0.1,
+            convolution: crate::ops::Convolution::Auto,
             model: &ModelSpec::DdpmUnet(model.clone()),
             loss: &LossSpec::NoiseMse(loss.clone()),
             features: Features::Image {

@@ -42,7 +42,7 @@ use crate::loader::Batch;
 use crate::losses::LossSpec;
 use crate::measure::Stopwatch;
 use crate::models::{Mlp, MlpSpec, ModelSpec};
-use crate::ops::{Grads, Kernels, Module, OpError, Var, Work};
+use crate::ops::{Convolution, Grads, Kernels, Module, OpError, Var, Work};
 use backprop::Backprop;
 use classification::Classes;
 use regression::Values;
@@ -145,6 +145,8 @@ pub struct TaskParts<'a> {
     pub algorithm: Algorithm,
     /// Strength β of the nudge of equilibrium propagation.
     pub beta: f64,
+    /// How the CPU computes convolutions.
+    pub convolution: Convolution,
     /// Features of all rows of the training split, `(rows, features)`: for losses that compare with the split as a
     /// whole ([`LossSpec::compares_paths`]), else empty.
     pub training: &'a [f32],

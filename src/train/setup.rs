@@ -115,6 +115,7 @@ pub(super) fn task<D: Kernels>(
         target: data.dataset.target(),
         algorithm: cell.train.algorithm,
         beta: cell.train.beta,
+        convolution: cell.train.convolution,
         training: &training,
         seed,
     };

@@ -1,5 +1,7 @@
 #[cfg(feature = "cuda-stand-in")]
 mod control;
+#[cfg(not(feature = "cuda"))]
+mod convolution;
 #[cfg(feature = "cuda-stand-in")]
 mod cuda;
 mod cut_off;

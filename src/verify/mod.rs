@@ -103,6 +103,7 @@ impl Job<'_> {
             target,
             algorithm: self.cell.train.algorithm,
             beta: self.cell.train.beta,
+            convolution: self.cell.train.convolution,
             training: &[],
             seed: Seed(0),
         };

@@ -174,6 +174,25 @@ fn a_loss_can_be_named_by_its_kind() {
 }
 
 #[test]
+fn a_way_to_convolve_is_part_of_a_cell_and_for_the_cpu() {
+    let (auto, direct) = (
+        only_cell("[train]\nconvolution = \"auto\"\n"),
+        only_cell("[train]\nconvolution = \"direct\"\n"),
+    );
+    assert_eq!(auto.cell_hash, only_cell("").cell_hash);
+    assert_ne!(auto.cell_hash, direct.cell_hash);
+    assert_eq!(direct.feasibility, Feasibility::Runs);
+    let text = "[train]\nconvolution = \"winograd-4\"\ndevice = \"cuda:0\"\n";
+    assert_eq!(
+        only_cell(text).feasibility,
+        Feasibility::Infeasible(
+            "`winograd-4` convolutions are for the CPU, on `cuda:0` cuDNN chooses how to compute them (`auto`)"
+                .to_owned()
+        )
+    );
+}
+
+#[test]
 fn only_chooses_cells_by_value() {
     let text = format!(
         "{HEAD}[matrix]\nbatch-size = [8, 16, 32]\n\"train.optimizer.lr\" = [1e-3, 1e-4]\n"

@@ -104,7 +104,7 @@ fn scatter(
 }
 
 /// `turned[u, v, k, c] = weight[phase + stride · (kernel − 1 − (u, v)), c, k]`.
-fn turn(
+pub(super) fn turn(
     weight: &[f32],
     size: &Conv2dSize,
     phase: (usize, usize),

@@ -1,10 +1,10 @@
-//! Direct convolution on the CPU: one matrix product per filter row and chunk of result rows, on the layout of
+//! Convolution on the CPU: which way it goes, and the direct one: one matrix product per filter row and chunk of result rows, on the layout of
 //! [`super::windows`]. No im2col: the windows overlap in memory.
 
 use dfdx::tensor::Cpu;
 
 use super::windows::{Chunk, Windows};
-use super::{Conv2dKernel, Conv2dSize, backward};
+use super::{Conv2dKernel, Conv2dSize, backward, winograd};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product};
@@ -28,6 +28,11 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>, OpError> {
         let mut y = vec![0.0; size.output_shape().len()];
+        if let Some(tile) = size.way.tile(size) {
+            let bias = bias.map(|bias| bias.as_slice());
+            winograd::forward(tile, &winograd_shape(size), x, weight, bias, &mut y);
+            return Ok(self.upload(y)?);
+        }
         convolve(
             &windows(size),
             x,
@@ -49,6 +54,13 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
         grad_x: &mut Buffer<Self>,
     ) -> Result<(), OpError> {
+        if let Some(tile) = size.way.tile(size) {
+            let turn = |turned: &mut [f32]| {
+                backward::turn(weight, size, (0, 0), size.kernel, turned);
+            };
+            winograd::backward_x(tile, &winograd_shape(size), grad_output, turn, grad_x);
+            return Ok(());
+        }
         let stride = size.options.stride;
         for phase in (0..stride * stride).map(|i| (i / stride, i % stride)) {
             backward::backward_phase(grad_output, weight, size, phase, grad_x);
@@ -63,6 +75,10 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
         grad_weight: &mut Buffer<Self>,
     ) -> Result<(), OpError> {
+        if let Some(tile) = size.way.tile(size) {
+            winograd::backward_weight(tile, &winograd_shape(size), x, grad_output, grad_weight);
+            return Ok(());
+        }
         let windows = windows(size);
         let (c, k) = size.channels;
         let parallel = size.flop() >= PRODUCT_FLOP;
@@ -86,6 +102,17 @@ impl Conv2dKernel for Cpu {
             );
         }
         Ok(())
+    }
+}
+
+fn winograd_shape(size: &Conv2dSize) -> winograd::Shape {
+    winograd::Shape {
+        batch: size.batch,
+        input: size.input,
+        output: size.output,
+        channels: size.channels,
+        padding: size.options.padding,
+        parallel: size.flop() >= PRODUCT_FLOP,
     }
 }
 

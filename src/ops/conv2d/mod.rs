@@ -6,8 +6,12 @@
 //! # Shapes
 //! `x: (B, H, W, C)`, `weight: (kh, kw, C, K)` ([`super::Layout::Convolution`]), `bias: (K)`, result `(B, H', W', K)`
 //! with `H' = ⌊(H + 2 padding − kh) / stride⌋ + 1`.
+//! # Ways
+//! On the CPU directly, on the layout of `windows`, or by `winograd` for 3×3 kernels with stride 1; [`Convolution`] says
+//! which. On CUDA by cuDNN.
 //! # Work
-//! `2 B H' W' K C kh kw` forward (padding counts as if it were data), plus `B H' W' K` for a bias; backward the same
+//! `2 B H' W' K C kh kw` forward (padding counts as if it were data,
+//! and every way as the direct one), plus `B H' W' K` for a bias; backward the same
 //! again for each of x and weight that needs a gradient, and for the bias.
 //! # Source
 //! PyTorch `torch.nn.functional.conv2d`, channels last.
@@ -16,7 +20,11 @@ mod backward;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod way;
 mod windows;
+mod winograd;
+
+pub use way::Convolution;
 
 use super::{Activation, Kernels, OpError, Pass, Shape, Var, Work, linear};
 use crate::device::{Backend, Buffer};
@@ -45,6 +53,8 @@ pub struct Conv2dSize {
     pub channels: (usize, usize),
     /// Stride and padding.
     pub options: Conv2dOptions,
+    /// How the CPU does it.
+    pub way: Convolution,
 }
 
 impl Conv2dSize {
@@ -95,7 +105,7 @@ pub trait Conv2dKernel: Backend {
     }
 }
 
-/// The convolution of `x` with `weight`; see the module.
+/// The convolution of `x` with `weight`, in the way that suits its shape; see the module.
 ///
 /// # Errors
 /// [`OpError::Shape`] when channels do not agree, or the kernel is larger than the padded input.
@@ -106,7 +116,25 @@ pub fn conv2d<D: Kernels>(
     bias: Option<&Var<D>>,
     options: Conv2dOptions,
 ) -> Result<Var<D>, OpError> {
-    let size = check(x, weight, bias, options)?;
+    conv2d_by(Convolution::Auto, pass, x, weight, bias, options)
+}
+
+/// As [`conv2d`], in a given way.
+///
+/// # Errors
+/// As [`conv2d`].
+pub fn conv2d_by<D: Kernels>(
+    way: Convolution,
+    pass: &mut Pass<D>,
+    x: &Var<D>,
+    weight: &Var<D>,
+    bias: Option<&Var<D>>,
+    options: Conv2dOptions,
+) -> Result<Var<D>, OpError> {
+    let size = Conv2dSize {
+        way,
+        ..check(x, weight, bias, options)?
+    };
     if size.kernel == (1, 1)
         && options
             == (Conv2dOptions {
@@ -206,8 +234,11 @@ fn check<D: Backend>(
         kernel: (kh, kw),
         channels: (c, k),
         options,
+        way: Convolution::Auto,
     })
 }
 
+#[cfg(all(test, not(feature = "cuda")))]
+mod accuracy;
 #[cfg(test)]
 mod tests;

@@ -12,29 +12,48 @@ const HALF: Conv2dOptions = Conv2dOptions {
     padding: 1,
 };
 
+/// All ways of the CPU; a GPU has its own.
+#[cfg(not(feature = "cuda"))]
+const WAYS: [Convolution; 4] = [
+    Convolution::Auto,
+    Convolution::Direct,
+    Convolution::Winograd2,
+    Convolution::Winograd4,
+];
+
 fn run(
+    way: Convolution,
     options: Conv2dOptions,
 ) -> impl Fn(
     &mut Pass<testing::TestDevice>,
     &[Var<testing::TestDevice>],
 ) -> Result<Var<testing::TestDevice>, OpError> {
-    move |pass, v| conv2d(pass, &v[0], &v[1], v.get(2), options)
+    move |pass, v| conv2d_by(way, pass, &v[0], &v[1], v.get(2), options)
 }
 
 /// Runs a test on every way that the device has for convolutions.
-fn on_each_way(test: impl Fn()) {
+fn on_each_way(test: impl Fn(Convolution)) {
     #[cfg(feature = "cuda")]
     {
         use crate::device::cuda::{ConvolutionWay, convolve_by};
         testing::device();
         for way in [ConvolutionWay::Library, ConvolutionWay::Products] {
             convolve_by(Some(way)).unwrap();
-            test();
+            test(Convolution::Auto);
         }
         convolve_by(None).unwrap();
     }
     #[cfg(not(feature = "cuda"))]
-    test();
+    WAYS.into_iter().for_each(test);
+}
+
+/// How far values may be from the definition's.
+fn tolerance(way: Convolution) -> f32 {
+    if way == Convolution::Winograd4 {
+        5e-5
+    } else {
+        1e-5
+    }
 }
 
 /// The definition, term by term.
@@ -46,6 +65,7 @@ fn naive(x: &[f32], weight: &[f32], size: &Conv2dSize) -> Vec<f32> {
         kernel: (kh, kw),
         channels: (c, k),
         options,
+        ..
     } = *size;
     let mut y = Vec::new();
     for (b, i, j, f) in
@@ -71,7 +91,7 @@ fn naive(x: &[f32], weight: &[f32], size: &Conv2dSize) -> Vec<f32> {
 
 #[test]
 fn values_are_those_of_the_definition() {
-    on_each_way(|| {
+    on_each_way(|way| {
         let shapes = [
             (2, 5, 3, 3),
             (1, 1, 1, 3),
@@ -105,6 +125,7 @@ fn values_are_those_of_the_definition() {
                     kernel: (kernel, kernel),
                     channels: (c, k),
                     options,
+                    way: Convolution::Auto,
                 };
                 let (x, weight) = (
                     testing::filled(batch * h * w * c, 1),
@@ -115,9 +136,9 @@ fn values_are_those_of_the_definition() {
                     (&weight, [kernel, kernel, c, k].into()),
                 ];
                 testing::assert_close(
-                    &testing::forward(&leaves, run(options)),
+                    &testing::forward(&leaves, run(way, options)),
                     &naive(&x, &weight, &size),
-                    1e-5,
+                    tolerance(way),
                 );
             }
         }
@@ -126,7 +147,7 @@ fn values_are_those_of_the_definition() {
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
-    on_each_way(|| {
+    on_each_way(|way| {
         // x = ((torch.arange(16.) - 6) / 4).reshape(1, 1, 4, 4).requires_grad_()
         // w = ((torch.arange(18.) - 9) / 8).reshape(2, 1, 3, 3).requires_grad_()
         // b = torch.tensor([.5, -1.], requires_grad=True)
@@ -142,7 +163,7 @@ fn values_and_gradients_are_those_of_pytorch() {
                 (&[0.5, -1.0], [2].into()),
             ],
             &[-1.5, 0.5, -1.0, 1.0, -0.5, 1.5, 0.0, 2.0],
-            run(HALF),
+            run(way, HALF),
         );
         testing::assert_close(
             &y,
@@ -173,7 +194,7 @@ fn values_and_gradients_are_those_of_pytorch() {
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    on_each_way(|| {
+    on_each_way(|way| {
         let wide = Conv2dOptions {
             stride: 3,
             padding: 2,
@@ -202,19 +223,22 @@ fn gradients_are_those_of_finite_differences() {
             ),
         ];
         for (options, x, weight) in cases {
-            testing::check_gradients(&[x.into(), weight.into(), [weight[3]].into()], run(options));
+            testing::check_gradients(
+                &[x.into(), weight.into(), [weight[3]].into()],
+                run(way, options),
+            );
         }
     });
 }
 
 #[test]
 fn a_batch_is_its_samples() {
-    on_each_way(|| {
+    on_each_way(|way| {
         for options in [SAME, HALF] {
             testing::check_batch(
                 4,
                 &[[4, 5, 7, 5].into(), [3, 3, 5, 3].into(), [3].into()],
-                run(options),
+                run(way, options),
             );
         }
     });
@@ -223,13 +247,29 @@ fn a_batch_is_its_samples() {
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
     // The first shape sums partial weight gradients, the second cuts the weight gradient's rows.
-    for (options, x, weight) in [
+    let direct = [
         (SAME, [3, 33, 17, 17], [3, 3, 17, 5]),
         (SAME, [2, 5, 5, 96], [3, 3, 96, 65]),
         (HALF, [2, 17, 33, 17], [3, 3, 17, 33]),
-    ] {
-        testing::check_threads(&[x.into(), weight.into(), [weight[3]].into()], run(options));
-    }
+    ];
+    // The last has filters that do not fit a cache.
+    let winograd = [
+        (SAME, [3, 33, 17, 17], [3, 3, 17, 5]),
+        (SAME, [2, 17, 31, 48], [3, 3, 48, 33]),
+        (SAME, [1, 9, 10, 130], [3, 3, 130, 128]),
+    ];
+    on_each_way(|way| {
+        let cases = match way {
+            Convolution::Auto | Convolution::Direct => direct,
+            Convolution::Winograd2 | Convolution::Winograd4 => winograd,
+        };
+        for (options, x, weight) in cases {
+            testing::check_threads(
+                &[x.into(), weight.into(), [weight[3]].into()],
+                run(way, options),
+            );
+        }
+    });
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(super) fn task(loss: &DetectorNoiseSpec) -> Detector<TestDevice> {
         target: Target::Values { len: VOXELS },
         algorithm: Algorithm::Backprop,
         beta: 0.0,
+        convolution: crate::ops::Convolution::Auto,
         training: &[],
         seed: Seed(1),
     };

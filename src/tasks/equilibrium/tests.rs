@@ -30,6 +30,7 @@ fn make(model: &ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<TestDevi
         target: Target::Class { classes: 3 },
         algorithm,
         beta: 0.1,
+        convolution: crate::ops::Convolution::Auto,
         training: &[],
         seed: Seed(3),
     };

@@ -26,6 +26,7 @@ fn task(model: &ModelSpec, loss: &LossSpec) -> Paths<TestDevice> {
     let parts = TaskParts {
         algorithm: crate::tasks::Algorithm::Backprop,
         beta: 0.1,
+        convolution: crate::ops::Convolution::Auto,
         model,
         loss,
         features: Features::Path { points: POINTS },

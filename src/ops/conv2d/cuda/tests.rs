@@ -5,7 +5,7 @@ use dfdx::tensor::Cpu;
 use super::*;
 use crate::device::Arithmetic;
 use crate::device::cuda::{ConvolutionWay, convolve_by};
-use crate::ops::{Conv2dOptions, testing};
+use crate::ops::{Conv2dOptions, Convolution, testing};
 
 const WAYS: [ConvolutionWay; 2] = [ConvolutionWay::Library, ConvolutionWay::Products];
 
@@ -34,6 +34,8 @@ fn size((batch, input, kernel, channels, (stride, padding)): Case) -> Conv2dSize
         kernel: (kernel, kernel),
         channels,
         options: Conv2dOptions { stride, padding },
+        // The definition, where the CPU stands beside.
+        way: Convolution::Direct,
     }
 }
 

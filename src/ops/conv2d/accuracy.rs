@@ -1,0 +1,152 @@
+//! The CPU's ways against sums in f64, on odd sizes and on the shapes of models.
+
+use super::*;
+use crate::ops::testing::{self, filled};
+
+const WAYS: [Convolution; 3] = [
+    Convolution::Direct,
+    Convolution::Winograd2,
+    Convolution::Winograd4,
+];
+
+/// Result, input's gradient and filter's gradient.
+type Results<T> = [Vec<T>; 3];
+
+/// Batch, height and width, channels in and out, padding of a 3×3 convolution with stride 1.
+#[derive(Debug, Clone, Copy)]
+struct Case(usize, (usize, usize), (usize, usize), usize);
+
+impl Case {
+    fn output(self) -> (usize, usize) {
+        let Self(_, (h, w), _, padding) = self;
+        (h + 2 * padding - 2, w + 2 * padding - 2)
+    }
+
+    /// Data, filter, and gradient of the result.
+    fn values(self) -> [Vec<f32>; 3] {
+        let (Self(batch, (h, w), (c, k), _), (ho, wo)) = (self, self.output());
+        [
+            filled(batch * h * w * c, 1),
+            filled(9 * c * k, 2),
+            filled(batch * ho * wo * k, 3),
+        ]
+    }
+
+    fn run(self, way: Convolution) -> Results<f32> {
+        let Self(batch, (h, w), (c, k), padding) = self;
+        let [x, weight, grad] = self.values();
+        let options = Conv2dOptions { stride: 1, padding };
+        let leaves: [(&[f32], Shape); 2] = [
+            (&x, [batch, h, w, c].into()),
+            (&weight, [3, 3, c, k].into()),
+        ];
+        let (y, grads) = testing::backward(&leaves, &grad, |pass, v| {
+            conv2d_by(way, pass, &v[0], &v[1], None, options)
+        });
+        let [grad_x, grad_weight] = grads.try_into().unwrap();
+        [y, grad_x, grad_weight]
+    }
+
+    /// The definition in f64.
+    fn exact(self) -> Results<f64> {
+        let (Self(batch, (h, w), (c, k), padding), (ho, wo)) = (self, self.output());
+        let [x, weight, grad] = self
+            .values()
+            .map(|v| v.into_iter().map(f64::from).collect::<Vec<_>>());
+        let mut results = [grad.len(), x.len(), weight.len()].map(|len| vec![0.0; len]);
+        let [y, grad_x, grad_weight] = &mut results;
+        let places = (0..batch * ho * wo).flat_map(|at| (0..9).map(move |tap| (at, tap)));
+        for (at, tap) in places {
+            let (row, column) = (at / wo % ho + tap / 3, at % wo + tap % 3);
+            let inside =
+                (padding..h + padding).contains(&row) && (padding..w + padding).contains(&column);
+            if !inside {
+                continue;
+            }
+            let pixel = (at / wo / ho * h + row - padding) * w + column - padding;
+            for channel in 0..c {
+                let (from, filter) = (pixel * c + channel, (tap * c + channel) * k);
+                let mut sum = 0.0;
+                for to in 0..k {
+                    y[at * k + to] += x[from] * weight[filter + to];
+                    sum += grad[at * k + to] * weight[filter + to];
+                    grad_weight[filter + to] += x[from] * grad[at * k + to];
+                }
+                grad_x[from] += sum;
+            }
+        }
+        results
+    }
+
+    /// Largest errors relative to the largest values.
+    fn errors(self, way: Convolution) -> [f64; 3] {
+        let (results, exact) = (self.run(way), self.exact());
+        [0, 1, 2].map(|i| {
+            let largest = exact[i].iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+            let difference = results[i].iter().zip(&exact[i]);
+            let error = difference.fold(0.0, |m: f64, (r, e)| m.max((f64::from(*r) - e).abs()));
+            error / largest.max(1e-3)
+        })
+    }
+}
+
+fn told([y, grad_x, grad_weight]: [f64; 3]) -> String {
+    format!("{y:.1e} / {grad_x:.1e} / {grad_weight:.1e}")
+}
+
+/// Largest relative error that each way may have.
+fn bound(way: Convolution) -> f64 {
+    match way {
+        Convolution::Auto | Convolution::Direct | Convolution::Winograd2 => 1e-6,
+        Convolution::Winograd4 => 2e-5,
+    }
+}
+
+#[test]
+fn odd_sizes_are_as_accurate_as_any() {
+    let cases = [
+        Case(1, (1, 1), (1, 1), 1),
+        Case(2, (3, 1), (3, 5), 1),
+        Case(1, (5, 3), (17, 1), 1),
+        Case(3, (17, 5), (5, 17), 1),
+        Case(1, (31, 33), (3, 5), 1),
+        Case(2, (33, 17), (1, 3), 1),
+        Case(1, (3, 3), (5, 3), 0),
+        Case(2, (6, 31), (17, 33), 0),
+        Case(1, (1, 5), (3, 17), 2),
+    ];
+    for case in cases {
+        for way in WAYS {
+            let errors = case.errors(way);
+            let bound = bound(way);
+            assert!(
+                errors.iter().all(|e| *e < bound),
+                "{case:?}, {way:?}: {}",
+                told(errors)
+            );
+        }
+    }
+}
+
+/// The figures of `winograd`'s documentation: `cargo test --lib accuracy -- --nocapture` prints them.
+#[test]
+fn errors_of_the_shapes_of_models_are_bounded() {
+    let cases = [
+        Case(1, (40, 40), (16, 16), 1),
+        Case(1, (20, 20), (64, 64), 1),
+        Case(2, (10, 10), (128, 64), 1),
+        Case(1, (10, 10), (256, 64), 1),
+    ];
+    for case in cases {
+        for way in WAYS {
+            let errors = case.errors(way);
+            let bound = bound(way);
+            println!("{case:?}, {way:?}: {}", told(errors));
+            assert!(
+                errors.iter().all(|e| *e < bound),
+                "{case:?}, {way:?}: {}",
+                told(errors)
+            );
+        }
+    }
+}

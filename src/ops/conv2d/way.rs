@@ -1,0 +1,154 @@
+//! [`Convolution`]: how the CPU convolves, and the choice by shape.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Conv2dSize;
+use super::winograd::Tile;
+
+/// How the CPU computes convolutions with a 3×3 kernel and stride 1; all others are direct. On NVIDIA GPUs cuDNN chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Convolution {
+    /// What is fastest for each shape, by a fixed rule.
+    #[default]
+    Auto,
+    /// By the definition, the most accurate way.
+    Direct,
+    /// By Winograd's F(2×2, 3×3), about as accurate.
+    #[serde(rename = "winograd-2")]
+    Winograd2,
+    /// By Winograd's F(4×4, 3×3), whose errors are ten times as large.
+    #[serde(rename = "winograd-4")]
+    Winograd4,
+}
+
+/// What a way costs, in units of one multiply-add of a large product on one core: measured (AVX-512, 2 MiB of L2 cache a core,
+/// 110 GFLOP/s, so a unit is 18 ps) on the shapes of the U-Net, caches cold. They need not be exact: they only decide between
+/// ways that differ little where the decision is close.
+mod cost {
+    /// A multiply-add of a direct convolution, for what its products lose at rows' ends and to their lay-out.
+    pub(super) const DIRECT: f64 = 1.15;
+    /// Laying out a channel of a pixel of input or result for direct products.
+    pub(super) const PIXEL: f64 = 25.0;
+    /// Transforming a channel of a point of data or results.
+    pub(super) const POINT: f64 = 25.0;
+    /// Transforming a point of a filter, and reading it again from beyond the L2 cache.
+    pub(super) const FILTER: f64 = 65.0;
+    /// Calling for a product.
+    pub(super) const CALL: f64 = 20_000.0;
+    /// Channels below which products are as slow as if they had as many.
+    pub(super) const CHANNELS: usize = 16;
+}
+
+impl Convolution {
+    /// As a manifest writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Direct => "direct",
+            Self::Winograd2 => "winograd-2",
+            Self::Winograd4 => "winograd-4",
+        }
+    }
+
+    /// Whether the shape decides.
+    pub fn is_auto(self) -> bool {
+        self == Self::Auto
+    }
+
+    /// The Winograd algorithm for a convolution of this size, `None` for direct.
+    pub(super) fn tile(self, size: &Conv2dSize) -> Option<Tile> {
+        if size.kernel != (3, 3) || size.options.stride != 1 {
+            return None;
+        }
+        match self {
+            Self::Direct => None,
+            Self::Winograd2 => Some(Tile::Two),
+            Self::Winograd4 => Some(Tile::Four),
+            Self::Auto => cheapest(size),
+        }
+    }
+}
+
+fn cheapest(size: &Conv2dSize) -> Option<Tile> {
+    let (two, four) = (winograd(size, 2), winograd(size, 4));
+    let (tile, cost) = if two <= four {
+        (Tile::Two, two)
+    } else {
+        (Tile::Four, four)
+    };
+    (cost < direct(size)).then_some(tile)
+}
+
+fn channels(size: &Conv2dSize) -> (f64, f64) {
+    let (c, k) = size.channels;
+    (c.max(cost::CHANNELS) as f64, k.max(cost::CHANNELS) as f64)
+}
+
+fn direct(size: &Conv2dSize) -> f64 {
+    // Three channels make rows of nine, so few of them cost a direct product less than Winograd's.
+    let (c, k) = (size.channels.0 as f64, channels(size).1);
+    let pixels = (size.batch * size.output.0 * size.output.1) as f64;
+    pixels * (9.0 * c * k * cost::DIRECT + (c + k) * cost::PIXEL) + 3.0 * cost::CALL
+}
+
+/// With tiles of `side × side` results.
+fn winograd(size: &Conv2dSize, side: usize) -> f64 {
+    let (c, k) = channels(size);
+    let tiles = size.batch * size.output.0.div_ceil(side) * size.output.1.div_ceil(side);
+    let points = ((side + 2) * (side + 2)) as f64;
+    let product = tiles as f64 * (c * k + (c + k) * cost::POINT);
+    points * (product + c * k * cost::FILTER + cost::CALL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Conv2dOptions;
+
+    fn size(batch: usize, side: usize, channels: (usize, usize), stride: usize) -> Conv2dSize {
+        Conv2dSize {
+            batch,
+            input: (side, side),
+            output: (side.div_ceil(stride), side.div_ceil(stride)),
+            kernel: (3, 3),
+            channels,
+            options: Conv2dOptions { stride, padding: 1 },
+            way: Convolution::Auto,
+        }
+    }
+
+    #[test]
+    fn the_choice_is_the_fastest_that_was_measured() {
+        let four = [
+            (40, 64, 64),
+            (40, 192, 64),
+            (40, 128, 128),
+            (20, 128, 128),
+            (20, 256, 256),
+        ];
+        for (side, c, k) in four {
+            let size = size(8, side, (c, k), 1);
+            assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Four), "{size:?}");
+        }
+        for (side, c, k) in [(10, 256, 256), (10, 512, 256)] {
+            let size = size(8, side, (c, k), 1);
+            assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Two), "{size:?}");
+        }
+        for (batch, side, c, k) in [(8, 40, 3, 64), (1, 5, 8, 8), (2, 8, 16, 16)] {
+            let size = size(batch, side, (c, k), 1);
+            assert_eq!(Convolution::Auto.tile(&size), None, "{size:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_is_done_where_it_can_be() {
+        let one = size(1, 1, (1, 1), 1);
+        assert_eq!(Convolution::Winograd2.tile(&one), Some(Tile::Two));
+        assert_eq!(Convolution::Winograd4.tile(&one), Some(Tile::Four));
+        let large = size(8, 40, (64, 64), 1);
+        assert_eq!(Convolution::Direct.tile(&large), None);
+        assert_eq!(Convolution::Winograd4.tile(&size(8, 40, (64, 64), 2)), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! Winograd's minimal algorithms for 3×3 kernels with stride 1: F(2×2, 3×3) and F(4×4, 3×3).
+//!
+//! A tile of M × M results needs N × N values of data, N = M + 2, and takes N² products of matrices instead of 9 M²
+//! (16 instead of 36, 36 instead of 144):
+//!
+//! `Y = Aᵀ [Σ_c (G g Gᵀ) ⊙ (Bᵀ d B)] A`
+//!
+//! where `U = G g Gᵀ` has a matrix `(C × K)` at each of N² points, `V = Bᵀ d B` one of `(tiles × C)`, and the sum over
+//! channels is a product of the two at each point. The gradient of the filter is the adjoint, `Gᵀ [Vᵀ (A dY Aᵀ)] G`; that
+//! of the input is the convolution of the gradient with the turned filter, in the same way: its tiles do not overlap, as
+//! those of the adjoint do.
+//!
+//! Transforms go over channels by vectors, tiles by blocks whose points stay in the L2 cache; U and V are made anew in each
+//! pass: made, they would be four times as large as what they are made from, and to read that from memory costs as much. Work is cut by shape alone.
+//!
+//! # Accuracy
+//! Largest error against sums in f64, relative to the largest value, for values and filters uniform in (-1, 1), of
+//! result / input's gradient / filter's gradient (`accuracy.rs` holds each below a bound):
+//!
+//! | B, side, C → K | direct | F(2×2) | F(4×4) |
+//! |---|---|---|---|
+//! | 1, 40, 16 → 16 | 2.3e-7 / 1.6e-7 / 4.6e-7 | 1.9e-7 / 2.0e-7 / 2.4e-7 | 3.3e-6 / 3.3e-6 / 3.3e-6 |
+//! | 1, 20, 64 → 64 | 4.2e-7 / 3.8e-7 / 6.9e-7 | 3.1e-7 / 3.2e-7 / 5.6e-7 | 6.5e-6 / 5.1e-6 / 3.2e-6 |
+//! | 2, 10, 128 → 64 | 6.4e-7 / 3.4e-7 / 5.0e-7 | 5.1e-7 / 3.2e-7 / 3.7e-7 | 1.2e-5 / 4.3e-6 / 2.4e-6 |
+//! | 1, 10, 256 → 64 | 5.4e-7 / 3.3e-7 / 4.1e-7 | 5.7e-7 / 2.9e-7 / 3.1e-7 | 1.1e-5 / 4.7e-6 / 2.3e-6 |
+//!
+//! # Source
+//! A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, <https://arxiv.org/abs/1509.09308>.
+
+mod forward;
+mod scheme;
+mod target;
+mod transform;
+mod weight;
+
+use std::ops::Range;
+
+use forward::{Store, convolve};
+use scheme::{Four, Two};
+use transform::Grid;
+use weight::add_gradient;
+
+use crate::ops::scratch::with_scratch;
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tile {
+    /// F(2×2, 3×3).
+    Two,
+    /// F(4×4, 3×3).
+    Four,
+}
+
+/// The sizes of a 3×3 convolution with stride 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) batch: usize,
+    /// Height and width in.
+    pub(super) input: (usize, usize),
+    /// Height and width out.
+    pub(super) output: (usize, usize),
+    /// Channels in and out.
+    pub(super) channels: (usize, usize),
+    pub(super) padding: usize,
+    /// Whether it is worth several threads.
+    pub(super) parallel: bool,
+}
+
+impl Shape {
+    /// Tiles of M × M results: down and across an image.
+    fn grid<const M: usize>(&self) -> (usize, usize) {
+        (self.output.0.div_ceil(M), self.output.1.div_ceil(M))
+    }
+
+    /// Tiles of all images.
+    fn tiles<const M: usize>(&self) -> usize {
+        let (down, across) = self.grid::<M>();
+        self.batch * down * across
+    }
+
+    fn input_grid<const M: usize>(&self) -> Grid {
+        Grid {
+            image: self.input,
+            channels: self.channels.0,
+            tiles: self.grid::<M>(),
+            step: M,
+            padding: self.padding,
+        }
+    }
+
+    fn output_grid<const M: usize>(&self) -> Grid {
+        Grid {
+            image: self.output,
+            channels: self.channels.1,
+            tiles: self.grid::<M>(),
+            step: M,
+            padding: 0,
+        }
+    }
+
+    /// The convolution from the result's gradient to the input's.
+    fn turned(&self) -> Self {
+        Self {
+            input: self.output,
+            output: self.input,
+            channels: (self.channels.1, self.channels.0),
+            padding: 2 - self.padding,
+            ..*self
+        }
+    }
+}
+
+/// How transformed values lie: value (tile, point, channel) at `tile · row + point · plane + channel`.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    row: usize,
+    plane: usize,
+}
+
+impl Spread {
+    /// Rows are whole vectors, of the longest kind.
+    const VECTOR: usize = 16;
+
+    fn new(tiles: usize, channels: usize) -> Self {
+        let row = channels.next_multiple_of(Self::VECTOR);
+        // An odd number of cache lines, so that the points of a tile do not compete for the same places in the caches.
+        let plane = (tiles * row).next_multiple_of(2 * Self::VECTOR) + Self::VECTOR;
+        Self { row, plane }
+    }
+
+    fn len(self, points: usize) -> usize {
+        points * self.plane
+    }
+
+    fn plane(self, point: usize) -> Range<usize> {
+        point * self.plane..(point + 1) * self.plane
+    }
+}
+
+/// The convolution of `x`, with a bias.
+pub(super) fn forward(
+    tile: Tile,
+    shape: &Shape,
+    x: &[f32],
+    weight: &[f32],
+    bias: Option<&[f32]>,
+    y: &mut [f32],
+) {
+    convolve_by(tile, shape, x, weight, y, &Store::Replace(bias));
+}
+
+/// Adds the gradient of the input to `grad_x`; `turn` makes the turned filter, `(3, 3, K, C)`.
+pub(super) fn backward_x(
+    tile: Tile,
+    shape: &Shape,
+    grad: &[f32],
+    turn: impl FnOnce(&mut [f32]),
+    grad_x: &mut [f32],
+) {
+    with_scratch(9 * shape.channels.0 * shape.channels.1, |turned| {
+        turn(turned);
+        convolve_by(tile, &shape.turned(), grad, turned, grad_x, &Store::Add);
+    });
+}
+
+fn convolve_by(
+    tile: Tile,
+    shape: &Shape,
+    x: &[f32],
+    weight: &[f32],
+    y: &mut [f32],
+    store: &Store<'_>,
+) {
+    match tile {
+        Tile::Two => convolve::<Two, 4, 2>(shape, x, weight, y, store),
+        Tile::Four => convolve::<Four, 6, 4>(shape, x, weight, y, store),
+    }
+}
+
+/// Adds the gradient of the weight to `grad_weight`.
+pub(super) fn backward_weight(
+    tile: Tile,
+    shape: &Shape,
+    x: &[f32],
+    grad: &[f32],
+    grad_weight: &mut [f32],
+) {
+    match tile {
+        Tile::Two => add_gradient::<Two, 4, 2>(shape, x, grad, grad_weight),
+        Tile::Four => add_gradient::<Four, 6, 4>(shape, x, grad, grad_weight),
+    }
+}

@@ -1,0 +1,60 @@
+//! [`Target`]: a result that several threads write, each its own values of it.
+#![expect(
+    unsafe_code,
+    reason = "what tasks write lies in rows that are not contiguous, which no splitting of slices can say"
+)]
+
+use std::marker::PhantomData;
+
+/// A slice that tasks write in parts, which do not overlap but are not contiguous.
+pub(super) struct Target<'a> {
+    start: *mut f32,
+    len: usize,
+    slice: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: a `Target` alone reads and writes nothing; who takes a `Part` says why that is sound.
+unsafe impl Sync for Target<'_> {}
+
+impl<'a> Target<'a> {
+    pub(super) fn new(values: &'a mut [f32]) -> Self {
+        Self {
+            start: values.as_mut_ptr(),
+            len: values.len(),
+            slice: PhantomData,
+        }
+    }
+
+    /// What one task writes.
+    ///
+    /// # Safety
+    /// Of all parts of a target that live at one time, no two may be asked for pieces that overlap.
+    pub(super) unsafe fn part(&self) -> Part<'_> {
+        Part {
+            start: self.start,
+            len: self.len,
+            slice: PhantomData,
+        }
+    }
+}
+
+/// The part of a [`Target`] that one task writes.
+pub(super) struct Part<'a> {
+    start: *mut f32,
+    len: usize,
+    slice: PhantomData<&'a mut [f32]>,
+}
+
+impl Part<'_> {
+    /// The values `start..start + len`.
+    #[inline(always)]
+    pub(super) fn piece(&mut self, start: usize, len: usize) -> &mut [f32] {
+        assert!(
+            start <= self.len && len <= self.len - start,
+            "a piece within the result"
+        );
+        // SAFETY: the piece lies within the slice that the target borrows mutably for as long as this part lives; this
+        // part gives out one piece at a time (`&mut self`), and other parts none that overlap (promised to `part`).
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }
+    }
+}

@@ -1,0 +1,156 @@
+//! The gradient of the filter: the adjoint of the convolution, `dg = Gᵀ (Σ BᵀdB ⊙ A dy Aᵀ) G`.
+#![expect(unsafe_code, reason = "tasks write channels of a filter, each its own")]
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::scheme::Scheme;
+use super::target::Target;
+use super::transform::{Gather, Planes};
+use super::{Shape, Spread};
+use crate::ops::gemm::{Into, Matrix, MatrixMut, product};
+use crate::ops::parallel::{add_assign, for_each_index};
+use crate::ops::scratch::with_scratch;
+use crate::ops::simd::simd_vectors;
+
+/// Input channels of a task, at most: its dU is small, and written where it stays in the L2 cache.
+const CHANNELS: usize = 64;
+/// Points of a block of tiles, about: the depth of the products.
+const POINTS: usize = 1920;
+/// Tasks that the work is cut into by segments of the tiles where channels do not suffice.
+const TASKS: usize = 4;
+/// Points of a segment, at least: each has a partial result.
+const SEGMENT_POINTS: usize = 2048;
+
+/// Adds the gradient of the filter to `grad_weight`.
+pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
+    shape: &Shape,
+    x: &[f32],
+    grad: &[f32],
+    grad_weight: &mut [f32],
+) {
+    let (c, total) = (shape.channels.0, shape.tiles::<M>());
+    let parts = c.div_ceil(CHANNELS);
+    let channels = c.div_ceil(parts).next_multiple_of(Spread::VECTOR).min(c);
+    let parts = c.div_ceil(channels);
+    let segments = if shape.parallel {
+        (total * N * N / SEGMENT_POINTS).clamp(1, TASKS.div_ceil(parts))
+    } else {
+        1
+    };
+    let tiles = total.div_ceil(segments);
+    let segments = total.div_ceil(tiles);
+    let task = |segment: usize, part: usize| Task {
+        shape,
+        tiles: segment * tiles..total.min((segment + 1) * tiles),
+        channels: part * channels..c.min((part + 1) * channels),
+    };
+    if segments == 1 {
+        let target = Target::new(grad_weight);
+        for_each_index(shape.parallel, parts, |part| {
+            task(0, part).add_gradient::<W, N, M>(x, grad, &target, 0, true);
+        });
+        return;
+    }
+    let len = grad_weight.len();
+    with_scratch(segments * len, |partials| {
+        let target = Target::new(partials);
+        for_each_index(shape.parallel, segments * parts, |index| {
+            let (segment, part) = (index / parts, index % parts);
+            let start = segment * len;
+            task(segment, part).add_gradient::<W, N, M>(x, grad, &target, start, false);
+        });
+        partials
+            .chunks_exact(len)
+            .for_each(|partial| add_assign(grad_weight, partial));
+    });
+}
+
+/// Some input channels, over some tiles.
+struct Task<'a> {
+    shape: &'a Shape,
+    tiles: Range<usize>,
+    channels: Range<usize>,
+}
+
+impl Task<'_> {
+    /// Stores, or adds, the task's part of the gradient, whose first value is value `start` of `target`.
+    fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
+        &self,
+        x: &[f32],
+        grad: &[f32],
+        target: &Target<'_>,
+        start: usize,
+        adds: bool,
+    ) {
+        let ((c, k), channels) = (self.shape.channels, self.channels.len());
+        let blocks = self.tiles.len().div_ceil(POINTS / (N * N));
+        let block = self.tiles.len().div_ceil(blocks);
+        let (v_spread, d_spread) = (Spread::new(block, channels), Spread::new(block, k));
+        let (v_len, d_len) = (v_spread.len(N * N), d_spread.len(N * N));
+        let plane = channels * k;
+        with_scratch(v_len + d_len + N * N * plane, |memory| {
+            let (v, memory) = memory.split_at_mut(v_len);
+            let (d, du) = memory.split_at_mut(d_len);
+            for first in self.tiles.clone().step_by(block) {
+                let tiles = first..self.tiles.end.min(first + block);
+                let rows = tiles.len();
+                self.gather::<W, N, M>(x, grad, &tiles, (&mut *v, v_spread), (&mut *d, d_spread));
+                let into = if first == self.tiles.start {
+                    Into::Replace
+                } else {
+                    Into::Add
+                };
+                for (point, du) in du.chunks_exact_mut(plane).enumerate() {
+                    let v = &v[v_spread.plane(point)];
+                    let v = Matrix::strided(v, rows, channels, v_spread.row);
+                    let d = &d[d_spread.plane(point)];
+                    let d = Matrix::strided(d, rows, k, d_spread.row);
+                    let mut du = MatrixMut::new(du, channels, k);
+                    product(&mut du, into, v.transposed(), d);
+                }
+            }
+            simd_vectors(Planes::<W::FilterAdjoint, N, 3> {
+                from: du,
+                from_stride: plane,
+                range: 0..plane,
+                // SAFETY: a task writes its own input channels of every tap, in the gradient or partial result of its
+                // own segment.
+                to: unsafe { target.part() },
+                to_start: start + self.channels.start * k,
+                to_stride: c * k,
+                adds,
+                transform: PhantomData,
+            });
+        });
+    }
+
+    /// Transforms data and gradient of some tiles.
+    fn gather<W: Scheme<N, M>, const N: usize, const M: usize>(
+        &self,
+        x: &[f32],
+        grad: &[f32],
+        tiles: &Range<usize>,
+        (v, v_spread): (&mut [f32], Spread),
+        (d, d_spread): (&mut [f32], Spread),
+    ) {
+        simd_vectors(Gather::<W::Data, N, N> {
+            images: x,
+            grid: &self.shape.input_grid::<M>(),
+            tiles: tiles.clone(),
+            channels: self.channels.clone(),
+            points: v,
+            spread: v_spread,
+            transform: PhantomData,
+        });
+        simd_vectors(Gather::<W::ResultAdjoint, M, N> {
+            images: grad,
+            grid: &self.shape.output_grid::<M>(),
+            tiles: tiles.clone(),
+            channels: 0..self.shape.channels.1,
+            points: d,
+            spread: d_spread,
+            transform: PhantomData,
+        });
+    }
+}
