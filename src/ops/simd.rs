@@ -44,6 +44,13 @@ pub fn simd<R>(kernel: impl FnOnce() -> R) -> R {
     arch().dispatch(Plain(kernel))
 }
 
+/// Runs a kernel that is written on vectors of the level in use, for what no plain loop says well: tiles of pixels, each a
+/// vector of channels.
+#[inline]
+pub fn simd_vectors<K: WithSimd>(kernel: K) -> K::Output {
+    arch().dispatch(kernel)
+}
+
 struct Plain<F>(F);
 
 impl<R, F: FnOnce() -> R> WithSimd for Plain<F> {
