@@ -131,7 +131,7 @@ pub fn for_each_parameter<D: Backend>(
 ) -> Result<(), OpError> {
     let mut index = 0;
     let mut outcome = Ok(());
-    module.visit(&Path::root(), &mut |_, parameter| {
+    module.visit(&Path(None), &mut |_, parameter| {
         if outcome.is_ok() {
             outcome = work(index, parameter);
         }
@@ -140,35 +140,35 @@ pub fn for_each_parameter<D: Backend>(
     outcome
 }
 
-/// A dotted name under construction: `down.0.res.1` + `conv1` + `weight`.
-#[derive(Debug, Clone, Default)]
-pub struct Path(String);
+/// A dotted name under construction: `down.0.res.1` + `conv1` + `weight`; none where nobody asks for names, since making
+/// them takes longer than a small model's optimizer.
+#[derive(Debug, Clone)]
+pub struct Path(Option<String>);
 
 impl Path {
     /// The empty path, where a model's walk begins.
     pub fn root() -> Self {
-        Self::default()
+        Self(Some(String::new()))
     }
 
     /// This path with one more component.
     #[must_use]
     pub fn join(&self, name: impl std::fmt::Display) -> Self {
-        if self.0.is_empty() {
-            Self(name.to_string())
-        } else {
-            Self(format!("{}.{name}", self.0))
-        }
+        Self(self.0.as_ref().map(|path| match path.as_str() {
+            "" => name.to_string(),
+            path => format!("{path}.{name}"),
+        }))
     }
 
     /// The dotted text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_deref().unwrap_or_default()
     }
 }
 
 /// Counts the values of all parameters.
 pub fn count_parameters<D: Backend>(module: &mut dyn Module<D>) -> usize {
     let mut count = 0;
-    module.visit(&Path::root(), &mut |_, parameter| count += parameter.len());
+    module.visit(&Path(None), &mut |_, parameter| count += parameter.len());
     count
 }

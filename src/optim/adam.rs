@@ -79,6 +79,7 @@ impl<D: Kernels> Adam<D> {
         module: &mut dyn Module<D>,
         grads: &mut Grads<D>,
         lr: f64,
+        clip_factors: &[f32],
         control: Option<&D::Control>,
     ) -> Result<(), OpError> {
         self.steps += 1;
@@ -92,7 +93,8 @@ impl<D: Kernels> Adam<D> {
         let step = AdamStep::new(lr, (beta1, beta2), self.spec.eps, decoupled, self.steps);
         let device = grads.device().clone();
         self.state.begin(&device, module)?;
-        device.adam_steps(module, grads, &mut self.state, (step, coupled), control)
+        let state = &mut self.state;
+        device.adam_steps(module, grads, state, (step, coupled), clip_factors, control)
     }
 }
 

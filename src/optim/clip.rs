@@ -19,7 +19,7 @@ pub enum ClipBy {
 }
 
 /// Scales gradients so that no norm is above `max_norm`. Waits for the device; where that costs, a control clips
-/// ([`super::control()`]).
+/// ([`super::control()`]), and where the next step can scale them in passing, [`clip_factors`] says how far.
 ///
 /// # Errors
 /// Whatever a kernel answers.
@@ -29,30 +29,47 @@ pub fn clip<D: Kernels>(
     max_norm: f64,
     by: ClipBy,
 ) -> Result<(), OpError> {
-    match by {
-        ClipBy::All => clip_global_norm(module, grads, max_norm).map(drop),
-        ClipBy::Part => clip_parts(module, grads, max_norm),
-    }
+    let factors = clip_factors(module, grads, max_norm, by)?;
+    scale(module, grads, &factors)
 }
 
-/// As [`clip_global_norm`] for every part of the model by itself.
-fn clip_parts<D: Kernels>(
+/// What [`clip`] scales the gradient of each parameter by, in the order of the walk: at most 1.
+///
+/// # Errors
+/// Whatever a kernel answers.
+pub fn clip_factors<D: Kernels>(
     module: &mut dyn Module<D>,
     grads: &mut Grads<D>,
     max_norm: f64,
-) -> Result<(), OpError> {
+    by: ClipBy,
+) -> Result<Vec<f32>, OpError> {
     let device = grads.device().clone();
-    let parts = part_of_each(module);
-    let count = parts.last().map_or(0, |last| last + 1);
-    let mut squares = vec![0.0; count];
+    let parts = match by {
+        ClipBy::All => Vec::new(),
+        ClipBy::Part => part_of_each(module),
+    };
+    let part = |index: usize| parts.get(index).copied().unwrap_or(0);
+    let mut squares = vec![0.0; parts.last().map_or(1, |last| last + 1)];
+    let mut count = 0;
     for_each_parameter(module, |index, parameter| {
-        squares[parts[index]] += device.sum_of_squares(grads.of_parameter(parameter)?)?;
+        squares[part(index)] += device.sum_of_squares(grads.of_parameter(parameter)?)?;
+        count = index + 1;
         Ok(())
     })?;
+    let factors = (0..count).map(|index| factor(max_norm, squares[part(index)].sqrt()));
+    Ok(factors.collect())
+}
+
+/// Multiplies the gradient of each parameter by its factor.
+fn scale<D: Kernels>(
+    module: &mut dyn Module<D>,
+    grads: &mut Grads<D>,
+    factors: &[f32],
+) -> Result<(), OpError> {
+    let device = grads.device().clone();
     for_each_parameter(module, |index, parameter| {
-        let factor = factor(max_norm, squares[parts[index]].sqrt());
-        if factor < 1.0 {
-            device.scale(grads.of_parameter(parameter)?, factor as f32)?;
+        if factors[index] < 1.0 {
+            device.scale(grads.of_parameter(parameter)?, factors[index])?;
         }
         Ok(())
     })
@@ -71,34 +88,32 @@ pub(super) fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize>
     parts
 }
 
-fn factor(max_norm: f64, norm: f64) -> f64 {
-    max_norm / (norm + 1e-6)
+/// `min(1, max_norm / (norm + 1e-6))`, 1 where the norm is no number.
+///
+/// # Source
+/// Pascanu et al. 2013; PyTorch `clip_grad_norm_`.
+fn factor(max_norm: f64, norm: f64) -> f32 {
+    let factor = max_norm / (norm + 1e-6);
+    if factor < 1.0 { factor as f32 } else { 1.0 }
 }
 
 /// Scales all gradients so that their global L2 norm is at most `max_norm`; returns the norm before.
 ///
 /// `g *= min(1, max_norm / (‖all g‖ + 1e-6))`. The norm is summed in f64 in a fixed order. Forces a device sync.
-///
-/// # Source
-/// Pascanu et al. 2013; PyTorch `clip_grad_norm_`.
 pub fn clip_global_norm<D: Kernels>(
     module: &mut dyn Module<D>,
     grads: &mut Grads<D>,
     max_norm: f64,
 ) -> Result<f64, OpError> {
     let device = grads.device().clone();
-    let mut squares = 0.0;
-    for_each_parameter(module, |_, parameter| {
+    let (mut squares, mut count) = (0.0, 0);
+    for_each_parameter(module, |index, parameter| {
         squares += device.sum_of_squares(grads.of_parameter(parameter)?)?;
+        count = index + 1;
         Ok(())
     })?;
     let norm = squares.sqrt();
-    let factor = factor(max_norm, norm);
-    if factor < 1.0 {
-        for_each_parameter(module, |_, parameter| {
-            device.scale(grads.of_parameter(parameter)?, factor as f32)
-        })?;
-    }
+    scale(module, grads, &vec![factor(max_norm, norm); count])?;
     Ok(norm)
 }
 
@@ -108,7 +123,7 @@ mod tests {
     use crate::ops::Parameter;
     use crate::ops::testing::{self, TestDevice, assert_close};
     use crate::optim::testing::{Bowl, set_gradient};
-    use crate::optim::{OptimizerSpec, SgdSpec};
+    use crate::optim::{AdamSpec, OptimizerSpec, SgdSpec};
 
     #[test]
     fn clipped_steps_are_those_of_pytorch() {
@@ -216,5 +231,46 @@ mod tests {
             clipped(ClipBy::Part),
             "a bowl's parameters are parts of their own"
         );
+    }
+
+    #[test]
+    fn a_step_that_clips_in_passing_has_the_bits_of_one_after_clipping() {
+        let adam = |weight_decay| {
+            OptimizerSpec::Adam(AdamSpec {
+                weight_decay,
+                ..AdamSpec::default()
+            })
+        };
+        let sgd = |momentum| {
+            OptimizerSpec::Sgd(SgdSpec {
+                momentum,
+                weight_decay: 0.01,
+                ..SgdSpec::default()
+            })
+        };
+        for spec in [adam(0.0), adam(0.01), sgd(0.0), sgd(0.9)] {
+            for by in [ClipBy::All, ClipBy::Part] {
+                let run = |in_passing: bool| {
+                    let (mut bowl, mut optimizer) = (Bowl::new(), spec.build());
+                    for _ in 0..3 {
+                        let mut grads = bowl.gradients();
+                        let mut factors = Vec::new();
+                        if in_passing {
+                            factors = clip_factors(&mut bowl, &mut grads, 1.0, by).unwrap();
+                        } else {
+                            clip(&mut bowl, &mut grads, 1.0, by).unwrap();
+                        }
+                        optimizer
+                            .clipped_step(&mut bowl, &mut grads, 0.1, &factors, None)
+                            .unwrap();
+                    }
+                    bowl.values()
+                };
+                // A GPU clips by a control and has no factors.
+                if cfg!(not(feature = "cuda")) {
+                    assert_eq!(run(true), run(false), "{spec:?} {by:?}");
+                }
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ mod testing;
 
 pub use adam::AdamSpec;
 pub use check::RangeError;
-pub use clip::{ClipBy, clip, clip_global_norm};
+pub use clip::{ClipBy, clip, clip_factors, clip_global_norm};
 pub use control::{Limits, control};
 pub use ema::{Ema, EmaSpec};
 pub use schedule::{ConstantSpec, CosineSpec, ScheduleSpec, WarmUpSpec};
@@ -107,9 +107,25 @@ impl<D: Kernels> Optimizer<D> {
         lr: f64,
         control: Option<&D::Control>,
     ) -> Result<(), OpError> {
+        self.clipped_step(module, grads, lr, &[], control)
+    }
+
+    /// As [`Optimizer::step`], where the gradient of each parameter counts as often as `clip_factors` says
+    /// ([`clip_factors()`]); once where there are none. A control has factors of its own instead.
+    ///
+    /// # Errors
+    /// As [`Optimizer::step`].
+    pub fn clipped_step(
+        &mut self,
+        module: &mut dyn Module<D>,
+        grads: &mut Grads<D>,
+        lr: f64,
+        clip_factors: &[f32],
+        control: Option<&D::Control>,
+    ) -> Result<(), OpError> {
         match self {
-            Self::Adam(adam) => adam.step(module, grads, lr, control),
-            Self::Sgd(sgd) => sgd.step(module, grads, lr, control),
+            Self::Adam(adam) => adam.step(module, grads, lr, clip_factors, control),
+            Self::Sgd(sgd) => sgd.step(module, grads, lr, clip_factors, control),
         }
     }
 

@@ -75,6 +75,7 @@ impl<D: Kernels> Sgd<D> {
         module: &mut dyn Module<D>,
         grads: &mut Grads<D>,
         lr: f64,
+        clip_factors: &[f32],
         control: Option<&D::Control>,
     ) -> Result<(), OpError> {
         let step = SgdStep {
@@ -87,7 +88,14 @@ impl<D: Kernels> Sgd<D> {
         if self.has_momentum() {
             self.momentum.begin(&device, module)?;
         }
-        device.sgd_steps(module, grads, &mut self.momentum, step, control)
+        device.sgd_steps(
+            module,
+            grads,
+            &mut self.momentum,
+            step,
+            clip_factors,
+            control,
+        )
     }
 }
 

@@ -90,7 +90,7 @@ pub struct TrainSpec {
     pub convolution: Convolution,
     /// Where to train.
     pub device: DeviceKind,
-    /// Threads that compute; without it, all cores of the run's share.
+    /// Threads that compute; without it, all cores of the run's share, or one where a step is tiny.
     #[schemars(range(min = 1))]
     pub threads: Option<usize>,
     /// The optimizer.

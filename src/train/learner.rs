@@ -6,7 +6,7 @@ use crate::device::Buffer;
 use crate::loader::Epoch;
 use crate::measure::{Phase, Stopwatch};
 use crate::ops::{Grads, Kernels, OpError, Var, Work};
-use crate::optim::{ClipBy, Ema, Optimizer, clip};
+use crate::optim::{ClipBy, Ema, Optimizer, clip_factors};
 use crate::tasks::{Micro, Place, Task};
 
 /// Everything that a step changes.
@@ -126,16 +126,20 @@ impl<D: Kernels> Learner<D> {
         watch: &Stopwatch<'_>,
     ) -> Result<(), OpError> {
         let module = self.task.module();
+        let mut factors = Vec::new();
         match (&mut self.control, self.clip) {
             (Some(control), _) => self.device.decide(control, module, &mut grads)?,
-            (None, Some((max_norm, by))) => clip(module, &mut grads, max_norm, by)?,
+            (None, Some((max_norm, by))) => {
+                factors = clip_factors(module, &mut grads, max_norm, by)?;
+            }
             (None, None) => {}
         }
         if self.clip.is_some() {
             watch.operation("clip_grad_norm");
         }
         let control = self.control.as_ref();
-        self.optimizer.step(module, &mut grads, lr, control)?;
+        self.optimizer
+            .clipped_step(module, &mut grads, lr, &factors, control)?;
         watch.operation(self.optimizer.name());
         if let Some(ema) = &mut self.ema {
             ema.update(&self.device, module, control)?;

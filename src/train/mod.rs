@@ -2,7 +2,7 @@
 //!
 //! Owns [`run`]. `setup.rs` opens the data and builds what is needed, `session.rs` is the loop, `epoch.rs` one pass
 //! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `accuracy.rs` their best accuracy,
-//! `stopping.rs` decides when to stop, `cut_off.rs` ends a run whose parent says so, `assessment.rs` evaluates what costs,
+//! `stopping.rs` decides when to stop, `threads.rs` how many threads compute, `cut_off.rs` ends a run whose parent says so, `assessment.rs` evaluates what costs,
 //! `log.rs` keeps facts and times, `extra.rs` takes steps at the very end whose phases are timed where the device runs
 //! asynchronously, `profile.rs` those whose operations are. An order with members trains nothing: `members.rs` evaluates
 //! the mean of what they predict. It writes nothing but the checkpoint that the cell asks for and the images that the order
@@ -27,6 +27,7 @@ mod steps;
 mod stopping;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod weights;
 
 use std::time::Instant;
@@ -84,8 +85,6 @@ fn train(
     if order.protocol != PROTOCOL_VERSION {
         return Err(TrainError::Protocol(order.protocol));
     }
-    // Held to the end of the run: dropping a pool ends its threads.
-    let _pool = join_pool(order.cell.train.threads);
     let device = order.cell.train.device;
     ops::run_on(device, Job { order, start, emit })?
 }
@@ -101,21 +100,14 @@ impl DeviceJob for Job<'_> {
 
     fn run<D: Kernels>(self, device: D) -> Self::Output {
         if self.order.members.is_empty() {
-            setup::set_up(&device, self.order, self.start)?.train(self.emit)
+            // What the pool is to be follows from the data; setting up is a handful of hand-overs from outside of it.
+            let session = setup::set_up(&device, self.order, self.start)?;
+            // Held to the end of the run: dropping a pool ends its threads.
+            let _pool = threads::join_pool(session.threads);
+            session.train(self.emit)
         } else {
+            let _pool = threads::join_pool(self.order.cell.train.threads);
             members::evaluate(&device, self.order, self.start, self.emit)
         }
     }
-}
-
-/// Makes this thread the first of a pool of `threads` (of rayon's default number without one).
-///
-/// Kernels called from outside a pool pay a wake-up of sleeping threads at every call. A thread that is already in a
-/// pool stays there: results do not depend on the number of threads.
-fn join_pool(threads: Option<usize>) -> Option<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
-        .use_current_thread()
-        .build()
-        .ok()
 }

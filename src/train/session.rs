@@ -28,6 +28,8 @@ use crate::tasks::Place;
 /// A run that is set up.
 pub(super) struct Session<'a, D: Kernels> {
     pub(super) cell: &'a CellSpec,
+    /// Threads to compute with; the run's share of the cores without a number.
+    pub(super) threads: Option<usize>,
     pub(super) learner: Learner<D>,
     pub(super) loader: Loader,
     pub(super) steps: Steps,

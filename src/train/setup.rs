@@ -13,6 +13,7 @@ use super::log::Log;
 use super::session::Session;
 use super::steps::Steps;
 use super::stopping::Stopping;
+use super::threads;
 use crate::base::Seed;
 use crate::datasets::{OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order};
@@ -47,8 +48,10 @@ pub(super) fn set_up<'a, D: Kernels>(
     log.facts.parameters = parts.parameter_bytes / BYTES;
     log.device_memory = device_memory(device);
     log.ready(parts);
+    let dataset = &data.dataset;
     Ok(Session {
         cell,
+        threads: threads::wanted(cell, dataset.features(), dataset.target()),
         learner,
         loader,
         steps,

@@ -203,6 +203,13 @@ fn the_same_cell_gives_the_same_facts_with_any_threads_and_workers() {
 }
 
 #[test]
+fn a_cell_whose_step_is_tiny_computes_with_one_thread_unless_it_says_otherwise() {
+    assert_eq!(told(cell()).finished().1.threads, 1);
+    let two = with(|train| train.threads = Some(2));
+    assert_eq!(told(two).finished().1.threads, 2);
+}
+
+#[test]
 fn accumulated_micro_steps_are_one_big_batch() {
     let sgd = OptimizerSpec::Sgd(SgdSpec::default());
     let big = told(with(|train| {

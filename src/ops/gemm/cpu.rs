@@ -1,9 +1,10 @@
-//! The one call into the crate `gemm`, and how products are cut for threads.
+//! The one call into the crate `gemm`, for what [`super::small`] does not do, and how products are cut for threads.
 #![expect(
     unsafe_code,
     reason = "the crate `gemm` takes raw pointers; the views checked their bounds"
 )]
 
+use super::small::try_product;
 use super::{Into, Matrix, MatrixMut};
 use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
@@ -37,6 +38,10 @@ pub fn product(c: &mut MatrixMut<'_>, into: Into, a: Matrix<'_>, b: Matrix<'_>) 
 /// # Safety
 /// All of C's elements must lie in memory that nothing else reads or writes meanwhile, and not overlap each other.
 unsafe fn product_at(c: *mut f32, row_stride: usize, into: Into, a: Matrix<'_>, b: Matrix<'_>) {
+    // SAFETY: what the caller promises about C.
+    if unsafe { try_product(c, row_stride, into, a, b) } {
+        return;
+    }
     // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements: `needed` or fewer values
     // are reached through its strides, and a transposed view reaches the same elements. For `c` the caller promises it.
     // Strides fit `isize`, as slice lengths do.
@@ -132,14 +137,22 @@ impl Start {
     }
 }
 
-/// `C += Aᵀ · B` for tall matrices, as weight gradients are: `a: (k × m)`, `b: (k × n)`, `c: (m × n)`.
+/// `C += Aᵀ · B` for tall matrices; see [`tall_product`].
+///
+/// # Panics
+/// When the dimensions do not agree.
+pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
+    tall_product(c, Into::Add, a, b);
+}
+
+/// `C = Aᵀ · B` or `C += Aᵀ · B` for tall matrices, as weight gradients are: `a: (k × m)`, `b: (k × n)`, `c: (m × n)`.
 ///
 /// Where the result is small against the factors, the depth k is cut into a fixed number of segments with a partial
 /// result each, added in order; otherwise the rows of C are cut.
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
+pub fn tall_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
     let (k, m, n) = (a.rows, a.columns, b.columns);
     assert!(
         c.len() == m * n && b.rows == k,
@@ -147,40 +160,50 @@ pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
     );
     let segments = (k / DEPTH).clamp(1, SEGMENTS);
     if 2 * m * n * k < PRODUCT_FLOP {
-        product(&mut MatrixMut::new(c, m, n), Into::Add, a.transposed(), b);
+        product(&mut MatrixMut::new(c, m, n), into, a.transposed(), b);
     } else if segments > 1 && 2 * segments * m * n <= k * (m + n) {
-        let depth = k.div_ceil(segments);
-        with_scratch(segments * m * n, |partials| {
-            for_each_chunk_if(true, partials, m * n, |start, partial| {
-                let first = start / (m * n) * depth;
-                let count = depth.min(k.saturating_sub(first));
-                let (a, b) = (
-                    a.row_range(first.min(k), count),
-                    b.row_range(first.min(k), count),
-                );
-                product(
-                    &mut MatrixMut::new(partial, m, n),
-                    Into::Replace,
-                    a.transposed(),
-                    b,
-                );
-            });
-            partials
-                .chunks_exact(m * n)
-                .for_each(|partial| add_assign(c, partial));
-        });
+        segmented_product(c, into, a, b, segments);
     } else {
         let rows = even_chunk(m, BLOCK);
         for_each_chunk_if(true, c, rows * n, |start, c| {
             let count = c.len() / n;
             product(
                 &mut MatrixMut::new(c, count, n),
-                Into::Add,
+                into,
                 a.transposed().row_range(start / n, count),
                 b,
             );
         });
     }
+}
+
+/// [`tall_product`] with the depth cut into `segments`.
+fn segmented_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>, segments: usize) {
+    let (k, m, n) = (a.rows, a.columns, b.columns);
+    let depth = k.div_ceil(segments);
+    with_scratch(segments * m * n, |partials| {
+        for_each_chunk_if(true, partials, m * n, |start, partial| {
+            let first = start / (m * n) * depth;
+            let count = depth.min(k.saturating_sub(first));
+            let (a, b) = (
+                a.row_range(first.min(k), count),
+                b.row_range(first.min(k), count),
+            );
+            product(
+                &mut MatrixMut::new(partial, m, n),
+                Into::Replace,
+                a.transposed(),
+                b,
+            );
+        });
+        let mut partials = partials.chunks_exact(m * n);
+        if into == Into::Replace
+            && let Some(first) = partials.next()
+        {
+            c.copy_from_slice(first);
+        }
+        partials.for_each(|partial| add_assign(c, partial));
+    });
 }
 
 /// A chunk length near `about` that cuts `len` into an even number of nearly equal chunks; all of it where it is short.

@@ -8,10 +8,12 @@
 //! `2 m n k` for `(m × k) · (k × n)`.
 
 mod cpu;
+mod small;
 mod speed;
+mod tile;
 
 pub(super) use cpu::even_chunk;
-pub use cpu::{product, rows_product, transposed_product};
+pub use cpu::{product, rows_product, tall_product, transposed_product};
 pub use speed::product_flops_per_core_s;
 
 /// A read-only matrix in a slice: element `(i, j)` stands at `i · row_stride + j · column_stride`.
@@ -185,6 +187,66 @@ mod tests {
                 let twice: Vec<f32> = wanted.iter().map(|v| 2.0 * v).collect();
                 rows_product(&mut c, Into::Add, a, b, |_, _| ());
                 assert_close(&c, &twice, tolerance);
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_that_are_not_full_write_what_is_theirs_and_nothing_else() {
+        // Around the sizes of tiles, of passes over the depth and of panels; results lie in wider rows.
+        let sizes = [1, 3, 5, 7, 15, 17, 31, 33, 63, 65, 67, 129];
+        for (index, m) in sizes.into_iter().enumerate() {
+            let (n, k) = (sizes[(5 * index + 3) % 12], sizes[(7 * index + 1) % 12]);
+            for (m, n, k) in [(m, n, k), (m, 1, k), (m, n, 1), (1, n, k), (2, 1100, 2)] {
+                let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+                let views = |a, b| [Matrix::new(a, m, k), Matrix::new(b, k, n)];
+                let (across, down) = (
+                    Matrix::new(&a, k, m).transposed(),
+                    Matrix::new(&b, n, k).transposed(),
+                );
+                let [plain_a, plain_b] = views(&a, &b);
+                let pairs = [
+                    (plain_a, plain_b),
+                    (across, plain_b),
+                    (plain_a, down),
+                    (across, down),
+                ];
+                for (a, b) in pairs {
+                    let mut c = vec![0.5; m * (n + 3)];
+                    product(
+                        &mut MatrixMut::strided(&mut c, m, n, n + 3),
+                        Into::Add,
+                        a,
+                        b,
+                    );
+                    let wanted = naive(&a, &b);
+                    for (c, wanted) in c.chunks_exact(n + 3).zip(wanted.chunks_exact(n)) {
+                        let wanted: Vec<f32> = wanted.iter().map(|v| v + 0.5).collect();
+                        assert_close(&c[..n], &wanted, 1e-5);
+                        assert_eq!(c[n..], [0.5; 3]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_give_the_same_bits_wherever_rows_and_columns_are_cut() {
+        for (m, n, k) in [(33, 65, 70), (40, 31, 300), (5, 130, 17)] {
+            let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+            for b in [Matrix::new(&b, k, n), Matrix::new(&b, n, k).transposed()] {
+                let a = Matrix::new(&a, m, k);
+                let mut whole = vec![0.0; m * n];
+                product(&mut MatrixMut::new(&mut whole, m, n), Into::Replace, a, b);
+                let (rows, columns) = (m / 3, n / 3);
+                let mut part = vec![0.0; rows * columns];
+                let mut at = MatrixMut::new(&mut part, rows, columns);
+                let a = a.row_range(m - rows, rows);
+                product(&mut at, Into::Replace, a, b.column_range(2, columns));
+                for (i, part) in part.chunks_exact(columns).enumerate() {
+                    let from = (m - rows + i) * n + 2;
+                    assert_eq!(part, &whole[from..from + columns]);
+                }
             }
         }
     }

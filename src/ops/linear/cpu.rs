@@ -2,12 +2,16 @@
 //! in the cache.
 
 use dfdx::tensor::Cpu;
+use rayon::prelude::*;
 
 use super::{LinearKernel, LinearSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
-use crate::ops::gemm::{Into, Matrix, rows_product, transposed_product};
-use crate::ops::parallel::{CHUNK, add_assign, for_each_chunk};
+use crate::ops::chunks::rows_per_chunk;
+use crate::ops::gemm::{Into, Matrix, rows_product, tall_product};
+use crate::ops::parallel::{
+    CHUNK, ELEMENTWISE_LEN, add_assign, for_each_chunk, for_each_chunk_pair,
+};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{Activation, OpError};
@@ -30,31 +34,38 @@ impl LinearKernel for Cpu {
             inputs,
             outputs,
         } = size;
-        let mut before = vec![0.0; rows * outputs];
+        let mut y = self.spare_buffer(rows * outputs)?;
         let (x, weight) = (
             Matrix::new(x, rows, inputs),
             Matrix::new(weight, inputs, outputs),
         );
-        rows_product(&mut before, Into::Replace, x, weight, |_, values| {
-            if let Some(bias) = bias {
-                simd(
-                    #[inline(always)]
-                    || add_bias(values, bias),
-                );
-            }
-            if !keep {
-                activate_all(values, activation);
-            }
-        });
         if !keep {
-            return Ok((self.upload(before)?, None));
+            rows_product(&mut y, Into::Replace, x, weight, |_, values| {
+                if let Some(bias) = bias {
+                    simd(
+                        #[inline(always)]
+                        || add_bias(values, bias),
+                    );
+                }
+                activate_all(values, activation);
+            });
+            return Ok((y, None));
         }
-        let mut y = vec![0.0; before.len()];
-        for_each_chunk(&mut y, CHUNK, |start, y| {
-            y.copy_from_slice(&before[start..start + y.len()]);
-            activate_all(y, activation);
+        rows_product(&mut y, Into::Replace, x, weight, |_, _| ());
+        let mut slopes = self.spare_buffer(rows * outputs)?;
+        let chunk = rows_per_chunk(outputs) * outputs;
+        for_each_chunk_pair(&mut y, &mut slopes, chunk, |_, y, slopes| {
+            activated!(activation, |act| simd(
+                #[inline(always)]
+                || {
+                    if let Some(bias) = bias {
+                        add_bias(y, bias);
+                    }
+                    values_and_slopes(y, slopes, act);
+                }
+            ));
         });
-        Ok((self.upload(y)?, Some(self.upload(before)?)))
+        Ok((y, Some(slopes)))
     }
 
     fn linear_onto(
@@ -101,23 +112,57 @@ impl LinearKernel for Cpu {
         Ok(self.upload(grad)?)
     }
 
+    fn linear_before(
+        &self,
+        slopes: &Buffer<Self>,
+        mut grad: Buffer<Self>,
+        _activation: Activation,
+        grad_bias: Option<&mut Buffer<Self>>,
+    ) -> Result<Buffer<Self>, OpError> {
+        let Some(grad_bias) = grad_bias else {
+            for_each_chunk(&mut grad, CHUNK, |start, grad| {
+                simd(
+                    #[inline(always)]
+                    || multiply(grad, &slopes[start..]),
+                );
+            });
+            return Ok(grad);
+        };
+        let columns = grad_bias.len();
+        let chunk = (SUM_ROWS * columns).max(1);
+        with_scratch(grad.len().div_ceil(chunk) * columns, |partials| {
+            let part = |((grad, slopes), sums): ((&mut [f32], &[f32]), &mut [f32])| {
+                simd(
+                    #[inline(always)]
+                    || multiply_and_sum(grad, slopes, sums),
+                );
+            };
+            if slopes.len() >= ELEMENTWISE_LEN {
+                let operands = grad.par_chunks_mut(chunk).zip(slopes.par_chunks(chunk));
+                let sums = partials.par_chunks_mut(columns.max(1));
+                operands.zip(sums).for_each(part);
+            } else {
+                let operands = grad.chunks_mut(chunk).zip(slopes.chunks(chunk));
+                let sums = partials.chunks_mut(columns.max(1));
+                operands.zip(sums).for_each(part);
+            }
+            partials
+                .chunks_exact(columns.max(1))
+                .for_each(|partial| add_assign(grad_bias, partial));
+        });
+        Ok(grad)
+    }
+
     fn linear_backward_x(
         &self,
         grad: &Buffer<Self>,
         weight: &Buffer<Self>,
         size: LinearSize,
-        grad_x: &mut Buffer<Self>,
+        (grad_x, into): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
-        let LinearSize {
-            rows,
-            inputs,
-            outputs,
-        } = size;
-        let (grad, weight) = (
-            Matrix::new(grad, rows, outputs),
-            Matrix::new(weight, inputs, outputs),
-        );
-        rows_product(grad_x, Into::Add, grad, weight.transposed(), |_, _| ());
+        let grad = Matrix::new(grad, size.rows, size.outputs);
+        let weight = Matrix::new(weight, size.inputs, size.outputs);
+        rows_product(grad_x, into, grad, weight.transposed(), |_, _| ());
         Ok(())
     }
 
@@ -126,17 +171,14 @@ impl LinearKernel for Cpu {
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
-        grad_weight: &mut Buffer<Self>,
+        (grad_weight, into): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
-        let LinearSize {
-            rows,
-            inputs,
-            outputs,
-        } = size;
-        transposed_product(
+        let x = Matrix::new(x, size.rows, size.inputs);
+        tall_product(
             grad_weight,
-            Matrix::new(x, rows, inputs),
-            Matrix::new(grad, rows, outputs),
+            into,
+            x,
+            Matrix::new(grad, size.rows, size.outputs),
         );
         Ok(())
     }
@@ -149,7 +191,7 @@ impl LinearKernel for Cpu {
         let columns = grad_bias.len();
         let chunk = SUM_ROWS * columns;
         with_scratch(grad.len().div_ceil(chunk.max(1)) * columns, |partials| {
-            let large = grad.len() >= crate::ops::parallel::ELEMENTWISE_LEN;
+            let large = grad.len() >= ELEMENTWISE_LEN;
             crate::ops::parallel::for_each_chunk_if(large, partials, columns, |start, sums| {
                 let first = start * SUM_ROWS;
                 let grad = &grad[first..(first + chunk).min(grad.len())];
@@ -180,9 +222,46 @@ fn activate(values: &mut [f32], act: impl Activate) {
     }
 }
 
+/// `y = act(y)`, and the slopes there; what both take is computed once.
+#[inline(always)]
+fn values_and_slopes(y: &mut [f32], slopes: &mut [f32], act: impl Activate) {
+    for (y, slope) in y.iter_mut().zip(slopes) {
+        let before = *y;
+        *y = act.value(before);
+        *slope = act.slope(before);
+    }
+}
+
+#[inline(always)]
+fn multiply(values: &mut [f32], factors: &[f32]) {
+    for (value, factor) in values.iter_mut().zip(factors) {
+        *value *= factor;
+    }
+}
+
+/// `grad *= slopes`, and `sums[k] = Σ_rows grad[row, k]`.
+#[inline(always)]
+fn multiply_and_sum(grad: &mut [f32], slopes: &[f32], sums: &mut [f32]) {
+    sums.fill(0.0);
+    let columns = sums.len();
+    for (grad, slopes) in grad
+        .chunks_exact_mut(columns)
+        .zip(slopes.chunks_exact(columns))
+    {
+        for ((sum, value), slope) in sums.iter_mut().zip(grad).zip(slopes) {
+            *value *= slope;
+            *sum += *value;
+        }
+    }
+}
+
 /// Adds `bias` to every row.
 #[inline(always)]
 fn add_bias(rows: &mut [f32], bias: &[f32]) {
+    if let [bias] = bias {
+        rows.iter_mut().for_each(|value| *value += bias);
+        return;
+    }
     for row in rows.chunks_exact_mut(bias.len()) {
         for (value, bias) in row.iter_mut().zip(bias) {
             *value += bias;

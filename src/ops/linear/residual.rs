@@ -47,10 +47,10 @@ pub fn linear_residual<D: Kernels>(
                 device.bias_backward(grad, slots.of(&bias)?)?;
             }
             if weight.needs_grad() {
-                device.linear_backward_weight(x.data(), grad, size, slots.of(&weight)?)?;
+                device.linear_backward_weight(x.data(), grad, size, slots.entry(&weight)?)?;
             }
             if x.needs_grad() {
-                device.linear_backward_x(grad, weight.data(), size, slots.of(&x)?)?;
+                device.linear_backward_x(grad, weight.data(), size, slots.entry(&x)?)?;
             }
             Ok(())
         },

@@ -1,5 +1,6 @@
 //! A linear layer's weight the other way: `y = x · Wᵀ`, as a block with tied weights needs it.
 
+use super::super::gemm::Into;
 use super::super::{Kernels, OpError, Pass, Var, Work};
 use super::LinearSize;
 
@@ -24,11 +25,12 @@ pub fn linear_transposed<D: Kernels>(
     let size = check(x, weight, residual)?;
     let shape = x.shape().with_last(size.inputs);
     let device = pass.device().clone();
-    let mut y = match residual {
-        Some(residual) => residual.data().clone(),
-        None => device.zeros_buffer(shape.len())?,
+    let (mut y, into) = match residual {
+        Some(residual) => (residual.data().clone(), Into::Add),
+        None if D::REPLACES => (device.spare_buffer(shape.len())?, Into::Replace),
+        None => (device.zeros_buffer(shape.len())?, Into::Add),
     };
-    device.linear_backward_x(x.data(), weight.data(), size, &mut y)?;
+    device.linear_backward_x(x.data(), weight.data(), size, (&mut y, into))?;
     let inputs: Vec<&Var<D>> = [x, weight].into_iter().chain(residual).collect();
     let product = 2 * size.rows * size.inputs * size.outputs;
     let needed = |var: &Var<D>| usize::from(var.needs_grad());
@@ -50,13 +52,13 @@ pub fn linear_transposed<D: Kernels>(
             }
             if weight.needs_grad() {
                 // As in a layer from F_in to F_out whose input is `grad` and whose gradient is `x`.
-                device.linear_backward_weight(grad, x.data(), size, slots.of(&weight)?)?;
+                device.linear_backward_weight(grad, x.data(), size, slots.entry(&weight)?)?;
             }
             if x.needs_grad() {
                 let identity = super::Activation::Identity;
                 let (forward, _) =
                     device.linear(grad, weight.data(), None, size, identity, false)?;
-                device.accumulate(&forward, slots.of(&x)?)?;
+                slots.put(&x, forward)?;
             }
             Ok(())
         },

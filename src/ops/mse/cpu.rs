@@ -10,6 +10,7 @@ use super::MseKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::chunks::sum_chunks;
+use crate::ops::gemm::Into;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
 
@@ -29,14 +30,17 @@ impl MseKernel for Cpu {
         x: &Buffer<Self>,
         target: &Buffer<Self>,
         dy: &Buffer<Self>,
-        dx: &mut Buffer<Self>,
+        (dx, into): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         let scale = 2.0 * dy[0] / x.len() as f32;
         for_each_chunk(dx, CHUNK, |start, dx| {
             let range = start..start + dx.len();
             simd(
                 #[inline(always)]
-                || add_difference(dx, &x[range.clone()], &target[range], scale),
+                || match into {
+                    Into::Add => add_difference(dx, &x[range.clone()], &target[range], scale),
+                    Into::Replace => difference(dx, &x[range.clone()], &target[range], scale),
+                },
             );
         });
         Ok(())
@@ -46,11 +50,18 @@ impl MseKernel for Cpu {
 #[inline(always)]
 fn squares(x: &[f32], target: &[f32]) -> f64 {
     let mut sums = [0.0_f64; 8];
-    for (x, target) in x.chunks(8).zip(target.chunks(8)) {
+    // Whole groups apart: a loop of unknown length inside would not be vectorised.
+    let ((groups, rest), (target_groups, target_rest)) =
+        (x.as_chunks::<8>(), target.as_chunks::<8>());
+    for (x, target) in groups.iter().zip(target_groups) {
         for ((sum, x), target) in sums.iter_mut().zip(x).zip(target) {
             let difference = f64::from(x - target);
             *sum += difference * difference;
         }
+    }
+    for ((sum, x), target) in sums.iter_mut().zip(rest).zip(target_rest) {
+        let difference = f64::from(x - target);
+        *sum += difference * difference;
     }
     sums.iter().sum()
 }
@@ -59,5 +70,12 @@ fn squares(x: &[f32], target: &[f32]) -> f64 {
 fn add_difference(dx: &mut [f32], x: &[f32], target: &[f32], scale: f32) {
     for ((dx, x), target) in dx.iter_mut().zip(x).zip(target) {
         *dx += scale * (x - target);
+    }
+}
+
+#[inline(always)]
+fn difference(dx: &mut [f32], x: &[f32], target: &[f32], scale: f32) {
+    for ((dx, x), target) in dx.iter_mut().zip(x).zip(target) {
+        *dx = scale * (x - target);
     }
 }

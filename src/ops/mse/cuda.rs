@@ -6,6 +6,7 @@ use super::MseKernel;
 use crate::device::cuda::{Launch, Partials};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
+use crate::ops::gemm::Into;
 
 impl MseKernel for Cuda {
     fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
@@ -26,7 +27,7 @@ impl MseKernel for Cuda {
         x: &Buffer<Self>,
         target: &Buffer<Self>,
         dy: &Buffer<Self>,
-        dx: &mut Buffer<Self>,
+        (dx, _): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         let n = self.buffer_len(x);
         Launch::new("mse_backward")

@@ -4,6 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
+use super::gemm::Into;
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
@@ -14,13 +15,13 @@ pub trait MseKernel: Backend {
         Err(OpError::unsupported::<Self>("mse"))
     }
 
-    /// Adds `2 dy (x - target) / n` to `dx`; with the arguments exchanged it is the target's gradient.
+    /// Adds `2 dy (x - target) / n` to `dx`, or replaces it by that where the device can; with the arguments exchanged it is the target's gradient.
     fn mse_backward(
         &self,
         _x: &Buffer<Self>,
         _target: &Buffer<Self>,
         _dy: &Buffer<Self>,
-        _dx: &mut Buffer<Self>,
+        _dx: (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("mse"))
     }
@@ -62,7 +63,7 @@ pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Resul
             let device = grads.device().clone();
             for (of, other) in [(&a, &b), (&b, &a)] {
                 if of.needs_grad() {
-                    device.mse_backward(of.data(), other.data(), dy, grads.of(of)?)?;
+                    device.mse_backward(of.data(), other.data(), dy, grads.entry(of)?)?;
                 }
             }
             Ok(())

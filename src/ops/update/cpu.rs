@@ -7,14 +7,14 @@
 use std::convert::Infallible;
 
 use dfdx::tensor::Cpu;
-use rayon::prelude::*;
 
-use super::{AdamStep, Factors, SgdStep, UpdateKernel, same_length};
+use super::one_pass::for_all;
+use super::{AdamStep, Factors, SgdStep, StepState, UpdateKernel, same_length};
 use crate::device::Buffer;
-use crate::ops::OpError;
 use crate::ops::chunks::sum_chunks;
-use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk};
+use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
+use crate::ops::{Grads, Module, OpError};
 
 impl UpdateKernel for Cpu {
     type Tables = ();
@@ -78,17 +78,7 @@ impl UpdateKernel for Cpu {
             same_length("adam_step", parameter.len(), len)?;
         }
         let factors = Factors::new(step);
-        let chunk = chunk_len(parameter.len());
-        let state = mean.par_chunks_mut(chunk).zip(square.par_chunks_mut(chunk));
-        let operands = parameter
-            .par_chunks_mut(chunk)
-            .zip(gradient.par_chunks(chunk));
-        operands.zip(state).for_each(|((p, g), (m, v))| {
-            simd(
-                #[inline(always)]
-                || adam(p, g, m, v, factors),
-            );
-        });
+        adam_chunk(parameter, gradient, [mean, square], factors, (1.0, 0.0));
         Ok(())
     }
 
@@ -100,30 +90,89 @@ impl UpdateKernel for Cpu {
         step: SgdStep,
     ) -> Result<(), OpError> {
         same_length("sgd_step", parameter.len(), gradient.len())?;
-        let Some(momentum) = momentum else {
-            let (lr, decay) = (step.lr as f32, step.weight_decay as f32);
-            update(
-                parameter,
-                gradient,
-                #[inline(always)]
-                |p, g| p - lr * (g + decay * p),
-            );
-            return Ok(());
+        let momentum: &mut [f32] = match momentum {
+            None => &mut [],
+            Some(momentum) => {
+                same_length("sgd_step", parameter.len(), momentum.len())?;
+                momentum
+            }
         };
-        same_length("sgd_step", parameter.len(), momentum.len())?;
-        let chunk = chunk_len(parameter.len());
-        let operands = parameter
-            .par_chunks_mut(chunk)
-            .zip(gradient.par_chunks(chunk));
-        let operands = operands.zip(momentum.par_chunks_mut(chunk));
-        operands.for_each(|((p, g), b)| {
-            simd(
-                #[inline(always)]
-                || sgd(p, g, b, step),
-            );
-        });
+        sgd_chunk(parameter, gradient, momentum, 1.0, step);
         Ok(())
     }
+
+    fn adam_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 2>,
+        (step, decay): (AdamStep, f32),
+        factors: &[f32],
+        _control: Option<&Self::Control>,
+    ) -> Result<(), OpError> {
+        let of_step = Factors::new(step);
+        for_all(module, grads, state, factors, |p, g, [m, v], factor| {
+            adam_chunk(p, g, [m, v], of_step, (factor, decay));
+        })
+    }
+
+    fn sgd_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 1>,
+        step: SgdStep,
+        factors: &[f32],
+        _control: Option<&Self::Control>,
+    ) -> Result<(), OpError> {
+        for_all(module, grads, state, factors, |p, g, [momentum], factor| {
+            sgd_chunk(p, g, momentum, factor, step);
+        })
+    }
+}
+
+/// One step of Adam; gradients count `factor` times, and with `decay` as an L2 term.
+fn adam_chunk(
+    parameter: &mut [f32],
+    gradient: &[f32],
+    [mean, square]: [&mut [f32]; 2],
+    of_step: Factors,
+    (factor, decay): (f32, f32),
+) {
+    simd(
+        #[inline(always)]
+        || {
+            for (((p, g), m), v) in parameter.iter_mut().zip(gradient).zip(mean).zip(square) {
+                let g = g * factor;
+                // A branch that no value decides; without decay nothing is added, not even 0.
+                let g = if decay > 0.0 { g + decay * *p } else { g };
+                adam(p, g, m, v, of_step);
+            }
+        },
+    );
+}
+
+/// One step of SGD; gradients count `factor` times. Plain where `momentum` is empty.
+fn sgd_chunk(
+    parameter: &mut [f32],
+    gradient: &[f32],
+    momentum: &mut [f32],
+    factor: f32,
+    step: SgdStep,
+) {
+    simd(
+        #[inline(always)]
+        || {
+            if momentum.is_empty() {
+                let (lr, decay) = (step.lr as f32, step.weight_decay as f32);
+                for (p, g) in parameter.iter_mut().zip(gradient) {
+                    *p -= lr * (g * factor + decay * *p);
+                }
+            } else {
+                sgd(parameter, gradient, momentum, factor, step);
+            }
+        },
+    );
 }
 
 /// `x = next(x, y)` for every value.
@@ -140,22 +189,18 @@ fn update(x: &mut [f32], y: &[f32], next: impl Fn(f32, f32) -> f32 + Sync) {
     });
 }
 
-/// Values of a chunk: all of a small buffer, for which threads do not pay.
-fn chunk_len(len: usize) -> usize {
-    if len < ELEMENTWISE_LEN {
-        len.max(1)
-    } else {
-        CHUNK
-    }
-}
-
 #[inline(always)]
 fn squares(x: &[f32]) -> f64 {
     let mut sums = [0.0_f64; 8];
-    for x in x.chunks(8) {
+    // Whole groups apart: a loop of unknown length inside would not be vectorised.
+    let (groups, rest) = x.as_chunks::<8>();
+    for x in groups {
         for (sum, x) in sums.iter_mut().zip(x) {
             *sum += f64::from(*x) * f64::from(*x);
         }
+    }
+    for (sum, x) in sums.iter_mut().zip(rest) {
+        *sum += f64::from(*x) * f64::from(*x);
     }
     sums.iter().sum()
 }
@@ -171,24 +216,22 @@ fn between(x: f32, y: f32, weight: f32) -> f32 {
 }
 
 #[inline(always)]
-fn adam(parameter: &mut [f32], gradient: &[f32], mean: &mut [f32], square: &mut [f32], f: Factors) {
-    for (((p, g), m), v) in parameter.iter_mut().zip(gradient).zip(mean).zip(square) {
-        *m = between(*m, *g, f.towards);
-        *v = *v * f.beta2 + f.one_minus_beta2 * g * g;
-        let root = v.sqrt() / f.correction2 + f.eps;
-        *p = *p * f.keep + f.size * *m / root;
-    }
+fn adam(p: &mut f32, g: f32, m: &mut f32, v: &mut f32, f: Factors) {
+    *m = between(*m, g, f.towards);
+    *v = *v * f.beta2 + f.one_minus_beta2 * g * g;
+    let root = v.sqrt() / f.correction2 + f.eps;
+    *p = *p * f.keep + f.size * *m / root;
 }
 
 #[inline(always)]
-fn sgd(parameter: &mut [f32], gradient: &[f32], momentum: &mut [f32], step: SgdStep) {
+fn sgd(parameter: &mut [f32], gradient: &[f32], momentum: &mut [f32], factor: f32, step: SgdStep) {
     let (lr, decay, mu) = (
         step.lr as f32,
         step.weight_decay as f32,
         step.momentum as f32,
     );
     for ((p, g), b) in parameter.iter_mut().zip(gradient).zip(momentum) {
-        let g = g + decay * *p;
+        let g = g * factor + decay * *p;
         *b = mu * *b + g;
         *p -= lr * if step.nesterov { g + mu * *b } else { *b };
     }

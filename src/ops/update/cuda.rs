@@ -126,6 +126,7 @@ impl UpdateKernel for Cuda {
         grads: &mut Grads<Self>,
         state: &mut StepState<Self, 2>,
         (step, decay): (AdamStep, f32),
+        _factors: &[f32],
         control: Option<&Control>,
     ) -> Result<(), OpError> {
         let mut listed = Listed::<4>::default();
@@ -158,6 +159,7 @@ impl UpdateKernel for Cuda {
         grads: &mut Grads<Self>,
         state: &mut StepState<Self, 1>,
         step: SgdStep,
+        _factors: &[f32],
         control: Option<&Control>,
     ) -> Result<(), OpError> {
         let has_momentum = !state.buffers.is_empty();

@@ -12,6 +12,7 @@ mod control;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod one_pass;
 mod state;
 #[cfg(feature = "cuda")]
 mod table;
@@ -145,17 +146,23 @@ pub trait UpdateKernel: Backend {
     }
 
     /// [`UpdateKernel::adam_step`] for all parameters; `decay` is weight decay as an L2 term of the gradient.
+    ///
+    /// Each gradient counts as often as `factors` says, one for every parameter in the walk; once where there are none.
     fn adam_steps(
         &self,
         module: &mut dyn Module<Self>,
         grads: &mut Grads<Self>,
         state: &mut StepState<Self, 2>,
         (step, decay): (AdamStep, f32),
+        factors: &[f32],
         _control: Option<&Self::Control>,
     ) -> Result<(), OpError> {
         let mut state = state.buffers.iter_mut();
-        for_each_parameter(module, |_, parameter| {
+        for_each_parameter(module, |index, parameter| {
             let gradient = grads.of_parameter(parameter)?;
+            if factor(factors, index) < 1.0 {
+                self.scale(gradient, factor(factors, index))?;
+            }
             if decay > 0.0 {
                 self.add_scaled(gradient, parameter.data(), decay)?;
             }
@@ -164,18 +171,22 @@ pub trait UpdateKernel: Backend {
         })
     }
 
-    /// [`UpdateKernel::sgd_step`] for all parameters; plain SGD where the state has no buffers.
+    /// [`UpdateKernel::sgd_step`] for all parameters; plain SGD where the state has no buffers. `factors` as above.
     fn sgd_steps(
         &self,
         module: &mut dyn Module<Self>,
         grads: &mut Grads<Self>,
         state: &mut StepState<Self, 1>,
         step: SgdStep,
+        factors: &[f32],
         _control: Option<&Self::Control>,
     ) -> Result<(), OpError> {
         let mut state = state.buffers.iter_mut();
-        for_each_parameter(module, |_, parameter| {
+        for_each_parameter(module, |index, parameter| {
             let gradient = grads.of_parameter(parameter)?;
+            if factor(factors, index) < 1.0 {
+                self.scale(gradient, factor(factors, index))?;
+            }
             let momentum = state.next().map(|[momentum]| momentum);
             self.sgd_step(parameter.data_mut()?, gradient, momentum, step)
         })
@@ -232,6 +243,11 @@ pub trait UpdateKernel: Backend {
     fn skipped_steps(&self, _control: &Self::Control) -> Result<Option<u64>, OpError> {
         Err(OpError::unsupported::<Self>("skipped_steps"))
     }
+}
+
+/// How often the gradient of parameter `index` counts.
+fn factor(factors: &[f32], index: usize) -> f32 {
+    factors.get(index).copied().unwrap_or(1.0)
 }
 
 /// A state that was never begun, or is that of another module.

@@ -1,0 +1,389 @@
+//! Products on vectors of the level in use, without packing: operands are read where they lie.
+//!
+//! For products that are small, or whose A has few rows so that packing B would cost as much as multiplying. Every result
+//! is one sum over the depth in its order (in [`Dots`]: one for each lane), whatever tile it falls into, so that cutting rows or
+//! columns for threads changes no bit.
+#![expect(
+    unsafe_code,
+    reason = "tiles of registers go through memory by pointers; who makes an `Operands` promises the bounds"
+)]
+
+use pulp::{MemMask, Simd, WithSimd};
+
+/// Largest number of rows of a tile.
+const ROWS: usize = 6;
+/// Depth of one pass over C: so many rows of B, a tile wide, stay in the L1 cache while the rows of A go by.
+const DEPTH: usize = 128;
+/// Columns of B that stay in the L2 cache during a pass.
+const PANEL: usize = 1024;
+/// Values of a C that no cache keeps until it is written.
+const COLD: usize = 1 << 18;
+/// From this many rows of C on, C is written row by row of tiles; below, B is read column by column of tiles.
+const TALL: usize = 64;
+
+/// `C = A · B` or `C += A · B`: where the matrices lie.
+///
+/// A's element `(i, p)` at `i · a_row + p · a_step`, C's `(i, j)` at `i · c_row + j`. B's place is that of its kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Operands {
+    /// Rows of A and C.
+    pub(super) m: usize,
+    /// Columns of B and C.
+    pub(super) n: usize,
+    /// Columns of A, rows of B.
+    pub(super) k: usize,
+    pub(super) a: *const f32,
+    pub(super) a_row: usize,
+    pub(super) a_step: usize,
+    pub(super) b: *const f32,
+    pub(super) b_step: usize,
+    pub(super) c: *mut f32,
+    pub(super) c_row: usize,
+    pub(super) add: bool,
+    /// Whether the rows of B that the next pass reads are fetched meanwhile.
+    pub(super) ahead: bool,
+    /// Whether C is too large to be in a cache.
+    pub(super) cold: bool,
+}
+
+impl Operands {
+    /// Rows from `first` on, `count` of them.
+    #[inline(always)]
+    fn rows(self, first: usize, count: usize) -> Self {
+        Self {
+            m: count,
+            a: self.a.wrapping_add(first * self.a_row),
+            c: self.c.wrapping_add(first * self.c_row),
+            ahead: self.ahead && first == 0,
+            ..self
+        }
+    }
+}
+
+/// Number of vectors side by side in a tile: as many as leave registers for a row of B.
+#[inline(always)]
+fn tile_vectors<S: Simd>() -> usize {
+    if S::REGISTER_COUNT >= 32 { 4 } else { 2 }
+}
+
+/// The product where B's element `(p, j)` lies at `p · b_step + j`: each element of A meets a row of B.
+pub(super) struct Broadcast(Operands);
+
+impl Broadcast {
+    /// # Safety
+    /// All elements of A and B lie in memory that nothing writes meanwhile, all of C in memory that nothing else reads or
+    /// writes.
+    pub(super) unsafe fn new(operands: Operands) -> Self {
+        Self(operands)
+    }
+}
+
+impl WithSimd for Broadcast {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let all = self.0;
+        for from in (0..all.k).step_by(DEPTH) {
+            for first in (0..all.n).step_by(PANEL) {
+                let panel = Operands {
+                    n: PANEL.min(all.n - first),
+                    k: DEPTH.min(all.k - from),
+                    a: all.a.wrapping_add(from * all.a_step),
+                    b: all.b.wrapping_add(from * all.b_step + first),
+                    c: all.c.wrapping_add(first),
+                    add: all.add || from > 0,
+                    ahead: from + DEPTH < all.k,
+                    cold: all.m * all.n > COLD,
+                    ..all
+                };
+                if panel.m > TALL {
+                    for row in (0..panel.m).step_by(ROWS) {
+                        across(simd, panel.rows(row, ROWS.min(panel.m - row)));
+                    }
+                } else {
+                    across(simd, panel);
+                }
+            }
+        }
+    }
+}
+
+/// All columns of a panel, a tile's width at a time.
+#[inline(always)]
+fn across<S: Simd>(simd: S, panel: Operands) {
+    let (lanes, width) = (S::F32_LANES, tile_vectors::<S>() * S::F32_LANES);
+    for first in (0..panel.n).step_by(width) {
+        let n = width.min(panel.n - first);
+        let at = Operands {
+            n,
+            b: panel.b.wrapping_add(first),
+            c: panel.c.wrapping_add(first),
+            ..panel
+        };
+        let rest = (n - 1) % lanes + 1;
+        let last = simd.mask_between_m32s(0, rest as u32);
+        // SAFETY: the operands are a part of those of a `Broadcast`, whose maker promised their memory.
+        unsafe {
+            match (n.div_ceil(lanes), rest == lanes) {
+                (1, true) => down::<S, 1, false>(simd, at, last),
+                (1, false) => down::<S, 1, true>(simd, at, last),
+                (2, true) => down::<S, 2, false>(simd, at, last),
+                (2, false) => down::<S, 2, true>(simd, at, last),
+                (3, true) => down::<S, 3, false>(simd, at, last),
+                (3, false) => down::<S, 3, true>(simd, at, last),
+                (_, true) => down::<S, 4, false>(simd, at, last),
+                (_, false) => down::<S, 4, true>(simd, at, last),
+            }
+        }
+    }
+}
+
+/// All rows of `C` vectors of columns.
+///
+/// # Safety
+/// As [`Broadcast::new`]; `n` columns fill all vectors but the last, of which `last` has the rest.
+#[inline(always)]
+unsafe fn down<S: Simd, const C: usize, const REST: bool>(
+    simd: S,
+    all: Operands,
+    last: MemMask<S::m32s>,
+) {
+    for first in (0..all.m).step_by(ROWS) {
+        let rows = ROWS.min(all.m - first);
+        let at = all.rows(first, rows);
+        // SAFETY: rows of the operands that the caller promised.
+        unsafe {
+            match rows {
+                1 => tile::<S, 1, C, REST>(simd, at, last),
+                2 => tile::<S, 2, C, REST>(simd, at, last),
+                3 => tile::<S, 3, C, REST>(simd, at, last),
+                4 => tile::<S, 4, C, REST>(simd, at, last),
+                5 => tile::<S, 5, C, REST>(simd, at, last),
+                _ => tile::<S, ROWS, C, REST>(simd, at, last),
+            }
+        }
+    }
+}
+
+/// Begins to fetch the line of the cache at `at`, which need not be a place that may be read.
+#[inline(always)]
+fn prefetch(at: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint; nothing is read that the program sees, and an address that leads nowhere is ignored.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    let _ = at;
+}
+
+/// Vector j of the `C` vectors from `row` on, less what `last` leaves out.
+///
+/// # Safety
+/// They lie in memory that nothing writes meanwhile.
+#[inline(always)]
+unsafe fn load<S: Simd, const C: usize, const REST: bool>(
+    simd: S,
+    row: *const f32,
+    j: usize,
+    last: MemMask<S::m32s>,
+) -> S::f32s {
+    let at = row.wrapping_add(j * S::F32_LANES);
+    // SAFETY: what the caller promises.
+    unsafe {
+        if REST && j + 1 == C {
+            simd.mask_load_ptr_f32s(last, at)
+        } else {
+            at.cast::<S::f32s>().read_unaligned()
+        }
+    }
+}
+
+/// `R` rows of `C` vectors, held in registers while the depth goes by.
+///
+/// # Safety
+/// As [`down`], for `R` rows.
+#[inline(always)]
+unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
+    simd: S,
+    t: Operands,
+    last: MemMask<S::m32s>,
+) {
+    let lanes = S::F32_LANES;
+    let mut sums = [[simd.splat_f32s(0.0); C]; R];
+    if t.add {
+        for (i, sums) in sums.iter_mut().enumerate() {
+            for (j, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: row i of C.
+                *sum = unsafe { load::<S, C, REST>(simd, t.c.wrapping_add(i * t.c_row), j, last) };
+            }
+        }
+    }
+    if t.cold {
+        for i in 0..R {
+            for j in 0..C {
+                prefetch(t.c.wrapping_add(i * t.c_row + j * lanes));
+            }
+        }
+    }
+    let (mut a, mut b) = (t.a, t.b);
+    for _ in 0..t.k {
+        if t.ahead {
+            for j in 0..C {
+                prefetch(b.wrapping_add(DEPTH * t.b_step + j * lanes));
+            }
+        }
+        let mut row = [simd.splat_f32s(0.0); C];
+        for (j, vector) in row.iter_mut().enumerate() {
+            // SAFETY: row p of B.
+            *vector = unsafe { load::<S, C, REST>(simd, b, j, last) };
+        }
+        for (i, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: element (i, p) of A.
+            let factor = simd.splat_f32s(unsafe { *a.wrapping_add(i * t.a_row) });
+            for (sum, vector) in sums.iter_mut().zip(row) {
+                *sum = simd.mul_add_e_f32s(factor, vector, *sum);
+            }
+        }
+        a = a.wrapping_add(t.a_step);
+        b = b.wrapping_add(t.b_step);
+    }
+    for (i, sums) in sums.iter().enumerate() {
+        for (j, sum) in sums.iter().enumerate() {
+            let at = t.c.wrapping_add(i * t.c_row + j * lanes);
+            // SAFETY: vector j of row i of C, as loaded above.
+            unsafe {
+                if REST && j + 1 == C {
+                    simd.mask_store_ptr_f32s(last, at, *sum);
+                } else {
+                    at.cast::<S::f32s>().write_unaligned(*sum);
+                }
+            }
+        }
+    }
+}
+
+/// The product where A's rows are contiguous and B's element `(p, j)` lies at `j · b_step + p`: each row of A meets columns of B,
+/// as in `A · Wᵀ`.
+pub(super) struct Dots(Operands);
+
+impl Dots {
+    /// # Safety
+    /// As [`Broadcast::new`], and `a_step` is 1.
+    pub(super) unsafe fn new(operands: Operands) -> Self {
+        Self(operands)
+    }
+}
+
+impl WithSimd for Dots {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let all = self.0;
+        let width = tile_vectors::<S>();
+        for first in (0..all.n).step_by(width) {
+            let n = width.min(all.n - first);
+            let at = Operands {
+                n,
+                b: all.b.wrapping_add(first * all.b_step),
+                c: all.c.wrapping_add(first),
+                ..all
+            };
+            // SAFETY: columns of the operands of a `Dots`, whose maker promised their memory.
+            unsafe {
+                match n {
+                    1 => dots_down::<S, 1>(simd, at),
+                    2 => dots_down::<S, 2>(simd, at),
+                    3 => dots_down::<S, 3>(simd, at),
+                    _ => dots_down::<S, 4>(simd, at),
+                }
+            }
+        }
+    }
+}
+
+/// All rows of `C` columns.
+///
+/// # Safety
+/// As [`Dots::new`], for `C` columns.
+#[inline(always)]
+unsafe fn dots_down<S: Simd, const C: usize>(simd: S, all: Operands) {
+    for first in (0..all.m).step_by(ROWS) {
+        let rows = ROWS.min(all.m - first);
+        let at = all.rows(first, rows);
+        // SAFETY: rows of the operands that the caller promised.
+        unsafe {
+            match rows {
+                1 => dots::<S, 1, C>(simd, at),
+                2 => dots::<S, 2, C>(simd, at),
+                3 => dots::<S, 3, C>(simd, at),
+                4 => dots::<S, 4, C>(simd, at),
+                5 => dots::<S, 5, C>(simd, at),
+                _ => dots::<S, ROWS, C>(simd, at),
+            }
+        }
+    }
+}
+
+/// Adds the products of a vector of every row, from element `from` on, with one of every column.
+///
+/// # Safety
+/// `load` may be called with these places of the operands.
+#[inline(always)]
+unsafe fn multiply<S: Simd, const R: usize, const C: usize>(
+    sums: &mut [[S::f32s; C]; R],
+    simd: S,
+    t: Operands,
+    from: usize,
+    load: impl Fn(*const f32) -> S::f32s,
+) {
+    let mut columns = [simd.splat_f32s(0.0); C];
+    for (j, column) in columns.iter_mut().enumerate() {
+        *column = load(t.b.wrapping_add(j * t.b_step + from));
+    }
+    for (i, sums) in sums.iter_mut().enumerate() {
+        let row = load(t.a.wrapping_add(i * t.a_row + from));
+        for (sum, column) in sums.iter_mut().zip(columns) {
+            *sum = simd.mul_add_e_f32s(row, column, *sum);
+        }
+    }
+}
+
+/// `R` rows of `C` columns: a vector of sums each, added up at the end.
+///
+/// # Safety
+/// As [`dots_down`], for `R` rows.
+#[inline(always)]
+unsafe fn dots<S: Simd, const R: usize, const C: usize>(simd: S, t: Operands) {
+    let lanes = S::F32_LANES;
+    let mut sums = [[simd.splat_f32s(0.0); C]; R];
+    let whole = t.k - t.k % lanes;
+    for from in (0..whole).step_by(lanes) {
+        // SAFETY: a vector of every row and column, before the k-th element.
+        unsafe {
+            multiply(&mut sums, simd, t, from, |at| {
+                at.cast::<S::f32s>().read_unaligned()
+            })
+        };
+    }
+    if whole < t.k {
+        let rest = simd.mask_between_m32s(0, (t.k - whole) as u32);
+        // SAFETY: as above, up to the k-th element.
+        unsafe {
+            multiply(&mut sums, simd, t, whole, |at| {
+                simd.mask_load_ptr_f32s(rest, at)
+            })
+        };
+    }
+    for (i, sums) in sums.iter().enumerate() {
+        for (j, sum) in sums.iter().enumerate() {
+            let sum = simd.reduce_sum_f32s(*sum);
+            // SAFETY: element (i, j) of C.
+            unsafe {
+                let at = t.c.wrapping_add(i * t.c_row + j);
+                *at = if t.add { *at + sum } else { sum };
+            }
+        }
+    }
+}

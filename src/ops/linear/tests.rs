@@ -1,0 +1,169 @@
+use super::*;
+use crate::ops::testing;
+
+const ALL: [Activation; 5] = [
+    Activation::Identity,
+    Activation::Silu,
+    Activation::Relu,
+    Activation::Tanh,
+    Activation::Gelu,
+];
+
+#[test]
+fn values_and_gradients_are_those_of_pytorch() {
+    // x = torch.tensor([[1., -2., .5], [0., 3., -1.]], requires_grad=True)
+    // w = torch.tensor([[.1, .2, .3], [-.4, .5, .6]], requires_grad=True)  # [out, in]
+    // b = torch.tensor([.5, -1.], requires_grad=True)
+    // y = F.gelu(F.linear(x, w, b)); y.backward(torch.tensor([[1., -1.], [2., .5]]))
+    let (y, grads) = testing::backward(
+        &[
+            (&[1.0, -2.0, 0.5, 0.0, 3.0, -1.0], [2, 3].into()),
+            (&[0.1, -0.4, 0.2, 0.5, 0.3, 0.6], [3, 2].into()),
+            (&[0.5, -1.0], [2].into()),
+        ],
+        &[1.0, -1.0, 2.0, 0.5],
+        |pass, v| linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Gelu),
+    );
+    testing::assert_close(
+        &y,
+        &[0.222_890_72, -0.037_515_31, 0.630_515_7, -0.046_017_23],
+        1e-6,
+    );
+    testing::assert_close(
+        &grads[0],
+        &[
+            0.047_015_99,
+            0.190_883_56,
+            0.275_150_18,
+            0.119_884_23,
+            0.513_078_4,
+            0.738_081_8,
+        ],
+        1e-6,
+    );
+    testing::assert_close(
+        &grads[1],
+        &[
+            0.768_164_75,
+            0.074_501_22,
+            4.583_058_4,
+            0.481_712_82,
+            -1.655_713_6,
+            -0.172_987_8,
+        ],
+        1e-6,
+    );
+    testing::assert_close(&grads[2], &[2.807_960_5, 0.284_739_6], 1e-6);
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    for activation in ALL {
+        testing::check_gradients(&[[3, 5].into(), [5, 17].into(), [17].into()], |pass, v| {
+            linear(pass, &v[0], &v[1], Some(&v[2]), activation)
+        });
+    }
+    testing::check_gradients(&[[1, 3, 2, 1].into(), [1, 3].into()], |pass, v| {
+        linear(pass, &v[0], &v[1], None, Activation::Identity)
+    });
+}
+
+#[test]
+fn a_weight_that_is_used_twice_gets_the_gradients_of_both() {
+    for activation in ALL {
+        let shapes = [[3, 17].into(), [17, 17].into(), [17].into()];
+        testing::check_gradients(&shapes, |pass, v| {
+            let h = linear(pass, &v[0], &v[1], Some(&v[2]), activation)?;
+            linear(pass, &h, &v[1], Some(&v[2]), activation)
+        });
+    }
+}
+
+#[test]
+fn a_batch_is_its_samples() {
+    testing::check_batch(
+        4,
+        &[[4, 5, 3].into(), [3, 17].into(), [17].into()],
+        |pass, v| linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Silu),
+    );
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    // The second shape cuts the weight gradient's rows, the first its depth, the third the result's columns.
+    for (rows, inputs, outputs) in [(6000, 17, 33), (700, 131, 65), (32, 300, 501)] {
+        testing::check_threads(
+            &[
+                [rows, inputs].into(),
+                [inputs, outputs].into(),
+                [outputs].into(),
+            ],
+            |pass, v| linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Silu),
+        );
+    }
+}
+
+#[test]
+fn sums_over_rows_are_those_of_the_host() {
+    // From 16,385 rows on a GPU cuts rows into pieces; the sizes before leave parts of warps and blocks over.
+    let sizes = [(1, 1), (3, 33), (31, 1025), (1025, 3), (700, 31)];
+    for (rows, columns) in sizes.into_iter().chain([(16_385, 1), (20_011, 33)]) {
+        let device = testing::device();
+        let grad = testing::filled(rows * columns, 1);
+        let mut sums = device.upload(vec![1.5; columns]).unwrap();
+        device
+            .bias_backward(&device.upload(grad.clone()).unwrap(), &mut sums)
+            .unwrap();
+        let column = |c| grad.iter().skip(c).step_by(columns);
+        let expected = |c| 1.5 + column(c).map(|v| f64::from(*v)).sum::<f64>();
+        let expected: Vec<f32> = (0..columns).map(|c| expected(c) as f32).collect();
+        // The CPU adds 1024 rows one after another in single precision.
+        testing::assert_close(&device.download(&sums).unwrap(), &expected, 1e-4);
+    }
+}
+
+#[test]
+fn values_are_those_of_the_host_whatever_is_left_over() {
+    for (rows, inputs, outputs) in [(1, 1, 1025), (33, 3, 31), (1025, 2, 1), (5, 31, 600)] {
+        let [x, weight, bias] =
+            [rows * inputs, inputs * outputs, outputs].map(|len| testing::filled(len, len as u64));
+        let leaves: [(&[f32], _); 3] = [
+            (&x, [rows, inputs].into()),
+            (&weight, [inputs, outputs].into()),
+            (&bias, [outputs].into()),
+        ];
+        let value = |row: usize, column: usize| {
+            let terms = (0..inputs).map(|i| x[row * inputs + i] * weight[i * outputs + column]);
+            terms.sum::<f32>() + bias[column]
+        };
+        let expected: Vec<f32> = (0..rows * outputs)
+            .map(|i| value(i / outputs, i % outputs).max(0.0))
+            .collect();
+        let relu = |pass: &mut Pass<_>, v: &[Var<_>]| {
+            linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Relu)
+        };
+        testing::assert_close(&testing::forward(&leaves, relu), &expected, 1e-5);
+        // With what backward keeps.
+        let (y, _) = testing::backward(&leaves, &vec![1.0; expected.len()], relu);
+        testing::assert_close(&y, &expected, 1e-5);
+    }
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused() {
+    let device = testing::device();
+    let x = Var::constant(&device, vec![0.0; 6], [2, 3]).unwrap();
+    let weight = Var::constant(&device, vec![0.0; 8], [4, 2]).unwrap();
+    let error = linear(
+        &mut Pass::inference(&device),
+        &x,
+        &weight,
+        None,
+        Activation::Identity,
+    )
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "linear: (2, 3) rows meet a weight (4, 2)"
+    );
+}

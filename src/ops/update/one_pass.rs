@@ -1,0 +1,211 @@
+//! A step over all parameters on the CPU: one pass over parameters, gradients and state together, and one hand-over to
+//! the threads.
+
+use std::mem::take;
+
+use dfdx::tensor::Cpu;
+use rayon::prelude::*;
+
+use super::{StepState, factor, same_length, stateless};
+use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN};
+use crate::ops::{Grads, Module, OpError, for_each_parameter};
+
+/// A parameter, its gradient and its state, or a chunk of each.
+struct Operands<V, const N: usize> {
+    parameter: V,
+    gradient: V,
+    state: [V; N],
+    factor: f32,
+}
+
+/// Calls `kernel` with a parameter, its gradient, its state and its factor, for chunks of all of them.
+///
+/// Slices of the state are empty where `state` has no buffers. `factors` as in [`super::UpdateKernel::adam_steps`]. The kernel
+/// must treat every value alike, for how they are cut is not told.
+///
+/// # Errors
+/// [`OpError::Shape`] when lengths differ, [`OpError::Shared`] while a pass holds a parameter; nothing has changed then.
+pub(super) fn for_all<const N: usize>(
+    module: &mut dyn Module<Cpu>,
+    grads: &mut Grads<Cpu>,
+    state: &mut StepState<Cpu, N>,
+    factors: &[f32],
+    kernel: impl Fn(&mut [f32], &[f32], [&mut [f32]; N], f32) + Sync,
+) -> Result<(), OpError> {
+    check(module, grads, state)?;
+    // Memory is moved out, worked on and moved back: the walk lends a parameter for the time of a call only.
+    let mut all = Vec::new();
+    for_each_parameter(module, |index, parameter| {
+        let buffers = state.buffers.get_mut(index);
+        all.push(Operands {
+            gradient: take(&mut **grads.of_parameter(parameter)?),
+            state: match buffers {
+                Some(buffers) => buffers.each_mut().map(|buffer| take(&mut **buffer)),
+                None => std::array::from_fn(|_| Vec::new()),
+            },
+            parameter: take(&mut **parameter.data_mut()?),
+            factor: factor(factors, index),
+        });
+        Ok(())
+    })?;
+    let call = |part: Operands<&mut [f32], N>| {
+        kernel(part.parameter, part.gradient, part.state, part.factor);
+    };
+    let values: usize = all.iter().map(|operands| operands.parameter.len()).sum();
+    if values < ELEMENTWISE_LEN {
+        all.iter_mut()
+            .flat_map(|all| all.chunks(usize::MAX))
+            .for_each(call);
+    } else {
+        let chunks: Vec<_> = all.iter_mut().flat_map(|all| all.chunks(CHUNK)).collect();
+        chunks.into_par_iter().for_each(call);
+    }
+    let mut all = all.into_iter();
+    for_each_parameter(module, |index, parameter| {
+        if let Some(operands) = all.next() {
+            **parameter.data_mut()? = operands.parameter;
+            **grads.of_parameter(parameter)? = operands.gradient;
+            if let Some(buffers) = state.buffers.get_mut(index) {
+                for (buffer, values) in buffers.iter_mut().zip(operands.state) {
+                    **buffer = values;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+fn check<const N: usize>(
+    module: &mut dyn Module<Cpu>,
+    grads: &mut Grads<Cpu>,
+    state: &StepState<Cpu, N>,
+) -> Result<(), OpError> {
+    for_each_parameter(module, |index, parameter| {
+        let len = parameter.data_mut()?.len();
+        same_length("step", len, grads.of_parameter(parameter)?.len())?;
+        if state.buffers.is_empty() {
+            return Ok(());
+        }
+        let buffers = state.buffers.get(index).ok_or_else(stateless)?;
+        let mut buffers = buffers.iter();
+        buffers.try_for_each(|buffer| same_length("step", len, buffer.len()))
+    })
+}
+
+impl<const N: usize> Operands<Vec<f32>, N> {
+    /// Chunks of `len` values.
+    fn chunks(&mut self, len: usize) -> impl Iterator<Item = Operands<&mut [f32], N>> {
+        let mut state = self.state.each_mut().map(|values| values.chunks_mut(len));
+        let factor = self.factor;
+        let operands = self.parameter.chunks_mut(len);
+        operands
+            .zip(self.gradient.chunks_mut(len))
+            .map(move |(parameter, gradient)| Operands {
+                parameter,
+                gradient,
+                state: state
+                    .each_mut()
+                    .map(|chunks| chunks.next().unwrap_or_default()),
+                factor,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rayon::ThreadPoolBuilder;
+
+    use super::*;
+    use crate::device::Backend;
+    use crate::ops::testing::filled;
+    use crate::ops::update::{AdamStep, UpdateKernel};
+    use crate::ops::{Layout, Parameter, Pass, Path, Var};
+
+    struct Many(Vec<Parameter<Cpu>>);
+
+    impl Module<Cpu> for Many {
+        fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<Cpu>)) {
+            for parameter in &mut self.0 {
+                visit(path.as_str(), parameter);
+            }
+        }
+    }
+
+    /// Sizes around those of vectors and chunks; all together are worth threads.
+    const LENGTHS: [usize; 8] = [
+        1,
+        3,
+        17,
+        CHUNK - 1,
+        CHUNK + 1,
+        31,
+        2 * CHUNK + 5,
+        ELEMENTWISE_LEN,
+    ];
+
+    fn many(device: &Cpu) -> Many {
+        let parameter = |(len, seed): (&usize, u64)| {
+            Parameter::new(device, &filled(*len, seed), [*len].into(), Layout::Plain).unwrap()
+        };
+        Many(LENGTHS.iter().zip(0..).map(parameter).collect())
+    }
+
+    fn gradients(device: &Cpu, many: &Many, step: u64) -> Grads<Cpu> {
+        let zero = Var::constant(device, vec![0.0], [1]).unwrap();
+        let mut grads = Pass::recording(device).backward(&zero, 1.0).unwrap();
+        for (parameter, seed) in many.0.iter().zip(100 * step..) {
+            **grads.of_parameter(parameter).unwrap() = filled(parameter.len(), seed);
+        }
+        grads
+    }
+
+    /// Weights after three steps: all parameters at once, or one after another.
+    fn trained(at_once: bool) -> Vec<Vec<f32>> {
+        let device = Cpu::open(0).unwrap();
+        let (mut all, mut state) = (many(&device), StepState::<Cpu, 2>::default());
+        state.begin(&device, &mut all).unwrap();
+        for number in 1..4 {
+            let mut grads = gradients(&device, &all, number);
+            let step = AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.01, number);
+            if at_once {
+                let (grads, state) = (&mut grads, &mut state);
+                let done = device.adam_steps(&mut all, grads, state, (step, 0.0), &[], None);
+                done.unwrap();
+                continue;
+            }
+            for (parameter, [mean, square]) in all.0.iter_mut().zip(&mut state.buffers) {
+                let gradient = grads.of_parameter(parameter).unwrap();
+                let values = parameter.data_mut().unwrap();
+                let done = device.adam_step(values, gradient, mean, square, step);
+                done.unwrap();
+            }
+        }
+        let values = all.0.iter().map(|parameter| parameter.data().to_vec());
+        values.collect()
+    }
+
+    #[test]
+    fn all_parameters_at_once_have_the_bits_of_one_after_another() {
+        let alone = trained(false);
+        for threads in [1, 2] {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+            let all = pool.unwrap().install(|| trained(true));
+            assert!(all == alone, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_step_that_cannot_be_done_changes_nothing() {
+        let device = Cpu::open(0).unwrap();
+        let (mut all, mut state) = (many(&device), StepState::<Cpu, 2>::default());
+        state.begin(&device, &mut all).unwrap();
+        let mut grads = gradients(&device, &all, 1);
+        let before: Vec<_> = all.0.iter().map(|p| p.data().to_vec()).collect();
+        state.buffers.truncate(LENGTHS.len() - 1);
+        let step = AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.0, 1);
+        let done = device.adam_steps(&mut all, &mut grads, &mut state, (step, 0.0), &[], None);
+        assert!(done.is_err());
+        let after: Vec<_> = all.0.iter().map(|p| p.data().to_vec()).collect();
+        assert!(before == after);
+    }
+}
