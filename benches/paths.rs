@@ -12,15 +12,16 @@ use divan::Bencher;
 use fieldtrial::base::{Purpose, Seed};
 use fieldtrial::datasets::{Features, PathProcess, Target};
 use fieldtrial::device::Backend;
+use fieldtrial::layers::Init;
 use fieldtrial::loader::Batch;
 use fieldtrial::losses::{
     KernelMmdSpec, KernelScoringSpec, LossSpec, SignatureScoringSpec, SimplifiedScoringSpec,
     TStatisticSpec, TruncatedMmdSpec,
 };
 use fieldtrial::measure::Stopwatch;
-use fieldtrial::models::{CannedNetSpec, ModelSpec, NeuralSdeSpec};
+use fieldtrial::models::{CannedNetSpec, EquilibriumSpec, ModelSpec, NeuralSdeSpec};
 use fieldtrial::ops::{
-    KernelLoss, KernelOptions, KernelStatistic, Pass, PathBatch, Var, kernel_loss,
+    KernelLoss, KernelOptions, KernelStatistic, Pass, PathBatch, Var, cross_entropy, kernel_loss,
 };
 use fieldtrial::optim::OptimizerSpec;
 use fieldtrial::tasks::{self, Algorithm, Place, TaskParts};
@@ -141,5 +142,46 @@ fn kernels(bencher: Bencher, is_new: bool) {
         let mut pass = Pass::recording(&device);
         let value = kernel_loss(&mut pass, &output, &loss).expect("a loss");
         pass.backward(&value, 1.0).expect("gradients")
+    });
+}
+
+/// The equilibria of a TEP step (64 samples of width 13, free and nudged), and forward and backward through the
+/// iterations of a BP step (128 of width 21).
+#[divan::bench(args = ["tep", "bp"])]
+fn fixed_point(bencher: Bencher, id: &str) {
+    let device = Cpu::open(0).expect("the CPU");
+    let (hidden, batch, iterations, gamma) = match id {
+        "tep" => (13, 64, 26, 0.741),
+        _ => (21, 128, 20, 0.9),
+    };
+    let spec = EquilibriumSpec {
+        hidden,
+        iterations,
+        gamma,
+        ..EquilibriumSpec::default()
+    };
+    let mut init = Init::new(&device, Seed(1).stream(Purpose::Weights));
+    let model = spec.build(&mut init, 64, 10).expect("a model");
+    let pixels = (0..batch * 64).map(|index| (index * 7919 % 17) as f32 / 16.0);
+    let x = Var::constant(&device, pixels.collect(), [batch, 64]).expect("an input");
+    let labels: Vec<usize> = (0..batch).map(|sample| sample % 10).collect();
+    bencher.bench_local(|| {
+        let is_nudged = id == "tep";
+        let mut pass = if is_nudged {
+            Pass::inference(&device)
+        } else {
+            Pass::recording(&device)
+        };
+        let source = model.embed(&mut pass, &x).expect("a source");
+        let start = model.rest(&device, batch).expect("a start");
+        let free = model.relax(&mut pass, &source, &start).expect("a state");
+        if is_nudged {
+            let nudged = model.relax_nudged(&mut pass, &source, &free.state, &labels, 0.0955);
+            return nudged.expect("a state").iterations;
+        }
+        let logits = model.classify(&mut pass, &free.state).expect("logits");
+        let loss = cross_entropy(&mut pass, &logits, &labels).expect("a loss");
+        pass.backward(&loss, 1.0).expect("gradients");
+        free.iterations
     });
 }

@@ -12,6 +12,7 @@
 
 mod activation;
 mod add;
+mod aligned;
 mod attention;
 mod blend;
 pub mod chunks;

@@ -62,6 +62,27 @@ impl<R, F: FnOnce() -> R> WithSimd for Plain<F> {
     }
 }
 
+/// Numbers of type `f32` in a vector of the level in use.
+pub fn lanes() -> usize {
+    simd_vectors(Lanes)[0]
+}
+
+/// As [`lanes`], of type `f64`.
+pub fn wide_lanes() -> usize {
+    simd_vectors(Lanes)[1]
+}
+
+struct Lanes;
+
+impl WithSimd for Lanes {
+    type Output = [usize; 2];
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> [usize; 2] {
+        [S::F32_LANES, S::F64_LANES]
+    }
+}
+
 fn arch() -> Arch {
     static ARCH: OnceLock<Arch> = OnceLock::new();
     *ARCH.get_or_init(|| forced().unwrap_or_default())

@@ -8,9 +8,10 @@ use pulp::{Simd, WithSimd};
 
 use super::Damping;
 use super::block::{Block, features, linear, product};
-use super::lanes::{Aligned, from_lanes, lanes, rows, rows_mut, to_lanes, values_mut};
+use super::lanes::{from_lanes, rows, rows_mut, to_lanes, values_mut};
+use crate::ops::aligned::Aligned;
 use crate::ops::math::exp;
-use crate::ops::simd::{simd, simd_vectors};
+use crate::ops::simd::{lanes, simd, simd_vectors};
 
 /// Samples of a chunk.
 pub(super) const SAMPLES: usize = 64;

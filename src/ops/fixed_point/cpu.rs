@@ -6,9 +6,10 @@ use rayon::prelude::*;
 use super::block::{Block, Transposed, Widths};
 use super::chunk::{Chunk, Head, Run, SAMPLES};
 use super::gradients::Gradients;
-use super::lanes::{Aligned, transposed};
+use super::lanes::transposed;
 use super::{AttentionBlock, FixedPoint, FixedPointKernel, Solution};
 use crate::device::{Backend, Buffer};
+use crate::ops::aligned::Aligned;
 use crate::ops::parallel::PRODUCT_FLOP;
 use crate::ops::{AttentionKind, OpError, Var};
 

@@ -8,8 +8,9 @@ use pulp::{Simd, WithSimd};
 
 use super::block::{Block, Sums, Transposed, Widths};
 use super::chunk::Chunk;
-use super::lanes::{AddOuter, Aligned, from_lanes, lanes, rows, rows_mut, to_lanes};
-use crate::ops::simd::simd_vectors;
+use super::lanes::{AddOuter, from_lanes, rows, rows_mut, to_lanes};
+use crate::ops::aligned::Aligned;
+use crate::ops::simd::{lanes, simd_vectors};
 
 /// The gradients of a chunk: of its samples, and its part in those of the parameters.
 #[derive(Debug)]

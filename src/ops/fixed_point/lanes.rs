@@ -7,63 +7,7 @@
 
 use pulp::{Simd, WithSimd, bytemuck};
 
-use crate::ops::simd::simd_vectors;
-
-/// Values that begin where a vector of any level may.
-#[derive(Debug, Default)]
-pub(super) struct Aligned {
-    values: Vec<f32>,
-    len: usize,
-}
-
-/// Bytes of the widest vector.
-const WIDEST: usize = 64;
-
-impl Aligned {
-    /// `len` zeros.
-    pub(super) fn zeros(len: usize) -> Self {
-        Self {
-            values: vec![0.0; len + WIDEST / size_of::<f32>()],
-            len,
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(super) fn values(&self) -> &[f32] {
-        &self.values[start(&self.values)..][..self.len]
-    }
-
-    pub(super) fn values_mut(&mut self) -> &mut [f32] {
-        let start = start(&self.values);
-        &mut self.values[start..][..self.len]
-    }
-}
-
-/// Where the first aligned value stands.
-fn start(values: &[f32]) -> usize {
-    // An answer beyond the reserve is allowed, and only slower.
-    values
-        .as_ptr()
-        .align_offset(WIDEST)
-        .min(WIDEST / size_of::<f32>())
-}
-
-/// Samples of a group.
-pub(super) fn lanes() -> usize {
-    struct Lanes;
-    impl WithSimd for Lanes {
-        type Output = usize;
-
-        #[inline(always)]
-        fn with_simd<S: Simd>(self, _: S) -> usize {
-            S::F32_LANES
-        }
-    }
-    simd_vectors(Lanes)
-}
+use crate::ops::simd::lanes;
 
 /// Values as vectors.
 #[inline(always)]

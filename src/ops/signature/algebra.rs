@@ -1,36 +1,128 @@
 //! [`Algebra`]: signatures of many paths at once, one lane each, step by step; and the way back.
 //!
-//! A value of the algebra is levels 1 to N, one after another, each row-major; every entry is an array of lanes. The
+//! A value of the algebra is levels 1 to N, one after another, each row-major; every entry is a vector. The
 //! scalar term is 1 and is not kept.
 
-use std::ops::{Add, AddAssign, Mul, Sub};
+use std::ops::AddAssign;
 
-/// A floating-point number: `f32` or `f64`.
-pub(in crate::ops) trait Real:
-    Copy
-    + Default
-    + Send
-    + Sync
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + AddAssign
-{
-    /// `1 / n`.
-    fn reciprocal(n: usize) -> Self;
+use pulp::Simd;
+
+/// Arithmetic on vectors of floating-point numbers, one lane for each path.
+pub(in crate::ops) trait Arithmetic: Copy {
+    /// The numbers.
+    type Number: Copy + Default + AddAssign + 'static;
+    /// As many as a vector of the level in use has.
+    type Vector: Copy + 'static;
+
+    /// Lanes of a vector.
+    const LANES: usize;
+
+    /// The same number in all lanes.
+    fn splat(self, number: f64) -> Self::Vector;
+    /// `a + b`.
+    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `a - b`.
+    fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `a b`.
+    fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `a b + c`, in one rounding where the level has it.
+    fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+    /// Whole vectors of `numbers`.
+    fn vectors(numbers: &[Self::Number]) -> &[Self::Vector];
+    /// As [`Self::vectors`].
+    fn vectors_mut(numbers: &mut [Self::Number]) -> &mut [Self::Vector];
+    /// The numbers of `vectors`.
+    fn numbers(vectors: &[Self::Vector]) -> &[Self::Number];
+    /// As [`Self::numbers`].
+    fn numbers_mut(vectors: &mut [Self::Vector]) -> &mut [Self::Number];
 }
 
-impl Real for f32 {
-    fn reciprocal(n: usize) -> Self {
-        1.0 / n as Self
-    }
+/// Vectors of `f32`.
+#[derive(Clone, Copy)]
+pub(in crate::ops) struct Singles<S>(pub(in crate::ops) S);
+
+/// Vectors of `f64`.
+#[derive(Clone, Copy)]
+pub(in crate::ops) struct Doubles<S>(pub(in crate::ops) S);
+
+macro_rules! arithmetic {
+    ($name:ident, $number:ty, $vector:ident, $lanes:ident,
+     [$splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $rows:ident, $rows_mut:ident]) => {
+        impl<S: Simd> Arithmetic for $name<S> {
+            type Number = $number;
+            type Vector = S::$vector;
+            const LANES: usize = S::$lanes;
+
+            #[inline(always)]
+            fn splat(self, number: f64) -> Self::Vector {
+                self.0.$splat(number as $number)
+            }
+            #[inline(always)]
+            fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                self.0.$add(a, b)
+            }
+            #[inline(always)]
+            fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                self.0.$sub(a, b)
+            }
+            #[inline(always)]
+            fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                self.0.$mul(a, b)
+            }
+            #[inline(always)]
+            fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {
+                self.0.$mul_add(a, b, c)
+            }
+            #[inline(always)]
+            fn vectors(numbers: &[$number]) -> &[Self::Vector] {
+                S::$rows(numbers).0
+            }
+            #[inline(always)]
+            fn vectors_mut(numbers: &mut [$number]) -> &mut [Self::Vector] {
+                S::$rows_mut(numbers).0
+            }
+            #[inline(always)]
+            fn numbers(vectors: &[Self::Vector]) -> &[$number] {
+                pulp::bytemuck::cast_slice(vectors)
+            }
+            #[inline(always)]
+            fn numbers_mut(vectors: &mut [Self::Vector]) -> &mut [$number] {
+                pulp::bytemuck::cast_slice_mut(vectors)
+            }
+        }
+    };
 }
 
-impl Real for f64 {
-    fn reciprocal(n: usize) -> Self {
-        1.0 / n as Self
-    }
-}
+arithmetic!(
+    Singles,
+    f32,
+    f32s,
+    F32_LANES,
+    [
+        splat_f32s,
+        add_f32s,
+        sub_f32s,
+        mul_f32s,
+        mul_add_e_f32s,
+        as_simd_f32s,
+        as_mut_simd_f32s
+    ]
+);
+arithmetic!(
+    Doubles,
+    f64,
+    f64s,
+    F64_LANES,
+    [
+        splat_f64s,
+        add_f64s,
+        sub_f64s,
+        mul_f64s,
+        mul_add_e_f64s,
+        as_simd_f64s,
+        as_mut_simd_f64s
+    ]
+);
 
 /// Largest depth.
 pub(in crate::ops) const LARGEST_DEPTH: usize = 8;
@@ -87,100 +179,85 @@ impl Algebra {
     /// Chen's identity by Horner's scheme: `Sₙ += (… ((S₁ + d/n) ⊗ d/(n−1) + S₂) … + Sₙ₋₁) ⊗ d`, from the highest level
     /// down, so that the lower ones are those before the step.
     #[inline(always)]
-    pub(in crate::ops) fn extend<T: Real, const L: usize>(
+    pub(in crate::ops) fn extend<A: Arithmetic>(
         self,
-        s: &mut [[T; L]],
-        d: &[[T; L]],
-        chain: &mut [[T; L]],
+        with: A,
+        s: &mut [A::Vector],
+        d: &[A::Vector],
+        chain: &mut [A::Vector],
     ) {
         for n in (2..=self.depth).rev() {
-            self.chain(n, s, d, chain);
+            self.chain(with, n, s, d, chain);
             let (last, from) = (&chain[self.end(n - 2)..self.end(n - 1)], self.end(n - 1));
             let level = s[from..self.end(n)].chunks_exact_mut(self.channels);
             for (row, a) in level.zip(last) {
                 for (entry, d) in row.iter_mut().zip(d) {
-                    for lane in 0..L {
-                        entry[lane] += a[lane] * d[lane];
-                    }
+                    *entry = with.mul_add(*a, *d, *entry);
                 }
             }
         }
         for (entry, d) in s.iter_mut().zip(d) {
-            for lane in 0..L {
-                entry[lane] += d[lane];
-            }
+            *entry = with.add(*entry, *d);
         }
     }
 
     /// The adjoint of [`Self::extend`]: `adjoint` of the signature after the step becomes that of `s`, the one before
     /// it, and the gradient of `d` is added to `dd`. `work` is memory of two signatures' length.
     #[inline(always)]
-    pub(in crate::ops) fn retreat<T: Real, const L: usize>(
+    pub(in crate::ops) fn retreat<A: Arithmetic>(
         self,
-        s: &[[T; L]],
-        d: &[[T; L]],
-        adjoint: &mut [[T; L]],
-        dd: &mut [[T; L]],
-        work: &mut [[T; L]],
+        with: A,
+        (s, d): (&[A::Vector], &[A::Vector]),
+        adjoint: &mut [A::Vector],
+        dd: &mut [A::Vector],
+        work: &mut [A::Vector],
     ) {
         let (chain, slopes) = work.split_at_mut(self.len());
         for (dd, adjoint) in dd.iter_mut().zip(&*adjoint) {
-            for lane in 0..L {
-                dd[lane] += adjoint[lane];
-            }
+            *dd = with.add(*dd, *adjoint);
         }
         // Upwards: what a level's step hands to the lower ones must not be handed on by theirs.
         for n in 2..=self.depth {
-            self.chain(n, s, d, chain);
+            self.chain(with, n, s, d, chain);
             slopes[self.end(n - 1)..self.end(n)]
                 .copy_from_slice(&adjoint[self.end(n - 1)..self.end(n)]);
             for m in (1..n).rev() {
-                self.retreat_product(n, m, d, chain, (&mut *slopes, &mut *dd));
+                self.retreat_product(with, (n, m), d, chain, (&mut *slopes, &mut *dd));
                 let level = self.end(m - 1)..self.end(m);
                 for (adjoint, slope) in adjoint[level.clone()].iter_mut().zip(&slopes[level]) {
-                    for lane in 0..L {
-                        adjoint[lane] += slope[lane];
-                    }
+                    *adjoint = with.add(*adjoint, *slope);
                 }
             }
-            let scale = T::reciprocal(n);
+            let scale = with.splat(1.0 / n as f64);
             for (dd, slope) in dd.iter_mut().zip(&*slopes) {
-                for lane in 0..L {
-                    dd[lane] += scale * slope[lane];
-                }
+                *dd = with.mul_add(scale, *slope, *dd);
             }
         }
     }
 
     /// `chain[m] = S_m + chain[m−1] ⊗ d/(n−m+1)` for m from 1 to n − 1, where `chain[1] = S₁ + d/n`.
     #[inline(always)]
-    fn chain<T: Real, const L: usize>(
+    fn chain<A: Arithmetic>(
         self,
+        with: A,
         n: usize,
-        s: &[[T; L]],
-        d: &[[T; L]],
-        chain: &mut [[T; L]],
+        s: &[A::Vector],
+        d: &[A::Vector],
+        chain: &mut [A::Vector],
     ) {
-        let scale = T::reciprocal(n);
+        let scale = with.splat(1.0 / n as f64);
         for ((entry, s), d) in chain.iter_mut().zip(s).zip(d) {
-            for lane in 0..L {
-                entry[lane] = s[lane] + scale * d[lane];
-            }
+            *entry = with.mul_add(scale, *d, *s);
         }
         for m in 2..n {
-            let scale = T::reciprocal(n - m + 1);
+            let scale = with.splat(1.0 / (n - m + 1) as f64);
             let (lower, level) = chain.split_at_mut(self.end(m - 1));
             let rows = level[..self.end(m) - self.end(m - 1)].chunks_exact_mut(self.channels);
             let before = s[self.end(m - 1)..self.end(m)].chunks_exact(self.channels);
             for ((row, before), a) in rows.zip(before).zip(&lower[self.end(m - 2)..]) {
-                let mut scaled = [T::default(); L];
-                for lane in 0..L {
-                    scaled[lane] = scale * a[lane];
-                }
+                let scaled = with.mul(scale, *a);
                 for ((entry, before), d) in row.iter_mut().zip(before).zip(d) {
-                    for lane in 0..L {
-                        entry[lane] = before[lane] + scaled[lane] * d[lane];
-                    }
+                    *entry = with.mul_add(scaled, *d, *before);
                 }
             }
         }
@@ -188,33 +265,26 @@ impl Algebra {
 
     /// The adjoint of the product that leads from `chain[m]` of level n to `chain[m + 1]`, whose slope is given.
     #[inline(always)]
-    fn retreat_product<T: Real, const L: usize>(
+    fn retreat_product<A: Arithmetic>(
         self,
-        n: usize,
-        m: usize,
-        d: &[[T; L]],
-        chain: &[[T; L]],
-        (slopes, dd): (&mut [[T; L]], &mut [[T; L]]),
+        with: A,
+        (n, m): (usize, usize),
+        d: &[A::Vector],
+        chain: &[A::Vector],
+        (slopes, dd): (&mut [A::Vector], &mut [A::Vector]),
     ) {
-        let scale = T::reciprocal(n - m);
+        let scale = with.splat(1.0 / (n - m) as f64);
         let (lower, upper) = slopes.split_at_mut(self.end(m));
         let rows = upper.chunks_exact(self.channels);
         let level = self.end(m - 1)..self.end(m);
         for ((slope, a), row) in lower[level.clone()].iter_mut().zip(&chain[level]).zip(rows) {
-            let mut sum = [T::default(); L];
-            let mut scaled = [T::default(); L];
-            for lane in 0..L {
-                scaled[lane] = scale * a[lane];
-            }
+            let mut sum = with.splat(0.0);
+            let scaled = with.mul(scale, *a);
             for ((upper, d), dd) in row.iter().zip(d).zip(dd.iter_mut()) {
-                for lane in 0..L {
-                    sum[lane] += upper[lane] * d[lane];
-                    dd[lane] += upper[lane] * scaled[lane];
-                }
+                sum = with.mul_add(*upper, *d, sum);
+                *dd = with.mul_add(*upper, scaled, *dd);
             }
-            for lane in 0..L {
-                slope[lane] = scale * sum[lane];
-            }
+            *slope = with.mul(scale, sum);
         }
     }
 }

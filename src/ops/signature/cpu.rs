@@ -1,19 +1,22 @@
-//! Signatures on the CPU: sixteen paths at a time, one in each lane of a vector.
+//! Signatures on the CPU: as many paths at a time as a vector has lanes.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd_vectors`"
+)]
 
 use std::ops::Range;
 
 use dfdx::tensor::Cpu;
+use pulp::{Simd, WithSimd};
 
-use super::algebra::Algebra;
-use super::stream::{increments, stream, unwind};
+use super::algebra::{Algebra, Arithmetic, Singles};
+use super::stream::{increments, rows_of, stream, unwind};
 use super::{ProjectionGrads, SignatureKernel, SignatureSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
+use crate::ops::aligned;
 use crate::ops::chunks::map_chunks;
-use crate::ops::simd::simd;
-
-/// Paths of a group.
-const LANES: usize = 16;
+use crate::ops::simd::{lanes, simd_vectors};
 
 /// What a group of paths gives backward.
 struct GroupGrads {
@@ -30,11 +33,14 @@ impl SignatureKernel for Cpu {
         bias: &Buffer<Self>,
         size: SignatureSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
-        let groups = map_chunks(size.batch, LANES, size.values(), |group| {
-            simd(
-                #[inline(always)]
-                || project(path, (weight, bias[0]), size, &group),
-            )
+        let groups = map_chunks(size.batch, lanes(), size.values(), |group| {
+            simd_vectors(Project {
+                path,
+                weight,
+                bias: bias[0],
+                size,
+                group,
+            })
         });
         let (outputs, saved): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
         let saved = saved.into_iter().map(|saved| self.upload(saved));
@@ -52,12 +58,16 @@ impl SignatureKernel for Cpu {
         size: SignatureSize,
         grad: &Buffer<Self>,
     ) -> Result<ProjectionGrads<Self>, OpError> {
-        let groups = map_chunks(size.batch, LANES, size.values(), |group| {
-            let saved = saved[group.start / LANES].as_chunks().0;
-            simd(
-                #[inline(always)]
-                || backward(path, weight, saved, size, (grad, &group)),
-            )
+        let groups = map_chunks(size.batch, lanes(), size.values(), |group| {
+            let steps = size.points - 1;
+            simd_vectors(Backward {
+                path,
+                weight,
+                signatures: &saved[group.start / lanes()],
+                size,
+                grad: &grad[group.start * steps..group.end * steps],
+                group,
+            })
         });
         let mut total = GroupGrads {
             path: Vec::with_capacity(path.len()),
@@ -78,77 +88,105 @@ impl SignatureKernel for Cpu {
     }
 }
 
-/// `(group, steps)` outputs, and the signatures `(steps, S, LANES)` that backward needs.
-#[inline(always)]
-fn project(
-    path: &[f32],
-    (weight, bias): (&[f32], f32),
+/// `(group, steps)` outputs, and the signatures `(steps, S, lanes)` that backward needs.
+struct Project<'a> {
+    path: &'a [f32],
+    weight: &'a [f32],
+    bias: f32,
     size: SignatureSize,
-    group: &Range<usize>,
-) -> (Vec<f32>, Vec<f32>) {
-    let algebra = Algebra::new(size.channels, size.depth);
-    let d = increments::<f32, f32, LANES>(path, (size.points, size.channels), group.start, |x| x);
-    let signatures = stream(algebra, &d);
-    let steps = size.points - 1;
-    let mut outputs = vec![0.0; group.len() * steps];
-    for (step, signature) in signatures.chunks_exact(algebra.len()).enumerate() {
-        let mut sum = [bias; LANES];
-        for (entry, weight) in signature.iter().zip(weight) {
-            for lane in 0..LANES {
-                sum[lane] += entry[lane] * weight;
-            }
-        }
-        for (row, sum) in outputs.chunks_exact_mut(steps).zip(sum) {
-            row[step] = sum;
-        }
-    }
-    (outputs, signatures.into_flattened())
+    group: Range<usize>,
 }
 
-#[inline(always)]
-fn backward(
-    path: &[f32],
-    weight: &[f32],
-    signatures: &[[f32; LANES]],
-    size: SignatureSize,
-    (grad, group): (&[f32], &Range<usize>),
-) -> GroupGrads {
-    let algebra = Algebra::new(size.channels, size.depth);
-    let d = increments::<f32, f32, LANES>(path, (size.points, size.channels), group.start, |x| x);
-    let (steps, len) = (size.points - 1, algebra.len());
-    let grad = &grad[group.start * steps..group.end * steps];
-    let mut sums = vec![[0.0_f32; LANES]; len];
-    let mut bias = [0.0_f32; LANES];
-    let gradient = unwind(
-        algebra,
-        &d,
-        signatures,
-        #[inline(always)]
-        |step, adjoint| {
-            let mut slope = [0.0_f32; LANES];
-            for (slope, row) in slope.iter_mut().zip(grad.chunks_exact(steps)) {
-                *slope = row[step];
-            }
-            let signature = &signatures[step * len..][..len];
-            let entries = adjoint.iter_mut().zip(weight).zip(&mut sums).zip(signature);
-            for (((adjoint, weight), sum), entry) in entries {
-                for lane in 0..LANES {
-                    adjoint[lane] += slope[lane] * weight;
-                    sum[lane] += slope[lane] * entry[lane];
+impl WithSimd for Project<'_> {
+    type Output = (Vec<f32>, Vec<f32>);
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+        let (with, size) = (Singles(simd), self.size);
+        let algebra = Algebra::new(size.channels, size.depth);
+        let points = (size.points, size.channels);
+        let d = increments(with, self.path, points, self.group.start);
+        let (steps, len) = (size.points - 1, algebra.len());
+        let mut saved = vec![0.0; steps * len * S::F32_LANES + aligned::RESERVE];
+        let start = aligned::start(&saved);
+        let signatures = &mut saved[start..][..steps * len * S::F32_LANES];
+        let signatures = Singles::<S>::vectors_mut(signatures);
+        stream(with, algebra, &d, signatures);
+        let mut outputs = vec![0.0; self.group.len() * steps];
+        for (step, signature) in signatures.chunks_exact(len).enumerate() {
+            // Four sums, so that no product waits for the one before it.
+            let mut sums = [with.splat(0.0); 4];
+            let entries = signature.chunks(4).zip(self.weight.chunks(4));
+            for (entries, weights) in entries {
+                for ((sum, entry), weight) in sums.iter_mut().zip(entries).zip(weights) {
+                    *sum = with.mul_add(*entry, simd.splat_f32s(*weight), *sum);
                 }
             }
-            for lane in 0..LANES {
-                bias[lane] += slope[lane];
+            let [a, b, c, d] = sums;
+            let sum = with.add(with.add(a, b), with.add(c, d));
+            let sum = [with.add(sum, simd.splat_f32s(self.bias))];
+            let rows = outputs.chunks_exact_mut(steps);
+            for (row, sum) in rows.zip(Singles::<S>::numbers(&sum)) {
+                row[step] = *sum;
             }
-        },
-    );
-    let mut paths = Vec::with_capacity(group.len() * gradient.len());
-    for lane in 0..group.len() {
-        paths.extend(gradient.iter().map(|point| point[lane]));
+        }
+        (outputs, saved)
     }
-    GroupGrads {
-        path: paths,
-        weight: sums.iter().map(|sum| sum.iter().sum()).collect(),
-        bias: bias.iter().sum(),
+}
+
+/// The way back of a group; `grad` is its own, `(group, steps)`.
+struct Backward<'a> {
+    path: &'a [f32],
+    weight: &'a [f32],
+    signatures: &'a [f32],
+    size: SignatureSize,
+    grad: &'a [f32],
+    group: Range<usize>,
+}
+
+impl WithSimd for Backward<'_> {
+    type Output = GroupGrads;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> GroupGrads {
+        let (with, size) = (Singles(simd), self.size);
+        let algebra = Algebra::new(size.channels, size.depth);
+        let points = (size.points, size.channels);
+        let d = increments(with, self.path, points, self.group.start);
+        let (steps, len) = (size.points - 1, algebra.len());
+        let start = aligned::start(self.signatures);
+        let signatures = &self.signatures[start..][..steps * len * S::F32_LANES];
+        let signatures = Singles::<S>::vectors(signatures);
+        let mut sums = vec![with.splat(0.0); len];
+        let mut bias = with.splat(0.0);
+        let gradient = unwind(
+            with,
+            algebra,
+            &d,
+            signatures,
+            #[inline(always)]
+            |step, adjoint| {
+                // Lanes without a path have no slope.
+                let mut slope = [with.splat(0.0)];
+                let rows = self.grad.chunks_exact(steps);
+                for (slope, row) in Singles::<S>::numbers_mut(&mut slope).iter_mut().zip(rows) {
+                    *slope = row[step];
+                }
+                let [slope] = slope;
+                let signature = &signatures[step * len..][..len];
+                let entries = adjoint.iter_mut().zip(self.weight);
+                for (((adjoint, weight), sum), entry) in entries.zip(&mut sums).zip(signature) {
+                    *adjoint = with.mul_add(slope, simd.splat_f32s(*weight), *adjoint);
+                    *sum = with.mul_add(slope, *entry, *sum);
+                }
+                bias = with.add(bias, slope);
+            },
+        );
+        let total = |sum: &S::f32s| simd.reduce_sum_f32s(*sum);
+        GroupGrads {
+            path: rows_of::<Singles<S>>(&gradient, self.group.len()),
+            weight: sums.iter().map(total).collect(),
+            bias: total(&bias),
+        }
     }
 }

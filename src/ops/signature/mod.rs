@@ -19,8 +19,8 @@ mod cpu;
 mod cuda;
 mod stream;
 
-pub(super) use algebra::Algebra;
-pub(super) use stream::{increments, stream, unwind};
+pub(super) use algebra::{Algebra, Arithmetic, Doubles};
+pub(super) use stream::{increments, rows_of, stream, unwind};
 
 use super::{GradSlots, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};

@@ -1,5 +1,7 @@
+use pulp::{Simd, WithSimd};
+
 use super::*;
-use crate::ops::simd::simd;
+use crate::ops::simd::simd_vectors;
 use crate::ops::testing::{self, assert_close};
 
 /// P of WORKLOADS §1.8 as (t, x) pairs.
@@ -7,16 +9,26 @@ const P: [f32; 10] = [0.0, 0.0, 0.25, 0.5, 0.5, -0.2, 0.75, 0.3, 1.0, 1.0];
 
 /// Signatures of all prefixes of one path in double precision.
 fn prefixes(path: &[f32], channels: usize, depth: usize) -> Vec<Vec<f64>> {
-    let algebra = Algebra::new(channels, depth);
-    let size = (path.len() / channels, channels);
-    let d = increments::<f64, f32, 8>(path, size, 0, f64::from);
-    let signatures = simd(
-        #[inline(always)]
-        || stream(algebra, &d),
-    );
-    let one = signatures.chunks(algebra.len());
-    one.map(|signature| signature.iter().map(|lanes| lanes[0]).collect())
-        .collect()
+    let path: Vec<f64> = path.iter().map(|value| f64::from(*value)).collect();
+    simd_vectors(Prefixes(&path, channels, depth))
+}
+
+struct Prefixes<'a>(&'a [f64], usize, usize);
+
+impl WithSimd for Prefixes<'_> {
+    type Output = Vec<Vec<f64>>;
+
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+        let Self(path, channels, depth) = self;
+        let (with, algebra) = (Doubles(simd), Algebra::new(channels, depth));
+        let size = (path.len() / channels, channels);
+        let d = increments(with, path, size, 0);
+        let mut signatures = vec![with.splat(0.0); (size.0 - 1) * algebra.len()];
+        stream(with, algebra, &d, &mut signatures);
+        let one = signatures.chunks(algebra.len());
+        one.map(|signature| rows_of::<Doubles<S>>(signature, 1))
+            .collect()
+    }
 }
 
 #[test]
