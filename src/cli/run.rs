@@ -15,7 +15,7 @@ use crate::progress::{Ending, Progress};
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
 use crate::results::Share;
-use crate::results::environment::{env_id, missing_counters};
+use crate::results::environment::{self, TreeLook, env_id, missing_counters};
 use crate::results::store::{Here, Store, journal_path};
 use crate::results::{self, Environment, ResultSet, Session};
 
@@ -23,13 +23,13 @@ use super::bench::{Bench, mistake, record_problem};
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
-use super::run_plan::{announce, collect, here_as, prepare_data, refuse_namesakes};
+use super::run_plan::{announce, folder_or_here, here_as, prepare_data, refuse_namesakes};
 use super::search_run::{self, SearchRun};
 use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
-    let collecting = collect(arguments.manifest.parent());
+    let tree = TreeLook::begin(folder_or_here(arguments.manifest.parent()));
     let known = Fingerprints::beside(&arguments.manifest);
     let plan = plan(arguments, &known.world())?;
     refuse_namesakes(&plan)?;
@@ -47,7 +47,13 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
     let jobs = search_run::jobs(arguments, plan.search.as_ref());
-    let environment = collecting.finish();
+    let mut environment = environment::of_machine();
+    let mut tree = Some(tree);
+    if plan.search.is_some() {
+        environment
+            .info
+            .extend(tree.take().map(TreeLook::finish).unwrap_or_default());
+    }
     let here = here_as(env_id(&environment), jobs);
     let bench = Bench {
         plan: &plan,
@@ -66,15 +72,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         return search.run_or_show();
     }
     if arguments.dry_run {
-        let store = shard::read(&plan, arguments.shard)?;
-        announce(
-            &plan,
-            &cells,
-            &decisions(arguments, &plan, &cells, &store, &here),
-            &Estimator::new(&store, &here),
-            true,
-        );
-        return Ok(exit_code::GOOD);
+        return show(arguments, &bench);
     }
     say_missing_counters(&environment);
     Invocation {
@@ -83,8 +81,18 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         interrupt: &interrupt,
         began,
         session: Session::begin(),
+        tree,
     }
     .run()
+}
+
+/// `--dry-run`: what would happen with every run.
+fn show(arguments: &RunArguments, bench: &Bench<'_>) -> Outcome {
+    let (plan, cells, here) = (bench.plan, bench.cells, bench.here);
+    let store = shard::read(plan, arguments.shard)?;
+    let decisions = decisions(arguments, plan, cells, &store, here);
+    announce(plan, cells, &decisions, &Estimator::new(&store, here), true);
+    Ok(exit_code::GOOD)
 }
 
 fn say_missing_counters(environment: &Environment) {
@@ -152,10 +160,12 @@ struct Invocation<'a> {
     interrupt: &'a Interrupt,
     began: Instant,
     session: Session,
+    /// Git's look at the working tree, where it goes on.
+    tree: Option<TreeLook>,
 }
 
 impl Invocation<'_> {
-    fn run(self) -> Outcome {
+    fn run(mut self) -> Outcome {
         let bench = &self.bench;
         let (plan, cells, here) = (bench.plan, bench.cells, bench.here);
         let (store, previous) = shard::open(bench, self.arguments.shard)?;
@@ -165,6 +175,10 @@ impl Invocation<'_> {
         let jobs = jobs(cells, &decisions, &estimator);
         let launcher = bench.launcher(&store)?;
         let mut recorder = bench.recorder(store, previous, self.session.clone());
+        if let Some(tree) = self.tree.take() {
+            // Git has ended before the first run begins: nothing runs beside it.
+            recorder.note_tree(tree.finish());
+        }
         let summary = self.execute(jobs, &launcher, &mut recorder)?;
         let results = recorder.finish().map_err(record_problem)?;
         self.end(&decisions, summary, &results)

@@ -10,7 +10,7 @@ use crate::event::RunId;
 use crate::execute::{self, Decision, Estimate, Estimator, Wish};
 use crate::plan::{Feasibility, Plan, PlannedCell, namesakes};
 use crate::results::Environment;
-use crate::results::environment::{self, Collecting, env_id};
+use crate::results::environment::{self, env_id};
 use crate::results::store::{Here, Store};
 
 use super::Problem;
@@ -70,15 +70,15 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
 /// This machine and build, and what runs with `jobs` slots are measured under. `folder` is one of the working tree whose
 /// commit is noted.
 pub(super) fn here(folder: Option<&Path>, jobs: usize) -> (Environment, Here) {
-    let environment = collect(folder).finish();
+    let environment = environment::collect(folder_or_here(folder));
     let here = here_as(env_id(&environment), jobs);
     (environment, here)
 }
 
-/// Begins to collect what [`here`] tells.
-pub(super) fn collect(folder: Option<&Path>) -> Collecting {
+/// A folder as part of a path that a user gave: none is the current one.
+pub(super) fn folder_or_here(folder: Option<&Path>) -> &Path {
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-    Collecting::begin(folder.unwrap_or(Path::new(".")))
+    folder.unwrap_or(Path::new("."))
 }
 
 /// What runs with `jobs` slots are measured under.

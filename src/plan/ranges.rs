@@ -36,30 +36,28 @@ struct Shape {
     kinds: Vec<(String, Self)>,
 }
 
-/// The sections (named ones without the name), and what their types say.
-static SHAPES: LazyLock<[(&str, Shape); 19]> = LazyLock::new(|| {
-    [
-        ("models", of::<ModelSpec>()),
-        ("datasets", of::<DatasetSpec>()),
-        ("losses", of::<LossSpec>()),
-        ("train", of::<TrainSpec>()),
-        ("train.optimizer", of::<OptimizerSpec>()),
-        ("train.schedule", of::<ScheduleSpec>()),
-        ("loader", of::<LoaderSpec>()),
-        ("validation", of::<ValidationSpec>()),
-        ("measure", of::<MeasureSpec>()),
-        ("limits", of::<LimitsSpec>()),
-        ("report", of::<ReportSpec>()),
-        ("compare", of::<CompareSpec>()),
-        ("cost", of::<CostSpec>()),
-        ("search", of::<SearchSection>()),
-        ("search.sampler", of::<SamplerSection>()),
-        ("search.pruner", of::<PrunerSection>()),
-        ("search.space.int", of::<IntSection>()),
-        ("search.space.float", of::<FloatSection>()),
-        ("slurm", of::<SlurmSpec>()),
-    ]
-});
+/// The sections (named ones without the name), and what their types say; each is asked when a manifest has it first.
+static SHAPES: [(&str, LazyLock<Shape>); 19] = [
+    ("models", LazyLock::new(of::<ModelSpec>)),
+    ("datasets", LazyLock::new(of::<DatasetSpec>)),
+    ("losses", LazyLock::new(of::<LossSpec>)),
+    ("train", LazyLock::new(of::<TrainSpec>)),
+    ("train.optimizer", LazyLock::new(of::<OptimizerSpec>)),
+    ("train.schedule", LazyLock::new(of::<ScheduleSpec>)),
+    ("loader", LazyLock::new(of::<LoaderSpec>)),
+    ("validation", LazyLock::new(of::<ValidationSpec>)),
+    ("measure", LazyLock::new(of::<MeasureSpec>)),
+    ("limits", LazyLock::new(of::<LimitsSpec>)),
+    ("report", LazyLock::new(of::<ReportSpec>)),
+    ("compare", LazyLock::new(of::<CompareSpec>)),
+    ("cost", LazyLock::new(of::<CostSpec>)),
+    ("search", LazyLock::new(of::<SearchSection>)),
+    ("search.sampler", LazyLock::new(of::<SamplerSection>)),
+    ("search.pruner", LazyLock::new(of::<PrunerSection>)),
+    ("search.space.int", LazyLock::new(of::<IntSection>)),
+    ("search.space.float", LazyLock::new(of::<FloatSection>)),
+    ("slurm", LazyLock::new(of::<SlurmSpec>)),
+];
 
 fn of<T: JsonSchema>() -> Shape {
     let schema = schemars::schema_for!(T).to_value();

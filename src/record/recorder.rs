@@ -1,6 +1,6 @@
 //! [`Recorder`]: the sink of run events that keeps and writes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -111,6 +111,11 @@ impl<'a> Recorder<'a> {
     /// The store that it keeps runs in.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Adds to the environment what was found out of the working tree since.
+    pub fn note_tree(&mut self, tree: BTreeMap<String, String>) {
+        self.environment.info.extend(tree);
     }
 
     /// Says that the store has runs that were measured since its files were written, by others.

@@ -6,9 +6,8 @@
 mod gpus;
 
 use std::collections::BTreeMap;
-use std::panic::resume_unwind;
 use std::path::Path;
-use std::thread::{self, JoinHandle};
+use std::thread::available_parallelism;
 
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
@@ -17,7 +16,7 @@ use crate::ops::simd::vector_level;
 use crate::plan::known_devices;
 
 use super::Environment;
-use super::git::git;
+use super::git::Background;
 
 /// What stands for a value that could not be found out.
 pub const UNKNOWN: &str = "unknown";
@@ -29,41 +28,35 @@ pub const UNKNOWN: &str = "unknown";
 ///
 /// The clock is the one that the system names now; record an environment once and keep it.
 pub fn collect(folder: &Path) -> Environment {
-    Collecting::begin(folder).finish()
+    let tree = TreeLook::begin(folder);
+    let mut environment = of_machine();
+    environment.info.extend(tree.finish());
+    environment
 }
 
-/// An environment that is being collected by threads of its own: git looks at every file of the working tree, and a plan
-/// can be made meanwhile.
+/// Git's look at a working tree, which takes as long as its files are many: a plan can be made meanwhile.
 #[derive(Debug)]
-pub struct Collecting {
-    machine: JoinHandle<Environment>,
-    tree: JoinHandle<Tree>,
-}
+pub struct TreeLook(Option<Background>);
 
-impl Collecting {
-    /// Begins to do what [`collect`] does.
+impl TreeLook {
+    /// Begins it.
     pub fn begin(folder: &Path) -> Self {
-        let folder = folder.to_owned();
-        Self {
-            tree: thread::spawn(move || Tree::around(&folder)),
-            machine: thread::spawn(machine),
-        }
+        Self(Tree::ask(folder))
     }
 
-    /// The environment, when all is found out. The planner must have asked its devices by now.
-    pub fn finish(self) -> Environment {
-        let mut environment = of_thread(self.machine);
-        let tree = of_thread(self.tree);
+    /// The fields of [`Environment::info`] that it gives.
+    pub fn finish(self) -> BTreeMap<String, String> {
+        let tree = self.0.map(Tree::answer).unwrap_or_default();
         let dirty = tree.is_dirty.map(|dirty| dirty.to_string());
-        let info = fields([("commit", tree.commit), ("dirty", dirty)]);
-        environment.info.extend(info);
-        environment.info.extend(gpus::software(&known_devices()));
-        environment
+        fields([("commit", tree.commit), ("dirty", dirty)])
     }
 }
 
-fn of_thread<T>(thread: JoinHandle<T>) -> T {
-    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+/// What [`collect`] collects without a look at a working tree. The planner must have asked its devices by now.
+pub fn of_machine() -> Environment {
+    let mut environment = machine();
+    environment.info.extend(gpus::software(&known_devices()));
+    environment
 }
 
 /// All but the working tree and the devices that the planner asks.
@@ -107,7 +100,7 @@ pub fn missing_counters(environment: &Environment) -> Option<&str> {
 
 fn must_match(system: Option<&System>, devices: &[String]) -> BTreeMap<String, String> {
     let cpu = system.and_then(|system| system.cpus().first());
-    let logical = thread::available_parallelism().ok();
+    let logical = available_parallelism().ok();
     let devices = if devices.is_empty() {
         "none".to_owned()
     } else {
@@ -207,10 +200,14 @@ struct Tree {
 
 impl Tree {
     /// One call tells both: each costs a process, and this one looks at every file.
-    fn around(folder: &Path) -> Self {
+    fn ask(folder: &Path) -> Option<Background> {
         let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
         let arguments = ["status", "--porcelain=v2", "--branch"];
-        let said = git(folder, arguments.into_iter().chain(paths));
+        Background::begin(folder, arguments.into_iter().chain(paths)).ok()
+    }
+
+    fn answer(asked: Background) -> Self {
+        let said = asked.finish();
         said.map_or_else(|_| Self::default(), |said| Self::read(&said))
     }
 
@@ -229,6 +226,7 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
+    use super::super::git::git;
     use super::*;
 
     #[test]
@@ -257,7 +255,8 @@ mod tests {
     fn a_folder_without_a_repository_has_no_commit() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert!(git(folder.path(), ["rev-parse", "HEAD"]).is_err());
-        assert_eq!(Tree::around(folder.path()), Tree::default());
+        let tree = Tree::ask(folder.path()).map(Tree::answer);
+        assert_eq!(tree.unwrap_or_default(), Tree::default());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use crate::diag::{did_you_mean, list};
 
@@ -182,39 +182,76 @@ pub fn git<A: AsRef<OsStr>>(
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<String, GitError> {
-    let bytes = output(folder, arguments)?;
-    let text = String::from_utf8(bytes).map_err(|_| GitError::Failed {
-        command: String::new(),
-        reason: "it printed something else than UTF-8 text".to_owned(),
-    })?;
-    Ok(text.trim().to_owned())
+    Background::begin(folder, arguments)?.finish()
 }
 
 fn output<A: AsRef<OsStr>>(
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Vec<u8>, GitError> {
-    let arguments: Vec<A> = arguments.into_iter().collect();
-    let failed = |reason: String| GitError::Failed {
-        command: arguments.first().map_or_else(String::new, |first| {
+    Background::begin(folder, arguments)?.bytes()
+}
+
+/// A git that is at work, while others go on with theirs.
+#[derive(Debug)]
+pub(super) struct Background {
+    child: Child,
+    /// Its first argument.
+    command: String,
+}
+
+impl Background {
+    /// Starts git in `folder`. It is begun by the calling thread itself: a thread of its own would wait for a core first.
+    pub(super) fn begin<A: AsRef<OsStr>>(
+        folder: &Path,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Self, GitError> {
+        let arguments: Vec<A> = arguments.into_iter().collect();
+        let command = arguments.first().map_or_else(String::new, |first| {
             first.as_ref().to_string_lossy().into_owned()
-        }),
-        reason,
-    };
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(folder)
-        .args(&arguments)
-        // Looking must not write to the repository's index.
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .output()
-        .map_err(|error| failed(format!("cannot start git: {error}")))?;
-    if output.status.success() {
-        return Ok(output.stdout);
+        });
+        let child = Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(&arguments)
+            // Looking must not write to the repository's index.
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        match child {
+            Ok(child) => Ok(Self { child, command }),
+            Err(error) => Err(GitError::Failed {
+                command,
+                reason: format!("cannot start git: {error}"),
+            }),
+        }
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    Err(failed(last.unwrap_or("it said nothing").trim().to_owned()))
+
+    /// What it printed, without white space around it, when it has ended.
+    pub(super) fn finish(self) -> Result<String, GitError> {
+        let text = String::from_utf8(self.bytes()?).map_err(|_| GitError::Failed {
+            command: String::new(),
+            reason: "it printed something else than UTF-8 text".to_owned(),
+        })?;
+        Ok(text.trim().to_owned())
+    }
+
+    fn bytes(self) -> Result<Vec<u8>, GitError> {
+        let command = self.command;
+        let failed = |reason: String| GitError::Failed { command, reason };
+        let output = match self.child.wait_with_output() {
+            Ok(output) => output,
+            Err(error) => return Err(failed(format!("cannot hear git: {error}"))),
+        };
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.lines().rev().find(|line| !line.trim().is_empty());
+        Err(failed(last.unwrap_or("it said nothing").trim().to_owned()))
+    }
 }
 
 #[cfg(test)]
