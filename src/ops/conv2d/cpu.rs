@@ -1,5 +1,5 @@
-//! Convolution on the CPU: which way it goes, and the direct one: one matrix product per filter row and chunk of result rows, on the layout of
-//! [`super::windows`]. No im2col: the windows overlap in memory.
+//! Convolution on the CPU: which way it goes, and the direct one: one matrix product per filter row and chunk of result
+//! rows, on the layout of [`super::windows`]. No im2col: the windows overlap in memory.
 
 use dfdx::tensor::Cpu;
 

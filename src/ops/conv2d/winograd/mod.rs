@@ -10,8 +10,9 @@
 //! of the input is the convolution of the gradient with the turned filter, in the same way: its tiles do not overlap, as
 //! those of the adjoint do.
 //!
-//! Transforms go over channels by vectors, tiles by blocks whose points stay in the L2 cache; U and V are made anew in each
-//! pass: made, they would be four times as large as what they are made from, and to read that from memory costs as much. Work is cut by shape alone.
+//! Transforms go over channels by vectors, tiles by blocks whose points stay in the L2 cache. U and V are made anew in each
+//! pass: kept, they would be up to four times as large as what they are made from, and to read that from memory costs as
+//! much. Work is cut by shape alone.
 //!
 //! # Accuracy
 //! Largest error against sums in f64, relative to the largest value, for values and filters uniform in (-1, 1), of
