@@ -3,6 +3,10 @@
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd_vectors`"
 )]
+#![expect(
+    clippy::needless_range_loop,
+    reason = "parts of `zip` are no inline functions: without optimisation across code units they are calls"
+)]
 
 use pulp::Simd;
 
@@ -135,7 +139,7 @@ impl Block<'_> {
             scale(simd, record.normed1, self.norm1, normed);
             linear(simd, self.q, normed, record.queries);
             features(values_mut::<S>(record.queries));
-            let read = (&*record.queries, keys, values);
+            let read = [&*record.queries, keys, values];
             attend(simd, read, record.sums, record.attended);
         } else {
             record.attended.copy_from_slice(values);
@@ -151,8 +155,8 @@ impl Block<'_> {
         } else {
             gelu(hidden);
         }
-        for (u, bias) in u.iter_mut().zip(self.ff2[1]) {
-            *u = simd.add_f32s(*u, simd.splat_f32s(*bias));
+        for i in 0..u.len() {
+            u[i] = simd.add_f32s(u[i], simd.splat_f32s(self.ff2[1][i]));
         }
         product(simd, self.ff2[0], record.hidden, u);
         record.rstd[2] = normalise(simd, u, self.eps, record.normed3);
@@ -167,11 +171,12 @@ impl Block<'_> {
         (simd, back): (S, Transposed<'_>),
         source: (&[S::f32s], &[S::f32s]),
         record: &mut [S::f32s],
-        (df, dh, work): (&[S::f32s], &mut [S::f32s], &mut [S::f32s]),
+        slopes: Slopes<'_, S>,
         [dkeys, dvalues]: [&mut [S::f32s]; 2],
         sums: &mut Sums<'_, S>,
     ) {
         let record = Record::<S>::of(record, self.widths);
+        let Slopes { df, dh, work } = slopes;
         // The slope of w = u + W₂ hidden + b₂, which is u's so far.
         let slope = &mut *record.slope_u;
         slope.fill(simd.splat_f32s(0.0));
@@ -181,8 +186,8 @@ impl Block<'_> {
         add(simd, sums.ff2, record.normed3);
         let hidden = fresh(simd, work, self.widths.hidden);
         product(simd, back.ff2, record.normed3, hidden);
-        for (slope, da) in hidden.iter().zip(record.slopes.iter_mut()) {
-            *da = simd.mul_f32s(*da, *slope);
+        for i in 0..hidden.len() {
+            record.slopes[i] = simd.mul_f32s(record.slopes[i], hidden[i]);
         }
         add(simd, sums.ff1, record.slopes);
         let normed = fresh(simd, work, self.widths.state);
@@ -197,7 +202,7 @@ impl Block<'_> {
             add(simd, dvalues, dattended);
             return;
         }
-        let read = (source.0, source.1, &*record.sums);
+        let read = [source.0, source.1, &*record.sums];
         let into = [dkeys, dvalues];
         attend_backward(simd, read, dattended, record.queries, into);
         add(simd, sums.q, record.queries);
@@ -227,6 +232,16 @@ pub(super) fn linear<S: Simd>(simd: S, [weight, bias]: Pair<'_>, x: &[S::f32s], 
 #[inline(always)]
 pub(super) fn product<S: Simd>(simd: S, weight: &[f32], x: &[S::f32s], y: &mut [S::f32s]) {
     AddProduct { simd, weight, x, y }.run();
+}
+
+/// What [`Block::retreat`] reads and adds to.
+pub(super) struct Slopes<'a, S: Simd> {
+    /// Of f.
+    pub(super) df: &'a [S::f32s],
+    /// Of h.
+    pub(super) dh: &'a mut [S::f32s],
+    /// As many rows as the wider of the state and the feed-forward part has.
+    pub(super) work: &'a mut [S::f32s],
 }
 
 /// Sums over iterations of the slopes of norms and biases, one for each lane.
@@ -276,7 +291,7 @@ pub(super) fn features(values: &mut [f32]) {
 #[inline(always)]
 fn attend<S: Simd>(
     simd: S,
-    (queries, keys, values): (&[S::f32s], &[S::f32s], &[S::f32s]),
+    [queries, keys, values]: [&[S::f32s]; 3],
     sums: &mut [S::f32s],
     attended: &mut [S::f32s],
 ) {
@@ -284,13 +299,13 @@ fn attend<S: Simd>(
     for (head, sum) in sums.iter_mut().enumerate() {
         let own = head * d..(head + 1) * d;
         let mut score = simd.splat_f32s(0.0);
-        for (q, k) in queries[own.clone()].iter().zip(&keys[own.clone()]) {
-            score = simd.mul_add_e_f32s(*q, *k, score);
+        for i in own.clone() {
+            score = simd.mul_add_e_f32s(queries[i], keys[i], score);
         }
         *sum = simd.add_f32s(score, simd.splat_f32s(LINEAR_EPS));
         let weight = simd.div_f32s(score, *sum);
-        for (y, v) in attended[own.clone()].iter_mut().zip(&values[own]) {
-            *y = simd.mul_f32s(weight, *v);
+        for i in own {
+            attended[i] = simd.mul_f32s(weight, values[i]);
         }
     }
 }
@@ -301,7 +316,7 @@ fn attend<S: Simd>(
 #[inline(always)]
 fn attend_backward<S: Simd>(
     simd: S,
-    (keys, values, sums): (&[S::f32s], &[S::f32s], &[S::f32s]),
+    [keys, values, sums]: [&[S::f32s]; 3],
     dy: &[S::f32s],
     queries: &mut [S::f32s],
     [dkeys, dvalues]: [&mut [S::f32s]; 2],
@@ -311,20 +326,18 @@ fn attend_backward<S: Simd>(
     for (head, sum) in sums.iter().enumerate() {
         let own = head * d..(head + 1) * d;
         let mut slope = simd.splat_f32s(0.0);
-        for (dy, v) in dy[own.clone()].iter().zip(&values[own.clone()]) {
-            slope = simd.mul_add_e_f32s(*dy, *v, slope);
+        for i in own.clone() {
+            slope = simd.mul_add_e_f32s(dy[i], values[i], slope);
         }
         let inverse = simd.div_f32s(one, *sum);
         let missing = simd.mul_f32s(eps, inverse);
         let weight = simd.sub_f32s(one, missing);
         let slope = simd.mul_f32s(slope, simd.mul_f32s(missing, inverse));
-        let from = queries[own.clone()].iter_mut().zip(&keys[own.clone()]);
-        let to = dkeys[own.clone()].iter_mut().zip(&mut dvalues[own.clone()]);
-        for (((q, k), (dk, dv)), dy) in from.zip(to).zip(&dy[own]) {
-            *dv = simd.mul_add_e_f32s(weight, *dy, *dv);
-            *dk = simd.mul_add_e_f32s(slope, *q, *dk);
-            let own = simd.min_f32s(*q, one);
-            *q = simd.mul_f32s(simd.mul_f32s(slope, *k), own);
+        for i in own {
+            dvalues[i] = simd.mul_add_e_f32s(weight, dy[i], dvalues[i]);
+            dkeys[i] = simd.mul_add_e_f32s(slope, queries[i], dkeys[i]);
+            let own = simd.min_f32s(queries[i], one);
+            queries[i] = simd.mul_f32s(simd.mul_f32s(slope, keys[i]), own);
         }
     }
 }
@@ -339,9 +352,10 @@ fn gelu(values: &mut [f32]) {
 /// gelu in place, and its slopes.
 #[inline(always)]
 fn gelu_with_slope(values: &mut [f32], slopes: &mut [f32]) {
-    for (value, slope) in values.iter_mut().zip(slopes) {
-        let (x, cdf) = (*value, normal_cdf(*value));
-        *value = x * cdf;
-        *slope = cdf + x * normal_density(x);
+    let slopes = &mut slopes[..values.len()];
+    for i in 0..values.len() {
+        let (x, cdf) = (values[i], normal_cdf(values[i]));
+        values[i] = x * cdf;
+        slopes[i] = cdf + x * normal_density(x);
     }
 }

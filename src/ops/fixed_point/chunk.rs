@@ -173,14 +173,13 @@ impl WithSimd for Step<'_, '_> {
 /// `h ← (1 - γ) h + γ f`; gives the sum of the squared changes.
 #[inline(always)]
 fn damp(gamma: f32, f: &[f32], state: &mut [f32]) -> f64 {
-    let mut sums = [0.0_f64; 8];
-    for (f, state) in f.chunks(8).zip(state.chunks_mut(8)) {
-        for ((sum, f), state) in sums.iter_mut().zip(f).zip(state) {
-            let next = (1.0 - gamma) * *state + gamma * f;
-            let change = f64::from(next - *state);
-            *sum += change * change;
-            *state = next;
-        }
+    let mut sums = [0.0_f64; 16];
+    let f = &f[..state.len()];
+    for i in 0..state.len() {
+        let next = (1.0 - gamma) * state[i] + gamma * f[i];
+        let change = f64::from(next - state[i]);
+        sums[i % 16] += change * change;
+        state[i] = next;
     }
     sums.iter().sum()
 }

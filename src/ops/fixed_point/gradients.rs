@@ -6,7 +6,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::block::{Block, Sums, Transposed, Widths};
+use super::block::{Block, Slopes, Sums, Transposed, Widths};
 use super::chunk::Chunk;
 use super::lanes::{AddOuter, from_lanes, rows, rows_mut, to_lanes};
 use crate::ops::aligned::Aligned;
@@ -115,7 +115,7 @@ impl WithSimd for &mut Unwind<'_> {
                     *df = simd.mul_f32s(gamma, *dh);
                     *dh = simd.mul_f32s(rest, *dh);
                 }
-                let slopes = (&*df, dh, &mut *work);
+                let slopes = Slopes { df, dh, work };
                 let into = [&mut dkeys[own.clone()], &mut dvalues[own]];
                 let with = (simd, self.back);
                 self.block

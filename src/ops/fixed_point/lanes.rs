@@ -4,6 +4,10 @@
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd_vectors`"
 )]
+#![expect(
+    clippy::needless_range_loop,
+    reason = "parts of `zip` are no inline functions: without optimisation across code units they are calls"
+)]
 
 use pulp::{Simd, WithSimd, bytemuck};
 
@@ -83,10 +87,10 @@ fn tile<S: Simd, const N: usize>(
     y: &mut [S::f32s; N],
 ) {
     let mut sums = *y;
-    for (x, weight) in x.iter().zip(weight.chunks_exact(outputs)) {
-        let weight = &weight[first..first + N];
-        for (sum, weight) in sums.iter_mut().zip(weight) {
-            *sum = simd.mul_add_e_f32s(simd.splat_f32s(*weight), *x, *sum);
+    for i in 0..x.len() {
+        let weight = &weight[i * outputs + first..][..N];
+        for j in 0..N {
+            sums[j] = simd.mul_add_e_f32s(simd.splat_f32s(weight[j]), x[i], sums[j]);
         }
     }
     *y = sums;
@@ -141,18 +145,20 @@ impl<S: Simd> AddOuter<'_, S> {
     fn tile<const I: usize, const J: usize>(&mut self, i: usize, j: usize) {
         let simd = self.simd;
         let mut tile = [[simd.splat_f32s(0.0); J]; I];
-        for record in self.records.chunks_exact(self.len) {
+        for number in 0..self.records.len() / self.len {
+            let record = &self.records[number * self.len..][..self.len];
             let x = &record[self.at.x.0 + i..][..I];
             let y = &record[self.at.y.0 + j..][..J];
-            for (tile, x) in tile.iter_mut().zip(x) {
-                for (sum, y) in tile.iter_mut().zip(y) {
-                    *sum = simd.mul_add_e_f32s(*x, *y, *sum);
+            for row in 0..I {
+                for column in 0..J {
+                    tile[row][column] = simd.mul_add_e_f32s(x[row], y[column], tile[row][column]);
                 }
             }
         }
-        for (row, tile) in tile.iter().enumerate() {
-            for (column, sum) in tile.iter().enumerate() {
-                self.sums[(i + row) * self.at.y.1 + j + column] += simd.reduce_sum_f32s(*sum);
+        for row in 0..I {
+            for column in 0..J {
+                let sum = simd.reduce_sum_f32s(tile[row][column]);
+                self.sums[(i + row) * self.at.y.1 + j + column] += sum;
             }
         }
     }
@@ -172,9 +178,9 @@ pub(super) fn normalise<S: Simd>(
         mean = simd.add_f32s(mean, *x);
     }
     mean = simd.mul_f32s(mean, share);
-    for (normed, x) in normed.iter_mut().zip(x) {
-        *normed = simd.sub_f32s(*x, mean);
-        variance = simd.mul_add_e_f32s(*normed, *normed, variance);
+    for i in 0..x.len() {
+        normed[i] = simd.sub_f32s(x[i], mean);
+        variance = simd.mul_add_e_f32s(normed[i], normed[i], variance);
     }
     let deviation = simd.sqrt_f32s(simd.mul_add_e_f32s(variance, share, simd.splat_f32s(eps)));
     let rstd = simd.div_f32s(simd.splat_f32s(1.0), deviation);
@@ -192,9 +198,9 @@ pub(super) fn scale<S: Simd>(
     [gamma, beta]: [&[f32]; 2],
     y: &mut [S::f32s],
 ) {
-    for ((y, normed), (gamma, beta)) in y.iter_mut().zip(normed).zip(gamma.iter().zip(beta)) {
-        let (gamma, beta) = (simd.splat_f32s(*gamma), simd.splat_f32s(*beta));
-        *y = simd.mul_add_e_f32s(*normed, gamma, beta);
+    for i in 0..y.len() {
+        let (gamma, beta) = (simd.splat_f32s(gamma[i]), simd.splat_f32s(beta[i]));
+        y[i] = simd.mul_add_e_f32s(normed[i], gamma, beta);
     }
 }
 
@@ -211,36 +217,35 @@ pub(super) fn norm_backward<S: Simd>(
 ) {
     let share = simd.splat_f32s(1.0 / normed.len() as f32);
     let (mut mean, mut product) = (simd.splat_f32s(0.0), simd.splat_f32s(0.0));
-    let sums = dgamma.iter_mut().zip(dbeta.iter_mut());
-    for (((dgamma, dbeta), (normed, dy)), gamma) in sums.zip(normed.iter().zip(dy)).zip(gamma) {
-        let slope = simd.mul_f32s(*dy, simd.splat_f32s(*gamma));
+    for i in 0..dy.len() {
+        let slope = simd.mul_f32s(dy[i], simd.splat_f32s(gamma[i]));
         mean = simd.add_f32s(mean, slope);
-        product = simd.mul_add_e_f32s(slope, *normed, product);
-        *dgamma = simd.mul_add_e_f32s(*dy, *normed, *dgamma);
-        *dbeta = simd.add_f32s(*dbeta, *dy);
+        product = simd.mul_add_e_f32s(slope, normed[i], product);
+        dgamma[i] = simd.mul_add_e_f32s(dy[i], normed[i], dgamma[i]);
+        dbeta[i] = simd.add_f32s(dbeta[i], dy[i]);
     }
     mean = simd.mul_f32s(mean, share);
     product = simd.mul_f32s(product, share);
-    for (((dx, normed), dy), gamma) in dx.iter_mut().zip(normed).zip(dy).zip(gamma) {
-        let slope = simd.sub_f32s(simd.mul_f32s(*dy, simd.splat_f32s(*gamma)), mean);
-        let slope = simd.sub_f32s(slope, simd.mul_f32s(*normed, product));
-        *dx = simd.mul_add_e_f32s(rstd, slope, *dx);
+    for i in 0..dx.len() {
+        let slope = simd.sub_f32s(simd.mul_f32s(dy[i], simd.splat_f32s(gamma[i])), mean);
+        let slope = simd.sub_f32s(slope, simd.mul_f32s(normed[i], product));
+        dx[i] = simd.mul_add_e_f32s(rstd, slope, dx[i]);
     }
 }
 
 /// `sums += values`.
 #[inline(always)]
 pub(super) fn add<S: Simd>(simd: S, sums: &mut [S::f32s], values: &[S::f32s]) {
-    for (sum, value) in sums.iter_mut().zip(values) {
-        *sum = simd.add_f32s(*sum, *value);
+    for i in 0..sums.len() {
+        sums[i] = simd.add_f32s(sums[i], values[i]);
     }
 }
 
 /// Every row its own number in all lanes.
 #[inline(always)]
 pub(super) fn set<S: Simd>(simd: S, rows: &mut [S::f32s], values: &[f32]) {
-    for (row, value) in rows.iter_mut().zip(values) {
-        *row = simd.splat_f32s(*value);
+    for i in 0..rows.len() {
+        rows[i] = simd.splat_f32s(values[i]);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every operation with its inputs: one list, which a test holds against the kernels that there are.
 
+use super::fixed_points::fixed_points;
 use super::paths::paths;
 use super::trial::{Case, leaf, random, weight};
 use super::updates::{memory, updates};
@@ -18,6 +19,7 @@ pub(super) fn all<D: Kernels>() -> Vec<Case<D>> {
     cases.extend(images());
     cases.extend(sequences());
     cases.extend(losses());
+    cases.extend(fixed_points());
     cases.extend(paths());
     cases.extend(updates());
     cases

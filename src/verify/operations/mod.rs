@@ -5,6 +5,7 @@
 //! list with the kernels that there are. It prints nothing.
 
 mod cases;
+mod fixed_points;
 mod paths;
 mod trial;
 mod updates;

@@ -1,0 +1,69 @@
+//! The fixed point of an attention block, against its parts where a device has no kernel for the whole.
+
+use super::trial::{Case, leaf, weight};
+use crate::ops::{
+    Activation, AttentionBlock, AttentionKind, FixedPoint, Kernels, OpError, Pass, Var,
+    cross_attention, fixed_point, layer_norm, linear, linear_residual,
+};
+
+pub(super) fn fixed_points<D: Kernels>() -> Vec<Case<D>> {
+    vec![Case::new("fixed_point", "FixedPointKernel", |t| {
+        let (batch, d, f) = t.pick((2, 4, 6), (67, 12, 33));
+        let state = leaf([batch, 1, d]);
+        let (norm, square) = ([leaf([d]), leaf([d])], [weight([d, d], d), leaf([d])]);
+        let (up, down) = (weight([d, f], d), weight([f, d], f));
+        let mut leaves = vec![state, state, state];
+        leaves.extend(norm.into_iter().chain(square).chain(square).chain(norm));
+        leaves.extend([up, leaf([f]), down, leaf([d])]);
+        leaves.extend(norm);
+        t.gradients(&leaves, once)
+    })]
+}
+
+/// The block applied once to start, keys, values and its parameters.
+fn once<D: Kernels>(pass: &mut Pass<D>, x: &[Var<D>]) -> Result<Var<D>, OpError> {
+    let pair = |index: usize| [x[3 + 2 * index].clone(), x[4 + 2 * index].clone()];
+    let block = AttentionBlock {
+        norm1: pair(0),
+        q: pair(1),
+        out: pair(2),
+        norm2: pair(3),
+        ff1: pair(4),
+        ff2: pair(5),
+        norm3: pair(6),
+        eps: 1e-5,
+        heads: 2,
+        kind: AttentionKind::Linear,
+    };
+    let problem = FixedPoint {
+        start: &x[0],
+        source: [&x[1], &x[2]],
+        block: &block,
+        damping: None,
+        nudging: None,
+    };
+    match fixed_point(pass, &problem)? {
+        Some((state, _)) => Ok(state),
+        None => composed(pass, &block, [&x[0], &x[1], &x[2]]),
+    }
+}
+
+fn composed<D: Kernels>(
+    pass: &mut Pass<D>,
+    block: &AttentionBlock<D>,
+    [h, keys, values]: [&Var<D>; 3],
+) -> Result<Var<D>, OpError> {
+    let [gamma, beta] = &block.norm1;
+    let normed = layer_norm(pass, h, gamma, beta, block.eps)?;
+    let [weight, bias] = &block.q;
+    let q = linear(pass, &normed, weight, Some(bias), Activation::Identity)?;
+    let attended = cross_attention(pass, &q, keys, values, block.heads, block.kind)?;
+    let u = linear_residual(pass, h, &attended, &block.out[0], &block.out[1])?;
+    let [gamma, beta] = &block.norm2;
+    let normed = layer_norm(pass, &u, gamma, beta, block.eps)?;
+    let [weight, bias] = &block.ff1;
+    let hidden = linear(pass, &normed, weight, Some(bias), Activation::Gelu)?;
+    let w = linear_residual(pass, &u, &hidden, &block.ff2[0], &block.ff2[1])?;
+    let [gamma, beta] = &block.norm3;
+    layer_norm(pass, &w, gamma, beta, block.eps)
+}
