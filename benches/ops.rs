@@ -8,6 +8,8 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use fieldtrial::device::Backend;
 use fieldtrial::ops::{self, Activation, Conv2dOptions, Convolution, OpError, Pass, Shape, Var};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 fn main() {
     divan::main();
@@ -216,4 +218,75 @@ fn linear_step(bencher: Bencher, (rows, inputs, outputs): (usize, usize, usize))
     step(bencher, &shapes, &|pass, v| {
         ops::linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Silu)
     });
+}
+
+// Operations of the U-Net beside its convolutions, at its shapes.
+
+/// The end of a residual block, with dropout.
+fn residual((c, side): (usize, usize), run: impl FnOnce(&[Shape], &Operation)) {
+    let image = [BATCH, side, side, c].into();
+    let shapes = [image, [c].into(), [c].into(), image];
+    run(&shapes, &|pass, v| {
+        under_dropout(pass);
+        ops::norm_residual(pass, &v[0], (&v[1], &v[2], 8), &v[3], 0.1)
+    });
+}
+
+fn under_dropout(pass: &mut Pass<Cpu>) {
+    let empty = Pass::inference(pass.device());
+    let rng = ChaCha8Rng::seed_from_u64(1);
+    *pass = std::mem::replace(pass, empty).with_dropout(rng);
+}
+
+#[divan::bench(args = IMAGES)]
+fn norm_residual_forward(bencher: Bencher, sizes: (usize, usize)) {
+    residual(sizes, |shapes, operation| {
+        forward(bencher, shapes, operation);
+    });
+}
+
+#[divan::bench(args = IMAGES)]
+fn norm_residual_step(bencher: Bencher, sizes: (usize, usize)) {
+    residual(sizes, |shapes, operation| step(bencher, shapes, operation));
+}
+
+#[divan::bench(args = IMAGES)]
+fn dropout_step(bencher: Bencher, (c, side): (usize, usize)) {
+    step(bencher, &[[BATCH, side, side, c].into()], &|pass, v| {
+        under_dropout(pass);
+        ops::dropout(pass, &v[0], 0.1)
+    });
+}
+
+#[divan::bench(args = IMAGES)]
+fn silu_step(bencher: Bencher, (c, side): (usize, usize)) {
+    step(bencher, &[[BATCH, side, side, c].into()], &|pass, v| {
+        ops::silu(pass, &v[0])
+    });
+}
+
+/// Channels and side of the image that is doubled.
+#[divan::bench(args = [(256, 10), (128, 20)])]
+fn upsample_bilinear_step(bencher: Bencher, (c, side): (usize, usize)) {
+    step(bencher, &[[BATCH, side, side, c].into()], &|pass, v| {
+        ops::upsample_bilinear(pass, &v[0])
+    });
+}
+
+/// Features and positions; four heads.
+fn attend((c, positions): (usize, usize), run: impl FnOnce(&[Shape], &Operation)) {
+    let shapes = [[BATCH, positions, 3 * c].into()];
+    run(&shapes, &|pass, v| ops::attention(pass, &v[0], 4));
+}
+
+#[divan::bench(args = [(256, 100)])]
+fn attention_forward(bencher: Bencher, sizes: (usize, usize)) {
+    attend(sizes, |shapes, operation| {
+        forward(bencher, shapes, operation);
+    });
+}
+
+#[divan::bench(args = [(256, 100)])]
+fn attention_step(bencher: Bencher, sizes: (usize, usize)) {
+    attend(sizes, |shapes, operation| step(bencher, shapes, operation));
 }

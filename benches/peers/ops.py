@@ -33,11 +33,12 @@ def milliseconds(work, repeats: int = 15) -> str:
     return f"{statistics.median(times):8.2f} ({min(times):8.2f})"
 
 
-def report(name: str, module: nn.Module, forward, x: torch.Tensor) -> None:
+def report(name: str, module: nn.Module, forward, *leaves: torch.Tensor) -> None:
     grad = torch.randn_like(forward())
 
     def step() -> None:
-        x.grad = None
+        for leaf in leaves:
+            leaf.grad = None
         module.zero_grad()
         forward().backward(grad)
 
@@ -58,6 +59,31 @@ def main() -> None:
     for c, side in IMAGES:
         norm, x, shift = nn.GroupNorm(8, c), images(c, side), torch.randn(BATCH, c, 1, 1, requires_grad=True)
         report(f"group_norm {(c, side)}", norm, lambda: F.silu(norm(x) + shift), x)
+    beside_convolutions()
+
+
+def beside_convolutions() -> None:
+    """The U-Net's other operations."""
+    none = nn.Identity()
+    for c, side in IMAGES:
+        norm, x, other = nn.GroupNorm(8, c), images(c, side), images(c, side)
+        report(f"norm_residual {(c, side)}", norm, lambda: F.silu(F.dropout(norm(x), 0.1) + other), x, other)
+        report(f"add_silu {(c, side)}", none, lambda: F.silu(x + other), x, other)
+        report(f"concat {(c, side)}", none, lambda: torch.cat([x, other], 1), x, other)
+        report(f"dropout {(c, side)}", none, lambda: F.dropout(x, 0.1), x)
+        report(f"silu {(c, side)}", none, lambda: F.silu(x), x)
+    for c, side in ((256, 10), (128, 20)):
+        x = images(c, side)
+        double = {"scale_factor": 2, "mode": "bilinear", "align_corners": True}
+        report(f"upsample_bilinear {(c, side)}", none, lambda: F.interpolate(x, **double), x)
+    c, positions = 256, 100
+    qkv = torch.randn(BATCH, positions, 3 * c, requires_grad=True)
+
+    def attention() -> torch.Tensor:
+        q, k, v = qkv.reshape(BATCH, positions, 3, 4, c // 4).permute(2, 0, 3, 1, 4)
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(BATCH, positions, c)
+
+    report(f"attention {(c, positions)}", none, attention, qkv)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,9 @@ pub trait NormResidualKernel: GroupNormKernel {
     }
 }
 
+#[cfg(feature = "cuda")]
+impl NormResidualKernel for dfdx::tensor::Cuda {}
+
 /// `silu(drop(norm(x) · gamma + beta) + residual)`, where a value is dropped with probability `p`; see the module.
 ///
 /// # Errors

@@ -7,8 +7,8 @@ use super::updates::{memory, updates};
 use crate::ops::{
     Activation, AttentionKind, Conv2dOptions, Kernels, add, add_silu, add_tanh, attention, blend,
     concat, conv2d, cross_attention, cross_entropy, distance, dropout, embedding, group_norm,
-    layer_norm, linear, linear_residual, linear_transposed, mse, nudge, physics, silu,
-    upsample_bilinear,
+    layer_norm, linear, linear_residual, linear_transposed, mse, norm_residual, nudge, physics,
+    silu, upsample_bilinear,
 };
 
 /// All cases, in the order in which they are told.
@@ -154,6 +154,14 @@ fn images<D: Kernels>() -> Vec<Case<D>> {
             t.gradients(&leaves, |pass, x| {
                 let shift = Some(&x[3]);
                 group_norm(pass, &x[0], &x[1], &x[2], groups, shift, activation)
+            })
+        }),
+        Case::new("norm_residual", "NormResidualKernel", |t| {
+            let (batch, side, channels, groups) = t.pick((2, 2, 4, 2), (3, 11, 48, 8));
+            let image = [batch, side, side, channels];
+            let leaves = [leaf(image), leaf([channels]), leaf([channels]), leaf(image)];
+            t.gradients(&leaves, |pass, x| {
+                norm_residual(pass, &x[0], (&x[1], &x[2], groups), &x[3], 0.3)
             })
         }),
         Case::new("upsample_bilinear", "UpsampleKernel", |t| {

@@ -52,7 +52,7 @@ pub(super) fn category(record: &OpRecord) -> &'static str {
             "matrix products"
         }
         (_, "attention" | "cross_attention") => "attention",
-        (_, "group_norm" | "layer_norm" | "batch_norm") => "normalisation",
+        (_, "group_norm" | "norm_residual" | "layer_norm" | "batch_norm") => "normalisation",
         (_, "silu" | "add_silu" | "add_tanh" | "tanh" | "relu" | "gelu") => "activation",
         _ => "other operations",
     }
