@@ -79,7 +79,7 @@ fn digits(bencher: Bencher, threads: usize) {
     let device = Cpu::open(0).expect("the CPU");
     let (x, labels) = (
         constant(&device, [32, 64]),
-        Vec::from_iter((0..32).map(|i| i % 10)),
+        (0..32).map(|i| i % 10).collect::<Vec<_>>(),
     );
     let spec = MlpSpec {
         hidden: 128,

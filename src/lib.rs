@@ -10,7 +10,6 @@
 //! ```
 //! Modules in the order of the pipeline's layers, lowest first; imports go strictly downward.
 
-
 pub use fieldtrial_engine::{
     base, datasets, device, diag, event, layers, loader, losses, manifest, measure, models, ops,
     optim, plan, tasks, train, verify,

@@ -25,6 +25,10 @@ use times::Clock;
 use work::Work;
 
 /// How batches are loaded (`[loader]`).
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the manifest's own switches, each independent of the others"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LoaderSpec {

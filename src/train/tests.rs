@@ -379,7 +379,7 @@ fn a_cell_that_cannot_be_trained_fails_with_a_sentence() {
 #[test]
 fn the_threads_of_the_pool_live_as_long_as_the_run() {
     let finds_help = std::thread::spawn(|| {
-        let _pool = super::join_pool(Some(2));
+        let _pool = super::threads::join_pool(Some(2));
         let (sender, receiver) = std::sync::mpsc::channel();
         rayon::spawn(move || sender.send(()).unwrap());
         // This thread only waits, so the other one must be there to answer.

@@ -97,12 +97,9 @@ impl WithSimd for Broadcast {
                     cold: all.m * all.n > COLD,
                     ..all
                 };
-                if panel.m > TALL {
-                    for row in (0..panel.m).step_by(ROWS) {
-                        across(simd, panel.rows(row, ROWS.min(panel.m - row)));
-                    }
-                } else {
-                    across(simd, panel);
+                let rows = if panel.m > TALL { ROWS } else { panel.m };
+                for row in (0..panel.m).step_by(rows) {
+                    across(simd, panel.rows(row, rows.min(panel.m - row)));
                 }
             }
         }
@@ -125,13 +122,12 @@ fn across<S: Simd>(simd: S, panel: Operands) {
         let last = simd.mask_between_m32s(0, rest as u32);
         // SAFETY: the operands are a part of those of a `Broadcast`, whose maker promised their memory.
         unsafe {
+            // A mask costs little, another copy of every tile in the program more: only the full width goes without.
             match (n.div_ceil(lanes), rest == lanes) {
-                (1, true) => down::<S, 1, false>(simd, at, last),
-                (1, false) => down::<S, 1, true>(simd, at, last),
-                (2, true) => down::<S, 2, false>(simd, at, last),
-                (2, false) => down::<S, 2, true>(simd, at, last),
-                (3, true) => down::<S, 3, false>(simd, at, last),
-                (3, false) => down::<S, 3, true>(simd, at, last),
+                (1, _) => down::<S, 1, true>(simd, at, last),
+                (2, full) if full && width == 2 * lanes => down::<S, 2, false>(simd, at, last),
+                (2, _) => down::<S, 2, true>(simd, at, last),
+                (3, _) => down::<S, 3, true>(simd, at, last),
                 (_, true) => down::<S, 4, false>(simd, at, last),
                 (_, false) => down::<S, 4, true>(simd, at, last),
             }
@@ -364,8 +360,8 @@ unsafe fn dots<S: Simd, const R: usize, const C: usize>(simd: S, t: Operands) {
         unsafe {
             multiply(&mut sums, simd, t, from, |at| {
                 at.cast::<S::f32s>().read_unaligned()
-            })
-        };
+            });
+        }
     }
     if whole < t.k {
         let rest = simd.mask_between_m32s(0, (t.k - whole) as u32);
@@ -373,8 +369,8 @@ unsafe fn dots<S: Simd, const R: usize, const C: usize>(simd: S, t: Operands) {
         unsafe {
             multiply(&mut sums, simd, t, whole, |at| {
                 simd.mask_load_ptr_f32s(rest, at)
-            })
-        };
+            });
+        }
     }
     for (i, sums) in sums.iter().enumerate() {
         for (j, sum) in sums.iter().enumerate() {

@@ -47,7 +47,9 @@ pub(super) fn measure_part(x: &[f32], channels: usize, found: &mut [f32]) {
         }
     }
     let inverse = channels as f32 / x.len() as f32;
-    near.iter_mut().for_each(|near| *near *= inverse);
+    for near in near.iter_mut() {
+        *near *= inverse;
+    }
     differences.fill(0.0);
     squares.fill(0.0);
     for row in x.chunks_exact(channels) {

@@ -259,7 +259,9 @@ fn multiply_and_sum(grad: &mut [f32], slopes: &[f32], sums: &mut [f32]) {
 #[inline(always)]
 fn add_bias(rows: &mut [f32], bias: &[f32]) {
     if let [bias] = bias {
-        rows.iter_mut().for_each(|value| *value += bias);
+        for value in rows.iter_mut() {
+            *value += bias;
+        }
         return;
     }
     for row in rows.chunks_exact_mut(bias.len()) {

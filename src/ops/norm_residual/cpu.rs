@@ -64,31 +64,34 @@ impl NormResidualKernel for Cpu {
         let mut sums = self.zeros_buffer(size.batch * 2 * size.channels)?;
         let mut grad_x = self.spare_buffer(grad_output.len())?;
         let len = size.positions * size.channels;
-        let task =
-            |(b, ((grad, grad_x), sums)): (usize, ((&mut [f32], &mut [f32]), &mut [f32]))| {
-                let moments = &moments[b * MOMENTS * size.groups..][..MOMENTS * size.groups];
-                let sample = Sample {
-                    input,
-                    residual: sample_of(residual.data(), b, size),
-                    b,
-                    size,
-                    moments,
-                    mask,
-                };
-                sample.backward(grad, grad_x, sums);
+        let task = |b: usize, grad: &mut [f32], grad_x: &mut [f32], sums: &mut [f32]| {
+            let moments = &moments[b * MOMENTS * size.groups..][..MOMENTS * size.groups];
+            let sample = Sample {
+                input,
+                residual: sample_of(residual.data(), b, size),
+                b,
+                size,
+                moments,
+                mask,
             };
+            sample.backward(grad, grad_x, sums);
+        };
         if grad_output.len() >= ELEMENTWISE_LEN {
             let samples = grad_output
                 .par_chunks_exact_mut(len)
                 .zip(grad_x.par_chunks_exact_mut(len));
             let samples = samples.zip(sums.par_chunks_exact_mut(2 * size.channels));
-            samples.enumerate().for_each(task);
+            samples
+                .enumerate()
+                .for_each(|(b, ((grad, grad_x), sums))| task(b, grad, grad_x, sums));
         } else {
             let samples = grad_output
                 .chunks_exact_mut(len)
                 .zip(grad_x.chunks_exact_mut(len));
             let samples = samples.zip(sums.chunks_exact_mut(2 * size.channels));
-            samples.enumerate().for_each(task);
+            samples
+                .enumerate()
+                .for_each(|(b, ((grad, grad_x), sums))| task(b, grad, grad_x, sums));
         }
         for (var, mut grad) in [(x, grad_x), (residual, grad_output)] {
             if var.needs_grad() {

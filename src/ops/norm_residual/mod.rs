@@ -112,7 +112,7 @@ pub fn norm_residual<D: Kernels>(
     )
 }
 
-fn saved<'a, D: Kernels>([x, gamma, beta]: [&'a Var<D>; 3]) -> GroupNormSaved<'a, D> {
+fn saved<D: Kernels>([x, gamma, beta]: [&Var<D>; 3]) -> GroupNormSaved<'_, D> {
     GroupNormSaved {
         x: x.data(),
         gamma: gamma.data(),
