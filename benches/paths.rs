@@ -21,7 +21,8 @@ use fieldtrial::losses::{
 use fieldtrial::measure::Stopwatch;
 use fieldtrial::models::{CannedNetSpec, EquilibriumSpec, ModelSpec, NeuralSdeSpec};
 use fieldtrial::ops::{
-    KernelLoss, KernelOptions, KernelStatistic, Pass, PathBatch, Var, cross_entropy, kernel_loss,
+    Convolution, KernelLoss, KernelOptions, KernelStatistic, Pass, PathBatch, Var, cross_entropy,
+    kernel_loss,
 };
 use fieldtrial::optim::OptimizerSpec;
 use fieldtrial::tasks::{self, Algorithm, Place, TaskParts};
@@ -85,6 +86,7 @@ fn step(bencher: Bencher, id: &str) {
         beta: 0.0,
         training: &training,
         seed: Seed(1),
+        convolution: Convolution::Auto,
     };
     let mut task = tasks::build(&device, parts).expect("a task");
     let mut optimizer = OptimizerSpec::default().build();
