@@ -186,7 +186,7 @@ fn a_way_to_convolve_is_part_of_a_cell_and_for_the_cpu() {
     assert_eq!(
         only_cell(text).feasibility,
         Feasibility::Infeasible(
-            "`winograd-4` convolutions are for the CPU, on `cuda:0` cuDNN chooses how to compute them (`auto`)"
+            "`winograd-4` convolutions are for the CPU, on `cuda` cuDNN chooses how to compute them (`auto`)"
                 .to_owned()
         )
     );
