@@ -137,7 +137,7 @@ bench-trials:
 bench *ARGS:
     cargo bench {{ARGS}}
 
-# Training steps beside PyTorch's, in turns, with ratios and intervals (a Python with `pip install torch`; docs/performance.md)
+# Training steps beside PyTorch's, in turns, with ratios and intervals (a Python with `pip install torch`; benches/peers/README.md)
 [group('bench')]
 bench-peers *ARGS:
     cargo build --release

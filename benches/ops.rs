@@ -148,7 +148,7 @@ fn conv2d_ways_forward(bencher: Bencher, (way, sizes): WayAndSizes) {
 #[divan::bench(args = in_all_ways())]
 fn conv2d_ways_step(bencher: Bencher, (way, sizes): WayAndSizes) {
     convolution(way, sizes, |shapes, operation| {
-        step(bencher, shapes, operation)
+        step(bencher, shapes, operation);
     });
 }
 
