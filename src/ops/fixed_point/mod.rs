@@ -61,7 +61,7 @@ pub struct Damping {
     pub tolerance: f64,
 }
 
-/// The step down a classifier's loss that follows every application of the block; see [`super::nudge`].
+/// The step down a classifier's loss that follows every application of the block; see [`super::nudge()`].
 #[derive(Debug)]
 pub struct Nudging<'a, D: Backend> {
     /// Weight `(d, classes)` and bias `(classes)` of the classifier.
