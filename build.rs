@@ -17,7 +17,7 @@ const ROOMS: [&str; 11] = [
 mod compile;
 
 fn main() {
-    // The crate that this is for stands in src/engine.
+    // The crate that this is for stands in src/kernels.
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../..");
     let kernel_compiler = compile::kernels(&root);
     let (mut parts, mut cuda_parts) = (Vec::new(), Vec::new());

@@ -1,16 +1,13 @@
-//! What trains in Fieldtrial: the rooms from `base` to `train`, compiled for speed.
+//! What trains in Fieldtrial: the rooms from `diag` to `train`, on the kernels' `base` to `ops`.
 //!
 //! The crate `fieldtrial` shows them under its own name and adds what stands around training: results, processes,
-//! reports, comparisons, search, the command line. Rooms are named `crate::room` in both (docs/adr/0015).
+//! reports, comparisons, search, the command line. Rooms are named `crate::room` in all three crates (docs/adr/0015).
 
-pub mod base;
+pub use fieldtrial_kernels::{base, device, measure, ops};
+
 pub mod diag;
 
-pub mod device;
 pub mod manifest;
-pub mod measure;
-
-pub mod ops;
 
 pub mod datasets;
 pub mod layers;

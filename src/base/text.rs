@@ -4,7 +4,7 @@
 ///
 /// # Example
 /// ```
-/// assert_eq!(fieldtrial_engine::base::text::snake_case("train.batch-size"), "train_batch_size");
+/// assert_eq!(fieldtrial_kernels::base::text::snake_case("train.batch-size"), "train_batch_size");
 /// ```
 pub fn snake_case(name: &str) -> String {
     join_words(name, '_')

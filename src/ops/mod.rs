@@ -48,8 +48,8 @@ mod signature_loss;
 mod silu;
 pub mod simd;
 mod slots;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod update;
 mod upsample;
 mod var;

@@ -11,30 +11,30 @@ use crate::device::{Backend, Buffer};
 
 /// The device that operations are tested on.
 #[cfg(not(feature = "cuda"))]
-pub(crate) type TestDevice = dfdx::tensor::Cpu;
+pub type TestDevice = dfdx::tensor::Cpu;
 /// The device that operations are tested on.
 #[cfg(feature = "cuda")]
-pub(crate) type TestDevice = dfdx::tensor::Cuda;
+pub type TestDevice = dfdx::tensor::Cuda;
 
 /// The device, opened.
-pub(crate) fn device() -> TestDevice {
+pub fn device() -> TestDevice {
     TestDevice::open(0).unwrap()
 }
 
 /// What stands in device memory.
-pub(crate) fn values(buffer: &Buffer<TestDevice>) -> Vec<f32> {
+pub fn values(buffer: &Buffer<TestDevice>) -> Vec<f32> {
     device().download(buffer).unwrap()
 }
 
 /// `len` values, uniform in (-1, 1).
-pub(crate) fn filled(len: usize, seed: u64) -> Vec<f32> {
+pub fn filled(len: usize, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..len).map(|_| rng.gen_range(-1.0..1.0)).collect()
 }
 
 /// Panics unless `|actual - expected| ≤ tolerance · max(1, |expected|)` everywhere.
 #[track_caller]
-pub(crate) fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32) {
+pub fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32) {
     assert_eq!(actual.len(), expected.len(), "number of values");
     for (i, (a, e)) in actual.iter().zip(expected).enumerate() {
         assert!(
@@ -45,7 +45,7 @@ pub(crate) fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32) {
 }
 
 /// Values of `f` at leaves with the given values, without recording.
-pub(crate) fn forward<F>(leaves: &[(&[f32], Shape)], f: F) -> Vec<f32>
+pub fn forward<F>(leaves: &[(&[f32], Shape)], f: F) -> Vec<f32>
 where
     F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
 {
@@ -58,7 +58,7 @@ where
 }
 
 /// Values of `f` and the gradients of all leaves when the gradient of the result is `grad_output`.
-pub(crate) fn backward<F>(
+pub fn backward<F>(
     leaves: &[(&[f32], Shape)],
     grad_output: &[f32],
     f: F,
@@ -81,7 +81,7 @@ where
 
 /// Panics unless the gradients of `f` at random leaves of these shapes are those of central differences.
 #[track_caller]
-pub(crate) fn check_gradients<F>(shapes: &[Shape], f: F)
+pub fn check_gradients<F>(shapes: &[Shape], f: F)
 where
     F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
 {
@@ -116,7 +116,7 @@ where
 /// Panics unless values and gradients of `f` have the same bits with one thread and with two; on what stands in for a
 /// GPU, also with its blocks and threads in the other order.
 #[track_caller]
-pub(crate) fn check_threads<F>(shapes: &[Shape], f: F)
+pub fn check_threads<F>(shapes: &[Shape], f: F)
 where
     F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError> + Sync,
 {
@@ -147,7 +147,7 @@ where
 ///
 /// Leaves whose first dimension is `batch` are cut into samples; the others are shared, and their gradients add up.
 #[track_caller]
-pub(crate) fn check_batch<F>(batch: usize, shapes: &[Shape], f: F)
+pub fn check_batch<F>(batch: usize, shapes: &[Shape], f: F)
 where
     F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
 {
