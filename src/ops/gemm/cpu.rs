@@ -1,7 +1,7 @@
-//! The one call into the crate `gemm`, for what [`super::small`] does not do, and how products are cut for threads.
+//! The one call into the crate `gemm-f32`, for what [`super::small`] does not do, and how products are cut for threads.
 #![expect(
     unsafe_code,
-    reason = "the crate `gemm` takes raw pointers; the views checked their bounds"
+    reason = "the crate `gemm-f32` takes raw pointers; the views checked their bounds"
 )]
 
 use super::small::try_product;
@@ -42,30 +42,31 @@ unsafe fn product_at(c: *mut f32, row_stride: usize, into: Into, a: Matrix<'_>, 
     if unsafe { try_product(c, row_stride, into, a, b) } {
         return;
     }
+    // `gemm` wants a C of contiguous columns: Cᵀ = Bᵀ · Aᵀ.
     // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements: `needed` or fewer values
     // are reached through its strides, and a transposed view reaches the same elements. For `c` the caller promises it.
     // Strides fit `isize`, as slice lengths do.
     unsafe {
-        gemm::gemm(
-            a.rows,
+        gemm_f32::gemm::f32::get_gemm_fn()(
             b.columns,
+            a.rows,
             a.columns,
             c,
-            1,
             row_stride.cast_signed(),
+            1,
             into == Into::Add,
-            a.values.as_ptr(),
-            a.column_stride.cast_signed(),
-            a.row_stride.cast_signed(),
             b.values.as_ptr(),
-            b.column_stride.cast_signed(),
             b.row_stride.cast_signed(),
+            b.column_stride.cast_signed(),
+            a.values.as_ptr(),
+            a.row_stride.cast_signed(),
+            a.column_stride.cast_signed(),
             1.0,
             1.0,
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }
