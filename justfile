@@ -75,7 +75,7 @@ test-search-kill:
 # The CUDA path on its stand-in, which computes on the CPU: every operation, and the whole program
 [group('test')]
 test-cuda *ARGS:
-    cargo test --package fieldtrial-engine --features cuda-stand-in --lib -- {{ if ARGS == "" { "device:: ops:: layers:: models:: losses:: optim:: tasks:: train:: verify::" } else { ARGS } }}
+    cargo test --package fieldtrial-kernels --package fieldtrial-engine --features cuda-stand-in --lib -- {{ if ARGS == "" { "device:: ops:: layers:: models:: losses:: optim:: tasks:: train:: verify::" } else { ARGS } }}
     cargo test --features cuda-stand-in --test it -- cuda::
 
 # Review and accept changed snapshots

@@ -6,7 +6,7 @@
 # Stages, in the order of the default:  libraries doctor ops manifests curve twice
 #        each for a call of its own:    sweep · peers · compiled · profile
 #   --program FILE    the program, built by `just cuda-build`    (target/cuda/fieldtrial)
-#   --tests FILE      its tests, built with `--tests`; packed or not; without the file the stage `ops` is skipped    (target/cuda/tests.gz)
+#   --tests FOLDER    its tests, tests-*.gz, built with `--tests`; without them the stage `ops` is skipped    (target/cuda)
 #   --limit SECONDS   for all stages together; what does not fit is marked `not-run`    (570)
 #   --dry             tiny sizes, to try this script where there is no GPU: with a program on the stand-in, PyTorch on the CPU
 #
@@ -17,7 +17,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
 
-program=target/cuda/fieldtrial tests=target/cuda/tests.gz limit_all=570 dry='' stages=()
+program=target/cuda/fieldtrial tests=target/cuda limit_all=570 dry='' stages=()
 while [ $# -gt 0 ]; do
   case $1 in
     --program) program=$2; shift ;;
@@ -109,9 +109,15 @@ doctor() {
 }
 
 operations() {
-  [ -f "$tests" ] || { echo "no tests at $tests: build them by \`just cuda-build --tests\`"; return 77; }
-  gunzip -cf "$tests" >"$work/tests" && chmod +x "$work/tests" || return
-  limited "$work/tests" --test-threads "${TEST_THREADS:-8}" "$@"
+  local packed code=77
+  for packed in "$tests"/tests-*.gz; do
+    [ -f "$packed" ] || { echo "no tests in $tests: build them by \`just cuda-build --tests\`"; return 77; }
+    gunzip -c "$packed" >"$work/tests" && chmod +x "$work/tests" || return
+    limited "$work/tests" --test-threads "${TEST_THREADS:-8}" "$@"
+    code=$?
+    [ $code -eq 0 ] || return $code
+  done
+  return $code
 }
 
 on_cuda='train.device="cuda"'
