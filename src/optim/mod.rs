@@ -15,7 +15,7 @@ mod testing;
 
 pub use adam::AdamSpec;
 pub use check::RangeError;
-pub use clip::{ClipBy, clip, clip_factors, clip_global_norm};
+pub use clip::{ClipBy, clip, clip_factors};
 pub use control::{Limits, control};
 pub use ema::{Ema, EmaSpec};
 pub use schedule::{ConstantSpec, CosineSpec, ScheduleSpec, WarmUpSpec};
