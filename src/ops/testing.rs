@@ -1,7 +1,9 @@
 //! What the tests of all operations share: random leaves, gradients by finite differences, and comparisons between
 //! numbers of threads and between a batch and its samples.
 //!
-//! They run on [`TestDevice`]: the CPU, and with the feature `cuda` a GPU or what stands in for one.
+//! They run on [`TestDevice`]: the CPU, and with the feature `cuda` a GPU or what stands in for one. The crates above have
+//! them by the feature `testing`.
+#![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
