@@ -1,6 +1,7 @@
 //! The files of a results folder as a [`ResultSet`]: all or an error that says where, never a guess.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
 use crate::event::Metric;
@@ -16,6 +17,10 @@ use super::{
     RunRow, Status, TimingRow,
 };
 
+/// Bytes of `blocks.csv` from which on threads are worth their start: for some milliseconds they look for more work, and
+/// keep a core from the first worker.
+const LARGE: u64 = 1 << 20;
+
 /// Reads every results file of `folder`.
 ///
 /// Per-step losses are in none of them, so [`crate::event::EpochRow::steps`] is empty.
@@ -25,16 +30,20 @@ use super::{
 pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
     let plan = read_plan(&folder.join("plan.json"))?;
     let file = |name: &str| folder.join(name);
-    let ((runs, epochs), (blocks, timings)) = rayon::join(
-        || {
-            let runs = read_runs(&file("runs.csv"), &plan);
-            (runs, read_epochs(&file("epochs.csv"), &plan))
-        },
-        || {
-            let blocks = read_blocks(&file("blocks.csv"), &plan);
-            (blocks, read_timings(&file("timings.csv"), &plan))
-        },
-    );
+    let facts = || {
+        let runs = read_runs(&file("runs.csv"), &plan);
+        (runs, read_epochs(&file("epochs.csv"), &plan))
+    };
+    let times = || {
+        let blocks = read_blocks(&file("blocks.csv"), &plan);
+        (blocks, read_timings(&file("timings.csv"), &plan))
+    };
+    let is_large = fs::metadata(file("blocks.csv")).is_ok_and(|blocks| blocks.len() > LARGE);
+    let ((runs, epochs), (blocks, timings)) = if is_large {
+        rayon::join(facts, times)
+    } else {
+        (facts(), times())
+    };
     let (runs, epochs, blocks, timings) = (runs?, epochs?, blocks?, timings?);
     let ops = read_ops(folder, &plan)?;
     let environments = read_environments(&folder.join("env.toml"))?;
