@@ -100,7 +100,7 @@ library! { Driver:
     destroy_event = "cuEventDestroy_v2"(event: Pointer);
 }
 
-#[cfg(all(test, feature = "cuda-stand-in"))]
+#[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 library! { Driver:
     /// Whether blocks and threads go backwards, on this thread.
     set_backwards = "stand_in_set_backwards"(value: c_int);

@@ -194,7 +194,7 @@ pub fn downloaded<T: DeviceRepr + Copy + Default>(
 }
 
 /// Lets the stand-in run blocks and threads backwards, for this thread's launches: a missing wait shows as other bits.
-#[cfg(all(test, feature = "cuda-stand-in"))]
+#[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 pub(crate) fn order_backwards(backwards: bool) {
     // SAFETY: the stand-in's own function.
     unsafe { call::set_backwards(backwards.into()) };
