@@ -158,6 +158,12 @@ impl<D: Backend> Grads<D> {
         Ok(slot(&mut self.inner, &self.device, token, len).map_err(DeviceError::from_dfdx::<D>)?)
     }
 
+    /// Where the gradient of a parameter lies: nothing is allocated where it was moved out.
+    pub(super) fn place_of(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>, OpError> {
+        let slot = self.inner.get_or_alloc_mut(parameter.token());
+        Ok(slot.map_err(DeviceError::from_dfdx::<D>)?)
+    }
+
     /// The gradient of a leaf; zeros where none flowed.
     pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
         let len = var.shape().len();

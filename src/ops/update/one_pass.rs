@@ -64,7 +64,8 @@ pub(super) fn for_all<const N: usize>(
     for_each_parameter(module, |index, parameter| {
         if let Some(operands) = all.next() {
             **parameter.data_mut()? = operands.parameter;
-            **grads.of_parameter(parameter)? = operands.gradient;
+            // Not `of_parameter`, which would make zeros in the place of what was moved out.
+            **grads.place_of(parameter)? = operands.gradient;
             if let Some(buffers) = state.buffers.get_mut(index) {
                 for (buffer, values) in buffers.iter_mut().zip(operands.state) {
                     **buffer = values;
