@@ -237,7 +237,7 @@ mod tests {
         if vector_level() == VectorLevel::Portable {
             return;
         }
-        for (m, n, k) in [(33, 65, 70), (40, 31, 300), (5, 130, 17)] {
+        for (m, n, k) in [(33, 65, 70), (40, 31, 300), (31, 45, 600), (5, 130, 17)] {
             let (a, b) = (filled(m * k, 1), filled(k * n, 2));
             for b in [Matrix::new(&b, k, n), Matrix::new(&b, n, k).transposed()] {
                 let a = Matrix::new(&a, m, k);

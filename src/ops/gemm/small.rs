@@ -6,6 +6,7 @@
 
 use super::tile::{Broadcast, Dots, Operands};
 use super::{Into, Matrix};
+use crate::ops::aligned::{RESERVE, start};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{VectorLevel, simd_vectors, vector_level};
 
@@ -13,6 +14,8 @@ use crate::ops::simd::{VectorLevel, simd_vectors, vector_level};
 const FEW_ROWS: usize = 64;
 /// Multiply-adds of a product that is small: its matrices stay in the first two caches.
 const SMALL: usize = 1 << 21;
+/// Rows of A from which on vectors across them are better than vectors along them, even where not all lanes are full.
+const STREAM_ROWS: usize = 8;
 /// Rows of A from which on a transposed copy of B costs less than sums across vectors do.
 const COPY_ROWS: usize = 64;
 
@@ -46,6 +49,7 @@ pub(super) unsafe fn try_product(
         c_row,
         add: into == Into::Add,
         ahead: false,
+        streams: false,
         cold: false,
     };
     // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements; for C the caller promises it.
@@ -63,6 +67,8 @@ pub(super) unsafe fn try_product(
                 ..operands
             };
             simd_vectors(Broadcast::new(operands));
+        } else if m >= STREAM_ROWS && m < COPY_ROWS && b.row_stride == 1 && k >= COPY_ROWS {
+            across_rows(operands, a, b);
         } else if a.column_stride == 1
             && b.row_stride == 1
             && (n == 1 || m < COPY_ROWS && k >= COPY_ROWS)
@@ -73,7 +79,8 @@ pub(super) unsafe fn try_product(
             simd_vectors(Broadcast::new(operands));
         } else if b.row_stride == 1 {
             with_scratch(k * n, |copy| {
-                transpose(copy, b);
+                // The copy has room for all of B.
+                transpose(copy.as_mut_ptr(), n, false, b);
                 let (b, b_step) = (copy.as_ptr(), n);
                 simd_vectors(Broadcast::new(Operands {
                     b,
@@ -88,15 +95,56 @@ pub(super) unsafe fn try_product(
     true
 }
 
-/// Copies `b`, whose columns are contiguous, row by row.
-fn transpose(copy: &mut [f32], b: Matrix<'_>) {
-    /// Columns that are read side by side, so that every line of the cache is written once.
+/// `Cᵀ = Bᵀ · Aᵀ` for a B of contiguous columns, which are read once, where they lie: vectors run across the rows of A.
+///
+/// # Safety
+/// As [`Broadcast::new`], for the operands of `A · B`.
+unsafe fn across_rows(operands: Operands, a: Matrix<'_>, b: Matrix<'_>) {
+    let Operands { m, n, k, .. } = operands;
+    with_scratch((k + n) * m + RESERVE, |copy| {
+        let from = start(copy);
+        let (copy, result) = copy[from..][..(k + n) * m].split_at_mut(k * m);
+        // SAFETY: copy and result have room for Aᵀ and Cᵀ and are lent to this call alone; A and B are views that hold
+        // their elements; for C the caller promises its memory.
+        unsafe {
+            transpose(copy.as_mut_ptr(), m, false, a.transposed());
+            simd_vectors(Broadcast::new(Operands {
+                m: n,
+                n: m,
+                a: operands.b,
+                a_row: b.column_stride,
+                a_step: 1,
+                b: copy.as_ptr(),
+                b_step: m,
+                c: result.as_mut_ptr(),
+                c_row: m,
+                add: false,
+                streams: true,
+                ..operands
+            }));
+            let result = Matrix::new(result, n, m).transposed();
+            transpose(operands.c, operands.c_row, operands.add, result);
+        }
+    });
+}
+
+/// Writes `b` row by row to where `to` points, or adds it to what is there; rows begin `to_row` values apart.
+///
+/// # Safety
+/// `b` fits there, and nothing else reads or writes its place meanwhile.
+unsafe fn transpose(to: *mut f32, to_row: usize, add: bool, b: Matrix<'_>) {
+    /// Columns that are read side by side, each of which is contiguous, so that every line of the cache is written once.
     const BLOCK: usize = 16;
     for first in (0..b.columns).step_by(BLOCK) {
         let count = BLOCK.min(b.columns - first);
-        for (row, copy) in copy.chunks_exact_mut(b.columns).enumerate() {
-            for (column, value) in copy[first..first + count].iter_mut().enumerate() {
-                *value = b.values[(first + column) * b.column_stride + row];
+        for row in 0..b.rows {
+            for column in first..first + count {
+                let value = b.values[column * b.column_stride + row * b.row_stride];
+                // SAFETY: element (row, column) of the place that the caller promised.
+                unsafe {
+                    let at = to.add(row * to_row + column);
+                    *at = if add { *at + value } else { value };
+                }
             }
         }
     }

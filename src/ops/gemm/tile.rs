@@ -14,6 +14,10 @@ use pulp::{MemMask, Simd, WithSimd};
 const ROWS: usize = 6;
 /// Depth of one pass over C: so many rows of B, a tile wide, stay in the L1 cache while the rows of A go by.
 const DEPTH: usize = 128;
+/// As [`DEPTH`] where B is at most half as wide as a tile, and A is what comes from memory.
+const STREAM_DEPTH: usize = 256;
+/// Values of a line of the cache.
+const LINE: usize = 16;
 /// Columns of B that stay in the L2 cache during a pass.
 const PANEL: usize = 1024;
 /// Values of a C that no cache keeps until it is written.
@@ -42,6 +46,8 @@ pub(super) struct Operands {
     pub(super) add: bool,
     /// Whether the rows of B that the next pass reads are fetched meanwhile.
     pub(super) ahead: bool,
+    /// Whether A, whose rows are contiguous, is read from memory once, while B stays in the cache.
+    pub(super) streams: bool,
     /// Whether C is too large to be in a cache.
     pub(super) cold: bool,
 }
@@ -84,16 +90,17 @@ impl WithSimd for Broadcast {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let all = self.0;
-        for from in (0..all.k).step_by(DEPTH) {
+        let depth = if all.streams { STREAM_DEPTH } else { DEPTH };
+        for from in (0..all.k).step_by(depth) {
             for first in (0..all.n).step_by(PANEL) {
                 let panel = Operands {
                     n: PANEL.min(all.n - first),
-                    k: DEPTH.min(all.k - from),
+                    k: depth.min(all.k - from),
                     a: all.a.wrapping_add(from * all.a_step),
                     b: all.b.wrapping_add(from * all.b_step + first),
                     c: all.c.wrapping_add(first),
                     add: all.add || from > 0,
-                    ahead: from + DEPTH < all.k,
+                    ahead: !all.streams && from + depth < all.k,
                     cold: all.m * all.n > COLD,
                     ..all
                 };
@@ -223,10 +230,16 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
         }
     }
     let (mut a, mut b) = (t.a, t.b);
-    for _ in 0..t.k {
+    for p in 0..t.k {
         if t.ahead {
             for j in 0..C {
                 prefetch(b.wrapping_add(DEPTH * t.b_step + j * lanes));
+            }
+        }
+        if t.streams && p % LINE == 0 {
+            // The rows of the next tile.
+            for i in 0..R {
+                prefetch(a.wrapping_add((R + i) * t.a_row));
             }
         }
         let mut row = [simd.splat_f32s(0.0); C];
