@@ -215,18 +215,30 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                     },
                 );
                 if !full {
-                    let both = pixels.as_flattened().iter().zip(targets.as_flattened());
-                    for (vector, pixel) in both {
-                        // SAFETY: the values that were fetched from there.
-                        unsafe {
-                            pixel
-                                .add(channel)
-                                .copy_from_nonoverlapping(vector.add(channel), count);
-                        }
-                    }
+                    // SAFETY: the values that were fetched from there.
+                    unsafe { give_back(&pixels, &targets, channel, count) };
                 }
             }
         }
+    }
+}
+
+/// Copies what [`fetch`] has put aside back to where it was.
+///
+/// # Safety
+/// As [`fetch`], and nothing reads them meanwhile.
+#[inline(always)]
+unsafe fn give_back<const O: usize>(
+    vectors: &[[*mut f32; O]; O],
+    pixels: &[[*mut f32; O]; O],
+    channel: usize,
+    count: usize,
+) {
+    let both = vectors.as_flattened().iter().zip(pixels.as_flattened());
+    for (vector, pixel) in both {
+        let vector = vector.wrapping_add(channel);
+        // SAFETY: the caller's promise.
+        unsafe { pixel.add(channel).copy_from_nonoverlapping(vector, count) };
     }
 }
 
