@@ -2,21 +2,25 @@
 
 use std::cell::RefCell;
 
+use super::aligned::{RESERVE, start};
+
 thread_local! {
     static KEPT: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `work` with `len` values of arbitrary content.
+/// Calls `work` with `len` values of arbitrary content, the first of which begins a line of the cache.
 ///
 /// Calls may be nested, also through rayon, which can start another task on a thread that waits: each call gets
 /// memory of its own.
 pub(super) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
-    let mut memory = KEPT.with_borrow_mut(|kept| take_best(kept, len));
-    if memory.len() < len {
+    let needed = len + RESERVE;
+    let mut memory = KEPT.with_borrow_mut(|kept| take_best(kept, needed));
+    if memory.len() < needed {
         // Not `resize`, which would copy the old content.
-        memory = vec![0.0; len];
+        memory = vec![0.0; needed];
     }
-    let result = work(&mut memory[..len]);
+    let first = start(&memory);
+    let result = work(&mut memory[first..first + len]);
     KEPT.with_borrow_mut(|kept| kept.push(memory));
     result
 }

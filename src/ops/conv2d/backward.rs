@@ -3,18 +3,19 @@
 use super::Conv2dSize;
 use super::cpu::convolve;
 use super::windows::Windows;
+use crate::ops::gemm::Into;
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
-/// Adds to `grad_x` what it gets at padded rows and columns ≡ `phase` modulo the stride: a convolution of the
+/// Adds to `grad_x`, or with stride 1 replaces, what it gets at padded rows and columns ≡ `phase` modulo the stride: a convolution of the
 /// gradient, with stride 1, by the taps of that phase, turned by 180° and with their channels exchanged.
 pub(super) fn backward_phase(
     grad: &[f32],
     weight: &[f32],
     size: &Conv2dSize,
     phase: (usize, usize),
-    grad_x: &mut [f32],
+    (grad_x, into): (&mut [f32], Into),
 ) {
     let (stride, padding, (c, k)) = (size.options.stride, size.options.padding, size.channels);
     let taps = |kernel: usize, phase: usize| kernel.saturating_sub(phase).div_ceil(stride);
@@ -44,7 +45,10 @@ pub(super) fn backward_phase(
     with_scratch(kernel.0 * kernel.1 * k * c, |turned| {
         turn(weight, size, phase, kernel, turned);
         if stride == 1 {
-            convolve(&windows, grad, turned, c, grad_x, add_row);
+            convolve(&windows, grad, turned, c, grad_x, |y, values| match into {
+                Into::Replace => y.copy_from_slice(values),
+                Into::Add => add_row(y, values),
+            });
         } else {
             with_scratch(size.batch * output.0 * output.1 * c, |values| {
                 convolve(&windows, grad, turned, c, values, |y, values| {

@@ -8,7 +8,7 @@ use super::{Conv2dKernel, Conv2dSize, backward, winograd};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product};
-use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if};
+use crate::ops::parallel::{CHUNK, PRODUCT_FLOP, add_assign, for_each_chunk, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
@@ -27,11 +27,11 @@ impl Conv2dKernel for Cpu {
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>, OpError> {
-        let mut y = vec![0.0; size.output_shape().len()];
+        let mut y = self.spare_buffer(size.output_shape().len())?;
         if let Some(tile) = size.way.tile(size) {
             let bias = bias.map(|bias| bias.as_slice());
             winograd::forward(tile, &winograd_shape(size), x, weight, bias, &mut y);
-            return Ok(self.upload(y)?);
+            return Ok(y);
         }
         convolve(
             &windows(size),
@@ -44,7 +44,7 @@ impl Conv2dKernel for Cpu {
                 None => y.copy_from_slice(values),
             },
         );
-        Ok(self.upload(y)?)
+        Ok(y)
     }
 
     fn conv2d_backward_x(
@@ -52,18 +52,23 @@ impl Conv2dKernel for Cpu {
         grad_output: &Buffer<Self>,
         weight: &Buffer<Self>,
         size: &Conv2dSize,
-        grad_x: &mut Buffer<Self>,
+        (grad_x, into): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         if let Some(tile) = size.way.tile(size) {
             let turn = |turned: &mut [f32]| {
                 backward::turn(weight, size, (0, 0), size.kernel, turned);
             };
-            winograd::backward_x(tile, &winograd_shape(size), grad_output, turn, grad_x);
+            let shape = winograd_shape(size);
+            winograd::backward_x(tile, &shape, grad_output, turn, (grad_x, into));
             return Ok(());
         }
         let stride = size.options.stride;
+        if stride > 1 && into == Into::Replace {
+            // Phases add, each to its own pixels, and some may have no taps.
+            for_each_chunk(grad_x, CHUNK, |_, values| values.fill(0.0));
+        }
         for phase in (0..stride * stride).map(|i| (i / stride, i % stride)) {
-            backward::backward_phase(grad_output, weight, size, phase, grad_x);
+            backward::backward_phase(grad_output, weight, size, phase, (grad_x, into));
         }
         Ok(())
     }
@@ -73,10 +78,11 @@ impl Conv2dKernel for Cpu {
         x: &Buffer<Self>,
         grad_output: &Buffer<Self>,
         size: &Conv2dSize,
-        grad_weight: &mut Buffer<Self>,
+        (grad_weight, into): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         if let Some(tile) = size.way.tile(size) {
-            winograd::backward_weight(tile, &winograd_shape(size), x, grad_output, grad_weight);
+            let shape = winograd_shape(size);
+            winograd::backward_weight(tile, &shape, x, grad_output, (grad_weight, into));
             return Ok(());
         }
         let windows = windows(size);
@@ -90,7 +96,7 @@ impl Conv2dKernel for Cpu {
         // Partial results pay where they are small against the factors that they are made from.
         let values = size.batch * size.output.0 * size.output.1 * (c + k);
         if parallel && (segments == 1 || 2 * segments * grad_weight.len() > values) {
-            by_rows(&windows, x, grad_output, k, grad_weight);
+            by_rows(&windows, x, grad_output, k, (grad_weight, into));
         } else {
             by_segments(
                 &windows,
@@ -98,7 +104,7 @@ impl Conv2dKernel for Cpu {
                 grad_output,
                 size.batch.div_ceil(segments),
                 k,
-                grad_weight,
+                (grad_weight, into),
             );
         }
         Ok(())
@@ -214,7 +220,7 @@ fn by_segments(
     grad: &[f32],
     images: usize,
     k: usize,
-    grad_weight: &mut [f32],
+    (grad_weight, into): (&mut [f32], Into),
 ) {
     let (len, batch) = (grad_weight.len(), windows.batch);
     let segments = batch.div_ceil(images);
@@ -239,14 +245,29 @@ fn by_segments(
                 }
             });
         });
-        partials
-            .chunks_exact(len)
-            .for_each(|partial| add_assign(grad_weight, partial));
+        sum_partials(grad_weight, into, partials);
     });
 }
 
+/// Adds partial results up in their order, each as long as `target`.
+pub(super) fn sum_partials(target: &mut [f32], into: Into, partials: &[f32]) {
+    let mut partials = partials.chunks_exact(target.len());
+    if into == Into::Replace
+        && let Some(first) = partials.next()
+    {
+        target.copy_from_slice(first);
+    }
+    partials.for_each(|partial| add_assign(target, partial));
+}
+
 /// The weight gradient in blocks of its rows, each over the whole batch.
-fn by_rows(windows: &Windows, x: &[f32], grad: &[f32], k: usize, grad_weight: &mut [f32]) {
+fn by_rows(
+    windows: &Windows,
+    x: &[f32],
+    grad: &[f32],
+    k: usize,
+    (grad_weight, into): (&mut [f32], Into),
+) {
     let chunk = Chunk::all(windows);
     with_factors(&chunk, x, grad, k, true, |layout, grad| {
         let filter_row = grad_weight.len() / windows.kernel.0;
@@ -257,7 +278,7 @@ fn by_rows(windows: &Windows, x: &[f32], grad: &[f32], k: usize, grad_weight: &m
                 let rows = part.len() / k;
                 product(
                     &mut MatrixMut::new(part, rows, k),
-                    Into::Add,
+                    into,
                     a.row_range(start / k, rows),
                     grad,
                 );

@@ -26,6 +26,7 @@ mod winograd;
 
 pub use way::Convolution;
 
+use super::gemm::Into;
 use super::{Activation, Kernels, OpError, Pass, Shape, Var, Work, linear};
 use crate::device::{Backend, Buffer};
 
@@ -82,24 +83,24 @@ pub trait Conv2dKernel: Backend {
         Err(OpError::unsupported::<Self>("conv2d"))
     }
 
-    /// Adds the gradient of the input to `grad_x`.
+    /// Adds the gradient of the input to `grad_x`, or replaces it.
     fn conv2d_backward_x(
         &self,
         _grad_output: &Buffer<Self>,
         _weight: &Buffer<Self>,
         _size: &Conv2dSize,
-        _grad_x: &mut Buffer<Self>,
+        _grad_x: (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("conv2d"))
     }
 
-    /// Adds the gradient of the weight to `grad_weight`.
+    /// Adds the gradient of the weight to `grad_weight`, or replaces it.
     fn conv2d_backward_weight(
         &self,
         _x: &Buffer<Self>,
         _grad_output: &Buffer<Self>,
         _size: &Conv2dSize,
-        _grad_weight: &mut Buffer<Self>,
+        _grad_weight: (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("conv2d"))
     }
@@ -169,7 +170,7 @@ pub fn conv2d_by<D: Kernels>(
                 device.bias_backward(grad_output, slots.of(bias)?)?;
             }
             if saved_weight.needs_grad() {
-                let slot = slots.of(&saved_weight)?;
+                let slot = slots.entry(&saved_weight)?;
                 device.conv2d_backward_weight(saved_x.data(), grad_output, &size, slot)?;
             }
             if saved_x.needs_grad() {
@@ -177,7 +178,7 @@ pub fn conv2d_by<D: Kernels>(
                     grad_output,
                     saved_weight.data(),
                     &size,
-                    slots.of(&saved_x)?,
+                    slots.entry(&saved_x)?,
                 )?;
             }
             Ok(())

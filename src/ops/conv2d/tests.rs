@@ -245,6 +245,44 @@ fn a_batch_is_its_samples() {
 }
 
 #[test]
+fn gradients_replace_what_memory_held_and_add_to_what_was_written() {
+    // Large enough for memory that is used again; kernels and strides that leave pixels out; channels that fill no vector.
+    let cases = [
+        (SAME, [2, 13, 11, 33], [3, 3, 33, 17]),
+        (SAME, [1, 9, 8, 65], [3, 3, 65, 130]),
+        (HALF, [2, 17, 9, 33], [3, 3, 33, 17]),
+        (HALF, [2, 17, 9, 33], [1, 1, 33, 130]),
+    ];
+    on_each_way(|way| {
+        for (options, x, weight) in cases {
+            let options = Conv2dOptions {
+                padding: options.padding.min(weight[0] / 2),
+                ..options
+            };
+            let [a, b] = [(x, 1), (weight, 2)]
+                .map(|(shape, seed)| testing::filled(shape.iter().product(), seed));
+            let leaves: [(&[f32], _); 2] = [(&a, x.into()), (&b, weight.into())];
+            let results = testing::forward(&leaves, run(way, options)).len();
+            let weights = testing::filled(results, 3);
+            let once = testing::backward(&leaves, &weights, run(way, options));
+            let (_, twice) = testing::backward(&leaves, &weights, |pass, v| {
+                let both = [(); 2].map(|()| run(way, options)(pass, v));
+                let [first, second] = both;
+                crate::ops::add(pass, &first?, &second?)
+            });
+            for (once, twice) in once.1.iter().zip(&twice) {
+                let wanted: Vec<f32> = once.iter().map(|value| 2.0 * value).collect();
+                testing::assert_close(twice, &wanted, 1e-4);
+            }
+            assert_eq!(
+                testing::backward(&leaves, &weights, run(way, options)),
+                once
+            );
+        }
+    });
+}
+
+#[test]
 fn one_and_two_threads_give_the_same_bits() {
     // The first shape sums partial weight gradients, the second cuts the weight gradient's rows.
     let direct = [

@@ -49,8 +49,8 @@ fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3], 
     let grad = upload(size.output_shape().len(), 3);
     let y = device.conv2d(&x, &weight, Some(&upload(k, 4)), size)?;
     let (mut grad_x, mut grad_weight) = (upload(pixels * c, 5), upload(weights, 6));
-    device.conv2d_backward_x(&grad, &weight, size, &mut grad_x)?;
-    device.conv2d_backward_weight(&x, &grad, size, &mut grad_weight)?;
+    device.conv2d_backward_x(&grad, &weight, size, (&mut grad_x, Into::Add))?;
+    device.conv2d_backward_weight(&x, &grad, size, (&mut grad_weight, Into::Add))?;
     Ok([y, grad_x, grad_weight].map(|values| device.download(&values).unwrap()))
 }
 

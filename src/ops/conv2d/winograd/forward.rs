@@ -122,7 +122,6 @@ fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
             spread: m_spread,
             grid: &shape.output_grid::<M>(),
             tiles,
-            channels: 0..k,
             // SAFETY: a task writes the M × M pixels of its own tiles, which stand M pixels apart.
             images: unsafe { y.part() },
             bias,

@@ -41,6 +41,7 @@ use scheme::{Four, Two};
 use transform::Grid;
 use weight::add_gradient;
 
+use crate::ops::gemm::Into;
 use crate::ops::scratch::with_scratch;
 
 /// Which of the two.
@@ -133,6 +134,15 @@ impl Spread {
         points * self.plane
     }
 
+    /// Panics unless each plane holds whole vectors of `lanes` values for all channels of so many tiles.
+    #[inline(always)]
+    fn check(self, tiles: usize, channels: usize, lanes: usize) {
+        assert!(
+            self.row >= channels.next_multiple_of(lanes) && self.plane >= tiles * self.row,
+            "rows of whole vectors"
+        );
+    }
+
     fn plane(self, point: usize) -> Range<usize> {
         point * self.plane..(point + 1) * self.plane
     }
@@ -150,17 +160,21 @@ pub(super) fn forward(
     convolve_by(tile, shape, x, weight, y, &Store::Replace(bias));
 }
 
-/// Adds the gradient of the input to `grad_x`; `turn` makes the turned filter, `(3, 3, K, C)`.
+/// Adds the gradient of the input to `grad_x`, or replaces it; `turn` makes the turned filter, `(3, 3, K, C)`.
 pub(super) fn backward_x(
     tile: Tile,
     shape: &Shape,
     grad: &[f32],
     turn: impl FnOnce(&mut [f32]),
-    grad_x: &mut [f32],
+    (grad_x, into): (&mut [f32], Into),
 ) {
     with_scratch(9 * shape.channels.0 * shape.channels.1, |turned| {
         turn(turned);
-        convolve_by(tile, &shape.turned(), grad, turned, grad_x, &Store::Add);
+        let store = match into {
+            Into::Replace => Store::Replace(None),
+            Into::Add => Store::Add,
+        };
+        convolve_by(tile, &shape.turned(), grad, turned, grad_x, &store);
     });
 }
 
@@ -178,13 +192,13 @@ fn convolve_by(
     }
 }
 
-/// Adds the gradient of the weight to `grad_weight`.
+/// Adds the gradient of the weight to `grad_weight`, or replaces it.
 pub(super) fn backward_weight(
     tile: Tile,
     shape: &Shape,
     x: &[f32],
     grad: &[f32],
-    grad_weight: &mut [f32],
+    grad_weight: (&mut [f32], Into),
 ) {
     match tile {
         Tile::Two => add_gradient::<Two, 4, 2>(shape, x, grad, grad_weight),

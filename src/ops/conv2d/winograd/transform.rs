@@ -1,4 +1,10 @@
 //! The two-dimensional transforms of Winograd convolutions, a vector of channels at a time.
+//!
+//! Bounds are checked once a tile: to check them at every vector took as long as to transform it.
+#![expect(
+    unsafe_code,
+    reason = "vectors are read and written through pointers to pixels and points, whose bounds a tile has checked"
+)]
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -69,31 +75,68 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Gather<'_,
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
+        let (channels, plane) = (self.channels.len(), self.spread.plane);
+        self.spread.check(self.tiles.len(), channels, S::F32_LANES);
+        assert!(self.points.len() >= self.spread.len(O * O), "all points");
+        let zeros = vec![0.0; channels];
+        let mut rest = [[simd.splat_f32s(0.0); I]; I];
         let mut half = [[simd.splat_f32s(0.0); I]; O];
         for (index, tile) in self.tiles.enumerate() {
-            let offsets = self.grid.pixels::<I>(tile);
-            let mut channel = self.channels.start;
-            while channel < self.channels.end {
-                let count = S::F32_LANES.min(self.channels.end - channel);
-                let to = index * self.spread.row + channel - self.channels.start;
+            let mut pixels = [[zeros.as_ptr(); I]; I];
+            for (pixels, offsets) in pixels.iter_mut().zip(self.grid.pixels::<I>(tile)) {
+                for (pixel, offset) in pixels.iter_mut().zip(offsets) {
+                    if offset != OUTSIDE {
+                        *pixel = self.images[offset..][self.channels.clone()].as_ptr();
+                    }
+                }
+            }
+            let row = self.points[index * self.spread.row..].as_mut_ptr();
+            for channel in (0..channels).step_by(S::F32_LANES) {
+                let count = S::F32_LANES.min(channels - channel);
+                if count < S::F32_LANES {
+                    // SAFETY: `count` values are left of those of each pixel, or of as many zeros.
+                    unsafe { fetch::<S, I>(&mut pixels, &mut rest, channel, count) };
+                }
                 square::<S, T, I, O>(
                     simd,
                     &mut half,
                     #[inline(always)]
-                    |i, j| match offsets[i][j] {
-                        OUTSIDE => simd.splat_f32s(0.0),
-                        offset => load(simd, &self.images[offset + channel..][..count]),
+                    |i, j| {
+                        let from = pixels[i][j].wrapping_add(channel);
+                        // SAFETY: a vector of the channels of a pixel, of as many zeros, or one of `rest`.
+                        unsafe { from.cast::<S::f32s>().read_unaligned() }
                     },
                     #[inline(always)]
                     |o, p, value| {
-                        // Points have room for whole vectors.
-                        let to = to + (o * O + p) * self.spread.plane;
-                        store(simd, &mut self.points[to..][..S::F32_LANES], value);
+                        let to = row.wrapping_add((o * O + p) * plane + channel);
+                        // SAFETY: a vector of a tile's row, which holds whole vectors, in a plane, which holds the rows of
+                        // all tiles (`Spread::check`), of the `O · O` that the points are (asserted above).
+                        unsafe { to.cast::<S::f32s>().write_unaligned(value) }
                     },
                 );
-                channel += S::F32_LANES;
             }
         }
+    }
+}
+
+/// Copies the last `count` values of every pixel, from `channel` on, to vectors, where they are found from then on: vectors
+/// that are not full never meet the loops, which with masks took twice as long.
+///
+/// # Safety
+/// They lie in memory that nothing writes meanwhile.
+#[inline(always)]
+unsafe fn fetch<S: Simd, const I: usize>(
+    pixels: &mut [[*const f32; I]; I],
+    vectors: &mut [[S::f32s; I]; I],
+    channel: usize,
+    count: usize,
+) {
+    let both = pixels.as_flattened_mut().iter_mut();
+    for (pixel, vector) in both.zip(vectors.as_flattened_mut()) {
+        let vector = std::ptr::from_mut(vector).cast::<f32>();
+        // SAFETY: the caller's promise; `count` is less than a vector has.
+        unsafe { pixel.add(channel).copy_to_nonoverlapping(vector, count) };
+        *pixel = vector.cast_const().wrapping_sub(channel);
     }
 }
 
@@ -103,7 +146,6 @@ pub(super) struct Scatter<'a, T, const I: usize, const O: usize> {
     pub(super) spread: Spread,
     pub(super) grid: &'a Grid,
     pub(super) tiles: Range<usize>,
-    pub(super) channels: Range<usize>,
     pub(super) images: Part<'a>,
     /// Added to every pixel, one value per channel; empty for none.
     pub(super) bias: &'a [f32],
@@ -117,13 +159,32 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
+        let (channels, plane) = (self.grid.channels, self.spread.plane);
+        self.spread.check(self.tiles.len(), channels, S::F32_LANES);
+        assert!(self.points.len() >= self.spread.len(I * I), "all points");
+        // Where pixels outside of the image go.
+        let mut aside = vec![0.0; channels];
+        let mut rest = [[simd.splat_f32s(0.0); O]; O];
         let mut half = [[simd.splat_f32s(0.0); I]; O];
         for (index, tile) in self.tiles.clone().enumerate() {
-            let offsets = self.grid.pixels::<O>(tile);
-            let mut channel = self.channels.start;
-            while channel < self.channels.end {
-                let count = S::F32_LANES.min(self.channels.end - channel);
-                let from = index * self.spread.row + channel - self.channels.start;
+            let mut pixels = [[aside.as_mut_ptr(); O]; O];
+            for (pixels, offsets) in pixels.iter_mut().zip(self.grid.pixels::<O>(tile)) {
+                for (pixel, offset) in pixels.iter_mut().zip(offsets) {
+                    if offset != OUTSIDE {
+                        *pixel = self.images.piece(offset, channels).as_mut_ptr();
+                    }
+                }
+            }
+            let row = self.points[index * self.spread.row..].as_ptr();
+            for channel in (0..channels).step_by(S::F32_LANES) {
+                let count = S::F32_LANES.min(channels - channel);
+                let (full, targets) = (count == S::F32_LANES, pixels);
+                if !full {
+                    let mut sources = pixels.map(|row| row.map(<*mut f32>::cast_const));
+                    // SAFETY: `count` values are left of those of each pixel, or of as many aside.
+                    unsafe { fetch::<S, O>(&mut sources, &mut rest, channel, count) };
+                    pixels = sources.map(|row| row.map(<*const f32>::cast_mut));
+                }
                 let bias = match self.bias.get(channel..channel + count) {
                     Some(bias) => load(simd, bias),
                     None => simd.splat_f32s(0.0),
@@ -133,22 +194,51 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                     &mut half,
                     #[inline(always)]
                     |i, j| {
-                        let from = from + (i * I + j) * self.spread.plane;
-                        load(simd, &self.points[from..][..S::F32_LANES])
+                        let from = row.wrapping_add((i * I + j) * plane + channel);
+                        // SAFETY: a vector of a tile's row, which holds whole vectors, in a plane, which holds the rows of
+                        // all tiles (`Spread::check`), of the `I · I` that the points are (asserted above).
+                        unsafe { from.cast::<S::f32s>().read_unaligned() }
                     },
                     #[inline(always)]
                     |o, p, value| {
-                        let offset = offsets[o][p];
-                        if offset != OUTSIDE {
-                            let pixel = self.images.piece(offset + channel, count);
-                            let before = if self.adds { load(simd, pixel) } else { bias };
-                            store(simd, pixel, simd.add_f32s(value, before));
+                        let pixel = pixels[o][p].wrapping_add(channel).cast::<S::f32s>();
+                        // SAFETY: a vector of the channels of a pixel, which is this task's alone (who made `images` promised
+                        // it), of as many values aside, or one of `rest`.
+                        unsafe {
+                            let before = if self.adds {
+                                pixel.read_unaligned()
+                            } else {
+                                bias
+                            };
+                            pixel.write_unaligned(simd.add_f32s(value, before));
                         }
                     },
                 );
-                channel += S::F32_LANES;
+                if !full {
+                    // SAFETY: the values that were fetched from there.
+                    unsafe { give_back(&pixels, &targets, channel, count) };
+                }
             }
         }
+    }
+}
+
+/// Copies what [`fetch`] has put aside back to where it was.
+///
+/// # Safety
+/// As [`fetch`], and nothing reads them meanwhile.
+#[inline(always)]
+unsafe fn give_back<const O: usize>(
+    vectors: &[[*mut f32; O]; O],
+    pixels: &[[*mut f32; O]; O],
+    channel: usize,
+    count: usize,
+) {
+    let both = vectors.as_flattened().iter().zip(pixels.as_flattened());
+    for (vector, pixel) in both {
+        let vector = vector.wrapping_add(channel);
+        // SAFETY: the caller's promise.
+        unsafe { pixel.add(channel).copy_from_nonoverlapping(vector, count) };
     }
 }
 

@@ -4,12 +4,13 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::super::cpu::sum_partials;
 use super::scheme::Scheme;
 use super::target::Target;
 use super::transform::{Gather, Planes};
 use super::{Shape, Spread};
 use crate::ops::gemm::{Into, Matrix, MatrixMut, product};
-use crate::ops::parallel::{add_assign, for_each_index};
+use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
 
@@ -22,12 +23,12 @@ const TASKS: usize = 4;
 /// Points of a segment, at least: each has a partial result.
 const SEGMENT_POINTS: usize = 2048;
 
-/// Adds the gradient of the filter to `grad_weight`.
+/// Adds the gradient of the filter to `grad_weight`, or replaces it.
 pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     shape: &Shape,
     x: &[f32],
     grad: &[f32],
-    grad_weight: &mut [f32],
+    (grad_weight, into): (&mut [f32], Into),
 ) {
     let (c, total) = (shape.channels.0, shape.tiles::<M>());
     let parts = c.div_ceil(CHANNELS);
@@ -48,7 +49,8 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     if segments == 1 {
         let target = Target::new(grad_weight);
         for_each_index(shape.parallel, parts, |part| {
-            task(0, part).add_gradient::<W, N, M>(x, grad, &target, 0, true);
+            let adds = into == Into::Add;
+            task(0, part).add_gradient::<W, N, M>(x, grad, &target, 0, adds);
         });
         return;
     }
@@ -60,9 +62,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
             let start = segment * len;
             task(segment, part).add_gradient::<W, N, M>(x, grad, &target, start, false);
         });
-        partials
-            .chunks_exact(len)
-            .for_each(|partial| add_assign(grad_weight, partial));
+        sum_partials(grad_weight, into, partials);
     });
 }
 
