@@ -8,6 +8,7 @@
 //! `2 m n k` for `(m × k) · (k × n)`.
 
 mod cpu;
+mod dots;
 mod small;
 mod speed;
 mod tile;

@@ -4,7 +4,8 @@
     reason = "tiles take raw pointers; the views checked their bounds"
 )]
 
-use super::tile::{Broadcast, Dots, Operands};
+use super::dots::Dots;
+use super::tile::{Broadcast, Fetch, Operands};
 use super::{Into, Matrix};
 use crate::ops::aligned::{RESERVE, start};
 use crate::ops::scratch::with_scratch;
@@ -48,8 +49,7 @@ pub(super) unsafe fn try_product(
         c,
         c_row,
         add: into == Into::Add,
-        ahead: false,
-        streams: false,
+        fetch: Fetch::Nothing,
         cold: false,
     };
     // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements; for C the caller promises it.
@@ -67,7 +67,7 @@ pub(super) unsafe fn try_product(
                 ..operands
             };
             simd_vectors(Broadcast::new(operands));
-        } else if m >= STREAM_ROWS && m < COPY_ROWS && b.row_stride == 1 && k >= COPY_ROWS {
+        } else if (STREAM_ROWS..COPY_ROWS).contains(&m) && b.row_stride == 1 && k >= COPY_ROWS {
             across_rows(operands, a, b);
         } else if a.column_stride == 1
             && b.row_stride == 1
@@ -119,7 +119,7 @@ unsafe fn across_rows(operands: Operands, a: Matrix<'_>, b: Matrix<'_>) {
                 c: result.as_mut_ptr(),
                 c_row: m,
                 add: false,
-                streams: true,
+                fetch: Fetch::A,
                 ..operands
             }));
             let result = Matrix::new(result, n, m).transposed();

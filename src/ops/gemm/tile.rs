@@ -1,7 +1,7 @@
 //! Products on vectors of the level in use, without packing: operands are read where they lie.
 //!
 //! For products that are small, or whose A has few rows so that packing B would cost as much as multiplying. Every result
-//! is one sum over the depth in its order (in [`Dots`]: one for each lane), whatever tile it falls into, so that cutting rows or
+//! is one sum over the depth in its order (in [`super::dots`]: one for each lane), whatever tile it falls into, so that cutting rows or
 //! columns for threads changes no bit.
 #![expect(
     unsafe_code,
@@ -11,7 +11,7 @@
 use pulp::{MemMask, Simd, WithSimd};
 
 /// Largest number of rows of a tile.
-const ROWS: usize = 6;
+pub(super) const ROWS: usize = 6;
 /// Depth of one pass over C: so many rows of B, a tile wide, stay in the L1 cache while the rows of A go by.
 const DEPTH: usize = 128;
 /// As [`DEPTH`] where B is at most half as wide as a tile, and A is what comes from memory.
@@ -44,23 +44,34 @@ pub(super) struct Operands {
     pub(super) c: *mut f32,
     pub(super) c_row: usize,
     pub(super) add: bool,
-    /// Whether the rows of B that the next pass reads are fetched meanwhile.
-    pub(super) ahead: bool,
-    /// Whether A, whose rows are contiguous, is read from memory once, while B stays in the cache.
-    pub(super) streams: bool,
+    pub(super) fetch: Fetch,
     /// Whether C is too large to be in a cache.
     pub(super) cold: bool,
+}
+
+/// What is fetched into the cache while a tile is computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fetch {
+    Nothing,
+    /// The rows of B that the next pass reads.
+    B,
+    /// The rows of A of the next tile: A, whose rows are contiguous, is read from memory once, while B stays in the cache.
+    A,
 }
 
 impl Operands {
     /// Rows from `first` on, `count` of them.
     #[inline(always)]
-    fn rows(self, first: usize, count: usize) -> Self {
+    pub(super) fn rows(self, first: usize, count: usize) -> Self {
         Self {
             m: count,
             a: self.a.wrapping_add(first * self.a_row),
             c: self.c.wrapping_add(first * self.c_row),
-            ahead: self.ahead && first == 0,
+            fetch: if self.fetch == Fetch::B && first > 0 {
+                Fetch::Nothing
+            } else {
+                self.fetch
+            },
             ..self
         }
     }
@@ -68,7 +79,7 @@ impl Operands {
 
 /// Number of vectors side by side in a tile: as many as leave registers for a row of B.
 #[inline(always)]
-fn tile_vectors<S: Simd>() -> usize {
+pub(super) fn tile_vectors<S: Simd>() -> usize {
     if S::REGISTER_COUNT >= 32 { 4 } else { 2 }
 }
 
@@ -90,7 +101,11 @@ impl WithSimd for Broadcast {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let all = self.0;
-        let depth = if all.streams { STREAM_DEPTH } else { DEPTH };
+        let depth = if all.fetch == Fetch::A {
+            STREAM_DEPTH
+        } else {
+            DEPTH
+        };
         for from in (0..all.k).step_by(depth) {
             for first in (0..all.n).step_by(PANEL) {
                 let panel = Operands {
@@ -100,7 +115,11 @@ impl WithSimd for Broadcast {
                     b: all.b.wrapping_add(from * all.b_step + first),
                     c: all.c.wrapping_add(first),
                     add: all.add || from > 0,
-                    ahead: !all.streams && from + depth < all.k,
+                    fetch: match all.fetch {
+                        Fetch::A => Fetch::A,
+                        _ if from + depth < all.k => Fetch::B,
+                        _ => Fetch::Nothing,
+                    },
                     cold: all.m * all.n > COLD,
                     ..all
                 };
@@ -231,12 +250,12 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
     }
     let (mut a, mut b) = (t.a, t.b);
     for p in 0..t.k {
-        if t.ahead {
+        if t.fetch == Fetch::B {
             for j in 0..C {
                 prefetch(b.wrapping_add(DEPTH * t.b_step + j * lanes));
             }
         }
-        if t.streams && p % LINE == 0 {
+        if t.fetch == Fetch::A && p % LINE == 0 {
             // The rows of the next tile.
             for i in 0..R {
                 prefetch(a.wrapping_add((R + i) * t.a_row));
@@ -267,131 +286,6 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
                 } else {
                     at.cast::<S::f32s>().write_unaligned(*sum);
                 }
-            }
-        }
-    }
-}
-
-/// The product where A's rows are contiguous and B's element `(p, j)` lies at `j · b_step + p`: each row of A meets columns of B,
-/// as in `A · Wᵀ`.
-pub(super) struct Dots(Operands);
-
-impl Dots {
-    /// # Safety
-    /// As [`Broadcast::new`], and `a_step` is 1.
-    pub(super) unsafe fn new(operands: Operands) -> Self {
-        Self(operands)
-    }
-}
-
-impl WithSimd for Dots {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let all = self.0;
-        let width = tile_vectors::<S>();
-        for first in (0..all.n).step_by(width) {
-            let n = width.min(all.n - first);
-            let at = Operands {
-                n,
-                b: all.b.wrapping_add(first * all.b_step),
-                c: all.c.wrapping_add(first),
-                ..all
-            };
-            // SAFETY: columns of the operands of a `Dots`, whose maker promised their memory.
-            unsafe {
-                match n {
-                    1 => dots_down::<S, 1>(simd, at),
-                    2 => dots_down::<S, 2>(simd, at),
-                    3 => dots_down::<S, 3>(simd, at),
-                    _ => dots_down::<S, 4>(simd, at),
-                }
-            }
-        }
-    }
-}
-
-/// All rows of `C` columns.
-///
-/// # Safety
-/// As [`Dots::new`], for `C` columns.
-#[inline(always)]
-unsafe fn dots_down<S: Simd, const C: usize>(simd: S, all: Operands) {
-    for first in (0..all.m).step_by(ROWS) {
-        let rows = ROWS.min(all.m - first);
-        let at = all.rows(first, rows);
-        // SAFETY: rows of the operands that the caller promised.
-        unsafe {
-            match rows {
-                1 => dots::<S, 1, C>(simd, at),
-                2 => dots::<S, 2, C>(simd, at),
-                3 => dots::<S, 3, C>(simd, at),
-                4 => dots::<S, 4, C>(simd, at),
-                5 => dots::<S, 5, C>(simd, at),
-                _ => dots::<S, ROWS, C>(simd, at),
-            }
-        }
-    }
-}
-
-/// Adds the products of a vector of every row, from element `from` on, with one of every column.
-///
-/// # Safety
-/// `load` may be called with these places of the operands.
-#[inline(always)]
-unsafe fn multiply<S: Simd, const R: usize, const C: usize>(
-    sums: &mut [[S::f32s; C]; R],
-    simd: S,
-    t: Operands,
-    from: usize,
-    load: impl Fn(*const f32) -> S::f32s,
-) {
-    let mut columns = [simd.splat_f32s(0.0); C];
-    for (j, column) in columns.iter_mut().enumerate() {
-        *column = load(t.b.wrapping_add(j * t.b_step + from));
-    }
-    for (i, sums) in sums.iter_mut().enumerate() {
-        let row = load(t.a.wrapping_add(i * t.a_row + from));
-        for (sum, column) in sums.iter_mut().zip(columns) {
-            *sum = simd.mul_add_e_f32s(row, column, *sum);
-        }
-    }
-}
-
-/// `R` rows of `C` columns: a vector of sums each, added up at the end.
-///
-/// # Safety
-/// As [`dots_down`], for `R` rows.
-#[inline(always)]
-unsafe fn dots<S: Simd, const R: usize, const C: usize>(simd: S, t: Operands) {
-    let lanes = S::F32_LANES;
-    let mut sums = [[simd.splat_f32s(0.0); C]; R];
-    let whole = t.k - t.k % lanes;
-    for from in (0..whole).step_by(lanes) {
-        // SAFETY: a vector of every row and column, before the k-th element.
-        unsafe {
-            multiply(&mut sums, simd, t, from, |at| {
-                at.cast::<S::f32s>().read_unaligned()
-            });
-        }
-    }
-    if whole < t.k {
-        let rest = simd.mask_between_m32s(0, (t.k - whole) as u32);
-        // SAFETY: as above, up to the k-th element.
-        unsafe {
-            multiply(&mut sums, simd, t, whole, |at| {
-                simd.mask_load_ptr_f32s(rest, at)
-            });
-        }
-    }
-    for (i, sums) in sums.iter().enumerate() {
-        for (j, sum) in sums.iter().enumerate() {
-            let sum = simd.reduce_sum_f32s(*sum);
-            // SAFETY: element (i, j) of C.
-            unsafe {
-                let at = t.c.wrapping_add(i * t.c_row + j);
-                *at = if t.add { *at + sum } else { sum };
             }
         }
     }
