@@ -134,13 +134,21 @@ mod tests {
                 -0.812_452_9,
             ],
         ];
+        let norms = [
+            8.937_718_391_418_457,
+            8.557_701_110_839_844,
+            8.186_452_865_600_586,
+        ];
         let mut bowl = Bowl::new();
         let mut optimizer = OptimizerSpec::Sgd(SgdSpec::default()).build();
-        for values in expected {
+        for (values, expected_norm) in expected.iter().zip(norms) {
             let mut grads = bowl.gradients();
+            let factors = clip_factors(&mut bowl, &mut grads, 1.0, ClipBy::All).unwrap();
+            let norm = 1.0 / f64::from(factors[0]) - 1e-6;
+            assert!((norm - expected_norm).abs() < 1e-5, "{norm}");
             clip(&mut bowl, &mut grads, 1.0, ClipBy::All).unwrap();
             optimizer.step(&mut bowl, &mut grads, 0.1, None).unwrap();
-            assert_close(&bowl.values(), &values, 1e-6);
+            assert_close(&bowl.values(), values, 1e-6);
         }
     }
 
