@@ -7,8 +7,8 @@ use super::windows::{Chunk, Windows};
 use super::{Conv2dKernel, Conv2dSize, backward, winograd};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
-use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product};
-use crate::ops::parallel::{CHUNK, PRODUCT_FLOP, add_assign, for_each_chunk, for_each_chunk_if};
+use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product, sum_partials};
+use crate::ops::parallel::{CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
@@ -247,17 +247,6 @@ fn by_segments(
         });
         sum_partials(grad_weight, into, partials);
     });
-}
-
-/// Adds partial results up in their order, each as long as `target`.
-pub(super) fn sum_partials(target: &mut [f32], into: Into, partials: &[f32]) {
-    let mut partials = partials.chunks_exact(target.len());
-    if into == Into::Replace
-        && let Some(first) = partials.next()
-    {
-        target.copy_from_slice(first);
-    }
-    partials.for_each(|partial| add_assign(target, partial));
 }
 
 /// The weight gradient in blocks of its rows, each over the whole batch.

@@ -197,14 +197,19 @@ fn segmented_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>, se
                 b,
             );
         });
-        let mut partials = partials.chunks_exact(m * n);
-        if into == Into::Replace
-            && let Some(first) = partials.next()
-        {
-            c.copy_from_slice(first);
-        }
-        partials.for_each(|partial| add_assign(c, partial));
+        sum_partials(c, into, partials);
     });
+}
+
+/// Adds partial results up in their order, each as long as `target`.
+pub(in crate::ops) fn sum_partials(target: &mut [f32], into: Into, partials: &[f32]) {
+    let mut partials = partials.chunks_exact(target.len());
+    if into == Into::Replace
+        && let Some(first) = partials.next()
+    {
+        target.copy_from_slice(first);
+    }
+    partials.for_each(|partial| add_assign(target, partial));
 }
 
 /// A chunk length near `about` that cuts `len` into an even number of nearly equal chunks; all of it where it is short.

@@ -13,7 +13,7 @@ mod small;
 mod speed;
 mod tile;
 
-pub(super) use cpu::even_chunk;
+pub(super) use cpu::{even_chunk, sum_partials};
 pub use cpu::{product, rows_product, tall_product, transposed_product};
 pub use speed::product_flops_per_core_s;
 

@@ -7,7 +7,6 @@
 use super::dots::Dots;
 use super::tile::{Broadcast, Fetch, Operands};
 use super::{Into, Matrix};
-use crate::ops::aligned::{RESERVE, start};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{VectorLevel, simd_vectors, vector_level};
 
@@ -101,9 +100,8 @@ pub(super) unsafe fn try_product(
 /// As [`Broadcast::new`], for the operands of `A · B`.
 unsafe fn across_rows(operands: Operands, a: Matrix<'_>, b: Matrix<'_>) {
     let Operands { m, n, k, .. } = operands;
-    with_scratch((k + n) * m + RESERVE, |copy| {
-        let from = start(copy);
-        let (copy, result) = copy[from..][..(k + n) * m].split_at_mut(k * m);
+    with_scratch((k + n) * m, |copy| {
+        let (copy, result) = copy.split_at_mut(k * m);
         // SAFETY: copy and result have room for Aᵀ and Cᵀ and are lent to this call alone; A and B are views that hold
         // their elements; for C the caller promises its memory.
         unsafe {

@@ -4,12 +4,11 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::super::cpu::sum_partials;
 use super::scheme::Scheme;
 use super::target::Target;
 use super::transform::{Gather, Planes};
 use super::{Shape, Spread};
-use crate::ops::gemm::{Into, Matrix, MatrixMut, product};
+use crate::ops::gemm::{Into, Matrix, MatrixMut, product, sum_partials};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
