@@ -109,15 +109,12 @@ doctor() {
 }
 
 operations() {
-  local packed code=77
+  local packed
   for packed in "$tests"/tests-*.gz; do
     [ -f "$packed" ] || { echo "no tests in $tests: build them by \`just cuda-build --tests\`"; return 77; }
     gunzip -c "$packed" >"$work/tests" && chmod +x "$work/tests" || return
-    limited "$work/tests" --test-threads "${TEST_THREADS:-8}" "$@"
-    code=$?
-    [ $code -eq 0 ] || return $code
+    limited "$work/tests" --test-threads "${TEST_THREADS:-8}" "$@" || return
   done
-  return $code
 }
 
 on_cuda='train.device="cuda"'
