@@ -49,9 +49,11 @@ def steps(name: str, *options: str, threads: tuple[int, ...] = (1, 2), n: int, m
 
 def epochs(name: str, n: int, manual: float, loader: float | None) -> Workload:
     """A whole epoch, loading included, in both ways of making batches."""
+    line = ["epochs", name, "--epochs", str(n)]
     modes = {
-        f"{batching}, threads {threads}": ["epochs", name, "--batching", batching, "--epochs", str(n), "--threads", str(threads)]
+        f"{batching}, {how}threads {threads}": [*line, "--batching", batching, *options, "--threads", str(threads)]
         for batching in ("manual", "loader")
+        for how, options in (("", []), ("compiled, ", ["--compile"]))
         for threads in (1, 2)
     }
     marks = {"manual": manual} | ({"loader": loader} if loader else {})
@@ -115,14 +117,13 @@ def main() -> int:
 
 
 def turns(args: argparse.Namespace) -> list[tuple[str, str, int]]:
-    """(workload, `ours` or PyTorch's mode, turn); compiling takes minutes and is done once."""
+    """(workload, `ours` or PyTorch's mode, turn)."""
     order = []
     for workload in args.workloads:
-        modes = [m for m in WORKLOADS[workload].modes if args.compiled or not m.startswith("compiled")]
+        modes = [m for m in WORKLOADS[workload].modes if args.compiled or "compiled" not in m]
         modes = [m for m in modes if not args.modes or any(m.startswith(wanted) for wanted in args.modes)]
         for turn in range(args.turns):
-            order.append((workload, "ours", turn))
-            order += [(workload, mode, turn) for mode in modes if turn == 0 or not mode.startswith("compiled")]
+            order += [(workload, mode, turn) for mode in ["ours", *modes]]
     return order
 
 
@@ -226,7 +227,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", default=str(ROOT / "target/beside.csv"), help="the CSV file to write")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--modes", nargs="*", default=[], help="only PyTorch's modes that begin so: eager, channels_last, manual …")
-    parser.add_argument("--compiled", action="store_true", help="with torch.compile, once: its first step takes minutes")
+    parser.add_argument("--compiled", action="store_true", help="torch.compile too: minutes for a first step, until torch has kept what it compiled")
     parser.add_argument("--vector", choices=["best", "avx2"], default="best", help="avx2 limits both sides; build ours without `x86-v4`")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="a setting of our runs")
     parser.add_argument("--idle", type=float, default=0.85, help="share of a second that must be idle before a measurement")

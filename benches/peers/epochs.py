@@ -18,7 +18,7 @@ from mlp import Mlp, linear_rows, normalise
 BATCHING = ("manual", "loader")
 
 
-def bench_epochs(workload: str, batching: str, epochs: int) -> dict[str, Any]:
+def bench_epochs(workload: str, batching: str, epochs: int, compiled: bool) -> dict[str, Any]:
     """Median milliseconds of an epoch of `mlp` (10,000 rows, batch 256) or `digits` (1,437 rows, batch 32)."""
     if workload == "mlp":
         x, y = linear_rows(10_000)
@@ -32,6 +32,8 @@ def bench_epochs(workload: str, batching: str, epochs: int) -> dict[str, Any]:
         model = nn.Sequential(nn.Linear(64, 128), nn.SiLU(), nn.Linear(128, 10))
         optimizer = torch.optim.Adam(model.parameters(), 1e-3)
         loss = F.cross_entropy
+    if compiled:
+        model.compile()
     times = []
     for _ in range(epochs):
         start = time.perf_counter()
@@ -41,7 +43,7 @@ def bench_epochs(workload: str, batching: str, epochs: int) -> dict[str, Any]:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         times.append(1e3 * (time.perf_counter() - start))
-    # The first epoch meets cold caches.
+    # The first epoch meets cold caches, or compiles.
     steps = -(-len(x) // batch)
     return {"workload": workload, "batching": batching, "epoch_ms": statistics.median(times[1:] or times), "steps": steps}
 

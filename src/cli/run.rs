@@ -176,8 +176,7 @@ impl Invocation<'_> {
         let launcher = bench.launcher(&store)?;
         let mut recorder = bench.recorder(store, previous, self.session.clone());
         if let Some(tree) = self.tree.take() {
-            // Git has ended before the first run begins: nothing runs beside it.
-            recorder.note_tree(tree.finish());
+            recorder.wait_for(tree);
         }
         let summary = self.execute(jobs, &launcher, &mut recorder)?;
         let results = recorder.finish().map_err(record_problem)?;

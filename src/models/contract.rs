@@ -17,7 +17,7 @@ mod equilibrium;
 mod paths;
 
 use detector::{AltSubject, NeuSubject};
-use equilibrium::{EquilibriumSubject, SymmetricSubject};
+use equilibrium::{AsymmetricSubject, SymmetricSubject};
 use paths::{CannedNetSubject, NeuralSdeSubject};
 
 /// Rows of the fixed batch.
@@ -301,7 +301,7 @@ contract!(unet, UnetSubject);
 // Which parameters have a gradient in a sequence of one is tested beside the model.
 contract!(
     equilibrium_asymmetric,
-    EquilibriumSubject,
+    AsymmetricSubject,
     [
         has_the_promised_shape_and_count,
         treats_the_rows_of_a_batch_apart

@@ -1,16 +1,17 @@
 //! [`Recorder`]: the sink of run events that keeps and writes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::base::build_info;
 use crate::event::{Job, RunEvent, RunId, RunOutcome, Sample, Status};
 use crate::plan::{CellSpec, PlannedCell, project_folder};
+use crate::results::environment::{TreeLook, env_id};
 use crate::results::store::{
     Here, RunKeys, Store, StoreError, StoredRun, StoredSample, arithmetic,
 };
 use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, Session};
-use crate::{base::build_info, results::environment::env_id};
 
 use super::failures::keep_log;
 use super::trials::Trials;
@@ -53,6 +54,8 @@ pub struct Recorder<'a> {
     here: &'a Here,
     header: PlanFile,
     environment: Environment,
+    /// Git's look at the working tree, until the environment is kept.
+    tree: Option<TreeLook>,
     previous: Option<ResultSet>,
     last_write: Instant,
     is_behind: bool,
@@ -94,6 +97,7 @@ impl<'a> Recorder<'a> {
             here,
             header,
             environment,
+            tree: None,
             previous,
             last_write: Instant::now(),
             is_behind: false,
@@ -113,9 +117,9 @@ impl<'a> Recorder<'a> {
         &self.store
     }
 
-    /// Adds to the environment what was found out of the working tree since.
-    pub fn note_tree(&mut self, tree: BTreeMap<String, String>) {
-        self.environment.info.extend(tree);
+    /// Adds to the environment what `tree` finds out; a run that ends before git does is not kept waiting.
+    pub fn wait_for(&mut self, tree: TreeLook) {
+        self.tree = Some(tree);
     }
 
     /// Says that the store has runs that were measured since its files were written, by others.
@@ -172,6 +176,9 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`].
     pub fn finish(mut self) -> Result<ResultSet, RecordError> {
+        if self.has_environment {
+            self.keep_environment(|_| true)?;
+        }
         if self.store.is_shard() {
             return Ok(self.view().results()?);
         }
@@ -267,12 +274,25 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Code and environment, once for each invocation.
+    /// Code and environment of what this invocation measures.
     fn keep_surroundings(&mut self, keys: &RunKeys, spec: &CellSpec) -> Result<(), StoreError> {
         if !self.known_codes.contains(&keys.code_hash) {
             let parts = build_info::code_parts(arithmetic(spec));
             self.store.put_code(&keys.code_hash, parts)?;
             self.known_codes.insert(keys.code_hash.clone());
+        }
+        self.keep_environment(TreeLook::has_ended)
+    }
+
+    /// Keeps the environment, where this invocation has not, and once more with what the look at the tree has found out, as
+    /// soon as it is to be asked.
+    fn keep_environment(
+        &mut self,
+        is_to_be_asked: impl FnOnce(&mut TreeLook) -> bool,
+    ) -> Result<(), StoreError> {
+        if let Some(tree) = self.tree.take_if(is_to_be_asked) {
+            self.environment.info.extend(tree.finish());
+            self.has_environment = false;
         }
         if !self.has_environment {
             let environment = self.environment.clone();

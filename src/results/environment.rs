@@ -34,7 +34,8 @@ pub fn collect(folder: &Path) -> Environment {
     environment
 }
 
-/// Git's look at a working tree, which takes as long as its files are many: a plan can be made meanwhile.
+/// Git's look at a working tree, which takes as long as its files are many (after a fresh clone it reads them all): a plan
+/// can be made meanwhile, and a run begin. What runs goes first.
 #[derive(Debug)]
 pub struct TreeLook(Option<Background>);
 
@@ -42,6 +43,11 @@ impl TreeLook {
     /// Begins it.
     pub fn begin(folder: &Path) -> Self {
         Self(Tree::ask(folder))
+    }
+
+    /// Whether [`Self::finish`] would not wait.
+    pub fn has_ended(&mut self) -> bool {
+        self.0.as_mut().is_none_or(Background::has_ended)
     }
 
     /// The fields of [`Environment::info`] that it gives.
@@ -203,7 +209,8 @@ impl Tree {
     fn ask(folder: &Path) -> Option<Background> {
         let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
         let arguments = ["status", "--porcelain=v2", "--branch"];
-        Background::begin(folder, arguments.into_iter().chain(paths)).ok()
+        let asked = Background::begin(folder, arguments.into_iter().chain(paths)).ok();
+        asked.map(Background::behind_others)
     }
 
     fn answer(asked: Background) -> Self {

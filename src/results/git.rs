@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::base::os;
 use crate::diag::{did_you_mean, list};
 
 /// A git repository with a working tree.
@@ -227,6 +228,17 @@ impl Background {
                 reason: format!("cannot start git: {error}"),
             }),
         }
+    }
+
+    /// Takes no core from others who want it.
+    pub(super) fn behind_others(self) -> Self {
+        os::let_others_go_first(&self.child);
+        self
+    }
+
+    /// Whether it has ended. One that has more to say than a pipe holds does so only while it is listened to.
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// What it printed, without white space around it, when it has ended.

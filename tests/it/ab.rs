@@ -17,31 +17,10 @@ fn repository() -> Project {
 
 fn repository_of(first: &str, second: &str) -> Project {
     let project = Project::new().file("experiments/tiny.toml", first);
-    git(&project, &["init", "--quiet", "--initial-branch", "main"]);
-    commit(&project, "first");
+    project.commit("first");
     let project = project.file("experiments/tiny.toml", second);
-    commit(&project, "second");
+    project.commit("second");
     project
-}
-
-fn git(project: &Project, arguments: &[&str]) -> String {
-    let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
-    let output = Command::new("git")
-        .args(identity)
-        .args(arguments)
-        .current_dir(project.path(""))
-        .output()
-        .expect("git");
-    assert!(output.status.success(), "{arguments:?}");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-fn commit(project: &Project, subject: &str) {
-    git(project, &["add", "--all"]);
-    git(
-        project,
-        &["commit", "--quiet", "--allow-empty", "--message", subject],
-    );
 }
 
 /// A run of one side.
@@ -152,7 +131,10 @@ fn other_results_and_the_working_tree_are_left_alone() {
     let project = repository();
     let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert_eq!(git(&project, &["status", "--porcelain"]), "?? reports/");
+    assert_eq!(
+        project.git(&["status", "--porcelain"]).trim(),
+        "?? reports/"
+    );
     assert!(!project.path("reports/tiny/plan.json").exists());
     let run = project.run(&["run", "experiments/tiny.toml"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -214,8 +196,7 @@ target = "y"
     let project = project
         .file("data/plane.csv", &table)
         .file("experiments/tiny.toml", &manifest);
-    git(&project, &["init", "--quiet", "--initial-branch", "main"]);
-    commit(&project, "first");
+    project.commit("first");
     let ended = project.run(&["ab", "HEAD", "experiments/tiny.toml", "--repeats", "1"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(rows(&project, SIDES).len(), 4, "{}", ended.stderr);

@@ -1,7 +1,6 @@
 //! `fieldtrial compare`, end to end: commits, folders, axes, other machines, and what it refuses.
 
 use std::fs;
-use std::process::Command;
 
 use crate::project::{Ended, Project};
 use crate::tiny;
@@ -42,33 +41,13 @@ repeats = 1
 warmup-steps = 0
 "#;
 
-fn git(project: &Project, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
-        .args(arguments)
-        .current_dir(project.path(""))
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .output()
-        .expect("git");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-fn commit(project: &Project) {
-    git(project, &["add", "--all"]);
-    git(project, &["commit", "--quiet", "--message", "results"]);
-}
-
 /// A repository whose commit on `main` holds the results of a manifest.
 fn repository(name: &str, manifest: &str) -> Project {
     let project = Project::new()
         .file(".gitignore", ".store/\n")
         .file(&format!("experiments/{name}.toml"), manifest);
-    git(&project, &["init", "--quiet", "--initial-branch", "main"]);
     run(&project, name);
-    commit(&project);
+    project.commit("results");
     project
 }
 
@@ -96,7 +75,7 @@ fn expect(ended: &Ended, code: i32, texts: &[&str]) {
 #[test]
 fn a_branch_tells_added_removed_and_changed_cells() {
     let project = repository("walks", PATHS);
-    git(&project, &["checkout", "--quiet", "-b", "branch"]);
+    project.git(&["checkout", "--quiet", "-b", "branch"]);
     let manifest = "experiments/walks.toml";
     change(
         &project,
@@ -112,7 +91,7 @@ fn a_branch_tells_added_removed_and_changed_cells() {
         "[variants.d]\n\"train.loss\" = \"kernel-mmd\"",
     );
     run(&project, "walks");
-    commit(&project);
+    project.commit("results");
     // The working tree is not looked at.
     fs::remove_dir_all(project.path("reports")).expect("a folder");
     let ended = project.run(&["compare", "main", "HEAD"]);
@@ -212,7 +191,7 @@ fn every_experiment_of_two_places_is_compared_and_the_others_are_named() {
             "Only `working tree` has results of `second`.",
         ],
     );
-    commit(&project);
+    project.commit("results");
     let ended = project.run(&["compare", "HEAD"]);
     expect(&ended, 0, &["second: HEAD (", "tiny: HEAD ("]);
     let ended = project.run(&["compare", "HEAD:reports/second", "HEAD:tiny"]);
@@ -308,7 +287,7 @@ fn what_is_no_result_is_refused_with_the_nearest_name() {
     );
     let ended = project.run(&["compare", "main"]);
     expect(&ended, 2, &["has format version 99"]);
-    commit(&project);
+    project.commit("results");
     let ended = project.run(&["compare", "HEAD~1", "HEAD"]);
     expect(
         &ended,
@@ -326,7 +305,7 @@ fn a_folder_without_repository_or_commit_says_so() {
         2,
         &["`main` is no results folder, and there is no git repository here"],
     );
-    git(&empty, &["init", "--quiet"]);
+    empty.git(&["init", "--quiet"]);
     let ended = empty.run(&["compare", "main"]);
     expect(
         &ended,

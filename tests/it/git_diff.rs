@@ -1,7 +1,6 @@
 //! `git diff` of results in a repository that is set up as docs/comparing.md says.
 
 use std::fs;
-use std::process::Command;
 
 use crate::project::Project;
 
@@ -16,15 +15,12 @@ fn repository() -> Project {
         .file("reports/ddpm/runs.csv", RUNS)
         .file("reports/ddpm/blocks.csv", BLOCKS)
         .file("reports/ddpm/noise.csv", "a,b\n1,2\n");
-    git(&project, &["init", "--quiet"]);
+    project.git(&["init", "--quiet"]);
     for setting in setup() {
         let words: Vec<&str> = setting.iter().map(String::as_str).collect();
-        git(&project, &words);
+        project.git(&words);
     }
-    git(&project, &["config", "user.name", "test"]);
-    git(&project, &["config", "user.email", "test@localhost"]);
-    git(&project, &["add", "--all"]);
-    git(&project, &["commit", "--quiet", "--message", "results"]);
+    project.commit("results");
     project
 }
 
@@ -50,22 +46,9 @@ fn setup() -> Vec<Vec<String>> {
     commands
 }
 
-fn git(project: &Project, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(arguments)
-        .current_dir(project.path(""))
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .output()
-        .expect("git");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
 /// What `git diff` shows, without the digests of the files.
 fn diff(project: &Project) -> String {
-    let diff = git(project, &["diff", "--no-color"]);
+    let diff = project.git(&["diff", "--no-color"]);
     let lines = diff.lines().filter(|line| !line.starts_with("index "));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -102,7 +85,7 @@ fn a_run_is_found_by_its_block() {
 fn a_foreign_file_is_compared_as_it_is() {
     let project = repository();
     replace(&project, "reports/ddpm/noise.csv", "1,2", "1,3");
-    let diff = git(&project, &["diff", "--no-color"]);
+    let diff = project.git(&["diff", "--no-color"]);
     assert!(diff.ends_with(" a,b\n-1,2\n+1,3\n"), "{diff}");
     let missing = project.run(&["textconv", "no-such-file.csv"]);
     assert_eq!(missing.code, 2);

@@ -59,4 +59,28 @@ impl Project {
             stderr: String::from_utf8(stderr).expect("UTF-8"),
         }
     }
+
+    /// What git prints in it, whatever this machine's settings are.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .output()
+            .expect("git");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// Commits all that it holds, changed or not; the first time to `main` of a new repository.
+    pub(crate) fn commit(&self, subject: &str) {
+        if !self.path(".git").is_dir() {
+            self.git(&["init", "--quiet", "--initial-branch", "main"]);
+        }
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "--message", subject]);
+    }
 }

@@ -37,6 +37,23 @@ fn a_run_leaves_results_and_a_report_and_a_second_one_changes_nothing() {
 }
 
 #[test]
+fn results_name_the_commit_they_were_measured_at_and_whether_files_were_changed() {
+    let project = project();
+    project.commit("a manifest");
+    let commit = project.git(&["rev-parse", "HEAD"]);
+    for is_dirty in [false, true] {
+        let run = project.run(&[&RUN[..], &["--fresh", "--no-report"]].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let environment = project.read("reports/tiny/env.toml");
+        let commit = format!("commit = \"{}\"\n", commit.trim());
+        assert!(environment.contains(&commit), "{environment}");
+        let dirty = format!("dirty = \"{is_dirty}\"\n");
+        assert!(environment.contains(&dirty), "{environment}");
+        project.write("notes.md", "not committed");
+    }
+}
+
+#[test]
 fn facts_are_the_same_bytes_when_everything_runs_again_two_at_a_time() {
     let project = project();
     assert_eq!(project.run(&RUN).code, 0);

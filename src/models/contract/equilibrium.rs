@@ -8,25 +8,29 @@ use crate::models::{Equilibrium, EquilibriumSpec};
 use crate::ops::testing::TestDevice;
 use crate::ops::{OpError, Pass, Var};
 
-pub(super) struct EquilibriumSubject;
+pub(super) type AsymmetricSubject = EquilibriumSubject<false>;
+pub(super) type SymmetricSubject = EquilibriumSubject<true>;
 
-impl EquilibriumSubject {
+pub(super) struct EquilibriumSubject<const SYMMETRIC: bool>;
+
+impl<const SYMMETRIC: bool> EquilibriumSubject<SYMMETRIC> {
     /// A tolerance that is never met: the solver would stop by the change over the whole batch.
     fn spec() -> EquilibriumSpec {
         EquilibriumSpec {
             hidden: 12,
             iterations: 8,
             tolerance: 1e-30,
+            symmetric: SYMMETRIC,
             ..EquilibriumSpec::default()
         }
     }
 }
 
-impl Subject for EquilibriumSubject {
+impl<const SYMMETRIC: bool> Subject for EquilibriumSubject<SYMMETRIC> {
     type Model = Equilibrium<TestDevice>;
     const INPUT: &'static [usize] = &[6];
     const OUTPUT: &'static [usize] = &[3];
-    const STEPS: u64 = 200;
+    const STEPS: u64 = if SYMMETRIC { 300 } else { 200 };
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
         Self::spec().build(init, 6, 3)
@@ -47,44 +51,5 @@ impl Subject for EquilibriumSubject {
 
     fn target(x: &[f32], row: usize) -> Vec<f32> {
         vec![(3.0 * x[0]).sin() + x[1] * x[2], (row % 2) as f32, x[5]]
-    }
-}
-
-pub(super) struct SymmetricSubject;
-
-impl Subject for SymmetricSubject {
-    type Model = Equilibrium<TestDevice>;
-    const INPUT: &'static [usize] = &[6];
-    const OUTPUT: &'static [usize] = &[3];
-    const STEPS: u64 = 300;
-
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
-        Self::spec().build(init, 6, 3)
-    }
-
-    fn count() -> usize {
-        Self::spec().parameter_count(6, 3)
-    }
-
-    fn forward(
-        model: &Self::Model,
-        pass: &mut Pass<TestDevice>,
-        x: &Var<TestDevice>,
-        _: Range<usize>,
-    ) -> Result<Var<TestDevice>, OpError> {
-        model.forward(pass, x)
-    }
-
-    fn target(x: &[f32], row: usize) -> Vec<f32> {
-        EquilibriumSubject::target(x, row)
-    }
-}
-
-impl SymmetricSubject {
-    fn spec() -> EquilibriumSpec {
-        EquilibriumSpec {
-            symmetric: true,
-            ..EquilibriumSubject::spec()
-        }
     }
 }

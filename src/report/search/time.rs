@@ -6,7 +6,7 @@ use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::report::judged::Judged;
 use crate::report::number::{Number, Provenance};
-use crate::report::sections::cost::{Hours, Prices, hours, prices};
+use crate::report::sections::cost::{Hours, Prices, hours, hours_columns, prices};
 use crate::report::sections::headline::Headline;
 use crate::report::sections::parallel::{Together, spans};
 use crate::report::table::{Column, Entry, Row, Table};
@@ -199,36 +199,9 @@ pub(crate) fn cost(search: &Search<'_, '_>) -> Option<Table> {
 }
 
 fn columns(prices: &Prices) -> Vec<Column> {
-    let price = |what: &str| Provenance::Derived(format!("{what} × the assumed price"));
-    vec![
-        Column::text("of"),
-        Column::number(
-            "runs",
-            "",
-            &Provenance::Measured("rows of blocks.csv".into()),
-        ),
-        Column::number(
-            "wall",
-            "h",
-            &Provenance::Measured("sum over all runs".into()),
-        ),
-        Column::number(
-            "cores",
-            "core-h",
-            &Provenance::Derived("wall × cores kept from others".into()),
-        ),
-        Column::number(
-            "GPUs",
-            "GPU-h",
-            &Provenance::Derived("wall of runs on a GPU".into()),
-        ),
-        Column::number("cost", &prices.currency, &price("hours")),
-        Column::number(
-            "of failed and pruned runs",
-            &prices.currency,
-            &price("their hours"),
-        ),
-    ]
+    let mut columns = vec![Column::text("of")];
+    columns.extend(hours_columns(prices));
+    columns
 }
 
 fn others<'s, 'v, 'a>(study: &'s Study<'v, 'a>) -> impl Iterator<Item = Trial<'v, 'a>> + 's {

@@ -130,8 +130,8 @@ impl Hours {
     }
 }
 
-fn columns(prices: &Prices) -> Vec<Column> {
-    let price = |what: &str| Provenance::Derived(format!("{what} × the assumed price"));
+/// The columns of `hours`: what ran, for how long, at what price.
+pub(crate) fn hours_columns(prices: &Prices) -> Vec<Column> {
     let currency = &prices.currency;
     vec![
         Column::number(
@@ -154,15 +154,35 @@ fn columns(prices: &Prices) -> Vec<Column> {
             "GPU-h",
             &Provenance::Derived("wall of runs on a GPU".into()),
         ),
-        Column::number("cost", currency, &price("hours")),
-        Column::number("of failed and pruned runs", currency, &price("their hours")),
-        Column::number("an epoch", currency, &price("median epoch × cores or GPU")),
+        Column::number("cost", currency, &at_price("hours")),
+        Column::number(
+            "of failed and pruned runs",
+            currency,
+            &at_price("their hours"),
+        ),
+    ]
+}
+
+fn at_price(what: &str) -> Provenance {
+    Provenance::Derived(format!("{what} × the assumed price"))
+}
+
+fn columns(prices: &Prices) -> Vec<Column> {
+    let currency = &prices.currency;
+    let mut columns = hours_columns(prices);
+    columns.extend([
+        Column::number(
+            "an epoch",
+            currency,
+            &at_price("median epoch × cores or GPU"),
+        ),
         Column::number(
             "1,000 samples",
             currency,
-            &price("1,000 ÷ median throughput × cores or GPU"),
+            &at_price("1,000 ÷ median throughput × cores or GPU"),
         ),
-    ]
+    ]);
+    columns
 }
 
 /// Everything that a cell's runs took.
