@@ -1,7 +1,7 @@
 //! What trains in Fieldtrial: the rooms from `diag` to `train`, on the kernels' `base` to `ops`.
 //!
-//! The crate `fieldtrial` shows them under its own name and adds what stands around training: results, processes,
-//! reports, comparisons, search, the command line. Rooms are named `crate::room` in all three crates (docs/adr/0015).
+//! The crates above show them under their own names and add what stands around training: processes, results, comparisons,
+//! search, then reports and the command line. Rooms are named `crate::room` in all four crates (docs/adr/0015).
 
 pub use fieldtrial_kernels::{base, device, measure, ops};
 

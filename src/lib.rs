@@ -10,23 +10,17 @@
 //! ```
 //! Modules in the order of the pipeline's layers, lowest first; imports go strictly downward.
 
-pub use fieldtrial_engine::{
-    base, datasets, device, diag, event, layers, loader, losses, manifest, measure, models, ops,
-    optim, plan, tasks, train, verify,
+pub use fieldtrial_lab::{
+    base, compare, datasets, device, diag, event, execute, layers, loader, losses, manifest,
+    measure, models, ops, optim, plan, record, results, search, tasks, train, verify,
 };
 
-pub mod results;
-
-pub mod execute;
 pub mod progress;
-pub mod record;
 
-pub mod compare;
 pub mod report;
 
 pub mod ab;
 pub mod cluster;
-pub mod search;
 
 pub mod selftest;
 

@@ -1,4 +1,5 @@
 //! A scripted comparison for tests: the results of `results::golden` on two branches, run in one session.
+#![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
 use std::sync::LazyLock;
 
@@ -17,19 +18,19 @@ const OTHER: &str = "0badcafe";
 
 /// The comparison of `main` with a branch that makes batches of 8 slower by 12 %, those of 16 faster by 20 %, changes
 /// the learning rate and thereby the facts of batch 64, loses a cell (batch 8, 4 workers) and gains one (batch 128).
-pub(crate) fn branches() -> Comparison {
+pub fn branches() -> Comparison {
     let compared = Comparison::between(main(), branch(), &Options::default());
     compared.expect("no cells are chosen")
 }
 
 /// The same results along `batch-size`, from 8 to 16.
-pub(crate) fn batch_sizes() -> Comparison {
+pub fn batch_sizes() -> Comparison {
     let compared = Comparison::along(&main(), "batch-size", ("8", "16"), &Options::default());
     compared.expect("an axis with these values")
 }
 
 /// The same results of two machines; `asked`: times are compared all the same.
-pub(crate) fn across(asked: bool) -> Comparison {
+pub fn across(asked: bool) -> Comparison {
     let mut after = branch();
     if let Some((_, mut environment)) = after.set.environments.pop_first() {
         let fields = &mut environment.must_match;
@@ -52,14 +53,14 @@ pub(crate) fn across(asked: bool) -> Comparison {
 }
 
 /// The side before.
-pub(crate) fn main() -> Side {
+pub fn main() -> Side {
     // Intervals take a second without optimisation.
     static MAIN: LazyLock<Side> = LazyLock::new(made_main);
     MAIN.clone()
 }
 
 /// The side after.
-pub(crate) fn branch() -> Side {
+pub fn branch() -> Side {
     static BRANCH: LazyLock<Side> = LazyLock::new(made_branch);
     BRANCH.clone()
 }
@@ -90,7 +91,7 @@ fn made_branch() -> Side {
 }
 
 /// Results as a side that stands at a commit.
-pub(crate) fn side(name: &str, commit: &str, set: ResultSet) -> Side {
+pub fn side(name: &str, commit: &str, set: ResultSet) -> Side {
     Side {
         name: name.into(),
         origin: Origin::Git {
@@ -104,7 +105,7 @@ pub(crate) fn side(name: &str, commit: &str, set: ResultSet) -> Side {
 
 /// The results with [`BLOCKS`] blocks that differ by about 2 % and drift by 4 %, times `factor` of the key.
 /// `salt` gives every result noise of its own.
-pub(crate) fn repeated(salt: f64, factor: fn(&str) -> f64) -> ResultSet {
+pub fn repeated(salt: f64, factor: fn(&str) -> f64) -> ResultSet {
     let mut set = ddpm();
     let first = set.blocks.iter().filter(|row| row.block == 0);
     let first: Vec<BlockRow> = first.cloned().collect();

@@ -15,16 +15,16 @@ mod facts;
 mod files;
 mod floor;
 mod gate;
-#[cfg(test)]
-pub(crate) mod golden;
+#[cfg(any(test, feature = "testing"))]
+pub mod golden;
 mod judgement;
 mod matching;
 mod noise;
 mod rows;
 mod side;
 mod statistics;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod timings;

@@ -1,4 +1,5 @@
 //! A small comparison for tests: a slower cell, one that is the same, one that could not be told, one more and one less.
+#![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
 use crate::results::{CellInfo, Direction, IntervalKind, ResultSet, RunRow, Status, golden};
 
@@ -14,12 +15,12 @@ const THRESHOLD: Threshold = Threshold {
 };
 
 /// Key of the `n`th cell.
-pub(crate) fn key(n: usize) -> String {
+pub fn key(n: usize) -> String {
     golden::ddpm().plan.cells[n].key.clone()
 }
 
 /// The comparison.
-pub(crate) fn comparison() -> Comparison {
+pub fn comparison() -> Comparison {
     let set = golden::ddpm();
     let mut fewer = set.clone();
     fewer.plan.title = "DDPM, one cell less".into();
@@ -73,7 +74,7 @@ fn side(name: &str, origin: Origin, set: ResultSet) -> Side {
 }
 
 /// A pair of cells with equal facts.
-pub(crate) fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
+pub fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
     CellPair {
         before: key(n),
         after: key(n),
@@ -108,7 +109,7 @@ pub(crate) fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
 }
 
 /// A ratio with an interval of 1 % to both sides.
-pub(crate) fn ratio(value: f64) -> Ratio {
+pub fn ratio(value: f64) -> Ratio {
     Ratio {
         value,
         low: value - 0.01,
@@ -118,7 +119,7 @@ pub(crate) fn ratio(value: f64) -> Ratio {
 }
 
 /// A fact that differs.
-pub(crate) fn fact(column: &str, direction: Direction, before: &str, after: &str) -> FactChange {
+pub fn fact(column: &str, direction: Direction, before: &str, after: &str) -> FactChange {
     let numbers: Option<(f64, f64)> = before.parse().ok().zip(after.parse().ok());
     FactChange {
         seed: 42,
@@ -133,7 +134,7 @@ pub(crate) fn fact(column: &str, direction: Direction, before: &str, after: &str
 }
 
 /// A metric that differs.
-pub(crate) fn quality(column: &str, verdict: QualityVerdict) -> QualityChange {
+pub fn quality(column: &str, verdict: QualityVerdict) -> QualityChange {
     QualityChange {
         column: column.into(),
         direction: Direction::Lower,
@@ -145,7 +146,7 @@ pub(crate) fn quality(column: &str, verdict: QualityVerdict) -> QualityChange {
 }
 
 /// A setting that differs.
-pub(crate) fn setting(path: &str, before: &str, after: &str) -> SpecChange {
+pub fn setting(path: &str, before: &str, after: &str) -> SpecChange {
     SpecChange {
         path: path.into(),
         before: Some(before.into()),
@@ -154,7 +155,7 @@ pub(crate) fn setting(path: &str, before: &str, after: &str) -> SpecChange {
 }
 
 /// The row of a cell, for a change of its status.
-pub(crate) fn row(set: &mut ResultSet, n: usize) -> &mut RunRow {
+pub fn row(set: &mut ResultSet, n: usize) -> &mut RunRow {
     let key = key(n);
     let mut rows = set.runs.iter_mut();
     let row = rows.find(|row| row.key == key).expect("a row");

@@ -22,7 +22,7 @@ const ENV: &str = "5f3a9c01";
 const MANIFEST: &str = "name = \"ddpm\"\ntitle = \"DDPM: batch size and loader workers\"\n\n[matrix]\ndevice = [\"cpu\"]\nbatch-size = [8, 16, 32, 64]\nworkers = [0, 4]\n";
 
 /// The whole set.
-pub(crate) fn ddpm() -> ResultSet {
+pub fn ddpm() -> ResultSet {
     let cells = cells();
     let mut set = ResultSet {
         plan: plan(&cells),
@@ -325,7 +325,7 @@ fn environment() -> Environment {
 }
 
 /// The profile of a small network: two convolutions, a linear layer, a loss and an optimizer.
-pub(crate) fn profile() -> Profile {
+pub fn profile() -> Profile {
     let op = |layer: &str, op: &str, phase: &str, ms: (f64, f64), flops: (f64, f64)| OpRow {
         layer: layer.into(),
         op: op.into(),

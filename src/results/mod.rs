@@ -11,8 +11,8 @@ mod field;
 mod files;
 mod folder;
 pub mod git;
-#[cfg(test)]
-pub(crate) mod golden;
+#[cfg(any(test, feature = "testing"))]
+pub mod golden;
 mod intervals;
 mod noise;
 pub mod objective;

@@ -40,7 +40,7 @@ fn message_after(file: &str, from: &str, to: &str) -> String {
 #[test]
 fn files_are_as_they_were() {
     let folder = written();
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ddpm");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/ddpm");
     for name in FILES {
         if std::env::var_os("FIELDTRIAL_ACCEPT").is_some() {
             fs::create_dir_all(&golden).expect("creates");

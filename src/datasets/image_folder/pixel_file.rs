@@ -128,7 +128,7 @@ impl PixelFile {
 /// The folder that such files lie in: `$FIELDTRIAL_CACHE/images`, else `fieldtrial/images` in the user's cache folder.
 pub(super) fn cache_folder() -> PathBuf {
     if cfg!(test) {
-        return Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-cache/images");
+        return Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-cache/images");
     }
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let own = named("FIELDTRIAL_CACHE").map(PathBuf::from);
