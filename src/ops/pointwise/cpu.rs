@@ -13,7 +13,7 @@ use crate::ops::OpError;
 use crate::ops::activation::{Activate, Relu};
 use crate::ops::chunks::{for_rows, map_chunks};
 use crate::ops::parallel::add_assign;
-use crate::ops::signature::{Arithmetic, Singles, totals};
+use crate::ops::signature::{Arithmetic, Singles, to_lanes, totals};
 use crate::ops::simd::simd_vectors;
 
 /// Points whose gradients make one partial sum.
@@ -175,13 +175,8 @@ fn read<S: Simd>(
 ) {
     features.fill(with.splat(0.0));
     let width = features.len();
-    let numbers = Singles::<S>::numbers_mut(features);
-    for (lane, row) in rows.chunks_exact(columns).enumerate() {
-        let row = &row[first..][..width];
-        for (lanes, value) in numbers.chunks_exact_mut(S::F32_LANES).zip(row) {
-            lanes[lane] = *value;
-        }
-    }
+    let rows = rows.chunks_exact(columns);
+    to_lanes::<Singles<S>>(rows.map(|row| &row[first..][..width]), features);
 }
 
 /// The values behind every layer, from the first.

@@ -22,7 +22,7 @@ mod stream;
 mod top;
 
 pub(super) use algebra::{Algebra, Arithmetic, Doubles, Singles};
-pub(super) use stream::{add_difference, increments, rows_of, totals};
+pub(super) use stream::{add_difference, increments, rows_of, to_lanes, totals};
 
 use super::{GradSlots, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};

@@ -19,18 +19,27 @@ pub(in crate::ops) fn increments<A: Arithmetic>(
     let row = points * channels;
     let last = values.len() / row - 1;
     let mut all = vec![with.splat(0.0); row];
-    let numbers = A::numbers_mut(&mut all);
-    for lane in 0..A::LANES {
-        let path = &values[(first + lane).min(last) * row..][..row];
-        for (lanes, value) in numbers.chunks_exact_mut(A::LANES).zip(path) {
-            lanes[lane] = *value;
-        }
-    }
+    let paths = (first..first + A::LANES).map(|path| &values[path.min(last) * row..][..row]);
+    to_lanes::<A>(paths, &mut all);
     for at in channels..row {
         all[at - channels] = with.sub(all[at], all[at - channels]);
     }
     all.truncate(row - channels);
     all
+}
+
+/// Rows of numbers to vectors, one row in each lane, of which there are enough; other lanes stay as they are.
+#[inline(always)]
+pub(in crate::ops) fn to_lanes<'a, A: Arithmetic>(
+    rows: impl Iterator<Item = &'a [A::Number]>,
+    vectors: &mut [A::Vector],
+) {
+    let numbers = A::numbers_mut(vectors);
+    for (lane, row) in rows.enumerate() {
+        for (lanes, value) in numbers.chunks_exact_mut(A::LANES).zip(row) {
+            lanes[lane] = *value;
+        }
+    }
 }
 
 /// Adds the gradient of an increment to those of the points `(…, C)` that it lies between, the first two.

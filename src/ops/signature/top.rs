@@ -7,6 +7,7 @@
 use super::algebra::{Algebra, Arithmetic};
 
 /// The highest level of signatures, with its weights.
+#[derive(Clone, Copy)]
 pub(super) struct Top<'a> {
     pub(super) algebra: Algebra,
     pub(super) weight: &'a [f32],
@@ -27,10 +28,10 @@ impl Top<'_> {
         let last = self.last(with, s, d, chain);
         // Four sums, so that no product waits for the one before it.
         let mut sums = [with.splat(0.0); 4];
-        let rows = self.weight.chunks_exact(self.algebra.channels);
-        let mut rows = rows.zip(last);
-        while rows.len() > 0 {
-            for (sum, (row, a)) in sums.iter_mut().zip(&mut rows) {
+        let groups = self.weight.chunks(sums.len() * d.len());
+        for (rows, last) in groups.zip(last.chunks(sums.len())) {
+            let rows = rows.chunks_exact(d.len()).zip(last);
+            for (sum, (row, a)) in sums.iter_mut().zip(rows) {
                 *sum = with.mul_add(*a, product(with, row, d), *sum);
             }
         }
@@ -39,7 +40,7 @@ impl Top<'_> {
     }
 
     /// The adjoint of [`Self::step`], whose slope is `slope`: adds to the gradients of `d` and of the weights; `slopes` gets
-    /// those of the lower levels. `chain` as there.
+    /// those of the lower levels, behind one number. `chain` as there.
     #[inline(always)]
     pub(super) fn retreat<A: Arithmetic>(
         &self,
@@ -54,15 +55,8 @@ impl Top<'_> {
         let last = self.last(with, s, d, chain);
         let rows = self.weight.chunks_exact(channels);
         let sums = sums.chunks_exact_mut(channels);
-        let first = slopes.len() - if depth > 1 { last.len() } else { 0 };
-        // Of depth 1 the last link is the 1, whose slope nobody asks for.
-        let mut none = [slope];
-        let own = if depth > 1 {
-            &mut slopes[first..]
-        } else {
-            &mut none[..]
-        };
-        for (((own, a), row), sums) in own.iter_mut().zip(last).zip(rows).zip(sums) {
+        let own = slopes[self.link()..].iter_mut();
+        for (((own, a), row), sums) in own.zip(last).zip(rows).zip(sums) {
             *own = with.mul(slope, product(with, row, d));
             let a = with.mul(slope, *a);
             let columns = sums.iter_mut().zip(dd.iter_mut()).zip(row).zip(d);
@@ -72,6 +66,7 @@ impl Top<'_> {
             }
         }
         if depth > 1 {
+            let slopes = &mut slopes[1..];
             self.algebra
                 .retreat_chain(with, depth, d, &chain[1..], (slopes, dd));
         }
@@ -87,11 +82,19 @@ impl Top<'_> {
         chain: &'c mut [A::Vector],
     ) -> &'c [A::Vector] {
         let depth = self.algebra.depth;
-        if depth == 1 {
-            return &chain[..1];
+        if depth > 1 {
+            self.algebra.chain(with, depth, s, d, &mut chain[1..]);
         }
-        self.algebra.chain(with, depth, s, d, &mut chain[1..]);
-        &chain[1 + self.algebra.end(depth - 2)..]
+        &chain[self.link()..]
+    }
+
+    /// Where the last link begins behind the 1, which is itself the last of depth 1.
+    #[inline(always)]
+    fn link(&self) -> usize {
+        match self.algebra.depth {
+            1 => 0,
+            depth => 1 + self.algebra.end(depth - 2),
+        }
     }
 }
 

@@ -11,7 +11,9 @@ use pulp::{Simd, WithSimd};
 use super::levels::{Levels, Piece, extend, retreat};
 use crate::ops::PathBatch;
 use crate::ops::chunks::map_chunks;
-use crate::ops::signature::{Algebra, Arithmetic, Doubles, add_difference, increments, rows_of};
+use crate::ops::signature::{
+    Algebra, Arithmetic, Doubles, add_difference, increments, rows_of, to_lanes,
+};
 use crate::ops::simd::{simd_vectors, wide_lanes};
 
 /// Highest level.
@@ -81,12 +83,7 @@ impl WithSimd for Backward<'_> {
             extend(with, &mut signature, &Piece::new(with, d));
         }
         let mut slopes = zero;
-        let numbers = Doubles::<S>::numbers_mut(&mut slopes);
-        for (lane, row) in self.slopes.chunks_exact(ENTRIES).enumerate() {
-            for (entry, slope) in numbers.chunks_exact_mut(S::F64_LANES).zip(row) {
-                entry[lane] = *slope;
-            }
-        }
+        to_lanes::<Doubles<S>>(self.slopes.chunks_exact(ENTRIES), &mut slopes);
         let mut adjoint = Levels::from_entries(&slopes);
         let mut gradient = vec![with.splat(0.0); (pieces.len() + 1) * PathBatch::CHANNELS];
         for (step, (d, before)) in pieces.iter().zip(&before).enumerate().rev() {
