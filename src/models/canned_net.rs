@@ -7,7 +7,7 @@ use crate::datasets::PathProcess;
 use crate::device::Backend;
 use crate::layers::{Init, Linear, linear_count};
 use crate::ops::{
-    Activation, Kernels, Module, OpError, Parameter, Pass, Path, SignatureSize, Var, concat,
+    Kernels, Module, OpError, Parameter, Pass, Path, SignatureSize, Var, pointwise_network,
     signature_projection,
 };
 
@@ -130,11 +130,8 @@ pub struct CannedNet<D: Backend> {
 impl<D: Kernels> CannedNet<D> {
     /// `(B, T − 1)` from paths `x: (B, T, 2)`.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
-        let [first, second, third] = &self.augment;
-        let h = first.forward(pass, x, Activation::Relu)?;
-        let h = second.forward(pass, &h, Activation::Relu)?;
-        let added = third.forward(pass, &h, Activation::Identity)?;
-        let path = pass.within("augment1", |pass| concat(pass, x, &added))?; // (B, T, 2 + augment)
+        let layers = self.augment.each_ref().map(Linear::parameters);
+        let path = pass.within("augment1", |pass| pointwise_network(pass, x, &layers))?; // (B, T, 2 + augment)
         let [weight, bias] = self.project.parameters();
         signature_projection(pass, &path, &weight, &bias, self.depth)
     }

@@ -38,7 +38,7 @@ pub fn map_chunks<T: Send>(
 ) -> Vec<T> {
     let call = |index: usize| map(index * chunk..len.min((index + 1) * chunk));
     let chunks = len.div_ceil(chunk);
-    if values < ELEMENTWISE_LEN {
+    if values < ELEMENTWISE_LEN || chunks < 2 {
         (0..chunks).map(call).collect()
     } else {
         (0..chunks).into_par_iter().map(call).collect()

@@ -39,6 +39,7 @@ mod parameter;
 mod pass;
 mod path_batch;
 mod physics;
+mod pointwise;
 mod profile;
 mod scratch;
 mod shape;
@@ -83,6 +84,7 @@ pub use parameter::{Module, Parameter, Path, count_parameters, for_each_paramete
 pub use pass::Pass;
 pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
+pub use pointwise::{PointwiseKernel, PointwiseLayers, PointwiseSize, pointwise_network};
 pub use profile::layers_by_key;
 pub use shape::Shape;
 pub use signature::{
@@ -172,6 +174,7 @@ pub trait Kernels:
     + NormResidualKernel
     + PathKernelKernel
     + PhysicsKernel
+    + PointwiseKernel
     + SignatureKernel
     + SignatureLossKernel
     + SiluKernel

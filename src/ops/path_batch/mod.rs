@@ -38,16 +38,19 @@ impl PathBatch {
         let times: Vec<f64> = (0..=steps)
             .map(|i| f64::from((i as f64 / steps as f64) as f32))
             .collect();
-        let values = outputs.chunks_exact(steps.max(1)).flat_map(|output| {
-            let values = std::iter::once(0.0).chain(output.iter().map(|value| f64::from(*value)));
-            times
-                .iter()
-                .zip(values)
-                .flat_map(|(time, value)| [*time, value])
-        });
+        let row = times.len() * Self::CHANNELS;
+        let mut values = vec![0.0; outputs.len() / steps.max(1) * row];
+        let paths = values.chunks_exact_mut(row);
+        for (path, output) in paths.zip(outputs.chunks_exact(steps.max(1))) {
+            let (points, _) = path.as_chunks_mut::<{ Self::CHANNELS }>();
+            // The first point stays 0.
+            for ((point, time), value) in points[1..].iter_mut().zip(&times[1..]).zip(output) {
+                *point = [*time, f64::from(*value)];
+            }
+        }
         Self {
             points: steps + 1,
-            values: values.collect(),
+            values,
         }
     }
 

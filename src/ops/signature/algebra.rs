@@ -138,26 +138,43 @@ pub(in crate::ops) struct Algebra {
 
 impl Algebra {
     /// Levels 1 to `depth`, of which there are at most [`LARGEST_DEPTH`].
-    pub(in crate::ops) fn new(channels: usize, depth: usize) -> Self {
+    pub(in crate::ops) const fn new(channels: usize, depth: usize) -> Self {
         let mut ends = [0; LARGEST_DEPTH + 1];
-        for level in 1..=LARGEST_DEPTH {
-            let entries = channels.saturating_pow(level as u32);
+        let (mut level, mut entries) = (1, channels);
+        while level <= LARGEST_DEPTH {
             ends[level] = entries.saturating_add(ends[level - 1]);
+            entries = entries.saturating_mul(channels);
+            level += 1;
         }
+        let depth = match depth {
+            0 => 1,
+            1..=LARGEST_DEPTH => depth,
+            _ => LARGEST_DEPTH,
+        };
         Self {
             channels,
-            depth: depth.clamp(1, LARGEST_DEPTH),
+            depth,
             ends,
+        }
+    }
+
+    /// All levels but the highest; none of depth 1.
+    #[inline(always)]
+    pub(in crate::ops) const fn lower(self) -> Self {
+        Self {
+            depth: self.depth - 1,
+            ..self
         }
     }
 
     /// Number of entries of levels 1 to `level`.
     #[inline(always)]
-    fn end(self, level: usize) -> usize {
+    pub(super) fn end(self, level: usize) -> usize {
         self.ends[level]
     }
 
     /// Number of entries of a signature.
+    #[inline(always)]
     pub(in crate::ops) fn len(self) -> usize {
         self.end(self.depth)
     }
@@ -186,6 +203,7 @@ impl Algebra {
         d: &[A::Vector],
         chain: &mut [A::Vector],
     ) {
+        let d = &d[..self.channels];
         for n in (2..=self.depth).rev() {
             self.chain(with, n, s, d, chain);
             let (last, from) = (&chain[self.end(n - 2)..self.end(n - 1)], self.end(n - 1));
@@ -213,6 +231,7 @@ impl Algebra {
         work: &mut [A::Vector],
     ) {
         let (chain, slopes) = work.split_at_mut(self.len());
+        let (d, dd) = (&d[..self.channels], &mut dd[..self.channels]);
         for (dd, adjoint) in dd.iter_mut().zip(&*adjoint) {
             *dd = with.add(*dd, *adjoint);
         }
@@ -221,23 +240,37 @@ impl Algebra {
             self.chain(with, n, s, d, chain);
             slopes[self.end(n - 1)..self.end(n)]
                 .copy_from_slice(&adjoint[self.end(n - 1)..self.end(n)]);
-            for m in (1..n).rev() {
-                self.retreat_product(with, (n, m), d, chain, (&mut *slopes, &mut *dd));
-                let level = self.end(m - 1)..self.end(m);
-                for (adjoint, slope) in adjoint[level.clone()].iter_mut().zip(&slopes[level]) {
-                    *adjoint = with.add(*adjoint, *slope);
-                }
+            self.retreat_product(with, (n, n - 1), d, chain, (&mut *slopes, &mut *dd));
+            self.retreat_chain(with, n, d, chain, (&mut *slopes, &mut *dd));
+            for (adjoint, slope) in adjoint.iter_mut().zip(&slopes[..self.end(n - 1)]) {
+                *adjoint = with.add(*adjoint, *slope);
             }
-            let scale = with.splat(1.0 / n as f64);
-            for (dd, slope) in dd.iter_mut().zip(&*slopes) {
-                *dd = with.mul_add(scale, *slope, *dd);
-            }
+        }
+    }
+
+    /// The adjoint of [`Self::chain`] of level n: `slopes` has those of its last link and gets those of the others, which
+    /// are also those of the levels of the signature; the gradient of `d` is added to `dd`.
+    #[inline(always)]
+    pub(super) fn retreat_chain<A: Arithmetic>(
+        self,
+        with: A,
+        n: usize,
+        d: &[A::Vector],
+        chain: &[A::Vector],
+        (slopes, dd): (&mut [A::Vector], &mut [A::Vector]),
+    ) {
+        for m in (1..n - 1).rev() {
+            self.retreat_product(with, (n, m), d, chain, (&mut *slopes, &mut *dd));
+        }
+        let scale = with.splat(1.0 / n as f64);
+        for (dd, slope) in dd.iter_mut().zip(&*slopes) {
+            *dd = with.mul_add(scale, *slope, *dd);
         }
     }
 
     /// `chain[m] = S_m + chain[m−1] ⊗ d/(n−m+1)` for m from 1 to n − 1, where `chain[1] = S₁ + d/n`.
     #[inline(always)]
-    fn chain<A: Arithmetic>(
+    pub(super) fn chain<A: Arithmetic>(
         self,
         with: A,
         n: usize,

@@ -3,7 +3,8 @@
 //! The signature of a path has levels `1…N`, level k with `Cᵏ` iterated integrals, row-major, levels one after another,
 //! without the scalar term; no basepoint is added. One more straight piece `d` multiplies by `exp(d)` (Chen's identity):
 //! `Sₙ ← Sₙ + Sₙ₋₁ ⊗ d + Sₙ₋₂ ⊗ d⊗d/2 + … + d⊗…⊗d/n!`, so that one pass along the path meets the signatures of all
-//! prefixes. Backward goes the same way back, with the signatures that forward left.
+//! prefixes. Backward goes the same way back, with the signatures that forward left. On the CPU the highest level is known
+//! by its projection alone (`top.rs`).
 //!
 //! # Shapes
 //! `path: (B, T, C)`, `weight: (S, 1)`, `bias: (1)`, result `(B, T − 1)`; `S = C + C² + … + Cᴺ`.
@@ -18,9 +19,10 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod stream;
+mod top;
 
-pub(super) use algebra::{Algebra, Arithmetic, Doubles};
-pub(super) use stream::{increments, rows_of, stream, unwind};
+pub(super) use algebra::{Algebra, Arithmetic, Doubles, Singles};
+pub(super) use stream::{add_difference, increments, rows_of, to_lanes, totals};
 
 use super::{GradSlots, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};

@@ -1,10 +1,12 @@
-//! The signatures of all prefixes of a group of paths, one lane each, and the gradient of their increments.
+//! Paths to lanes and back: the increments of a group of paths, one lane each, and the gradient of their points.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd_vectors`"
 )]
 
-use super::algebra::{Algebra, Arithmetic};
+use pulp::Simd;
+
+use super::algebra::{Arithmetic, Singles};
 
 /// Increments `(points − 1, C)` of the paths from number `first` on, one in each lane; lanes beyond repeat the last path.
 #[inline(always)]
@@ -17,12 +19,8 @@ pub(in crate::ops) fn increments<A: Arithmetic>(
     let row = points * channels;
     let last = values.len() / row - 1;
     let mut all = vec![with.splat(0.0); row];
-    let lanes = A::numbers_mut(&mut all).chunks_exact_mut(A::LANES);
-    for (at, lanes) in lanes.enumerate() {
-        for (lane, value) in lanes.iter_mut().enumerate() {
-            *value = values[(first + lane).min(last) * row + at];
-        }
-    }
+    let paths = (first..first + A::LANES).map(|path| &values[path.min(last) * row..][..row]);
+    to_lanes::<A>(paths, &mut all);
     for at in channels..row {
         all[at - channels] = with.sub(all[at], all[at - channels]);
     }
@@ -30,59 +28,32 @@ pub(in crate::ops) fn increments<A: Arithmetic>(
     all
 }
 
-/// The signatures `(points − 1, S)` of all prefixes that have at least one piece, in `signatures`.
+/// Rows of numbers to vectors, one row in each lane, of which there are enough; other lanes stay as they are.
 #[inline(always)]
-pub(in crate::ops) fn stream<A: Arithmetic>(
-    with: A,
-    algebra: Algebra,
-    d: &[A::Vector],
-    signatures: &mut [A::Vector],
+pub(in crate::ops) fn to_lanes<'a, A: Arithmetic>(
+    rows: impl Iterator<Item = &'a [A::Number]>,
+    vectors: &mut [A::Vector],
 ) {
-    let len = algebra.len();
-    let mut work = vec![with.splat(0.0); len];
-    for (step, d) in d.chunks_exact(algebra.channels).enumerate() {
-        let (before, now) = signatures.split_at_mut(step * len);
-        let now = &mut now[..len];
-        match before.len().checked_sub(len) {
-            Some(last) => now.copy_from_slice(&before[last..]),
-            None => now.fill(with.splat(0.0)),
+    let numbers = A::numbers_mut(vectors);
+    for (lane, row) in rows.enumerate() {
+        for (lanes, value) in numbers.chunks_exact_mut(A::LANES).zip(row) {
+            lanes[lane] = *value;
         }
-        algebra.extend(with, now, d, &mut work);
     }
 }
 
-/// The gradient `(points, C)` of the paths' points. `feed(step, adjoint)` adds the slope of the signature after `step`
-/// to `adjoint`; it is called from the last step to the first.
+/// Adds the gradient of an increment to those of the points `(…, C)` that it lies between, the first two.
 #[inline(always)]
-pub(in crate::ops) fn unwind<A: Arithmetic>(
+pub(in crate::ops) fn add_difference<A: Arithmetic>(
     with: A,
-    algebra: Algebra,
-    d: &[A::Vector],
-    signatures: &[A::Vector],
-    mut feed: impl FnMut(usize, &mut [A::Vector]),
-) -> Vec<A::Vector> {
-    let (len, channels) = (algebra.len(), algebra.channels);
-    let zero = with.splat(0.0);
-    let start = vec![zero; len];
-    let mut work = vec![zero; 2 * len];
-    let mut adjoint = start.clone();
-    let mut dd = vec![zero; channels];
-    let mut gradient = vec![zero; d.len() + channels];
-    for (step, d) in d.chunks_exact(channels).enumerate().rev() {
-        feed(step, &mut adjoint);
-        let before = match step.checked_sub(1) {
-            Some(last) => &signatures[last * len..step * len],
-            None => &start,
-        };
-        dd.fill(zero);
-        algebra.retreat(with, (before, d), &mut adjoint, &mut dd, &mut work);
-        let (from, to) = gradient[step * channels..][..2 * channels].split_at_mut(channels);
-        for ((from, to), dd) in from.iter_mut().zip(to).zip(&dd) {
-            *to = with.add(*to, *dd);
-            *from = with.sub(*from, *dd);
-        }
+    points: &mut [A::Vector],
+    dd: &[A::Vector],
+) {
+    let (from, to) = points.split_at_mut(dd.len());
+    for ((from, to), dd) in from.iter_mut().zip(to).zip(dd) {
+        *to = with.add(*to, *dd);
+        *from = with.sub(*from, *dd);
     }
-    gradient
 }
 
 /// `(entries)` vectors to `(count, entries)` numbers.
@@ -94,7 +65,17 @@ pub(in crate::ops) fn rows_of<A: Arithmetic>(
     let numbers = A::numbers(vectors);
     let mut rows = Vec::with_capacity(count * vectors.len());
     for lane in 0..count {
-        rows.extend(numbers.iter().skip(lane).step_by(A::LANES).copied());
+        rows.extend(numbers.chunks_exact(A::LANES).map(|lanes| lanes[lane]));
     }
     rows
+}
+
+/// The sum over the lanes of each vector. A loop: what an iterator adapter calls is compiled without the vector level.
+#[inline(always)]
+pub(in crate::ops) fn totals<S: Simd>(with: Singles<S>, vectors: &[S::f32s]) -> Vec<f32> {
+    let mut totals = Vec::with_capacity(vectors.len());
+    for vector in vectors {
+        totals.push(with.0.reduce_sum_f32s(*vector));
+    }
+    totals
 }

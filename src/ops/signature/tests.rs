@@ -23,10 +23,13 @@ impl WithSimd for Prefixes<'_> {
         let (with, algebra) = (Doubles(simd), Algebra::new(channels, depth));
         let size = (path.len() / channels, channels);
         let d = increments(with, path, size, 0);
-        let mut signatures = vec![with.splat(0.0); (size.0 - 1) * algebra.len()];
-        stream(with, algebra, &d, &mut signatures);
-        let one = signatures.chunks(algebra.len());
-        one.map(|signature| rows_of::<Doubles<S>>(signature, 1))
+        let mut signature = vec![with.splat(0.0); algebra.len()];
+        let mut chain = signature.clone();
+        d.chunks(channels)
+            .map(|d| {
+                algebra.extend(with, &mut signature, d, &mut chain);
+                rows_of::<Doubles<S>>(&signature, 1)
+            })
             .collect()
     }
 }

@@ -16,6 +16,7 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod levels;
 mod normalised;
 mod rbf;
 mod signatures;

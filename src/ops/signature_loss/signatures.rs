@@ -8,9 +8,12 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
+use super::levels::{Levels, Piece, extend, retreat};
 use crate::ops::PathBatch;
 use crate::ops::chunks::map_chunks;
-use crate::ops::signature::{Algebra, Arithmetic, Doubles, increments, rows_of, stream, unwind};
+use crate::ops::signature::{
+    Algebra, Arithmetic, Doubles, add_difference, increments, rows_of, to_lanes,
+};
 use crate::ops::simd::{simd_vectors, wide_lanes};
 
 /// Highest level.
@@ -49,15 +52,12 @@ impl WithSimd for Forward<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Vec<f64> {
-        let (with, paths) = (Doubles(simd), self.paths);
-        let size = (paths.points(), PathBatch::CHANNELS);
-        let d = increments(with, paths.values(), size, self.group.start);
-        let mut signature = [with.splat(0.0); ENTRIES];
-        let mut chain = signature;
-        for d in d.chunks_exact(PathBatch::CHANNELS) {
-            algebra().extend(with, &mut signature, d, &mut chain);
+        let with = Doubles(simd);
+        let mut signature = Levels::from_entries(&[with.splat(0.0); ENTRIES]);
+        for d in steps(with, self.paths, self.group.start).as_chunks().0 {
+            extend(with, &mut signature, &Piece::new(with, d));
         }
-        rows_of::<Doubles<S>>(&signature, self.group.len())
+        rows_of::<Doubles<S>>(&signature.entries(), self.group.len())
     }
 }
 
@@ -72,42 +72,41 @@ impl WithSimd for Backward<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Vec<f64> {
-        let (with, paths) = (Doubles(simd), self.paths);
-        let size = (paths.points(), PathBatch::CHANNELS);
-        let d = increments(with, paths.values(), size, self.group.start);
-        let last = paths.points() - 2;
-        let mut signatures = vec![with.splat(0.0); (last + 1) * ENTRIES];
-        stream(with, algebra(), &d, &mut signatures);
-        let gradient = unwind(
-            with,
-            algebra(),
-            &d,
-            &signatures,
-            #[inline(always)]
-            |step, adjoint| {
-                if step == last {
-                    let numbers = Doubles::<S>::numbers_mut(adjoint);
-                    for (lane, row) in self.slopes.chunks_exact(ENTRIES).enumerate() {
-                        let own = numbers.iter_mut().skip(lane).step_by(S::F64_LANES);
-                        own.zip(row).for_each(|(number, slope)| *number += slope);
-                    }
-                }
-            },
-        );
+        let with = Doubles(simd);
+        let steps = steps(with, self.paths, self.group.start);
+        let pieces = steps.as_chunks().0;
+        let zero = [with.splat(0.0); ENTRIES];
+        let mut signature = Levels::from_entries(&zero);
+        let mut before = Vec::with_capacity(pieces.len());
+        for d in pieces {
+            before.push(signature.lower);
+            extend(with, &mut signature, &Piece::new(with, d));
+        }
+        let mut slopes = zero;
+        to_lanes::<Doubles<S>>(self.slopes.chunks_exact(ENTRIES), &mut slopes);
+        let mut adjoint = Levels::from_entries(&slopes);
+        let mut gradient = vec![with.splat(0.0); (pieces.len() + 1) * PathBatch::CHANNELS];
+        for (step, (d, before)) in pieces.iter().zip(&before).enumerate().rev() {
+            let dd = retreat(with, before, &Piece::new(with, d), &mut adjoint);
+            add_difference(with, &mut gradient[step * PathBatch::CHANNELS..], &dd);
+        }
         rows_of::<Doubles<S>>(&gradient, self.group.len())
     }
 }
 
+/// The increments of the paths from number `first` on, one path in each lane.
+#[inline(always)]
+fn steps<A: Arithmetic<Number = f64>>(with: A, paths: &PathBatch, first: usize) -> Vec<A::Vector> {
+    let size = (paths.points(), PathBatch::CHANNELS);
+    increments(with, paths.values(), size, first)
+}
+
 /// Floating-point operations of one more piece, per path.
 pub(super) fn extension_flop() -> usize {
-    algebra().flop()
+    Algebra::new(PathBatch::CHANNELS, DEPTH).flop()
 }
 
-#[inline(always)]
-fn algebra() -> Algebra {
-    Algebra::new(PathBatch::CHANNELS, DEPTH)
-}
-
+/// In values of an elementwise loop that take as long.
 fn work(paths: &PathBatch) -> usize {
-    paths.values().len() * ENTRIES
+    paths.values().len() * 8
 }

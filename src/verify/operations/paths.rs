@@ -5,7 +5,8 @@ use std::rc::Rc;
 use super::trial::{Case, Leaf, leaf, random, weight};
 use crate::ops::{
     KernelLoss, KernelOptions, KernelStatistic, Kernels, PathBatch, RbfStatistic, SignatureLoss,
-    SignatureSize, euler_maruyama, kernel_loss, signature_loss, signature_projection,
+    SignatureSize, euler_maruyama, kernel_loss, pointwise_network, signature_loss,
+    signature_projection,
 };
 
 /// Points of a path of the losses.
@@ -38,6 +39,18 @@ pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
             ];
             t.gradients(&leaves, |pass, x| {
                 signature_projection(pass, &x[0], &x[1], &x[2], depth)
+            })
+        }),
+        Case::new("pointwise_network", "PointwiseKernel", |t| {
+            let (rows, hidden) = t.pick((3, 4), (1025, 17));
+            let mut leaves = vec![leaf([rows, 2])];
+            for (inputs, outputs) in [(2, hidden), (hidden, hidden), (hidden, 3)] {
+                leaves.extend([weight([inputs, outputs], inputs), leaf([outputs])]);
+            }
+            t.gradients(&leaves, |pass, x| {
+                let point = x[0].detach(pass.device())?;
+                let layers = std::array::from_fn(|i| [1, 2].map(|at| x[2 * i + at].clone()));
+                pointwise_network(pass, &point, &layers)
             })
         }),
         Case::new("kernel_loss", "PathKernelKernel", |t| {

@@ -1,0 +1,163 @@
+//! A small network at every point of a sequence, its outputs beside the point's own numbers, as one operation.
+//!
+//! `y = [x, relu(relu(x · W₁ + b₁) · W₂ + b₂) · W₃ + b₃]`. Points are many and layers narrow: a vector of points goes
+//! through all layers while its values are in the first cache, and backward goes through them again instead of reading
+//! what forward left. Where the device has no kernel of its own, or x needs a gradient, it is [`linear`] three times and
+//! [`concat`].
+//!
+//! # Shapes
+//! `x: (rows…, F_in)`; weights `(F_in, H₁)`, `(H₁, H₂)`, `(H₂, F_out)` ([`super::Layout::Linear`]), each with its bias;
+//! result `(rows…, F_in + F_out)`.
+//! # Work
+//! As that of the operations it stands for.
+//! # Source
+//! PyTorch `nn.Sequential` of `nn.Conv1d(…, kernel_size=1)` and `nn.ReLU`, then `torch.cat`.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::{Activation, Kernels, OpError, Pass, Shape, Var, Work, concat, linear};
+use crate::device::{Backend, Buffer};
+
+/// Weight and bias of every layer, in order.
+pub type PointwiseLayers<T> = [[T; 2]; 3];
+
+/// The sizes of a network at every point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PointwiseSize {
+    /// Number of points.
+    pub rows: usize,
+    /// Features in, of both hidden layers, and out.
+    pub widths: [usize; 4],
+}
+
+impl PointwiseSize {
+    /// Inputs and outputs of every layer.
+    pub fn layers(&self) -> [(usize, usize); 3] {
+        let [inputs, first, second, outputs] = self.widths;
+        [(inputs, first), (first, second), (second, outputs)]
+    }
+
+    /// Features of a row of the result.
+    pub fn columns(&self) -> usize {
+        self.widths[0] + self.widths[3]
+    }
+
+    fn work(&self) -> Work {
+        let [inputs, first, second, outputs] = self.widths;
+        let products: usize = self.layers().iter().map(|(i, o)| 2 * i * o).sum();
+        let biases = first + second + outputs;
+        // The first layer's product has no way back to x; every ReLU costs one, and every value of the result.
+        let backward = 2 * products - 2 * inputs * first + biases + first + second;
+        Work::new(
+            self.rows * (products + biases),
+            self.rows * (backward + self.columns()),
+        )
+    }
+}
+
+/// Networks at every point on one device.
+pub trait PointwiseKernel: Backend {
+    /// Whether the device has these kernels.
+    const IS_FUSED: bool = false;
+
+    /// The result, `(rows, F_in + F_out)`.
+    fn pointwise_network(
+        &self,
+        _x: &Buffer<Self>,
+        _layers: PointwiseLayers<&Buffer<Self>>,
+        _size: PointwiseSize,
+    ) -> Result<Buffer<Self>, OpError> {
+        Err(OpError::unsupported::<Self>("pointwise_network"))
+    }
+
+    /// The gradients of the layers.
+    fn pointwise_network_backward(
+        &self,
+        _x: &Buffer<Self>,
+        _layers: PointwiseLayers<&Buffer<Self>>,
+        _size: PointwiseSize,
+        _grad: &Buffer<Self>,
+    ) -> Result<PointwiseLayers<Buffer<Self>>, OpError> {
+        Err(OpError::unsupported::<Self>("pointwise_network"))
+    }
+}
+
+/// x and, beside it, the network's outputs; see the module.
+///
+/// # Errors
+/// [`OpError::Shape`] when the shapes do not fit each other.
+pub fn pointwise_network<D: Kernels>(
+    pass: &mut Pass<D>,
+    x: &Var<D>,
+    layers: &PointwiseLayers<Var<D>>,
+) -> Result<Var<D>, OpError> {
+    let size = check(x, layers)?;
+    if !D::IS_FUSED || x.needs_grad() {
+        return composed(pass, x, layers);
+    }
+    let y = pass
+        .device()
+        .pointwise_network(x.data(), data(layers), size)?;
+    let (x, kept) = (x.clone(), layers.clone());
+    let inputs: Vec<&Var<D>> = layers.iter().flatten().collect();
+    pass.finish(
+        "pointwise_network",
+        size.work(),
+        y,
+        x.shape().with_last(size.columns()),
+        &inputs,
+        move |slots, grad| {
+            let device = slots.device().clone();
+            let found = device.pointwise_network_backward(x.data(), data(&kept), size, grad)?;
+            for (parameter, grad) in kept.iter().flatten().zip(found.into_iter().flatten()) {
+                if parameter.needs_grad() {
+                    slots.put(parameter, grad)?;
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+fn composed<D: Kernels>(
+    pass: &mut Pass<D>,
+    x: &Var<D>,
+    [first, second, third]: &PointwiseLayers<Var<D>>,
+) -> Result<Var<D>, OpError> {
+    let h = linear(pass, x, &first[0], Some(&first[1]), Activation::Relu)?;
+    let h = linear(pass, &h, &second[0], Some(&second[1]), Activation::Relu)?;
+    let h = linear(pass, &h, &third[0], Some(&third[1]), Activation::Identity)?;
+    concat(pass, x, &h)
+}
+
+fn data<D: Backend>(layers: &PointwiseLayers<Var<D>>) -> PointwiseLayers<&Buffer<D>> {
+    layers
+        .each_ref()
+        .map(|layer| layer.each_ref().map(Var::data))
+}
+
+fn check<D: Backend>(
+    x: &Var<D>,
+    layers: &PointwiseLayers<Var<D>>,
+) -> Result<PointwiseSize, OpError> {
+    let bias = |layer: usize| layers[layer][1].shape().len();
+    let size = PointwiseSize {
+        rows: x.shape().rows(),
+        widths: [x.shape().last(), bias(0), bias(1), bias(2)],
+    };
+    for ([weight, bias], (inputs, outputs)) in layers.iter().zip(size.layers()) {
+        let (weight, bias) = (weight.shape(), bias.shape());
+        if weight != Shape::from([inputs, outputs]) || outputs == 0 {
+            return Err(OpError::shape(
+                "pointwise_network",
+                format!("weight {weight} and bias {bias} behind {inputs} features"),
+            ));
+        }
+    }
+    Ok(size)
+}
+
+#[cfg(test)]
+mod tests;

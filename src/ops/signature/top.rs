@@ -1,0 +1,109 @@
+//! The highest level of a signature by its projection alone: none of its entries is ever written.
+//!
+//! A step adds `a ⊗ d` to level N, where `a = chain[N−1]` has as many entries as level N − 1. So the projection grows by
+//! `Σ_I a_I (Σ_k w_{Ik} d_k)`, and all that backward needs is G, the sum of the slopes from this step on: the slope of
+//! `a_I` is `G Σ_k w_{Ik} d_k`, of `d_k` `G Σ_I w_{Ik} a_I`, of `w_{Ik}` `G a_I d_k`.
+
+use super::algebra::{Algebra, Arithmetic};
+
+/// The highest level of signatures, with its weights.
+#[derive(Clone, Copy)]
+pub(super) struct Top<'a> {
+    pub(super) algebra: Algebra,
+    pub(super) weight: &'a [f32],
+}
+
+impl Top<'_> {
+    /// What a step `d` from the signature with lower levels `s` adds to the projection. `chain` is working memory of the
+    /// lower levels' length after a 1.
+    #[inline(always)]
+    pub(super) fn step<A: Arithmetic>(
+        &self,
+        with: A,
+        s: &[A::Vector],
+        d: &[A::Vector],
+        chain: &mut [A::Vector],
+    ) -> A::Vector {
+        let d = &d[..self.algebra.channels];
+        let last = self.last(with, s, d, chain);
+        // Four sums, so that no product waits for the one before it.
+        let mut sums = [with.splat(0.0); 4];
+        let groups = self.weight.chunks(sums.len() * d.len());
+        for (rows, last) in groups.zip(last.chunks(sums.len())) {
+            let rows = rows.chunks_exact(d.len()).zip(last);
+            for (sum, (row, a)) in sums.iter_mut().zip(rows) {
+                *sum = with.mul_add(*a, product(with, row, d), *sum);
+            }
+        }
+        let [a, b, c, d] = sums;
+        with.add(with.add(a, b), with.add(c, d))
+    }
+
+    /// The adjoint of [`Self::step`], whose slope is `slope`: adds to the gradients of `d` and of the weights; `slopes` gets
+    /// those of the lower levels, behind one number. `chain` as there.
+    #[inline(always)]
+    pub(super) fn retreat<A: Arithmetic>(
+        &self,
+        with: A,
+        slope: A::Vector,
+        (s, d): (&[A::Vector], &[A::Vector]),
+        (dd, sums): (&mut [A::Vector], &mut [A::Vector]),
+        (chain, slopes): (&mut [A::Vector], &mut [A::Vector]),
+    ) {
+        let (channels, depth) = (self.algebra.channels, self.algebra.depth);
+        let (d, dd) = (&d[..channels], &mut dd[..channels]);
+        let last = self.last(with, s, d, chain);
+        let rows = self.weight.chunks_exact(channels);
+        let sums = sums.chunks_exact_mut(channels);
+        let own = slopes[self.link()..].iter_mut();
+        for (((own, a), row), sums) in own.zip(last).zip(rows).zip(sums) {
+            *own = with.mul(slope, product(with, row, d));
+            let a = with.mul(slope, *a);
+            let columns = sums.iter_mut().zip(dd.iter_mut()).zip(row).zip(d);
+            for (((sum, dd), weight), d) in columns {
+                *sum = with.mul_add(a, *d, *sum);
+                *dd = with.mul_add(a, with.splat(f64::from(*weight)), *dd);
+            }
+        }
+        if depth > 1 {
+            let slopes = &mut slopes[1..];
+            self.algebra
+                .retreat_chain(with, depth, d, &chain[1..], (slopes, dd));
+        }
+    }
+
+    /// The last link of the chain, which is computed.
+    #[inline(always)]
+    fn last<'c, A: Arithmetic>(
+        &self,
+        with: A,
+        s: &[A::Vector],
+        d: &[A::Vector],
+        chain: &'c mut [A::Vector],
+    ) -> &'c [A::Vector] {
+        let depth = self.algebra.depth;
+        if depth > 1 {
+            self.algebra.chain(with, depth, s, d, &mut chain[1..]);
+        }
+        &chain[self.link()..]
+    }
+
+    /// Where the last link begins behind the 1, which is itself the last of depth 1.
+    #[inline(always)]
+    fn link(&self) -> usize {
+        match self.algebra.depth {
+            1 => 0,
+            depth => 1 + self.algebra.end(depth - 2),
+        }
+    }
+}
+
+/// `Σ_k weights[k] d[k]`, one number each.
+#[inline(always)]
+fn product<A: Arithmetic>(with: A, weights: &[f32], d: &[A::Vector]) -> A::Vector {
+    let mut sum = with.splat(0.0);
+    for (weight, d) in weights.iter().zip(d) {
+        sum = with.mul_add(with.splat(f64::from(*weight)), *d, sum);
+    }
+    sum
+}

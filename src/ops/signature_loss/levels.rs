@@ -1,0 +1,193 @@
+//! Signatures of depth 4 of paths in the plane, step by step, and the way back.
+//!
+//! Each level is an array, so that a signature stays in registers; `ops/signature` computes those of other sizes, from
+//! memory. Vectors have one lane for each path.
+
+use crate::ops::signature::Arithmetic;
+
+/// Numbers of a point.
+const CHANNELS: usize = 2;
+
+/// Levels 1 to 3, without which no step back can be taken.
+#[derive(Clone, Copy)]
+pub(super) struct Lower<V> {
+    one: [V; 2],
+    two: [V; 4],
+    three: [V; 8],
+}
+
+/// A signature, or its slopes.
+#[derive(Clone, Copy)]
+pub(super) struct Levels<V> {
+    pub(super) lower: Lower<V>,
+    top: [V; 16],
+}
+
+/// A straight piece: `d`, `d/2`, `d/3` and `d/4`.
+pub(super) struct Piece<V>([[V; CHANNELS]; 4]);
+
+impl<V: Copy> Levels<V> {
+    /// All entries, level by level, from the same order.
+    #[inline(always)]
+    pub(super) fn from_entries(entries: &[V; 30]) -> Self {
+        let (one, rest) = split(entries);
+        let (two, rest) = split(rest);
+        let (three, rest) = split(rest);
+        let (top, _) = split(rest);
+        Self {
+            lower: Lower { one, two, three },
+            top,
+        }
+    }
+
+    /// The entries, level by level.
+    #[inline(always)]
+    pub(super) fn entries(&self) -> [V; 30] {
+        let Lower { one, two, three } = &self.lower;
+        let mut entries = [one[0]; 30];
+        let levels = [&one[..], two, three, &self.top];
+        let mut rest = &mut entries[..];
+        for level in levels {
+            let (own, after) = rest.split_at_mut(level.len());
+            own.copy_from_slice(level);
+            rest = after;
+        }
+        entries
+    }
+}
+
+/// The first `N` of `entries`, of which there are at least as many, and the rest.
+#[inline(always)]
+fn split<V: Copy, const N: usize>(entries: &[V]) -> ([V; N], &[V]) {
+    let mut first = [entries[0]; N];
+    let (own, rest) = entries.split_at(N);
+    first.copy_from_slice(own);
+    (first, rest)
+}
+
+impl<V: Copy> Piece<V> {
+    #[inline(always)]
+    pub(super) fn new<A: Arithmetic<Vector = V>>(with: A, d: &[V; CHANNELS]) -> Self {
+        let [x, y] = *d;
+        let over = |n: f64| {
+            let scale = with.splat(1.0 / n);
+            [with.mul(scale, x), with.mul(scale, y)]
+        };
+        Self([*d, over(2.0), over(3.0), over(4.0)])
+    }
+}
+
+/// `S ← S ⊗ exp(d)` in the form of `Algebra::extend`: `Sₙ += (… (S₁ + d/n) ⊗ d/(n−1) + S₂ …) ⊗ d`.
+#[inline(always)]
+pub(super) fn extend<A: Arithmetic>(
+    with: A,
+    s: &mut Levels<A::Vector>,
+    Piece([d1, d2, d3, d4]): &Piece<A::Vector>,
+) {
+    let Lower { one, two, three } = &s.lower;
+    let chain = rise(with, two, &sum(with, one, d4), d3);
+    let chain = rise(with, three, &chain, d2);
+    s.top = rise(with, &s.top, &chain, d1);
+    let chain = rise(with, two, &sum(with, one, d3), d2);
+    s.lower = Lower {
+        one: sum(with, one, d1),
+        two: rise(with, two, &sum(with, one, d2), d1),
+        three: rise(with, three, &chain, d1),
+    };
+}
+
+/// The adjoint of [`extend`]: `adjoint` of the signature after the step becomes that of the one before it, whose lower
+/// levels are given. Returns the slopes of the piece.
+#[inline(always)]
+pub(super) fn retreat<A: Arithmetic>(
+    with: A,
+    before: &Lower<A::Vector>,
+    Piece([d1, d2, d3, d4]): &Piece<A::Vector>,
+    adjoint: &mut Levels<A::Vector>,
+) -> [A::Vector; CHANNELS] {
+    let Lower { one, two, three } = before;
+    let slopes = adjoint.lower;
+    // The slopes of d, d/2 and d/3.
+    let (mut e1, mut e2, mut e3) = (slopes.one, [with.splat(0.0); 2], [with.splat(0.0); 2]);
+    // Level 4, down its chain.
+    let first = sum(with, one, d4);
+    let second = rise(with, two, &first, d3);
+    let third = rise(with, three, &second, d2);
+    let third = fall(with, &adjoint.top, &third, d1, &mut e1);
+    let second = fall(with, &third, &second, d2, &mut e2);
+    let e4 = fall(with, &second, &first, d3, &mut e3);
+    let lower = &mut adjoint.lower;
+    lower.three = sum(with, &lower.three, &third);
+    lower.two = sum(with, &lower.two, &second);
+    lower.one = sum(with, &lower.one, &e4);
+    // Level 3.
+    let first = sum(with, one, d3);
+    let second = rise(with, two, &first, d2);
+    let second = fall(with, &slopes.three, &second, d1, &mut e1);
+    let first = fall(with, &second, &first, d2, &mut e2);
+    lower.two = sum(with, &lower.two, &second);
+    lower.one = sum(with, &lower.one, &first);
+    e3 = sum(with, &e3, &first);
+    // Level 2.
+    let first = fall(with, &slopes.two, &sum(with, one, d2), d1, &mut e1);
+    lower.one = sum(with, &lower.one, &first);
+    e2 = sum(with, &e2, &first);
+    for (slopes, n) in [(&e2, 2.0), (&e3, 3.0), (&e4, 4.0)] {
+        let scale = with.splat(1.0 / n);
+        for (total, slope) in e1.iter_mut().zip(slopes) {
+            *total = with.mul_add(scale, *slope, *total);
+        }
+    }
+    e1
+}
+
+/// `a + b`.
+#[inline(always)]
+fn sum<A: Arithmetic, const N: usize>(
+    with: A,
+    a: &[A::Vector; N],
+    b: &[A::Vector; N],
+) -> [A::Vector; N] {
+    let mut sum = *a;
+    for (a, b) in sum.iter_mut().zip(b) {
+        *a = with.add(*a, *b);
+    }
+    sum
+}
+
+/// `before + a ⊗ d`.
+#[inline(always)]
+fn rise<A: Arithmetic, const LOW: usize, const HIGH: usize>(
+    with: A,
+    before: &[A::Vector; HIGH],
+    a: &[A::Vector; LOW],
+    d: &[A::Vector; CHANNELS],
+) -> [A::Vector; HIGH] {
+    let mut level = *before;
+    for (row, a) in level.as_chunks_mut::<CHANNELS>().0.iter_mut().zip(a) {
+        for (entry, d) in row.iter_mut().zip(d) {
+            *entry = with.mul_add(*a, *d, *entry);
+        }
+    }
+    level
+}
+
+/// The adjoint of [`rise`] for the `slopes` of its result: the slopes of `a`; those of `d` are added to `dd`.
+#[inline(always)]
+fn fall<A: Arithmetic, const LOW: usize, const HIGH: usize>(
+    with: A,
+    slopes: &[A::Vector; HIGH],
+    a: &[A::Vector; LOW],
+    d: &[A::Vector; CHANNELS],
+    dd: &mut [A::Vector; CHANNELS],
+) -> [A::Vector; LOW] {
+    let mut lower = *a;
+    for (entry, row) in lower.iter_mut().zip(slopes.as_chunks::<CHANNELS>().0) {
+        let a = *entry;
+        *entry = with.mul_add(row[1], d[1], with.mul(row[0], d[0]));
+        for (dd, slope) in dd.iter_mut().zip(row) {
+            *dd = with.mul_add(*slope, a, *dd);
+        }
+    }
+    lower
+}
