@@ -38,11 +38,11 @@ unsafe fn first_line(whole: *mut u8) -> *mut u8 {
     }
     let left = LINE - whole.addr() % LINE;
     // SAFETY: `left` is at most the line by which the block is larger. It is at least `FRONT`, which the block's address is a
-    // multiple of, so a `usize` fits in front, at a multiple of its size.
+    // multiple of, so a `usize` fits in front.
     unsafe {
-        let line = whole.add(left);
-        line.cast::<usize>().sub(1).write(left);
-        line
+        let note = whole.add(left - size_of::<usize>());
+        note.cast::<usize>().write_unaligned(left);
+        whole.add(left)
     }
 }
 
@@ -52,7 +52,11 @@ unsafe fn first_line(whole: *mut u8) -> *mut u8 {
 /// `line` is from [`first_line`], and not freed.
 unsafe fn left(line: *mut u8) -> usize {
     // SAFETY: `first_line` wrote it there; the program's block begins at the line.
-    unsafe { line.cast::<usize>().sub(1).read() }
+    unsafe {
+        line.sub(size_of::<usize>())
+            .cast::<usize>()
+            .read_unaligned()
+    }
 }
 
 // SAFETY: blocks come from `System`, of the layout asked for or, where `around` says so, of one that holds a line more, whose last
@@ -106,7 +110,9 @@ unsafe impl GlobalAlloc for Allocator {
                     // The values stand as far from the new block's beginning as they did; its first line may be another.
                     let values = moved.add(before);
                     let first = moved.add(LINE - moved.addr() % LINE);
-                    ptr::copy(values, first, layout.size().min(size));
+                    if first != values {
+                        ptr::copy(values, first, layout.size().min(size));
+                    }
                     first_line(moved)
                 }
                 _ => {
@@ -145,7 +151,9 @@ mod tests {
         // Others between them, so that some move and some are resized where they lie.
         let mut grown: Vec<Vec<u32>> = vec![Vec::new(); 7];
         for value in 0..50_000 {
-            grown.iter_mut().for_each(|block| block.push(value));
+            for block in &mut grown {
+                block.push(value);
+            }
         }
         for (index, block) in grown.iter_mut().enumerate() {
             assert!(block.iter().copied().eq(0..50_000) && is_at_a_line(block));
