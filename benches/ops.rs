@@ -36,10 +36,11 @@ const CONVOLUTIONS: [(usize, usize, usize, usize, usize); 14] = [
 ];
 
 /// The ways of the convolutions that have a choice.
-const WAYS: [Convolution; 3] = [
+const WAYS: [Convolution; 4] = [
     Convolution::Direct,
     Convolution::Winograd2,
     Convolution::Winograd4,
+    Convolution::Winograd5,
 ];
 
 /// Channels and side.

@@ -2,6 +2,7 @@
 //!
 //! Owns no concept of the program; imports nothing of it.
 
+mod allocator;
 pub mod build_info;
 pub mod hash;
 pub mod os;

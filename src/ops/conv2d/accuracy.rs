@@ -3,10 +3,11 @@
 use super::*;
 use crate::ops::testing::{self, filled};
 
-const WAYS: [Convolution; 3] = [
+const WAYS: [Convolution; 4] = [
     Convolution::Direct,
     Convolution::Winograd2,
     Convolution::Winograd4,
+    Convolution::Winograd5,
 ];
 
 /// Result, input's gradient and filter's gradient.
@@ -98,7 +99,8 @@ fn told([y, grad_x, grad_weight]: [f64; 3]) -> String {
 fn bound(way: Convolution) -> f64 {
     match way {
         Convolution::Auto | Convolution::Direct | Convolution::Winograd2 => 1e-6,
-        Convolution::Winograd4 => 2e-5,
+        Convolution::Winograd4 => 1e-5,
+        Convolution::Winograd5 => 2e-5,
     }
 }
 

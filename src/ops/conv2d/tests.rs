@@ -14,11 +14,12 @@ const HALF: Conv2dOptions = Conv2dOptions {
 
 /// All ways of the CPU; a GPU has its own.
 #[cfg(not(feature = "cuda"))]
-const WAYS: [Convolution; 4] = [
+const WAYS: [Convolution; 5] = [
     Convolution::Auto,
     Convolution::Direct,
     Convolution::Winograd2,
     Convolution::Winograd4,
+    Convolution::Winograd5,
 ];
 
 fn run(
@@ -49,7 +50,7 @@ fn on_each_way(test: impl Fn(Convolution)) {
 
 /// How far values may be from the definition's.
 fn tolerance(way: Convolution) -> f32 {
-    if way == Convolution::Winograd4 {
+    if matches!(way, Convolution::Winograd4 | Convolution::Winograd5) {
         5e-5
     } else {
         1e-5
@@ -299,7 +300,7 @@ fn one_and_two_threads_give_the_same_bits() {
     on_each_way(|way| {
         let cases = match way {
             Convolution::Auto | Convolution::Direct => direct,
-            Convolution::Winograd2 | Convolution::Winograd4 => winograd,
+            Convolution::Winograd2 | Convolution::Winograd4 | Convolution::Winograd5 => winograd,
         };
         for (options, x, weight) in cases {
             testing::check_threads(

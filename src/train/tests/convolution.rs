@@ -29,7 +29,11 @@ fn each_way_rounds_in_its_own_manner_and_learns_the_same() {
     // So few channels are convolved directly.
     let auto = facts(Convolution::Auto);
     assert_eq!(auto.weight_checksum, direct.weight_checksum);
-    for way in [Convolution::Winograd2, Convolution::Winograd4] {
+    for way in [
+        Convolution::Winograd2,
+        Convolution::Winograd4,
+        Convolution::Winograd5,
+    ] {
         let facts = facts(way);
         assert_ne!(facts.weight_checksum, direct.weight_checksum, "{way:?}");
         let (loss, expected) = (facts.final_loss.unwrap(), direct.final_loss.unwrap());

@@ -1,7 +1,8 @@
-//! Winograd's minimal algorithms for 3×3 kernels with stride 1: F(2×2, 3×3) and F(4×4, 3×3).
+//! Winograd's minimal algorithms for 3×3 kernels with stride 1: F(2×2, 3×3), F(4×4, 3×3) and F(5×5, 3×3).
 //!
 //! A tile of M × M results needs N × N values of data, N = M + 2, and takes N² products of matrices instead of 9 M²
-//! (16 instead of 36, 36 instead of 144):
+//! (16 instead of 36, 36 instead of 144, 49 instead of 225). Results beyond an image's border are computed for nothing: of 10 × 10
+//! pixels tiles of 5 make whole ones, 196 products, tiles of 4 take 324.
 //!
 //! `Y = Aᵀ [Σ_c (G g Gᵀ) ⊙ (Bᵀ d B)] A`
 //!
@@ -18,12 +19,12 @@
 //! Largest error against sums in f64, relative to the largest value, for values and filters uniform in (-1, 1), of
 //! result / input's gradient / filter's gradient (`accuracy.rs` holds each below a bound):
 //!
-//! | B, side, C → K | direct | F(2×2) | F(4×4) |
-//! |---|---|---|---|
-//! | 1, 40, 16 → 16 | 2.3e-7 / 1.6e-7 / 4.6e-7 | 1.9e-7 / 2.0e-7 / 2.4e-7 | 3.3e-6 / 3.3e-6 / 3.3e-6 |
-//! | 1, 20, 64 → 64 | 4.2e-7 / 3.8e-7 / 6.9e-7 | 3.1e-7 / 3.2e-7 / 5.6e-7 | 6.5e-6 / 5.1e-6 / 3.2e-6 |
-//! | 2, 10, 128 → 64 | 6.4e-7 / 3.4e-7 / 5.0e-7 | 5.1e-7 / 3.2e-7 / 3.7e-7 | 1.2e-5 / 4.3e-6 / 2.4e-6 |
-//! | 1, 10, 256 → 64 | 5.4e-7 / 3.3e-7 / 4.1e-7 | 5.7e-7 / 2.9e-7 / 3.1e-7 | 1.1e-5 / 4.7e-6 / 2.3e-6 |
+//! | B, side, C → K | direct | F(2×2) | F(4×4) | F(5×5) |
+//! |---|---|---|---|---|
+//! | 1, 40, 16 → 16 | 4.1e-7 / 6.1e-7 / 8.7e-7 | 1.9e-7 / 2.0e-7 / 4.3e-7 | 8.4e-7 / 8.6e-7 / 9.8e-7 | 2.6e-6 / 3.7e-6 / 2.5e-6 |
+//! | 1, 20, 64 → 64 | 4.2e-7 / 3.8e-7 / 6.9e-7 | 3.1e-7 / 3.2e-7 / 5.6e-7 | 1.7e-6 / 2.1e-6 / 8.4e-7 | 4.4e-6 / 5.4e-6 / 3.0e-6 |
+//! | 2, 10, 128 → 64 | 6.4e-7 / 3.4e-7 / 5.0e-7 | 5.1e-7 / 3.2e-7 / 3.7e-7 | 2.6e-6 / 1.5e-6 / 6.7e-7 | 7.6e-6 / 7.9e-6 / 2.5e-6 |
+//! | 1, 10, 256 → 64 | 5.4e-7 / 3.3e-7 / 4.1e-7 | 5.7e-7 / 2.9e-7 / 3.1e-7 | 2.9e-6 / 1.2e-6 / 6.2e-7 | 8.9e-6 / 6.8e-6 / 2.2e-6 |
 //!
 //! # Source
 //! A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, <https://arxiv.org/abs/1509.09308>.
@@ -37,7 +38,7 @@ mod weight;
 use std::ops::Range;
 
 use forward::{Store, convolve};
-use scheme::{Four, Two};
+use scheme::{Five, Four, Two};
 use transform::Grid;
 use weight::add_gradient;
 
@@ -51,6 +52,8 @@ pub(super) enum Tile {
     Two,
     /// F(4×4, 3×3).
     Four,
+    /// F(5×5, 3×3).
+    Five,
 }
 
 /// The sizes of a 3×3 convolution with stride 1.
@@ -189,6 +192,7 @@ fn convolve_by(
     match tile {
         Tile::Two => convolve::<Two, 4, 2>(shape, x, weight, y, store),
         Tile::Four => convolve::<Four, 6, 4>(shape, x, weight, y, store),
+        Tile::Five => convolve::<Five, 7, 5>(shape, x, weight, y, store),
     }
 }
 
@@ -203,5 +207,6 @@ pub(super) fn backward_weight(
     match tile {
         Tile::Two => add_gradient::<Two, 4, 2>(shape, x, grad, grad_weight),
         Tile::Four => add_gradient::<Four, 6, 4>(shape, x, grad, grad_weight),
+        Tile::Five => add_gradient::<Five, 7, 5>(shape, x, grad, grad_weight),
     }
 }
