@@ -29,8 +29,6 @@ pub(in crate::ops) trait Arithmetic: Copy {
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// Whole vectors of `numbers`.
     fn vectors(numbers: &[Self::Number]) -> &[Self::Vector];
-    /// As [`Self::vectors`].
-    fn vectors_mut(numbers: &mut [Self::Number]) -> &mut [Self::Vector];
     /// The numbers of `vectors`.
     fn numbers(vectors: &[Self::Vector]) -> &[Self::Number];
     /// As [`Self::numbers`].
@@ -47,7 +45,7 @@ pub(in crate::ops) struct Doubles<S>(pub(in crate::ops) S);
 
 macro_rules! arithmetic {
     ($name:ident, $number:ty, $vector:ident, $lanes:ident,
-     [$splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $rows:ident, $rows_mut:ident]) => {
+     [$splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $rows:ident]) => {
         impl<S: Simd> Arithmetic for $name<S> {
             type Number = $number;
             type Vector = S::$vector;
@@ -78,10 +76,6 @@ macro_rules! arithmetic {
                 S::$rows(numbers).0
             }
             #[inline(always)]
-            fn vectors_mut(numbers: &mut [$number]) -> &mut [Self::Vector] {
-                S::$rows_mut(numbers).0
-            }
-            #[inline(always)]
             fn numbers(vectors: &[Self::Vector]) -> &[$number] {
                 pulp::bytemuck::cast_slice(vectors)
             }
@@ -104,8 +98,7 @@ arithmetic!(
         sub_f32s,
         mul_f32s,
         mul_add_e_f32s,
-        as_simd_f32s,
-        as_mut_simd_f32s
+        as_simd_f32s
     ]
 );
 arithmetic!(
@@ -119,8 +112,7 @@ arithmetic!(
         sub_f64s,
         mul_f64s,
         mul_add_e_f64s,
-        as_simd_f64s,
-        as_mut_simd_f64s
+        as_simd_f64s
     ]
 );
 

@@ -13,6 +13,13 @@ use crate::ops::{
 const POINTS: (usize, usize) = (4, 17);
 
 pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
+    let mut cases = generators();
+    cases.extend(losses());
+    cases
+}
+
+/// What makes paths, and what reads them point by point.
+fn generators<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("euler_maruyama", "EulerKernel", |t| {
             let (batch, steps, hidden) = t.pick((2, 3, 4), (33, 9, 17));
@@ -53,6 +60,11 @@ pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
                 pointwise_network(pass, &point, &layers)
             })
         }),
+    ]
+}
+
+fn losses<D: Kernels>() -> Vec<Case<D>> {
+    vec![
         Case::new("kernel_loss", "PathKernelKernel", |t| {
             let (count, points) = (t.pick(3, 9), t.pick(POINTS.0, POINTS.1));
             let statistic = t.pick(KernelStatistic::Scoring, KernelStatistic::Mmd);
