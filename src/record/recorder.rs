@@ -70,6 +70,7 @@ pub struct Recorder<'a> {
     writing: Duration,
     /// Code hashes whose parts the store has, as this invocation has seen to.
     known_codes: HashSet<String>,
+    /// Whether the store has the environment as it is known by now.
     has_environment: bool,
 }
 
@@ -132,6 +133,7 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`]; what was kept before stays.
     pub fn see(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
+        self.hear_of_tree(TreeLook::has_ended);
         match event {
             RunEvent::RunStarted { job, .. } => {
                 self.starts.insert(job.id, self.session.seconds());
@@ -176,8 +178,10 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`].
     pub fn finish(mut self) -> Result<ResultSet, RecordError> {
-        if self.has_environment {
-            self.keep_environment(|_| true)?;
+        let has_kept_a_run = !self.known_codes.is_empty();
+        if has_kept_a_run {
+            self.hear_of_tree(|_| true);
+            self.keep_environment()?;
         }
         if self.store.is_shard() {
             return Ok(self.view().results()?);
@@ -281,19 +285,19 @@ impl<'a> Recorder<'a> {
             self.store.put_code(&keys.code_hash, parts)?;
             self.known_codes.insert(keys.code_hash.clone());
         }
-        self.keep_environment(TreeLook::has_ended)
+        self.keep_environment()
     }
 
-    /// Keeps the environment, where this invocation has not, and once more with what the look at the tree has found out, as
-    /// soon as it is to be asked.
-    fn keep_environment(
-        &mut self,
-        is_to_be_asked: impl FnOnce(&mut TreeLook) -> bool,
-    ) -> Result<(), StoreError> {
+    /// Takes note of what the look at the tree has found out, if it is to be asked.
+    fn hear_of_tree(&mut self, is_to_be_asked: impl FnOnce(&mut TreeLook) -> bool) {
         if let Some(tree) = self.tree.take_if(is_to_be_asked) {
             self.environment.info.extend(tree.finish());
             self.has_environment = false;
         }
+    }
+
+    /// Keeps the environment as it is known, where the store has not got it so.
+    fn keep_environment(&mut self) -> Result<(), StoreError> {
         if !self.has_environment {
             let environment = self.environment.clone();
             self.store

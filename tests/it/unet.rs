@@ -36,7 +36,7 @@ repeats = 1
 warmup-steps = 1
 "#;
 
-const EPOCHS: &str = "2000";
+const EPOCHS: &str = "1200";
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 
