@@ -2,8 +2,8 @@
 //!
 //! `y = [x, relu(relu(x · W₁ + b₁) · W₂ + b₂) · W₃ + b₃]`. Points are many and layers narrow: a vector of points goes
 //! through all layers while its values are in the first cache, and backward goes through them again instead of reading
-//! what forward left. Where the device has no kernel of its own, or x needs a gradient, it is [`linear`] three times and
-//! [`concat`].
+//! what forward left. Where the device has no kernel of its own, or x needs a gradient, it is [`linear()`] three times and
+//! [`concat()`].
 //!
 //! # Shapes
 //! `x: (rows…, F_in)`; weights `(F_in, H₁)`, `(H₁, H₂)`, `(H₂, F_out)` ([`super::Layout::Linear`]), each with its bias;
