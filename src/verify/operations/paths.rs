@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use super::trial::{Case, Leaf, leaf, random, weight};
 use crate::ops::{
-    KernelLoss, KernelOptions, KernelStatistic, Kernels, PathBatch, RbfStatistic, SignatureLoss,
-    SignatureSize, euler_maruyama, kernel_loss, pointwise_network, signature_loss,
-    signature_projection,
+    KernelLoss, KernelOptions, KernelStatistic, Kernels, OpError, Pass, PathBatch, RbfStatistic,
+    SignatureLoss, SignatureSize, Var, add, euler_maruyama, kernel_loss, pointwise_network,
+    signature_loss, signature_projection,
 };
 
 /// Points of a path of the losses.
@@ -49,14 +49,19 @@ fn generators<D: Kernels>() -> Vec<Case<D>> {
             })
         }),
         Case::new("pointwise_network", "PointwiseKernel", |t| {
-            let (rows, hidden) = t.pick((3, 4), (1025, 17));
+            let (rows, hidden) = t.pick((5, 6), (1025, 17));
             let mut leaves = vec![leaf([rows, 2])];
             for (inputs, outputs) in [(2, hidden), (hidden, hidden), (hidden, 3)] {
                 leaves.extend([weight([inputs, outputs], inputs), leaf([outputs])]);
             }
+            // A value near 0 is on one side of it in one arithmetic and on the other in another: of many, none may be there.
+            let distances = t.pick([0.0, 0.0], [3.0, 8.0]);
             t.gradients(&leaves, |pass, x| {
                 let point = x[0].detach(pass.device())?;
-                let layers = std::array::from_fn(|i| [1, 2].map(|at| x[2 * i + at].clone()));
+                let mut layers = std::array::from_fn(|i| [1, 2].map(|at| x[2 * i + at].clone()));
+                for ([_, bias], distance) in layers.iter_mut().zip(distances) {
+                    *bias = away(pass, bias, distance)?;
+                }
                 pointwise_network(pass, &point, &layers)
             })
         }),
@@ -107,6 +112,14 @@ fn field(hidden: usize) -> [Leaf; 6] {
         weight([hidden, 1], hidden),
         leaf([1]),
     ]
+}
+
+/// `x` with `distance` added to every other value and taken from the rest.
+fn away<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, distance: f32) -> Result<Var<D>, OpError> {
+    let signs = [distance, -distance].into_iter().cycle();
+    let shift = signs.take(x.shape().len()).collect();
+    let shift = Var::constant(pass.device(), shift, x.shape())?;
+    add(pass, x, &shift)
 }
 
 fn generated(count: usize, points: usize) -> Leaf {
