@@ -28,6 +28,11 @@ fn around(layout: Layout) -> Option<Layout> {
     Layout::from_size_align(layout.size().saturating_add(LINE), align).ok()
 }
 
+/// Bytes that are left in front of the first line of the system's block `whole`: never 0.
+fn to_line(whole: *mut u8) -> usize {
+    LINE - whole.addr() % LINE
+}
+
 /// The first line of the system's block `whole`, in front of which stands how far it is from the block's beginning.
 ///
 /// # Safety
@@ -36,7 +41,7 @@ unsafe fn first_line(whole: *mut u8) -> *mut u8 {
     if whole.is_null() {
         return whole;
     }
-    let left = LINE - whole.addr() % LINE;
+    let left = to_line(whole);
     // SAFETY: `left` is at most the line by which the block is larger. It is at least `FRONT`, which the block's address is a
     // multiple of, so a `usize` fits in front.
     unsafe {
@@ -109,7 +114,7 @@ unsafe impl GlobalAlloc for Allocator {
                     }
                     // The values stand as far from the new block's beginning as they did; its first line may be another.
                     let values = moved.add(before);
-                    let first = moved.add(LINE - moved.addr() % LINE);
+                    let first = moved.add(to_line(moved));
                     if first != values {
                         ptr::copy(values, first, layout.size().min(size));
                     }

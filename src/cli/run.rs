@@ -176,7 +176,7 @@ impl Invocation<'_> {
         let launcher = bench.launcher(&store)?;
         let mut recorder = bench.recorder(store, previous, self.session.clone());
         if let Some(tree) = self.tree.take() {
-            recorder.wait_for(tree);
+            recorder.listen_to(tree);
         }
         let summary = self.execute(jobs, &launcher, &mut recorder)?;
         let results = recorder.finish().map_err(record_problem)?;

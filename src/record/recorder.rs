@@ -54,7 +54,7 @@ pub struct Recorder<'a> {
     here: &'a Here,
     header: PlanFile,
     environment: Environment,
-    /// Git's look at the working tree, until the environment is kept.
+    /// Git's look at the working tree, until it has ended.
     tree: Option<TreeLook>,
     previous: Option<ResultSet>,
     last_write: Instant,
@@ -119,7 +119,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Adds to the environment what `tree` finds out; a run that ends before git does is not kept waiting.
-    pub fn wait_for(&mut self, tree: TreeLook) {
+    pub fn listen_to(&mut self, tree: TreeLook) {
         self.tree = Some(tree);
     }
 

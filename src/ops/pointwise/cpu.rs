@@ -57,7 +57,9 @@ impl PointwiseKernel for Cpu {
             })
         });
         let mut partials = partials.into_iter();
-        let mut total = partials.next().unwrap_or_else(|| zeros(size));
+        let mut total = partials
+            .next()
+            .unwrap_or_else(|| vec![0.0; parameters(size)]);
         for partial in partials {
             add_assign(&mut total, &partial);
         }
@@ -78,11 +80,7 @@ fn slices<'a>(layers: &PointwiseLayers<&'a Buffer<Cpu>>) -> PointwiseLayers<&'a 
     layers.map(|layer| layer.map(|values| &values[..]))
 }
 
-/// A gradient of all parameters.
-fn zeros(size: PointwiseSize) -> Vec<f32> {
-    vec![0.0; parameters(size)]
-}
-
+/// Number of all parameters.
 fn parameters(size: PointwiseSize) -> usize {
     let layers = size.layers();
     layers.iter().map(|(i, o)| (i + 1) * o).sum()

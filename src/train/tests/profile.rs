@@ -252,22 +252,33 @@ fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
 
 #[test]
 fn every_model_and_algorithm_can_be_profiled() {
+    // Samples of a step, and how many layers at least stand in the profile by their own name.
     let fixed = [
-        (cell(), 8),
-        (of_paths(ModelSpec::CannedNet(CannedNetSpec::default())), 4),
-        (of_paths(ModelSpec::NeuralSde(NeuralSdeSpec::default())), 4),
+        (cell(), 8, 2),
+        (
+            of_paths(ModelSpec::CannedNet(CannedNetSpec::default())),
+            4,
+            1,
+        ),
+        (
+            of_paths(ModelSpec::NeuralSde(NeuralSdeSpec::default())),
+            4,
+            2,
+        ),
         (
             of_detector(ModelSpec::DetectorAlt(DetectorAltSpec::default())),
             4,
+            2,
         ),
         (
             of_detector(ModelSpec::DetectorNeu(DetectorNeuSpec::default())),
             4,
+            2,
         ),
-        (equilibrium(Algorithm::Backprop), 4),
-        (equilibrium(Algorithm::EquilibriumPropagation), 4),
+        (equilibrium(Algorithm::Backprop), 4, 2),
+        (equilibrium(Algorithm::EquilibriumPropagation), 4, 2),
     ];
-    for (cell, samples) in fixed {
+    for (cell, samples, least) in fixed {
         let told = told(profiled(cell.clone()));
         assert_sums(told.profile());
         assert_counts(&told, samples, 1);
@@ -279,6 +290,8 @@ fn every_model_and_algorithm_can_be_profiled() {
             rests.any(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         let named: Vec<&str> = found.iter().copied().filter(is_known).collect();
+        let own = layers.iter().filter(|own| found.contains(own.as_str()));
+        assert!(own.count() >= least, "{found:?} {layers:?}");
         let nameless = usize::from(found.contains(""));
         assert!(named.len() >= 2, "{found:?} {layers:?}");
         assert_eq!(named.len() + nameless, found.len(), "{found:?} {layers:?}");

@@ -38,7 +38,7 @@ mod weight;
 use std::ops::Range;
 
 use forward::{Store, convolve};
-use scheme::{Five, Four, Two};
+use scheme::Minimal;
 use transform::Grid;
 use weight::add_gradient;
 
@@ -190,9 +190,9 @@ fn convolve_by(
     store: &Store<'_>,
 ) {
     match tile {
-        Tile::Two => convolve::<Two, 4, 2>(shape, x, weight, y, store),
-        Tile::Four => convolve::<Four, 6, 4>(shape, x, weight, y, store),
-        Tile::Five => convolve::<Five, 7, 5>(shape, x, weight, y, store),
+        Tile::Two => convolve::<Minimal, 4, 2>(shape, x, weight, y, store),
+        Tile::Four => convolve::<Minimal, 6, 4>(shape, x, weight, y, store),
+        Tile::Five => convolve::<Minimal, 7, 5>(shape, x, weight, y, store),
     }
 }
 
@@ -205,8 +205,8 @@ pub(super) fn backward_weight(
     grad_weight: (&mut [f32], Into),
 ) {
     match tile {
-        Tile::Two => add_gradient::<Two, 4, 2>(shape, x, grad, grad_weight),
-        Tile::Four => add_gradient::<Four, 6, 4>(shape, x, grad, grad_weight),
-        Tile::Five => add_gradient::<Five, 7, 5>(shape, x, grad, grad_weight),
+        Tile::Two => add_gradient::<Minimal, 4, 2>(shape, x, grad, grad_weight),
+        Tile::Four => add_gradient::<Minimal, 6, 4>(shape, x, grad, grad_weight),
+        Tile::Five => add_gradient::<Minimal, 7, 5>(shape, x, grad, grad_weight),
     }
 }

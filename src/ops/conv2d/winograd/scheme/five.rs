@@ -1,12 +1,9 @@
-//! F(5, 3).
+//! F(5, 3), with the points 0, ±5/8, ±17/16, 9/4 and ∞.
 
 use pulp::Simd;
 
 use super::four::pairs;
-use super::{Data, Filter, FilterAdjoint, ResultAdjoint, Results, Scheme, Transform};
-
-/// F(5, 3), with the points 0, ±5/8, ±17/16, 9/4 and ∞.
-pub(in super::super) struct Five;
+use super::{Data, Filter, FilterAdjoint, ResultAdjoint, Results, Transform};
 
 /// The nearer pair of points.
 const A: f32 = 5.0 / 8.0;
@@ -17,14 +14,6 @@ const C: f32 = 9.0 / 4.0;
 const A2: f32 = A * A;
 const B2: f32 = B * B;
 const C2: f32 = C * C;
-
-impl Scheme<7, 5> for Five {
-    type Data = Data;
-    type Filter = Filter;
-    type FilterAdjoint = FilterAdjoint;
-    type Result = Results;
-    type ResultAdjoint = ResultAdjoint;
-}
 
 impl Transform<7, 7> for Data {
     #[inline(always)]

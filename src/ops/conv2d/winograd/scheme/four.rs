@@ -1,11 +1,8 @@
-//! F(4, 3).
+//! F(4, 3), with the points 0, ±11/16, ±23/16 and ∞.
 
 use pulp::Simd;
 
-use super::{Data, Filter, FilterAdjoint, ResultAdjoint, Results, Scheme, Transform};
-
-/// F(4, 3), with the points 0, ±11/16, ±23/16 and ∞.
-pub(in super::super) struct Four;
+use super::{Data, Filter, FilterAdjoint, ResultAdjoint, Results, Transform};
 
 /// The nearer pair of points.
 const A: f32 = 11.0 / 16.0;
@@ -13,14 +10,6 @@ const A: f32 = 11.0 / 16.0;
 const B: f32 = 23.0 / 16.0;
 const A2: f32 = A * A;
 const B2: f32 = B * B;
-
-impl Scheme<6, 4> for Four {
-    type Data = Data;
-    type Filter = Filter;
-    type FilterAdjoint = FilterAdjoint;
-    type Result = Results;
-    type ResultAdjoint = ResultAdjoint;
-}
 
 /// What the pairs of points ±a and ±b make of six values: the coefficients of `(x² − a²)(x² − b²)`, of `x (x ± a)(x² − b²)`, of
 /// `x (x ± b)(x² − a²)` and of `x (x² − a²)(x² − b²)`.

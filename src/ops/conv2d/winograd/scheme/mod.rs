@@ -16,9 +16,6 @@
 mod five;
 mod four;
 
-pub(super) use five::Five;
-pub(super) use four::Four;
-
 use pulp::Simd;
 
 /// A product with a constant matrix of `O × I`.
@@ -41,10 +38,17 @@ pub(super) trait Scheme<const N: usize, const M: usize> {
     type ResultAdjoint: Transform<M, N>;
 }
 
-/// F(2, 3), with the points 0, 1, -1 and ∞.
-pub(super) struct Two;
+/// Every M that has its five transforms: 2 (with the points 0, 1, -1 and ∞), 4 and 5.
+pub(super) struct Minimal;
 
-impl Scheme<4, 2> for Two {
+impl<const N: usize, const M: usize> Scheme<N, M> for Minimal
+where
+    Data: Transform<N, N>,
+    Filter: Transform<3, N>,
+    FilterAdjoint: Transform<N, 3>,
+    Results: Transform<N, M>,
+    ResultAdjoint: Transform<M, N>,
+{
     type Data = Data;
     type Filter = Filter;
     type FilterAdjoint = FilterAdjoint;
