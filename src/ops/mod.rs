@@ -49,6 +49,7 @@ mod signature_loss;
 mod silu;
 pub mod simd;
 mod slots;
+mod squares;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod update;

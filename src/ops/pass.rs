@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::profile::Told;
 use super::slots::{Owed, slot, take};
+use super::squares::Squares;
 use super::{GradSlots, Grads, Held, OpError, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::measure::Profiler;
@@ -26,6 +27,8 @@ pub struct Pass<D: Backend> {
     failure: Rc<RefCell<Option<OpError>>>,
     /// Gradients whose memory the device gets back with [`Grads`].
     owed: Owed<D>,
+    /// What was found of their norms in passing.
+    squares: Squares,
     dropout: Option<ChaCha8Rng>,
     work: Work,
     /// The memory of every recorded result, to see what is still held.
@@ -49,7 +52,8 @@ impl<D: Backend> Recorded<D> {
 }
 
 impl<D: Backend> Pass<D> {
-    /// A recording pass that adds to the gradients of earlier micro-steps, where there were any.
+    /// A recording pass that adds to the gradients of earlier micro-steps, where there were any, or goes on from
+    /// [`Grads::for_norms`].
     pub fn training(device: &D, sum: Option<Grads<D>>) -> Result<Self, OpError> {
         match sum {
             None => Ok(Self::recording(device)),
@@ -70,11 +74,12 @@ impl<D: Backend> Pass<D> {
     pub fn accumulating(device: &D, grads: Grads<D>) -> Result<Self, OpError> {
         let root: Tensor<Rank0, f32, D> =
             device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
-        let (gradients, owed) = grads.into_parts();
+        let (gradients, owed, squares) = grads.into_parts();
         let (_, tape) = root.traced(gradients).split_tape();
         Ok(Self {
             tape: Some(tape),
             owed,
+            squares,
             ..Self::inference(device)
         })
     }
@@ -86,6 +91,7 @@ impl<D: Backend> Pass<D> {
             tape: None,
             failure: Rc::default(),
             owed: Owed::default(),
+            squares: Squares::default(),
             dropout: None,
             work: Work::default(),
             recorded: Vec::new(),
@@ -199,6 +205,7 @@ impl<D: Backend> Pass<D> {
         });
         let (device, token) = (self.device.clone(), output.token().clone());
         let (failure, owed) = (Rc::clone(&self.failure), Rc::clone(&self.owed));
+        let squares = self.squares.clone();
         tape.add_backward_op(move |gradients| {
             if failure.borrow().is_none() {
                 let start = told.as_ref().map(Told::begin_backward);
@@ -208,6 +215,7 @@ impl<D: Backend> Pass<D> {
                         device: &device,
                         gradients,
                         owed: &owed,
+                        squares: &squares,
                     },
                     grad_output,
                 );
@@ -264,6 +272,6 @@ impl<D: Backend> Pass<D> {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        Ok(Grads::new(device, inner, self.owed))
+        Ok(Grads::new(device, inner, self.owed, self.squares))
     }
 }

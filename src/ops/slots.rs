@@ -6,8 +6,9 @@ use std::rc::Rc;
 use dfdx::tensor::{Gradients, Storage};
 
 use super::gemm::Into;
+use super::squares::Squares;
 use super::var::Token;
-use super::{AddKernel, OpError, Parameter, Var};
+use super::{AddKernel, OpError, Parameter, UpdateKernel, Var};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// The keys of gradients whose memory goes back to the device when the gradients are dropped.
@@ -18,6 +19,7 @@ pub struct GradSlots<'a, D: Backend> {
     pub(super) device: &'a D,
     pub(super) gradients: &'a mut Gradients<f32, D>,
     pub(super) owed: &'a Owed<D>,
+    pub(super) squares: &'a Squares,
 }
 
 impl<D: Backend> GradSlots<'_, D> {
@@ -30,6 +32,7 @@ impl<D: Backend> GradSlots<'_, D> {
     ///
     /// [`GradSlots::entry`] and [`GradSlots::put`] save the zeros.
     pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
+        self.squares.forget(var.token());
         let len = var.shape().len();
         Ok(slot(self.gradients, self.device, var.token(), len)
             .map_err(DeviceError::from_dfdx::<D>)?)
@@ -46,6 +49,7 @@ impl<D: Backend> GradSlots<'_, D> {
     ///
     /// A device whose kernels only add gets zeros and [`Into::Add`] ([`Backend::REPLACES`]).
     pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Into), OpError> {
+        self.squares.forget(var.token());
         let (device, len) = (self.device, var.shape().len());
         let slot = found(self.gradients, var)?;
         if device.buffer_len(slot) == len {
@@ -65,6 +69,7 @@ impl<D: Backend> GradSlots<'_, D> {
     where
         D: AddKernel,
     {
+        self.squares.forget(var.token());
         let (device, len) = (self.device, var.shape().len());
         debug_assert_eq!(device.buffer_len(&values), len);
         let slot = found(self.gradients, var)?;
@@ -77,6 +82,16 @@ impl<D: Backend> GradSlots<'_, D> {
         }
         Ok(())
     }
+
+    /// Whether [`GradSlots::note_squares`] is worth something.
+    pub fn wants_squares(&self) -> bool {
+        self.squares.are_wanted()
+    }
+
+    /// Tells the sum of the squares of the gradient of `var`, as an operation just wrote it.
+    pub fn note_squares(&self, var: &Var<D>, squares: f64) {
+        self.squares.note(var.token(), squares);
+    }
 }
 
 /// The gradient of `var`, without values as long as nothing was written.
@@ -85,7 +100,7 @@ fn found<'a, D: Backend>(
     var: &Var<D>,
 ) -> Result<&'a mut Buffer<D>, OpError> {
     Ok(gradients
-        .get_or_alloc_mut(var.token())
+        .get_or_alloc_mut(var.token().key())
         .map_err(DeviceError::from_dfdx::<D>)?)
 }
 
@@ -104,7 +119,7 @@ pub(super) fn slot<'a, D: Backend>(
     len: usize,
 ) -> Result<&'a mut Buffer<D>, D::Err> {
     // The key is a tensor without elements, so dfdx allocates nothing under it; the slot gets its length here.
-    let slot = gradients.get_or_alloc_mut(token)?;
+    let slot = gradients.get_or_alloc_mut(token.key())?;
     if <D as Storage<f32>>::len(device, slot) != len {
         *slot = <D as Storage<f32>>::try_alloc_len(device, len)?;
     }
@@ -131,41 +146,73 @@ pub struct Grads<D: Backend> {
     device: D,
     inner: Gradients<f32, D>,
     owed: Owed<D>,
+    squares: Squares,
     /// Whether a step ends with them: no later pass adds to them.
     ends_step: bool,
 }
 
 impl<D: Backend> Grads<D> {
-    pub(super) fn new(device: D, inner: Gradients<f32, D>, owed: Owed<D>) -> Self {
+    pub(super) fn new(
+        device: D,
+        inner: Gradients<f32, D>,
+        owed: Owed<D>,
+        squares: Squares,
+    ) -> Self {
         Self {
             device,
             inner,
             owed,
+            squares,
             ends_step: true,
         }
     }
 
+    /// No gradients yet: what a step goes on from whose [`Grads::sum_of_squares`] will be asked for.
+    pub fn for_norms(device: &D) -> Self {
+        let (inner, owed) = (Gradients::leaky(), Owed::default());
+        Self::new(device.clone(), inner, owed, Squares::wanted())
+    }
+
     /// What a pass that adds to these gradients goes on from.
-    pub(super) fn into_parts(mut self) -> (Gradients<f32, D>, Owed<D>) {
+    pub(super) fn into_parts(mut self) -> (Gradients<f32, D>, Owed<D>, Squares) {
         self.ends_step = false;
         let inner = std::mem::replace(&mut self.inner, Gradients::leaky());
-        (inner, std::mem::take(&mut self.owed))
+        let owed = std::mem::take(&mut self.owed);
+        (inner, owed, std::mem::take(&mut self.squares))
     }
 
     /// The gradient of a parameter in the program's layout; zeros where none flowed.
     pub fn of_parameter(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>, OpError> {
         let (token, len) = (parameter.token(), parameter.len());
+        self.squares.forget(token);
         Ok(slot(&mut self.inner, &self.device, token, len).map_err(DeviceError::from_dfdx::<D>)?)
     }
 
     /// Where the gradient of a parameter lies: nothing is allocated where it was moved out.
     pub(super) fn place_of(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>, OpError> {
-        let slot = self.inner.get_or_alloc_mut(parameter.token());
+        self.squares.forget(parameter.token());
+        let slot = self.inner.get_or_alloc_mut(parameter.token().key());
         Ok(slot.map_err(DeviceError::from_dfdx::<D>)?)
+    }
+
+    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order; found while it was written where it could be
+    /// ([`Grads::for_norms`]).
+    pub fn sum_of_squares(&mut self, parameter: &Parameter<D>) -> Result<f64, OpError>
+    where
+        D: UpdateKernel,
+    {
+        match self.squares.of(parameter.token()) {
+            Some(squares) => Ok(squares),
+            None => {
+                let device = self.device.clone();
+                device.sum_of_squares(self.of_parameter(parameter)?)
+            }
+        }
     }
 
     /// The gradient of a leaf; zeros where none flowed.
     pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
+        self.squares.forget(var.token());
         let len = var.shape().len();
         Ok(slot(&mut self.inner, &self.device, var.token(), len)
             .map_err(DeviceError::from_dfdx::<D>)?)
@@ -181,7 +228,7 @@ impl<D: Backend> Drop for Grads<D> {
     fn drop(&mut self) {
         for token in self.owed.take() {
             // Nothing is allocated here: a key without a gradient stands for one without values.
-            if let Ok(slot) = self.inner.get_or_alloc_mut(&token) {
+            if let Ok(slot) = self.inner.get_or_alloc_mut(token.key()) {
                 D::recycle(slot);
             }
         }

@@ -1,5 +1,6 @@
 //! [`Var`]: device memory with a shape, and its key on dfdx's tape.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use dfdx::tensor::Tensor;
@@ -8,7 +9,24 @@ use super::{Held, OpError, Shape};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// The key of a value on dfdx's tape: a tensor without elements. Its identity is all that counts.
-pub(super) type Token<D> = Tensor<(usize,), f32, D>;
+#[derive(Clone, Debug)]
+pub(super) struct Token<D: Backend> {
+    key: Tensor<(usize,), f32, D>,
+    /// The key's identity, which dfdx keeps to itself.
+    number: u64,
+}
+
+impl<D: Backend> Token<D> {
+    /// What dfdx knows it by.
+    pub(super) fn key(&self) -> &Tensor<(usize,), f32, D> {
+        &self.key
+    }
+
+    /// What no other token of the process has.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+}
 
 /// A value in a computation: an activation, an input, or a parameter as an operation reads it.
 ///
@@ -143,7 +161,11 @@ impl<D: Backend> Var<D> {
 
 /// A fresh key.
 pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>, OpError> {
-    Ok(device
-        .try_zeros_like(&(0_usize,))
-        .map_err(DeviceError::from_dfdx::<D>)?)
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    Ok(Token {
+        key: device
+            .try_zeros_like(&(0_usize,))
+            .map_err(DeviceError::from_dfdx::<D>)?,
+        number: NUMBER.fetch_add(1, Ordering::Relaxed),
+    })
 }

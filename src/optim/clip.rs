@@ -46,7 +46,6 @@ pub fn clip_factors<D: Kernels>(
     max_norm: f64,
     by: ClipBy,
 ) -> Result<Vec<f32>, OpError> {
-    let device = grads.device().clone();
     let parts = match by {
         ClipBy::All => Vec::new(),
         ClipBy::Part => part_of_each(module),
@@ -55,7 +54,7 @@ pub fn clip_factors<D: Kernels>(
     let mut squares = vec![0.0; parts.last().map_or(1, |last| last + 1)];
     let mut count = 0;
     for_each_parameter(module, |index, parameter| {
-        squares[part(index)] += device.sum_of_squares(grads.of_parameter(parameter)?)?;
+        squares[part(index)] += grads.sum_of_squares(parameter)?;
         count = index + 1;
         Ok(())
     })?;

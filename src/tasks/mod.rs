@@ -53,7 +53,8 @@ pub trait Task<D: Kernels> {
     /// The parameters.
     fn module(&mut self) -> &mut dyn Module<D>;
 
-    /// The gradients of one micro-step, added to `sum` where earlier micro-steps of the same step gave one.
+    /// The gradients of one micro-step, added to `sum` where earlier micro-steps of the same step gave one, or where there are
+    /// none yet and their norms are wanted ([`Grads::for_norms`]).
     ///
     /// Ends its phases on `watch`. `loss_grad` is the gradient of the batch's mean loss, one value: the batch's part of
     /// the step's samples, times a loss scale where there is one.

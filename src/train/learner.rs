@@ -79,7 +79,8 @@ impl<D: Kernels> Learner<D> {
         batches: &mut Epoch<'_>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<StepLoss<D>, TrainError> {
-        let mut sum = None;
+        let norms = self.control.is_none() && self.clip.is_some();
+        let mut sum = norms.then(|| Grads::for_norms(&self.device));
         let mut losses = Vec::with_capacity(step.micro_steps.len());
         for index in step.micro_steps {
             let batch = batches.next().ok_or(TrainError::Short(index))??;

@@ -14,8 +14,10 @@ const ROWS: usize = 256;
 /// Depth of a segment of [`transposed_product`], about, and the largest number of segments.
 const DEPTH: usize = 512;
 const SEGMENTS: usize = 8;
-/// Result rows of a block of [`transposed_product`], about.
+/// Result rows of a block of [`transposed_product`], about, and at most about so many results: the block stays in the second-level
+/// cache.
 const BLOCK: usize = 64;
+const BLOCK_VALUES: usize = 1 << 17;
 /// Columns of a block of [`rows_product`] where there are too few rows to cut, about; a block begins at a full vector.
 const COLUMNS: usize = 1024;
 const VECTOR: usize = 16;
@@ -143,17 +145,24 @@ impl Start {
 /// # Panics
 /// When the dimensions do not agree.
 pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
-    tall_product(c, Into::Add, a, b);
+    tall_product(c, Into::Add, a, b, |_, _| ());
 }
 
 /// `C = Aᵀ · B` or `C += Aᵀ · B` for tall matrices, as weight gradients are: `a: (k × m)`, `b: (k × n)`, `c: (m × n)`.
 ///
 /// Where the result is small against the factors, the depth k is cut into a fixed number of segments with a partial
-/// result each, added in order; otherwise the rows of C are cut.
+/// result each, added in order; otherwise the rows of C are cut. `finish(first_row, rows)` is called on each chunk of C while it
+/// is still in the cache.
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn tall_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
+pub fn tall_product(
+    c: &mut [f32],
+    into: Into,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    finish: impl Fn(usize, &mut [f32]) + Sync,
+) {
     let (k, m, n) = (a.rows, a.columns, b.columns);
     assert!(
         c.len() == m * n && b.rows == k,
@@ -162,10 +171,12 @@ pub fn tall_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
     let segments = (k / DEPTH).clamp(1, SEGMENTS);
     if 2 * m * n * k < PRODUCT_FLOP {
         product(&mut MatrixMut::new(c, m, n), into, a.transposed(), b);
+        finish(0, c);
     } else if segments > 1 && 2 * segments * m * n <= k * (m + n) {
         segmented_product(c, into, a, b, segments);
+        finish(0, c);
     } else {
-        let rows = even_chunk(m, BLOCK);
+        let rows = even_chunk(m, BLOCK.min((BLOCK_VALUES / n).max(1)));
         for_each_chunk_if(true, c, rows * n, |start, c| {
             let count = c.len() / n;
             product(
@@ -174,6 +185,7 @@ pub fn tall_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
                 a.transposed().row_range(start / n, count),
                 b,
             );
+            finish(start / n, c);
         });
     }
 }

@@ -7,6 +7,7 @@
 //! # Work
 //! `2 m n k` for `(m × k) · (k × n)`.
 
+mod ahead;
 mod cpu;
 mod dots;
 mod small;
@@ -150,6 +151,8 @@ pub enum Into {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::ops::simd::{VectorLevel, vector_level};
     use crate::ops::testing::{assert_close, filled};
@@ -279,6 +282,18 @@ mod tests {
             let (a, b) = (Matrix::new(&a, k, m), Matrix::new(&b, k, n));
             let mut c = vec![1.0; m * n];
             transposed_product(&mut c, a, b);
+            let mut again = vec![f32::NAN; m * n];
+            let found: Vec<_> = (0..m).map(|_| AtomicUsize::new(0)).collect();
+            tall_product(&mut again, Into::Replace, a, b, |first, rows| {
+                for (row, found) in rows.chunks_exact(n).zip(&found[first..]) {
+                    assert!(row.iter().all(|value| value.is_finite()));
+                    found.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            let found = found.into_iter().map(AtomicUsize::into_inner);
+            assert!(found.eq(vec![1; m]), "every row is told of once");
+            again.iter_mut().for_each(|value| *value += 1.0);
+            assert_close(&again, &c, 1e-5);
             let wanted: Vec<f32> = naive(&a.transposed(), &b).iter().map(|v| v + 1.0).collect();
             assert_close(&c, &wanted, 1e-4);
         }

@@ -5,7 +5,7 @@
 )]
 
 use super::dots::Dots;
-use super::tile::{Broadcast, Fetch, Operands};
+use super::tile::{Broadcast, Operands};
 use super::{Into, Matrix};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{VectorLevel, simd_vectors, vector_level};
@@ -48,7 +48,7 @@ pub(super) unsafe fn try_product(
         c,
         c_row,
         add: into == Into::Add,
-        fetch: Fetch::Nothing,
+        streams_a: false,
         cold: false,
     };
     // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements; for C the caller promises it.
@@ -117,7 +117,7 @@ unsafe fn across_rows(operands: Operands, a: Matrix<'_>, b: Matrix<'_>) {
                 c: result.as_mut_ptr(),
                 c_row: m,
                 add: false,
-                fetch: Fetch::A,
+                streams_a: true,
                 ..operands
             }));
             let result = Matrix::new(result, n, m).transposed();

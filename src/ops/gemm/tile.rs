@@ -10,14 +10,14 @@
 
 use pulp::{MemMask, Simd, WithSimd};
 
+use super::ahead::{Ahead, LINE};
+
 /// Largest number of rows of a tile.
 pub(super) const ROWS: usize = 6;
 /// Depth of one pass over C: so many rows of B, a tile wide, stay in the L1 cache while the rows of A go by.
 const DEPTH: usize = 128;
 /// As [`DEPTH`] where B is at most half as wide as a tile, and A is what comes from memory.
 const STREAM_DEPTH: usize = 256;
-/// Values of a line of the cache.
-const LINE: usize = 16;
 /// Columns of B that stay in the L2 cache during a pass.
 const PANEL: usize = 1024;
 /// Values of a C that no cache keeps until it is written.
@@ -44,19 +44,11 @@ pub(super) struct Operands {
     pub(super) c: *mut f32,
     pub(super) c_row: usize,
     pub(super) add: bool,
-    pub(super) fetch: Fetch,
+    /// Whether the rows of A of the next tile are fetched into the cache: A, whose rows are contiguous, is read from memory once,
+    /// while B stays in the cache. Otherwise it is the next block of B.
+    pub(super) streams_a: bool,
     /// Whether C is too large to be in a cache.
     pub(super) cold: bool,
-}
-
-/// What is fetched into the cache while a tile is computed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fetch {
-    Nothing,
-    /// The rows of B that the next pass reads.
-    B,
-    /// The rows of A of the next tile: A, whose rows are contiguous, is read from memory once, while B stays in the cache.
-    A,
 }
 
 impl Operands {
@@ -67,11 +59,6 @@ impl Operands {
             m: count,
             a: self.a.wrapping_add(first * self.a_row),
             c: self.c.wrapping_add(first * self.c_row),
-            fetch: if self.fetch == Fetch::B && first > 0 {
-                Fetch::Nothing
-            } else {
-                self.fetch
-            },
             ..self
         }
     }
@@ -100,42 +87,57 @@ impl WithSimd for Broadcast {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let all = self.0;
-        let depth = if all.fetch == Fetch::A {
-            STREAM_DEPTH
-        } else {
-            DEPTH
+        let all = Operands {
+            cold: self.0.m * self.0.n > COLD,
+            ..self.0
         };
-        for from in (0..all.k).step_by(depth) {
-            for first in (0..all.n).step_by(PANEL) {
-                let panel = Operands {
-                    n: PANEL.min(all.n - first),
-                    k: depth.min(all.k - from),
-                    a: all.a.wrapping_add(from * all.a_step),
-                    b: all.b.wrapping_add(from * all.b_step + first),
-                    c: all.c.wrapping_add(first),
-                    add: all.add || from > 0,
-                    fetch: match all.fetch {
-                        Fetch::A => Fetch::A,
-                        _ if from + depth < all.k => Fetch::B,
-                        _ => Fetch::Nothing,
-                    },
-                    cold: all.m * all.n > COLD,
-                    ..all
-                };
-                let rows = if panel.m > TALL { ROWS } else { panel.m };
-                for row in (0..panel.m).step_by(rows) {
-                    across(simd, panel.rows(row, rows.min(panel.m - row)));
-                }
+        let depth = if all.streams_a { STREAM_DEPTH } else { DEPTH };
+        let panels = all.n.div_ceil(PANEL);
+        let blocks = panels * all.k.div_ceil(depth);
+        let block = |index: usize| {
+            let (from, first) = (index / panels * depth, index % panels * PANEL);
+            Operands {
+                n: PANEL.min(all.n - first),
+                k: depth.min(all.k - from),
+                a: all.a.wrapping_add(from * all.a_step),
+                b: all.b.wrapping_add(from * all.b_step + first),
+                c: all.c.wrapping_add(first),
+                add: all.add || from > 0,
+                ..all
+            }
+        };
+        // A C that only one pass writes is written where memory has it together.
+        let rows = if all.m > TALL || all.cold && all.k <= depth {
+            ROWS
+        } else {
+            all.m
+        };
+        for index in 0..blocks {
+            let panel = block(index);
+            let mut ahead = Ahead::nothing();
+            if index + 1 < blocks && !all.streams_a {
+                let next = block(index + 1);
+                let tiles = panel.m.div_ceil(ROWS) * panel.n.div_ceil(width::<S>());
+                ahead = Ahead::block(next.b, (next.k, next.b_step), next.n, tiles);
+            }
+            for row in (0..panel.m).step_by(rows) {
+                let part = panel.rows(row, rows.min(panel.m - row));
+                across(simd, part, &mut ahead);
             }
         }
     }
 }
 
+/// Number of columns of a tile.
+#[inline(always)]
+fn width<S: Simd>() -> usize {
+    tile_vectors::<S>() * S::F32_LANES
+}
+
 /// All columns of a panel, a tile's width at a time.
 #[inline(always)]
-fn across<S: Simd>(simd: S, panel: Operands) {
-    let (lanes, width) = (S::F32_LANES, tile_vectors::<S>() * S::F32_LANES);
+fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut Ahead) {
+    let (lanes, width) = (S::F32_LANES, width::<S>());
     for first in (0..panel.n).step_by(width) {
         let n = width.min(panel.n - first);
         let at = Operands {
@@ -150,12 +152,14 @@ fn across<S: Simd>(simd: S, panel: Operands) {
         unsafe {
             // A mask costs little, another copy of every tile in the program more: only the full width goes without.
             match (n.div_ceil(lanes), rest == lanes) {
-                (1, _) => down::<S, 1, true>(simd, at, last),
-                (2, full) if full && width == 2 * lanes => down::<S, 2, false>(simd, at, last),
-                (2, _) => down::<S, 2, true>(simd, at, last),
-                (3, _) => down::<S, 3, true>(simd, at, last),
-                (_, true) => down::<S, 4, false>(simd, at, last),
-                (_, false) => down::<S, 4, true>(simd, at, last),
+                (1, _) => down::<S, 1, true>(simd, at, last, ahead),
+                (2, full) if full && width == 2 * lanes => {
+                    down::<S, 2, false>(simd, at, last, ahead)
+                }
+                (2, _) => down::<S, 2, true>(simd, at, last, ahead),
+                (3, _) => down::<S, 3, true>(simd, at, last, ahead),
+                (_, true) => down::<S, 4, false>(simd, at, last, ahead),
+                (_, false) => down::<S, 4, true>(simd, at, last, ahead),
             }
         }
     }
@@ -170,19 +174,21 @@ unsafe fn down<S: Simd, const C: usize, const REST: bool>(
     simd: S,
     all: Operands,
     last: MemMask<S::m32s>,
+    ahead: &mut Ahead,
 ) {
     for first in (0..all.m).step_by(ROWS) {
         let rows = ROWS.min(all.m - first);
         let at = all.rows(first, rows);
+        let ahead = ahead.of_tile();
         // SAFETY: rows of the operands that the caller promised.
         unsafe {
             match rows {
-                1 => tile::<S, 1, C, REST>(simd, at, last),
-                2 => tile::<S, 2, C, REST>(simd, at, last),
-                3 => tile::<S, 3, C, REST>(simd, at, last),
-                4 => tile::<S, 4, C, REST>(simd, at, last),
-                5 => tile::<S, 5, C, REST>(simd, at, last),
-                _ => tile::<S, ROWS, C, REST>(simd, at, last),
+                1 => tile::<S, 1, C, REST>(simd, at, last, ahead),
+                2 => tile::<S, 2, C, REST>(simd, at, last, ahead),
+                3 => tile::<S, 3, C, REST>(simd, at, last, ahead),
+                4 => tile::<S, 4, C, REST>(simd, at, last, ahead),
+                5 => tile::<S, 5, C, REST>(simd, at, last, ahead),
+                _ => tile::<S, ROWS, C, REST>(simd, at, last, ahead),
             }
         }
     }
@@ -230,6 +236,7 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
     simd: S,
     t: Operands,
     last: MemMask<S::m32s>,
+    mut ahead: Ahead,
 ) {
     let lanes = S::F32_LANES;
     let mut sums = [[simd.splat_f32s(0.0); C]; R];
@@ -250,12 +257,8 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
     }
     let (mut a, mut b) = (t.a, t.b);
     for p in 0..t.k {
-        if t.fetch == Fetch::B {
-            for j in 0..C {
-                prefetch(b.wrapping_add(DEPTH * t.b_step + j * lanes));
-            }
-        }
-        if t.fetch == Fetch::A && p % LINE == 0 {
+        ahead.fetch();
+        if t.streams_a && p % LINE == 0 {
             // The rows of the next tile.
             for i in 0..R {
                 prefetch(a.wrapping_add((R + i) * t.a_row));
@@ -276,6 +279,7 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
         a = a.wrapping_add(t.a_step);
         b = b.wrapping_add(t.b_step);
     }
+    ahead.fetch_rest();
     for (i, sums) in sums.iter().enumerate() {
         for (j, sum) in sums.iter().enumerate() {
             let at = t.c.wrapping_add(i * t.c_row + j * lanes);

@@ -1,6 +1,8 @@
 //! Linear layers on the CPU: products from [`crate::ops::gemm`]; bias and activation on each chunk of rows while it is
 //! in the cache.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use dfdx::tensor::Cpu;
 use rayon::prelude::*;
 
@@ -14,6 +16,7 @@ use crate::ops::parallel::{
 };
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
+use crate::ops::update::squares;
 use crate::ops::{Activation, OpError};
 
 /// Rows whose column sums make one partial result.
@@ -174,13 +177,27 @@ impl LinearKernel for Cpu {
         (grad_weight, into): (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
         let x = Matrix::new(x, size.rows, size.inputs);
-        tall_product(
-            grad_weight,
-            into,
-            x,
-            Matrix::new(grad, size.rows, size.outputs),
-        );
+        let grad = Matrix::new(grad, size.rows, size.outputs);
+        tall_product(grad_weight, into, x, grad, |_, _| ());
         Ok(())
+    }
+
+    fn linear_backward_weight_squares(
+        &self,
+        x: &Buffer<Self>,
+        grad: &Buffer<Self>,
+        size: LinearSize,
+        (grad_weight, into): (&mut Buffer<Self>, Into),
+    ) -> Result<Option<f64>, OpError> {
+        let x = Matrix::new(x, size.rows, size.inputs);
+        let grad = Matrix::new(grad, size.rows, size.outputs);
+        // One sum for each row that a chunk begins with: threads write them, and they are added up in order.
+        let sums: Vec<_> = (0..size.inputs).map(|_| AtomicU64::new(0)).collect();
+        tall_product(grad_weight, into, x, grad, |first, rows| {
+            sums[first].store(squares(rows).to_bits(), Ordering::Relaxed);
+        });
+        let sums = sums.into_iter().map(|sum| f64::from_bits(sum.into_inner()));
+        Ok(Some(sums.sum()))
     }
 
     fn bias_backward(

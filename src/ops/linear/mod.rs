@@ -121,6 +121,19 @@ pub trait LinearKernel: Backend {
         Err(OpError::unsupported::<Self>("linear"))
     }
 
+    /// As [`LinearKernel::linear_backward_weight`], and the sum of the squares of what then stands in `grad_weight`, where the
+    /// device finds it in passing.
+    fn linear_backward_weight_squares(
+        &self,
+        x: &Buffer<Self>,
+        grad: &Buffer<Self>,
+        size: LinearSize,
+        grad_weight: (&mut Buffer<Self>, Into),
+    ) -> Result<Option<f64>, OpError> {
+        self.linear_backward_weight(x, grad, size, grad_weight)?;
+        Ok(None)
+    }
+
     /// `grad_bias[k] += Σ_rows grad[row, k]`; convolutions use it too.
     fn bias_backward(
         &self,
@@ -178,8 +191,17 @@ pub fn linear<D: Kernels>(
             };
             let grad = Held::<D>::new(grad);
             if saved_weight.needs_grad() {
+                let (x, wants_squares) = (saved_x.data(), slots.wants_squares());
                 let grad_weight = slots.entry(&saved_weight)?;
-                device.linear_backward_weight(saved_x.data(), &grad, size, grad_weight)?;
+                if wants_squares {
+                    let found =
+                        device.linear_backward_weight_squares(x, &grad, size, grad_weight)?;
+                    if let Some(squares) = found {
+                        slots.note_squares(&saved_weight, squares);
+                    }
+                } else {
+                    device.linear_backward_weight(x, &grad, size, grad_weight)?;
+                }
             }
             if saved_x.needs_grad() {
                 let grad_x = slots.entry(&saved_x)?;

@@ -1,5 +1,7 @@
 use super::*;
-use crate::ops::testing;
+use crate::device::Backend;
+use crate::ops::testing::{self, TestDevice};
+use crate::ops::{Grads, Layout, Parameter};
 
 const ALL: [Activation; 5] = [
     Activation::Identity,
@@ -147,6 +149,93 @@ fn values_are_those_of_the_host_whatever_is_left_over() {
         let (y, _) = testing::backward(&leaves, &vec![1.0; expected.len()], relu);
         testing::assert_close(&y, &expected, 1e-5);
     }
+}
+
+/// Adds the gradients of `mse(x · weight · weight…, 0)`, a product for each of `times`, to `sum`.
+fn gradients_of_weight(
+    weight: &Parameter<TestDevice>,
+    times: usize,
+    sum: Option<Grads<TestDevice>>,
+) -> Grads<TestDevice> {
+    let device = testing::device();
+    let width = weight.torch_shape().last();
+    let constant = |seed| {
+        let values = testing::filled(33 * width, seed);
+        Var::constant(&device, values, [33, width]).unwrap()
+    };
+    let mut pass = Pass::training(&device, sum).unwrap();
+    let mut x = constant(1);
+    for _ in 0..times {
+        x = linear(&mut pass, &x, &weight.var(), None, Activation::Identity).unwrap();
+    }
+    let loss = crate::ops::mse(&mut pass, &x, &constant(2)).unwrap();
+    pass.backward(&loss, 1.0).unwrap()
+}
+
+#[test]
+fn squares_that_are_found_in_passing_are_those_of_the_gradient_as_it_stands() {
+    let device = testing::device();
+    // Below and above what is worth threads, in one chunk of rows and in several.
+    for width in [5, 130, 300] {
+        let values = testing::filled(width * width, 3);
+        let shape = [width, width].into();
+        let weight = Parameter::new(&device, &values, shape, Layout::Linear).unwrap();
+        let by = |threads: usize, times: usize, micro_steps: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.unwrap().install(|| {
+                let mut grads = Grads::for_norms(&device);
+                for _ in 0..micro_steps {
+                    grads = gradients_of_weight(&weight, times, Some(grads));
+                }
+                let found = grads.sum_of_squares(&weight).unwrap();
+                let gradient = device.download(grads.of_parameter(&weight).unwrap());
+                (found, gradient.unwrap())
+            })
+        };
+        // A weight that is used twice, and one whose gradient micro-steps add to, are written twice.
+        for (times, micro_steps) in [(1, 1), (2, 1), (1, 2)] {
+            let (found, gradient) = by(1, times, micro_steps);
+            let expected: f64 = gradient.iter().map(|g| f64::from(*g).powi(2)).sum();
+            assert!((found - expected).abs() <= 1e-12 * expected, "{found}");
+            assert_eq!(found.to_bits(), by(2, times, micro_steps).0.to_bits());
+        }
+        let mut plain = gradients_of_weight(&weight, 1, None);
+        let gradient = device.download(plain.of_parameter(&weight).unwrap());
+        assert_eq!(by(2, 1, 1).1, gradient.unwrap(), "the gradient is the same");
+    }
+}
+
+#[test]
+fn squares_of_a_gradient_that_was_changed_afterwards_are_of_what_it_is() {
+    let device = testing::device();
+    let shape = [130, 130].into();
+    let values = testing::filled(130 * 130, 3);
+    let weight = Parameter::new(&device, &values, shape, Layout::Linear).unwrap();
+    let mut grads = gradients_of_weight(&weight, 1, Some(Grads::for_norms(&device)));
+    let ones = device.upload(vec![1.0; 130 * 130]).unwrap();
+    *grads.of_parameter(&weight).unwrap() = ones;
+    assert_close(grads.sum_of_squares(&weight).unwrap(), 16_900.0);
+    // Another operation, recorded earlier, adds to it afterwards.
+    let constant = |shape: [usize; 2]| {
+        let values = testing::filled(shape[0] * shape[1], 5);
+        Var::constant(&device, values, shape).unwrap()
+    };
+    let mut pass = Pass::training(&device, Some(Grads::for_norms(&device))).unwrap();
+    let decay = crate::ops::mse(&mut pass, &weight.var(), &constant([130, 130])).unwrap();
+    let x = constant([130, 130]);
+    let y = linear(&mut pass, &x, &weight.var(), None, Activation::Identity).unwrap();
+    let loss = crate::ops::mse(&mut pass, &y, &constant([130, 130])).unwrap();
+    let loss = crate::ops::add(&mut pass, &loss, &decay).unwrap();
+    let mut grads = pass.backward(&loss, 1.0).unwrap();
+    let found = grads.sum_of_squares(&weight).unwrap();
+    let gradient = device.download(grads.of_parameter(&weight).unwrap());
+    let squares = gradient.unwrap().into_iter().map(|g| f64::from(g).powi(2));
+    assert_close(found, squares.sum());
+}
+
+#[track_caller]
+fn assert_close(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= 1e-12 * expected, "{found}");
 }
 
 #[test]

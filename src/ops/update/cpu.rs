@@ -8,6 +8,7 @@ use std::convert::Infallible;
 
 use dfdx::tensor::Cpu;
 
+use super::norm::squares;
 use super::one_pass::for_all;
 use super::{AdamStep, Factors, SgdStep, StepState, UpdateKernel, same_length};
 use crate::device::Buffer;
@@ -21,12 +22,7 @@ impl UpdateKernel for Cpu {
     type Control = Infallible;
 
     fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64, OpError> {
-        Ok(sum_chunks(x.len(), |range| {
-            simd(
-                #[inline(always)]
-                || squares(&x[range]),
-            )
-        }))
+        Ok(sum_chunks(x.len(), |range| squares(&x[range])))
     }
 
     fn scale(&self, x: &mut Buffer<Self>, factor: f32) -> Result<(), OpError> {
@@ -187,22 +183,6 @@ fn update(x: &mut [f32], y: &[f32], next: impl Fn(f32, f32) -> f32 + Sync) {
             },
         );
     });
-}
-
-#[inline(always)]
-fn squares(x: &[f32]) -> f64 {
-    let mut sums = [0.0_f64; 8];
-    // Whole groups apart: a loop of unknown length inside would not be vectorised.
-    let (groups, rest) = x.as_chunks::<8>();
-    for x in groups {
-        for (sum, x) in sums.iter_mut().zip(x) {
-            *sum += f64::from(*x) * f64::from(*x);
-        }
-    }
-    for (sum, x) in sums.iter_mut().zip(rest) {
-        *sum += f64::from(*x) * f64::from(*x);
-    }
-    sums.iter().sum()
 }
 
 /// PyTorch's `lerp`: from the nearer end, so that `weight = 1` gives `y` exactly.

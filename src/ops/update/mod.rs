@@ -12,11 +12,13 @@ mod control;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod norm;
 mod one_pass;
 mod state;
 #[cfg(feature = "cuda")]
 mod table;
 
+pub(super) use norm::squares;
 pub use state::{Rules, StepState};
 
 use std::fmt::Debug;

@@ -1,0 +1,139 @@
+//! What is fetched from memory while a block of B is multiplied: the block after it.
+#![expect(
+    unsafe_code,
+    reason = "a hint to the cache is an intrinsic; it reads nothing that the program sees"
+)]
+
+/// Values of a line of the cache.
+pub(super) const LINE: usize = 16;
+
+/// The lines of a block that are still to be fetched, in the order of memory and a few with every tile, so that fetching takes
+/// the time of multiplying.
+///
+/// In this order the processor's own prefetching runs along; line by line down the rows of a tile it does not, for rows may lie
+/// pages apart.
+#[derive(Clone, Copy)]
+pub(super) struct Ahead {
+    /// The row of the next line, and how far the next row is.
+    row: *const f32,
+    row_stride: usize,
+    /// The next line in its row, of so many.
+    line: usize,
+    lines: usize,
+    /// Lines that are left.
+    left: usize,
+    /// Lines with every tile.
+    share: usize,
+}
+
+impl Ahead {
+    /// Nothing to fetch.
+    pub(super) fn nothing() -> Self {
+        Self {
+            row: std::ptr::null(),
+            row_stride: 0,
+            line: 0,
+            lines: 0,
+            left: 0,
+            share: 0,
+        }
+    }
+
+    /// `rows` rows of `columns` values from `first` on, `row_stride` apart, during `tiles` tiles.
+    pub(super) fn block(
+        first: *const f32,
+        (rows, row_stride): (usize, usize),
+        columns: usize,
+        tiles: usize,
+    ) -> Self {
+        // A row that begins within a line ends in one more.
+        let lines = columns.div_ceil(LINE) + usize::from(row_stride % LINE != 0);
+        let left = rows * lines;
+        Self {
+            row: first,
+            row_stride,
+            line: 0,
+            lines,
+            left,
+            share: left.div_ceil(tiles.max(1)),
+        }
+    }
+
+    /// The share of one tile.
+    #[inline(always)]
+    pub(super) fn of_tile(&mut self) -> Self {
+        let share = self.share.min(self.left);
+        let own = Self {
+            left: share,
+            ..*self
+        };
+        self.left -= share;
+        self.line += share;
+        if self.lines > 0 {
+            self.row = self
+                .row
+                .wrapping_add(self.line / self.lines * self.row_stride);
+            self.line %= self.lines;
+        }
+        own
+    }
+
+    /// Begins to fetch the next line into the second-level cache: it is needed after the rest of this block.
+    #[inline(always)]
+    pub(super) fn fetch(&mut self) {
+        if self.left == 0 {
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint; nothing is read that the program sees, and an address that leads nowhere is ignored.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T1>(self.row.wrapping_add(self.line * LINE).cast());
+        }
+        self.left -= 1;
+        self.line += 1;
+        if self.line == self.lines {
+            self.line = 0;
+            self.row = self.row.wrapping_add(self.row_stride);
+        }
+    }
+
+    /// Begins to fetch all lines that are left.
+    #[inline(always)]
+    pub(super) fn fetch_rest(&mut self) {
+        while self.left > 0 {
+            self.fetch();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_of_all_tiles_are_every_line_once() {
+        for (rows, row_stride, columns, tiles) in [(5, 100, 70, 3), (4, 64, 64, 100), (1, 3, 1, 1)]
+        {
+            let values = vec![0.0_f32; rows * row_stride + LINE];
+            let mut all = Ahead::block(values.as_ptr(), (rows, row_stride), columns, tiles);
+            let mut found = Vec::new();
+            for _ in 0..tiles {
+                let mut own = all.of_tile();
+                while own.left > 0 {
+                    found.push(own.row.addr() / size_of::<f32>() + own.line * LINE);
+                    own.fetch();
+                }
+            }
+            let start = values.as_ptr().addr() / size_of::<f32>();
+            let mut wanted = Vec::new();
+            for row in 0..rows {
+                let more = usize::from(row_stride % LINE != 0);
+                let lines = columns.div_ceil(LINE) + more;
+                wanted.extend((0..lines).map(|line| start + row * row_stride + line * LINE));
+            }
+            assert_eq!(found, wanted);
+            assert_eq!(all.of_tile().left, 0);
+        }
+    }
+}
