@@ -201,13 +201,11 @@ impl<D: Backend> Grads<D> {
     where
         D: UpdateKernel,
     {
-        match self.squares.of(parameter.token()) {
-            Some(squares) => Ok(squares),
-            None => {
-                let device = self.device.clone();
-                device.sum_of_squares(self.of_parameter(parameter)?)
-            }
+        if let Some(squares) = self.squares.of(parameter.token()) {
+            return Ok(squares);
         }
+        let device = self.device.clone();
+        device.sum_of_squares(self.of_parameter(parameter)?)
     }
 
     /// The gradient of a leaf; zeros where none flowed.

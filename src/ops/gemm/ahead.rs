@@ -28,6 +28,7 @@ pub(super) struct Ahead {
 
 impl Ahead {
     /// Nothing to fetch.
+    #[inline(always)]
     pub(super) fn nothing() -> Self {
         Self {
             row: std::ptr::null(),
@@ -62,6 +63,9 @@ impl Ahead {
     /// The share of one tile.
     #[inline(always)]
     pub(super) fn of_tile(&mut self) -> Self {
+        if self.left == 0 {
+            return Self::nothing();
+        }
         let share = self.share.min(self.left);
         let own = Self {
             left: share,
@@ -69,12 +73,9 @@ impl Ahead {
         };
         self.left -= share;
         self.line += share;
-        if self.lines > 0 {
-            self.row = self
-                .row
-                .wrapping_add(self.line / self.lines * self.row_stride);
-            self.line %= self.lines;
-        }
+        let rows = self.line / self.lines;
+        self.row = self.row.wrapping_add(rows * self.row_stride);
+        self.line %= self.lines;
         own
     }
 

@@ -292,7 +292,9 @@ mod tests {
             });
             let found = found.into_iter().map(AtomicUsize::into_inner);
             assert!(found.eq(vec![1; m]), "every row is told of once");
-            again.iter_mut().for_each(|value| *value += 1.0);
+            for value in &mut again {
+                *value += 1.0;
+            }
             assert_close(&again, &c, 1e-5);
             let wanted: Vec<f32> = naive(&a.transposed(), &b).iter().map(|v| v + 1.0).collect();
             assert_close(&c, &wanted, 1e-4);

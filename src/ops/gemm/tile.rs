@@ -154,7 +154,7 @@ fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut Ahead) {
             match (n.div_ceil(lanes), rest == lanes) {
                 (1, _) => down::<S, 1, true>(simd, at, last, ahead),
                 (2, full) if full && width == 2 * lanes => {
-                    down::<S, 2, false>(simd, at, last, ahead)
+                    down::<S, 2, false>(simd, at, last, ahead);
                 }
                 (2, _) => down::<S, 2, true>(simd, at, last, ahead),
                 (3, _) => down::<S, 3, true>(simd, at, last, ahead),
