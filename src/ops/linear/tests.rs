@@ -174,19 +174,20 @@ fn gradients_of_weight(
 
 #[test]
 fn squares_that_are_found_in_passing_are_those_of_the_gradient_as_it_stands() {
-    let device = testing::device();
     // Below and above what is worth threads, in one chunk of rows and in several.
     for width in [5, 130, 300] {
-        let values = testing::filled(width * width, 3);
-        let shape = [width, width].into();
-        let weight = Parameter::new(&device, &values, shape, Layout::Linear).unwrap();
-        let by = |threads: usize, times: usize, micro_steps: usize| {
+        let by = |threads: usize, times: usize, micro_steps: usize, norms: bool| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            // The device stays with its thread.
             pool.unwrap().install(|| {
-                let mut grads = Grads::for_norms(&device);
+                let (device, shape) = (testing::device(), [width, width].into());
+                let values = testing::filled(width * width, 3);
+                let weight = Parameter::new(&device, &values, shape, Layout::Linear).unwrap();
+                let mut sum = norms.then(|| Grads::for_norms(&device));
                 for _ in 0..micro_steps {
-                    grads = gradients_of_weight(&weight, times, Some(grads));
+                    sum = Some(gradients_of_weight(&weight, times, sum));
                 }
+                let mut grads = sum.unwrap();
                 let found = grads.sum_of_squares(&weight).unwrap();
                 let gradient = device.download(grads.of_parameter(&weight).unwrap());
                 (found, gradient.unwrap())
@@ -194,14 +195,13 @@ fn squares_that_are_found_in_passing_are_those_of_the_gradient_as_it_stands() {
         };
         // A weight that is used twice, and one whose gradient micro-steps add to, are written twice.
         for (times, micro_steps) in [(1, 1), (2, 1), (1, 2)] {
-            let (found, gradient) = by(1, times, micro_steps);
+            let (found, gradient) = by(1, times, micro_steps, true);
             let expected: f64 = gradient.iter().map(|g| f64::from(*g).powi(2)).sum();
             assert!((found - expected).abs() <= 1e-12 * expected, "{found}");
-            assert_eq!(found.to_bits(), by(2, times, micro_steps).0.to_bits());
+            assert_eq!(found.to_bits(), by(2, times, micro_steps, true).0.to_bits());
         }
-        let mut plain = gradients_of_weight(&weight, 1, None);
-        let gradient = device.download(plain.of_parameter(&weight).unwrap());
-        assert_eq!(by(2, 1, 1).1, gradient.unwrap(), "the gradient is the same");
+        let (with, without) = (by(2, 1, 1, true).1, by(2, 1, 1, false).1);
+        assert_eq!(with, without, "the gradient is the same");
     }
 }
 
