@@ -174,11 +174,9 @@ impl LinearKernel for Cpu {
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
-        (grad_weight, into): (&mut Buffer<Self>, Into),
+        grad_weight: (&mut Buffer<Self>, Into),
     ) -> Result<(), OpError> {
-        let x = Matrix::new(x, size.rows, size.inputs);
-        let grad = Matrix::new(grad, size.rows, size.outputs);
-        tall_product(grad_weight, into, x, grad, |_, _| ());
+        weight_gradient(x, grad, size, grad_weight, |_, _| ());
         Ok(())
     }
 
@@ -187,13 +185,11 @@ impl LinearKernel for Cpu {
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
-        (grad_weight, into): (&mut Buffer<Self>, Into),
+        grad_weight: (&mut Buffer<Self>, Into),
     ) -> Result<Option<f64>, OpError> {
-        let x = Matrix::new(x, size.rows, size.inputs);
-        let grad = Matrix::new(grad, size.rows, size.outputs);
         // One sum for each row that a chunk begins with: threads write them, and they are added up in order.
         let sums: Vec<_> = (0..size.inputs).map(|_| AtomicU64::new(0)).collect();
-        tall_product(grad_weight, into, x, grad, |first, rows| {
+        weight_gradient(x, grad, size, grad_weight, |first, rows| {
             sums[first].store(squares(rows).to_bits(), Ordering::Relaxed);
         });
         let sums = sums.into_iter().map(|sum| f64::from_bits(sum.into_inner()));
@@ -223,6 +219,19 @@ impl LinearKernel for Cpu {
         });
         Ok(())
     }
+}
+
+/// `xᵀ · grad`; `finish` as [`tall_product`] calls it.
+fn weight_gradient(
+    x: &[f32],
+    grad: &[f32],
+    size: LinearSize,
+    (grad_weight, into): (&mut Buffer<Cpu>, Into),
+    finish: impl Fn(usize, &mut [f32]) + Sync,
+) {
+    let x = Matrix::new(x, size.rows, size.inputs);
+    let grad = Matrix::new(grad, size.rows, size.outputs);
+    tall_product(grad_weight, into, x, grad, finish);
 }
 
 fn activate_all(values: &mut [f32], activation: Activation) {

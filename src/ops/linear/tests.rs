@@ -151,7 +151,7 @@ fn values_are_those_of_the_host_whatever_is_left_over() {
     }
 }
 
-/// Adds the gradients of `mse(x · weight · weight…, 0)`, a product for each of `times`, to `sum`.
+/// Adds the gradients of the squared error of `x · weight · weight…`, a product for each of `times`, to `sum`.
 fn gradients_of_weight(
     weight: &Parameter<TestDevice>,
     times: usize,
