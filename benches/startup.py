@@ -2,15 +2,15 @@
 
     python3 benches/startup.py [--program target/release/fieldtrial] [--runs 20] [--folder FOLDER]
 
-Prints the median and the range over the runs, in ms since `fieldtrial run` was executed, of: its worker's own start, the
-worker's greeting, the end of its start-up (data, model, weights), the beginning and the end of its only training step
-(before and after training the peak of memory is put back: the third and the fourth single byte since the start-up's
-end), its last word, the stored result (the line about it is written next), and the end of the program; then the two
-figures that count: from `run` to the end of the first step, and what a run costs beside training, from its worker's
-start to its stored result. Evaluations before and after training are in both.
+Every `run` does two training runs, of seeds of their own, so that none is kept. Prints the median and the range, in ms
+since `fieldtrial run` was executed, of the first one's: own start (which does not wait for the plan, nor for its order),
+greeting, end of start-up (data, model, weights), beginning and end of its only training step (before and after training
+the peak of memory is put back: the third and the fourth single byte since the start-up's end), last word, and stored
+result (the line about it is written next); and of the end of the program. Then the two figures that count: from `run` to
+the end of the first step, and what a run costs beside training, from the second worker's start to its stored result: the
+first one's start waits for its order. Evaluations before and after training are in both.
 
-FOLDER is where the manifest lies: one in a git repository has its files looked at. Every run has a seed of its own, so
-that none is kept. perf (Linux, root or `kernel.perf_event_paranoid=-1`) notes times without stopping anybody.
+FOLDER is where the manifest lies: one in a git repository has its files looked at. perf (Linux, root or `kernel.perf_event_paranoid=-1`) notes times without stopping anybody.
 """
 
 from __future__ import annotations
@@ -50,30 +50,38 @@ EVENTS = ["syscalls:sys_enter_write", "sched:sched_process_exec", "sched:sched_p
 def once(program: Path, manifest: Path, seed: int) -> dict[str, float]:
     trace = manifest.with_suffix(".trace")
     perf = ["perf", "record", "-q", "-o", str(trace)] + [part for event in EVENTS for part in ("-e", event)]
-    run = [str(program), "run", str(manifest), "--no-report", "--set", f"measure.seeds=[{seed}]"]
+    run = [str(program), "run", str(manifest), "--no-report", "--set", f"measure.seeds=[{seed}, {seed + 1}]"]
     subprocess.run(perf + run, check=True, capture_output=True)
     text = subprocess.run(["perf", "script", "-i", str(trace)], check=True, capture_output=True, text=True).stdout
     lines = [match for match in map(LINE.search, text.splitlines()) if match]
     started = [line for line in lines if line["event"].startswith("sched:sched_process_exec") and program.name in line["rest"]]
-    parent, worker = started[0]["pid"], started[1]["pid"]
+    parent = started[0]["pid"]
     begin = float(started[0]["at"])
     at = lambda line: 1e3 * (float(line["at"]) - begin)  # noqa: E731
     written = [(line["pid"], at(line), *(int(n, 16) for n in WRITE.search(line["rest"]).groups())) for line in lines if "sys_enter_write" in line["event"]]
+    ended = [at(line) for line in lines if line["event"].startswith("sched:sched_process_exit") and line["pid"] == parent]
+    first, second = (training_run(written, parent, worker["pid"]) for worker in started[1:3])
+    executed = at(started[2])
+    return {
+        "worker executed": at(started[1]),
+        **first,
+        "program over": ended[-1],
+        "= run to first step": first["first step over"],
+        "= overhead of a run": (second["first step begins"] - executed) + (second["result stored"] - second["first step over"]),
+    }
+
+
+def training_run(written: list[tuple[str, float, int, int]], parent: str, worker: str) -> dict[str, float]:
     told = [time for pid, time, fd, size in written if pid == worker and fd == 3 and size > 1]
     resets = [time for pid, time, _, size in written if pid == worker and size == 1 and time > told[1]]
     shown = [time for pid, time, fd, _ in written if pid == parent and fd == 2 and time > told[-1]]
-    ended = [at(line) for line in lines if line["event"].startswith("sched:sched_process_exit") and line["pid"] == parent]
     return {
-        "worker executed": at(started[1]),
         "worker greets": told[0],
         "start-up over": told[1],
         "first step begins": resets[2],
         "first step over": resets[3],
         "worker's last word": told[-1],
         "result stored": shown[0],
-        "program over": ended[-1],
-        "= run to first step": resets[3],
-        "= overhead of a run": (resets[2] - at(started[1])) + (shown[0] - resets[3]),
     }
 
 
@@ -90,7 +98,7 @@ def main() -> None:
         (Path(folder) / "reports").mkdir()
         program = options.program.resolve()
         once(program, manifest, 0)  # warm: the program's pages, the folder of results
-        runs = [once(program, manifest, seed) for seed in range(1, options.runs + 1)]
+        runs = [once(program, manifest, seed) for seed in range(2, 2 * options.runs + 1, 2)]
     for name in runs[0]:
         values = [run[name] for run in runs]
         print(f"{name:20} {statistics.median(values):7.2f} ms  ({min(values):.2f} to {max(values):.2f})")

@@ -8,7 +8,9 @@ use std::time::Instant;
 use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
-use crate::execute::{self, Decision, Estimator, Listed, Summary, Wish, WorkerProgram};
+use crate::execute::{
+    self, Decision, Estimator, Listed, Summary, Wish, WorkerAhead, WorkerProgram,
+};
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
 use crate::progress::{Ending, Progress};
@@ -23,7 +25,7 @@ use super::bench::{Bench, mistake, record_problem};
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
-use super::run_plan::{announce, folder_or_here, here_as, prepare_data, refuse_namesakes};
+use super::run_plan::{announce, cores, folder_or_here, here_as, prepare_data, refuse_namesakes};
 use super::search_run::{self, SearchRun};
 use super::{Outcome, Problem, exit_code, shard};
 
@@ -33,6 +35,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let known = Fingerprints::beside(&arguments.manifest);
     let plan = plan(arguments, &known.world())?;
     refuse_namesakes(&plan)?;
+    let ahead = worker_ahead(arguments);
     let interrupt = Interrupt::listen()?;
     if arguments.dry_run {
         interrupt.stop_waiting();
@@ -68,6 +71,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
             spec,
             interrupt: &interrupt,
             began,
+            ahead,
         };
         return search.run_or_show();
     }
@@ -82,8 +86,22 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         began,
         session: Session::begin(),
         tree,
+        ahead,
     }
     .run()
+}
+
+/// The first worker, which starts while results are read; a run that shows only what it would do needs none.
+fn worker_ahead(arguments: &RunArguments) -> Option<WorkerAhead> {
+    if arguments.dry_run {
+        return None;
+    }
+    let options = execute::Options {
+        jobs: search_run::jobs(arguments, None),
+        cores: cores(),
+        max_failures: None,
+    };
+    WorkerAhead::begin(options.threads())
 }
 
 /// `--dry-run`: what would happen with every run.
@@ -162,6 +180,7 @@ struct Invocation<'a> {
     session: Session,
     /// Git's look at the working tree, where it goes on.
     tree: Option<TreeLook>,
+    ahead: Option<WorkerAhead>,
 }
 
 impl Invocation<'_> {
@@ -173,7 +192,7 @@ impl Invocation<'_> {
         let estimator = Estimator::new(&store, here);
         announce(plan, cells, &decisions, &estimator, false);
         let jobs = jobs(cells, &decisions, &estimator);
-        let launcher = bench.launcher(&store)?;
+        let launcher = bench.launcher(&store)?.beginning_with(self.ahead.take());
         let mut recorder = bench.recorder(store, previous, self.session.clone());
         if let Some(tree) = self.tree.take() {
             recorder.listen_to(tree);

@@ -92,7 +92,7 @@ pub(super) fn here_as(env_id: String, jobs: usize) -> Here {
 }
 
 /// Cores that runs may take: what Slurm gave to this task, where it says so; it does not always hold a task to them.
-fn cores() -> usize {
+pub(super) fn cores() -> usize {
     let given = std::env::var("SLURM_CPUS_PER_TASK").ok();
     let given = given
         .and_then(|text| text.parse().ok())

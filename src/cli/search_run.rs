@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::base::text::count;
 use crate::cluster::TrialShare;
 use crate::event::{RunEvent, Status, StopReason};
-use crate::execute::{self, Next, Source, Summary};
+use crate::execute::{self, Next, Source, Summary, WorkerAhead};
 use crate::plan::search::SearchSpec;
 use crate::progress::{Ending, Progress};
 use crate::results::ResultSet;
@@ -28,6 +28,7 @@ pub(super) struct SearchRun<'a> {
     pub(super) spec: &'a SearchSpec,
     pub(super) interrupt: &'a Interrupt,
     pub(super) began: Instant,
+    pub(super) ahead: Option<WorkerAhead>,
 }
 
 impl SearchRun<'_> {
@@ -74,12 +75,13 @@ impl SearchRun<'_> {
         Ok(exit_code::GOOD)
     }
 
-    fn run(self) -> Outcome {
+    fn run(mut self) -> Outcome {
         self.announce(None);
+        let ahead = self.ahead.take();
         let bench = &self.bench;
         let (store, previous) = shard::open(bench, self.arguments.shard)?;
         let mut search = self.search(&store, self.options()?);
-        let launcher = bench.launcher(&store)?;
+        let launcher = bench.launcher(&store)?.beginning_with(ahead);
         let mut recorder = bench.recorder(store, previous, Session::begin());
         let mut progress = Progress::searching(self.spec, bench.plan.len());
         let mut kept = 0;

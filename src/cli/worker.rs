@@ -33,7 +33,10 @@ pub(super) fn worker() -> Outcome {
     let mut events = EventWriter::new(os::take_stdout()?);
     panic::set_hook(Box::new(tell_panic));
     let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
+    if io::stdin().lock().read_line(&mut line)? == 0 {
+        // Started ahead, and no run came of it.
+        process::exit(ORPHANED);
+    }
     let (sender, replies) = mpsc::channel();
     thread::spawn(move || listen(&sender));
     match read_order(&line) {

@@ -1,9 +1,10 @@
 //! A source of runs → worker processes → one stream of [`RunEvent`](crate::event::RunEvent)s.
 //!
-//! Owns which run starts when (`schedule`), the worker process and its limits (`worker`), and what its end means
-//! (`outcome`). It knows no progress bar and no file: whoever calls [`run`] hands in a closure that sees every event.
+//! Owns which run starts when (`schedule`), the worker process and its limits (`worker`; the first one `ahead` of its plan),
+//! and what its end means (`outcome`). It knows no progress bar and no file: whoever calls [`run`] hands in a closure that sees every event.
 //! What has to run at all is `resume`'s answer, from the plan and what the store holds.
 
+mod ahead;
 mod core_speed;
 mod estimate;
 mod order;
@@ -15,6 +16,7 @@ mod scripted;
 mod source;
 mod worker;
 
+pub use ahead::WorkerAhead;
 pub use core_speed::{EFFICIENCY, flops_per_core_s};
 pub use estimate::{Basis, Estimate, Estimator, Expected};
 pub use order::in_block_order;

@@ -27,6 +27,13 @@ pub struct Options {
     pub max_failures: Option<usize>,
 }
 
+impl Options {
+    /// Threads of a run whose cell asks for no number: its share of the cores.
+    pub fn threads(&self) -> usize {
+        (self.cores / self.jobs.max(1)).max(1)
+    }
+}
+
 /// What came of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
@@ -266,8 +273,8 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
 
     /// What the cell asks for, else its share of the cores.
     fn threads(&self, job: &Job) -> usize {
-        let share = (self.options.cores / self.running.len()).max(1);
-        job.spec.train.threads.unwrap_or(share)
+        let share = || self.options.threads();
+        job.spec.train.threads.unwrap_or_else(share)
     }
 
     fn end<E>(&mut self, slot: usize, outcome: &RunOutcome, sink: Sink<'_, E>) -> Result<(), E> {

@@ -9,9 +9,9 @@ use super::*;
 use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason, Verdict};
 use crate::plan::{CellSpec, LimitsSpec};
 
-const HELLO: &str = r#"{"event":"hello","protocol":2,"code_hash":"c"}"#;
+pub(super) const HELLO: &str = r#"{"event":"hello","protocol":2,"code_hash":"c"}"#;
 
-fn job(limits: LimitsSpec) -> Job {
+pub(super) fn job(limits: LimitsSpec) -> Job {
     job_of(0, limits)
 }
 
@@ -63,7 +63,7 @@ fn end_of(script: &str) -> (Status, String) {
     (outcome.status, outcome.reason)
 }
 
-fn finished() -> String {
+pub(super) fn finished() -> String {
     serde_json::to_string(&Event::Finished {
         facts: Box::new(RunFacts {
             parameters: 7,

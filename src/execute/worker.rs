@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use crate::event::{
 };
 
 use super::Launch;
+use super::ahead::WorkerAhead;
 use super::outcome::{EndedByParent, Evidence, judge};
 use super::pipes::{answer, drain, feed, read_lines};
 
@@ -29,45 +31,24 @@ const FIRST_NAP: Duration = Duration::from_micros(100);
 /// reads them may be late.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// The program that does one run: this one, called as `fieldtrial worker`.
-#[derive(Debug, Clone)]
-pub struct WorkerProgram {
-    program: PathBuf,
-    arguments: Vec<String>,
-    /// Memory of the machine in bytes, where it is known: SIGKILL near it is `oom`.
-    machine_bytes: Option<u64>,
-    /// Where images of costly evaluations are written; without it, nothing is evaluated at a cost.
-    assess_into: Option<PathBuf>,
+/// A program that speaks the protocol, and its arguments.
+#[derive(Debug)]
+pub(super) struct WorkerCommand {
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<String>,
 }
 
-impl WorkerProgram {
-    /// This program itself.
-    ///
-    /// # Errors
-    /// Where the system does not know the path of the program.
-    pub fn this(machine_bytes: Option<u64>) -> io::Result<Self> {
-        let program = std::env::current_exe()?;
-        Ok(Self::other(program, vec!["worker".into()], machine_bytes))
+impl WorkerCommand {
+    /// This program, called as `fieldtrial worker`.
+    pub(super) fn this() -> io::Result<Self> {
+        Ok(Self {
+            program: std::env::current_exe()?,
+            arguments: vec!["worker".into()],
+        })
     }
 
-    /// Another program that speaks the protocol (another build of this one; a test's).
-    pub fn other(program: PathBuf, arguments: Vec<String>, machine_bytes: Option<u64>) -> Self {
-        Self {
-            program,
-            arguments,
-            machine_bytes,
-            assess_into: None,
-        }
-    }
-
-    /// Lets the runs of the first block evaluate what costs, and write images into `folder` (absolute).
-    #[must_use]
-    pub fn assessing_into(mut self, folder: &Path) -> Self {
-        self.assess_into = Some(folder.to_owned());
-        self
-    }
-
-    fn spawn(&self, threads: usize) -> io::Result<Child> {
+    /// Starts it with pipes, in a process group of its own.
+    pub(super) fn spawn(&self, threads: usize) -> io::Result<Child> {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
@@ -82,6 +63,69 @@ impl WorkerProgram {
             .stderr(Stdio::piped());
         os::in_own_group(&mut command);
         command.spawn()
+    }
+}
+
+/// The program that does one run: this one, called as `fieldtrial worker`.
+#[derive(Debug)]
+pub struct WorkerProgram {
+    command: WorkerCommand,
+    /// A process for the first run that it suits.
+    ahead: Mutex<Option<WorkerAhead>>,
+    /// Memory of the machine in bytes, where it is known: SIGKILL near it is `oom`.
+    machine_bytes: Option<u64>,
+    /// Where images of costly evaluations are written; without it, nothing is evaluated at a cost.
+    assess_into: Option<PathBuf>,
+}
+
+impl WorkerProgram {
+    /// This program itself.
+    ///
+    /// # Errors
+    /// Where the system does not know the path of the program.
+    pub fn this(machine_bytes: Option<u64>) -> io::Result<Self> {
+        Ok(Self::called(WorkerCommand::this()?, machine_bytes))
+    }
+
+    /// Another program that speaks the protocol (another build of this one; a test's).
+    pub fn other(program: PathBuf, arguments: Vec<String>, machine_bytes: Option<u64>) -> Self {
+        Self::called(WorkerCommand { program, arguments }, machine_bytes)
+    }
+
+    fn called(command: WorkerCommand, machine_bytes: Option<u64>) -> Self {
+        Self {
+            command,
+            ahead: Mutex::default(),
+            machine_bytes,
+            assess_into: None,
+        }
+    }
+
+    /// Gives the first run that it suits to a worker that has been started already.
+    #[must_use]
+    pub fn beginning_with(self, ahead: Option<WorkerAhead>) -> Self {
+        Self {
+            ahead: Mutex::new(ahead),
+            ..self
+        }
+    }
+
+    /// Lets the runs of the first block evaluate what costs, and write images into `folder` (absolute).
+    #[must_use]
+    pub fn assessing_into(mut self, folder: &Path) -> Self {
+        self.assess_into = Some(folder.to_owned());
+        self
+    }
+
+    fn start(&self, threads: usize) -> io::Result<Child> {
+        let ahead = self
+            .ahead
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        ahead
+            .and_then(|ahead| ahead.take(threads))
+            .map_or_else(|| self.command.spawn(threads), Ok)
     }
 
     fn memory_bytes(&self, job: &Job) -> Option<u64> {
@@ -101,7 +145,7 @@ impl Launch for WorkerProgram {
         emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome {
         let began = Instant::now();
-        let mut child = match self.spawn(threads) {
+        let mut child = match self.start(threads) {
             Ok(child) => child,
             Err(error) => {
                 let reason = format!("panicked: cannot start a worker: {error}");
