@@ -130,6 +130,26 @@ fn odd_sizes_are_as_accurate_as_any() {
     }
 }
 
+/// Their filters are transformed block by block; blocks of channels that are not full, every padding.
+#[test]
+fn few_tiles_of_many_channels_are_as_accurate_as_any() {
+    let cases = [
+        Case(2, (5, 7), (130, 131), 1),
+        Case(1, (7, 9), (131, 193), 0),
+        Case(3, (1, 3), (193, 129), 2),
+    ];
+    for case in cases {
+        for way in &WAYS[1..] {
+            let (errors, bound) = (case.errors(*way), bound(*way));
+            assert!(
+                errors.iter().all(|e| *e < bound),
+                "{case:?}, {way:?}: {}",
+                told(errors)
+            );
+        }
+    }
+}
+
 /// The figures of `winograd`'s documentation: `cargo test --lib accuracy -- --nocapture` prints them.
 #[test]
 fn errors_of_the_shapes_of_models_are_bounded() {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Conv2dSize;
-use super::winograd::Tile;
+use super::winograd::{FEW, Tile};
 
 /// How the CPU computes convolutions with a 3×3 kernel and stride 1; all others are direct. On NVIDIA GPUs cuDNN chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +38,8 @@ mod cost {
     pub(super) const POINT: f64 = 25.0;
     /// Transforming a point of a filter, and reading it again from beyond the L2 cache.
     pub(super) const FILTER: f64 = 65.0;
+    /// The same where it stays in the L2 cache.
+    pub(super) const FILTER_NEAR: f64 = 25.0;
     /// Calling for a product.
     pub(super) const CALL: f64 = 20_000.0;
     /// Channels below which products are as slow as if they had as many.
@@ -101,7 +103,12 @@ fn winograd(size: &Conv2dSize, side: usize) -> f64 {
     let tiles = size.batch * size.output.0.div_ceil(side) * size.output.1.div_ceil(side);
     let points = ((side + 2) * (side + 2)) as f64;
     let product = tiles as f64 * (c * k + (c + k) * cost::POINT);
-    points * (product + c * k * cost::FILTER + cost::CALL)
+    let filter = if tiles <= FEW {
+        cost::FILTER_NEAR
+    } else {
+        cost::FILTER
+    };
+    points * (product + c * k * filter + cost::CALL)
 }
 
 #[cfg(test)]
@@ -134,9 +141,10 @@ mod tests {
             let size = size(8, side, (c, k), 1);
             assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Five), "{size:?}");
         }
+        // Few tiles: their filters are transformed where they are used.
         for (side, c, k) in [(10, 256, 256), (10, 512, 256)] {
             let size = size(8, side, (c, k), 1);
-            assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Two), "{size:?}");
+            assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Five), "{size:?}");
         }
         // More images share the cost of the filters.
         let many = size(32, 10, (256, 256), 1);

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use super::scheme::Scheme;
 use super::target::Target;
-use super::transform::{Gather, Planes, Scatter};
-use super::{Shape, Spread};
+use super::transform::{Gather, Layout, Planes, Scatter};
+use super::{Shape, Spread, few};
 use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
@@ -17,8 +17,6 @@ use crate::ops::simd::simd_vectors;
 const POINTS: usize = 1920;
 /// Points of a block of tiles where U does not: each block reads all of it, so blocks are large.
 const POINTS_AT_LARGE: usize = 3072;
-/// Values of U that the L2 cache holds beside a block.
-const LARGE: usize = 1 << 18;
 /// Values of each plane of a filter that are transformed at a time.
 const CHUNK: usize = 2048;
 
@@ -28,6 +26,17 @@ pub(super) enum Store<'a> {
     Replace(Option<&'a [f32]>),
     /// They are added.
     Add,
+}
+
+impl Store<'_> {
+    /// Whether results are added to what is there, and what else is added to them: the bias of some channels, or nothing.
+    pub(super) fn adds_and_bias(&self, channels: Range<usize>) -> (bool, &[f32]) {
+        match self {
+            Self::Replace(Some(bias)) => (false, &bias[channels]),
+            Self::Replace(None) => (false, &[]),
+            Self::Add => (true, &[]),
+        }
+    }
 }
 
 /// Convolves `x` with `weight` into `y`.
@@ -40,15 +49,19 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
 ) {
     let (c, k) = shape.channels;
     let total = shape.tiles::<M>();
-    let about = if N * N * c * k > LARGE {
+    if few::are_few(total, N * N * c * k) {
+        return few::convolve::<W, N, M>(shape, x, weight, y, store);
+    }
+    let about = if N * N * c * k > few::LARGE {
         POINTS_AT_LARGE
     } else {
         POINTS
     };
     let block = even_chunk(total, about / (N * N));
     let y = Target::new(y);
-    with_scratch(N * N * c * k, |u| {
-        transform_filter::<W, N, M>(weight, c * k, shape.parallel, u);
+    let plane = Spread::plane_of(c * k);
+    with_scratch(N * N * plane, |u| {
+        transform_filter::<W, N, M>(weight, c * k, shape.parallel, (u, plane));
         let u = &*u;
         for_each_index(shape.parallel, total.div_ceil(block), |index| {
             let tiles = index * block..total.min((index + 1) * block);
@@ -57,23 +70,24 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
     });
 }
 
-/// `U = G g Gᵀ` of every pair of channels, `len` of them.
+/// `U = G g Gᵀ` of every pair of channels, `len` of them, at points `plane` values apart.
 fn transform_filter<W: Scheme<N, M>, const N: usize, const M: usize>(
     weight: &[f32],
     len: usize,
     parallel: bool,
-    u: &mut [f32],
+    (u, plane): (&mut [f32], usize),
 ) {
     let u = Target::new(u);
     for_each_index(parallel, len.div_ceil(CHUNK), |index| {
+        let start = index * CHUNK;
         simd_vectors(Planes::<W::Filter, 3, N> {
             from: weight,
-            from_stride: len,
-            range: index * CHUNK..len.min((index + 1) * CHUNK),
-            // SAFETY: a task writes its own range of values of every plane; planes are `len` values apart.
+            from_layout: Layout::of_planes(start, len),
+            // SAFETY: a task writes its own range of the `len` values of every plane; planes are at least as far apart.
             to: unsafe { u.part() },
-            to_start: 0,
-            to_stride: len,
+            to_layout: Layout::of_planes(start, plane),
+            rows: 1,
+            len: CHUNK.min(len - start),
             adds: false,
             transform: PhantomData,
         });
@@ -103,8 +117,8 @@ fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
             spread: v_spread,
             transform: PhantomData,
         });
-        for point in 0..N * N {
-            let u = Matrix::new(&u[point * c * k..][..c * k], c, k);
+        for (point, u) in u.chunks_exact(Spread::plane_of(c * k)).enumerate() {
+            let u = Matrix::new(&u[..c * k], c, k);
             let m = &mut m[m_spread.plane(point)];
             product(
                 &mut MatrixMut::strided(m, rows, k, m_spread.row),
@@ -113,15 +127,13 @@ fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
                 u,
             );
         }
-        let (adds, bias) = match store {
-            Store::Replace(bias) => (false, bias.unwrap_or_default()),
-            Store::Add => (true, [].as_slice()),
-        };
+        let (adds, bias) = store.adds_and_bias(0..k);
         simd_vectors(Scatter::<W::Result, N, M> {
             points: m,
             spread: m_spread,
             grid: &shape.output_grid::<M>(),
             tiles,
+            channels: 0..k,
             // SAFETY: a task writes the M × M pixels of its own tiles, which stand M pixels apart.
             images: unsafe { y.part() },
             bias,

@@ -13,7 +13,7 @@
 //!
 //! Transforms go over channels by vectors, tiles by blocks whose points stay in the L2 cache. U and V are made anew in each
 //! pass: kept, they would be up to four times as large as what they are made from, and to read that from memory costs as
-//! much. Work is cut by shape alone.
+//! much. Where tiles are few and U is large, it is never made as a whole (`few`). Work is cut by shape alone.
 //!
 //! # Accuracy
 //! Largest error against sums in f64, relative to the largest value, for values and filters uniform in (-1, 1), of
@@ -29,6 +29,7 @@
 //! # Source
 //! A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, <https://arxiv.org/abs/1509.09308>.
 
+mod few;
 mod forward;
 mod scheme;
 mod target;
@@ -36,6 +37,8 @@ mod transform;
 mod weight;
 
 use std::ops::Range;
+
+pub(super) use few::FEW;
 
 use forward::{Store, convolve};
 use scheme::Minimal;
@@ -128,9 +131,14 @@ impl Spread {
 
     fn new(tiles: usize, channels: usize) -> Self {
         let row = channels.next_multiple_of(Self::VECTOR);
-        // An odd number of cache lines, so that the points of a tile do not compete for the same places in the caches.
-        let plane = (tiles * row).next_multiple_of(2 * Self::VECTOR) + Self::VECTOR;
+        let plane = Self::plane_of(tiles * row);
         Self { row, plane }
+    }
+
+    /// Values from one plane of so many to the next: an odd number of cache lines, so that the points of a tile, or of a pair of
+    /// channels, do not compete for the same places in the caches.
+    fn plane_of(len: usize) -> usize {
+        len.next_multiple_of(2 * Self::VECTOR) + Self::VECTOR
     }
 
     fn len(self, points: usize) -> usize {

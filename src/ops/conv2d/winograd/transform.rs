@@ -146,8 +146,9 @@ pub(super) struct Scatter<'a, T, const I: usize, const O: usize> {
     pub(super) spread: Spread,
     pub(super) grid: &'a Grid,
     pub(super) tiles: Range<usize>,
+    pub(super) channels: Range<usize>,
     pub(super) images: Part<'a>,
-    /// Added to every pixel, one value per channel; empty for none.
+    /// Added to every pixel, one value for each of `channels`; empty for none.
     pub(super) bias: &'a [f32],
     /// Whether the pixels are added to what is there.
     pub(super) adds: bool,
@@ -159,7 +160,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let (channels, plane) = (self.grid.channels, self.spread.plane);
+        let (channels, plane) = (self.channels.len(), self.spread.plane);
         self.spread.check(self.tiles.len(), channels, S::F32_LANES);
         assert!(self.points.len() >= self.spread.len(I * I), "all points");
         // Where pixels outside of the image go.
@@ -171,6 +172,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
             for (pixels, offsets) in pixels.iter_mut().zip(self.grid.pixels::<O>(tile)) {
                 for (pixel, offset) in pixels.iter_mut().zip(offsets) {
                     if offset != OUTSIDE {
+                        let offset = offset + self.channels.start;
                         *pixel = self.images.piece(offset, channels).as_mut_ptr();
                     }
                 }
@@ -242,16 +244,35 @@ unsafe fn give_back<const O: usize>(
     }
 }
 
-/// Transforms I × I planes of a filter to O × O: value `at` of plane p stands at `p · stride + at`.
+/// Where the values of planes lie: value `at` of row r of plane p at `start + p · plane + r · row + at`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    pub(super) start: usize,
+    pub(super) row: usize,
+    pub(super) plane: usize,
+}
+
+impl Layout {
+    /// Planes of one row.
+    pub(super) fn of_planes(start: usize, plane: usize) -> Self {
+        let row = 0;
+        Self { start, row, plane }
+    }
+
+    #[inline(always)]
+    fn at(self, plane: usize, row: usize, at: usize) -> usize {
+        self.start + plane * self.plane + row * self.row + at
+    }
+}
+
+/// Transforms I × I planes of a filter to O × O, `len` values of each of `rows` rows.
 pub(super) struct Planes<'a, T, const I: usize, const O: usize> {
     pub(super) from: &'a [f32],
-    pub(super) from_stride: usize,
-    /// Which values of each plane.
-    pub(super) range: Range<usize>,
+    pub(super) from_layout: Layout,
     pub(super) to: Part<'a>,
-    /// Where the first plane begins in `to`.
-    pub(super) to_start: usize,
-    pub(super) to_stride: usize,
+    pub(super) to_layout: Layout,
+    pub(super) rows: usize,
+    pub(super) len: usize,
     /// Whether results are added to what is there.
     pub(super) adds: bool,
     pub(super) transform: PhantomData<T>,
@@ -263,30 +284,30 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Planes<'_,
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let mut half = [[simd.splat_f32s(0.0); I]; O];
-        let mut at = self.range.start;
-        while at < self.range.end {
-            let count = S::F32_LANES.min(self.range.end - at);
-            square::<S, T, I, O>(
-                simd,
-                &mut half,
-                #[inline(always)]
-                |i, j| {
-                    let from = (i * I + j) * self.from_stride + at;
-                    load(simd, &self.from[from..][..count])
-                },
-                #[inline(always)]
-                |o, p, value| {
-                    let to = self.to_start + (o * O + p) * self.to_stride + at;
-                    let to = self.to.piece(to, count);
-                    let value = if self.adds {
-                        simd.add_f32s(value, load(simd, to))
-                    } else {
-                        value
-                    };
-                    store(simd, to, value);
-                },
-            );
-            at += S::F32_LANES;
+        for row in 0..self.rows {
+            for at in (0..self.len).step_by(S::F32_LANES) {
+                let count = S::F32_LANES.min(self.len - at);
+                square::<S, T, I, O>(
+                    simd,
+                    &mut half,
+                    #[inline(always)]
+                    |i, j| {
+                        let from = self.from_layout.at(i * I + j, row, at);
+                        load(simd, &self.from[from..][..count])
+                    },
+                    #[inline(always)]
+                    |o, p, value| {
+                        let to = self.to_layout.at(o * O + p, row, at);
+                        let to = self.to.piece(to, count);
+                        let value = if self.adds {
+                            simd.add_f32s(value, load(simd, to))
+                        } else {
+                            value
+                        };
+                        store(simd, to, value);
+                    },
+                );
+            }
         }
     }
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use super::scheme::Scheme;
 use super::target::Target;
-use super::transform::{Gather, Planes};
-use super::{Shape, Spread};
+use super::transform::{Gather, Layout, Planes};
+use super::{Shape, Spread, few};
 use crate::ops::gemm::{Into, Matrix, MatrixMut, product, sum_partials};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
@@ -30,6 +30,9 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     (grad_weight, into): (&mut [f32], Into),
 ) {
     let (c, total) = (shape.channels.0, shape.tiles::<M>());
+    if few::are_few(total, N * N * c * shape.channels.1) {
+        return few::add_gradient::<W, N, M>(shape, x, grad, (grad_weight, into));
+    }
     let parts = c.div_ceil(CHANNELS);
     let channels = c.div_ceil(parts).next_multiple_of(Spread::VECTOR).min(c);
     let parts = c.div_ceil(channels);
@@ -87,7 +90,7 @@ impl Task<'_> {
         let block = self.tiles.len().div_ceil(blocks);
         let (v_spread, d_spread) = (Spread::new(block, channels), Spread::new(block, k));
         let (v_len, d_len) = (v_spread.len(N * N), d_spread.len(N * N));
-        let plane = channels * k;
+        let plane = Spread::plane_of(channels * k);
         with_scratch(v_len + d_len + N * N * plane, |memory| {
             let (v, memory) = memory.split_at_mut(v_len);
             let (d, du) = memory.split_at_mut(d_len);
@@ -105,19 +108,19 @@ impl Task<'_> {
                     let v = Matrix::strided(v, rows, channels, v_spread.row);
                     let d = &d[d_spread.plane(point)];
                     let d = Matrix::strided(d, rows, k, d_spread.row);
-                    let mut du = MatrixMut::new(du, channels, k);
+                    let mut du = MatrixMut::new(&mut du[..channels * k], channels, k);
                     product(&mut du, into, v.transposed(), d);
                 }
             }
             simd_vectors(Planes::<W::FilterAdjoint, N, 3> {
                 from: du,
-                from_stride: plane,
-                range: 0..plane,
+                from_layout: Layout::of_planes(0, plane),
                 // SAFETY: a task writes its own input channels of every tap, in the gradient or partial result of its
                 // own segment.
                 to: unsafe { target.part() },
-                to_start: start + self.channels.start * k,
-                to_stride: c * k,
+                to_layout: Layout::of_planes(start + self.channels.start * k, c * k),
+                rows: 1,
+                len: channels * k,
                 adds,
                 transform: PhantomData,
             });

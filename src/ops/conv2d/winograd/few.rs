@@ -1,0 +1,239 @@
+//! Convolutions of few tiles and many channels, as at the bottom of a U-Net: U is many times as large as all data.
+//!
+//! Written to memory once and read again, it would take longer than to multiply by it. So channels are cut into blocks, and U
+//! is made block by block, where the L2 cache holds it until the next one; the data are transformed once for all blocks. The
+//! gradient of the filter, as large as U before it is transformed back, goes the same way.
+#![expect(
+    unsafe_code,
+    reason = "tasks write channels of images and filters, each its own"
+)]
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::forward::Store;
+use super::scheme::{Scheme, Transform};
+use super::target::Target;
+use super::transform::{Gather, Grid, Layout, Planes, Scatter};
+use super::{Shape, Spread};
+use crate::ops::gemm::{Into, Matrix, MatrixMut, product};
+use crate::ops::parallel::{for_each_chunk_if, for_each_index};
+use crate::ops::scratch::with_scratch;
+use crate::ops::simd::simd_vectors;
+
+/// Values of U that the L2 cache holds beside data.
+pub(super) const LARGE: usize = 1 << 18;
+/// Tiles that are few: the points of a block of their channels fit into the L2 cache beside a block of U.
+pub(in crate::ops::conv2d) const FEW: usize = 64;
+/// Channels of a block: its U has N² matrices of 64 × 64.
+const BLOCK: usize = 64;
+
+/// Whether the convolution is done here.
+pub(super) fn are_few(tiles: usize, filter_points: usize) -> bool {
+    tiles <= FEW && filter_points > LARGE
+}
+
+/// Convolves `x` with `weight` into `y`.
+pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
+    shape: &Shape,
+    x: &[f32],
+    weight: &[f32],
+    y: &mut [f32],
+    store: &Store<'_>,
+) {
+    let (rows, k) = (shape.tiles::<M>(), shape.channels.1);
+    let data = Blocks::new(shape.input_grid::<M>(), rows, N * N);
+    let y = Target::new(y);
+    data.with_points::<W::Data, N, N>(shape.parallel, x, |v| {
+        for_each_index(shape.parallel, k.div_ceil(BLOCK), |block| {
+            let columns = channels(block, k);
+            let spread = Spread::new(rows, columns.len());
+            with_scratch(spread.len(N * N), |m| {
+                multiply::<W::Filter, N>(weight, shape.channels, (&data, v), &columns, (m, spread));
+                let (adds, bias) = store.adds_and_bias(columns.clone());
+                simd_vectors(Scatter::<W::Result, N, M> {
+                    points: m,
+                    spread,
+                    grid: &shape.output_grid::<M>(),
+                    tiles: 0..rows,
+                    channels: columns,
+                    // SAFETY: a task writes its own channels of every pixel.
+                    images: unsafe { y.part() },
+                    bias,
+                    adds,
+                    transform: PhantomData,
+                });
+            });
+        });
+    });
+}
+
+/// `M = Σ V U` at every point, for the result's channels `columns`.
+fn multiply<T: Transform<3, N>, const N: usize>(
+    weight: &[f32],
+    (c, k): (usize, usize),
+    (data, v): (&Blocks, &[f32]),
+    columns: &Range<usize>,
+    (m, spread): (&mut [f32], Spread),
+) {
+    let count = columns.len();
+    let plane = Spread::plane_of(BLOCK * count);
+    with_scratch(N * N * plane, |u| {
+        for (block, v) in data.blocks(v).enumerate() {
+            let inputs = channels(block, c);
+            let to = Target::new(u);
+            simd_vectors(Planes::<T, 3, N> {
+                from: weight,
+                from_layout: Layout {
+                    start: inputs.start * k + columns.start,
+                    row: k,
+                    plane: c * k,
+                },
+                // SAFETY: the only part.
+                to: unsafe { to.part() },
+                to_layout: Layout {
+                    start: 0,
+                    row: count,
+                    plane,
+                },
+                rows: inputs.len(),
+                len: count,
+                adds: false,
+                transform: PhantomData,
+            });
+            let into = if block == 0 { Into::Replace } else { Into::Add };
+            for (point, u) in u.chunks_exact(plane).enumerate() {
+                let m = &mut m[spread.plane(point)];
+                let v = data.matrix(v, point, inputs.len());
+                let u = Matrix::new(u, inputs.len(), count);
+                product(
+                    &mut MatrixMut::strided(m, data.rows, count, spread.row),
+                    into,
+                    v,
+                    u,
+                );
+            }
+        }
+    });
+}
+
+/// Adds the gradient of the filter to `grad_weight`, or replaces it.
+pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
+    shape: &Shape,
+    x: &[f32],
+    grad: &[f32],
+    (grad_weight, into): (&mut [f32], Into),
+) {
+    let (rows, (c, k)) = (shape.tiles::<M>(), shape.channels);
+    let data = Blocks::new(shape.input_grid::<M>(), rows, N * N);
+    let results = Blocks::new(shape.output_grid::<M>(), rows, N * N);
+    let target = Target::new(grad_weight);
+    let across = k.div_ceil(BLOCK);
+    data.with_points::<W::Data, N, N>(shape.parallel, x, |v| {
+        results.with_points::<W::ResultAdjoint, M, N>(shape.parallel, grad, |d| {
+            for_each_index(shape.parallel, c.div_ceil(BLOCK) * across, |index| {
+                let (from, to) = (index / across, index % across);
+                let (inputs, columns) = (channels(from, c), channels(to, k));
+                let len = inputs.len() * columns.len();
+                let plane = Spread::plane_of(len);
+                let (v, d) = (data.block(v, from), results.block(d, to));
+                with_scratch(N * N * plane, |du| {
+                    for (point, du) in du.chunks_exact_mut(plane).enumerate() {
+                        let v = data.matrix(v, point, inputs.len()).transposed();
+                        let d = results.matrix(d, point, columns.len());
+                        let mut du = MatrixMut::new(&mut du[..len], inputs.len(), columns.len());
+                        product(&mut du, Into::Replace, v, d);
+                    }
+                    simd_vectors(Planes::<W::FilterAdjoint, N, 3> {
+                        from: du,
+                        from_layout: Layout {
+                            start: 0,
+                            row: columns.len(),
+                            plane,
+                        },
+                        // SAFETY: a task writes its own pairs of channels of every tap.
+                        to: unsafe { target.part() },
+                        to_layout: Layout {
+                            start: inputs.start * k + columns.start,
+                            row: k,
+                            plane: c * k,
+                        },
+                        rows: inputs.len(),
+                        len: columns.len(),
+                        adds: into == Into::Add,
+                        transform: PhantomData,
+                    });
+                });
+            });
+        });
+    });
+}
+
+/// The channels of a block, of `all`.
+fn channels(block: usize, all: usize) -> Range<usize> {
+    block * BLOCK..all.min((block + 1) * BLOCK)
+}
+
+/// The points of all tiles of images, block of channels by block.
+struct Blocks {
+    grid: Grid,
+    /// Tiles.
+    rows: usize,
+    /// Points of a tile.
+    points: usize,
+    /// Of a block.
+    spread: Spread,
+}
+
+impl Blocks {
+    fn new(grid: Grid, rows: usize, points: usize) -> Self {
+        Self {
+            grid,
+            rows,
+            points,
+            spread: Spread::new(rows, BLOCK.min(grid.channels)),
+        }
+    }
+
+    fn block_len(&self) -> usize {
+        self.spread.len(self.points)
+    }
+
+    /// Transforms the images, and hands all points to `work`.
+    fn with_points<T: Transform<I, O>, const I: usize, const O: usize>(
+        &self,
+        parallel: bool,
+        images: &[f32],
+        work: impl FnOnce(&[f32]),
+    ) {
+        let (all, len) = (self.grid.channels, self.block_len());
+        with_scratch(all.div_ceil(BLOCK) * len, |points| {
+            for_each_chunk_if(parallel, points, len, |start, points| {
+                simd_vectors(Gather::<T, I, O> {
+                    images,
+                    grid: &self.grid,
+                    tiles: 0..self.rows,
+                    channels: channels(start / len, all),
+                    points,
+                    spread: self.spread,
+                    transform: PhantomData,
+                });
+            });
+            work(points);
+        });
+    }
+
+    fn blocks<'a>(&self, points: &'a [f32]) -> impl Iterator<Item = &'a [f32]> {
+        points.chunks_exact(self.block_len())
+    }
+
+    fn block<'a>(&self, points: &'a [f32], index: usize) -> &'a [f32] {
+        &points[index * self.block_len()..][..self.block_len()]
+    }
+
+    /// One point of a block: tiles × its channels, of which there are `count`.
+    fn matrix<'a>(&self, block: &'a [f32], point: usize, count: usize) -> Matrix<'a> {
+        let plane = &block[self.spread.plane(point)];
+        Matrix::strided(plane, self.rows, count, self.spread.row)
+    }
+}
