@@ -35,7 +35,8 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let known = Fingerprints::beside(&arguments.manifest);
     let plan = plan(arguments, &known.world())?;
     refuse_namesakes(&plan)?;
-    let ahead = worker_ahead(arguments);
+    let jobs = search_run::jobs(arguments, plan.search.as_ref());
+    let ahead = worker_ahead(arguments, jobs);
     let interrupt = Interrupt::listen()?;
     if arguments.dry_run {
         interrupt.stop_waiting();
@@ -49,7 +50,6 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     }
     known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
-    let jobs = search_run::jobs(arguments, plan.search.as_ref());
     let mut environment = environment::of_machine();
     let mut tree = Some(tree);
     if plan.search.is_some() {
@@ -92,12 +92,12 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
 }
 
 /// The first worker, which starts while results are read; a run that shows only what it would do needs none.
-fn worker_ahead(arguments: &RunArguments) -> Option<WorkerAhead> {
+fn worker_ahead(arguments: &RunArguments, jobs: usize) -> Option<WorkerAhead> {
     if arguments.dry_run {
         return None;
     }
     let options = execute::Options {
-        jobs: search_run::jobs(arguments, None),
+        jobs,
         cores: cores(),
         max_failures: None,
     };

@@ -1,7 +1,8 @@
 //! A source of runs → worker processes → one stream of [`RunEvent`](crate::event::RunEvent)s.
 //!
-//! Owns which run starts when (`schedule`), the worker process and its limits (`worker`; the first one `ahead` of its plan),
-//! and what its end means (`outcome`). It knows no progress bar and no file: whoever calls [`run`] hands in a closure that sees every event.
+//! Owns which run starts when (`schedule`), the worker process and its limits (`worker`; the first one may start `ahead` of
+//! its order), and what its end means (`outcome`). It knows no progress bar and no file: whoever calls [`run`] hands in a
+//! closure that sees every event.
 //! What has to run at all is `resume`'s answer, from the plan and what the store holds.
 
 mod ahead;

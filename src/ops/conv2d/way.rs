@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Conv2dSize;
-use super::winograd::{FEW, Tile};
+use super::winograd::{Tile, are_few};
 
 /// How the CPU computes convolutions with a 3×3 kernel and stride 1; all others are direct. On NVIDIA GPUs cuDNN chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ mod cost {
     pub(super) const POINT: f64 = 25.0;
     /// Transforming a point of a filter, and reading it again from beyond the L2 cache.
     pub(super) const FILTER: f64 = 65.0;
-    /// The same where it stays in the L2 cache.
+    /// The same where tiles are few, and it stays in the L2 cache.
     pub(super) const FILTER_NEAR: f64 = 25.0;
     /// Calling for a product.
     pub(super) const CALL: f64 = 20_000.0;
@@ -101,14 +101,14 @@ fn direct(size: &Conv2dSize) -> f64 {
 fn winograd(size: &Conv2dSize, side: usize) -> f64 {
     let (c, k) = channels(size);
     let tiles = size.batch * size.output.0.div_ceil(side) * size.output.1.div_ceil(side);
-    let points = ((side + 2) * (side + 2)) as f64;
+    let points = (side + 2) * (side + 2);
     let product = tiles as f64 * (c * k + (c + k) * cost::POINT);
-    let filter = if tiles <= FEW {
+    let filter = if are_few(tiles, points * size.channels.0 * size.channels.1) {
         cost::FILTER_NEAR
     } else {
         cost::FILTER
     };
-    points * (product + c * k * filter + cost::CALL)
+    points as f64 * (product + c * k * filter + cost::CALL)
 }
 
 #[cfg(test)]

@@ -24,12 +24,12 @@ use crate::ops::simd::simd_vectors;
 /// Values of U that the L2 cache holds beside data.
 pub(super) const LARGE: usize = 1 << 18;
 /// Tiles that are few: the points of a block of their channels fit into the L2 cache beside a block of U.
-pub(in crate::ops::conv2d) const FEW: usize = 64;
+const FEW: usize = 64;
 /// Channels of a block: its U has N² matrices of 64 × 64.
 const BLOCK: usize = 64;
 
-/// Whether the convolution is done here.
-pub(super) fn are_few(tiles: usize, filter_points: usize) -> bool {
+/// Whether a convolution of so many tiles, whose U has so many values, is done here.
+pub(in crate::ops::conv2d) fn are_few(tiles: usize, filter_points: usize) -> bool {
     tiles <= FEW && filter_points > LARGE
 }
 

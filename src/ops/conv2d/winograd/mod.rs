@@ -38,7 +38,7 @@ mod weight;
 
 use std::ops::Range;
 
-pub(super) use few::FEW;
+pub(super) use few::are_few;
 
 use forward::{Store, convolve};
 use scheme::Minimal;
