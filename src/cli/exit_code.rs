@@ -2,9 +2,9 @@
 
 /// It went well. Cells that are skipped or infeasible are a warning.
 pub const GOOD: u8 = 0;
-/// A cell failed (diverged, timeout, oom, panicked, killed), or a comparison found a regression.
+/// A cell failed (diverged, timeout, oom, failed, panicked, killed), or a comparison found a regression.
 pub const FAILED: u8 = 1;
-/// The user's mistake: the manifest, an option, a missing file; or every cell is infeasible.
+/// The user's mistake: the manifest, an option, a file or data that are missing or cannot be read; or every cell is infeasible.
 pub const MISTAKE: u8 = 2;
 /// Two results cannot be compared.
 pub const NOT_COMPARABLE: u8 = 3;

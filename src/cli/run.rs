@@ -25,7 +25,9 @@ use super::bench::{Bench, mistake, record_problem};
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
-use super::run_plan::{announce, cores, folder_or_here, here_as, prepare_data, refuse_namesakes};
+use super::run_plan::{
+    announce, cores, folder_or_here, here_as, prepare_data, refuse_namesakes, say_held_out,
+};
 use super::search_run::{self, SearchRun};
 use super::{Outcome, Problem, exit_code, shard};
 
@@ -50,6 +52,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     }
     known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
+    say_held_out(&plan);
     let mut environment = environment::of_machine();
     let mut tree = Some(tree);
     if plan.search.is_some() {

@@ -40,6 +40,18 @@ pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     Err(Failure::plain(title, Some(help.into())).into())
 }
 
+/// What is kept from training where the manifest does not say, and a warning where nothing is.
+pub(super) fn say_held_out(plan: &Plan) {
+    for held_out in &plan.held_out {
+        let word = if held_out.is_nothing {
+            "warning"
+        } else {
+            "note"
+        };
+        eprintln!("{word}: {held_out}");
+    }
+}
+
 /// Generates data that is to be generated and not there; says whether it generated any.
 pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, Problem> {
     let mut datasets = BTreeMap::new();

@@ -157,7 +157,7 @@ impl<W: Write> EventWriter<W> {
             code_hash: String::new(),
         });
         self.write(&Event::Failed {
-            status: FailedStatus::Error,
+            status: FailedStatus::Bug,
             reason,
         });
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DatasetError;
 
-/// Digests of files by path, size and time of modification, so that planning reads a file once.
+/// Digests of files, and what else was read in them, by path, size and time of modification: planning reads a file once.
 ///
 /// Serialise it (JSON) wherever it is to be kept; [`FingerprintCache::is_changed`] says whether it is worth writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,36 @@ struct Entry {
     bytes: u64,
     modified_ns: u64,
     digest: String,
+    /// What was found in the file, by question.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    answers: BTreeMap<String, String>,
+}
+
+/// What tells one state of a file from another.
+struct State {
+    bytes: u64,
+    modified_ns: u64,
+    /// Whether it is old enough for its time to tell.
+    is_settled: bool,
+}
+
+impl State {
+    fn of(path: &Path) -> Result<Self, DatasetError> {
+        let unreadable = |error| DatasetError::unreadable(path, &error);
+        let metadata = fs::metadata(path).map_err(unreadable)?;
+        let modified = metadata.modified().map_err(unreadable)?;
+        Ok(Self {
+            bytes: metadata.len(),
+            modified_ns: modified
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_nanos() as u64),
+            is_settled: modified.elapsed().is_ok_and(|age| age.as_secs() >= 2),
+        })
+    }
+
+    fn is_of(&self, entry: &Entry) -> bool {
+        (entry.bytes, entry.modified_ns) == (self.bytes, self.modified_ns)
+    }
 }
 
 impl FingerprintCache {
@@ -38,14 +68,10 @@ impl FingerprintCache {
     /// resolution of its time.
     pub(crate) fn file(&mut self, path: &Path) -> Result<String, DatasetError> {
         let unreadable = |error| DatasetError::unreadable(path, &error);
-        let metadata = fs::metadata(path).map_err(unreadable)?;
-        let modified = metadata.modified().map_err(unreadable)?;
-        let modified_ns = modified
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos() as u64);
+        let state = State::of(path)?;
         let key = path.to_string_lossy();
         if let Some(entry) = self.files.get(key.as_ref())
-            && (entry.bytes, entry.modified_ns) == (metadata.len(), modified_ns)
+            && state.is_of(entry)
         {
             return Ok(entry.digest.clone());
         }
@@ -53,16 +79,41 @@ impl FingerprintCache {
         let mut file = fs::File::open(path).map_err(unreadable)?;
         hasher.update_reader(&mut file).map_err(unreadable)?;
         let digest = hasher.finalize().to_hex().to_string();
-        if modified.elapsed().is_ok_and(|age| age.as_secs() >= 2) {
+        if state.is_settled {
             let entry = Entry {
-                bytes: metadata.len(),
-                modified_ns,
+                bytes: state.bytes,
+                modified_ns: state.modified_ns,
                 digest: digest.clone(),
+                answers: BTreeMap::new(),
             };
             self.files.insert(key.into_owned(), entry);
             self.changed = true;
         }
         Ok(digest)
+    }
+
+    /// What `read` says of a file whose digest is known: asked once for every state of the file, by the name `question`. A
+    /// mistake is not remembered.
+    pub(crate) fn ask(
+        &mut self,
+        path: &Path,
+        question: &str,
+        read: impl FnOnce() -> Result<String, DatasetError>,
+    ) -> Result<String, DatasetError> {
+        let state = State::of(path)?;
+        let key = path.to_string_lossy();
+        let entry = self.files.get_mut(key.as_ref());
+        let entry = entry.filter(|entry| state.is_of(entry));
+        let known = entry.as_ref().and_then(|entry| entry.answers.get(question));
+        if let Some(answer) = known {
+            return Ok(answer.clone());
+        }
+        let answer = read()?;
+        if let Some(entry) = entry {
+            entry.answers.insert(question.to_owned(), answer.clone());
+            self.changed = true;
+        }
+        Ok(answer)
     }
 
     /// Digest over names and bytes of `files`, in the given order. Names are those relative to the dataset.
@@ -83,4 +134,48 @@ impl FingerprintCache {
 /// Digest of a generator's parameters.
 pub(crate) fn digest(parameters: &str) -> String {
     blake3::hash(parameters.as_bytes()).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_asked_again_only_where_it_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mut cache = FingerprintCache::default();
+        let mut asked = 0;
+        let write = |text: &str, age: u64| {
+            fs::write(&path, text).unwrap();
+            let time = SystemTime::now() - Duration::from_secs(age);
+            File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.set_modified(time))
+                .unwrap();
+        };
+        let mut ask = |cache: &mut FingerprintCache, question: &str| {
+            cache.file(&path).unwrap();
+            cache.ask(&path, question, || {
+                asked += 1;
+                Ok(asked.to_string())
+            })
+        };
+        write("one", 100);
+        let answers = ["rows", "rows", "image"].map(|question| ask(&mut cache, question).unwrap());
+        assert_eq!(answers, ["1", "1", "2"]);
+        let text = serde_json::to_string(&cache).unwrap();
+        let mut read: FingerprintCache = serde_json::from_str(&text).unwrap();
+        assert_eq!(ask(&mut read, "rows").unwrap(), "1");
+        write("other", 50);
+        assert_eq!(ask(&mut cache, "rows").unwrap(), "3");
+        // Written just now: it may change again without its time telling.
+        write("third", 0);
+        let answers = ["rows", "rows"].map(|question| ask(&mut cache, question).unwrap());
+        assert_eq!(answers, ["4", "5"]);
+    }
 }

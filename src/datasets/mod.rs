@@ -8,6 +8,7 @@ mod csv_table;
 mod detector_events;
 mod digits;
 mod error;
+mod faults;
 mod fingerprint;
 mod form;
 mod image_folder;
@@ -21,6 +22,7 @@ pub use csv_table::CsvSpec;
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
 pub use digits::DigitsSpec;
 pub use error::DatasetError;
+pub use faults::Faults;
 pub use fingerprint::FingerprintCache;
 pub use form::{DatasetFacts, Features, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, GenerateSpec, ImageFolderSpec};
@@ -84,6 +86,18 @@ impl DatasetSpec {
         }
     }
 
+    /// The file or folder that it is read from, if it is.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::ImageFolder(spec) => Some(&spec.path),
+            Self::Mnist(spec) => Some(&spec.path),
+            Self::Csv(spec) => Some(&spec.path),
+            Self::Regression5d(_) | Self::Digits(_) | Self::Paths(_) | Self::DetectorEvents(_) => {
+                None
+            }
+        }
+    }
+
     /// Makes every path absolute or relative to the current folder; `base` is the manifest's folder.
     pub fn resolve_paths(&mut self, base: &Path) {
         let path = match self {
@@ -97,13 +111,19 @@ impl DatasetSpec {
         *path = base.join(&*path);
     }
 
-    /// What is known of the dataset; generates nothing and decodes no image.
+    /// Whether the kind splits its rows itself, so that `validation.fraction` takes nothing.
+    pub fn splits_itself(&self) -> bool {
+        matches!(self, Self::Regression5d(_) | Self::Csv(_))
+    }
+
+    /// What is known of the dataset; generates nothing and decodes no image. Tables, IDX files and the headers of images are
+    /// read, each once: `cache` remembers what they said.
     ///
     /// `validation_fraction` is `validation.fraction`: the share of the training rows taken for validation, where the
     /// dataset has no validation split of its own.
     ///
     /// # Errors
-    /// [`DatasetError`] when a file is missing or its header damaged, or a setting does not fit.
+    /// [`DatasetError`] when a file is missing or damaged, or a setting does not fit.
     pub fn facts(
         &self,
         validation_fraction: f64,

@@ -3,7 +3,7 @@
 //! ```text
 //! Hello · Started · (Progress* · Epoch)* · (Assessing* · Sample)* · Profile? · Finished
 //!                                                          the run is `done`, or `diverged` where Finished says so
-//! Hello · Started · … · Failed                             the worker could not go on and says why
+//! Hello · Started · … · Failed                             the worker could not go on and says why: `failed`, or `oom`
 //! Hello · … (the stream ends)                              killed, panicked, out of memory: the parent decides
 //! ```
 //! The parent writes one [`Order`] line to the worker's stdin and keeps stdin open: when it closes, the worker ends. Where
@@ -107,7 +107,7 @@ pub enum Event {
     Failed {
         /// Status that the row gets.
         status: FailedStatus,
-        /// One line with its numbers.
+        /// One line with its numbers, without folders of this machine.
         reason: String,
     },
 }
@@ -116,8 +116,10 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailedStatus {
-    /// Data, device or files failed in a way that the worker can name (the row is `panicked` with this reason).
+    /// Data, files or a device failed in a way that the worker can name: the row is `failed`, with this reason.
     Error,
+    /// A bug of ours that the worker noticed itself: the row is `panicked`.
+    Bug,
     /// Device or host memory ran out and the allocator said so.
     Oom,
     /// A cap of the cell on its own behaviour was hit (loss above `limits.max-loss`, NaN).

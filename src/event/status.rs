@@ -16,7 +16,9 @@ pub enum Status {
     Timeout,
     /// Memory ran out.
     Oom,
-    /// The worker panicked or named an error.
+    /// Data, files or a device failed, and the worker said why.
+    Failed,
+    /// The worker panicked: our bug.
     Panicked,
     /// A signal ended it.
     Killed,
@@ -24,7 +26,7 @@ pub enum Status {
     Pruned,
     /// It works on no machine.
     Infeasible,
-    /// It does not work on this machine or build.
+    /// It needs a device or a precision that this machine or build lacks.
     Skipped,
     /// It was not reached.
     NotRun,
@@ -32,11 +34,12 @@ pub enum Status {
 
 impl Status {
     /// Every status with its text.
-    pub const ALL: [(Self, &'static str); 10] = [
+    pub const ALL: [(Self, &'static str); 11] = [
         (Self::Done, "done"),
         (Self::Diverged, "diverged"),
         (Self::Timeout, "timeout"),
         (Self::Oom, "oom"),
+        (Self::Failed, "failed"),
         (Self::Panicked, "panicked"),
         (Self::Killed, "killed"),
         (Self::Pruned, "pruned"),
@@ -49,7 +52,12 @@ impl Status {
     pub fn is_failure(self) -> bool {
         matches!(
             self,
-            Self::Diverged | Self::Timeout | Self::Oom | Self::Panicked | Self::Killed
+            Self::Diverged
+                | Self::Timeout
+                | Self::Oom
+                | Self::Failed
+                | Self::Panicked
+                | Self::Killed
         )
     }
 }

@@ -67,7 +67,8 @@ pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
 fn named_by_worker(status: FailedStatus, reason: &str) -> (Status, String) {
     let reason = one_line(reason);
     match status {
-        FailedStatus::Error => (Status::Panicked, reason),
+        FailedStatus::Error => (Status::Failed, reason),
+        FailedStatus::Bug => (Status::Panicked, format!("panicked: {reason}")),
         FailedStatus::Oom => (Status::Oom, format!("oom: {reason}")),
         FailedStatus::Diverged => (Status::Diverged, reason),
     }
@@ -206,6 +207,18 @@ mod tests {
         };
         let expected = "oom: an allocation of 4096 bytes on `cuda` failed, 9 bytes free";
         assert_eq!(judged(&evidence), (Status::Oom, expected));
+    }
+
+    #[test]
+    fn data_that_cannot_be_read_are_no_panic() {
+        let said = |status| Evidence {
+            failed: Some((status, "`a.png` is damaged".to_owned())),
+            ..Evidence::default()
+        };
+        let (error, bug) = (said(FailedStatus::Error), said(FailedStatus::Bug));
+        assert_eq!(judged(&error), (Status::Failed, "`a.png` is damaged"));
+        let expected = "panicked: `a.png` is damaged";
+        assert_eq!(judged(&bug), (Status::Panicked, expected));
     }
 
     #[test]

@@ -71,6 +71,11 @@ impl LossSpec {
         "detector-noise",
     ];
 
+    /// Whether it compares predictions with the targets of a dataset, and not what a model generates or denoises.
+    pub fn is_supervised(&self) -> bool {
+        matches!(self, Self::Mse(_) | Self::CrossEntropy(_))
+    }
+
     /// The kind as a manifest writes it.
     pub fn kind(&self) -> &'static str {
         match self {

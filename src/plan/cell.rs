@@ -213,9 +213,10 @@ pub enum WatchedSplit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ValidationSpec {
-    /// Share of the training rows taken for validation, where the dataset has no validation split of its own.
+    /// Share of the training rows taken for validation, where the dataset has no validation split of its own. Without it, 0.2
+    /// where a model learns targets and the validation split is evaluated, else 0.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
-    pub fraction: f64,
+    pub fraction: Option<f64>,
     /// Which split is evaluated during training, and decides the best epoch.
     pub split: WatchedSplit,
     /// Cap on batches; without it, the whole split.
@@ -240,10 +241,20 @@ pub struct ValidationSpec {
     pub ensemble: Option<usize>,
 }
 
+impl ValidationSpec {
+    /// Share of the training rows taken where nothing is said and a held-out number is wanted.
+    pub const DEFAULT_FRACTION: f64 = 0.2;
+
+    /// [`Self::fraction`] of a cell, which always has one; 0 without it.
+    pub fn share(&self) -> f64 {
+        self.fraction.unwrap_or(0.0)
+    }
+}
+
 impl Default for ValidationSpec {
     fn default() -> Self {
         Self {
-            fraction: 0.0,
+            fraction: None,
             split: WatchedSplit::Validation,
             batches: None,
             batch_size: 1024,

@@ -16,7 +16,7 @@ pub enum Feasibility {
     Runs,
     /// It works on no machine, and why.
     Infeasible(String),
-    /// It does not work on this machine or build, and why.
+    /// It needs a device or a precision that this machine or build lacks, and why.
     Skipped(String),
 }
 

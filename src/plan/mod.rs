@@ -11,6 +11,7 @@ mod axis_info;
 mod bounds;
 mod cell;
 mod check;
+mod data;
 mod filters;
 mod head;
 mod homes;
@@ -46,6 +47,7 @@ pub use axis_info::{AxisInfo, AxisKind};
 pub use bounds::range_words;
 pub use cell::{CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit};
 pub use check::Feasibility;
+pub use data::HeldOut;
 pub use only::{Only, Selection};
 pub use planned::{CellOutline, PlannedCell};
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
@@ -59,7 +61,7 @@ pub use settings::{
 pub use slurm::SlurmSpec;
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
 pub use toml_text::toml_text;
-pub use world::{Facts, Unknown, World};
+pub use world::{Facts, World};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -118,6 +120,8 @@ pub struct Plan {
     pub manifest_path: PathBuf,
     /// Folder of the results: `reports/<name>`, absolute.
     pub results_folder: PathBuf,
+    /// What is kept from training where the manifest does not say, and where nothing is.
+    pub held_out: Vec<HeldOut>,
     /// What is worth a look; drawn by [`Failure::render_each`].
     pub warnings: Failure,
     written: Written,
@@ -139,6 +143,7 @@ impl Plan {
         let mut plan = head::read(manifest, world, &options, &mut mistakes, &mut warnings);
         validate::sections(&plan, &mut mistakes);
         validate::cells(&plan, &mut mistakes);
+        plan.held_out = data::check(&plan, &mut mistakes);
         references::check(&plan, &mut mistakes, &mut warnings);
         reported::check(&plan, &mut mistakes);
         search::check(&plan, &mut mistakes, &mut warnings);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
+use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, Target};
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 
@@ -10,7 +10,7 @@ use super::cell::ValidationSpec;
 use super::check;
 use super::identity::{combine, digest, digest_without};
 use super::memo::Part;
-use super::world::{Unknown, World};
+use super::world::World;
 
 /// A dataset of a cell with what is known of it.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub(super) struct Data {
     /// Samples of every split.
     samples: Arc<str>,
     /// Why the facts are not known.
-    pub(super) unknown: Option<Unknown>,
+    pub(super) unknown: Option<Arc<DatasetError>>,
 }
 
 /// What depends on model, dataset, loss and validation together.
@@ -47,7 +47,7 @@ impl Data {
         dataset: &Part<DatasetSpec>,
         validation: &ValidationSpec,
     ) -> Self {
-        let (facts, unknown) = match world.facts(dataset, validation.fraction) {
+        let (facts, unknown) = match world.facts(dataset, validation.share()) {
             Ok(facts) => (facts, None),
             Err(unknown) => (Arc::new(no_facts()), Some(unknown)),
         };

@@ -14,7 +14,6 @@ use super::matrix::Matrix;
 use super::reader::Reader;
 use super::settings::MeasureSpec;
 use super::units::{Resolved, Units};
-use super::world::Unknown;
 
 /// A cell of the plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,10 +139,8 @@ impl<'a> Resolver<'a> {
         if let Some(reason) = wrong.or_else(|| check::wrong_convolution(&cell.train)) {
             return Feasibility::Infeasible(reason);
         }
-        match &cell.data.unknown {
-            Some(Unknown::Wrong(reason)) => return Feasibility::Infeasible(reason.clone()),
-            Some(Unknown::Absent(reason)) => return Feasibility::Skipped(reason.clone()),
-            None => {}
+        if let Some(error) = &cell.data.unknown {
+            return Feasibility::Infeasible(error.to_string());
         }
         let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
         let (train, facts) = (&cell.train, &cell.data.facts);
@@ -157,12 +154,6 @@ impl<'a> Resolver<'a> {
             .or_else(|| check::no_split(&cell.validation.value, facts));
         if let Some(reason) = misfit.or_else(|| check::oversized(train, facts)) {
             return Feasibility::Infeasible(reason);
-        }
-        if let Some(path) = cell.train.init_from.as_ref().filter(|path| !path.is_file()) {
-            return Feasibility::Skipped(format!(
-                "there are no initial weights at `{}`",
-                path.display()
-            ));
         }
         let device = self.plan.world.device(train.device);
         let lack = device.map(|facts| check::lacking_arithmetic(train, &facts));

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use crate::datasets::DatasetSpec;
-use crate::diag::{Diagnostic, list};
+use crate::diag::{Diagnostic, Place, list};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::manifest::{Key, Node, Table};
@@ -11,7 +11,7 @@ use crate::models::ModelSpec;
 use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 
 use super::Plan;
-use super::assign::Assignment;
+use super::assign::{Assignment, empty_section, overlay};
 use super::cell::{TrainSpec, ValidationSpec};
 use super::homes::Unit;
 use super::matrix::{Axis, Matrix};
@@ -82,6 +82,15 @@ impl<'a> Reader<'a> {
             dataset.resolve_paths(folder);
             (name, dataset)
         })
+    }
+
+    /// The section of the dataset `name` as a cell has it, every value at its place.
+    pub(super) fn dataset_section(self, name: &str, choice: &[u32]) -> Node {
+        let datasets = self.plan.written.root.get("datasets");
+        let written = datasets.and_then(|datasets| datasets.as_table()?.get(name));
+        let base = written.cloned();
+        let base = base.unwrap_or_else(|| empty_section(Place::default()));
+        overlay(base, &["datasets", name], self.assignments(choice))
     }
 
     /// The loss that the cell names and its name, if it names one.

@@ -119,7 +119,8 @@ keyed! { ValidationSpec, "validation", |_, _| {},
     "cycle" cycle |cycle: &bool| cycle.then(|| "true".to_owned());
     "ensemble" ensemble |count: &Option<usize>| count.as_ref().and_then(json);
     "every" every json;
-    "fraction" fraction json;
+    // Without one it is 0, so that a cell that takes nothing keeps its hash from when that was the default.
+    "fraction" fraction |share: &Option<f64>| json(&share.unwrap_or(0.0));
     // Nothing where there is none, so that cells without keep their hash.
     "sampling" sampling |sampling: &Option<SamplingSpec>| sampling.as_ref().and_then(json);
     "selection" selection |selection: &Option<SelectionSpec>| selection.as_ref().and_then(json);
@@ -230,6 +231,21 @@ impl<T: Keyed> Section<T> {
         self.last = Some((numbers, part.clone()));
         self.generation += 1;
         (self.generation, part)
+    }
+
+    /// The part with `change` made to its section.
+    pub(super) fn changed(part: &Part<T>, change: impl FnOnce(&mut T)) -> Part<T> {
+        let mut section = T::clone(&part.value);
+        change(&mut section);
+        let texts = T::KEYS.iter().map(|key| (*key, section.canonical(key)));
+        let texts: Vec<(&str, String)> =
+            texts.filter_map(|(key, text)| Some((key, text?))).collect();
+        let digest = combine(texts.iter().map(|(key, text)| (*key, text.as_str())));
+        Part {
+            value: Arc::new(section),
+            digest: digest.into(),
+            ..part.clone()
+        }
     }
 
     fn assemble(&mut self, reader: Reader<'_>, choice: &[u32]) -> Part<T> {

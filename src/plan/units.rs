@@ -10,7 +10,7 @@ use crate::losses::{LossSpec, MseSpec};
 use crate::models::{MlpSpec, ModelSpec};
 use crate::optim::{OptimizerSpec, ScheduleSpec};
 
-use super::cell::{TrainSpec, ValidationSpec};
+use super::cell::{TrainSpec, ValidationSpec, WatchedSplit};
 use super::homes::Unit;
 use super::identity::digest;
 use super::memo::{Memo, Part};
@@ -37,11 +37,14 @@ pub(super) struct Units<'a> {
     validation: Section<ValidationSpec>,
     measure: Section<MeasureSpec>,
     limits: Section<LimitsSpec>,
-    data: Memo<Data>,
+    /// Data that the default share for validation is not taken from, and data that it is.
+    data: [Memo<Data>; 2],
     tasks: Tasks,
     pairing: Memo<Pairing>,
     /// The last whole `[train]`, by the combinations of its three units.
     whole_train: Option<([u64; 3], Arc<TrainSpec>)>,
+    /// The last `[validation]` without a written fraction, by its number and the bits of the share that it takes.
+    whole_validation: Option<([u64; 2], Part<ValidationSpec>)>,
 }
 
 /// All units of one cell.
@@ -55,6 +58,8 @@ pub(super) struct Resolved {
     pub(super) validation: Part<ValidationSpec>,
     pub(super) measure: Part<MeasureSpec>,
     pub(super) limits: Part<LimitsSpec>,
+    /// Share of the training rows that is validated on where `validation.fraction` is not written.
+    pub(super) default_share: f64,
     pub(super) data: Data,
     pub(super) pairing: Pairing,
     /// Digests of `[train]`, its optimizer and its schedule.
@@ -107,13 +112,14 @@ impl<'a> Units<'a> {
             validation: Section::new(reader),
             measure: Section::new(reader),
             limits: Section::new(reader),
-            data: memo(reader, &[Unit::Dataset, Unit::Validation]),
+            data: [(); 2].map(|()| memo(reader, &[Unit::Dataset, Unit::Validation])),
             tasks: Tasks::default(),
             pairing: memo(
                 reader,
                 &[Unit::Model, Unit::Dataset, Unit::Loss, Unit::Validation],
             ),
             whole_train: None,
+            whole_validation: None,
         }
     }
 
@@ -125,13 +131,13 @@ impl<'a> Units<'a> {
         let loss = self.loss(choice, &model.value, &dataset.value);
         let train = self.train(choice);
         let loader = self.loader.get(reader, choice).1;
-        let validation = self.validation.get(reader, choice).1;
+        let (validation, default_share) = self.validation(choice, &dataset.value, &loss.value);
         let measure = self.measure.get(reader, choice).1;
         let limits = self.limits.get(reader, choice).1;
         let world = &reader.plan.world;
-        let data = self
-            .data
-            .value(choice, || Data::of(world, &dataset, &validation.value));
+        let [plain, shared] = &mut self.data;
+        let data = if default_share > 0.0 { shared } else { plain };
+        let data = data.value(choice, || Data::of(world, &dataset, &validation.value));
         let pairing = self.pairing.value(choice, || {
             Pairing::of(&model, &loss, &data, &mut self.tasks)
         });
@@ -155,9 +161,33 @@ impl<'a> Units<'a> {
             validation,
             measure,
             limits,
+            default_share,
             data,
             pairing,
         }
+    }
+
+    /// `[validation]` with its fraction, and that fraction where it is not written.
+    fn validation(
+        &mut self,
+        choice: &[u32],
+        dataset: &DatasetSpec,
+        loss: &LossSpec,
+    ) -> (Part<ValidationSpec>, f64) {
+        let (number, written) = self.validation.get(self.reader, choice);
+        if written.value.fraction.is_some() {
+            return (written, 0.0);
+        }
+        let share = default_share(&written.value, dataset, loss);
+        let name = [number, share.to_bits()];
+        let known = self.whole_validation.take();
+        let known = known.filter(|(known, _)| *known == name);
+        let part = known.map_or_else(
+            || Section::changed(&written, |section| section.fraction = Some(share)),
+            |(_, part)| part,
+        );
+        self.whole_validation = Some((name, part.clone()));
+        (part, share)
     }
 
     fn loss(&mut self, choice: &[u32], model: &ModelSpec, dataset: &DatasetSpec) -> Part<LossSpec> {
@@ -212,6 +242,19 @@ impl<'a> Units<'a> {
             digests: [rest.digest, optimizer.digest, schedule.digest],
             problem: rest.problem.or(optimizer.problem).or(schedule.problem),
         }
+    }
+}
+
+/// A model that learns targets is to be judged by rows that it has not seen; one that generates or denoises keeps all rows.
+/// Where the test split is what is evaluated, rows for validation would serve nothing.
+fn default_share(validation: &ValidationSpec, dataset: &DatasetSpec, loss: &LossSpec) -> f64 {
+    let is_taken = loss.is_supervised()
+        && !dataset.splits_itself()
+        && validation.split == WatchedSplit::Validation;
+    if is_taken {
+        ValidationSpec::DEFAULT_FRACTION
+    } else {
+        0.0
     }
 }
 

@@ -30,16 +30,7 @@ struct Inner {
 }
 
 /// Facts of a dataset, or why there are none.
-pub type Facts = Result<Arc<DatasetFacts>, Unknown>;
-
-/// Why a dataset's facts are not known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unknown {
-    /// It is not on this machine.
-    Absent(String),
-    /// It is here and wrong.
-    Wrong(String),
-}
+pub type Facts = Result<Arc<DatasetFacts>, Arc<DatasetError>>;
 
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -84,10 +75,9 @@ impl World {
             .known
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let ask = || match (self.inner.facts)(&dataset.value, validation_fraction) {
-            Ok(facts) => Ok(Arc::new(facts)),
-            Err(error @ DatasetError::Unreadable { .. }) => Err(Unknown::Absent(error.to_string())),
-            Err(error) => Err(Unknown::Wrong(error.to_string())),
+        let ask = || {
+            let facts = (self.inner.facts)(&dataset.value, validation_fraction);
+            facts.map(Arc::new).map_err(Arc::new)
         };
         if known.len() >= CAPACITY && !known.contains_key(&name) {
             return ask();

@@ -88,8 +88,8 @@ impl Field for Status {
             .find(|(_, name)| *name == text)
             .map(|(status, _)| *status)
             .ok_or(
-                "`done`, `diverged`, `timeout`, `oom`, `panicked`, `killed`, `pruned`, `infeasible`, `skipped` or \
-                 `not-run`",
+                "`done`, `diverged`, `timeout`, `oom`, `failed`, `panicked`, `killed`, `pruned`, `infeasible`, \
+                 `skipped` or `not-run`",
             )
     }
 }

@@ -1,10 +1,13 @@
 //! [`TrainError`]: why a run could not go on.
 
+use std::path::Path;
+
 use crate::datasets::DatasetError;
 use crate::device::DeviceError;
 use crate::event::{FailedStatus, PROTOCOL_VERSION};
 use crate::layers::checkpoint::CheckpointError;
 use crate::ops::OpError;
+use crate::plan::CellSpec;
 use crate::tasks::TaskError;
 
 /// Why a run could not go on.
@@ -68,7 +71,73 @@ impl TrainError {
             | Self::Checkpoint(CheckpointError::Device(OpError::Device(
                 DeviceError::OutOfMemory { .. },
             ))) => FailedStatus::Oom,
+            Self::Protocol(_)
+            | Self::Short(_)
+            | Self::Data(DatasetError::Panicked(_))
+            | Self::Task(TaskError::Data(DatasetError::Panicked(_))) => FailedStatus::Bug,
             _ => FailedStatus::Error,
         }
+    }
+
+    /// The error without the folders of this machine: what lies in the dataset's folder is named from there, any other
+    /// file by its name. Results are to be the same on every machine.
+    pub(super) fn reason(&self, cell: &CellSpec) -> String {
+        let text = match cell.dataset.path() {
+            Some(root) => {
+                let inside = format!("{}/", root.display());
+                self.to_string().replace(&inside, "")
+            }
+            None => self.to_string(),
+        };
+        let quoted = text.split('`').enumerate().map(|(index, part)| {
+            let path = Path::new(part);
+            // Every second part stands between backticks.
+            let is_path = index % 2 == 1 && path.is_absolute();
+            let name = path.file_name().filter(|_| is_path);
+            name.map_or(part.into(), |name| name.to_string_lossy())
+        });
+        quoted.collect::<Vec<_>>().join("`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::datasets::{DatasetSpec, MnistSpec};
+    use crate::train::tests::cell;
+
+    #[test]
+    fn a_reason_names_files_without_the_folders_of_this_machine() {
+        let mut cell = cell();
+        let path = PathBuf::from("/home/me/data/mnist");
+        cell.dataset = Arc::new(DatasetSpec::Mnist(MnistSpec { path }));
+        let reason = |path: &str| {
+            let path = path.to_owned();
+            let reason = "no such file or directory".to_owned();
+            TrainError::Data(DatasetError::Unreadable { path, reason }).reason(&cell)
+        };
+        let tail = "no such file or directory";
+        assert_eq!(
+            reason("/home/me/data/mnist/a/b.png"),
+            format!("cannot read `a/b.png`: {tail}")
+        );
+        assert_eq!(
+            reason("/home/me/data/mnist"),
+            format!("cannot read `mnist`: {tail}")
+        );
+        assert_eq!(
+            reason("/home/me/weights.safetensors"),
+            format!("cannot read `weights.safetensors`: {tail}")
+        );
+    }
+
+    #[test]
+    fn what_is_our_bug_is_told_from_what_failed() {
+        assert_eq!(TrainError::Short(3).status(), FailedStatus::Bug);
+        let data = DatasetError::Mismatch("empty".to_owned());
+        assert_eq!(TrainError::Data(data).status(), FailedStatus::Error);
     }
 }

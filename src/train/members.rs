@@ -44,7 +44,7 @@ pub(super) fn evaluate<D: Kernels>(
     let mut log = Log::new(start, 0);
     log.gpu = setup::gpu_meter(device);
     check(order)?;
-    let data = cell.dataset.open(seed, cell.validation.fraction)?;
+    let data = cell.dataset.open(seed, cell.validation.share())?;
     let evaluation = Evaluation::new(&data, cell)?;
     let mut members = Members::load(device, order, &data)?;
     let parameters = members.parameters();
@@ -128,7 +128,7 @@ fn check(order: &Order<CellSpec>) -> Result<(), TrainError> {
             "dataset"
         } else if member.loss != own.loss {
             "loss"
-        } else if member.validation.fraction.to_bits() != own.validation.fraction.to_bits() {
+        } else if member.validation.share().to_bits() != own.validation.share().to_bits() {
             "validation split"
         } else {
             continue;

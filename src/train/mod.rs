@@ -71,7 +71,7 @@ pub fn run(order: Order<CellSpec>, emit: &mut Emit<'_>) {
         },
         Err(error) => Event::Failed {
             status: error.status(),
-            reason: error.to_string(),
+            reason: error.reason(&order.cell),
         },
     };
     emit(end);

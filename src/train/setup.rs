@@ -39,7 +39,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     set_arithmetic(device, cell.train.precision)?;
     let mut log = Log::new(start, cell.measure.warmup_steps);
     log.gpu = gpu_meter(device);
-    let data = cell.dataset.open(seed, cell.validation.fraction)?;
+    let data = cell.dataset.open(seed, cell.validation.share())?;
     let mut learner = learner(device, cell, &data, seed)?;
     let steps = Steps::new(data.splits.train.len(), &cell.train)?;
     let loader = training_loader(&data, cell, &steps, seed)?;

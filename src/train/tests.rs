@@ -57,7 +57,7 @@ impl Told {
 }
 
 /// 44 rows (32 to train on) for an MLP of 16 units.
-fn cell() -> CellSpec {
+pub(super) fn cell() -> CellSpec {
     CellSpec {
         key: "model=mlp".into(),
         model_name: "mlp".into(),
@@ -277,7 +277,7 @@ fn classes_are_learnt_from_digits() {
     let mut cell = with(|train| (train.epochs, train.batch_size) = (4, 32));
     cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
     cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
-    Arc::make_mut(&mut cell.validation).fraction = 0.1;
+    Arc::make_mut(&mut cell.validation).fraction = Some(0.1);
     let told = told(cell);
     assert!(told.facts().metrics["val_accuracy"].unwrap() > 0.85);
     assert!(told.facts().metrics["test_accuracy"].unwrap() > 0.85);

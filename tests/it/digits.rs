@@ -145,7 +145,7 @@ fn what_cannot_be_is_infeasible_before_anything_runs() {
         "kind = \"image-folder\"\npath = \"nowhere\"",
     )]);
     let plan = no_test.run(&["plan", "experiments/tiny.toml"]);
-    assert!(plan.stdout.contains("skipped"), "{}", plan.stdout);
+    assert_eq!(plan.code, 2, "{}", plan.stdout);
 }
 
 /// An IDX file: magic number, dimensions, bytes.
@@ -160,17 +160,11 @@ fn idx(dimensions: &[u32], bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn mnist_is_skipped_without_its_files_and_runs_with_them() {
+fn mnist_is_a_mistake_without_its_files_and_runs_with_them() {
     let mnist = [("kind = \"digits\"", "kind = \"mnist\"\npath = \"../data\"")];
     let project = with(&mnist);
     let ended = project.run(&RUN);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(
-        project
-            .statuses()
-            .values()
-            .all(|status| status == "skipped")
-    );
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
     std::fs::create_dir(project.path("data")).unwrap();
     for (name, count) in [("train", 40_u32), ("t10k", 20)] {
         let pixels: Vec<u8> = (0..count * 20)

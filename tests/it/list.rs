@@ -32,7 +32,7 @@ fn sections_that_are_off_by_default_are_listed_too() {
         "    events = 100              Events of the validation split",
         "[validation.selection]",
         "    pmts = 300                Photomultipliers to place. At least 1.",
-        "    fraction = 0.0        Share of the training rows",
+        "    fraction = none       Share of the training rows",
         "At least 0 and less than 1.",
     ] {
         assert!(text.contains(line), "{line} is missing in\n{text}");

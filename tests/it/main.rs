@@ -9,6 +9,7 @@ mod cluster;
 mod compare;
 #[cfg(all(unix, feature = "cuda-stand-in"))]
 mod cuda;
+mod data;
 mod digits;
 #[cfg(unix)]
 mod disk;

@@ -56,8 +56,9 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
             Some(format!("{spec:?}")),
         ),
         DatasetSpec::Mnist(_) | DatasetSpec::Csv(_) => {
+            let path = dataset.path().expect("a path");
             return Err(DatasetError::Unreadable {
-                path: "nowhere".to_owned(),
+                path: path.display().to_string(),
                 reason: "there is no such file".to_owned(),
             });
         }

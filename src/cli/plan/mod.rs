@@ -19,7 +19,7 @@ use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
 
 use super::fingerprints::Fingerprints;
-use super::run_plan::Outlook;
+use super::run_plan::{Outlook, say_held_out};
 use super::{Outcome, Problem, exit_code};
 use summary::Summary;
 
@@ -80,6 +80,7 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
         "{}",
         plan.warnings.render_each(Failure::is_stderr_coloured())
     );
+    say_held_out(&plan);
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match (&arguments.explain, arguments.digest, arguments.format) {
         (Some(key), ..) => return explain::explain(&plan, key, &mut out),

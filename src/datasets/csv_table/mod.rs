@@ -12,7 +12,7 @@ use super::split::{share_of, take_stratified};
 use super::table::{Table, normalise, statistics};
 use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits, Target};
 use crate::base::Seed;
-use parse::Parsed;
+use parse::{Outline, Parsed};
 
 /// A table of numbers in a CSV file with a header: one column is the target, the others are features.
 ///
@@ -51,7 +51,8 @@ fn default_true() -> bool {
 
 impl CsvSpec {
     pub(super) fn facts(&self, cache: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
-        let outline = parse::outline(self)?;
+        let fingerprint = cache.files([("table", self.path.as_path())])?;
+        let outline = self.outline(cache)?;
         let (validation, test) = self.held_out(outline.rows)?;
         Ok(DatasetFacts {
             samples: outline.rows,
@@ -61,9 +62,22 @@ impl CsvSpec {
             features: Features::Vector {
                 len: outline.columns,
             },
-            target: outline.target,
-            fingerprint: Some(cache.files([("table", self.path.as_path())])?),
+            target: outline.target(),
+            fingerprint: Some(fingerprint),
         })
+    }
+
+    /// What the file holds, read whole the first time.
+    fn outline(&self, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
+        let question = format!("csv {} {}", self.classes, self.target);
+        let mut read = None;
+        let known = cache.ask(&self.path, &question, || {
+            let outline = parse::outline(self)?;
+            read = Some(outline);
+            Ok(outline.text())
+        })?;
+        read.or_else(|| Outline::of_text(&known))
+            .map_or_else(|| parse::outline(self), Ok)
     }
 
     pub(super) fn open(&self, seed: Seed) -> Result<OpenDataset, DatasetError> {

@@ -2,24 +2,49 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 
 use super::super::table::Table;
-use super::super::{DatasetError, Features, Target};
+use super::super::{DatasetError, Faults, Features, Target};
 use super::CsvSpec;
 
-/// Mistakes that are written out; the others are counted.
-const SHOWN_MISTAKES: usize = 20;
 /// Edits up to which a column's name is proposed for another.
 const NEAR: usize = 3;
 
-/// What a CSV file holds, before it is read as numbers.
+/// What a CSV file holds, without its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outline {
     pub(super) rows: usize,
     pub(super) columns: usize,
-    pub(super) target: Target,
+    /// Number of classes; 0 where the target is a number.
+    classes: usize,
+}
+
+impl Outline {
+    pub(super) fn target(self) -> Target {
+        match self.classes {
+            0 => Target::Values { len: 1 },
+            classes => Target::Class { classes },
+        }
+    }
+
+    /// As a memory of files keeps it.
+    pub(super) fn text(self) -> String {
+        format!("{} {} {}", self.rows, self.columns, self.classes)
+    }
+
+    pub(super) fn of_text(text: &str) -> Option<Self> {
+        let mut numbers = text.split(' ').map(|number| number.parse().ok());
+        let mut next = || numbers.next().flatten();
+        Some(Self {
+            rows: next()?,
+            columns: next()?,
+            classes: next()?,
+        })
+    }
 }
 
 /// A CSV file as numbers.
@@ -53,79 +78,82 @@ impl Parsed {
     }
 }
 
-/// Counts rows and classes without reading numbers.
+/// What stands in a column of a row.
+enum Value<'a> {
+    Feature(f32),
+    Target(f32),
+    Class(&'a str),
+}
+
+/// Counts rows and classes and reads every number, without keeping any.
 pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
-    let mut file = Csv::open(spec)?;
-    let mut record = StringRecord::new();
     let mut classes = BTreeSet::new();
-    let mut rows = 0;
-    while file.next(&mut record)? {
-        rows += 1;
-        if spec.classes {
-            classes.insert(record.get(file.target).unwrap_or_default().to_owned());
+    let (rows, columns) = scan(spec, |value| {
+        if let Value::Class(name) = value
+            && !classes.contains(name)
+        {
+            classes.insert(name.to_owned());
         }
-    }
-    some_rows(spec, rows)?;
+    })?;
     Ok(Outline {
         rows,
-        columns: file.names.len() - 1,
-        target: if spec.classes {
-            Target::Class {
-                classes: classes.len(),
-            }
-        } else {
-            Target::Values { len: 1 }
-        },
+        columns,
+        classes: classes.len(),
     })
 }
 
-/// Reads everything, or reports every hole and everything that is no number.
+/// Reads everything.
 pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
-    let mut file = Csv::open(spec)?;
-    let mut mistakes = Mistakes::default();
-    let mut record = StringRecord::new();
     let (mut features, mut values, mut classes) = (Vec::new(), Vec::new(), Vec::new());
-    let mut rows = 0;
-    while file.next(&mut record)? {
-        rows += 1;
-        let line = record.position().map_or(0, csv::Position::line);
-        if record.len() != file.names.len() {
-            let (found, expected) = (record.len(), file.names.len());
-            mistakes.add(format!("line {line}"), || {
-                format!("{found} columns where the header has {expected}")
-            });
-            continue;
-        }
-        for (column, text) in record.iter().enumerate() {
-            let place = || {
-                format!(
-                    "line {line}, column {} (`{}`)",
-                    column + 1,
-                    file.names[column]
-                )
-            };
-            let is_class = spec.classes && column == file.target;
-            match number(text) {
-                _ if text.is_empty() => mistakes.add(place(), || "nothing there".to_owned()),
-                _ if is_class => classes.push(text.to_owned()),
-                None => mistakes.add(place(), || format!("`{text}` is not a number")),
-                Some(number) if column == file.target => values.push(number),
-                Some(number) => features.push(number),
-            }
-        }
-    }
-    mistakes.into_result(&spec.path)?;
-    some_rows(spec, rows)?;
+    let (rows, columns) = scan(spec, |value| match value {
+        Value::Feature(number) => features.push(number),
+        Value::Target(number) => values.push(number),
+        Value::Class(name) => classes.push(name.to_owned()),
+    })?;
     let class_names = names_of(&classes);
     let label_of: BTreeMap<&String, u32> = class_names.iter().zip(0..).collect();
     Ok(Parsed {
         rows,
-        columns: file.names.len() - 1,
+        columns,
         features,
         values,
         labels: classes.iter().map(|class| label_of[class]).collect(),
         class_names,
     })
+}
+
+/// Hands on the values of all rows, row by row, and returns the numbers of rows and of features; or reports every hole,
+/// every row of another length and everything that is no number.
+fn scan(spec: &CsvSpec, mut take: impl FnMut(Value<'_>)) -> Result<(usize, usize), DatasetError> {
+    let mut file = Csv::open(spec)?;
+    let mut mistakes = Mistakes::default();
+    let mut record = StringRecord::new();
+    let mut rows = 0;
+    while file.next(&mut record)? {
+        rows += 1;
+        if record.len() != file.names.len() {
+            mistakes.ragged += 1;
+            mistakes.all.add(|| file.ragged(&record));
+            continue;
+        }
+        for (column, text) in record.iter().enumerate() {
+            let is_target = column == file.target;
+            let mut fault = |reason: String| {
+                mistakes.of_target += usize::from(is_target);
+                mistakes.all.add(|| (file.place(&record, column), reason));
+            };
+            match number(text) {
+                _ if text.is_empty() => fault("nothing there".to_owned()),
+                _ if spec.classes && is_target => take(Value::Class(text)),
+                None => fault(format!("`{text}` is not a number")),
+                Some(number) if is_target => take(Value::Target(number)),
+                Some(number) => take(Value::Feature(number)),
+            }
+        }
+    }
+    mistakes.into_result(spec)?;
+    some_rows(spec, rows)?;
+    Ok((rows, file.names.len() - 1))
 }
 
 /// A finite number; `nan` and `inf` are holes.
@@ -187,6 +215,49 @@ impl<'a> Csv<'a> {
         let read = self.reader.read_record(record);
         read.map_err(|error| damaged(self.path, &error))
     }
+
+    fn place(&self, record: &StringRecord, column: usize) -> String {
+        let line = line_of(self.path, record.position());
+        format!(
+            "in {line}, column {} (`{}`)",
+            column + 1,
+            self.names[column]
+        )
+    }
+
+    fn ragged(&self, record: &StringRecord) -> (String, String) {
+        let (found, expected) = (record.len(), self.names.len());
+        (
+            format!("in {}", line_of(self.path, record.position())),
+            format!("{found} columns where the header has {expected}"),
+        )
+    }
+}
+
+/// "line 3", the header being line 1. Counted anew, for mistakes only: the reader does not count the end of a line of two
+/// characters, nor empty lines, before it comes to the next row.
+fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
+    let start = position.map_or(0, csv::Position::byte);
+    let count = || -> std::io::Result<u64> {
+        let mut file = BufReader::new(File::open(path)?);
+        let (mut line, mut at) = (1, 0);
+        loop {
+            let bytes = file.fill_buf()?;
+            let end = bytes.iter().zip(at..).position(|(byte, at)| {
+                let is_end = at >= start && !matches!(byte, b'\n' | b'\r');
+                line += u64::from(!is_end && *byte == b'\n');
+                is_end
+            });
+            let length = bytes.len();
+            if end.is_some() || length == 0 {
+                return Ok(line);
+            }
+            file.consume(length);
+            at += length as u64;
+        }
+    };
+    let line = count().unwrap_or_else(|_| position.map_or(0, csv::Position::line));
+    format!("line {line}")
 }
 
 /// Number of the target column.
@@ -212,16 +283,17 @@ fn find(spec: &CsvSpec, names: &[String]) -> Result<usize, DatasetError> {
         || format!("it has `{}`", names.join("`, `")),
         |(_, name)| format!("did you mean `{name}`?"),
     );
-    mistake(format!(
-        "`{path}` has no column `{}`; {advice}",
-        spec.target
-    ))
+    Err(DatasetError::NoColumn {
+        path: path.to_string(),
+        column: spec.target.clone(),
+        advice,
+    })
 }
 
 fn damaged(path: &Path, error: &csv::Error) -> DatasetError {
-    let place = error
-        .position()
-        .map_or_else(String::new, |place| format!("in line {}", place.line()));
+    let place = error.position().map_or_else(String::new, |place| {
+        format!("in {}", line_of(path, Some(place)))
+    });
     match error.kind() {
         csv::ErrorKind::Io(error) => DatasetError::unreadable(path, error),
         csv::ErrorKind::Utf8 { .. } => DatasetError::damaged(path, place, "not UTF-8"),
@@ -229,36 +301,39 @@ fn damaged(path: &Path, error: &csv::Error) -> DatasetError {
     }
 }
 
-/// Mistakes in file order: all are counted, the first are written out.
+/// Mistakes in file order, and how many are of a kind that has a remedy.
 #[derive(Default)]
 struct Mistakes {
-    shown: Vec<(String, String)>,
-    count: usize,
+    all: Faults,
+    /// Rows that have another number of columns than the header.
+    ragged: usize,
+    /// Values of the target column.
+    of_target: usize,
 }
 
 impl Mistakes {
-    fn add(&mut self, place: String, reason: impl FnOnce() -> String) {
-        self.count += 1;
-        if self.shown.len() < SHOWN_MISTAKES {
-            self.shown.push((place, reason()));
+    fn into_result(self, spec: &CsvSpec) -> Result<(), DatasetError> {
+        let count = self.all.count();
+        let mut faults = self.all;
+        let what = match count {
+            0 => return Ok(()),
+            _ if self.ragged == count => "is ragged",
+            _ => "is not a table of numbers",
+        };
+        if self.ragged > 0 {
+            faults.help = Some(
+                "it is ragged: every row needs as many columns as the header; a value that has a comma stands in quotes"
+                    .to_owned(),
+            );
+        } else if self.of_target == count && !spec.classes {
+            faults.key = Some("target");
+            faults.help = Some(format!(
+                "where `{}` is a class, add `classes = true`",
+                spec.target
+            ));
+        } else if self.of_target == 0 {
+            faults.help = Some("a feature is a number in every row: fill in what is missing, encode text, or leave the column out".to_owned());
         }
-    }
-
-    fn into_result(self, path: &Path) -> Result<(), DatasetError> {
-        match self.shown.as_slice() {
-            [] => Ok(()),
-            [(place, reason)] => Err(DatasetError::damaged(path, format!("in {place}"), reason)),
-            shown => {
-                let mut reasons: Vec<String> = shown
-                    .iter()
-                    .map(|(place, reason)| format!("{place}: {reason}"))
-                    .collect();
-                if self.count > shown.len() {
-                    reasons.push(format!("and {} more", self.count - shown.len()));
-                }
-                let place = format!("in {} places", self.count);
-                Err(DatasetError::damaged(path, place, reasons.join("; ")))
-            }
-        }
+        Err(DatasetError::faulty(&spec.path, what, faults))
     }
 }

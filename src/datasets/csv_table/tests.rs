@@ -111,14 +111,14 @@ fn every_hole_is_reported_with_line_and_column() {
     let (_folder, spec) = table("a,y,b\n1,2,3\n,2,x\n1,nan,3\n1,2\n");
     assert_eq!(
         message(&spec),
-        "`table.csv` is damaged in 4 places: line 3, column 1 (`a`): nothing there; \
+        "`table.csv` is not a table of numbers in 4 places: line 3, column 1 (`a`): nothing there; \
          line 3, column 3 (`b`): `x` is not a number; \
          line 4, column 2 (`y`): `nan` is not a number; line 5: 2 columns where the header has 3"
     );
     let (_folder, spec) = table("a,y\n1,2\n1,1e99\n");
     assert_eq!(
         message(&spec),
-        "`table.csv` is damaged in line 3, column 2 (`y`): `1e99` is not a number"
+        "`table.csv` is not a table of numbers in line 3, column 2 (`y`): `1e99` is not a number"
     );
     let (_folder, spec) = table(&format!("a,y\n{}", "1,?\n".repeat(50)));
     assert!(message(&spec).ends_with("line 21, column 2 (`y`): `?` is not a number; and 30 more"));

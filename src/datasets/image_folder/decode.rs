@@ -27,19 +27,29 @@ const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
 /// [`DatasetError::Damaged`] with the byte up to which the file was read.
 pub(super) fn decode(path: &Path) -> Result<Rgb, DatasetError> {
     let bytes = fs::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
-    let mut file = Encoded {
-        path,
-        cursor: Cursor::new(&bytes),
-    };
-    if bytes.starts_with(&PNG) {
-        file.png()
-    } else if bytes.starts_with(&JPEG) {
-        file.jpeg()
-    } else if bytes.is_empty() {
-        Err(file.damaged("the file is empty"))
-    } else {
-        Err(file.damaged("neither a PNG nor a JPEG file begins like this"))
+    let mut file = Encoded::of(path, &bytes);
+    match file.format()? {
+        Format::Png => file.png(),
+        Format::Jpeg => file.jpeg(),
     }
+}
+
+/// Reads the header of `path`, and decodes nothing.
+///
+/// # Errors
+/// As [`decode`], as far as the header tells.
+pub(super) fn check_header(path: &Path) -> Result<(), DatasetError> {
+    let bytes = fs::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+    let mut file = Encoded::of(path, &bytes);
+    match file.format()? {
+        Format::Png => file.png_header(),
+        Format::Jpeg => file.jpeg_header(),
+    }
+}
+
+enum Format {
+    Png,
+    Jpeg,
 }
 
 struct Encoded<'a> {
@@ -47,7 +57,46 @@ struct Encoded<'a> {
     cursor: Cursor<&'a Vec<u8>>,
 }
 
-impl Encoded<'_> {
+impl<'a> Encoded<'a> {
+    fn of(path: &'a Path, bytes: &'a Vec<u8>) -> Self {
+        Self {
+            path,
+            cursor: Cursor::new(bytes),
+        }
+    }
+
+    fn format(&self) -> Result<Format, DatasetError> {
+        let bytes = self.cursor.get_ref();
+        if bytes.starts_with(&PNG) {
+            Ok(Format::Png)
+        } else if bytes.starts_with(&JPEG) {
+            Ok(Format::Jpeg)
+        } else if bytes.is_empty() {
+            Err(self.damaged("the file is empty"))
+        } else {
+            Err(self.damaged("neither a PNG nor a JPEG file begins like this"))
+        }
+    }
+
+    fn png_header(&mut self) -> Result<(), DatasetError> {
+        let mut decoder = png::Decoder::new(&mut self.cursor);
+        let header = decoder.read_header_info();
+        let header = header.map(|info| (info.width as usize, info.height as usize));
+        let checked = header
+            .map_err(text)
+            .and_then(|(width, height)| check(width, height));
+        checked.map_err(|reason| self.damaged(reason))
+    }
+
+    fn jpeg_header(&mut self) -> Result<(), DatasetError> {
+        let mut decoder = JpegDecoder::new_with_options(&mut self.cursor, jpeg_options());
+        let checked = decoder.decode_headers().map_err(text).and_then(|()| {
+            let info = decoder.info().ok_or("no header")?;
+            check(usize::from(info.width), usize::from(info.height))
+        });
+        checked.map_err(|reason| self.damaged(reason))
+    }
+
     fn png(&mut self) -> Result<Rgb, DatasetError> {
         let mut decoder = png::Decoder::new(&mut self.cursor);
         decoder.set_transformations(Transformations::normalize_to_color8());
@@ -71,12 +120,7 @@ impl Encoded<'_> {
     }
 
     fn jpeg(&mut self) -> Result<Rgb, DatasetError> {
-        let options = DecoderOptions::default()
-            .set_max_width(usize::from(u16::MAX)) // ours are checked below, with a better message
-            .set_max_height(usize::from(u16::MAX))
-            .set_strict_mode(true)
-            .jpeg_set_out_colorspace(ColorSpace::RGB);
-        let mut decoder = JpegDecoder::new_with_options(&mut self.cursor, options);
+        let mut decoder = JpegDecoder::new_with_options(&mut self.cursor, jpeg_options());
         let decoded = decoder.decode_headers().map_err(text).and_then(|()| {
             let info = decoder.info().ok_or("no header")?;
             let (width, height) = (usize::from(info.width), usize::from(info.height));
@@ -98,6 +142,14 @@ impl Encoded<'_> {
         let place = format!("at byte {}", self.cursor.position());
         DatasetError::damaged(self.path, place, reason)
     }
+}
+
+fn jpeg_options() -> DecoderOptions {
+    DecoderOptions::default()
+        .set_max_width(usize::from(u16::MAX)) // ours are checked, with a better message
+        .set_max_height(usize::from(u16::MAX))
+        .set_strict_mode(true)
+        .jpeg_set_out_colorspace(ColorSpace::RGB)
 }
 
 fn text(error: impl Display) -> String {

@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::DatasetError;
+use super::super::{DatasetError, Faults, FingerprintCache};
+use super::decode::check_header;
 
 const IMAGES: [&str; 3] = ["png", "jpg", "jpeg"];
 /// Images that we do not read: better an error than a class that silently lacks them.
@@ -68,6 +69,26 @@ impl Listing {
         }
         self.class_names.push(class);
         Ok(())
+    }
+
+    /// Reads the headers of all files of `root`, each once: `cache` knows those that are good.
+    pub(super) fn check_headers(
+        &self,
+        root: &Path,
+        cache: &mut FingerprintCache,
+    ) -> Result<(), DatasetError> {
+        let mut faults = Faults::default();
+        for (name, path) in self.named() {
+            let checked = cache.ask(path, "image", || check_header(path).map(|()| String::new()));
+            if let Err(error) = checked {
+                faults.add(|| (format!("in `{name}`"), error.within()));
+            }
+        }
+        if faults.is_empty() {
+            return Ok(());
+        }
+        faults.help = Some("replace such a file, or move it out of the folder".to_owned());
+        Err(DatasetError::faulty(root, "is damaged", faults))
     }
 
     /// Names and paths, for a fingerprint.

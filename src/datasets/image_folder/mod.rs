@@ -139,6 +139,7 @@ impl ImageFolderSpec {
             Presence::There => {
                 let listing = Listing::of(&self.path)?;
                 let fingerprint = cache.files(listing.named())?;
+                listing.check_headers(&self.path, cache)?;
                 let samples = listing.files.len();
                 (samples, listing.class_names.len(), Some(fingerprint))
             }

@@ -34,6 +34,13 @@ struct Pair {
     labels: PathBuf,
 }
 
+/// What a pair holds.
+struct Outline {
+    rows: usize,
+    form: Features,
+    classes: usize,
+}
+
 impl MnistSpec {
     pub(super) fn facts(
         &self,
@@ -41,29 +48,23 @@ impl MnistSpec {
         cache: &mut FingerprintCache,
     ) -> Result<DatasetFacts, DatasetError> {
         let pairs = [self.pair("train")?, self.pair("t10k")?];
-        let mut labels = Vec::new();
-        let mut sizes = [0; 2];
-        let mut forms = [Features::Vector { len: 0 }; 2];
-        for (index, pair) in pairs.iter().enumerate() {
-            let dimensions = idx::header(&pair.images, 3)?;
-            labels.extend(pair.read_labels(dimensions[0])?);
-            sizes[index] = dimensions[0];
-            forms[index] = form(&dimensions);
-        }
-        self.same_form(forms)?;
-        let validation = validation_rows(sizes[0], validation_fraction)?;
         let files = pairs.iter().flat_map(|pair| [&pair.images, &pair.labels]);
         let names = ["train-images", "train-labels", "t10k-images", "t10k-labels"];
+        let fingerprint = cache.files(names.into_iter().zip(files.map(PathBuf::as_path)))?;
+        let [train, test] = [pairs[0].outline(cache)?, pairs[1].outline(cache)?];
+        let sizes = [train.rows, test.rows];
+        self.same_form([train.form, test.form])?;
+        let validation = validation_rows(sizes[0], validation_fraction)?;
         Ok(DatasetFacts {
             samples: sizes[0] + sizes[1],
             train_samples: sizes[0] - validation,
             validation_samples: validation,
             test_samples: sizes[1],
-            features: forms[0],
+            features: train.form,
             target: Target::Class {
-                classes: classes(&labels),
+                classes: train.classes.max(test.classes),
             },
-            fingerprint: Some(cache.files(names.into_iter().zip(files.map(PathBuf::as_path)))?),
+            fingerprint: Some(fingerprint),
         })
     }
 
@@ -149,18 +150,57 @@ impl Pair {
         Ok((form(&dimensions), pixels, labels))
     }
 
+    /// What the two files hold; each is read whole the first time.
+    fn outline(&self, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
+        let (images, _) = sizes(&self.images, 3, cache)?;
+        let (labels, largest) = sizes(&self.labels, 1, cache)?;
+        self.same_count(images[0], labels[0])?;
+        Ok(Outline {
+            rows: images[0],
+            form: form(&images),
+            classes: largest.map_or(0, |largest| largest + 1),
+        })
+    }
+
     fn read_labels(&self, images: usize) -> Result<Vec<u32>, DatasetError> {
         let (dimensions, labels) = idx::read(&self.labels, 1)?;
-        if dimensions[0] == images {
-            return Ok(labels.into_iter().map(u32::from).collect());
+        self.same_count(images, dimensions[0])?;
+        Ok(labels.into_iter().map(u32::from).collect())
+    }
+
+    fn same_count(&self, images: usize, labels: usize) -> Result<(), DatasetError> {
+        if images == labels {
+            return Ok(());
         }
         let reason = format!(
-            "{} labels for the {images} images of `{}`",
-            dimensions[0],
+            "{labels} labels for the {images} images of `{}`",
             self.images.display()
         );
         Err(DatasetError::damaged(&self.labels, "at byte 4", reason))
     }
+}
+
+/// Sizes of the dimensions of an IDX file, and its largest byte. `cache` remembers both.
+fn sizes(
+    path: &Path,
+    dimensions: usize,
+    cache: &mut FingerprintCache,
+) -> Result<(Vec<usize>, Option<usize>), DatasetError> {
+    let known = cache.ask(path, &format!("idx {dimensions}"), || {
+        let (sizes, bytes) = idx::read(path, dimensions)?;
+        let largest = bytes.into_iter().max().map(usize::from);
+        let numbers = sizes.into_iter().chain(largest);
+        let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+        Ok(numbers.join(" "))
+    })?;
+    let mut sizes: Vec<usize> = known.split(' ').filter_map(|n| n.parse().ok()).collect();
+    if sizes.len() < dimensions {
+        // What is remembered is not ours.
+        sizes = idx::header(path, dimensions)?;
+    }
+    let largest = sizes.get(dimensions).copied();
+    sizes.truncate(dimensions);
+    Ok((sizes, largest))
 }
 
 /// Images as bytes: a quarter of the memory of floats.

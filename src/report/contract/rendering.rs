@@ -8,11 +8,12 @@ use crate::report::view::View;
 /// Tables whose rows are not the cells: those that differ in one setting only, and the components of each.
 const OTHERS: [&str; 3] = ["batch-size", "workers", "components"];
 /// Statuses with which the reason for a missing row begins.
-const REASONS: [&str; 10] = [
+const REASONS: [&str; 11] = [
     "not run: ",
     "diverged: ",
     "timeout: ",
     "oom: ",
+    "failed: ",
     "panicked: ",
     "killed: ",
     "pruned: ",

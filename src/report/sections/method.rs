@@ -8,6 +8,7 @@ use crate::base::units::human_seconds;
 use crate::event::RunTimes;
 use crate::report::view::View;
 
+use super::difference::part;
 use super::{memory, speed};
 
 /// The sentences, each with its figures.
@@ -32,6 +33,7 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         "Peak memory is the process's own high-water mark, from {}; peak of the process is the parent's view (wait4).",
         memory::sources(view)
     ));
+    sentences.extend(held_out(view));
     sentences.extend(assessment(view));
     if let Some(threads) = distinct(view, |times| times.threads.to_string()) {
         sentences.push(format!("Threads that computed: {threads}."));
@@ -87,6 +89,39 @@ fn side_by_side(view: &View<'_>) -> Option<String> {
             "Those that shared it took {} in sum; from when to when each ran is not recorded, so that nothing is said of \
              what running them side by side gained.",
             human_seconds(seconds)
+        )
+    })
+}
+
+/// Beginnings of the names of metrics on data that were not trained on.
+const HELD_OUT: [&str; 3] = ["val_", "test_", "fresh_"];
+
+/// What was kept from training, or that nothing was; `None` where the datasets have splits of their own.
+fn held_out(view: &View<'_>) -> Option<String> {
+    let mut done = view
+        .set
+        .runs
+        .iter()
+        .filter_map(|row| row.facts.as_ref())
+        .peekable();
+    done.peek()?;
+    let is_held_out = |name: &String| HELD_OUT.iter().any(|start| name.starts_with(start));
+    if !done.any(|facts| facts.metrics.keys().any(is_held_out)) {
+        return Some(
+            "Nothing was evaluated on held-out data: losses are those of the training part."
+                .to_owned(),
+        );
+    }
+    let fractions = view.cells.iter().filter_map(|cell| {
+        let fraction = part(view, cell, "validation.fraction")?.as_f64()?;
+        (fraction > 0.0).then(|| format!("{} %", (1000.0 * fraction).round() / 10.0))
+    });
+    let fractions: BTreeSet<String> = fractions.collect();
+    (!fractions.is_empty()).then(|| {
+        let fractions: Vec<String> = fractions.into_iter().collect();
+        format!(
+            "Kept from the training part for validation: {} (validation.fraction), drawn by the run's seed.",
+            fractions.join(", ")
         )
     })
 }

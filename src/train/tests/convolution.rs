@@ -19,7 +19,7 @@ fn facts(way: Convolution) -> RunFacts {
         groups: 2,
         ..DdpmUnetSpec::default()
     }));
-    Arc::make_mut(&mut cell.validation).fraction = 0.02;
+    Arc::make_mut(&mut cell.validation).fraction = Some(0.02);
     told(cell).facts().clone()
 }
 

@@ -65,7 +65,7 @@ fn digits(key: &str, model: ModelSpec) -> CellSpec {
     cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
     cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
     cell.model = Arc::new(model);
-    Arc::make_mut(&mut cell.validation).fraction = 0.1;
+    Arc::make_mut(&mut cell.validation).fraction = Some(0.1);
     cell
 }
 
@@ -101,7 +101,7 @@ fn unet(width: usize) -> CellSpec {
         groups: 2,
         ..DdpmUnetSpec::default()
     }));
-    Arc::make_mut(&mut cell.validation).fraction = 0.02;
+    Arc::make_mut(&mut cell.validation).fraction = Some(0.02);
     cell
 }
 
@@ -179,7 +179,7 @@ fn two_perceptrons_of_other_widths_predict_the_mean_of_what_each_does() {
     let cell = line(5);
     let data = cell
         .dataset
-        .open(Seed(42), cell.validation.fraction)
+        .open(Seed(42), cell.validation.share())
         .unwrap();
     let rows = &data.splits.validation;
     let (mut features, mut targets) = (vec![0.0; 5 * rows.len()], vec![0.0; rows.len()]);
@@ -256,7 +256,7 @@ fn members_that_cannot_be_averaged_are_told_in_one_sentence() {
         "an ensemble is evaluated on one split by one loss: its member `hidden=8` has another dataset"
     );
     let mut split = line(7);
-    Arc::make_mut(&mut split.validation).fraction = 0.25;
+    Arc::make_mut(&mut split.validation).fraction = Some(0.25);
     let split = trained(folder.path(), split);
     let reason = reason_of(&[&own, &split]);
     assert!(

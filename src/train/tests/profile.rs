@@ -52,7 +52,7 @@ fn unet() -> CellSpec {
         groups: 2,
         ..DdpmUnetSpec::default()
     }));
-    Arc::make_mut(&mut cell.validation).fraction = 0.01;
+    Arc::make_mut(&mut cell.validation).fraction = Some(0.01);
     Arc::make_mut(&mut cell.loader).workers = 2;
     cell
 }

@@ -1,0 +1,169 @@
+//! Files that a manifest names: one that is missing, or that cannot be read, is a mistake in the manifest. What a machine
+//! lacks (a device, a precision) makes cells `skipped`; a file is none of that.
+
+use std::path::Path;
+use std::{fmt, fs};
+
+use crate::datasets::{DatasetError, DatasetFacts};
+use crate::diag::{Diagnostic, Place, nearest};
+use crate::manifest::{Key, Node};
+
+use super::Plan;
+use super::assign::overlay;
+use super::cell::TrainSpec;
+use super::homes::Unit;
+use super::matrix::Axis;
+use super::reader::Reader;
+use super::units::{Resolved, Units};
+use super::validate::{in_axis, tries};
+
+/// What a plan keeps from training, of one dataset.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeldOut {
+    /// Name of the dataset.
+    pub dataset: String,
+    /// Share of its training part that is validated on because the manifest does not say otherwise.
+    pub by_default: f64,
+    /// Whether cells evaluate it on data that they trained on, and on no other.
+    pub is_nothing: bool,
+}
+
+impl fmt::Display for HeldOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.dataset;
+        if self.is_nothing {
+            return write!(
+                f,
+                "nothing of dataset `{name}` is held out: what is told of quality is measured on data that were trained \
+                 on; `fraction = 0.2` in `[validation]` keeps a fifth for validation"
+            );
+        }
+        write!(
+            f,
+            "dataset `{name}` has no validation split: {} % of its training part are kept for validation \
+             (`validation.fraction`)",
+            100.0 * self.by_default
+        )
+    }
+}
+
+/// Asks for the data of every cell, and looks for the initial weights.
+pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) -> Vec<HeldOut> {
+    let mut held_out = Vec::new();
+    for matrix in &plan.matrices {
+        let reader = Reader { plan, matrix };
+        datasets(reader, mistakes, &mut held_out);
+        initial_weights(reader, mistakes);
+    }
+    held_out
+}
+
+fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut Vec<HeldOut>) {
+    let (plan, matrix) = (reader.plan, reader.matrix);
+    let parts = [Unit::Model, Unit::Dataset, Unit::Loss, Unit::Validation];
+    let axes = reader.axes_of(&parts);
+    let mut units = Units::new(reader);
+    for choice in tries(matrix, &axes, Axis::telling) {
+        let cell = units.resolve(&choice);
+        // Each has its own message.
+        let problems = [
+            &cell.model.problem,
+            &cell.dataset.problem,
+            &cell.loss.problem,
+        ];
+        let is_read = problems.iter().all(|problem| problem.is_none());
+        if !is_read || cell.validation.problem.is_some() {
+            continue;
+        }
+        match &cell.data.unknown {
+            None => held_out.extend(not_yet(held_out, &cell)),
+            Some(error) => {
+                let found = unreadable(reader, &choice, &cell, error);
+                mistakes.extend(found.map(|found| in_axis(found, plan, matrix)));
+            }
+        }
+    }
+}
+
+/// What a cell keeps from training, where nothing is said of its dataset yet.
+fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
+    let DatasetFacts {
+        validation_samples,
+        test_samples,
+        ..
+    } = *cell.data.facts;
+    let held_out = HeldOut {
+        dataset: cell.dataset.name.to_string(),
+        by_default: cell.default_share,
+        is_nothing: validation_samples == 0 && test_samples == 0,
+    };
+    let is_worth_a_line = held_out.by_default > 0.0 || held_out.is_nothing;
+    (is_worth_a_line && !known.contains(&held_out)).then_some(held_out)
+}
+
+/// What is wrong with the files of a dataset; nothing where it has none: then its settings work nowhere, and the cells say so.
+fn unreadable(
+    reader: Reader<'_>,
+    choice: &[u32],
+    cell: &Resolved,
+    error: &DatasetError,
+) -> Option<Diagnostic> {
+    let root = cell.dataset.value.path()?;
+    let section = reader.dataset_section(&cell.dataset.name, choice);
+    let table = section.as_table()?;
+    let path = table.get("path")?;
+    let setting = error.key().and_then(|key| table.get(key));
+    let (title, list, help) = error.parts();
+    let at_setting = setting.unwrap_or(path);
+    let written = path.as_str().unwrap_or_default();
+    let name = &cell.dataset.name;
+    let title = title.replace(&root.display().to_string(), written);
+    let mut found = Diagnostic::error(format!("dataset `{name}`: {title}"));
+    found = found.at(at_setting.place, "").maybe_help(help);
+    if !root.exists() {
+        found = found
+            .maybe_help(near(root, written))
+            .help("a path is relative to the manifest's folder");
+    }
+    for line in list {
+        found = found.note(line);
+    }
+    Some(found)
+}
+
+/// The entry of the same folder whose name is nearest.
+fn near(path: &Path, written: &str) -> Option<String> {
+    let wanted = path.file_name()?.to_str()?;
+    let entries = fs::read_dir(path.parent()?).ok()?;
+    let names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    let near = nearest(wanted, names.iter().map(String::as_str))?;
+    let folder = written.strip_suffix(wanted)?;
+    Some(format!("did you mean `{folder}{near}`?"))
+}
+
+fn initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
+    let (plan, matrix) = (reader.plan, reader.matrix);
+    let is_path = |path: &[Key]| matches!(path, [train, key] if train.name == "train" && key.name == "init-from");
+    let axes = reader.axes_where(is_path);
+    for choice in tries(matrix, &axes, Axis::all) {
+        let read = reader.keys::<TrainSpec>(|key| key == "init-from", &choice);
+        let Some(path) = read.ok().and_then(|train| train.init_from) else {
+            continue;
+        };
+        if path.is_file() {
+            continue;
+        }
+        let assignments = plan.written.assignments(matrix, &choice);
+        let section = overlay(plan.written.section("train"), &["train"], assignments);
+        let node = section.as_table().and_then(|table| table.get("init-from"));
+        let place = node.map_or_else(Place::default, |node| node.place);
+        let written = node.and_then(Node::as_str).unwrap_or_default();
+        let found = Diagnostic::error(format!("`train.init-from`: there is no file `{written}`"))
+            .at(place, "")
+            .maybe_help(near(&path, written))
+            .help("a path is relative to the manifest's folder");
+        mistakes.push(in_axis(found, plan, matrix));
+    }
+}
