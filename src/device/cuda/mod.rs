@@ -54,6 +54,11 @@ impl Backend for Cuda {
     const IS_ASYNCHRONOUS: bool = true;
 
     fn open(ordinal: usize) -> Result<Self, DeviceError> {
+        if let Ok(current) = Context::current()
+            && current.device.ordinal() == ordinal
+        {
+            return Ok(current.opened.clone());
+        }
         for part in [Part::Driver, Part::Blas] {
             find(part).map_err(|reason| DeviceError::Absent(reason.to_owned()))?;
         }
@@ -70,7 +75,7 @@ impl Backend for Cuda {
             )));
         }
         let device = Self::try_build(ordinal, 0).map_err(DeviceError::from_dfdx::<Self>)?;
-        Context::enter(&device, ordinal)?;
+        Context::enter(&device)?;
         Ok(device)
     }
 
@@ -204,5 +209,8 @@ fn driver_error(error: DriverError) -> DeviceError {
     DeviceError::told(Cuda::NAME, &error)
 }
 
+// A part of the build; its tests run here.
+#[cfg(all(test, feature = "cuda-stand-in"))]
+mod registers;
 #[cfg(all(test, feature = "cuda-stand-in"))]
 mod tests;
