@@ -28,6 +28,7 @@ mod mark;
 mod partials;
 mod precision;
 mod staging;
+mod ways;
 
 pub use blas::Product;
 pub use convolution::{
@@ -150,6 +151,13 @@ impl Backend for Cuda {
             })
         };
         Some(address())
+    }
+
+    fn convolutions(&self) -> String {
+        Context::current().map_or_else(
+            |_| String::new(),
+            |context| context.convolutions.ways.borrow().to_string(),
+        )
     }
 
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
