@@ -117,6 +117,12 @@ pub trait Backend:
         None
     }
 
+    /// How every convolution of this thread was computed so far, by size, where a library of the device chooses it; empty
+    /// where none does.
+    fn convolutions(&self) -> String {
+        String::new()
+    }
+
     /// `len` times `value`, without waiting for the device.
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
         self.upload(vec![value; len])

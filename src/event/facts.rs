@@ -231,6 +231,11 @@ pub struct RunTimes {
     /// The GPU's counters.
     #[serde(default)]
     pub gpu: GpuTimes,
+    /// How the GPU computed every convolution, by size, as far as a library chose it: see [`Backend::convolutions`].
+    ///
+    /// [`Backend::convolutions`]: crate::device::Backend::convolutions
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub convolutions: String,
     /// Bytes of everything that the run told, from which its record is made; its parent counts them.
     #[serde(default)]
     pub log_bytes: Option<u64>,

@@ -138,6 +138,7 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "throttle_reasons" "" None "What held them down" => gpu.throttle_reasons;
     "gpu_readings" "1" None "Looks at the GPU's counters" => gpu.readings;
     "gpu_reading_ms" "ms" Lower "Mean of a look, by a thread of its own" => gpu.reading_ms;
+    "convolutions" "" None "What computed each convolution on the GPU (result/gradient of the input/of the filter), by size" => convolutions;
 ];
 
 /// `blocks.csv`, after that: how long it was to take, and took.
@@ -172,7 +173,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
 ];
 
 /// Fixed columns that files of earlier versions lack; they read as missing.
-pub(crate) const ADDED: [&str; 26] = [
+pub(crate) const ADDED: [&str; 27] = [
     "first_steps_loss",
     "assessment_s",
     "improvement_per_s",
@@ -199,6 +200,7 @@ pub(crate) const ADDED: [&str; 26] = [
     "throttle_reasons",
     "gpu_readings",
     "gpu_reading_ms",
+    "convolutions",
 ];
 
 /// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.

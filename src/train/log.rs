@@ -202,6 +202,7 @@ impl Log {
             memory_growth_bytes: self.growth.bytes(),
             device_memory: device_memory_times(self.device_memory.peaks(), device_memory),
             gpu: self.gpu_times,
+            convolutions: String::new(),
         };
         (self.facts, times)
     }

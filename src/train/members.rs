@@ -70,7 +70,8 @@ pub(super) fn evaluate<D: Kernels>(
     log.facts.nondeterministic = nondeterministic();
     let class = numeric_class_of(&device.facts()?);
     let memory = device.memory()?;
-    let (mut facts, times) = log.finish(None, LoaderTimes::default(), class, memory);
+    let (mut facts, mut times) = log.finish(None, LoaderTimes::default(), class, memory);
+    times.convolutions = device.convolutions();
     facts.best_loss = found.loss;
     Ok(Outcome { facts, times })
 }

@@ -330,6 +330,7 @@ impl<D: Kernels> Session<'_, D> {
         let memory = learner.device.memory()?;
         let extra = self.extra_steps();
         let (facts, mut times) = self.log.finish(best, self.loader.times(), class, memory);
+        times.convolutions = self.learner.device.convolutions();
         let (learner, loader) = (&mut self.learner, &self.loader);
         let goes_on = takes_extra && facts.diverged.is_none();
         if goes_on && D::IS_ASYNCHRONOUS && extra.wanted > 0 {

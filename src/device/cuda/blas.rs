@@ -17,6 +17,9 @@ use super::libraries::{Part, find};
 use super::precision::halved;
 use crate::device::{Arithmetic, DeviceError};
 
+/// What is tried, for messages.
+const PRODUCT: &str = "a matrix product by cuBLAS";
+
 library! { Blas:
     /// Opens the library for this thread's device.
     create = "cublasCreate_v2"(handle: *mut Pointer);
@@ -31,6 +34,21 @@ library! { Blas:
     );
     /// Its version, 10000 · major + 100 · minor + patch.
     version = "cublasGetVersion_v2"(handle: Pointer, version: *mut c_int);
+}
+
+#[cfg(all(test, feature = "cuda-stand-in"))]
+library! { Blas:
+    /// How many handles this thread has opened of the stand-in.
+    count_opened = "stand_in_opened"(count: *mut c_int);
+}
+
+/// How many handles this thread has opened of the stand-in.
+#[cfg(all(test, feature = "cuda-stand-in"))]
+pub(super) fn opened() -> c_int {
+    let mut count = 0;
+    // SAFETY: the number is written to the place given.
+    unsafe { count_opened(&raw mut count) };
+    count
 }
 
 /// cuBLAS on this thread's device.
@@ -266,6 +284,7 @@ impl Product {
                 DEFAULT,
             )
         };
-        error::blas("a matrix product by cuBLAS", code)
+        error::blas(PRODUCT, code)?;
+        context.settle(PRODUCT)
     }
 }

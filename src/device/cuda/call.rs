@@ -64,6 +64,8 @@ library! { Driver:
         function: Pointer, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
         block_z: c_uint, shared_bytes: c_uint, stream: Pointer, arguments: *mut Pointer, extra: *mut Pointer
     );
+    /// Waits for everything that was queued.
+    synchronize = "cuCtxSynchronize"();
     /// Memory of the host that the device copies from without the driver's help.
     allocate_pinned = "cuMemHostAlloc"(pointer: *mut Pointer, bytes: usize, flags: c_uint);
     /// Gives it back.

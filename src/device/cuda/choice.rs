@@ -12,7 +12,7 @@ use cudarc::driver::DevicePtr;
 use super::call::Pointer;
 use super::context::Context;
 use super::convolution::{Convolution, Direction};
-use super::dnn::{self, Algorithm, Descriptor, Dnn, succeeded};
+use super::dnn::{self, Algorithm, Descriptor, Dnn, NONE_FITS, succeeded};
 use crate::device::{Arithmetic, DeviceError};
 
 /// Most bytes that an algorithm may work in.
@@ -20,9 +20,6 @@ const MOST_WORKSPACE: usize = 512 << 20;
 
 /// Most algorithms to be told of; cuDNN has fewer.
 const MOST_ALGORITHMS: usize = 16;
-
-/// No algorithm is deterministic and has the arithmetic and the workspace; not one of cuDNN's codes.
-pub(super) const NONE_FITS: c_int = -2;
 
 /// `CUDNN_DEFAULT_MATH`: tensor cores may be used, for `f32` values with inputs rounded to TF32.
 const DEFAULT_MATH: c_int = 0;
@@ -41,7 +38,7 @@ pub(super) struct Choice {
     /// Both factors and the result, in the order of the direction's functions.
     operands: [Descriptor; 3],
     moves: Descriptor,
-    algorithm: c_int,
+    pub(super) algorithm: c_int,
     /// Bytes that it works in.
     workspace: usize,
 }
@@ -75,7 +72,7 @@ impl Choice {
             if arithmetic != Arithmetic::Single {
                 this.set_math(algorithm.math)?;
             }
-            let bytes = this.workspace_of(library, direction, algorithm.number);
+            let bytes = this.workspace_of(library, direction, algorithm.number)?;
             if let Some(bytes) = bytes.filter(|bytes| *bytes <= MOST_WORKSPACE) {
                 (this.algorithm, this.workspace) = (algorithm.number, bytes);
                 return Ok(this);
@@ -118,7 +115,13 @@ impl Choice {
         Ok(found)
     }
 
-    fn workspace_of(&self, library: &Dnn, direction: Direction, algorithm: c_int) -> Option<usize> {
+    /// Bytes that an algorithm works in; `None` where it does not support the sizes.
+    fn workspace_of(
+        &self,
+        library: &Dnn,
+        direction: Direction,
+        algorithm: c_int,
+    ) -> Result<Option<usize>, c_int> {
         let (mut bytes, [a, b, c]) = (0, self.addresses());
         let ask = match direction {
             Direction::Forward => dnn::forward_workspace,
@@ -137,7 +140,11 @@ impl Choice {
                 &raw mut bytes,
             )
         };
-        (code == 0).then_some(bytes)
+        match code {
+            0 => Ok(Some(bytes)),
+            3000..4000 => Ok(None),
+            _ => Err(code),
+        }
     }
 
     /// Computes it; cuDNN's code.
@@ -176,6 +183,9 @@ impl Choice {
                 c_values,
             )
         };
+        if code == 0 {
+            context.settle("a convolution by cuDNN")?;
+        }
         Ok(code)
     }
 }

@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod registers;
+
 /// Compute capabilities with machine code of their own: A100, H100 and H200. Others compile the PTX of the first when they load it.
 const ARCHITECTURES: &str = "80,90";
 
@@ -24,6 +26,9 @@ const VARIABLES: [&str; 7] = [
     "CC",
 ];
 
+/// Threads that a block of a kernel without `BLOCK_OF` may have: with them all registers that a thread can use are there.
+const THREADS: usize = 256;
+
 /// Where a thread waits for others.
 const WAITS: [&str; 4] = ["block_wait", "warp_wait", "warp_xor", "warp_xor_double"];
 
@@ -31,6 +36,8 @@ const WAITS: [&str; 4] = ["block_wait", "warp_wait", "warp_xor", "warp_xor_doubl
 struct Function {
     name: String,
     is_kernel: bool,
+    /// Most threads of a block, of a kernel.
+    threads: usize,
     /// Types and names of its arguments, as written.
     arguments: Vec<String>,
     text: String,
@@ -66,7 +73,7 @@ pub(super) fn kernels(root: &Path) -> String {
         version(&host_compiler())
     } else {
         write(&target.join("kernels.cu"), &unit);
-        nvcc(&target.join("kernels.cu"), &image);
+        nvcc(&target.join("kernels.cu"), &image, &functions);
         format!("{} for {}", version(&compiler()), wanted_architectures())
     }
 }
@@ -102,18 +109,27 @@ fn functions(file: &Path) -> Vec<Function> {
 }
 
 fn function(is_kernel: bool, text: String) -> Option<Function> {
-    let open = text.find('(')?;
-    let close = open + text[open..].find(')')?;
-    let name = text[..open].rsplit([' ', '*']).next()?.to_owned();
-    let arguments = text[open + 1..close]
+    let (threads, head) = match text.split_once("BLOCK_OF(") {
+        Some((_, rest)) => {
+            let (threads, head) = rest.split_once(')')?;
+            (threads.parse().ok()?, head)
+        }
+        None => (THREADS, text.as_str()),
+    };
+    let (before, behind) = head.split_once('(')?;
+    let (arguments, _) = behind.split_once(')')?;
+    let name = before.rsplit([' ', '*', '\n']).next()?.to_owned();
+    let arguments = arguments
         .split(',')
         .map(|argument| argument.trim().to_owned());
+    let arguments = arguments
+        .filter(|argument| !argument.is_empty() && argument != "void")
+        .collect();
     Some(Function {
         name,
         is_kernel,
-        arguments: arguments
-            .filter(|argument| !argument.is_empty() && argument != "void")
-            .collect(),
+        threads,
+        arguments,
         text,
     })
 }
@@ -212,12 +228,18 @@ fn stand_in(sources: &Path, target: &Path, unit: &str, functions: &[Function]) {
             values.join(", ")
         );
         let waits = u8::from(waiting.contains(name));
-        let _ = writeln!(table, "    {{\"{name}\", call_{name}, {waits}}},");
+        let threads = kernel.threads;
+        let _ = writeln!(
+            table,
+            "    {{\"{name}\", call_{name}, {waits}, {threads}, 0}},"
+        );
     }
     let _ = writeln!(
         text,
-        "typedef struct {{ const char *name; void (*call)(void **); int waits; }} stand_in_kernel;\n\
-         static const stand_in_kernel kernels[] = {{\n{table}}};"
+        "typedef struct {{\n\
+         const char *name; void (*call)(void **); int waits; u32 most_threads, asked_bytes;\n\
+         }} stand_in_kernel;\n\
+         static stand_in_kernel kernels[] = {{\n{table}}};"
     );
     for file in ["grid.c", "driver.c"] {
         let _ = writeln!(text, "#include \"{}\"", sources.join(file).display());
@@ -264,7 +286,7 @@ fn compile(source: &Path, include: &Path, library: &Path) {
         .arg(library)
         .arg(source)
         .arg("-lm");
-    run(command);
+    warn(run(command).lines());
 }
 
 fn host_compiler() -> PathBuf {
@@ -290,12 +312,14 @@ fn version(compiler: &Path) -> String {
         .to_owned()
 }
 
-fn nvcc(source: &Path, image: &Path) {
+/// Compiles all kernels into one image; none may need more registers than its largest block has.
+fn nvcc(source: &Path, image: &Path, functions: &[Function]) {
     let wanted = wanted_architectures();
     let architectures: Vec<&str> = wanted.split(',').map(str::trim).collect();
     let mut command = Command::new(compiler());
     command
-        .args(["-fatbin", "-O3", "-std=c++17", "--threads", "0", "-o"])
+        .args(["-fatbin", "-O3", "-std=c++17", "--threads", "0"])
+        .args(["-Xptxas", "-v", "-o"])
         .arg(image);
     for name in &architectures {
         command.arg(format!(
@@ -307,7 +331,16 @@ fn nvcc(source: &Path, image: &Path) {
         "--generate-code=arch=compute_{first},code=compute_{first}"
     ));
     command.arg(source);
-    run(command);
+    let said = run(command);
+    let threads = functions
+        .iter()
+        .map(|function| (&*function.name, function.threads));
+    let wrong = registers::too_many(&said, &threads.collect());
+    if !wrong.is_empty() {
+        fail(&wrong.join("\n"));
+    }
+    let is_of_ptxas = |line: &&str| line.starts_with("ptxas info") || line.starts_with("    ");
+    warn(said.lines().filter(|line| !is_of_ptxas(line)));
 }
 
 /// nvcc as the recipe or the user names it, else of the toolkit, else of the path.
@@ -323,7 +356,8 @@ fn compiler() -> PathBuf {
     found.next().unwrap_or_else(|| PathBuf::from("nvcc"))
 }
 
-fn run(mut command: Command) {
+/// What it said.
+fn run(mut command: Command) -> String {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = match command.output() {
         Ok(output) => output,
@@ -339,7 +373,11 @@ fn run(mut command: Command) {
     if !output.status.success() {
         fail(&format!("`{name}` failed ({}):\n{said}", output.status));
     }
-    for line in said.lines() {
+    said
+}
+
+fn warn<'a>(lines: impl Iterator<Item = &'a str>) {
+    for line in lines {
         println!("cargo:warning={line}");
     }
 }

@@ -13,12 +13,19 @@ use dfdx::tensor::{Cuda, Storage};
 use super::blas::Blas;
 use super::call::{self, Pointer};
 use super::convolution::Convolutions;
-use super::error::check;
+use super::error::{self, check};
 use super::staging::Staging;
 use crate::device::{Arithmetic, DeviceError};
 
-/// Machine code of all kernels, as `compile.rs` made it.
-static IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.bin"));
+/// Names the waiting after every launch, so that an error of the device is told of the work that made it.
+const SYNC: &str = "FIELDTRIAL_CUDA_SYNC";
+
+/// Machine code of all kernels, as `compile.rs` made it. The driver reads its header as 64-bit numbers, which bytes alone
+/// would not be aligned for.
+static IMAGE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/kernels.bin")));
+
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
 
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const MOST_SHARED: c_int = 8;
@@ -42,6 +49,10 @@ pub(super) struct Context {
     pub(super) blas: Blas,
     pub(super) staging: RefCell<Staging>,
     arithmetic: Cell<Arithmetic>,
+    /// Whether every launch is waited for.
+    waits: Cell<bool>,
+    /// What dfdx knows it by: opening it again would make another queue, event and workspace.
+    pub(super) opened: Cuda,
     /// Dropped last: what the libraries hold lies in its memory.
     pub(super) device: Arc<CudaDevice>,
 }
@@ -63,21 +74,15 @@ impl Context {
         current.ok_or_else(|| DeviceError::Absent("this thread has opened no GPU".into()))
     }
 
-    /// Prepares `device` for this thread, whose only GPU it is from here on.
-    pub(super) fn enter(device: &Cuda, ordinal: usize) -> Result<(), DeviceError> {
-        if let Ok(current) = Self::current()
-            && current.device.ordinal() == ordinal
-        {
-            return Ok(());
-        }
-        let empty = <Cuda as Storage<f32>>::try_alloc_len(device, 0)
+    /// Prepares `opened` for this thread, whose only GPU it is from here on.
+    pub(super) fn enter(opened: &Cuda) -> Result<(), DeviceError> {
+        let empty = <Cuda as Storage<f32>>::try_alloc_len(opened, 0)
             .map_err(DeviceError::from_dfdx::<Cuda>)?;
         let device = empty.device();
         let mut module = std::ptr::null_mut();
         // SAFETY: the image lives as long as the program.
-        check("loading the kernels", unsafe {
-            call::load_module(&raw mut module, IMAGE.as_ptr().cast())
-        })?;
+        let code = unsafe { call::load_module(&raw mut module, IMAGE.0.as_ptr().cast()) };
+        error::loading(code)?;
         let context = Self {
             module,
             functions: RefCell::default(),
@@ -85,11 +90,27 @@ impl Context {
             blas: Blas::open()?,
             staging: RefCell::default(),
             arithmetic: Cell::default(),
+            waits: Cell::new(std::env::var_os(SYNC).is_some_and(|value| value == "1")),
+            opened: opened.clone(),
             device,
         };
         context.keep_freed_memory()?;
         CURRENT.with(|current| *current.borrow_mut() = Some(Rc::new(context)));
         Ok(())
+    }
+
+    /// Waits for the device where [`SYNC`] wants it: an error is then told of `what`, which was just queued.
+    pub(super) fn settle(&self, what: &str) -> Result<(), DeviceError> {
+        if self.waits.get() {
+            // SAFETY: it takes nothing.
+            check(what, unsafe { call::synchronize() })?;
+        }
+        Ok(())
+    }
+
+    #[cfg(all(test, feature = "cuda-stand-in"))]
+    pub(super) fn set_waits(&self, waits: bool) {
+        self.waits.set(waits);
     }
 
     /// The arithmetic of products on this thread's GPU.

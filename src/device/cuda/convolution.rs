@@ -2,8 +2,9 @@
 //!
 //! Of the algorithms that cuDNN proposes for a size, by its own estimate the fastest first (nothing is timed here), the
 //! first is taken that is deterministic, computes in the device's arithmetic and works in at most 512 MiB (`choice.rs`).
-//! The choice is kept by size. Where there is none, or cuDNN refuses, there is no plan, and the operation has its own way by
-//! matrix products.
+//! The choice is kept by size. Where there is none, or cuDNN does not support the size, there is no plan, and the operation
+//! has its own way by matrix products; which way each size took is kept for the results (`ways.rs`). Whatever else cuDNN
+//! answers is an error.
 //!
 //! `FIELDTRIAL_CONVOLUTION` takes the choice away: `im2col` never asks cuDNN, `cudnn` fails where cuDNN does not do it.
 
@@ -15,10 +16,11 @@ use std::sync::{Once, OnceLock};
 
 use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
 
-use super::choice::{Choice, NONE_FITS};
+use super::choice::Choice;
 use super::context::Context;
-use super::dnn::{self, Dnn};
+use super::dnn::{self, Dnn, NONE_FITS, Stage, refusal};
 use super::libraries::{Part, find};
+use super::ways::Ways;
 use crate::device::{Arithmetic, DeviceError};
 
 /// Names the way of all convolutions: `cudnn` or `im2col`.
@@ -37,7 +39,7 @@ pub enum ConvolutionWay {
 }
 
 /// What is computed of a convolution `y = conv(x, w)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// `y` from `x` and `w`.
     Forward,
@@ -59,7 +61,7 @@ impl Direction {
 }
 
 /// The sizes of a convolution of images `(B, H, W, C)` by a filter `(K, kh, kw, C)`, with results `(B, H', W', K)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Convolution {
     /// Images.
     pub batch: usize,
@@ -78,7 +80,7 @@ pub struct Convolution {
 }
 
 /// What decides about a plan.
-type Key = (Convolution, Direction, Arithmetic);
+pub(super) type Key = (Convolution, Direction, Arithmetic);
 
 /// What a thread's GPU knows of convolutions; empty until the first one.
 #[derive(Default)]
@@ -86,6 +88,7 @@ pub(super) struct Convolutions {
     library: OnceCell<Option<Dnn>>,
     way: Cell<Option<ConvolutionWay>>,
     plans: RefCell<HashMap<Key, Option<Rc<Choice>>>>,
+    pub(super) ways: RefCell<Ways>,
 }
 
 /// An algorithm of cuDNN for one direction of one convolution.
@@ -110,18 +113,20 @@ impl Convolution {
     /// How cuDNN does it in the arithmetic of this thread's device; `None` where another way has to be taken.
     ///
     /// # Errors
-    /// A [`CONVOLUTION`] that says nothing, or one that insists on cuDNN which does not do it.
+    /// A [`CONVOLUTION`] that says nothing, or one that insists on cuDNN which does not do it; a failure of cuDNN.
     pub fn plan(self, direction: Direction) -> Result<Option<ConvolutionPlan>, DeviceError> {
         let context = Context::current()?;
         let key = (self, direction, context.arithmetic());
         let way = context.convolutions.way()?;
-        if way == Some(ConvolutionWay::Products) {
-            return Ok(None);
-        }
-        let choice = context.convolutions.choice(key);
+        let choice = match way {
+            Some(ConvolutionWay::Products) => None,
+            _ => context.convolutions.choice(key)?,
+        };
         if choice.is_none() && way == Some(ConvolutionWay::Library) {
             return Err(self.refused(direction));
         }
+        let algorithm = choice.as_ref().map(|choice| choice.algorithm);
+        context.convolutions.ways.borrow_mut().note(key, algorithm);
         Ok(choice.map(|choice| ConvolutionPlan {
             key,
             channels: self.channels_in_memory(key.2),
@@ -167,10 +172,11 @@ impl ConvolutionPlan {
     }
 
     /// Computes it from both factors, in the order in which the direction names them, into the result, or with `adds` onto
-    /// it. False where cuDNN refuses it after all; then the result is as it was.
+    /// it. False where cuDNN does not support it after all; then the result is as it was.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`] for the algorithm's workspace; a refusal where [`CONVOLUTION`] insists on cuDNN.
+    /// [`DeviceError::OutOfMemory`] for the algorithm's workspace, or of cuDNN's own memory; a refusal where [`CONVOLUTION`]
+    /// insists on cuDNN; every other failure, after which the result may be half written.
     ///
     /// # Panics
     /// When a slice is shorter than its sizes or has other values: a mistake in this program.
@@ -193,7 +199,7 @@ impl ConvolutionPlan {
         );
         let context = Context::current()?;
         let addresses = [*a.device_ptr(), *b.device_ptr(), *c.device_ptr_mut()];
-        let code = match context.convolutions.library() {
+        let code = match context.convolutions.library()? {
             Some(library) => self
                 .choice
                 .run(&context, library, direction, addresses, adds)?,
@@ -202,7 +208,9 @@ impl ConvolutionPlan {
         if code == 0 {
             return Ok(true);
         }
-        context.convolutions.refuse(self.key, code);
+        context
+            .convolutions
+            .refuse(self.key, code, Stage::Computing)?;
         if context.convolutions.way()? == Some(ConvolutionWay::Library) {
             return Err(convolution.refused(direction));
         }
@@ -227,44 +235,52 @@ impl Convolutions {
         }
     }
 
-    fn library(&self) -> Option<&Dnn> {
-        let open = || {
-            find(Part::Dnn).ok()?;
-            Dnn::open().map_err(|code| warn("cuDNN", code)).ok()
-        };
-        self.library.get_or_init(open).as_ref()
-    }
-
-    fn choice(&self, key: Key) -> Option<Rc<Choice>> {
-        if let Some(known) = self.plans.borrow().get(&key) {
-            return known.clone();
+    fn library(&self) -> Result<Option<&Dnn>, DeviceError> {
+        if self.library.get().is_none() {
+            let opened = match find(Part::Dnn) {
+                Ok(_) => Some(Dnn::open()?),
+                Err(_) => None,
+            };
+            // Nobody else has set it: the context stays on its thread.
+            let _ = self.library.set(opened);
         }
-        let choice = Choice::new(self.library()?, &key.0, key.1, key.2);
-        let choice = choice
-            .map_err(|code| warn(&format!("{:?} of {:?}", key.1, key.0), code))
-            .ok();
-        let choice = choice.map(Rc::new);
-        self.plans.borrow_mut().insert(key, choice.clone());
-        choice
+        Ok(self.library.get().and_then(Option::as_ref))
     }
 
-    /// From here on there is no plan for it.
-    fn refuse(&self, key: Key, code: c_int) {
-        warn(&format!("{:?} of {:?}", key.1, key.0), code);
+    fn choice(&self, key: Key) -> Result<Option<Rc<Choice>>, DeviceError> {
+        if let Some(known) = self.plans.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let Some(library) = self.library()? else {
+            return Ok(None);
+        };
+        match Choice::new(library, &key.0, key.1, key.2) {
+            Ok(choice) => {
+                let choice = Some(Rc::new(choice));
+                self.plans.borrow_mut().insert(key, choice.clone());
+                Ok(choice)
+            }
+            Err(code) => self.refuse(key, code, Stage::Planning).map(|()| None),
+        }
+    }
+
+    /// From here on there is no plan for it, where cuDNN does not support it.
+    fn refuse(&self, key: Key, code: c_int, stage: Stage) -> Result<(), DeviceError> {
+        let what = format!("{:?} of {:?}", key.1, key.0);
+        warn(&what, &refusal(&what, code, stage)?);
         self.plans.borrow_mut().insert(key, None);
+        self.ways.borrow_mut().note(key, None);
+        Ok(())
     }
 }
 
 /// Says once in a process that cuDNN is not used for `what`.
-fn warn(what: &str, code: c_int) {
+fn warn(what: &str, reason: &str) {
     static SAID: Once = Once::new();
-    let reason = match code {
-        NONE_FITS => "no deterministic algorithm fits".to_owned(),
-        _ => dnn::meaning(code),
-    };
     SAID.call_once(|| {
         eprintln!(
-            "warning: cuDNN: {what}: {reason}; matrix products are used in its place, here and where else it refuses"
+            "warning: cuDNN: {what}: {reason}; matrix products are used in its place, here and where else it refuses \
+             (column `convolutions` of blocks.csv)"
         );
     });
 }

@@ -15,8 +15,12 @@ typedef unsigned int u32;
 
 typedef __half half_t;
 #define KERNEL extern "C" __global__ void
+// `KERNEL BLOCK_OF(n)`: launched with up to n threads in a block, and compiled so that so many have their registers, also
+// from PTX for GPUs to come. Without it a block has up to 256, which have all registers that a thread can use.
+#define BLOCK_OF(threads) __launch_bounds__(threads)
 #define DEVICE static __device__ __forceinline__
-#define SHARED __shared__
+// An array that the threads of a block share: `SHARED(float, room, [32])`. It begins with arbitrary values.
+#define SHARED(type, name, sizes) __shared__ type name sizes
 // A shared array whose size the launch gives.
 #define SHARED_DYNAMIC(type, name)                                                                                     \
     extern __shared__ __align__(16) unsigned char shared_dynamic_[];                                                   \

@@ -1,11 +1,13 @@
-//! cuDNN 8 or 9 as far as convolutions need it: its functions, its handle, and descriptors.
+//! cuDNN 9 as far as convolutions need it: its functions, its handle, and descriptors.
 #![expect(unsafe_code, reason = "cuDNN is a C library")]
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 use super::call::{MISSING, Pointer, library};
+use super::convolution::CONVOLUTION;
 use super::libraries::{Part, find};
+use crate::device::DeviceError;
 
 library! { Dnn:
     /// Opens the library for this thread's device, on the default stream.
@@ -95,6 +97,15 @@ const F16: c_int = 2;
 /// `CUDNN_CROSS_CORRELATION`: filters are not turned.
 const CROSS_CORRELATION: c_int = 1;
 
+/// No algorithm is deterministic and has the arithmetic and the workspace; not one of cuDNN's codes.
+pub(super) const NONE_FITS: c_int = -2;
+
+/// `CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED`.
+const HOST_MEMORY: c_int = 4003;
+
+/// `CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED`.
+const DEVICE_MEMORY: c_int = 4004;
+
 /// `cudnnConvolutionFwdAlgoPerf_t` and its two siblings of the gradients, which have the same layout.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -124,11 +135,15 @@ pub(super) struct Dnn {
 }
 
 impl Dnn {
-    /// Opens it; the code of a failure otherwise.
-    pub(super) fn open() -> Result<Self, c_int> {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Any answer but success: a library that is there and does not work is nothing to pass over.
+    pub(super) fn open() -> Result<Self, DeviceError> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the handle is written to the place given.
-        succeeded(unsafe { create(&raw mut handle) })?;
+        succeeded(unsafe { create(&raw mut handle) })
+            .map_err(|code| failure("opening it", code))?;
         Ok(Self { handle })
     }
 }
@@ -252,11 +267,70 @@ pub(super) fn succeeded(code: c_int) -> Result<(), c_int> {
     if code == 0 { Ok(()) } else { Err(code) }
 }
 
-/// What a code means, as far as it matters here.
-pub(super) fn meaning(code: c_int) -> String {
+/// When cuDNN said no: what is a refusal in planning may be a failure later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// No value was written yet, whatever the code.
+    Planning,
+    /// The convolution itself.
+    Computing,
+}
+
+/// Why cuDNN does not do a convolution of this size, where `code` says that, as a sentence without its end.
+///
+/// # Errors
+/// Everything else that it can answer with, which another way to convolve would hide: exhausted memory, and failures.
+pub(super) fn refusal(what: &str, code: c_int, stage: Stage) -> Result<String, DeviceError> {
     match code {
-        MISSING => "the library lacks a function".to_owned(),
-        3000..4000 => format!("not supported (code {code})"),
-        _ => format!("code {code}"),
+        NONE_FITS => Ok("no deterministic algorithm fits".to_owned()),
+        MISSING if stage == Stage::Planning => Ok("the library lacks a function".to_owned()),
+        2000..3000 if stage == Stage::Planning => Ok(format!("sizes not taken (code {code})")),
+        3000..4000 => Ok(format!("not supported (code {code})")),
+        _ => Err(failure(what, code)),
+    }
+}
+
+fn failure(what: &str, code: c_int) -> DeviceError {
+    if matches!(code, HOST_MEMORY | DEVICE_MEMORY) {
+        return DeviceError::out_of_memory("cuda");
+    }
+    DeviceError::Failed {
+        device: "cuda",
+        message: format!(
+            "cuDNN failed in {what} (code {code}); {CONVOLUTION}=im2col computes without it"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_not_supported_is_left_to_another_way() {
+        for (code, stage, reason) in [
+            (3000, Stage::Planning, "not supported (code 3000)"),
+            (3007, Stage::Computing, "not supported (code 3007)"),
+            (2000, Stage::Planning, "sizes not taken (code 2000)"),
+            (
+                NONE_FITS,
+                Stage::Computing,
+                "no deterministic algorithm fits",
+            ),
+        ] {
+            assert_eq!(refusal("Forward", code, stage).as_deref(), Ok(reason));
+        }
+        for code in [4003, 4004] {
+            let error = refusal("Forward", code, Stage::Planning).unwrap_err();
+            assert!(matches!(error, DeviceError::OutOfMemory { .. }), "{error}");
+        }
+        // Not opened, sizes that were taken before, an internal error, a kernel that failed.
+        for code in [1001, 2000, 4000, 5000] {
+            let error = refusal("Forward", code, Stage::Computing).unwrap_err();
+            let message = format!(
+                "`cuda` failed: cuDNN failed in Forward (code {code}); FIELDTRIAL_CONVOLUTION=im2col computes without it"
+            );
+            assert_eq!(error.to_string(), message);
+        }
     }
 }

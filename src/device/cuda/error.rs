@@ -4,6 +4,7 @@
 use std::ffi::{CStr, c_int};
 
 use super::call;
+use crate::base::build_info::{self, Arithmetic};
 use crate::device::DeviceError;
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
@@ -17,6 +18,30 @@ pub(super) fn check(what: &str, code: c_int) -> Result<(), DeviceError> {
         call::MISSING => Err(failed(format!("{what}: the driver is too old for it"))),
         _ => Err(failed(format!("{what}: {} ({code})", name(code)))),
     }
+}
+
+/// Code that this driver or GPU cannot take: `CUDA_ERROR_INVALID_IMAGE`, `_NO_BINARY_FOR_GPU`, `_INVALID_PTX` and
+/// `_UNSUPPORTED_PTX_VERSION`.
+const UNFIT_CODE: [c_int; 4] = [200, 209, 218, 222];
+
+/// As [`check`], for loading the kernels: a driver of CUDA 12 does not take what a compiler of CUDA 13 made.
+pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
+    const WHAT: &str = "loading the kernels";
+    if !UNFIT_CODE.contains(&code) {
+        return check(WHAT, code);
+    }
+    let mut version = 0;
+    // SAFETY: the number is written to the place given. Where it is not, it stays 0.
+    unsafe { call::driver_version(&raw mut version) };
+    let parts = build_info::code_parts(Arithmetic::Gpu);
+    let compiler = parts.get("kernels (compiler)").map_or("", String::as_str);
+    Err(failed(format!(
+        "{WHAT}: {} ({code}): they were compiled by `{compiler}`, the driver is of CUDA {}.{}; update the driver, or \
+         build with a toolkit of the driver's version (docs/cuda.md)",
+        name(code),
+        version / 1000,
+        version % 1000 / 10
+    )))
 }
 
 /// `CUBLAS_STATUS_ALLOC_FAILED`.

@@ -14,7 +14,7 @@ KERNEL device_cast_to_float(const half_t *restrict half, float *restrict values,
 
 // The sum of what blocks of another kernel left, times a factor; one block.
 KERNEL device_total(const double *restrict partials, i64 count, double factor, float *restrict total) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     double sum = 0.0;
     FOR_EACH_IN_BLOCK(i, count) sum += partials[i];
     sum = block_sum_double(sum, room);

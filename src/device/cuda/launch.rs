@@ -151,8 +151,17 @@ impl Launch {
     }
 
     /// A number of elements that any device's memory limits to what an `int` of the kernel holds.
+    ///
+    /// # Panics
+    /// When it is more: a mistake in this program.
     pub fn number(self, value: usize) -> Self {
-        self.int(i32::try_from(value).unwrap_or(i32::MAX))
+        let number = i32::try_from(value);
+        assert!(
+            number.is_ok(),
+            "{value} in an `int` of kernel `{}`",
+            self.name
+        );
+        self.int(number.unwrap_or_default())
     }
 
     /// A `u32`.
@@ -222,6 +231,7 @@ impl Launch {
                 std::ptr::null_mut(),
             )
         };
-        check(self.name, code)
+        check(self.name, code)?;
+        context.settle(self.name)
     }
 }

@@ -28,6 +28,7 @@ mod mark;
 mod partials;
 mod precision;
 mod staging;
+mod ways;
 
 pub use blas::Product;
 pub use convolution::{
@@ -54,6 +55,11 @@ impl Backend for Cuda {
     const IS_ASYNCHRONOUS: bool = true;
 
     fn open(ordinal: usize) -> Result<Self, DeviceError> {
+        if let Ok(current) = Context::current()
+            && current.device.ordinal() == ordinal
+        {
+            return Ok(current.opened.clone());
+        }
         for part in [Part::Driver, Part::Blas] {
             find(part).map_err(|reason| DeviceError::Absent(reason.to_owned()))?;
         }
@@ -70,7 +76,7 @@ impl Backend for Cuda {
             )));
         }
         let device = Self::try_build(ordinal, 0).map_err(DeviceError::from_dfdx::<Self>)?;
-        Context::enter(&device, ordinal)?;
+        Context::enter(&device)?;
         Ok(device)
     }
 
@@ -147,6 +153,13 @@ impl Backend for Cuda {
         Some(address())
     }
 
+    fn convolutions(&self) -> String {
+        Context::current().map_or_else(
+            |_| String::new(),
+            |context| context.convolutions.ways.borrow().to_string(),
+        )
+    }
+
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
         let mut buffer = self.zeros_buffer(len)?;
         Launch::new("device_fill")
@@ -204,5 +217,8 @@ fn driver_error(error: DriverError) -> DeviceError {
     DeviceError::told(Cuda::NAME, &error)
 }
 
+// A part of the build; its tests run here.
+#[cfg(all(test, feature = "cuda-stand-in"))]
+mod registers;
 #[cfg(all(test, feature = "cuda-stand-in"))]
 mod tests;

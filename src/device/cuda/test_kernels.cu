@@ -1,7 +1,7 @@
 // Kernels that only tests launch: what the stand-in has to find out.
 
 KERNEL test_block_sum(const float *restrict values, float *restrict sums, i64 n) {
-    SHARED float room[32];
+    SHARED(float, room, [32]);
     i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
     float sum = block_sum(i < n ? values[i] : 0.0f, room);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
@@ -9,7 +9,7 @@ KERNEL test_block_sum(const float *restrict values, float *restrict sums, i64 n)
 
 // Every thread reads its neighbour's value; with `waits` after the neighbour has written it.
 KERNEL test_neighbour(float *restrict result, int waits) {
-    SHARED float room[64];
+    SHARED(float, room, [64]);
     room[threadIdx.x] = -1.0f;
     block_wait();
     room[threadIdx.x] = (float)threadIdx.x;
@@ -22,4 +22,30 @@ KERNEL test_hang(float *restrict result) {
     if (threadIdx.x % 2 == 0) warp_wait();
     else block_wait();
     result[threadIdx.x] = 1.0f;
+}
+
+// Every block tells what it finds in shared memory, static and dynamic, and leaves its mark there.
+KERNEL test_leftover(float *restrict found) {
+    SHARED(float, room, [32]);
+    SHARED_DYNAMIC(float, more);
+    found[2 * blockIdx.x] = room[0];
+    found[2 * blockIdx.x + 1] = more[0];
+    block_wait();
+    room[0] = more[0] = 1.0f;
+}
+
+// Half of the lanes have ended when the others ask them for a value.
+KERNEL test_shuffle_of_half(float *restrict result) {
+    if (threadIdx.x >= 16) return;
+    result[threadIdx.x] = warp_xor(1.0f, 16);
+}
+
+// As many threads as the launch says, of which only some compilers find the registers.
+KERNEL test_unbounded(float *restrict result) {
+    if (threadIdx.x == 0) result[0] = 1.0f;
+}
+
+KERNEL BLOCK_OF(1024)
+test_bounded(float *restrict result) {
+    if (threadIdx.x == 0) result[0] = 1.0f;
 }

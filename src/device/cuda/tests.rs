@@ -98,16 +98,129 @@ fn a_missing_wait_shows_in_one_of_the_orders() {
     assert_ne!(neighbours(0, false), neighbours(0, true));
 }
 
-#[test]
-fn threads_that_wait_in_vain_are_an_error() {
-    let device = Cuda::open(0).unwrap();
+/// A kernel that fails, on a block of 64 threads.
+fn launch_a_failing_one(device: &Cuda) -> Result<(), DeviceError> {
     let mut result = device.zeros_buffer(64).unwrap();
-    let error = Launch::new("test_hang")
+    Launch::new("test_hang")
         .threads(64)
         .write(&mut result)
         .run()
-        .unwrap_err();
+}
+
+#[test]
+fn a_kernel_that_fails_is_an_error_of_all_that_follows_and_ends_no_process() {
+    let device = Cuda::open(0).unwrap();
+    let before = device.upload(vec![1.0; 5]).unwrap();
+    // The buffer that it was launched with is freed right after it.
+    assert_eq!(launch_a_failing_one(&device), Ok(()));
+    let fill = device.full_buffer(64, 1.0).unwrap_err();
+    assert!(
+        fill.to_string().contains("CUDA_ERROR_LAUNCH_FAILED"),
+        "{fill}"
+    );
+    assert!(device.download(&before).is_err());
+    // Buffers, the device, its queue and events are dropped, here and when this thread ends.
+    drop((before, device));
+}
+
+#[test]
+fn an_error_has_the_name_of_its_kernel_where_every_launch_is_waited_for() {
+    let device = Cuda::open(0).unwrap();
+    Context::current().unwrap().set_waits(true);
+    let error = launch_a_failing_one(&device).unwrap_err();
     assert!(error.to_string().contains("test_hang"), "{error}");
+}
+
+#[test]
+fn memory_of_no_bytes_does_not_reach_the_driver() {
+    // The stand-in refuses to allocate, fill and copy it, and would fail at an address that is none of its own.
+    let device = Cuda::open(0).unwrap();
+    let empty = device.zeros_buffer(0).unwrap();
+    let copy = empty.clone();
+    assert_eq!(device.download(&copy).unwrap(), Vec::<f32>::new());
+    assert_eq!(
+        device.upload(Vec::new()).map(|b| device.buffer_len(&b)),
+        Ok(0)
+    );
+}
+
+#[test]
+fn a_device_is_opened_once_and_cublas_once_with_it() {
+    let [first, second] = [Cuda::open(0), Cuda::open(0)].map(|device| {
+        let buffer = device.unwrap().zeros_buffer(1).unwrap();
+        buffer.device()
+    });
+    assert!(std::sync::Arc::ptr_eq(&first, &second));
+    assert_eq!(blas::opened(), 1);
+}
+
+#[test]
+fn shared_memory_holds_nothing_of_the_block_before() {
+    let device = Cuda::open(0).unwrap();
+    let mut found = device.zeros_buffer(6).unwrap();
+    Launch::new("test_leftover")
+        .blocks(3)
+        .threads(32)
+        .shared(16)
+        .write(&mut found)
+        .run()
+        .unwrap();
+    let found = device.download(&found).unwrap();
+    assert!(found.iter().all(|value| value.is_nan()), "{found:?}");
+}
+
+#[test]
+fn a_shuffle_with_lanes_that_have_ended_is_an_error() {
+    // After the first one that fails nothing runs on its thread any more.
+    for threads in [32, 16] {
+        let failing = std::thread::spawn(move || {
+            let device = Cuda::open(0).unwrap();
+            Context::current().unwrap().set_waits(true);
+            let mut result = device.zeros_buffer(16).unwrap();
+            let launch = Launch::new("test_shuffle_of_half").threads(threads);
+            launch.write(&mut result).run().unwrap_err().to_string()
+        });
+        let error = failing.join().unwrap();
+        assert!(error.contains("test_shuffle_of_half"), "{error}");
+    }
+}
+
+#[test]
+fn a_block_of_more_threads_than_its_kernel_was_compiled_for_is_refused() {
+    let device = Cuda::open(0).unwrap();
+    let mut result = device.zeros_buffer(1).unwrap();
+    let mut launch = |name, threads| {
+        let launch = Launch::new(name).threads(threads);
+        launch
+            .write(&mut result)
+            .run()
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(launch("test_unbounded", 256), Ok(()));
+    assert_eq!(launch("test_bounded", 1024), Ok(()));
+    let refused = launch("test_unbounded", 288).unwrap_err();
+    assert!(refused.ends_with("(701)"), "{refused}");
+}
+
+#[test]
+fn more_shared_memory_than_a_launch_may_have_is_refused() {
+    let device = Cuda::open(0).unwrap();
+    let mut found = device.zeros_buffer(2).unwrap();
+    let mut launch = |bytes| {
+        let launch = Launch::new("test_leftover").threads(32).shared(bytes);
+        launch.write(&mut found).run()
+    };
+    // The kernel's own array has 128 bytes beside those of the launch, and 48 KiB are there without asking.
+    assert_eq!(launch((48 << 10) - 128), Ok(()));
+    assert!(launch(48 << 10).is_err());
+    assert_eq!(launch((227 << 10) - 128), Ok(()));
+    assert!(launch(227 << 10).is_err());
+}
+
+#[test]
+#[should_panic(expected = "2147483648 in an `int` of kernel `device_fill`")]
+fn a_number_that_an_int_does_not_hold_is_refused() {
+    let _ = Launch::new("device_fill").number(1 << 31);
 }
 
 #[test]

@@ -50,7 +50,7 @@ enum { ATTENTION_KEPT = 8 };
 
 // Softmax of a row of scores for each block, in place.
 KERNEL attention_softmax(float *restrict scores, int length) {
-    SHARED float room[32];
+    SHARED(float, room, [32]);
     float *row = scores + (i64)blockIdx.x * length;
     float kept[ATTENTION_KEPT], most = -INFINITY, sum = 0.0f;
     int rest = (int)(threadIdx.x + ATTENTION_KEPT * blockDim.x);
@@ -80,7 +80,7 @@ KERNEL attention_softmax(float *restrict scores, int length) {
 
 // From the gradient of a row of probabilities p to that of the unscaled scores, in place: `p (g - sum of g p) scale`.
 KERNEL attention_softmax_backward(const float *restrict p, float *restrict grads, int length, float scale) {
-    SHARED float room[32];
+    SHARED(float, room, [32]);
     float *row = grads + (i64)blockIdx.x * length;
     p += (i64)blockIdx.x * length;
     float kept[ATTENTION_KEPT], kept_p[ATTENTION_KEPT], sum = 0.0f;

@@ -4,7 +4,7 @@ KERNEL blend_forward(const float *restrict x, float a, const float *restrict z, 
 
 // Squares of differences, a sum for each block; the differences in f32 and their squares in f64, as on the CPU.
 KERNEL blend_distance(const float *restrict x, const float *restrict z, double *restrict partials, i64 n) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     double sum = 0.0;
     FOR_EACH(i, n) {
         double difference = (double)(x[i] - z[i]);

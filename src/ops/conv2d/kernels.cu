@@ -79,7 +79,7 @@ DEVICE void conv2d_load_weight(const float *weight, float *tile, int channels, i
 }
 
 KERNEL conv2d_filter(const float *restrict weight, float *restrict filter, int channels, int outputs, int rows) {
-    SHARED float tile[32 * 33];
+    SHARED(float, tile, [32 * 33]);
     conv2d_load_weight(weight, tile, channels, outputs, channels, rows);
     int row = blockIdx.x * 32 + threadIdx.x % 32;
     for (int i = threadIdx.x / 32; i < 32; i += 8) {
@@ -90,7 +90,7 @@ KERNEL conv2d_filter(const float *restrict weight, float *restrict filter, int c
 
 KERNEL conv2d_filter_half(const float *restrict weight, half_t *restrict filter, int channels, int outputs,
                           int padded_channels, int padded_outputs, int rows) {
-    SHARED float tile[32 * 33];
+    SHARED(float, tile, [32 * 33]);
     conv2d_load_weight(weight, tile, channels, outputs, padded_channels, rows);
     int row = blockIdx.x * 32 + threadIdx.x % 32;
     for (int i = threadIdx.x / 32; i < 32; i += 8) {
@@ -115,7 +115,7 @@ DEVICE void conv2d_store_weight(const float *tile, float *grad_weight, int chann
 
 KERNEL conv2d_add_filter(const float *restrict grad, float *restrict grad_weight, int channels, int outputs,
                          int rows) {
-    SHARED float tile[32 * 33];
+    SHARED(float, tile, [32 * 33]);
     int row = blockIdx.x * 32 + threadIdx.x % 32;
     for (int i = threadIdx.x / 32; i < 32; i += 8) {
         int k = blockIdx.y * 32 + i;
@@ -126,7 +126,7 @@ KERNEL conv2d_add_filter(const float *restrict grad, float *restrict grad_weight
 
 KERNEL conv2d_add_filter_half(const half_t *restrict grad, float *restrict grad_weight, int channels, int outputs,
                               int padded_channels, int rows) {
-    SHARED float tile[32 * 33];
+    SHARED(float, tile, [32 * 33]);
     int row = blockIdx.x * 32 + threadIdx.x % 32;
     for (int i = threadIdx.x / 32; i < 32; i += 8) {
         int k = blockIdx.y * 32 + i;

@@ -2,7 +2,7 @@
 // block's rows are summed in f64, as on the CPU.
 KERNEL cross_entropy_forward(const float *restrict logits, const u32 *restrict labels, float *probabilities,
                              double *restrict partials, i64 rows, int classes) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     int lane = threadIdx.x % 32;
     i64 warps = blockDim.x / 32;
     double loss = 0.0;

@@ -45,8 +45,8 @@ KERNEL euler_forward(const float *restrict start, const float *restrict noise, c
                      const float *restrict diffusion_b2, const float *restrict diffusion_w3,
                      const float *restrict diffusion_b3, float *restrict path, float *restrict before,
                      float *restrict hidden, int steps, int units) {
-    SHARED euler_quad first[2][EULER_UNITS / 4];
-    SHARED float room[EULER_WARPS];
+    SHARED(euler_quad, first, [2][EULER_UNITS / 4]);
+    SHARED(float, room, [EULER_WARPS]);
     int field = threadIdx.x / 128, unit = threadIdx.x % 128 / 2, part = threadIdx.x % 2;
     int own = unit < units, writes = own && part == 0;
     const float *w1 = field ? diffusion_w1 : drift_w1, *b1 = field ? diffusion_b1 : drift_b1;
@@ -91,8 +91,8 @@ KERNEL euler_backward(const float *restrict noise, const float *restrict drift_w
                       const float *restrict before, const float *restrict hidden, const float *restrict grad,
                       float *restrict slopes, float *restrict parts, float *restrict start_grad, int steps,
                       int units) {
-    SHARED euler_quad second[2][EULER_UNITS / 4];
-    SHARED float room[EULER_WARPS];
+    SHARED(euler_quad, second, [2][EULER_UNITS / 4]);
+    SHARED(float, room, [EULER_WARPS]);
     int field = threadIdx.x / 128, unit = threadIdx.x % 128 / 2, part = threadIdx.x % 2;
     int own = unit < units;
     const float *w1 = field ? diffusion_w1 : drift_w1, *w2 = field ? diffusion_w2 : drift_w2;
@@ -159,7 +159,7 @@ KERNEL euler_forward_wide(const float *restrict start, const float *restrict noi
                           const float *restrict diffusion_b2, const float *restrict diffusion_w3,
                           const float *restrict diffusion_b3, float *restrict path, float *restrict before,
                           float *hidden, int steps, int units) {
-    SHARED float room[32];
+    SHARED(float, room, [32]);
     i64 row = (i64)blockIdx.x * steps, layer = (i64)gridDim.x * steps * units;
     float dt = 1.0f / (float)steps, root = sqrtf(dt), x = start[blockIdx.x];
     for (int step = 0; step < steps; step++) {
@@ -199,7 +199,7 @@ KERNEL euler_backward_wide(const float *restrict noise, const float *restrict dr
                            const float *restrict diffusion_w2, const float *restrict diffusion_w3,
                            const float *restrict before, const float *restrict hidden, const float *restrict grad,
                            float *slopes, float *parts, float *restrict start_grad, int steps, int units) {
-    SHARED float room[32];
+    SHARED(float, room, [32]);
     i64 row = (i64)blockIdx.x * steps, layer = (i64)gridDim.x * steps * units, width = 5 * (i64)units + 1;
     float dt = 1.0f / (float)steps, root = sqrtf(dt), dx = 0.0f;
     parts += 2 * (i64)blockIdx.x * width;
@@ -263,7 +263,7 @@ DEVICE void euler_add(const float *values, i64 stride, int rows, int present, fl
 KERNEL euler_gradients(const float *restrict parts, float *drift_w1, float *drift_b1, float *drift_b2, float *drift_w3,
                        float *drift_b3, float *diffusion_w1, float *diffusion_b1, float *diffusion_b2,
                        float *diffusion_w3, float *diffusion_b3, int batch, int units) {
-    SHARED float room[32 * EULER_WARPS];
+    SHARED(float, room, [32 * EULER_WARPS]);
     int unit = blockIdx.x * 32 + threadIdx.x % 32, present = unit < units;
     i64 width = 5 * (i64)units + 1, stride = 2 * width;
     for (int field = 0; field < 2; field++) {

@@ -81,10 +81,11 @@ DEVICE void group_norm_write(const float *restrict x, const float *restrict gamm
 }
 
 // Everything at once, for groups that are one piece.
-KERNEL group_norm_forward(const float *restrict x, const float *restrict gamma, const float *restrict beta,
-                          const float *restrict shift, float *restrict statistics, float *restrict y, int positions,
-                          int channels, int width, int activation) {
-    SHARED float room[32];
+KERNEL BLOCK_OF(1024)
+group_norm_forward(const float *restrict x, const float *restrict gamma, const float *restrict beta,
+                   const float *restrict shift, float *restrict statistics, float *restrict y, int positions,
+                   int channels, int width, int activation) {
+    SHARED(float, room, [32]);
     group_norm_share own = group_norm_own(positions, width, positions);
     i64 start = group_norm_start(positions, channels, width);
     int groups = channels / width, c = (int)(blockIdx.x % groups) * width;
@@ -100,9 +101,10 @@ KERNEL group_norm_forward(const float *restrict x, const float *restrict gamma, 
 }
 
 // For groups in pieces: mean and sum of squares of each piece into `moments`, (batch groups, pieces, 2).
-KERNEL group_norm_measure(const float *restrict x, float *restrict moments, int positions, int channels, int width,
-                          int piece) {
-    SHARED float room[32];
+KERNEL BLOCK_OF(1024)
+group_norm_measure(const float *restrict x, float *restrict moments, int positions, int channels, int width,
+                   int piece) {
+    SHARED(float, room, [32]);
     group_norm_share own = group_norm_own(positions, width, piece);
     i64 start = group_norm_start(positions, channels, width);
     float squares, count = (float)min(piece, positions - (int)blockIdx.y * piece) * (float)width;
@@ -115,10 +117,11 @@ KERNEL group_norm_measure(const float *restrict x, float *restrict moments, int 
 }
 
 // Every block puts the moments of its group's pieces together, then writes its own piece.
-KERNEL group_norm_apply(const float *restrict x, const float *restrict gamma, const float *restrict beta,
-                        const float *restrict shift, const float *restrict moments, float *restrict statistics,
-                        float *restrict y, int positions, int channels, int width, int piece, int activation) {
-    SHARED float room[32];
+KERNEL BLOCK_OF(1024)
+group_norm_apply(const float *restrict x, const float *restrict gamma, const float *restrict beta,
+                 const float *restrict shift, const float *restrict moments, float *restrict statistics,
+                 float *restrict y, int positions, int channels, int width, int piece, int activation) {
+    SHARED(float, room, [32]);
     int groups = channels / width, c = (int)(blockIdx.x % groups) * width, pieces = gridDim.y;
     float count = (float)positions * (float)width, sum = 0.0f, squares = 0.0f;
     moments += (i64)blockIdx.x * 2 * pieces;
@@ -233,13 +236,14 @@ DEVICE i64 group_norm_sum_place(int channels, int width, int c) {
 
 // Everything at once, for groups that are one piece: sums over positions into `sums`, and the gradient of x where
 // `grad_x` is not null.
-KERNEL group_norm_backward(const float *restrict x, const float *restrict dy, const float *restrict gamma,
-                           const float *restrict beta, const float *restrict shift, const float *restrict statistics,
-                           float *restrict sums, float *restrict grad_x, int positions, int channels, int width,
-                           int activation) {
-    SHARED float room[32];
-    SHARED float plain_room[1024];
-    SHARED float along_room[1024];
+KERNEL BLOCK_OF(1024)
+group_norm_backward(const float *restrict x, const float *restrict dy, const float *restrict gamma,
+                    const float *restrict beta, const float *restrict shift, const float *restrict statistics,
+                    float *restrict sums, float *restrict grad_x, int positions, int channels, int width,
+                    int activation) {
+    SHARED(float, room, [32]);
+    SHARED(float, plain_room, [1024]);
+    SHARED(float, along_room, [1024]);
     group_norm_share own = group_norm_own(positions, width, positions);
     group_norm_group at =
         group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
@@ -262,12 +266,12 @@ KERNEL group_norm_backward(const float *restrict x, const float *restrict dy, co
 }
 
 // For groups in pieces: the sums of each piece into `parts`, (batch groups, pieces, 2, width).
-KERNEL group_norm_backward_measure(const float *restrict x, const float *restrict dy, const float *restrict gamma,
-                                   const float *restrict beta, const float *restrict shift,
-                                   const float *restrict statistics, float *restrict parts, int positions,
-                                   int channels, int width, int piece, int activation) {
-    SHARED float plain_room[1024];
-    SHARED float along_room[1024];
+KERNEL BLOCK_OF(1024)
+group_norm_backward_measure(const float *restrict x, const float *restrict dy, const float *restrict gamma,
+                            const float *restrict beta, const float *restrict shift, const float *restrict statistics,
+                            float *restrict parts, int positions, int channels, int width, int piece, int activation) {
+    SHARED(float, plain_room, [1024]);
+    SHARED(float, along_room, [1024]);
     group_norm_share own = group_norm_own(positions, width, piece);
     group_norm_group at =
         group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
@@ -283,14 +287,14 @@ KERNEL group_norm_backward_measure(const float *restrict x, const float *restric
 }
 
 // Every block puts the sums of its group's pieces together, then writes its own piece; the first one writes `sums`.
-KERNEL group_norm_backward_apply(const float *restrict x, const float *restrict dy, const float *restrict gamma,
-                                 const float *restrict beta, const float *restrict shift,
-                                 const float *restrict statistics, const float *restrict parts, float *restrict sums,
-                                 float *restrict grad_x, int positions, int channels, int width, int piece,
-                                 int activation) {
-    SHARED float room[32];
-    SHARED float plain_room[1024];
-    SHARED float along_room[1024];
+KERNEL BLOCK_OF(1024)
+group_norm_backward_apply(const float *restrict x, const float *restrict dy, const float *restrict gamma,
+                          const float *restrict beta, const float *restrict shift, const float *restrict statistics,
+                          const float *restrict parts, float *restrict sums, float *restrict grad_x, int positions,
+                          int channels, int width, int piece, int activation) {
+    SHARED(float, room, [32]);
+    SHARED(float, plain_room, [1024]);
+    SHARED(float, along_room, [1024]);
     group_norm_share own = group_norm_own(positions, width, piece);
     group_norm_group at =
         group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
@@ -322,10 +326,11 @@ KERNEL group_norm_backward_apply(const float *restrict x, const float *restrict 
 // Adds what `sums`, (batch, 2, channels), say of the gradients that are not null: of gamma and beta sums over the batch,
 // of the shift the sums of dz themselves. A block has `width` channels; all of a channel is added by one thread, as two
 // of the gradients may be one array.
-KERNEL group_norm_collect(const float *restrict sums, float *gamma, float *beta, float *shift, int batch, int channels,
-                          int width) {
-    SHARED float plain_room[1024];
-    SHARED float along_room[1024];
+KERNEL BLOCK_OF(1024)
+group_norm_collect(const float *restrict sums, float *gamma, float *beta, float *shift, int batch, int channels,
+                   int width) {
+    SHARED(float, plain_room, [1024]);
+    SHARED(float, along_room, [1024]);
     group_norm_share own;
     own.columns = width, own.lanes = (int)blockDim.x / width;
     own.lane = (int)threadIdx.x / width, own.column = (int)threadIdx.x % width;

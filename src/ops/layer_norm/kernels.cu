@@ -44,7 +44,7 @@ KERNEL layer_norm_backward_x(const float *restrict x, const float *restrict gamm
 KERNEL layer_norm_columns(const float *restrict x, const float *restrict mean, const float *restrict rstd,
                           const float *restrict dy, float *restrict partials, float *restrict grad, i64 rows,
                           i64 group_rows, int features) {
-    SHARED float room[256];
+    SHARED(float, room, [256]);
     int column = blockIdx.x * 32 + threadIdx.x % 32;
     i64 first = blockIdx.y * group_rows;
     i64 last = first + group_rows < rows ? first + group_rows : rows;

@@ -87,9 +87,10 @@ KERNEL linear_activation_backward(const float *restrict before, const float *res
 // Sums of columns: block (x, y) takes `width` columns of `piece` rows and writes row y of `sums`, or adds to it. A thread
 // stays in its column and takes every `blockDim.x / width`-th row; those sums are added as a tree. Where `before` is not
 // null the values are `values * act'(before)`, which `grad` gets too.
-KERNEL linear_column_sums(const float *restrict values, const float *restrict before, float *restrict grad,
-                          float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation) {
-    SHARED float room[1024];
+KERNEL BLOCK_OF(1024)
+linear_column_sums(const float *restrict values, const float *restrict before, float *restrict grad,
+                   float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation) {
+    SHARED(float, room, [1024]);
     int lanes = blockDim.x / width, lane = threadIdx.x / width;
     i64 column = (i64)blockIdx.x * width + threadIdx.x % width;
     i64 row = blockIdx.y * piece + lane, end = (blockIdx.y + 1) * piece < rows ? (blockIdx.y + 1) * piece : rows;

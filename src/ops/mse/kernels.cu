@@ -1,6 +1,6 @@
 // Squares of differences, a sum for each block; the differences in f32 and their squares in f64, as on the CPU.
 KERNEL mse_forward(const float *restrict x, const float *restrict target, double *restrict partials, i64 n) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     double sum = 0.0;
     FOR_EACH(i, n) {
         double difference = (double)(x[i] - target[i]);

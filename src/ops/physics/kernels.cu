@@ -9,7 +9,7 @@ KERNEL physics_forward(const float *restrict estimate, const float *restrict noi
                        const float *restrict alpha_bars, double *restrict partials, float *restrict gradients,
                        i64 rows, i64 voxels, float smallest_alpha_bar, float hit, double small, double energy,
                        double multiplicity, double locality, double scale) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     double value = 0.0;
     for (i64 row = blockIdx.x; row < rows; row += gridDim.x) {
         double alpha_bar = (double)fmaxf(alpha_bars[row], smallest_alpha_bar);

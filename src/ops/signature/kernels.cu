@@ -2,13 +2,6 @@
 // levels one after another the word `e` has the prefix `e / C - 1` (none where that is -1), the last letter `e % C` and the
 // extensions `C (e + 1) + c`.
 
-// Most threads of a block (`cuda.rs`): the compiler gives a thread no more registers than such a block has.
-#ifdef __CUDACC__
-#define SIGNATURE_BLOCK __launch_bounds__(1024)
-#else
-#define SIGNATURE_BLOCK
-#endif
-
 enum { SIGNATURE_DEPTH = 8 };
 
 // A word from its end: the letter behind which `k` letters stand, and the word before that letter.
@@ -53,8 +46,9 @@ DEVICE void signature_pieces(const float *path, int first, int count, int channe
 }
 
 // Shared memory: increments of `chunk` pieces, two signatures.
-KERNEL SIGNATURE_BLOCK signature_forward(const float *restrict path, const float *restrict weight, const float *restrict bias,
-                         float *signatures, float *restrict y, int points, int channels, int entries, int chunk) {
+KERNEL BLOCK_OF(1024)
+signature_forward(const float *restrict path, const float *restrict weight, const float *restrict bias,
+                  float *signatures, float *restrict y, int points, int channels, int entries, int chunk) {
     SHARED_DYNAMIC(float, room);
     float *d = room, *kept = room + chunk * channels;
     int steps = points - 1;
@@ -90,9 +84,10 @@ KERNEL SIGNATURE_BLOCK signature_forward(const float *restrict path, const float
 // The slopes by the signatures of all prefixes, from the last to the first, each with its own projection's; and of each
 // path its part of the gradients of weight and bias. Shared memory: increments of `chunk` pieces, two signatures, and
 // exp(d) without its highest level.
-KERNEL SIGNATURE_BLOCK signature_adjoint(const float *restrict path, const float *restrict weight, const float *restrict signatures,
-                         const float *restrict grad, float *restrict adjoints, float *restrict parts, int points,
-                         int channels, int entries, int chunk) {
+KERNEL BLOCK_OF(1024)
+signature_adjoint(const float *restrict path, const float *restrict weight, const float *restrict signatures,
+                  const float *restrict grad, float *restrict adjoints, float *restrict parts, int points, int channels,
+                  int entries, int chunk) {
     SHARED_DYNAMIC(float, room);
     float *d = room, *kept = room + chunk * channels, *powers = kept + 2 * entries;
     int steps = points - 1, lower = entries / channels - 1;
@@ -143,9 +138,9 @@ KERNEL SIGNATURE_BLOCK signature_adjoint(const float *restrict path, const float
 // The gradient of every piece: of each word's last letter, over all words that begin with it. A block takes a piece, a
 // warp a channel. Shared memory: increments, the slopes after and the signature before the piece, and exp(d) without its
 // highest level.
-KERNEL signature_piece_gradients(const float *restrict path, const float *restrict signatures,
-                                 const float *restrict adjoints, float *restrict gradients, int points, int channels,
-                                 int entries) {
+KERNEL BLOCK_OF(512)
+signature_piece_gradients(const float *restrict path, const float *restrict signatures, const float *restrict adjoints,
+                          float *restrict gradients, int points, int channels, int entries) {
     SHARED_DYNAMIC(float, room);
     float *d = room, *adjoint = d + channels, *before = adjoint + entries, *powers = before + entries;
     int steps = points - 1, lower = entries / channels - 1, step = (int)(blockIdx.x % steps);

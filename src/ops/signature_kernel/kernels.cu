@@ -4,13 +4,6 @@
 //
 // Pairs of generated paths come first, `(i, i + k)` in a ring of b for k = 1, 2, …, then those of generated and real ones.
 
-// Most threads of a block (`cuda.rs`): the compiler gives a thread no more registers than such a block has.
-#ifdef __CUDACC__
-#define SIGNATURE_KERNEL_BLOCK __launch_bounds__(800)
-#else
-#define SIGNATURE_KERNEL_BLOCK
-#endif
-
 typedef struct {
     // Pieces of a path; their points are one more.
     int pieces;
@@ -223,8 +216,9 @@ DEVICE void signature_kernel_points(const double *x, const double *y, signature_
 }
 
 // The kernel of every pair. `borders` has a row for every block of the launch.
-KERNEL SIGNATURE_KERNEL_BLOCK signature_kernel_values(const double *restrict generated, const double *restrict real, double *borders,
-                               double *restrict values, int b, int r, int points, int order, double scale) {
+KERNEL BLOCK_OF(800)
+signature_kernel_values(const double *restrict generated, const double *restrict real, double *borders,
+                        double *restrict values, int b, int r, int points, int order, double scale) {
     SHARED_DYNAMIC(double, edges);
     signature_kernel_size size = signature_kernel_sizes(points, order, scale);
     i64 pairs = (i64)b * (b - 1) / 2 + (i64)b * r, first, second;
@@ -241,7 +235,7 @@ KERNEL SIGNATURE_KERNEL_BLOCK signature_kernel_values(const double *restrict gen
 // The loss: kernels with their weights, and the mean of the real paths' own. One block.
 KERNEL signature_kernel_loss(const double *restrict values, float *restrict loss, int b, int r, double own_weight,
                              double cross_weight, double real_mean) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     i64 own = (i64)b * (b - 1) / 2, pairs = own + (i64)b * r;
     double sum = 0.0;
     FOR_EACH_IN_BLOCK(i, pairs) sum += values[i] * (i < own ? own_weight : cross_weight);
@@ -252,9 +246,10 @@ KERNEL signature_kernel_loss(const double *restrict values, float *restrict loss
 // Of every pair the slopes of the loss by the values of the first path's points, and of the second's where it is generated
 // too: `(pairs, 2, points)`. `work` has `area` numbers for every block of the launch: two borders, the grid, the slopes by
 // rows of cells, and the terms of points.
-KERNEL SIGNATURE_KERNEL_BLOCK signature_kernel_slopes(const double *restrict generated, const double *restrict real, double *work,
-                               double *restrict slopes, int b, int r, int points, int order, double scale,
-                               double own_weight, double cross_weight, i64 area) {
+KERNEL BLOCK_OF(800)
+signature_kernel_slopes(const double *restrict generated, const double *restrict real, double *work,
+                        double *restrict slopes, int b, int r, int points, int order, double scale, double own_weight,
+                        double cross_weight, i64 area) {
     SHARED_DYNAMIC(double, edges);
     signature_kernel_size size = signature_kernel_sizes(points, order, scale);
     i64 pairs = (i64)b * (b - 1) / 2 + (i64)b * r, first, second;

@@ -43,7 +43,7 @@ KERNEL signature_loss_signatures(const double *restrict paths, double *restrict 
 KERNEL signature_loss_kernels(const double *restrict generated, const double *restrict real, double *restrict own,
                               double *restrict cross, double *restrict parts, int b, int r, int real_count,
                               int own_blocks, int cross_blocks, int off_diagonal, double scale) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     int block = (int)blockIdx.x, columns = r, row_count = b, column_count = real_count;
     i64 rows = b;
     const double *u = generated, *w = real;
@@ -86,7 +86,7 @@ DEVICE double signature_loss_sum(const double *parts, int count, double *room) {
 KERNEL signature_loss_rbf(const double *restrict parts, float *restrict loss, double *restrict slopes, int b, int r,
                           int own_blocks, int cross_blocks, int real_blocks, int statistic, double scale,
                           double floor_value) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     double own = signature_loss_sum(parts, own_blocks, room);
     double cross = signature_loss_sum(parts + own_blocks, cross_blocks, room);
     double real = signature_loss_sum(parts + own_blocks + cross_blocks, real_blocks, room);
@@ -127,9 +127,10 @@ DEVICE double signature_loss_power(double dilation, int h) {
 
 // The T-statistic, each path's dilation, and the slopes of the loss by the entries of a signature, but for the dilation.
 // One block: lanes are words, warps take turns at paths.
-KERNEL signature_loss_t_statistic(const double *restrict columns, const double *restrict real, float *restrict loss,
-                                  double *restrict slopes, double *restrict dilations, int count) {
-    SHARED double room[32 * 32];
+KERNEL BLOCK_OF(1024)
+signature_loss_t_statistic(const double *restrict columns, const double *restrict real, float *restrict loss,
+                           double *restrict slopes, double *restrict dilations, int count) {
+    SHARED(double, room, [32 * 32]);
     int h = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
     double mean = 0.0;
     for (int i = warp; i < count; i += warps) {
@@ -237,7 +238,7 @@ KERNEL signature_loss_backward(const double *restrict paths, const double *restr
                                const double *restrict slopes, const double *restrict dilations,
                                const float *restrict dy, double *sweeps, float *restrict doutput, int r,
                                int real_count, int steps) {
-    SHARED double a[SIGNATURE_LOSS_WORDS];
+    SHARED(double, a, [SIGNATURE_LOSS_WORDS]);
     int i = (int)blockIdx.x, thread = (int)threadIdx.x;
     const double *path = paths + (i64)i * 2 * (steps + 1);
     double *before = sweeps + (i64)i * 33 * steps, *behind = before + 16 * (i64)steps, *pieces = behind + 16 * (i64)steps;

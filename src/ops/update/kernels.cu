@@ -70,7 +70,7 @@ DEVICE double update_squares_of(const float *restrict x, i64 n, double *room) {
 
 // One sum for every block, which takes `chunk` values.
 KERNEL update_squares(const float *restrict x, i64 n, i64 chunk, double *restrict sums) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     i64 start = blockIdx.x * chunk;
     i64 own = n - start < chunk ? n - start : chunk;
     double sum = update_squares_of(x + start, own, room);
@@ -79,7 +79,7 @@ KERNEL update_squares(const float *restrict x, i64 n, i64 chunk, double *restric
 
 // The sum of all sums, on one block.
 KERNEL update_total(const double *restrict sums, i64 n, double *restrict total) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     double sum = 0.0;
     FOR_EACH_IN_BLOCK(i, n) sum += sums[i];
     sum = block_sum_double(sum, room);
@@ -168,7 +168,7 @@ KERNEL update_lerp_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 
 
 // One sum of squares for every block.
 KERNEL update_squares_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 chunk, double *restrict sums) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     const float *x = update_slot(table, blocks, tensors, chunk, 0);
     double sum = update_squares_of(x, update_len(table, blocks, chunk), room);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
@@ -203,7 +203,7 @@ DEVICE void update_scale_after(double *control, int overflows) {
 // loss scale, and what keeps their norm within `max_norm`. `starts` has the first block of each part, and the end. On one block.
 KERNEL update_decide(const double *restrict sums, const u64 *restrict starts, int parts, double max_norm,
                      double max_loss, int scales, double *restrict control, float *restrict factors) {
-    SHARED double room[32];
+    SHARED(double, room, [32]);
     double scale = scales ? control[UPDATE_SCALE] : 1.0;
     int overflows = 0;
     for (int part = 0; part < parts; part++) {

@@ -1,14 +1,15 @@
 // cuDNN's convolutions over memory of the host, for tests on machines without a GPU: channels last, `f32` or `f16` values.
 //
 // Stricter than cuDNN: every descriptor must be of its kind and set, sizes must agree, and `f16` channels come by eight.
-// Of the algorithms proposed one alone computes; the others are what a caller must pass over. So that refusals can be
-// tested, kernels of 7 x 7 have no deterministic algorithm, and those of 9 x 9 are refused when they are to be computed.
+// Of the algorithms proposed one alone computes; the others are what a caller must pass over. So that refusals and failures
+// can be tested, kernels of 7 x 7 have no deterministic algorithm, those of 9 x 9 are refused when they are to be
+// computed, those of 11 x 11 fail then, half of the result written, and those of 13 x 13 lack memory.
 // Sums are in double precision; `f32` factors are rounded to ten bits of fraction unless the math type forbids it.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, BAD_PARAM = 2000, WORKSPACE_TOO_SMALL = 2006, NOT_SUPPORTED = 3000, FAILED = 5000 };
+enum { OK = 0, BAD_PARAM = 2000, WORKSPACE_TOO_SMALL = 2006, NOT_SUPPORTED = 3000, NO_MEMORY = 4004, FAILED = 5000 };
 enum { F32 = 0, F16 = 2, CHANNELS_LAST = 1, CROSS_CORRELATION = 1 };
 enum { DEFAULT_MATH = 0, CONVERTED_MATH = 2, FMA_MATH = 3 };
 enum { IMAGES = 0x1a6e5, FILTER = 0xf117e, MOVES = 0x30e5 };
@@ -193,10 +194,12 @@ static int compute(int direction, int code, const values_of *x, void *xs, const 
     if (algorithm != RIGHT) return FAILED;
     if (!room || bytes < WORKSPACE) return WORKSPACE_TOO_SMALL;
     if (w->h == 9) return NOT_SUPPORTED;
+    if (w->h == 13) return NO_MEMORY;
     memset(room, 0xff, WORKSPACE);
     const values_of *of[3] = {x, w, y};
     void *values[3] = {xs, ws, ys};
     int target = direction == FORWARD ? 2 : direction == BACKWARD_X ? 0 : 1;
+    if (w->h == 11) return memset(values[target], 0xff, count_of(of[target])), FAILED;
     double *sums[3];
     for (int i = 0; i < 3; i++)
         sums[i] = i == target ? calloc(count_of(of[i]), sizeof(double)) : wide(of[i], values[i], moves->math);

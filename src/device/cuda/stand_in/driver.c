@@ -1,23 +1,48 @@
-// The driver's interface over memory of the host, for tests on machines without a GPU. Everything is done when a call
-// returns. `FIELDTRIAL_STAND_IN_MEMORY` sets how many bytes the device has (1 GiB unless set).
+// The driver's interface over memory of the host, for tests on machines without a GPU. Kernels run when they are launched;
+// that one failed is told by the calls after it, all of them, as a GPU's driver does (of this thread of the host here).
+//
+// Stricter than a driver: memory of no bytes is refused everywhere. From the environment:
+// FIELDTRIAL_STAND_IN_MEMORY   bytes that the device has (1 GiB unless set)
+// FIELDTRIAL_STAND_IN_DRIVER   version of CUDA that the driver is of, 1000 * major + 10 * minor; below 13000 it does not load
+//                              the kernels, which stand for what a compiler of CUDA 13 made
+// FIELDTRIAL_STAND_IN_EXIT     `hangs`: exit() does not return where a device is still open, as it may where a thread is
+//                              within the driver while that is unloaded
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, UNFIT_CODE = 222, NOT_FOUND = 500 };
+enum { TOO_MANY_REGISTERS = 701, LAUNCH_FAILED = 719 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static u64 held, most_held;
+static int open_contexts;
+
+// Of the first kernel that failed on this thread; what every later call answers with.
+static __thread int failed;
+
+__attribute__((destructor)) static void unload(void) {
+    const char *text = getenv("FIELDTRIAL_STAND_IN_EXIT");
+    while (open_contexts && text && !strcmp(text, "hangs")) pause();
+}
+
+static int version(void) {
+    const char *text = getenv("FIELDTRIAL_STAND_IN_DRIVER");
+    return text ? atoi(text) : 13000;
+}
 
 static u64 capacity(void) {
     const char *text = getenv("FIELDTRIAL_STAND_IN_MEMORY");
     return text ? strtoull(text, 0, 10) : 1ull << 30;
 }
 
-// Blocks carry their size in front, so that what is held is known; a block of no bytes has an address too.
+// Blocks carry their size in front, so that what is held is known.
 static int allocate(u64 *address, size_t bytes) {
+    if (failed) return failed;
+    if (!bytes) return INVALID;
     pthread_mutex_lock(&lock);
     int fits = held + bytes <= capacity();
     if (fits) held += bytes;
@@ -40,13 +65,21 @@ static int release_memory(u64 address) {
     held -= bytes;
     pthread_mutex_unlock(&lock);
     free(block);
-    return OK;
+    return failed;
 }
 
 int cuInit(u32 flags) { return (void)flags, OK; }
-int cuDriverGetVersion(int *version) { return *version = 13000, OK; }
+int cuDriverGetVersion(int *number) { return *number = version(), OK; }
 int cuGetErrorString(int code, const char **text) { return (void)code, *text = "an error of the stand-in", OK; }
-int cuGetErrorName(int code, const char **text) { return (void)code, *text = "STAND_IN", OK; }
+int cuGetErrorName(int code, const char **text) {
+    switch (code) {
+    case INVALID: return *text = "CUDA_ERROR_INVALID_VALUE", OK;
+    case UNFIT_CODE: return *text = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", OK;
+    case TOO_MANY_REGISTERS: return *text = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", OK;
+    case LAUNCH_FAILED: return *text = "CUDA_ERROR_LAUNCH_FAILED", OK;
+    default: return *text = "STAND_IN", OK;
+    }
+}
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, OK; }
 int cuDeviceGetCount(int *count) { return *count = 1, OK; }
 int cuDeviceGetName(char *name, int length, int device) {
@@ -68,34 +101,40 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     default: return *value = 0, OK;
     }
 }
-int cuDevicePrimaryCtxRetain(void **context, int device) { return (void)device, *context = (void *)&held, OK; }
-int cuDevicePrimaryCtxRelease_v2(int device) { return (void)device, OK; }
-int cuCtxSetCurrent(void *context) { return (void)context, OK; }
-int cuCtxSynchronize(void) { return OK; }
+int cuDevicePrimaryCtxRetain(void **context, int device) {
+    __atomic_add_fetch(&open_contexts, 1, __ATOMIC_SEQ_CST);
+    return (void)device, *context = (void *)&held, failed;
+}
+int cuDevicePrimaryCtxRelease_v2(int device) {
+    __atomic_sub_fetch(&open_contexts, 1, __ATOMIC_SEQ_CST);
+    return (void)device, failed;
+}
+int cuCtxSetCurrent(void *context) { return (void)context, failed; }
+int cuCtxSynchronize(void) { return failed; }
 
-int cuEventCreate(void **event, u32 flags) { return (void)flags, *event = calloc(1, sizeof(struct timespec)), OK; }
-int cuEventRecord(void *event, void *stream) { return (void)stream, clock_gettime(CLOCK_MONOTONIC, event), OK; }
+int cuEventCreate(void **event, u32 flags) { return (void)flags, *event = calloc(1, sizeof(struct timespec)), failed; }
+int cuEventRecord(void *event, void *stream) { return (void)stream, clock_gettime(CLOCK_MONOTONIC, event), failed; }
 int cuEventElapsedTime(float *milliseconds, void *from, void *to) {
     const struct timespec *a = from, *b = to;
     if (!a->tv_sec || !b->tv_sec) return INVALID;
-    return *milliseconds = 1e3 * (double)(b->tv_sec - a->tv_sec) + 1e-6 * (double)(b->tv_nsec - a->tv_nsec), OK;
+    return *milliseconds = 1e3 * (double)(b->tv_sec - a->tv_sec) + 1e-6 * (double)(b->tv_nsec - a->tv_nsec), failed;
 }
-int cuEventSynchronize(void *event) { return (void)event, OK; }
-int cuEventQuery(void *event) { return (void)event, OK; }
-int cuEventDestroy_v2(void *event) { return free(event), OK; }
-int cuStreamCreate(void **stream, u32 flags) { return (void)flags, *stream = malloc(1), OK; }
-int cuStreamDestroy_v2(void *stream) { return free(stream), OK; }
-int cuStreamSynchronize(void *stream) { return (void)stream, OK; }
-int cuStreamWaitEvent(void *stream, void *event, u32 flags) { return (void)stream, (void)event, (void)flags, OK; }
+int cuEventSynchronize(void *event) { return (void)event, failed; }
+int cuEventQuery(void *event) { return (void)event, failed; }
+int cuEventDestroy_v2(void *event) { return free(event), failed; }
+int cuStreamCreate(void **stream, u32 flags) { return (void)flags, *stream = malloc(1), failed; }
+int cuStreamDestroy_v2(void *stream) { return free(stream), failed; }
+int cuStreamSynchronize(void *stream) { return (void)stream, failed; }
+int cuStreamWaitEvent(void *stream, void *event, u32 flags) { return (void)stream, (void)event, (void)flags, failed; }
 
-int cuMemAlloc_v2(u64 *address, size_t bytes) { return bytes ? allocate(address, bytes) : INVALID; }
+int cuMemAlloc_v2(u64 *address, size_t bytes) { return allocate(address, bytes); }
 int cuMemAllocAsync(u64 *address, size_t bytes, void *stream) { return (void)stream, allocate(address, bytes); }
 int cuMemFree_v2(u64 address) { return release_memory(address); }
 int cuMemFreeAsync(u64 address, void *stream) { return (void)stream, release_memory(address); }
-int cuMemHostAlloc(void **pointer, size_t bytes, u32 flags) { return (void)flags, *pointer = malloc(bytes), OK; }
-int cuMemFreeHost(void *pointer) { return free(pointer), OK; }
+int cuMemHostAlloc(void **pointer, size_t bytes, u32 flags) { return (void)flags, *pointer = malloc(bytes), failed; }
+int cuMemFreeHost(void *pointer) { return free(pointer), failed; }
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
-    return *total = capacity(), *free_bytes = *total - held, OK;
+    return *total = capacity(), *free_bytes = *total - held, failed;
 }
 int cuDeviceGetDefaultMemPool(void **pool, int device) { return (void)device, *pool = (void *)&held, OK; }
 // 8 is the most that was used since it was set to 0.
@@ -110,7 +149,14 @@ int cuMemPoolGetAttribute(void *pool, int attribute, void *value) {
 }
 int cuMemPoolTrimTo(void *pool, size_t bytes) { return (void)pool, (void)bytes, OK; }
 
-static int copy(void *to, const void *from, size_t bytes) { return memmove(to, from, bytes), OK; }
+static int copy(void *to, const void *from, size_t bytes) {
+    if (failed) return failed;
+    return bytes ? (memmove(to, from, bytes), OK) : INVALID;
+}
+static int fill(void *values, unsigned char value, size_t bytes) {
+    if (failed) return failed;
+    return bytes ? (memset(values, value, bytes), OK) : INVALID;
+}
 #define HOST(address) ((void *)(uintptr_t)(address))
 int cuMemcpyDtoD_v2(u64 to, u64 from, size_t bytes) { return copy(HOST(to), HOST(from), bytes); }
 int cuMemcpyDtoDAsync_v2(u64 to, u64 from, size_t bytes, void *stream) {
@@ -124,30 +170,55 @@ int cuMemcpyHtoD_v2(u64 to, const void *from, size_t bytes) { return copy(HOST(t
 int cuMemcpyHtoDAsync_v2(u64 to, const void *from, size_t bytes, void *stream) {
     return (void)stream, copy(HOST(to), from, bytes);
 }
-int cuMemsetD8_v2(u64 address, unsigned char value, size_t bytes) { return memset(HOST(address), value, bytes), OK; }
+int cuMemsetD8_v2(u64 address, unsigned char value, size_t bytes) { return fill(HOST(address), value, bytes); }
 int cuMemsetD8Async(u64 address, unsigned char value, size_t bytes, void *stream) {
-    return (void)stream, memset(HOST(address), value, bytes), OK;
+    return (void)stream, fill(HOST(address), value, bytes);
 }
 
-int cuModuleLoadData(void **module, const void *image) { return (void)image, *module = (void *)&held, OK; }
-int cuModuleUnload(void *module) { return (void)module, OK; }
+// The image has a header of 64-bit numbers, which a driver reads where they stand.
+int cuModuleLoadData(void **module, const void *image) {
+    if (version() < 13000) return UNFIT_CODE;
+    if ((uintptr_t)image % 64) return INVALID;
+    return *module = (void *)&held, failed;
+}
+int cuModuleUnload(void *module) { return (void)module, failed; }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     (void)module;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-        if (!strcmp(kernels[i].name, name)) return *function = (void *)&kernels[i], OK;
+        if (!strcmp(kernels[i].name, name)) return *function = (void *)&kernels[i], failed;
     return NOT_FOUND;
 }
 int cuFuncSetAttribute(void *function, int attribute, int value) {
-    return (void)function, (void)attribute, (void)value, OK;
+    stand_in_kernel *kernel = function;
+    if (attribute != 8) return INVALID;
+    if (value > SHARED_MOST) return INVALID;
+    // Threads of the host have one kernel among them: who asked for more shall keep it.
+    if ((u32)value > kernel->asked_bytes) kernel->asked_bytes = value;
+    return failed;
 }
+
+static const char *message(int wrong) {
+    switch (wrong) {
+    case WAITS_IN_VAIN: return "threads wait for each other in vain";
+    case SHUFFLES_WITHOUT_ALL: return "a shuffle of a warp of which lanes have ended or are missing";
+    default: return "static and dynamic arrays need more shared memory than the launch may have";
+    }
+}
+
 int cuLaunchKernel(void *function, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, void *stream,
                    void **arguments, void **extra) {
     (void)stream, (void)extra;
     const stand_in_kernel *kernel = function;
-    if (!gx || !gy || !gz || gy > 65535 || gz > 65535 || !bx || (u64)bx * by * bz > MOST || shared > 227u << 10)
-        return INVALID;
+    if (failed) return failed;
+    u64 threads = (u64)bx * by * bz;
+    if (!gx || !gy || !gz || gy > 65535 || gz > 65535 || !threads || threads > MOST) return INVALID;
+    if (!may_share(shared, shared, kernel->asked_bytes)) return INVALID;
+    // The compiler gives a thread of an unbounded kernel up to 255 registers, and a multiprocessor has 65,536.
+    if (threads > kernel->most_threads) return TOO_MANY_REGISTERS;
     dim grid = {gx, gy, gz}, block = {bx, by, bz};
-    if (!run_grid(kernel->call, kernel->waits, grid, block, shared, arguments)) return OK;
-    fprintf(stderr, "stand-in: threads of `%s` wait for each other in vain\n", kernel->name);
-    return LAUNCH_FAILED;
+    int wrong = run_grid(kernel->call, kernel->waits, grid, block, shared, kernel->asked_bytes, arguments);
+    if (!wrong) return OK;
+    fprintf(stderr, "stand-in: `%s`: %s\n", kernel->name, message(wrong));
+    if (wrong == SHARES_TOO_MUCH) return INVALID;
+    return failed = LAUNCH_FAILED, OK;
 }

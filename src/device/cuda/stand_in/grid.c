@@ -3,6 +3,9 @@
 //
 // Blocks, warps and threads go forwards or, for one thread of the host at a time, backwards (`stand_in_set_backwards`):
 // a kernel that reads what another thread or block may or may not have written gives other bits in one of the two.
+// Shared memory is filled with NaN before every block. What a GPU answers with a fault, a hang or arbitrary values ends the
+// kernel here: threads that wait for each other in vain, a shuffle of a warp that is not whole, more shared memory than
+// the launch may have.
 #include <stdio.h>
 #include <stdlib.h>
 #ifndef __x86_64__
@@ -10,7 +13,9 @@
 #endif
 
 enum { STACK = 64 << 10, MOST = 1024 };
-enum { READY, AT_BLOCK, AT_WARP, DONE };
+enum { SHARED_UNASKED = 48 << 10, SHARED_MOST = 227 << 10 };
+enum { READY, AT_BLOCK, AT_WARP, AT_SHUFFLE, DONE };
+enum { NOTHING_WRONG, WAITS_IN_VAIN, SHUFFLES_WITHOUT_ALL, SHARES_TOO_MUCH };
 
 #ifdef __x86_64__
 
@@ -62,6 +67,10 @@ typedef struct {
 
 __thread dim threadIdx, blockIdx, blockDim, gridDim;
 __thread unsigned char *stand_in_shared;
+// The number of the block, of all that this thread of the host has run, from 1.
+__thread u64 stand_in_block;
+// Bytes of shared arrays that the block has declared.
+static __thread size_t shared_bytes_declared;
 static __thread fiber *fibers;
 static __thread place scheduler;
 static __thread int running;
@@ -93,15 +102,21 @@ static void give_way(int state) {
     set_thread(own);
 }
 
+// A shared array of a block, at its declaration.
+void stand_in_share(void *array, size_t bytes) {
+    shared_bytes_declared += bytes;
+    memset(array, 0xff, bytes);
+}
+
 void stand_in_wait_block(void) { give_way(AT_BLOCK); }
 void stand_in_wait_warp(void) { give_way(AT_WARP); }
 
 double stand_in_warp_xor_double(double value, int lane) {
     fibers[running].given = value;
-    give_way(AT_WARP);
+    give_way(AT_SHUFFLE);
     double other = fibers[running ^ lane].given;
     // Nobody may give its next value before all have read.
-    give_way(AT_WARP);
+    give_way(AT_SHUFFLE);
     return other;
 }
 
@@ -115,6 +130,12 @@ static int all_at(int state, int start, int count) {
         else if (fibers[i].state != DONE) return 0;
     }
     return waiting > 0;
+}
+
+static int any_done(int start, int count) {
+    for (int i = start; i < start + count; i++)
+        if (fibers[i].state == DONE) return 1;
+    return 0;
 }
 
 static void release(int start, int count) {
@@ -143,6 +164,7 @@ static int run_ready(int start, int count) {
     return ran;
 }
 
+// What is wrong with the kernel, if anything.
 static int run_block(int threads) {
     prepare(threads);
     for (;;) {
@@ -152,7 +174,9 @@ static int run_block(int threads) {
             int warp = 32 * in_order(turn, warps);
             int lanes = threads - warp < 32 ? threads - warp : 32;
             moved |= run_ready(warp, lanes);
-            if (all_at(AT_WARP, warp, lanes)) {
+            int shuffles = all_at(AT_SHUFFLE, warp, lanes);
+            if (shuffles && (lanes < 32 || any_done(warp, lanes))) return SHUFFLES_WITHOUT_ALL;
+            if (shuffles || all_at(AT_WARP, warp, lanes)) {
                 release(warp, lanes);
                 moved = 1;
             }
@@ -161,34 +185,43 @@ static int run_block(int threads) {
             release(0, threads);
             moved = 1;
         }
-        if (all_at(DONE, 0, threads)) return 0;
+        if (all_at(DONE, 0, threads)) return NOTHING_WRONG;
         // Some wait for the block and others for their warp, for ever: on a GPU this kernel would hang.
-        if (!moved) return 1;
+        if (!moved) return WAITS_IN_VAIN;
     }
 }
 
-// Runs a kernel over a grid; whether its threads waited for each other in vain. `waits` is 0 for kernels without a
-// point at which threads wait: those run as plain loops.
-static int run_grid(void (*kernel)(void **), int waits, dim grid, dim block, u32 shared_bytes, void **given) {
+// Whether a launch may have `dynamic` bytes of shared memory, `all` with those of arrays; more than usual must be asked for.
+static int may_share(u32 dynamic, size_t all, u32 asked) {
+    return all <= SHARED_UNASKED || (dynamic <= asked && all <= SHARED_MOST);
+}
+
+// Runs a kernel over a grid; what is wrong with it, if anything. `waits` is 0 for kernels without a point at which
+// threads wait: those run as plain loops. A block has `shared_bytes` and what its arrays take.
+static int run_grid(void (*kernel)(void **), int waits, dim grid, dim block, u32 shared_bytes, u32 asked_bytes,
+                    void **given) {
     int threads = block.x * block.y * block.z;
     unsigned char *shared = malloc(shared_bytes + 64);
-    memset(shared, 0xff, shared_bytes + 64);
     entry = kernel, arguments = given, gridDim = grid, blockDim = block;
     stand_in_shared = (unsigned char *)(((uintptr_t)shared + 63) / 64 * 64);
-    int hangs = 0;
+    int wrong = NOTHING_WRONG;
     u64 blocks = (u64)grid.x * grid.y * grid.z;
-    for (u64 turn = 0; turn < blocks && !hangs; turn++) {
+    for (u64 turn = 0; turn < blocks && !wrong; turn++) {
         u64 i = backwards ? blocks - 1 - turn : turn;
         blockIdx.x = i % grid.x, blockIdx.y = i / grid.x % grid.y, blockIdx.z = i / ((u64)grid.x * grid.y);
+        stand_in_block++;
+        shared_bytes_declared = shared_bytes;
+        memset(shared, 0xff, shared_bytes + 64);
         if (waits) {
-            hangs = run_block(threads);
+            wrong = run_block(threads);
         } else {
             for (int thread = 0; thread < threads; thread++) {
                 set_thread(in_order(thread, threads));
                 kernel(given);
             }
         }
+        if (!may_share(shared_bytes, shared_bytes_declared, asked_bytes)) wrong = SHARES_TOO_MUCH;
     }
     free(shared);
-    return hangs;
+    return wrong;
 }

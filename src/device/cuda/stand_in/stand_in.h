@@ -14,14 +14,24 @@ typedef struct {
 
 extern __thread dim threadIdx, blockIdx, blockDim, gridDim;
 extern __thread unsigned char *stand_in_shared;
+extern __thread u64 stand_in_block;
 
 typedef _Float16 half_t;
 #define KERNEL void
+#define BLOCK_OF(threads)
 #define DEVICE static inline
-// Blocks run one after another, so one place a thread of the host is enough. Not zeroed: kernels must not rely on it.
-#define SHARED static __thread
+// Blocks run one after another, so one place a thread of the host is enough. The first thread of a block that comes to the
+// declaration fills it: nobody can rely on zeros, or on what the block before has left.
+#define SHARED(type, name, sizes)                                                                                      \
+    static __thread type name sizes;                                                                                   \
+    static __thread u64 name##_block;                                                                                  \
+    if (name##_block != stand_in_block) {                                                                              \
+        name##_block = stand_in_block;                                                                                 \
+        stand_in_share(name, sizeof name);                                                                             \
+    }
 #define SHARED_DYNAMIC(type, name) type *name = (type *)stand_in_shared
 
+void stand_in_share(void *array, size_t bytes);
 void stand_in_wait_block(void);
 void stand_in_wait_warp(void);
 float stand_in_warp_xor(float value, int lane);

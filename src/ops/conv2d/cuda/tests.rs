@@ -64,7 +64,15 @@ fn distance(actual: &[f32], expected: &[f32]) -> f64 {
     (error / squares(&mut expected.iter().copied())).sqrt()
 }
 
-/// Panics unless every case is within `tolerance` of the CPU on both ways, and the same twice.
+/// Whether cuDNN refused: of a GPU's cuDNN nobody says which sizes have a deterministic algorithm (odd channels, single
+/// pixels), and training then goes the other way. The stand-in has one for all of [`CASES`].
+fn is_refusal(result: &Result<[Vec<f32>; 3], OpError>) -> bool {
+    let is_refusal = |error: &OpError| error.to_string().contains("cuDNN does not do");
+    !cfg!(feature = "cuda-stand-in") && result.as_ref().is_err_and(is_refusal)
+}
+
+/// Panics unless every case is within `tolerance` of the CPU on both ways, and the same twice; what cuDNN refuses is left
+/// out.
 fn check(arithmetic: Arithmetic, tolerance: f64) {
     let device = testing::device();
     device.set_arithmetic(arithmetic).unwrap();
@@ -72,7 +80,11 @@ fn check(arithmetic: Arithmetic, tolerance: f64) {
         convolve_by(Some(way)).unwrap();
         let size = size(*case);
         let expected = all(&Cpu::open(0).unwrap(), &size).unwrap();
-        let actual = all(&device, &size).unwrap();
+        let actual = all(&device, &size);
+        if way == ConvolutionWay::Library && is_refusal(&actual) {
+            continue;
+        }
+        let actual = actual.unwrap();
         for (what, (actual, expected)) in ["y", "grad_x", "grad_weight"]
             .iter()
             .zip(actual.iter().zip(&expected))
@@ -104,19 +116,36 @@ fn half_precision_rounds_factors_and_keeps_sums() {
     check(Arithmetic::Half, 3e-3);
 }
 
+/// With `f16` factors every way rounds. With TF32 a library may, and need not: for sizes so small cuDNN and cuBLAS are free
+/// to take an algorithm on other units, which computes in `f32`. The stand-in rounds.
 #[test]
-fn other_arithmetics_compute_something_else() {
+fn factors_are_rounded_where_the_arithmetic_rounds() {
     let (device, size) = (testing::device(), size(CASES[5]));
     for way in WAYS {
         convolve_by(Some(way)).unwrap();
         let run = |arithmetic| {
             device.set_arithmetic(arithmetic).unwrap();
-            all(&device, &size).unwrap()
+            all(&device, &size)
         };
         let single = run(Arithmetic::Single);
-        for arithmetic in [Arithmetic::Tf32, Arithmetic::Half] {
-            for (rounded, exact) in run(arithmetic).iter().zip(&single) {
-                assert!(distance(rounded, exact) > 1e-5, "{way:?}, {arithmetic}");
+        for (arithmetic, least) in [
+            (
+                Arithmetic::Tf32,
+                if cfg!(feature = "cuda-stand-in") {
+                    1e-5
+                } else {
+                    0.0
+                },
+            ),
+            (Arithmetic::Half, 1e-5),
+        ] {
+            let rounded = run(arithmetic);
+            if is_refusal(&single) || is_refusal(&rounded) {
+                continue;
+            }
+            let (rounded, single) = (rounded.unwrap(), single.as_ref().unwrap());
+            for (rounded, exact) in rounded.iter().zip(single) {
+                assert!(distance(rounded, exact) >= least, "{way:?}, {arithmetic}");
             }
         }
         device.set_arithmetic(Arithmetic::Single).unwrap();
@@ -164,6 +193,44 @@ fn where_cudnn_refuses_products_take_over() {
         assert!(refusal.contains("cuDNN does not do Forward"), "{refusal}");
         convolve_by(None).unwrap();
     }
+}
+
+#[cfg(feature = "cuda-stand-in")]
+#[test]
+fn a_failure_of_cudnn_is_an_error_and_not_another_way() {
+    // The stand-in fails while it computes the first kernel, and lacks memory for the second.
+    let device = testing::device();
+    for (kernel, message) in [
+        (11, "`cuda` failed: cuDNN failed in Forward of Convolution"),
+        (13, "out of memory on `cuda`"),
+    ] {
+        let size = size((2, (5, 6), kernel, (3, 2), (1, kernel / 2)));
+        for _ in 0..2 {
+            let error = all(&device, &size).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}
+
+#[cfg(feature = "cuda-stand-in")]
+#[test]
+fn the_way_of_every_convolution_is_kept_for_the_results() {
+    let device = testing::device();
+    for (kernel, way) in [
+        (3, None),
+        (5, Some(ConvolutionWay::Products)),
+        (7, None),
+        (9, None),
+    ] {
+        convolve_by(way).unwrap();
+        all(&device, &size((2, (5, 6), kernel, (3, 2), (1, kernel / 2)))).unwrap();
+    }
+    convolve_by(None).unwrap();
+    assert_eq!(
+        device.convolutions(),
+        "f32 cudnn-1/cudnn-1/cudnn-1: 2x5x6x3>2:3x3s1p1; \
+         f32 im2col/im2col/im2col: 2x5x6x3>2:5x5s1p2 2x5x6x3>2:7x7s1p3 2x5x6x3>2:9x9s1p4"
+    );
 }
 
 #[cfg(feature = "cuda-stand-in")]

@@ -1,0 +1,72 @@
+//! Part of `build.rs`: what NVIDIA's assembler says of the kernels (`ptxas -v`), held against the blocks that they are
+//! launched in. A kernel of too many registers would compile, and its launch fail.
+
+use std::collections::BTreeMap;
+
+/// Registers of a multiprocessor.
+const REGISTERS: usize = 65_536;
+
+/// Lanes of a warp; registers are given to warps, eight a lane at a time.
+const LANES: usize = 32;
+
+/// A sentence for every kernel whose largest block, by name, has fewer registers than it needs.
+pub(super) fn too_many(said: &str, threads: &BTreeMap<&str, usize>) -> Vec<String> {
+    let (mut kernel, mut found) = (("", ""), Vec::new());
+    for line in said.lines() {
+        let quoted: Vec<&str> = line.split('\'').collect();
+        if let (true, [_, name, _, architecture, _]) =
+            (line.contains("Compiling entry function"), &quoted[..])
+        {
+            kernel = (name, architecture);
+        }
+        let Some(needed) = registers(line) else {
+            continue;
+        };
+        let (name, architecture) = kernel;
+        let most = threads.get(name).copied().unwrap_or(1024);
+        let has = REGISTERS / most.next_multiple_of(LANES) / 8 * 8;
+        if needed > has {
+            found.push(format!(
+                "kernel `{name}` needs {needed} registers a thread on {architecture}, a block of {most} threads has {has}: \
+                 smaller blocks, and `BLOCK_OF` for them"
+            ));
+        }
+    }
+    found
+}
+
+/// `ptxas info    : Used 40 registers, …`
+fn registers(line: &str) -> Option<usize> {
+    let (_, rest) = line.split_once("Used ")?;
+    rest.split_once(" registers")?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: &str = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'narrow' for 'sm_80'
+ptxas info    : Function properties for narrow
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 128 bytes smem, 412 bytes cmem[0]
+ptxas info    : Compiling entry function 'wide' for 'sm_90'
+ptxas info    : Function properties for wide
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 66 registers, used 1 barriers
+";
+
+    #[test]
+    fn a_kernel_of_more_registers_than_its_block_has_ends_the_build() {
+        let threads = |wide| BTreeMap::from([("narrow", 256), ("wide", wide)]);
+        assert_eq!(
+            too_many(SAID, &threads(1024)),
+            [
+                "kernel `wide` needs 66 registers a thread on sm_90, a block of 1024 threads has 64: smaller blocks, and \
+                 `BLOCK_OF` for them"
+            ]
+        );
+        assert!(too_many(SAID, &threads(800)).is_empty());
+    }
+}

@@ -1,0 +1,101 @@
+//! [`Ways`]: how each convolution was computed, for the results.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::c_int;
+use std::fmt;
+
+use super::convolution::{Convolution, Key};
+
+/// The algorithm of cuDNN that every convolution took, or that it was computed by matrix products; the last way counts.
+#[derive(Debug, Default)]
+pub(super) struct Ways(HashMap<Key, Option<c_int>>);
+
+impl Ways {
+    /// Notes that `key` goes by cuDNN's algorithm of this number, or by matrix products.
+    pub(super) fn note(&mut self, key: Key, algorithm: Option<c_int>) {
+        self.0.insert(key, algorithm);
+    }
+}
+
+/// Convolutions by what computed them: `f32 cudnn-1/cudnn-1/cudnn-3: SIZE SIZE; f32 im2col/-/-: SIZE`, where the three are
+/// the result, the gradient of the input and that of the filter, `-` where it was not asked for.
+impl fmt::Display for Ways {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut sizes: BTreeMap<(Convolution, String), [String; 3]> = BTreeMap::new();
+        for ((convolution, direction, arithmetic), algorithm) in &self.0 {
+            let ways = sizes
+                .entry((*convolution, arithmetic.to_string()))
+                .or_insert_with(|| [const { String::new() }; 3].map(|_| "-".to_owned()));
+            ways[*direction as usize] =
+                algorithm.map_or_else(|| "im2col".to_owned(), |number| format!("cudnn-{number}"));
+        }
+        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for ((convolution, arithmetic), ways) in &sizes {
+            let group = format!("{arithmetic} {}", ways.join("/"));
+            groups
+                .entry(group)
+                .or_default()
+                .push(convolution.to_string());
+        }
+        let groups: Vec<String> = groups
+            .iter()
+            .map(|(ways, sizes)| format!("{ways}: {}", sizes.join(" ")))
+            .collect();
+        f.write_str(&groups.join("; "))
+    }
+}
+
+/// `64x40x40x3>128:3x3s1p1`: 64 images of 40 × 40 pixels and 3 channels, to 128 channels by a filter of 3 × 3, stride 1,
+/// padding 1.
+impl fmt::Display for Convolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            batch,
+            input: (height, width),
+            kernel: (rows, columns),
+            channels: (c, k),
+            stride,
+            padding,
+            ..
+        } = self;
+        write!(
+            f,
+            "{batch}x{height}x{width}x{c}>{k}:{rows}x{columns}s{stride}p{padding}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Direction::{BackwardWeight, BackwardX, Forward};
+    use super::*;
+    use crate::device::Arithmetic::{Half, Single};
+
+    #[test]
+    fn sizes_stand_together_by_what_computed_them() {
+        let size = |batch, channels| Convolution {
+            batch,
+            input: (40, 40),
+            output: (40, 40),
+            kernel: (3, 3),
+            channels: (channels, 64),
+            stride: 1,
+            padding: 1,
+        };
+        let mut ways = Ways::default();
+        assert_eq!(ways.to_string(), "");
+        for (channels, algorithm) in [(64, 1), (128, 1), (3, 0)] {
+            ways.note((size(8, channels), Forward, Single), Some(algorithm));
+            ways.note((size(8, channels), BackwardWeight, Single), Some(3));
+        }
+        ways.note((size(8, 64), BackwardX, Single), None);
+        ways.note((size(8, 128), BackwardX, Single), None);
+        ways.note((size(16, 3), Forward, Half), Some(1));
+        assert_eq!(
+            ways.to_string(),
+            "f16 cudnn-1/-/-: 16x40x40x3>64:3x3s1p1; \
+             f32 cudnn-0/-/cudnn-3: 8x40x40x3>64:3x3s1p1; \
+             f32 cudnn-1/im2col/cudnn-3: 8x40x40x64>64:3x3s1p1 8x40x40x128>64:3x3s1p1"
+        );
+    }
+}
