@@ -22,7 +22,8 @@ pub(super) struct ReportArguments {
     /// Results folder, its name under `reports/`, or the manifest that has this name
     #[arg(value_name = "RESULTS")]
     results: PathBuf,
-    /// Template to render; may be repeated; without it, those that the manifest names
+    /// Template to render; may be repeated; without it, those that the manifest names. Only the first that the manifest
+    /// names writes `report.md` and `report.html`; every other one writes `report-NAME.md` and `.html`
     #[arg(long, value_name = "NAME")]
     template: Vec<String>,
     /// Languages of the template `comparison`, separated by commas; without it, those that the manifest names

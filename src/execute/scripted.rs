@@ -1,9 +1,9 @@
 //! [`Scripted`]: replays given ends, for tests of everything that stands above a worker.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::event::{Event, Job, Pruned, RunId, RunOutcome, Status, Verdict};
 
@@ -14,7 +14,7 @@ use super::Launch;
 pub struct Scripted {
     runs: HashMap<RunId, (Vec<Event>, RunOutcome)>,
     play: Option<Box<Play>>,
-    duration: Duration,
+    endless: HashSet<RunId>,
 }
 
 type Play = dyn Fn(&Job) -> (Vec<Event>, RunOutcome) + Send + Sync;
@@ -48,10 +48,10 @@ impl Scripted {
         self
     }
 
-    /// How long every run takes.
+    /// Run `id` goes on until it is told to stop.
     #[must_use]
-    pub fn taking(mut self, duration: Duration) -> Self {
-        self.duration = duration;
+    pub fn endless(mut self, id: RunId) -> Self {
+        self.endless.insert(id);
         self
     }
 }
@@ -64,12 +64,11 @@ impl Launch for Scripted {
         stop: &AtomicBool,
         emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome {
-        let began = Instant::now();
-        while began.elapsed() < self.duration {
-            if stop.load(Ordering::SeqCst) {
-                return RunOutcome::interrupted();
+        if self.endless.contains(&job.id) {
+            while !stop.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
             }
-            std::thread::sleep(Duration::from_millis(1));
+            return RunOutcome::interrupted();
         }
         let scripted = self.runs.get(&job.id).cloned();
         let (events, outcome) = scripted

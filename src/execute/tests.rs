@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::worker::WorkerCommand;
 use super::*;
 use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason, Verdict};
 use crate::plan::{CellSpec, LimitsSpec};
@@ -43,9 +44,19 @@ fn job_of(cell: usize, limits: LimitsSpec) -> Job {
     }
 }
 
+/// What a worker does that has to be ended: a test that waits for it waits forever.
+pub(super) const FOR_A_DAY: &str = "exec sleep 86400";
+
+pub(super) fn command(script: &str) -> WorkerCommand {
+    WorkerCommand {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+    }
+}
+
 fn worker(script: &str) -> WorkerProgram {
-    let arguments = vec!["-c".into(), script.into()];
-    WorkerProgram::other(Path::new("/bin/sh").into(), arguments, None)
+    let WorkerCommand { program, arguments } = command(script);
+    WorkerProgram::other(program, arguments, None)
 }
 
 fn launched(script: &str, limits: LimitsSpec) -> (RunOutcome, Vec<Event>) {
@@ -109,7 +120,7 @@ fn a_mark_that_the_worker_put_back_counts_by_what_it_noted() {
 
 #[test]
 fn nonsense_on_the_protocol_ends_the_worker_and_says_what_it_wrote() {
-    let (status, reason) = end_of(&format!("echo '{HELLO}'; echo half a line; exec sleep 60"));
+    let (status, reason) = end_of(&format!("echo '{HELLO}'; echo half a line; {FOR_A_DAY}"));
     assert_eq!(status, Status::Panicked);
     assert_eq!(
         reason,
@@ -126,9 +137,10 @@ fn half_a_line_at_the_end_is_nonsense_too() {
 
 #[test]
 fn another_version_of_the_protocol_is_refused() {
-    let script = r#"echo '{"event":"hello","protocol":99,"code_hash":"c"}'; exec sleep 60"#;
+    let hello = HELLO.replace("\"protocol\":2", "\"protocol\":99");
+    let script = format!("echo '{hello}'; {FOR_A_DAY}");
     let expected = "protocol: the worker speaks version 99, this program 2";
-    assert_eq!(end_of(script), (Status::Panicked, expected.into()));
+    assert_eq!(end_of(&script), (Status::Panicked, expected.into()));
 }
 
 #[test]
@@ -160,21 +172,35 @@ fn a_worker_that_takes_too_long_is_ended_and_its_last_words_are_kept() {
         time: Some(0.3),
         ..LimitsSpec::default()
     };
-    let began = Instant::now();
-    let (outcome, _) = launched(&format!("echo '{HELLO}'; echo busy >&2; sleep 60"), limits);
+    let folder = tempfile::tempdir().unwrap();
+    let has_said = folder.path().join("has-said");
+    let script = format!(
+        "echo busy >&2; echo '{HELLO}'; : > '{}'; read order; {FOR_A_DAY}",
+        has_said.display()
+    );
+    // It has spoken before its time begins, so that it does not matter how long a shell takes to start.
+    let worker = worker(&script);
+    let ahead = WorkerAhead::by(&command(&script), 1);
+    while !has_said.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let never = AtomicBool::new(false);
+    let outcome = worker
+        .beginning_with(ahead)
+        .launch(&job(limits), 1, &never, &mut |_| Verdict::GoOn);
     assert_eq!(
         (outcome.status, outcome.reason.as_str()),
         (Status::Timeout, "timeout: 0.3 s")
     );
     assert_eq!(outcome.stderr, "busy\n");
-    assert!(began.elapsed() < Duration::from_secs(10));
 }
 
 #[test]
 fn what_a_worker_said_is_heard_to_its_end_however_late_it_is_read() {
-    // As on a machine with many times more work than cores: the end is seen long before the last line.
+    // As on a machine with many times more work than cores: the last line is written when the end has been seen (until
+    // then there is a process of this number) and not before.
     let script = format!(
-        "read order; echo '{HELLO}'; (sleep 0.3; echo '{}') & exit 0",
+        "read order; echo '{HELLO}'; (while kill -0 $$; do sleep 0.01; done 2> /dev/null; echo '{}') & exit 0",
         finished()
     );
     assert_eq!(end_of(&script), (Status::Done, String::new()));
@@ -230,7 +256,8 @@ fn an_interruption_ends_what_runs_and_begins_nothing_more() {
         cores: 2,
         max_failures: None,
     };
-    let launcher = Scripted::new().taking(Duration::from_millis(300));
+    let second = job_of(1, LimitsSpec::default()).id;
+    let launcher = Scripted::new().endless(second);
     let (summary, words) = seen(&mut listed(4), &launcher, &options, &AtomicBool::new(false));
     let expected = [
         "start 4/1",
@@ -274,7 +301,11 @@ fn several_slots_do_every_run_once() {
         cores: 2,
         max_failures: Some(9),
     };
-    let launcher = Scripted::new().taking(Duration::from_millis(5));
+    // They overlap.
+    let launcher = Scripted::new().playing(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        (Vec::new(), RunOutcome::empty(Status::Done, String::new()))
+    });
     let (summary, words) = seen(
         &mut listed(10),
         &launcher,
@@ -289,13 +320,12 @@ fn several_slots_do_every_run_once() {
 
 #[test]
 fn a_sink_that_fails_ends_the_workers_at_once() {
-    let began = Instant::now();
     let options = Options {
         jobs: 1,
         cores: 1,
         max_failures: None,
     };
-    let worker = worker(&format!("echo '{HELLO}'; exec sleep 60"));
+    let worker = worker(&format!("echo '{HELLO}'; {FOR_A_DAY}"));
     let never = AtomicBool::new(false);
     let ended = run(
         &mut listed(2),
@@ -308,7 +338,6 @@ fn a_sink_that_fails_ends_the_workers_at_once() {
         },
     );
     assert_eq!(ended, Err("disk full"));
-    assert!(began.elapsed() < Duration::from_secs(10));
 }
 
 mod verdicts;

@@ -9,6 +9,7 @@ use crate::manifest::{Key, Manifest, Node, Table, Value};
 use super::assign;
 use super::matrices;
 use super::matrix::Matrix;
+use super::reported::default_template;
 use super::resolve::{Written, absolute, read as read_section};
 use super::results_root::{namesakes, results_root};
 use super::search::{self, SearchSpec, Searched};
@@ -73,7 +74,7 @@ pub(super) fn read(
             .map(|(name, set)| (name.clone(), listed(set)))
             .collect(),
         measure: MeasureSpec::default(),
-        report: section::<ReportSpec>(root, "report", mistakes),
+        report: report(root, searched.0.is_some(), mistakes),
         compare: section::<CompareSpec>(root, "compare", mistakes),
         cost: section::<CostSpec>(root, "cost", mistakes),
         slurm: slurm(root, mistakes),
@@ -143,6 +144,16 @@ fn search(
     let searched = Searched::new(parameters, axes.len());
     axes.extend(searched.axes(spec.trials));
     (Some(spec), searched)
+}
+
+fn report(root: &Table, is_search: bool, mistakes: &mut Vec<Diagnostic>) -> ReportSpec {
+    let mut report = section::<ReportSpec>(root, "report", mistakes);
+    if report.templates.is_empty() {
+        report
+            .templates
+            .push(default_template(is_search).to_owned());
+    }
+    report
 }
 
 fn slurm(root: &Table, mistakes: &mut Vec<Diagnostic>) -> SlurmSpec {

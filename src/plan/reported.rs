@@ -32,8 +32,13 @@ pub const TEMPLATES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The template of a search: what a manifest with `[search]` has where it names none.
+/// The template of a search.
 pub const SEARCH: &str = "search";
+
+/// The template of a manifest that names none.
+pub fn default_template(is_search: bool) -> &'static str {
+    if is_search { SEARCH } else { TEMPLATES[0].0 }
+}
 
 /// The template that holds the values of a treatment against each other, in the languages of `[report]`.
 pub const COMPARISON: &str = "comparison";

@@ -69,7 +69,7 @@ pub struct LimitsSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ReportSpec {
-    /// Templates to render.
+    /// Templates to render; where there are none, `analysis`, and of a manifest with `[search]` the template `search`.
     pub templates: Vec<String>,
     /// Languages of the template `comparison`.
     #[serde(skip_serializing_if = "is_english")]
@@ -168,7 +168,7 @@ pub struct TargetSpec {
 impl Default for ReportSpec {
     fn default() -> Self {
         Self {
-            templates: vec!["analysis".into()],
+            templates: Vec::new(),
             languages: vec![Language::English],
             baseline: None,
             target: Vec::new(),

@@ -51,7 +51,7 @@ pub struct Report {
     pub summary: String,
     /// Why this report is incomplete; empty when it is complete.
     pub incomplete: Vec<String>,
-    /// The figures at its head, the same values as in the tables.
+    /// The figures at its head, the same values as in the tables; of a search its best trials.
     pub headlines: Vec<Headline>,
     /// Every cell with status and reason.
     pub cells: Table,
@@ -169,7 +169,7 @@ impl Report {
             variants: variants(set),
             summary: summary(view),
             incomplete: incomplete(view, &environments),
-            headlines: headlines(view),
+            headlines: Vec::new(),
             cells: cells::table(view),
             rankings: rankings(view),
             unranked: unranked(view),
@@ -201,6 +201,10 @@ impl Report {
             plots: joined(others.plots),
             search: joined(others.search),
             advice: Advice::default(),
+        };
+        report.headlines = match &report.search {
+            Some(search) => search.headlines_of_best(),
+            None => headlines(view),
         };
         let (advice, beside) = joined(others.advice);
         report.advice = advice;

@@ -56,11 +56,14 @@ use std::time::Duration;
 
 use minijinja::value::Value;
 
-use crate::plan::{COMPARISON, template_meant};
+use crate::plan::{COMPARISON, default_template, template_meant};
 use crate::results::{self, ResultSet, ResultsError, remove_stale, write_if_changed};
 
 /// The template that everything is written for as data, too.
 const PROFILING: &str = "profiling";
+
+/// What the pages of the manifest's first template are called.
+const MAIN: &str = "report";
 
 /// What to render.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,8 +76,8 @@ pub struct ReportOptions {
 
 /// Renders the reports of a results folder and returns every file that belongs to them, written or unchanged.
 ///
-/// The first template writes `report.md` and `report.html`, each further one `report-<template>.md` and `.html`, those of
-/// one format only that; the plots lie in `plots/`, and beside the template `profiling` everything as data in
+/// The first template that the manifest names writes `report.md` and `report.html`, every other one `report-<template>.md`
+/// and `.html`, those of one format only that; the plots lie in `plots/`, and beside the template `profiling` everything as data in
 /// `report.json`. The template `comparison` has a name and a context of its own: `comparison.<language>.md` and `.html`.
 /// The same results give the same bytes.
 ///
@@ -83,7 +86,7 @@ pub struct ReportOptions {
 pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, ReportError> {
     let set = results::read(folder)?;
     let own = templates_beside(folder);
-    let mut templates = chosen(options, &set.plan.report, own.as_deref())?;
+    let mut templates = chosen(options, &set, own.as_deref())?;
     let count = templates.len();
     templates.retain(|name| name != COMPARISON);
     let is_compared = templates.len() < count;
@@ -106,6 +109,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         .is_some()
         .then(|| advice::best_file(folder, &view::View::of(&set)));
     write_all(folder, &files, (advice.is_some(), is_compared))?;
+    remove_old_page(folder, &files);
     let files = files.into_iter().map(|(path, _)| path);
     let advised = advice.map(AdviceFiles::write).transpose()?;
     let best = best.map(BestFile::write).transpose()?.flatten();
@@ -132,11 +136,12 @@ fn reports(
     let engine = template::engine(own.map(Path::to_owned));
     let context = Value::from(minijinja::value::Serde(&report));
     let mut files = Vec::new();
-    for (index, name) in templates.iter().enumerate() {
-        let stem = if index == 0 {
-            "report".to_owned()
+    let first = main_template(set);
+    for name in templates {
+        let stem = if Some(name) == first.as_ref() {
+            MAIN.to_owned()
         } else {
-            format!("report-{name}")
+            format!("{MAIN}-{name}")
         };
         for format in template::formats(own, name) {
             let text = template::render(&engine, &format!("{name}.{format}.j2"), &context)?;
@@ -179,7 +184,7 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
     let mut context = serde_json::json!({ "report": report });
     let options = ReportOptions::default();
     let own = templates_beside(folder);
-    if chosen(&options, &set.plan.report, own.as_deref())?.contains(&COMPARISON.to_owned()) {
+    if chosen(&options, &set, own.as_deref())?.contains(&COMPARISON.to_owned()) {
         let comparisons = comparison::along_treatment(folder, &set)?;
         for language in languages(&options.languages, &set.plan.report) {
             let compared = ComparisonReport::of(&comparisons, language);
@@ -217,27 +222,35 @@ pub fn languages(given: &[Language], section: &serde_json::Value) -> Vec<Languag
     }
 }
 
+/// The templates of the manifest.
+fn named(set: &ResultSet) -> Vec<String> {
+    let listed = set.plan.report.get("templates");
+    let listed = listed.and_then(serde_json::Value::as_array);
+    let names = listed.into_iter().flatten();
+    let names: Vec<String> = names
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect();
+    if names.is_empty() {
+        vec![default_template(set.plan.search.is_some()).to_owned()]
+    } else {
+        names
+    }
+}
+
+/// The template of the pages `report.md` and `report.html`: the first of the manifest's that is about one result.
+fn main_template(set: &ResultSet) -> Option<String> {
+    named(set).into_iter().find(|name| name != COMPARISON)
+}
+
+/// The templates that were asked for, else those of the manifest.
 fn chosen(
     options: &ReportOptions,
-    section: &serde_json::Value,
+    set: &ResultSet,
     own: Option<&Path>,
 ) -> Result<Vec<String>, ReportError> {
-    let of_manifest = || -> Vec<String> {
-        let listed = section
-            .get("templates")
-            .and_then(serde_json::Value::as_array);
-        let names = listed
-            .into_iter()
-            .flatten()
-            .filter_map(|name| name.as_str());
-        names.map(str::to_owned).collect()
-    };
     let mut names = options.templates.clone();
     if names.is_empty() {
-        names = of_manifest();
-    }
-    if names.is_empty() {
-        names = vec![TEMPLATES[0].0.to_owned()];
+        names = named(set);
     }
     let is_unknown = |name: &&String| template::formats(own, name).is_empty();
     match names.iter().find(is_unknown) {
@@ -295,6 +308,17 @@ fn write_all(
         }
     });
     Ok(())
+}
+
+/// Beside a first template of one format the page of another template in the other format would be taken for its own.
+fn remove_old_page(folder: &Path, files: &[File]) {
+    let pages = template::FORMATS.map(|format| folder.join(format!("{MAIN}.{format}")));
+    let is_written = |page: &Path| files.iter().any(|(path, _)| path == page);
+    if pages.iter().any(|page| is_written(page)) {
+        for page in pages.iter().filter(|page| !is_written(page)) {
+            let _ = fs::remove_file(page);
+        }
+    }
 }
 
 /// A plot that this report no longer has would be mistaken for one of it.

@@ -62,7 +62,7 @@ const EMBEDDED: [(&str, &str); 11] = [
 const FUEL: u64 = 30_000_000;
 const MARKDOWN: &str = "markdown";
 /// What a template can write, in the order in which it does.
-const FORMATS: [&str; 2] = ["md", "html"];
+pub(crate) const FORMATS: [&str; 2] = ["md", "html"];
 /// Files of the program that templates include and nobody renders alone.
 const SHARED: [&str; 2] = ["layout", "macros"];
 

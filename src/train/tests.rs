@@ -384,7 +384,7 @@ fn the_threads_of_the_pool_live_as_long_as_the_run() {
         rayon::spawn(move || sender.send(()).unwrap());
         // This thread only waits, so the other one must be there to answer.
         receiver
-            .recv_timeout(std::time::Duration::from_secs(10))
+            .recv_timeout(std::time::Duration::from_mins(10))
             .is_ok()
     });
     assert!(finds_help.join().unwrap());

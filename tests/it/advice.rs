@@ -1,13 +1,17 @@
 //! Recommendations: from a run over `next.toml` to the report that holds predictions against measurements.
+//!
+//! What the runs took is scripted: no verdict depends on how fast a machine is.
 
+use fieldtrial::event::{PhaseTimes, RunFacts, RunId, RunOutcome, RunTimes, Status};
 use fieldtrial::manifest;
-use fieldtrial::plan::{Plan, PlanOptions};
+use fieldtrial::plan::{Plan, PlanOptions, PlannedCell};
 use fieldtrial::results::read_recommendations;
 
 use crate::project::Project;
+use crate::scripted::keep;
 use crate::world::world;
 
-/// Steps so short that what they cost whatever their size is most of them: throughput grows with the batch.
+/// Two sizes of batch, of a task that costs a script nothing.
 const MANIFEST: &str = r#"#:schema manifest.schema.json
 name = "growing"
 
@@ -35,62 +39,134 @@ warmup-steps = 5
 baseline = { batch-size = 2 }
 "#;
 
+const GROWING: &str = "experiments/growing.toml";
+const NEXT: &str = "reports/growing/next.toml";
+
+/// Steps that cost a time of their own, whatever their size is, and little more for each sample: throughput grows with the
+/// batch.
+fn dear_steps(cell: &PlannedCell) -> f64 {
+    0.2 + 0.001 * cell.spec.train.batch_size as f64
+}
+
+/// Steps of which a small part is a time of their own: throughput grows, and far less than with [`dear_steps`].
+fn dear_samples(cell: &PlannedCell) -> f64 {
+    0.07 + 0.065 * cell.spec.train.batch_size as f64
+}
+
+/// A run that took `step_ms` a step.
+fn ended(cell: &PlannedCell, step_ms: f64) -> RunOutcome {
+    let train = &cell.spec.train;
+    let samples = (cell.facts.train_samples * train.epochs) as u64;
+    let steps = samples.div_ceil(train.batch_size as u64);
+    let train_s = steps as f64 * step_ms / 1e3;
+    let facts = RunFacts {
+        parameters: 7,
+        epochs: train.epochs,
+        steps,
+        samples,
+        ..RunFacts::default()
+    };
+    let times = RunTimes {
+        measured_steps: steps,
+        step_ms,
+        step_mean_ms: step_ms,
+        phases: PhaseTimes {
+            forward_ms: step_ms,
+            ..PhaseTimes::default()
+        },
+        samples_per_s: train.batch_size as f64 / step_ms * 1e3,
+        train_s,
+        total_s: train_s,
+        threads: train.threads.unwrap_or(1),
+        ..RunTimes::default()
+    };
+    RunOutcome {
+        facts: Some(facts),
+        times: Some(times),
+        wall_s: train_s,
+        ..RunOutcome::empty(Status::Done, String::new())
+    }
+}
+
+/// Runs that took `step_ms` a step, and in each block a little more than in the one before.
+fn taking(step_ms: impl Fn(&PlannedCell) -> f64) -> impl Fn(&PlannedCell, RunId) -> RunOutcome {
+    move |cell, id| ended(cell, step_ms(cell) * (1.0 + 0.01 * id.block as f64))
+}
+
+/// `run` of a manifest whose runs are all kept; it must end well.
+fn report(project: &Project, path: &str) -> String {
+    let ended = project.run(&["run", path]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("nothing to run"), "{}", ended.stderr);
+    ended.stderr
+}
+
 /// After the first run.
 fn advised() -> Project {
-    let project = Project::new().file("experiments/growing.toml", MANIFEST);
-    let ended = project.run(&["run", "experiments/growing.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let project = Project::new().file(GROWING, MANIFEST);
+    keep(&project, GROWING, taking(dear_steps));
+    let said = report(&project, GROWING);
     let line = "fieldtrial run reports/growing/next.toml tests";
-    assert!(ended.stderr.contains(line), "{}", ended.stderr);
+    assert!(said.contains(line), "{said}");
     project
+}
+
+/// The status and verdict that results have of the recommendation of 32 samples a batch, once for each of its predictions.
+fn of_32(project: &Project, name: &str) -> Vec<(String, String)> {
+    let rows = read_recommendations(&project.path(&format!("reports/{name}"))).expect("reads");
+    let own = rows.into_iter().filter(|row| row.to == "32");
+    own.map(|row| (row.status, row.verdict)).collect()
+}
+
+fn pair(status: &str, verdict: &str) -> Vec<(String, String)> {
+    vec![(status.to_owned(), verdict.to_owned())]
 }
 
 #[test]
 fn a_recommendation_is_tested_and_its_outcome_stands_in_both_reports() {
     let project = advised();
-    let report = project.read("reports/growing/report.md");
+    let page = project.read("reports/growing/report.md");
     assert!(
-        report.contains("**train.batch-size = 32 instead of 2**"),
-        "{report}"
+        page.contains("**train.batch-size = 32 instead of 2**"),
+        "{page}"
     );
-    let ended = project.run(&["run", "reports/growing/next.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
+    assert_eq!(of_32(&project, "growing"), pair("proposed", ""));
+    keep(&project, NEXT, taking(dear_steps));
+    let said = report(&project, NEXT);
+    assert!(!said.contains("warning"), "{said}");
     let second = project.read("reports/growing-next/report.md");
     assert!(
         second.contains("## Predictions and measurement"),
         "{second}"
     );
+    assert_eq!(
+        of_32(&project, "growing-next"),
+        pair("followed", "confirmed")
+    );
     let rows = read_recommendations(&project.path("reports/growing-next")).expect("reads");
-    let followed = rows
-        .iter()
-        .find(|row| row.status == "followed" && row.to == "32");
-    let followed = followed.expect("the prediction");
+    let followed = rows.iter().find(|row| row.to == "32").expect("a row");
     let [ratio, low, high] = followed.measured.expect("a measurement");
-    assert!(low <= ratio && ratio <= high && ratio > 1.0, "{followed:?}");
+    // Sixteen times as many samples in a step of 0.232 ms after one of 0.202.
+    let expected = 16.0 * 0.202 / 0.232;
+    assert!(
+        low <= ratio && ratio <= high && (ratio / expected - 1.0).abs() < 1e-4,
+        "{followed:?}"
+    );
     assert_eq!(project.run(&["report", "growing"]).code, 0);
     let first = project.read("reports/growing/report.md");
-    assert!(first.contains("- Tested: "), "{first}");
-    let rows = read_recommendations(&project.path("reports/growing")).expect("reads");
-    let tested = rows
-        .iter()
-        .find(|row| row.to == "32")
-        .expect("the recommendation");
-    assert_eq!(tested.status, "tested");
-    assert_eq!(tested.measured, followed.measured);
-    assert_eq!(tested.verdict, followed.verdict);
-    let again = project.run(&["run", "experiments/growing.toml"]);
-    assert!(
-        !again.stderr.contains("next.toml"),
-        "all are tested: {}",
-        again.stderr
-    );
+    assert!(first.contains("- Tested: confirmed"), "{first}");
+    assert_eq!(of_32(&project, "growing"), pair("tested", "confirmed"));
+    let again = report(&project, GROWING);
+    assert!(!again.contains("next.toml"), "all are tested: {again}");
+    // Its cells can be run, not only planned.
+    let run = project.run(&["run", NEXT, "--fresh", "--no-report"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
 #[test]
 fn the_next_manifest_plans_to_the_cells_that_are_meant_without_a_warning() {
     let project = advised();
-    let path = project.path("reports/growing/next.toml");
+    let path = project.path(NEXT);
     let manifest = manifest::load(&path, &[]).unwrap_or_else(|failure| panic!("{failure}"));
     let options = PlanOptions::default();
     let plan =
@@ -106,7 +182,7 @@ fn the_next_manifest_plans_to_the_cells_that_are_meant_without_a_warning() {
         .map(|cell| cell.spec.train.batch_size)
         .collect();
     assert!(sizes[0] == 2 && sizes.contains(&32), "{sizes:?}");
-    let original = manifest::load(&project.path("experiments/growing.toml"), &[]);
+    let original = manifest::load(&project.path(GROWING), &[]);
     let original = original.unwrap_or_else(|failure| panic!("{failure}"));
     let options = PlanOptions::default();
     let first =
@@ -125,39 +201,20 @@ fn the_next_manifest_plans_to_the_cells_that_are_meant_without_a_warning() {
 #[test]
 fn what_is_refuted_is_not_recommended_again() {
     let project = advised();
-    let text = project.read("reports/growing/next.toml");
-    let absurd = |line: &str| match line.split_once(" = ") {
-        Some(("predicted" | "low" | "high", _)) => {
-            format!("{} = 500.0", line.split(' ').next().unwrap_or_default())
-        }
-        _ => line.to_owned(),
-    };
-    let lines: Vec<String> = text.lines().map(absurd).collect();
-    project.write("reports/growing/next.toml", &(lines.join("\n") + "\n"));
-    let ended = project.run(&["run", "reports/growing/next.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let rows = read_recommendations(&project.path("reports/growing-next")).expect("reads");
-    assert!(
-        rows.iter()
-            .any(|row| row.status == "followed" && row.verdict == "refuted"),
-        "{rows:?}"
-    );
-    assert!(
-        !rows
-            .iter()
-            .any(|row| row.status == "proposed" && row.to == "32"),
-        "{rows:?}"
-    );
-    let report = project.read("reports/growing-next/report.md");
-    assert!(report.contains("refuted by an earlier test"), "{report}");
+    keep(&project, NEXT, taking(dear_samples));
+    report(&project, NEXT);
+    assert_eq!(of_32(&project, "growing-next"), pair("followed", "refuted"));
+    let page = project.read("reports/growing-next/report.md");
+    assert!(page.contains("refuted by an earlier test"), "{page}");
 }
 
 #[test]
 fn a_manifest_of_the_users_own_is_never_replaced() {
     let project = Project::new()
-        .file("experiments/growing.toml", MANIFEST)
-        .file("reports/growing/next.toml", "# mine\n");
-    let ended = project.run(&["run", "experiments/growing.toml"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert_eq!(project.read("reports/growing/next.toml"), "# mine\n");
+        .file(GROWING, MANIFEST)
+        .file(NEXT, "# mine\n");
+    keep(&project, GROWING, taking(dear_steps));
+    report(&project, GROWING);
+    assert_eq!(of_32(&project, "growing"), pair("proposed", ""));
+    assert_eq!(project.read(NEXT), "# mine\n");
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::processes::{long_worker, signal, start};
 use crate::project::{Ended, Project};
@@ -322,11 +321,15 @@ fn a_run_on_cuda_that_was_killed_is_a_row_and_is_taken_up_again() {
             .code,
         0
     );
-    let mut parent = start(&project, &[]);
-    signal(
-        long_worker(parent.id(), Duration::from_millis(300)),
-        "-KILL",
-    );
+    // Without an end, on a device that is timed by phase after its training: it is there to be killed however late that is.
+    let held = [
+        "--only",
+        "train.epochs=400",
+        "--set",
+        "measure.phase-steps=1000000000",
+    ];
+    let mut parent = start(&project, &held);
+    signal(long_worker(&project, parent.id(), ""), "-KILL");
     assert_eq!(parent.wait().unwrap().code(), Some(1));
     assert_eq!(statuses(&project), ["done", "killed"]);
     let ended = project.run(&[&RUN[..], &["--retry"]].concat());

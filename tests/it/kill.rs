@@ -1,15 +1,13 @@
 //! Workers and parents that are killed, Ctrl-C, limits: statuses are right, nothing finished is lost, nothing is left.
 
-use std::time::Duration;
-
 use crate::processes::{
-    assert_nothing_temporary, is_alive, long_worker, signal, start, wait_until,
+    assert_nothing_temporary, is_alive, long_worker, signal, signal_all, start, wait_until,
 };
 use crate::project::Project;
 use crate::tiny::{project, with};
 
-/// Runs of the short cell are over sooner.
-const A_WHILE: Duration = Duration::from_millis(1500);
+/// What is said when the short cell is done.
+const SHORT: &str = "[1/2]";
 
 /// One cell that ends at once and one that would train for hours.
 fn with_a_long_cell() -> Project {
@@ -30,7 +28,7 @@ fn status_of(project: &Project, epochs: &str) -> String {
 fn a_killed_worker_is_a_killed_row_and_the_others_are_done() {
     let project = with_a_long_cell();
     let mut parent = start(&project, &[]);
-    signal(long_worker(parent.id(), A_WHILE), "-KILL");
+    signal(long_worker(&project, parent.id(), SHORT), "-KILL");
     assert_eq!(parent.wait().unwrap().code(), Some(1));
     assert_eq!(status_of(&project, "100000000"), "killed");
     assert_eq!(status_of(&project, "1"), "done");
@@ -54,7 +52,7 @@ fn a_killed_worker_is_a_killed_row_and_the_others_are_done() {
 fn a_worker_whose_parent_was_killed_ends_itself_and_the_next_start_cleans_up() {
     let project = with_a_long_cell();
     let mut parent = start(&project, &[]);
-    let worker = long_worker(parent.id(), A_WHILE);
+    let worker = long_worker(&project, parent.id(), SHORT);
     parent.kill().unwrap();
     parent.wait().unwrap();
     wait_until("the worker ends", || !is_alive(worker));
@@ -71,10 +69,9 @@ fn a_worker_whose_parent_was_killed_ends_itself_and_the_next_start_cleans_up() {
 fn ctrl_c_ends_the_workers_keeps_what_is_finished_and_says_so_by_its_code() {
     let project = with_a_long_cell();
     let mut parent = start(&project, &[]);
-    let worker = long_worker(parent.id(), A_WHILE);
-    signal(parent.id(), "-INT");
+    let worker = long_worker(&project, parent.id(), SHORT);
     // Whoever stands between (`timeout`, `just`) may pass on what the terminal has sent already.
-    signal(parent.id(), "-INT");
+    signal_all(&[parent.id(), parent.id()], "-INT");
     assert_eq!(parent.wait().unwrap().code(), Some(130));
     wait_until("the worker ends", || !is_alive(worker));
     assert_eq!(status_of(&project, "100000000"), "not-run");
@@ -92,7 +89,7 @@ fn ctrl_c_ends_the_workers_keeps_what_is_finished_and_says_so_by_its_code() {
 fn a_second_run_into_the_same_results_is_told_who_holds_them() {
     let project = with_a_long_cell();
     let mut parent = start(&project, &[]);
-    let worker = long_worker(parent.id(), A_WHILE);
+    let worker = long_worker(&project, parent.id(), SHORT);
     let second = project.run(&["run", "experiments/tiny.toml"]);
     signal(parent.id(), "-TERM");
     assert_eq!(parent.wait().unwrap().code(), Some(130));

@@ -33,6 +33,7 @@ mod resume;
 mod run;
 mod samples;
 mod schema;
+mod scripted;
 mod search;
 #[cfg(unix)]
 mod search_kill;

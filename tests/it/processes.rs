@@ -20,10 +20,15 @@ pub(crate) fn start(project: &Project, arguments: &[&str]) -> Child {
 }
 
 pub(crate) fn signal(process: u32, name: &str) {
-    let sent = Command::new("kill")
-        .args([name, &process.to_string()])
-        .status();
-    assert!(sent.expect("kill").success());
+    signal_all(&[process], name);
+}
+
+/// One right after the other.
+pub(crate) fn signal_all(processes: &[u32], name: &str) {
+    let mut kill = Command::new("kill");
+    kill.arg(name);
+    kill.args(processes.iter().map(u32::to_string));
+    assert!(kill.status().expect("kill").success());
 }
 
 pub(crate) fn children(process: u32) -> Vec<u32> {
@@ -49,32 +54,57 @@ pub(crate) fn is_zombie(process: u32) -> bool {
         .is_some_and(|rest| rest.starts_with('Z'))
 }
 
-/// The worker of the long cell: the one that is still there after `a_while`.
-pub(crate) fn long_worker(parent: u32, a_while: Duration) -> u32 {
+/// How long anything is waited for: whatever else the machine does, it has happened by then, or never will.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// Hundredths of a second of computing after which a worker trains: one that waits for its order has used fewer, however
+/// long it waits.
+const TRAINING: u64 = 30;
+
+/// Hundredths of a second that a process has computed.
+fn computed(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // `PID (NAME) STATE …`, of which `utime` and `stime` are the 12th and 13th.
+    let rest = stat.rsplit(") ").next().unwrap_or_default();
+    let times = rest.split(' ').skip(11).take(2);
+    times.filter_map(|text| text.parse::<u64>().ok()).sum()
+}
+
+/// The children of a process that were called as `fieldtrial COMMAND`.
+pub(crate) fn children_called(process: u32, command: &str) -> Vec<u32> {
+    let is_it = |child: &u32| {
+        let line = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(command.as_bytes())
+    };
+    children(process).into_iter().filter(is_it).collect()
+}
+
+/// The worker of a cell that trains without an end, when `said` stands in what `run` has written: the line of the last run
+/// before it, or nothing where there is none.
+pub(crate) fn long_worker(project: &Project, parent: u32, said: &str) -> u32 {
+    wait_until("the runs before it end", || {
+        project.read("stderr").contains(said)
+    });
+    wait_for("a worker that trains", || {
+        let mut workers = children_called(parent, "worker").into_iter();
+        workers.find(|worker| computed(*worker) > TRAINING)
+    })
+}
+
+/// What `find` finds in the end.
+pub(crate) fn wait_for<T>(what: &str, find: impl Fn() -> Option<T>) -> T {
     let began = Instant::now();
-    let mut since: Option<(u32, Instant)> = None;
-    while began.elapsed() < Duration::from_mins(1) {
-        let worker = children(parent).first().copied();
-        match (worker, since) {
-            (Some(now), Some((before, when))) if now == before => {
-                if when.elapsed() > a_while {
-                    return now;
-                }
-            }
-            (Some(now), _) => since = Some((now, Instant::now())),
-            (None, _) => since = None,
+    loop {
+        if let Some(found) = find() {
+            return found;
         }
+        assert!(began.elapsed() < PATIENCE, "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("no worker trains");
 }
 
 pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for(what, || is_so().then_some(()));
 }
 
 pub(crate) fn assert_nothing_temporary(folder: &Path) {

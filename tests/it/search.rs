@@ -412,6 +412,51 @@ fn the_best_configuration_is_a_manifest_that_runs() {
     assert_eq!(cell("parameters"), winner["parameters"]);
 }
 
+/// The trial that `best.toml` trains: `# best: trial 7, …` in its head.
+fn trial_of_best_toml(project: &Project) -> String {
+    let text = project.read("reports/tiny/best.toml");
+    let line = text.lines().find_map(|line| line.strip_prefix("# best: "));
+    let name = line.and_then(|line| line.split(',').next());
+    name.expect("a line of the best trial").to_owned()
+}
+
+#[test]
+fn a_search_without_a_template_gets_the_report_of_a_search() {
+    let target = "\n[report]\ntarget = { metric = \"val_loss\", value = 0.5 }\n";
+    for report in ["", target] {
+        let project = project(&format!("{LEARNING}{report}"));
+        project.search(&[]);
+        let text = project.read("reports/tiny/report.md");
+        assert!(text.starts_with("# tiny: search\n"), "{text}");
+        let best = format!("with {}", trial_of_best_toml(&project));
+        let headline = text.lines().find(|line| line.starts_with("- **"));
+        assert!(headline.is_some_and(|line| line.contains(&best)), "{text}");
+    }
+}
+
+#[test]
+fn no_headline_of_any_template_contradicts_best_toml() {
+    let project = project(LEARNING);
+    project.search(&[]);
+    let ended = project.run(&["report", "tiny", "--template", "analysis"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let text = project.read("reports/tiny/report-analysis.md");
+    let headlines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("- **"))
+        .collect();
+    let best = trial_of_best_toml(&project);
+    let heads: Vec<&&str> = headlines
+        .iter()
+        .filter(|line| line.contains("see [the table]"))
+        .collect();
+    assert!(!heads.is_empty(), "{text}");
+    for line in heads {
+        assert!(line.contains(&format!("with {best}:")), "{best}: {line}");
+    }
+    assert!(text.contains("## Best trials"), "{text}");
+}
+
 #[test]
 fn mistakes_in_a_search_are_told_and_nothing_runs() {
     let mistakes = [

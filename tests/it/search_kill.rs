@@ -4,7 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::processes::{
-    assert_nothing_temporary, children, is_alive, is_zombie, signal, start, wait_until,
+    assert_nothing_temporary, children, children_called, is_alive, is_zombie, signal, start,
+    wait_for, wait_until,
 };
 use crate::project::Project;
 use crate::search::{LEARNING, project};
@@ -105,6 +106,12 @@ fn an_interrupted_search_keeps_what_is_finished_and_goes_on() {
     };
     let project = project(&whole());
     let mut parent = start(&project, &long);
+    // A worker that stands still: trials beyond the lag wait for its trial, so that the search is there to be interrupted
+    // however late that is.
+    let held = wait_for("a worker", || {
+        children_called(parent.id(), "worker").first().copied()
+    });
+    signal(held, "-STOP");
     wait_until("a trial ends", || {
         project.read("stderr").contains("  done  ")
     });

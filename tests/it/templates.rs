@@ -47,9 +47,49 @@ fn an_own_template_is_listed_and_rendered_and_its_context_printed() {
     assert!(listed.stdout.contains(line), "{}", listed.stdout);
     let ended = project.run(&["report", "ddpm", "--template", "mine"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let text = std::fs::read_to_string(project.path("reports/ddpm/report.md")).expect("written");
+    let text = project.read("reports/ddpm/report-mine.md");
     assert!(text.starts_with("ddpm: 9 cells: 7 done"), "{text}");
     let context = project.run(&["report", "ddpm", "--context"]);
     let parsed: serde_json::Value = serde_json::from_str(&context.stdout).expect("JSON");
     assert_eq!(parsed["report"]["name"], "ddpm");
+}
+
+#[test]
+fn a_template_that_the_manifest_does_not_name_leaves_its_report_alone() {
+    let project = project("Mine: {{ report.name }}\n");
+    assert_eq!(project.run(&["report", "ddpm"]).code, 0);
+    let pages =
+        || ["md", "html"].map(|format| project.read(&format!("reports/ddpm/report.{format}")));
+    let before = pages();
+    let ended = project.run(&["report", "ddpm", "--template", "mine"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stdout.contains("report-mine.md"), "{}", ended.stdout);
+    assert_eq!(project.read("reports/ddpm/report-mine.md"), "Mine: ddpm\n");
+    assert!(before == pages(), "the report of `analysis` was touched");
+    // One of the program's that is not named by the manifest has a file of its own too, whatever stands beside it.
+    let both = [
+        "report",
+        "ddpm",
+        "--template",
+        "profiling",
+        "--template",
+        "analysis",
+    ];
+    assert_eq!(project.run(&both).code, 0);
+    assert!(before == pages());
+    assert!(project.path("reports/ddpm/report-profiling.html").is_file());
+}
+
+#[test]
+fn a_first_template_of_one_format_leaves_no_page_of_another_beside_it() {
+    let project = project("Mine: {{ report.name }}\n");
+    assert_eq!(project.run(&["report", "ddpm"]).code, 0);
+    let plan = project.read("reports/ddpm/plan.json");
+    let mut plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+    plan["report"]["templates"] = serde_json::json!(["mine", "profiling"]);
+    project.write("reports/ddpm/plan.json", &plan.to_string());
+    assert_eq!(project.run(&["report", "ddpm"]).code, 0);
+    assert_eq!(project.read("reports/ddpm/report.md"), "Mine: ddpm\n");
+    assert!(!project.path("reports/ddpm/report.html").exists());
+    assert!(project.path("reports/ddpm/report-profiling.html").is_file());
 }

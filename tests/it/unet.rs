@@ -1,14 +1,13 @@
 //! The real U-Net on real PNG files, at width 8: killed, resumed, and with files that are damaged.
 
 use std::fs;
-use std::time::Duration;
 
 use crate::processes::{
     assert_nothing_temporary, is_alive, long_worker, signal, start, wait_until,
 };
 use crate::project::Project;
 
-/// The first cell ends at once; the second takes some seconds.
+/// The first cell ends at once; the second trains for a while.
 const MANIFEST: &str = r#"
 name = "tiny"
 
@@ -36,9 +35,17 @@ repeats = 1
 warmup-steps = 1
 "#;
 
-const EPOCHS: &str = "1200";
+const EPOCHS: &str = "400";
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
+
+/// Lets a run go on without an end after its training: neither setting is part of what a cell is.
+const HELD: [&str; 4] = [
+    "--set",
+    "measure.ops=true",
+    "--set",
+    "measure.phase-steps=1000000000",
+];
 
 fn project() -> Project {
     Project::new().file("experiments/tiny.toml", &MANIFEST.replace("EPOCHS", EPOCHS))
@@ -51,12 +58,12 @@ fn statuses(project: &Project) -> Vec<String> {
 #[test]
 fn a_unet_that_was_killed_and_whose_parent_was_killed_trains_to_its_end_in_the_end() {
     let project = project();
-    let a_while = Duration::from_millis(700);
-    // First the short cell alone: on a busy machine it too takes a while, and would be taken for the long one.
+    // First the short cell alone, then the long one, which is held: it is there to be killed however late that is.
+    let held = [&["--only", "train.epochs=400"][..], &HELD].concat();
     let ended = project.run(&[&RUN[..], &["--only", "train.epochs=1"]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let mut parent = start(&project, &[]);
-    signal(long_worker(parent.id(), a_while), "-KILL");
+    let mut parent = start(&project, &held);
+    signal(long_worker(&project, parent.id(), ""), "-KILL");
     assert_eq!(parent.wait().unwrap().code(), Some(1));
     assert_eq!(statuses(&project), ["done", "killed"]);
     let row = |project: &Project| {
@@ -68,8 +75,8 @@ fn a_unet_that_was_killed_and_whose_parent_was_killed_trains_to_its_end_in_the_e
     };
     let first = row(&project);
 
-    let mut parent = start(&project, &["--retry"]);
-    let worker = long_worker(parent.id(), a_while);
+    let mut parent = start(&project, &[&held[..], &["--retry"]].concat());
+    let worker = long_worker(&project, parent.id(), "");
     parent.kill().unwrap();
     parent.wait().unwrap();
     wait_until("the worker ends", || !is_alive(worker));

@@ -267,7 +267,7 @@ fn time_runs_out_for_a_worker_that_does_not_end_when_it_is_told_to() {
         ..LimitsSpec::default()
     };
     let never = AtomicBool::new(false);
-    let outcome = asked("exec sleep 60", limits, &never, &Verdict::Prune(pruned(0)));
+    let outcome = asked(FOR_A_DAY, limits, &never, &Verdict::Prune(pruned(0)));
     assert_eq!((outcome.status, outcome.pruned), (Status::Timeout, None));
 }
 
@@ -281,7 +281,7 @@ fn a_sink_that_fails_lets_nobody_wait_for_a_verdict() {
     // The second epoch is told while the first one's end is still being shown, and nobody answers it.
     let epochs = [row(0), row(1)].map(|row| serde_json::to_string(&row).unwrap());
     let script = format!(
-        "read order; echo '{HELLO}'; echo '{}'; read answer; echo '{}'; read answer; exec sleep 60",
+        "read order; echo '{HELLO}'; echo '{}'; read answer; echo '{}'; read answer; {FOR_A_DAY}",
         epochs[0], epochs[1]
     );
     let never = AtomicBool::new(false);

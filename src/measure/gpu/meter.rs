@@ -152,53 +152,63 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::super::Reading;
     use super::*;
 
+    /// Counts what is read of it; the test sees the same counts.
+    #[derive(Clone, Default)]
     struct Scripted {
-        looks: Cell<u32>,
-        energy_mj: Cell<u64>,
+        looks: Arc<AtomicU64>,
+        marks: Arc<AtomicU64>,
     }
 
     impl Counters for Scripted {
         fn read(&self) -> Reading {
-            self.looks.set(self.looks.get() + 1);
+            self.looks.fetch_add(1, Ordering::SeqCst);
             Reading {
                 busy_percent: Some(75),
                 ..Reading::default()
             }
         }
 
+        /// Asked for at the begin and at the end of an epoch.
         fn energy_mj(&self) -> Option<u64> {
-            self.energy_mj.set(self.energy_mj.get() + 500);
-            Some(self.energy_mj.get())
+            Some(500 * (1 + self.marks.fetch_add(1, Ordering::SeqCst)))
         }
     }
 
-    fn meter() -> GpuMeter {
+    fn meter(counters: Scripted) -> GpuMeter {
         let pace = (Duration::from_millis(1), Duration::ZERO);
-        GpuMeter::every(pace, |watch| {
-            Ok(watch.over(&Scripted {
-                looks: Cell::new(0),
-                energy_mj: Cell::new(0),
-            }))
-        })
+        GpuMeter::every(pace, move |watch| Ok(watch.over(&counters)))
+    }
+
+    /// However long it takes.
+    fn wait_for(count: &AtomicU64, least: u64) {
+        while count.load(Ordering::SeqCst) < least {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]
     fn a_meter_looks_between_begin_and_end_and_not_outside() {
-        let meter = meter();
-        std::thread::sleep(Duration::from_millis(5));
-        for _epoch in 0..2 {
-            meter.begin();
-            std::thread::sleep(Duration::from_millis(20));
-            meter.end();
+        let counters = Scripted::default();
+        let meter = meter(counters.clone());
+        let looks = || counters.looks.load(Ordering::SeqCst);
+        for epoch in 0..2 {
+            let before = looks();
+            // Many times as long as from one look to the next.
             std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(looks(), before, "between epochs");
+            meter.begin();
+            wait_for(&counters.looks, before + 3);
+            meter.end();
+            wait_for(&counters.marks, 2 * (epoch + 1));
         }
         let seen = meter.finish().unwrap();
-        assert!((1..=42).contains(&seen.readings), "{seen:?}");
+        assert_eq!(seen.readings, looks());
         assert_eq!(seen.busy_percent, Some(75.0));
         // Two epochs, each from one look at the energy to the next.
         assert_eq!(seen.energy_j, Some(1.0));
@@ -206,6 +216,7 @@ mod tests {
 
     #[test]
     fn a_meter_that_never_began_saw_nothing() {
+        let meter = || meter(Scripted::default());
         assert_eq!(meter().finish(), Ok(GpuUse::default()));
         assert!(meter().has_counters() && !GpuMeter::absent().has_counters());
         assert_eq!(GpuMeter::absent().finish(), Ok(GpuUse::default()));

@@ -110,6 +110,13 @@ impl SearchReport {
         }
     }
 
+    /// The best trials alone, as reports of all cells show them: ranked by any other figure, a pruned trial or another than
+    /// the one in `best.toml` could stand first.
+    pub(crate) fn headlines_of_best(&self) -> Vec<Headline> {
+        let is_best = |headline: &&Headline| self.best.iter().any(|best| best.id == headline.link);
+        self.headlines.iter().filter(is_best).cloned().collect()
+    }
+
     /// Every plot.
     pub(crate) fn plots(&self) -> impl Iterator<Item = &PlotContext> {
         self.fronts.iter().chain(&self.progress).chain(&self.slices)

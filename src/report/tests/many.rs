@@ -1,7 +1,7 @@
 //! Ten thousand cells: rendered fast, in groups, with plots that sum up.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
@@ -105,7 +105,7 @@ fn add(set: &mut ResultSet, golden: &ResultSet, number: usize) {
     }
 }
 
-fn folder_of(root: &Path, set: &ResultSet) -> std::path::PathBuf {
+fn folder_of(root: &Path, set: &ResultSet) -> PathBuf {
     let folder = root.join("reports/many");
     write(&folder, set).expect("writes");
     folder
@@ -162,16 +162,25 @@ fn many_cells_are_grouped_alike_in_every_table() {
     );
 }
 
-/// Every template and every plot within 2 s in a release build: `cargo test --release --lib ten_thousand -- --nocapture`.
 #[test]
-fn ten_thousand_cells_are_rendered_fast_and_stay_small() {
+fn pages_of_thousands_of_cells_stay_small() {
+    let is_slow = cfg!(debug_assertions);
+    render_many(if is_slow { 2_000 } else { 10_000 });
+}
+
+/// Every template and every plot within 2 s: `cargo test --release --lib ten_thousand -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement: run in release, with nothing beside it"]
+fn ten_thousand_cells_are_rendered_in_two_seconds() {
+    let seconds = render_many(10_000);
+    assert!(seconds < 2.0, "{seconds} s");
+}
+
+/// Seconds that the slower of two templates takes.
+fn render_many(count: usize) -> f64 {
     let root = tempfile::tempdir().expect("a temporary folder");
-    let count = if cfg!(debug_assertions) {
-        2_000
-    } else {
-        10_000
-    };
     let folder = folder_of(root.path(), &many(count));
+    let mut slowest: f64 = 0.0;
     for name in ["analysis", "profiling"] {
         let options = ReportOptions {
             templates: vec![name.to_owned()],
@@ -180,8 +189,10 @@ fn ten_thousand_cells_are_rendered_fast_and_stay_small() {
         let start = Instant::now();
         let files = render(&folder, &options).expect("renders");
         let seconds = start.elapsed().as_secs_f64();
-        let size = |path: &std::path::PathBuf| fs::metadata(path).map_or(0, |file| file.len());
-        let page = text(&folder.join("report.html"));
+        let size = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+        let is_page = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "html");
+        let path = files.iter().find(is_page).expect("a page");
+        let page = text(path);
         println!(
             "{name}: {count} cells in {seconds:.2} s, page {} bytes, {} files of {} bytes",
             page.len(),
@@ -191,10 +202,9 @@ fn ten_thousand_cells_are_rendered_fast_and_stay_small() {
         assert!(page.len() < 3_000_000, "{name}: {} bytes", page.len());
         if let Some(to) = std::env::var_os("FIELDTRIAL_MANY") {
             let to = Path::new(&to).join(format!("{name}.html"));
-            fs::copy(folder.join("report.html"), to).expect("copies");
+            fs::copy(path, to).expect("copies");
         }
-        if !cfg!(debug_assertions) {
-            assert!(seconds < 2.0, "{name}: {seconds} s");
-        }
+        slowest = slowest.max(seconds);
     }
+    slowest
 }

@@ -27,7 +27,7 @@ fn mistake(content: &str) -> String {
     let (_root, folder) = with_own("mine.md.j2", content);
     let error = render(&folder, &only("mine")).expect_err("a mistake");
     assert!(
-        !folder.join("report.md").exists(),
+        !folder.join("report-mine.md").exists(),
         "nothing is half written"
     );
     error.to_string()
@@ -46,8 +46,8 @@ fn a_users_template_comes_before_the_programs() {
 fn a_template_of_one_format_writes_that_one() {
     let (_root, folder) = with_own("mine.html.j2", "<p>{{ report.name }}</p>");
     let files = render(&folder, &only("mine")).expect("renders");
-    assert_eq!(text(&folder.join("report.html")), "<p>ddpm</p>");
-    let is_markdown = |path: &PathBuf| path.ends_with("report.md");
+    assert_eq!(text(&folder.join("report-mine.html")), "<p>ddpm</p>");
+    let is_markdown = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
     assert!(!files.iter().any(is_markdown));
 }
 

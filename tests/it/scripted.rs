@@ -1,0 +1,81 @@
+//! Runs by script, kept as if this program had done them on this machine: what they took is what a test says.
+
+use std::collections::HashMap;
+use std::thread::available_parallelism;
+
+use fieldtrial::event::{Job, RunEvent, RunId, RunOutcome};
+use fieldtrial::execute::{self, Decision, Listed, Options, Scripted, Wish, decide};
+use fieldtrial::manifest;
+use fieldtrial::plan::{Plan, PlanOptions, PlannedCell, World};
+use fieldtrial::record::Recorder;
+use fieldtrial::results::store::{Here, Store};
+use fieldtrial::results::{FORMAT_VERSION, PlanFile, Session, environment};
+
+use crate::project::Project;
+
+/// Keeps an end of every run of the manifest at `path` that is to do: the next `run` finds nothing left to do, and reports.
+pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, RunId) -> RunOutcome) {
+    let manifest = manifest::load(&project.path(path), &[]);
+    let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
+    let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+    let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
+    let cells: Vec<PlannedCell> = plan.cells().collect();
+    let environment = environment::collect(&project.path(""));
+    let here = Here {
+        env_id: environment::env_id(&environment),
+        jobs: 1,
+        cores: available_parallelism().map_or(1, usize::from),
+        classes: HashMap::new(),
+    };
+    std::fs::create_dir_all(&plan.results_folder).expect("folders");
+    let store = Store::open(&plan.results_folder).expect("a store");
+    let all = decide(cells.iter().enumerate(), &store, &here, Wish::default());
+    let to_do = all
+        .into_iter()
+        .filter(|(_, decision)| matches!(decision, Decision::Run(_)));
+    let (mut jobs, mut launcher) = (Vec::new(), Scripted::new());
+    for (id, _) in to_do {
+        let cell = &cells[id.cell];
+        launcher = launcher.with(id, Vec::new(), end(cell, id));
+        jobs.push(Job {
+            id,
+            spec: cell.spec.clone().into(),
+            estimated_s: None,
+            trial: None,
+        });
+    }
+    let header = PlanFile {
+        format_version: FORMAT_VERSION,
+        name: plan.name.clone(),
+        axes: plan.axes.clone(),
+        ..PlanFile::default()
+    };
+    let session = Session::begin();
+    let folder = &plan.results_folder;
+    let mut recorder = Recorder::new(
+        folder,
+        store,
+        &cells,
+        &here,
+        header,
+        environment,
+        None,
+        session,
+    );
+    let options = Options {
+        jobs: 1,
+        cores: 1,
+        max_failures: None,
+    };
+    let mut sink = |event: RunEvent<'_>| recorder.see(&event);
+    let never = std::sync::atomic::AtomicBool::new(false);
+    execute::run(
+        &mut Listed::new(jobs),
+        &launcher,
+        &options,
+        &never,
+        &mut sink,
+    )
+    .expect("an end");
+    recorder.finish().expect("results");
+}
