@@ -1,4 +1,6 @@
-# Every recipe is one plain command that works without just too.
+# Every recipe is one plain command that works without just too. Arguments reach it as they were typed: in `"$@"`, never
+# pasted into the line, which the shell would split and expand once more.
+set positional-arguments
 
 [private]
 default:
@@ -7,32 +9,32 @@ default:
 # Run a manifest: `just run experiments/ddpm.toml`
 [group('lab')]
 run FILE *ARGS:
-    cargo run --release -- run {{FILE}} {{ARGS}}
+    cargo run --release -- run "$@"
 
 # Show what a manifest would run, and why
 [group('lab')]
 plan FILE *ARGS:
-    cargo run --release -- plan {{FILE}} {{ARGS}}
+    cargo run --release -- plan "$@"
 
 # Render the report of a results folder again
 [group('lab')]
 report FOLDER *ARGS:
-    cargo run --release -- report {{FOLDER}} {{ARGS}}
+    cargo run --release -- report "$@"
 
 # Compare another commit with the working tree, both builds in turns: `just ab HEAD~1 experiments/ddpm.toml`
 [group('lab')]
 ab *ARGS:
-    cargo run --release -- ab {{ARGS}}
+    cargo run --release -- ab "$@"
 
 # Compare two results, or the working tree with a commit: `just compare main`
 [group('lab')]
 compare BEFORE *ARGS:
-    cargo run --release -- compare {{BEFORE}} {{ARGS}}
+    cargo run --release -- compare "$@"
 
 # Hold a model against weights and gradients exported from PyTorch
 [group('lab')]
 verify FILE *ARGS:
-    cargo run --release -- verify {{FILE}} {{ARGS}}
+    cargo run --release -- verify "$@"
 
 # Let `git diff` of results show one changed value a line, with its key: once for every clone
 [group('lab')]
@@ -44,17 +46,17 @@ git-setup:
 # Build for NVIDIA GPUs on any x86-64 Linux: brings NVIDIA's compiler from PyPI into a cache folder (docs/cuda.md)
 [group('build')]
 cuda-build *ARGS:
-    .ci/cuda-build {{ARGS}}
+    .ci/cuda-build "$@"
 
 # Build for NVIDIA GPUs with this machine's CUDA toolkit
 [group('build')]
 cuda-build-toolkit *ARGS:
-    .ci/cuda-build --toolkit {{ARGS}}
+    .ci/cuda-build --toolkit "$@"
 
 # All tests
 [group('test')]
 test *ARGS:
-    cargo test {{ARGS}}
+    cargo test "$@"
 
 # The heavy tests: a rebuild on another branch, a million cells, the paper-size U-Net
 [group('test')]
@@ -65,7 +67,7 @@ test-heavy:
 [group('test')]
 test-slurm *ARGS:
     cargo build --release
-    tests/slurm/check.sh {{ARGS}}
+    tests/slurm/check.sh "$@"
 
 # A search that is killed fifty times ends as if nothing had been: a few minutes
 [group('test')]
@@ -75,7 +77,7 @@ test-search-kill:
 # The CUDA path on its stand-in, which computes on the CPU: every operation, and the whole program
 [group('test')]
 test-cuda *ARGS:
-    cargo test --package fieldtrial-kernels --package fieldtrial-engine --features cuda-stand-in --lib -- {{ if ARGS == "" { "device:: ops:: layers:: models:: losses:: optim:: tasks:: train:: verify::" } else { ARGS } }}
+    [ $# -gt 0 ] || set -- device:: ops:: layers:: models:: losses:: optim:: tasks:: train:: verify::; cargo test --package fieldtrial-kernels --package fieldtrial-engine --features cuda-stand-in --lib -- "$@"
     cargo test --features cuda-stand-in --test it -- cuda::
 
 # Review and accept changed snapshots
@@ -110,17 +112,17 @@ check-cuda:
 # On a machine with a GPU, from the carried program: does all of it work, how fast is it beside PyTorch? (docs/cuda.md)
 [group('check')]
 check-gpu *ARGS:
-    tests/gpu/check.sh {{ARGS}}
+    tests/gpu/check.sh "$@"
 
 # Does the gate catch a planted slow-down and a planted loss, in real runs on this machine? About a minute
 [group('check')]
 gate-selftest *ARGS:
-    cargo run --release -- gate-selftest --real {{ARGS}}
+    cargo run --release -- gate-selftest --real "$@"
 
 # Read event files and traces back by TensorBoard (a Python with `pip install tensorboard`)
 [group('check')]
 check-tensorboard PYTHON="python3":
-    {{PYTHON}} tests/closer.py
+    "$1" tests/closer.py
 
 # Write the manifest's JSON Schema anew
 [group('doc')]
@@ -135,10 +137,10 @@ bench-trials:
 # Time the operations, models, the loader and the planner
 [group('bench')]
 bench *ARGS:
-    cargo bench {{ARGS}}
+    cargo bench "$@"
 
 # Training steps beside PyTorch's, in turns, with ratios and intervals (a Python with `pip install torch`; benches/peers/README.md)
 [group('bench')]
 bench-peers *ARGS:
     cargo build --release
-    ${PYTHON:-python3} benches/peers/beside.py {{ARGS}}
+    "${PYTHON:-python3}" benches/peers/beside.py "$@"

@@ -18,6 +18,8 @@ mod examples;
 mod gate;
 mod git_diff;
 #[cfg(unix)]
+mod justfile;
+#[cfg(unix)]
 mod kill;
 mod list;
 mod manifest;
