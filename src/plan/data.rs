@@ -120,7 +120,7 @@ fn unreadable(
     let title = title.replace(&root.display().to_string(), written);
     let mut found = Diagnostic::error(format!("dataset `{name}`: {title}"));
     found = found.at(at_setting.place, "").maybe_help(help);
-    if !root.exists() {
+    if setting.is_none() && !root.exists() {
         found = found
             .maybe_help(near(root, written))
             .help("a path is relative to the manifest's folder");
