@@ -7,7 +7,7 @@ use std::path::Path;
 use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 
 use super::super::table::Table;
-use super::super::{DatasetError, Features, Target};
+use super::super::{DatasetError, Features, Normalisation, Target};
 use super::CsvSpec;
 
 /// Mistakes that are written out; the others are counted.
@@ -25,7 +25,8 @@ pub(super) struct Outline {
 /// A CSV file as numbers.
 pub(super) struct Parsed {
     pub(super) rows: usize,
-    columns: usize,
+    /// Names of the features.
+    columns: Vec<String>,
     features: Vec<f32>,
     values: Vec<f32>,
     pub(super) labels: Vec<u32>,
@@ -42,13 +43,18 @@ impl Parsed {
             }
         };
         Table {
-            form: Features::Vector { len: self.columns },
+            form: Features::Vector {
+                len: self.columns.len(),
+            },
             target,
             features: self.features,
             values: self.values,
             labels: self.labels,
             class_names: self.class_names,
-            target_scale: None,
+            normalisation: Normalisation {
+                columns: self.columns,
+                ..Normalisation::default()
+            },
         }
     }
 }
@@ -118,9 +124,10 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     some_rows(spec, rows)?;
     let class_names = names_of(&classes);
     let label_of: BTreeMap<&String, u32> = class_names.iter().zip(0..).collect();
+    file.names.remove(file.target);
     Ok(Parsed {
         rows,
-        columns: file.names.len() - 1,
+        columns: file.names,
         features,
         values,
         labels: classes.iter().map(|class| label_of[class]).collect(),
