@@ -169,6 +169,7 @@ fn decisions(
         fresh: arguments.fresh,
         retry: arguments.retry,
         any_conditions: arguments.shard.is_some(),
+        without_checkpoints: false,
     };
     let decisions = execute::decide(selected, store, here, wish);
     shard::own(arguments.shard, cells, decisions)

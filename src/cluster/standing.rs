@@ -88,6 +88,7 @@ pub fn decisions(
     let chosen = chosen.filter(|(_, cell)| plan.is_selected(cell));
     let wish = Wish {
         any_conditions: true,
+        without_checkpoints: true,
         ..Wish::default()
     };
     decide(chosen, store, here, wish)

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::split::{take_stratified, validation_rows};
 use super::table::Table;
-use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target};
+use super::{DatasetError, DatasetFacts, Features, Normalisation, OpenDataset, Splits, Target};
 use crate::base::Seed;
 
 const BYTES: &[u8] = include_bytes!("data/digits.csv.gz");
@@ -103,7 +103,7 @@ fn read() -> Result<Table, DatasetError> {
         values: Vec::new(),
         labels,
         class_names: (0..CLASSES).map(|digit| digit.to_string()).collect(),
-        target_scale: None,
+        normalisation: Normalisation::of_pixels(0.0, 16.0),
     })
 }
 

@@ -13,6 +13,7 @@ mod fingerprint;
 mod form;
 mod image_folder;
 mod mnist;
+mod normalisation;
 mod paths;
 mod regression;
 mod split;
@@ -27,6 +28,7 @@ pub use fingerprint::FingerprintCache;
 pub use form::{DatasetFacts, Features, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, GenerateSpec, ImageFolderSpec};
 pub use mnist::MnistSpec;
+pub use normalisation::{Normalisation, Scale};
 pub use paths::{PathProcess, PathsSpec};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use split::Splits;
@@ -278,10 +280,10 @@ pub trait Dataset: Send + Sync {
         Ok(())
     }
 
-    /// Mean and standard deviation of the target columns before normalisation, where a dataset normalises:
-    /// metrics in original units need them (`original = mean + std × normalised`).
-    fn target_scale(&self) -> Option<(f64, f64)> {
-        None
+    /// How features and target were made from the numbers of files: metrics in original units need it, and whoever uses
+    /// the weights elsewhere.
+    fn normalisation(&self) -> Normalisation {
+        Normalisation::default()
     }
 }
 
@@ -293,6 +295,6 @@ pub struct OpenDataset {
     /// The rows of each split.
     pub splits: Splits,
     /// A fresh set that nobody trained on, where the dataset is a generator: all of its rows are for testing, and
-    /// features and target are normalised like the training rows ([`Dataset::target_scale`] leads back).
+    /// features and target are normalised like the training rows ([`Dataset::normalisation`] says how).
     pub fresh: Option<Arc<dyn Dataset>>,
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::fingerprint::digest;
 use super::split::validation_rows;
 use super::table::Table;
-use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target};
+use super::{DatasetError, DatasetFacts, Features, Normalisation, OpenDataset, Splits, Target};
 use crate::base::{Purpose, Seed};
 use process::Normals;
 
@@ -132,7 +132,7 @@ impl PathsSpec {
             values: Vec::new(),
             labels: Vec::new(),
             class_names: Vec::new(),
-            target_scale: None,
+            normalisation: Normalisation::default(),
         }
     }
 }

@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use super::fingerprint::digest;
 use super::split::share_of;
 use super::table::{Table, normalise, statistics};
-use super::{DatasetError, DatasetFacts, Features, NoiseFloor, OpenDataset, Splits, Target};
+use super::{
+    DatasetError, DatasetFacts, Features, NoiseFloor, Normalisation, OpenDataset, Splits, Target,
+};
 use crate::base::{Purpose, Seed};
 
 /// Part of the fingerprint: raised when the generator's bytes change.
@@ -91,13 +93,14 @@ impl RegressionSpec {
         let mut fresh = self.generate(held_out, Purpose::Fresh);
         for column in 0..COLUMNS {
             let scale = statistics(&table.features, COLUMNS, column, &splits.train);
-            normalise(&mut table.features, COLUMNS, column, scale);
-            normalise(&mut fresh.features, COLUMNS, column, scale);
+            for part in [&mut table, &mut fresh] {
+                let scale = normalise(&mut part.features, COLUMNS, column, scale);
+                part.normalisation.features.push(scale);
+            }
         }
         let scale = statistics(&table.values, 1, 0, &splits.train);
         for part in [&mut table, &mut fresh] {
-            normalise(&mut part.values, 1, 0, scale);
-            part.target_scale = Some((scale.0, scale.1 + 1e-8));
+            part.normalisation.target = Some(normalise(&mut part.values, 1, 0, scale));
         }
         Ok(OpenDataset {
             dataset: Arc::new(table),
@@ -152,7 +155,7 @@ impl RegressionSpec {
             values,
             labels: Vec::new(),
             class_names: Vec::new(),
-            target_scale: None,
+            normalisation: Normalisation::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Dataset, DatasetError, Features, SampleMut, SamplesMut, Target};
+use super::{Dataset, DatasetError, Features, Normalisation, SampleMut, SamplesMut, Scale, Target};
 
 /// Samples in memory, row-major; what generators, digits and CSV files become.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub(crate) struct Table {
     /// `(rows)`; empty for regression.
     pub(crate) labels: Vec<u32>,
     pub(crate) class_names: Vec<String>,
-    pub(crate) target_scale: Option<(f64, f64)>,
+    pub(crate) normalisation: Normalisation,
 }
 
 impl Dataset for Table {
@@ -40,8 +40,8 @@ impl Dataset for Table {
         &self.class_names
     }
 
-    fn target_scale(&self) -> Option<(f64, f64)> {
-        self.target_scale
+    fn normalisation(&self) -> Normalisation {
+        self.normalisation.clone()
     }
 
     fn read(
@@ -101,9 +101,16 @@ pub(crate) fn statistics(values: &[f32], width: usize, column: usize, rows: &[u3
     (mean, variance.sqrt())
 }
 
-/// `(x - mean) / (std + 1e-8)` in column `column` of all rows.
-pub(crate) fn normalise(values: &mut [f32], width: usize, column: usize, (mean, std): (f64, f64)) {
+/// `(x - mean) / (std + 1e-8)` in column `column` of all rows; answers with the scale.
+pub(crate) fn normalise(
+    values: &mut [f32],
+    width: usize,
+    column: usize,
+    (mean, std): (f64, f64),
+) -> Scale {
+    let std = std + 1e-8;
     for value in values.iter_mut().skip(column).step_by(width) {
-        *value = ((f64::from(*value) - mean) / (std + 1e-8)) as f32;
+        *value = ((f64::from(*value) - mean) / std) as f32;
     }
+    Scale { mean, std }
 }

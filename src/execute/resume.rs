@@ -17,6 +17,8 @@ pub struct Wish {
     pub retry: bool,
     /// A run counts whatever its times were measured under: machines that share a plan are drawn by chance.
     pub any_conditions: bool,
+    /// A run counts without its checkpoint, which may be on the machine that did it.
+    pub without_checkpoints: bool,
 }
 
 /// What happens with one run.
@@ -49,6 +51,8 @@ pub enum Why {
     Times(Vec<&'static str>),
     /// It counts, but `measure.ops` asks for a profile that it was not asked for.
     Profile,
+    /// It counts, but a file is gone that it wrote for `train.save-to`.
+    Checkpoint,
 }
 
 impl fmt::Display for Why {
@@ -63,6 +67,7 @@ impl fmt::Display for Why {
             Self::NumericClass(was) => write!(f, "numeric class: was {was}"),
             Self::Times(parts) => write!(f, "timed with other {}", parts.join(", ")),
             Self::Profile => f.write_str("measure.ops: its operations were not profiled"),
+            Self::Checkpoint => f.write_str("checkpoint missing"),
         }
     }
 }
@@ -141,6 +146,8 @@ fn decision(
             Decision::Run(Why::Limits(run.status))
         } else if lacks_profile(run) {
             Decision::Run(Why::Profile)
+        } else if lacks_checkpoint(cell, run) && !wish.without_checkpoints {
+            Decision::Run(Why::Checkpoint)
         } else {
             Decision::Keep(run.status)
         };
@@ -156,6 +163,11 @@ fn decision(
     }
     let earlier = by_key.get(cell.spec.key.as_str()).into_iter().flatten();
     Decision::Run(other_cell(cell, earlier.copied().filter(same_run)))
+}
+
+/// Whether a file is gone that the run wrote: the first block writes them, where it comes to its end.
+fn lacks_checkpoint(cell: &PlannedCell, run: &StoredRun) -> bool {
+    run.keys.block == 0 && run.facts.is_some() && cell.spec.lacks_checkpoint(run.keys.seed)
 }
 
 /// The fewest parts in which the code of an earlier run differs from today's, else its numeric class.

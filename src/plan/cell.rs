@@ -49,17 +49,45 @@ pub struct CellSpec {
 }
 
 impl CellSpec {
-    /// File of the weights that a run of this cell leaves to be used: the averaged ones where it averages. `None` where it
-    /// leaves none (`train.save-to`).
-    pub fn weights_file(&self) -> Option<PathBuf> {
-        let (name, folder) = (
-            self.train.save_to.as_ref()?,
-            self.checkpoint_folder.as_ref()?,
-        );
-        let name = name.strip_suffix(".safetensors").unwrap_or(name);
-        let average = if self.train.ema.is_some() { ".ema" } else { "" };
-        Some(folder.join(format!("{name}{average}.safetensors")))
+    /// Files of the weights that the run of `seed` leaves in its first block: the raw ones, then the averaged ones where it
+    /// averages. None where it leaves none (`train.save-to`).
+    pub fn checkpoints(&self, seed: u64) -> Vec<Checkpoint> {
+        let (Some(name), Some(folder)) = (&self.train.save_to, &self.checkpoint_folder) else {
+            return Vec::new();
+        };
+        let name = name.strip_suffix(SAFETENSORS).unwrap_or(name);
+        let file = |weights, average| Checkpoint {
+            weights,
+            path: folder.join(format!("{name}-seed{seed}{average}{SAFETENSORS}")),
+        };
+        let average = self.train.ema.as_ref().map(|_| file("average", ".ema"));
+        std::iter::once(file("raw", "")).chain(average).collect()
     }
+
+    /// File of the weights that the run of `seed` leaves to be used: the averaged ones where it averages. `None` where it
+    /// leaves none.
+    pub fn weights_file(&self, seed: u64) -> Option<PathBuf> {
+        Some(self.checkpoints(seed).pop()?.path)
+    }
+
+    /// Whether a file is not there that the run of `seed` leaves.
+    pub fn lacks_checkpoint(&self, seed: u64) -> bool {
+        self.checkpoints(seed)
+            .iter()
+            .any(|file| !file.path.is_file())
+    }
+}
+
+/// Ending of a checkpoint's name.
+pub(super) const SAFETENSORS: &str = ".safetensors";
+
+/// A file with the weights of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Which weights: `raw`, or the `average` over the steps.
+    pub weights: &'static str,
+    /// Where.
+    pub path: PathBuf,
 }
 
 /// How to train (`[train]`, without the names of model, dataset and loss).
@@ -108,7 +136,9 @@ pub struct TrainSpec {
     pub early_stopping: Option<EarlyStoppingSpec>,
     /// Initial weights: a safetensors file under PyTorch's names, relative to the manifest.
     pub init_from: Option<PathBuf>,
-    /// Name of the checkpoint file to write after training, in the cell's checkpoint folder.
+    /// Name under which each run keeps its trained weights, in the cell's checkpoint folder: `NAME-seed1.safetensors`
+    /// (docs/checkpoints.md).
+    #[schemars(extend("pattern" = r"^[^./\\:][^/\\:]*$"))]
     pub save_to: Option<String>,
 }
 

@@ -45,7 +45,9 @@ mod world;
 
 pub use axis_info::{AxisInfo, AxisKind};
 pub use bounds::range_words;
-pub use cell::{CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit};
+pub use cell::{
+    CellSpec, Checkpoint, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit,
+};
 pub use check::Feasibility;
 pub use data::HeldOut;
 pub use only::{Only, Selection};

@@ -15,7 +15,7 @@ use crate::models::ModelSpec;
 use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 
 use super::bounds::Bounds;
-use super::cell::{TrainSpec, ValidationSpec};
+use super::cell::{SAFETENSORS, TrainSpec, ValidationSpec};
 use super::search::{FloatSection, IntSection, PrunerSection, SamplerSection, SearchSection};
 use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
 use super::slurm::SlurmSpec;
@@ -158,8 +158,10 @@ pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> 
             mistakes.push(Diagnostic::error(title).at(node.place, words));
         });
     }
-    if section == "measure" {
-        mistakes.extend(seeds(node));
+    match section {
+        "measure" => mistakes.extend(seeds(node)),
+        "train" => mistakes.extend(file_name(node)),
+        _ => {}
     }
     mistakes
 }
@@ -177,6 +179,36 @@ pub(super) fn refused(shown: &str, node: &Node, errors: &[RangeError]) -> Vec<Di
     };
     errors.iter().map(refused).collect()
 }
+
+/// Bytes of a name to which seed and ending can be added on any file system.
+const LONGEST_NAME: usize = 100;
+
+/// `train.save-to` is the name of a file, and no path.
+fn file_name(node: &Node) -> Option<Diagnostic> {
+    let node = node.as_table()?.get("save-to")?;
+    let written = node.as_str()?;
+    let name = written.strip_suffix(SAFETENSORS).unwrap_or(written);
+    let parts = |letter: char| letter.is_control() || "/\\:".contains(letter);
+    let label = if name.is_empty() {
+        "a name is missing"
+    } else if name.contains(parts) {
+        "must have none of `/`, `\\`, `:` and control characters"
+    } else if name.starts_with('.') {
+        "must not begin with a dot"
+    } else if name.len() > LONGEST_NAME {
+        "must have at most 100 bytes"
+    } else {
+        return None;
+    };
+    let title = format!(
+        "`train.save-to` must be a plain file name, found `{}`",
+        written.escape_debug()
+    );
+    let help = "each run writes its own file below `reports/<name>/checkpoints/`: `save-to = \"unet\"` makes \
+                `unet-seed1.safetensors`";
+    Some(Diagnostic::error(title).at(node.place, label).help(help))
+}
+
 /// `measure.seeds` names at least one seed, each once.
 fn seeds(node: &Node) -> Vec<Diagnostic> {
     let list = node.as_table().and_then(|table| table.get("seeds"));

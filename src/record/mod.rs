@@ -4,6 +4,7 @@
 //! every ten seconds, on interruption and at the end (`steps.csv`, `ops.csv`, `trace/` and `tensorboard/` only
 //! at the end). It draws nothing and starts nothing.
 
+mod checkpoints;
 mod closer;
 mod failures;
 mod plan_file;

@@ -192,6 +192,7 @@ impl<'a> Recorder<'a> {
             results::write_steps(self.folder, self.view().steps(&results))?;
         }
         self.view().write_closer(self.folder, &results)?;
+        results::write_checkpoint_index(self.folder, &self.view().checkpoints(self.folder))?;
         Ok(results)
     }
 

@@ -3,6 +3,7 @@
 //! Owns [`ResultSet`], everything that one folder under `reports/` says. `record` writes it, `report` and `compare`
 //! read it; neither knows how it came about.
 
+mod checkpoints;
 mod columns;
 mod comparison_csv;
 pub mod environment;
@@ -35,6 +36,7 @@ mod textconv;
 mod trace;
 mod write;
 
+pub use checkpoints::{CheckpointRow, write_checkpoint_index};
 pub use columns::{
     axis_columns, fact_texts, fixed_column, is_added_column, metric_column, timed_columns,
 };

@@ -246,10 +246,10 @@ fn one_line(text: &str) -> String {
 }
 
 /// CSV by RFC 4180, with lines that end in LF.
-struct Table(csv::Writer<Vec<u8>>);
+pub(super) struct Table(csv::Writer<Vec<u8>>);
 
 impl Table {
-    fn new(mut header: Vec<String>, metrics: &[String]) -> Self {
+    pub(super) fn new(mut header: Vec<String>, metrics: &[String]) -> Self {
         header.extend_from_slice(metrics);
         let mut table = Self(
             csv::WriterBuilder::new()
@@ -260,13 +260,13 @@ impl Table {
         table
     }
 
-    fn push(&mut self, fields: &[String]) {
+    pub(super) fn push(&mut self, fields: &[String]) {
         // Writing to memory cannot fail; rows of unequal length are a mistake in this file, which the tests would show.
         let written = self.0.write_record(fields);
         debug_assert!(written.is_ok(), "{written:?}: {fields:?}");
     }
 
-    fn bytes(self) -> Vec<u8> {
+    pub(super) fn bytes(self) -> Vec<u8> {
         self.0.into_inner().unwrap_or_default()
     }
 }

@@ -9,7 +9,7 @@ use crate::base::hash::Digest;
 use crate::base::{Purpose, Seed};
 use crate::event::Member;
 use crate::plan::search::{SearchSpec, TrialInfo, TrialRole};
-use crate::plan::{Plan, PlannedCell};
+use crate::plan::{CellSpec, Plan, PlannedCell};
 
 use super::study::{Finale, Ranked, Study};
 
@@ -32,11 +32,19 @@ pub(super) fn finale(spec: &SearchSpec, study: &Study, is_spent: bool) -> Vec<Fi
     pruned.shuffle(&mut dice);
     pruned.truncate(if is_spent { 0 } else { spec.regret });
     pruned.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-    let ensemble = (study.best(spec.ensemble).len() > 1).then_some(Finale::Ensemble);
+    let best = study.best(spec.ensemble);
+    let ensemble = (best.len() > 1).then_some(Finale::Ensemble);
+    let members = best.iter().filter(|_| ensemble.is_some());
+    let members = members.map(|best| Finale::Member(best.number, best.point.clone()));
     let regret = pruned
         .into_iter()
         .map(|(number, point)| Finale::Regret(number, point));
-    ensemble.into_iter().chain(regret).collect()
+    ensemble
+        .iter()
+        .cloned()
+        .chain(members)
+        .chain(regret)
+        .collect()
 }
 
 /// The cell of the ensemble of `best`, and its members; `None` where they leave no weights.
@@ -54,7 +62,7 @@ pub(super) fn ensemble(
         let member = plan.trial(study, &ranked.number.to_string(), &ranked.point);
         digest = digest.with(&member.cell_hash);
         members.push(Member {
-            weights: member.spec.weights_file()?,
+            weights: member.spec.weights_file(seed(&member.spec))?,
             cell: Arc::new(member.spec),
         });
     }
@@ -73,6 +81,11 @@ pub(super) fn ensemble(
     cell.spec.key = pairs.join(",");
     cell.spec.checkpoint_folder = None;
     Some((cell, members))
+}
+
+/// The seed of a trial's one run.
+pub(super) fn seed(trial: &CellSpec) -> u64 {
+    trial.measure.seeds.first().copied().unwrap_or(0)
 }
 
 /// Weights that trials left for an ensemble: only those of the best stay.

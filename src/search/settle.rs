@@ -43,6 +43,8 @@ impl Search<'_> {
         let limits = proposal.cell.spec.limits.as_ref();
         let found = self.memory.find(&proposal.keys, limits);
         let settled = self.settled(&proposal, &found);
+        let settled =
+            settled.filter(|settled| reason.is_some() || !self.runs_again(&proposal, settled));
         // What another machine has run is there, also where this one could not.
         if settled.is_none()
             && let Some((status, reason)) = reason
@@ -69,6 +71,15 @@ impl Search<'_> {
             }
             None => Some(self.begin(proposal)),
         }
+    }
+
+    /// Whether a trial that is there runs again for a checkpoint that is gone. With an ensemble the weights of its members
+    /// alone are kept: they are looked for when it is made.
+    fn runs_again(&self, proposal: &Proposal, settled: &Settled) -> bool {
+        let has_saved = matches!(settled.status, Status::Done | Status::Diverged);
+        let spec = &proposal.cell.spec;
+        let may_run = !self.options.only_kept && self.spec.ensemble == 0;
+        may_run && has_saved && spec.lacks_checkpoint(proposal.keys.seed)
     }
 
     /// A trial is not there, and nothing is to run: those that need it are not looked for.
@@ -162,7 +173,7 @@ impl Search<'_> {
     }
 
     /// The trial runs.
-    fn begin(&mut self, proposal: Proposal) -> Next {
+    pub(super) fn begin(&mut self, proposal: Proposal) -> Next {
         let job = self.job(&proposal);
         self.studies[proposal.study].running += 1;
         let running = Running {

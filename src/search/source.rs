@@ -200,8 +200,7 @@ impl<'a> Search<'a> {
         info: TrialInfo,
         members: Vec<Member>,
     ) -> Proposal {
-        let seed = cell.spec.measure.seeds.first().copied().unwrap_or(0);
-        let keys = self.here.keys(&cell, seed, 0);
+        let keys = self.here.keys(&cell, finale::seed(&cell.spec), 0);
         Proposal {
             study,
             cell,
@@ -211,6 +210,20 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// What follows the trials of a study, last first: members of the ensemble run where their weights are gone.
+    fn finale(&self, study: &Study) -> Vec<Finale> {
+        let mut all = finale::finale(self.spec, study, self.spent.is_some());
+        all.retain(|one| match one {
+            Finale::Member(number, point) if !self.options.only_kept => {
+                let trial = self.plan.trial(study.index, &number.to_string(), point);
+                trial.spec.lacks_checkpoint(finale::seed(&trial.spec))
+            }
+            Finale::Member(..) => false,
+            Finale::Regret(..) | Finale::Ensemble => true,
+        });
+        all
+    }
+
     /// What follows the trials of a study that is over.
     fn after_the_trials(&mut self) -> Option<Next> {
         for position in 0..self.studies.len() {
@@ -218,15 +231,22 @@ impl<'a> Search<'a> {
                 continue;
             }
             let study = &self.studies[position];
-            let mut finale = match &study.finale {
+            let mut left = match &study.finale {
                 Some(finale) => finale.clone(),
                 None if self.options.owns.is_some() && !self.spec.learns() => Vec::new(),
-                None => finale::finale(self.spec, study, self.spent.is_some()),
+                None => self.finale(study),
             };
-            let next = finale.pop();
-            self.studies[position].finale = Some(finale);
+            let waits = left.last() == Some(&Finale::Ensemble) && study.running > 0;
+            let next = if waits { None } else { left.pop() };
+            self.studies[position].finale = Some(left);
             let proposal = match next {
                 None => continue,
+                Some(Finale::Member(number, point)) => {
+                    let study = self.studies[position].index;
+                    let info = info(study, number, TrialRole::Trial, point);
+                    let proposal = self.proposal(position, &number.to_string(), info);
+                    return Some(self.begin(proposal));
+                }
                 Some(Finale::Regret(number, point)) => {
                     let study = self.studies[position].index;
                     let info = info(study, number, TrialRole::Regret, point);

@@ -43,6 +43,8 @@ pub(super) struct Ranked {
 pub(super) enum Finale {
     /// A pruned trial, to its end.
     Regret(usize, Point),
+    /// One of the best, once more where its weights are gone.
+    Member(usize, Point),
     /// The mean of the best.
     Ensemble,
 }
@@ -93,8 +95,11 @@ impl Study {
         &self.ended[..known]
     }
 
-    /// A trial has ended.
+    /// A trial has ended; one that ended before and ran again says nothing new.
     pub(super) fn tell(&mut self, record: Record) {
+        if record.number < self.ended.len() || self.early.contains_key(&record.number) {
+            return;
+        }
         match &record.ending {
             Ending::Done(values) => self.rank(&record, values.first().copied()),
             Ending::Pruned => self.pruned.push((record.number, record.point.clone())),

@@ -62,7 +62,8 @@ impl Evaluation {
             let rows = (0..fresh.rows() as u32).collect();
             (Arc::clone(fresh), rows)
         });
-        let unit = data.dataset.target_scale().map_or(1.0, |(_, std)| std);
+        let target = data.dataset.normalisation().target;
+        let unit = target.map_or(1.0, |scale| scale.std);
         Ok(Self {
             data: Arc::clone(&data.dataset),
             fixed: fixed_batch(&data.dataset, fixed)?,

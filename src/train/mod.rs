@@ -21,6 +21,7 @@ mod learner;
 mod log;
 mod members;
 mod profile;
+mod saving;
 mod session;
 mod setup;
 mod steps;

@@ -1,7 +1,5 @@
 //! [`Session`]: a run from its first evaluation to its last. The loop.
 
-use std::path::Path;
-
 use super::Emit;
 use super::accuracy::Accuracies;
 use super::assessment::Costly;
@@ -13,6 +11,7 @@ use super::extra::{DIVERGED, ExtraSteps, no_phases, profile_event};
 use super::learner::{Cost, Learner};
 use super::log::{Log, add_phases};
 use super::profile::profile;
+use super::saving::Saving;
 use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
@@ -36,6 +35,8 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) evaluation: Evaluation,
     /// What costs, where the order asks for it.
     pub(super) costly: Option<Costly>,
+    /// The checkpoint files to write.
+    pub(super) saving: Saving,
     /// Whether extra steps are timed by operation at the end.
     pub(super) profiles: bool,
     /// Whether the answer to an epoch is waited for.
@@ -269,22 +270,15 @@ impl<D: Kernels> Session<'_, D> {
         })
     }
 
-    /// Writes the checkpoint that `train.save-to` asks for; averaged weights beside it as `NAME.ema.safetensors`.
+    /// Writes the checkpoint files that `train.save-to` asks for.
     fn save(&mut self) -> Result<(), TrainError> {
-        let cell = self.cell;
-        let (Some(name), Some(folder)) = (&cell.train.save_to, &cell.checkpoint_folder) else {
+        let (saving, learner) = (&self.saving, &mut self.learner);
+        let [raw, averaged @ ..] = saving.files() else {
             return Ok(());
         };
-        std::fs::create_dir_all(folder).map_err(|reason| TrainError::Unwritable {
-            path: folder.display().to_string(),
-            reason,
-        })?;
-        let name = name.strip_suffix(".safetensors").unwrap_or(name);
-        let path = folder.join(format!("{name}.safetensors"));
-        let mut bytes = write(&mut self.learner, &path)?;
-        if self.learner.ema.is_some() {
-            let path = folder.join(format!("{name}.ema.safetensors"));
-            bytes += with_average(&mut self.learner, |learner| write(learner, &path))?;
+        let mut bytes = saving.write(raw, learner)?;
+        for file in averaged {
+            bytes += with_average(learner, |learner| saving.write(file, learner))?;
         }
         self.log.checkpoint_bytes = Some(bytes);
         Ok(())
@@ -374,14 +368,4 @@ fn with_average<D: Kernels, T>(
     ema.swap(learner.task.module())?;
     learner.ema = Some(ema);
     result
-}
-
-/// Returns the bytes of the file.
-fn write<D: Kernels>(learner: &mut Learner<D>, path: &Path) -> Result<u64, TrainError> {
-    checkpoint::save(path, &learner.device, learner.task.module())?;
-    let file = std::fs::metadata(path).map_err(|reason| TrainError::Unwritable {
-        path: path.display().to_string(),
-        reason,
-    })?;
-    Ok(file.len())
 }

@@ -10,6 +10,7 @@ use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::learner::Learner;
 use super::log::Log;
+use super::saving::Saving;
 use super::session::Session;
 use super::steps::Steps;
 use super::stopping::Stopping;
@@ -49,6 +50,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     log.device_memory = device_memory(device);
     log.ready(parts);
     let dataset = &data.dataset;
+    let saving = Saving::of(order, &data);
     Ok(Session {
         cell,
         threads: threads::wanted(cell, dataset.features(), dataset.target()),
@@ -62,6 +64,7 @@ pub(super) fn set_up<'a, D: Kernels>(
             wanted: Arc::clone(&cell.validation),
             folder,
         }),
+        saving,
         profiles: cell.measure.ops && order.block == 0,
         awaits_verdicts: order.verdicts,
         stopping: Stopping::new(cell.train.early_stopping.clone()),

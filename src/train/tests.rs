@@ -333,7 +333,7 @@ fn weights_are_saved_under_pytorchs_names_and_read_back() {
     });
     first.checkpoint_folder = Some(folder.path().join("cell"));
     let trained = told(first);
-    let file = folder.path().join("cell/last.safetensors");
+    let file = folder.path().join("cell/last-seed42.safetensors");
     let resumed = told(with(|train| {
         (train.epochs, train.init_from) = (0, Some(file.clone()));
     }));
@@ -350,10 +350,15 @@ fn weights_are_saved_under_pytorchs_names_and_read_back() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["last.ema.safetensors", "last.safetensors"]);
+    assert_eq!(
+        names,
+        ["last-seed42.ema.safetensors", "last-seed42.safetensors"]
+    );
     let averaged = told(with(|train| {
-        (train.epochs, train.init_from) =
-            (0, Some(folder.path().join("cell/last.ema.safetensors")));
+        (train.epochs, train.init_from) = (
+            0,
+            Some(folder.path().join("cell/last-seed42.ema.safetensors")),
+        );
     }));
     assert_eq!(averaged.facts().metrics, trained.facts().metrics);
 }

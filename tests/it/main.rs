@@ -5,6 +5,7 @@ mod ab;
 mod advice;
 mod architecture;
 mod branches;
+mod checkpoints;
 mod cluster;
 mod compare;
 #[cfg(all(unix, feature = "cuda-stand-in"))]

@@ -157,9 +157,10 @@ fn a_checkpoint_is_sampled_without_training() {
     .concat();
     assert_eq!(project.run(&trained).code, 0);
     let folder = fs::read_dir(project.path("reports/tiny/checkpoints")).unwrap();
-    let folder = folder.flatten().next().unwrap().path();
+    let mut folders = folder.flatten().map(|entry| entry.path());
+    let folder = folders.find(|path| path.is_dir()).unwrap();
     fs::copy(
-        folder.join("last.ema.safetensors"),
+        folder.join("last-seed42.ema.safetensors"),
         project.path("experiments/ema.safetensors"),
     )
     .unwrap();

@@ -374,11 +374,47 @@ fn the_best_trials_vote() {
     // The square is convex: the mean is no worse than the mean of the three.
     assert!(number(ensemble, "val_loss") < sum("val_loss") / 3.0);
     // Only the members' weights stay.
+    let weights = || {
+        let mut files: Vec<String> = project
+            .rows("checkpoints/index.csv")
+            .into_iter()
+            .map(|row| row["file"].clone())
+            .collect();
+        files.sort();
+        files
+    };
     let folders = std::fs::read_dir(project.path("reports/tiny/checkpoints")).expect("a folder");
-    assert_eq!(folders.count(), 3);
-    let before = project.facts();
-    project.search(&[]);
+    assert_eq!(folders.count(), 3 + 1, "three folders and the index");
+    let (before, files) = (project.facts(), weights());
+    assert_eq!(files.len(), 3);
+    let again = project.search(&[]);
+    assert!(again.stderr.contains("nothing to run"), "{}", again.stderr);
     assert_eq!(before, project.facts());
+
+    // Weights that are gone are made again, those of the members alone.
+    std::fs::remove_dir_all(project.path("reports/tiny/checkpoints")).expect("a folder");
+    project.search(&[]);
+    assert_eq!((before, files), (project.facts(), weights()));
+}
+
+#[test]
+fn deleted_checkpoints_of_trials_are_made_again() {
+    let search = "[search]\ntrials = 3\nobjective = \"best_loss\"\nsampler = { kind = \"random\" }\n\n\
+                  [search.space]\n\"models.mlp.hidden\" = { int = [2, 16] }\n";
+    let project = project(search);
+    let saving = [r#"--set=train.save-to="mlp""#];
+    project.search(&saving);
+    let index = project.rows("checkpoints/index.csv");
+    assert_eq!(index.len(), 3);
+    let before = project.facts();
+    let file = project.path(&format!("reports/tiny/checkpoints/{}", index[1]["file"]));
+    let bytes = std::fs::read(&file).expect("a checkpoint");
+    std::fs::remove_file(&file).expect("a checkpoint");
+    project.search(&saving);
+    assert_eq!(bytes, std::fs::read(&file).expect("a checkpoint"));
+    assert_eq!(before, project.facts());
+    let again = project.search(&saving);
+    assert!(again.stderr.contains("nothing to run"), "{}", again.stderr);
 }
 
 #[test]

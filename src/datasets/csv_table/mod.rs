@@ -131,12 +131,12 @@ fn normalise_by(table: &mut Table, rows: &[u32]) {
     let width = table.form.len();
     for column in 0..width {
         let scale = scale(&table.features, width, column);
-        normalise(&mut table.features, width, column, scale);
+        let scale = normalise(&mut table.features, width, column, scale);
+        table.normalisation.features.push(scale);
     }
     if let Target::Values { .. } = table.target {
-        let (mean, std) = scale(&table.values, 1, 0);
-        normalise(&mut table.values, 1, 0, (mean, std));
-        table.target_scale = Some((mean, std + 1e-8));
+        let scale = scale(&table.values, 1, 0);
+        table.normalisation.target = Some(normalise(&mut table.values, 1, 0, scale));
     }
 }
 

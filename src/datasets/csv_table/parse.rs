@@ -8,7 +8,7 @@ use std::path::Path;
 use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 
 use super::super::table::Table;
-use super::super::{DatasetError, Faults, Features, Target};
+use super::super::{DatasetError, Faults, Features, Normalisation, Target};
 use super::CsvSpec;
 
 /// Edits up to which a column's name is proposed for another.
@@ -50,7 +50,8 @@ impl Outline {
 /// A CSV file as numbers.
 pub(super) struct Parsed {
     pub(super) rows: usize,
-    columns: usize,
+    /// Names of the features.
+    columns: Vec<String>,
     features: Vec<f32>,
     values: Vec<f32>,
     pub(super) labels: Vec<u32>,
@@ -67,13 +68,18 @@ impl Parsed {
             }
         };
         Table {
-            form: Features::Vector { len: self.columns },
+            form: Features::Vector {
+                len: self.columns.len(),
+            },
             target,
             features: self.features,
             values: self.values,
             labels: self.labels,
             class_names: self.class_names,
-            target_scale: None,
+            normalisation: Normalisation {
+                columns: self.columns,
+                ..Normalisation::default()
+            },
         }
     }
 }
@@ -97,7 +103,7 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
     })?;
     Ok(Outline {
         rows,
-        columns,
+        columns: columns.len(),
         classes: classes.len(),
     })
 }
@@ -122,9 +128,12 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     })
 }
 
-/// Hands on the values of all rows, row by row, and returns the numbers of rows and of features; or reports every hole,
-/// every row of another length and everything that is no number.
-fn scan(spec: &CsvSpec, mut take: impl FnMut(Value<'_>)) -> Result<(usize, usize), DatasetError> {
+/// Hands on the values of all rows, row by row, and returns the number of rows and the names of the features; or reports
+/// every hole, every row of another length and everything that is no number.
+fn scan(
+    spec: &CsvSpec,
+    mut take: impl FnMut(Value<'_>),
+) -> Result<(usize, Vec<String>), DatasetError> {
     let mut file = Csv::open(spec)?;
     let mut mistakes = Mistakes::default();
     let mut record = StringRecord::new();
@@ -153,7 +162,8 @@ fn scan(spec: &CsvSpec, mut take: impl FnMut(Value<'_>)) -> Result<(usize, usize
     }
     mistakes.into_result(spec)?;
     some_rows(spec, rows)?;
-    Ok((rows, file.names.len() - 1))
+    file.names.remove(file.target);
+    Ok((rows, file.names))
 }
 
 /// A finite number; `nan` and `inf` are holes.

@@ -2,7 +2,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use super::super::SamplesMut;
+use super::super::{SamplesMut, Scale};
 use super::*;
 
 fn table(text: &str) -> (TempDir, CsvSpec) {
@@ -101,7 +101,7 @@ fn normalising_takes_the_training_rows_alone() {
     let (mean, std) = statistics(&features, 2, 0, &rows);
     assert!(mean.abs() < 1e-6 && (std - 1.0).abs() < 1e-6);
     assert!(features.iter().skip(1).step_by(2).all(|&b| b == 0.0));
-    let (mean, std) = open.dataset.target_scale().unwrap();
+    let Scale { mean, std } = open.dataset.normalisation().target.unwrap();
     let original = mean + std * f64::from(values[0]);
     assert!((original - f64::from(train[0] * train[0])).abs() < 1e-3);
 }

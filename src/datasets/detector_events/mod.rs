@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::fingerprint::digest;
 use super::split::validation_rows;
 use super::table::{Table, normalise, statistics};
-use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target};
+use super::{DatasetError, DatasetFacts, Features, Normalisation, OpenDataset, Splits, Target};
 use crate::base::{Purpose, Seed};
 use event::Source;
 use geometry::Detector;
@@ -97,7 +97,8 @@ impl DetectorEventsSpec {
         let mut table = self.generate();
         for column in 0..PHI_COLUMNS.len() {
             let scale = statistics(&table.features, PHI_COLUMNS.len(), column, &splits.train);
-            normalise(&mut table.features, PHI_COLUMNS.len(), column, scale);
+            let scale = normalise(&mut table.features, PHI_COLUMNS.len(), column, scale);
+            table.normalisation.features.push(scale);
         }
         Ok(OpenDataset {
             dataset: Arc::new(table),
@@ -160,7 +161,10 @@ impl DetectorEventsSpec {
             values,
             labels: Vec::new(),
             class_names: Vec::new(),
-            target_scale: None,
+            normalisation: Normalisation {
+                columns: PHI_COLUMNS.map(str::to_owned).into(),
+                ..Normalisation::default()
+            },
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Dataset, DatasetError, Features, SampleMut, Target};
+use super::super::{Dataset, DatasetError, Features, Normalisation, SampleMut, Target};
 use super::AugmentSpec;
 use super::augment::Draw;
 use super::decode::decode;
@@ -78,6 +78,10 @@ impl Dataset for ImageFolder {
 
     fn class_names(&self) -> &[String] {
         &self.listing.class_names
+    }
+
+    fn normalisation(&self) -> Normalisation {
+        Normalisation::of_pixels(127.5, 127.5)
     }
 
     fn is_decoded(&self) -> bool {

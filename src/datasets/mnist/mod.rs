@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::split::{take_stratified, validation_rows};
 use super::table::gather;
 use super::{
-    Dataset, DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, SampleMut,
-    SamplesMut, Splits, Target,
+    Dataset, DatasetError, DatasetFacts, Features, FingerprintCache, Normalisation, OpenDataset,
+    SampleMut, SamplesMut, Splits, Target,
 };
 use crate::base::Seed;
 
@@ -232,6 +232,10 @@ impl Dataset for Bytes {
 
     fn class_names(&self) -> &[String] {
         &self.class_names
+    }
+
+    fn normalisation(&self) -> Normalisation {
+        Normalisation::of_pixels(0.0, 255.0)
     }
 
     fn read(

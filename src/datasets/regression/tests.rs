@@ -57,7 +57,8 @@ fn training_rows_alone_give_the_statistics() {
     let open = spec(400, RegressionTarget::Linear).open(Seed(1)).unwrap();
     let table = spec(400, RegressionTarget::Linear).generate(400, Purpose::Data);
     let (mean, std) = statistics(&table.values, 1, 0, &open.splits.train);
-    let (scale_mean, scale_std) = open.dataset.target_scale().unwrap();
+    let scale = open.dataset.normalisation().target.unwrap();
+    let (scale_mean, scale_std) = (scale.mean, scale.std);
     assert!((mean - scale_mean).abs() < 1e-12 && (std - scale_std).abs() < 1e-7);
 
     let mut values = vec![0.0; open.splits.train.len()];
@@ -84,7 +85,7 @@ fn training_rows_alone_give_the_statistics() {
 fn the_fresh_set_has_the_same_scale_and_other_rows() {
     let open = spec(1000, RegressionTarget::Linear).open(Seed(1)).unwrap();
     let fresh = open.fresh.unwrap();
-    assert_eq!(fresh.target_scale(), open.dataset.target_scale());
+    assert_eq!(fresh.normalisation(), open.dataset.normalisation());
     assert_eq!(fresh.rows(), 150);
     let mut row = [0.0; COLUMNS];
     let mut value = [0.0];

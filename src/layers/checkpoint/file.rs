@@ -7,17 +7,19 @@ use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors, View};
 
-use super::{CheckpointError, Mismatch, Tensor};
+use super::{CheckpointError, Metadata, Mismatch, Tensor};
 
-/// Writes tensors to a safetensors file: under a temporary name in the same folder first, so that a file of that name
-/// is either the old one or the new one.
+/// Writes tensors to a safetensors file, with `metadata` in its header: under a temporary name in the same folder first,
+/// so that a file of that name is either the old one or the new one. The same values give the same bytes.
 ///
 /// # Errors
 /// [`CheckpointError::Io`] when the folder is not there or not writable.
-pub fn write(path: &Path, tensors: &[Tensor]) -> Result<(), CheckpointError> {
+pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(), CheckpointError> {
     let named = tensors.iter().map(|tensor| (tensor.name.as_str(), tensor));
     let bytes = safetensors::serialize(named, None)
         .map_err(|error| CheckpointError::format(path, &error))?;
+    let (header, data) =
+        with_metadata(&bytes, metadata).map_err(|error| CheckpointError::format(path, &error))?;
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -27,11 +29,36 @@ pub fn write(path: &Path, tensors: &[Tensor]) -> Result<(), CheckpointError> {
         .prefix(".writing-")
         .tempfile_in(folder)
         .map_err(io)?;
-    file.write_all(&bytes).map_err(io)?;
+    file.write_all(&header).map_err(io)?;
+    file.write_all(data).map_err(io)?;
     file.as_file().sync_all().map_err(io)?;
     make_readable(file.as_file()).map_err(io)?;
     file.persist(path).map_err(|error| io(error.error))?;
     Ok(())
+}
+
+/// The file's header (its length, then JSON) with `metadata` as the first entry, and the data behind it. The library would
+/// write the entries in the order of a hash map, another one in every process.
+fn with_metadata<'a>(
+    file: &'a [u8],
+    metadata: &Metadata,
+) -> serde_json::Result<(Vec<u8>, &'a [u8])> {
+    const LENGTH: usize = size_of::<u64>();
+    let (length, rest) = file
+        .split_first_chunk::<LENGTH>()
+        .unwrap_or((&[0; LENGTH], file));
+    let (tensors, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let tensors = tensors.trim_ascii().strip_prefix(b"{").unwrap_or_default();
+    let mut header = br#"{"__metadata__":"#.to_vec();
+    header.extend(serde_json::to_vec(metadata)?);
+    if tensors != b"}" {
+        header.push(b',');
+    }
+    header.extend(tensors);
+    // Data begin at a multiple of 8 bytes.
+    header.resize(header.len().next_multiple_of(LENGTH), b' ');
+    header.splice(..0, (header.len() as u64).to_le_bytes());
+    Ok((header, data))
 }
 
 /// Gives a temporary file, which only its owner may read, the rights of an ordinary one.

@@ -15,6 +15,9 @@ use std::path::Path as FilePath;
 use crate::device::{Backend, DeviceError};
 use crate::ops::{Module, OpError, Path};
 
+/// Texts in the header of a file, by name.
+pub type Metadata = BTreeMap<String, String>;
+
 /// A parameter's name, its shape in PyTorch, and its values in that order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {
@@ -67,14 +70,15 @@ pub fn restore<D: Backend>(
     Ok(result?)
 }
 
-/// Writes all parameters to a safetensors file, atomically.
+/// Writes all parameters and `metadata` to a safetensors file, atomically.
 pub fn save<D: Backend>(
     path: &FilePath,
     device: &D,
     module: &mut dyn Module<D>,
+    metadata: &Metadata,
 ) -> Result<(), CheckpointError> {
     let tensors = snapshot(device, module).map_err(OpError::from)?;
-    write(path, &tensors)
+    write(path, &tensors, metadata)
 }
 
 /// Reads all parameters from a safetensors file.

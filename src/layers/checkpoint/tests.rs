@@ -31,7 +31,7 @@ fn weights_survive_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weights.safetensors");
     let ((device, mut saved), (_, mut loaded)) = (model(1), model(2));
-    save(&path, &device, &mut saved).unwrap();
+    save(&path, &device, &mut saved, &Metadata::new()).unwrap();
     let before = snapshot(&device, &mut saved).unwrap();
     assert_ne!(before, snapshot(&device, &mut loaded).unwrap());
     load(&path, &device, &mut loaded).unwrap();
@@ -40,6 +40,32 @@ fn weights_survive_a_file() {
         std::fs::read_dir(folder.path()).unwrap().count(),
         1,
         "no temporary file is left"
+    );
+}
+
+#[test]
+fn metadata_stand_in_the_header_and_the_same_values_give_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weights.safetensors");
+    let (device, mut saved) = model(1);
+    let names = ["seed", "key", "class_names", "model", "format"];
+    let metadata: Metadata = names
+        .map(|name| (name.into(), format!("\"{name}\" é")))
+        .into();
+    let mut save_again = || {
+        save(&path, &device, &mut saved, &metadata).unwrap();
+        std::fs::read(&path).unwrap()
+    };
+    let bytes = save_again();
+    assert_eq!(bytes, save_again());
+    let (header, found) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
+    assert_eq!(header % 8, 0);
+    let found = found.metadata().clone().unwrap();
+    assert_eq!(found.into_iter().collect::<Metadata>(), metadata);
+    let read = read(&path).unwrap();
+    assert_eq!(
+        checksum(&read),
+        checksum(&snapshot(&device, &mut saved).unwrap())
     );
 }
 

@@ -64,7 +64,7 @@ fn a_run_that_is_stopped_keeps_its_last_weights_and_writes_no_checkpoint() {
     }
     let worse = losses.windows(2).position(|pair| pair[1] > pair[0]);
     let epochs = worse.unwrap() + 2;
-    std::fs::remove_file(folder.path().join("last.safetensors")).unwrap();
+    std::fs::remove_file(folder.path().join("last-seed42.safetensors")).unwrap();
     let stopped = cut_off(cell.clone(), epochs);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     assert_eq!(stopped.facts().best_epoch, Some(epochs - 2));

@@ -20,7 +20,7 @@ fn trained(folder: &Path, mut cell: CellSpec) -> Trained {
     Arc::make_mut(&mut cell.train).save_to = Some("best".into());
     cell.checkpoint_folder = Some(folder.join(&cell.key));
     let facts = told(cell.clone()).facts().clone();
-    let weights = cell.weights_file().unwrap();
+    let weights = cell.weights_file(42).unwrap();
     let cell = Arc::new(cell);
     Trained {
         member: Member { cell, weights },

@@ -178,7 +178,7 @@ fn layers(cell: &CellSpec) -> BTreeSet<String> {
     cell.checkpoint_folder = Some(folder.path().to_owned());
     Arc::make_mut(&mut cell.measure).ops = false;
     told(cell);
-    let bytes = std::fs::read(folder.path().join("last.safetensors")).unwrap();
+    let bytes = std::fs::read(folder.path().join("last-seed42.safetensors")).unwrap();
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let names = tensors.names().into_iter();
     names

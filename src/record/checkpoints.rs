@@ -1,0 +1,55 @@
+//! Lines of `checkpoints/index.csv`: the files that finished runs have left.
+
+use std::path::Path;
+
+use crate::event::Status;
+use crate::results::CheckpointRow;
+
+use super::View;
+use super::trials::Shown;
+use super::view::best;
+
+impl View<'_> {
+    /// Checkpoints that are there, below `results`, in the order of cells and seeds.
+    pub(super) fn checkpoints(&self, results: &Path) -> Vec<CheckpointRow> {
+        let shown = self.shown();
+        shown
+            .flat_map(|shown| self.checkpoints_of(shown, results))
+            .collect()
+    }
+
+    fn checkpoints_of(&self, shown: Shown<'_>, results: &Path) -> Vec<CheckpointRow> {
+        let spec = &shown.cell.spec;
+        // A trial that was ended early leaves none; its file is that of the run that went on to the end.
+        let is_pruned = shown
+            .trial
+            .is_some_and(|trial| trial.status == Status::Pruned);
+        let seeds = spec.measure.seeds.iter().filter(|seed| {
+            let run = best(self.store, &self.keys(shown, **seed, 0));
+            !is_pruned && run.is_some_and(|run| run.facts.is_some())
+        });
+        let files = seeds.flat_map(|seed| {
+            spec.checkpoints(*seed)
+                .into_iter()
+                .map(move |file| (*seed, file))
+        });
+        let there = files.filter(|(_, file)| file.path.is_file());
+        there
+            .map(|(seed, file)| CheckpointRow {
+                file: below(&results.join("checkpoints"), &file.path),
+                key: spec.key.clone(),
+                seed,
+                weights: file.weights,
+                model: spec.model_name.to_string(),
+                dataset: spec.dataset_name.to_string(),
+            })
+            .collect()
+    }
+}
+
+/// `path` seen from `folder`, with `/` on every system.
+fn below(folder: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(folder).unwrap_or(path);
+    let parts = path.iter().map(|part| part.to_string_lossy());
+    parts.collect::<Vec<_>>().join("/")
+}

@@ -1,0 +1,58 @@
+//! `checkpoints/index.csv`: which cell and seed the checkpoint files are of.
+
+use std::fs;
+use std::path::Path;
+
+use super::ResultsError;
+use super::files::write_if_changed;
+use super::write::Table;
+
+/// Folder of the checkpoints in a results folder.
+const FOLDER: &str = "checkpoints";
+
+/// A line of `checkpoints/index.csv`: a file that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointRow {
+    /// The file, seen from `checkpoints/`, with `/` between folder and name.
+    pub file: String,
+    /// Readable key of the cell.
+    pub key: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Which weights: `raw` or `average`.
+    pub weights: &'static str,
+    /// Name of the model in the manifest.
+    pub model: String,
+    /// Name of the dataset in the manifest.
+    pub dataset: String,
+}
+
+/// Writes `checkpoints/index.csv` in the results folder, a line a file in the order of `rows`; removes it where there are
+/// none.
+///
+/// # Errors
+/// [`ResultsError::Unwritable`].
+pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(), ResultsError> {
+    let path = folder.join(FOLDER).join("index.csv");
+    if rows.is_empty() {
+        // Most often there is none.
+        let _ = fs::remove_file(&path);
+        return Ok(());
+    }
+    let header = ["file", "key", "seed", "weights", "model", "dataset"];
+    let mut table = Table::new(header.map(str::to_owned).into(), &[]);
+    for row in rows {
+        let seed = row.seed.to_string();
+        let fields = [
+            &row.file,
+            &row.key,
+            &seed,
+            row.weights,
+            &row.model,
+            &row.dataset,
+        ];
+        table.push(&fields.map(str::to_owned));
+    }
+    write_if_changed(&path, &table.bytes())?;
+    Ok(())
+}

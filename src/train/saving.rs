@@ -1,0 +1,82 @@
+//! [`Saving`]: the checkpoint files of a run (`train.save-to`), and what they say of it.
+
+use super::error::TrainError;
+use super::learner::Learner;
+use crate::datasets::OpenDataset;
+use crate::event::Order;
+use crate::layers::checkpoint::{self, Metadata};
+use crate::ops::Kernels;
+use crate::plan::{CellSpec, Checkpoint};
+
+/// The checkpoint files of a run.
+pub(super) struct Saving {
+    files: Vec<Checkpoint>,
+    metadata: Metadata,
+}
+
+impl Saving {
+    /// No files where the cell asks for none, and in repeats, which train the same weights once more.
+    pub(super) fn of(order: &Order<CellSpec>, data: &OpenDataset) -> Self {
+        let files = if order.block == 0 {
+            order.cell.checkpoints(order.seed)
+        } else {
+            Vec::new()
+        };
+        Self {
+            metadata: metadata(order, data),
+            files,
+        }
+    }
+
+    /// The files, raw weights first.
+    pub(super) fn files(&self) -> &[Checkpoint] {
+        &self.files
+    }
+
+    /// Writes the weights that the model has now; answers with the bytes of the file.
+    pub(super) fn write<D: Kernels>(
+        &self,
+        file: &Checkpoint,
+        learner: &mut Learner<D>,
+    ) -> Result<u64, TrainError> {
+        let unwritable = |reason| TrainError::Unwritable {
+            path: file.path.display().to_string(),
+            reason,
+        };
+        if let Some(folder) = file.path.parent() {
+            std::fs::create_dir_all(folder).map_err(unwritable)?;
+        }
+        let mut metadata = self.metadata.clone();
+        metadata.insert("weights".into(), file.weights.into());
+        let module = learner.task.module();
+        checkpoint::save(&file.path, &learner.device, module, &metadata)?;
+        let written = std::fs::metadata(&file.path).map_err(unwritable)?;
+        Ok(written.len())
+    }
+}
+
+/// What the files say: of which run they are, how the model is built, and how its inputs and outputs are to be read. What
+/// has parts is JSON.
+fn metadata(order: &Order<CellSpec>, data: &OpenDataset) -> Metadata {
+    let (cell, dataset) = (&order.cell, &data.dataset);
+    let mut metadata = Metadata::from([
+        // Names, shapes and layouts are PyTorch's: what its loaders ask for.
+        ("format".to_owned(), "pt".to_owned()),
+        ("key".to_owned(), cell.key.clone()),
+        ("seed".to_owned(), order.seed.to_string()),
+        ("model_name".to_owned(), cell.model_name.to_string()),
+        ("dataset_name".to_owned(), cell.dataset_name.to_string()),
+    ]);
+    let mut insert = |name: &str, value: serde_json::Result<String>| {
+        metadata.extend(value.ok().map(|text| (name.to_owned(), text)));
+    };
+    insert("model", serde_json::to_string(&*cell.model));
+    if !dataset.class_names().is_empty() {
+        insert("class_names", serde_json::to_string(dataset.class_names()));
+    }
+    let normalisation = dataset.normalisation();
+    if !normalisation.is_nothing() {
+        insert("normalisation", serde_json::to_string(&normalisation));
+    }
+    metadata
+}
