@@ -19,7 +19,9 @@ use super::{Outcome, Problem, exit_code};
 /// steps of the manifest's optimizer, each on the same inputs, are compared. `docs/verify.md` describes the files.
 ///
 /// Of the manifest it reads the named model and loss, and of `[train]` the optimizer (with its rate, held constant),
-/// `clip` and `device`: state there what the reference used, or give it with `--set`. Matrices are left out.
+/// `clip`, `convolution` and `device`: state there what the reference used, or give it with `--set`. Matrices are left out.
+///
+/// The output says by which algorithms convolutions were computed; Winograd's are allowed larger errors of the weights.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -164,6 +166,16 @@ fn table(verification: &Verification, out: &mut impl Write) -> io::Result<()> {
     for (name, error, tolerance, place) in verification.errors() {
         writeln!(out, "{name:<24}{error:>10.1e}{tolerance:>12.0e}  {place}")?;
     }
+    if let Some(least) = verification.convolutions.last() {
+        let names = verification.convolutions.iter();
+        let names: Vec<String> = names.map(|one| format!("`{}`", one.name())).collect();
+        writeln!(
+            out,
+            "convolutions by {}; weights have the tolerance of `{}`",
+            names.join(", "),
+            least.name()
+        )?;
+    }
     let verdict = if verification.passed {
         "passed"
     } else {
@@ -179,4 +191,37 @@ fn table(verification: &Verification, out: &mut impl Write) -> io::Result<()> {
 fn json(verification: &Verification, out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, verification)?;
     writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Convolution;
+
+    #[test]
+    fn the_algorithms_of_convolutions_are_told_with_the_tolerance_that_they_have() {
+        let convolutions = vec![Convolution::Direct, Convolution::Winograd5];
+        let verification = Verification {
+            loss: 1.5,
+            reference_loss: 1.5,
+            loss_relative_error: 0.0,
+            gradient_relative_error: 2e-5,
+            gradient_worst: "conv.bias".into(),
+            weights_after_relative_error: 1.3e-4,
+            weights_after_worst: "norm.bias".into(),
+            weights_after_tolerance: Verification::weights_tolerance(&convolutions),
+            convolutions,
+            parameters: 7,
+            passed: true,
+        };
+        let mut out = Vec::new();
+        table(&verification, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let weights = ["weights after 3 steps", "1.3e-4", "1e-3", "norm.bias"];
+        assert!(weights.iter().all(|part| lines[3].contains(part)), "{text}");
+        let by =
+            "convolutions by `direct`, `winograd-5`; weights have the tolerance of `winograd-5`";
+        assert_eq!(lines[4], by);
+    }
 }

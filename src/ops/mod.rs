@@ -62,7 +62,9 @@ pub use add::{AddKernel, add, add_silu, add_tanh};
 pub use attention::{AttentionKernel, AttentionSize, attention};
 pub use blend::{BlendKernel, blend, distance};
 pub use concat::{ConcatKernel, concat};
-pub use conv2d::{Conv2dKernel, Conv2dOptions, Conv2dSize, Convolution, conv2d, conv2d_by};
+pub use conv2d::{
+    Conv2dKernel, Conv2dOptions, Conv2dSize, Convolution, conv2d, conv2d_by, take_convolutions,
+};
 pub use cross_attention::{
     AttentionKind, CrossAttentionKernel, CrossAttentionSize, LINEAR_EPS, cross_attention,
 };

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::files::Reference;
 use crate::layers::checkpoint::Tensor;
+use crate::ops::Convolution;
 
 /// Share of the global gradient norm below which a gradient is rounding noise.
 const NOISE: f64 = 1e-6;
@@ -15,11 +16,14 @@ const NOISE_SCALE: f64 = 1e-4;
 /// Losses below this are compared absolutely.
 const SMALL_LOSS: f64 = 1e-2;
 
-/// What the own model gave for the first step.
+/// What the own model gave for the first step, and after the last.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) loss: f64,
     pub(super) grads: Vec<Tensor>,
+    pub(super) after: Vec<Tensor>,
+    /// By which convolutions were computed, the most accurate first.
+    pub(super) convolutions: Vec<Convolution>,
 }
 
 /// How far a model is from its reference.
@@ -41,6 +45,10 @@ pub struct Verification {
     pub weights_after_relative_error: f64,
     /// The parameter of the largest error of weights.
     pub weights_after_worst: String,
+    /// The error of weights that passes with these algorithms.
+    pub weights_after_tolerance: f64,
+    /// Algorithms by which convolutions were computed, the most accurate first; none on a GPU, where cuDNN chooses.
+    pub convolutions: Vec<Convolution>,
     /// Values of all parameters.
     pub parameters: u64,
     /// Whether every error is within its tolerance.
@@ -52,8 +60,18 @@ impl Verification {
     pub const LOSS_TOLERANCE: f64 = 1e-5;
     /// Largest gradient error that passes.
     pub const GRADIENT_TOLERANCE: f64 = 1e-3;
-    /// Largest error of weights that passes.
-    pub const WEIGHTS_TOLERANCE: f64 = 1e-4;
+
+    /// Largest error of weights that passes with convolutions by `algorithms`: that of the least accurate one.
+    ///
+    /// Each is the power of ten above the largest error that was measured on U-Nets (docs/verify.md): the gradients' errors
+    /// reach the weights through an adaptive optimizer, whose steps do not shrink with a gradient.
+    pub fn weights_tolerance(algorithms: &[Convolution]) -> f64 {
+        if algorithms.contains(&Convolution::Winograd5) {
+            1e-3
+        } else {
+            1e-4
+        }
+    }
 
     /// The errors with their names, tolerances and worst parameters.
     pub fn errors(&self) -> [(&'static str, f64, f64, &str); 3] {
@@ -69,15 +87,15 @@ impl Verification {
             (
                 "weights after 3 steps",
                 self.weights_after_relative_error,
-                Self::WEIGHTS_TOLERANCE,
+                self.weights_after_tolerance,
                 weights,
             ),
         ]
     }
 }
 
-/// Compares a step and the weights `after` three of them with the reference, whose names fit.
-pub(super) fn compare(reference: &Reference, own: &Outcome, after: &[Tensor]) -> Verification {
+/// Compares a step and the weights after three of them with the reference, whose names fit.
+pub(super) fn compare(reference: &Reference, own: Outcome) -> Verification {
     let grads = by_name(&reference.grads);
     let global = norm(
         grads
@@ -96,7 +114,7 @@ pub(super) fn compare(reference: &Reference, own: &Outcome, after: &[Tensor]) ->
         Some(ratio(distance(tensor, expected, |_| true), scale))
     });
     let weights = by_name(&reference.after);
-    let after_error = worst(after, |tensor| {
+    let after_error = worst(&own.after, |tensor| {
         let expected = weights.get(tensor.name.as_str())?;
         let gradient = &grads.get(tensor.name.as_str())?.values;
         let counts = |index: usize| f64::from(gradient[index].abs()) >= floor;
@@ -113,7 +131,13 @@ pub(super) fn compare(reference: &Reference, own: &Outcome, after: &[Tensor]) ->
         gradient_worst: gradient.1,
         weights_after_relative_error: after_error.0,
         weights_after_worst: after_error.1,
-        parameters: after.iter().map(|tensor| tensor.values.len() as u64).sum(),
+        weights_after_tolerance: Verification::weights_tolerance(&own.convolutions),
+        convolutions: own.convolutions,
+        parameters: own
+            .after
+            .iter()
+            .map(|tensor| tensor.values.len() as u64)
+            .sum(),
         passed: false,
     };
     // Not `any(error > tolerance)`: an error that is NaN must not pass.

@@ -16,7 +16,7 @@ use crate::layers::checkpoint::{self, CheckpointError, Tensor};
 use crate::ops::{self, DeviceJob, Grads, Kernels, Module, OpError, Path as Name};
 use crate::optim::clip;
 use crate::plan::CellSpec;
-use crate::tasks::{self, Task, TaskError, TaskParts, reference_form};
+use crate::tasks::{self, ReferenceInputs, Task, TaskError, TaskParts, reference_form};
 use compare::Outcome;
 use files::Reference;
 
@@ -64,29 +64,38 @@ impl DeviceJob for Job<'_> {
         checkpoint::restore(&device, task.module(), &self.reference.weights)
             .map_err(|error| misfit("weights.safetensors", error))?;
         self.reference.check_names()?;
-        let mut optimizer = self.cell.train.optimizer.build();
-        let lr = self.cell.train.optimizer.lr();
-        let mut outcome = None;
-        for _ in 0..STEPS {
-            let mut micro = task
-                .reference(&mut self.reference.inputs.clone())
-                .map_err(inputs_error)?;
-            if outcome.is_none() {
-                outcome = Some(Outcome {
-                    loss: f64::from(micro.loss.to_host(&device).map_err(OpError::from)?[0]),
-                    grads: gradients(&device, task.module(), &mut micro.grads)?,
-                });
-            }
-            if let Some(max_norm) = self.cell.train.clip {
-                let by = self.cell.train.clip_by;
-                clip(task.module(), &mut micro.grads, max_norm, by)?;
-            }
-            optimizer.step(task.module(), &mut micro.grads, lr, None)?;
-        }
-        let after = checkpoint::snapshot(&device, task.module()).map_err(OpError::from)?;
-        let outcome = outcome.unwrap_or_default();
-        Ok(compare::compare(&self.reference, &outcome, &after))
+        let outcome = steps(self.cell, &self.reference.inputs, &device, &mut *task)?;
+        Ok(compare::compare(&self.reference, outcome))
     }
+}
+
+/// Three steps on `inputs`.
+fn steps<D: Kernels>(
+    cell: &CellSpec,
+    inputs: &ReferenceInputs,
+    device: &D,
+    task: &mut dyn Task<D>,
+) -> Result<Outcome, VerifyError> {
+    let mut optimizer = cell.train.optimizer.build();
+    let lr = cell.train.optimizer.lr();
+    let mut outcome = Outcome::default();
+    // Those of what ran before.
+    ops::take_convolutions();
+    for step in 0..STEPS {
+        let mut micro = task.reference(&mut inputs.clone()).map_err(inputs_error)?;
+        if step == 0 {
+            outcome.loss = f64::from(micro.loss.to_host(device).map_err(OpError::from)?[0]);
+            outcome.grads = gradients(device, task.module(), &mut micro.grads)?;
+        }
+        if let Some(max_norm) = cell.train.clip {
+            let by = cell.train.clip_by;
+            clip(task.module(), &mut micro.grads, max_norm, by)?;
+        }
+        optimizer.step(task.module(), &mut micro.grads, lr, None)?;
+    }
+    outcome.after = checkpoint::snapshot(device, task.module()).map_err(OpError::from)?;
+    outcome.convolutions = ops::take_convolutions();
+    Ok(outcome)
 }
 
 impl Job<'_> {

@@ -3,6 +3,7 @@
 
 use dfdx::tensor::Cpu;
 
+use super::way::note_use;
 use super::windows::{Chunk, Windows};
 use super::{Conv2dKernel, Conv2dSize, backward, winograd};
 use crate::device::{Backend, Buffer};
@@ -28,7 +29,9 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>, OpError> {
         let mut y = self.spare_buffer(size.output_shape().len())?;
-        if let Some(tile) = size.way.tile(size) {
+        let tile = size.way.tile(size);
+        note_use(tile);
+        if let Some(tile) = tile {
             let bias = bias.map(|bias| bias.as_slice());
             winograd::forward(tile, &winograd_shape(size), x, weight, bias, &mut y);
             return Ok(y);

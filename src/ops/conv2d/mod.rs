@@ -24,7 +24,7 @@ mod way;
 mod windows;
 mod winograd;
 
-pub use way::Convolution;
+pub use way::{Convolution, take_convolutions};
 
 use super::gemm::Into;
 use super::{Activation, Kernels, OpError, Pass, Shape, Var, Work, linear};

@@ -1,5 +1,8 @@
 //! [`Convolution`]: how the CPU convolves, and the choice by shape.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +10,9 @@ use super::Conv2dSize;
 use super::winograd::{Tile, are_few};
 
 /// How the CPU computes convolutions with a 3×3 kernel and stride 1; all others are direct. On NVIDIA GPUs cuDNN chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Convolution {
     /// What is fastest for each shape, by a fixed rule.
@@ -76,6 +81,28 @@ impl Convolution {
             Self::Auto => cheapest(size),
         }
     }
+}
+
+thread_local! {
+    /// Algorithms by which the CPU has computed results on this thread.
+    static USED: RefCell<BTreeSet<Convolution>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Notes that the CPU computes results by `tile`.
+pub(super) fn note_use(tile: Option<Tile>) {
+    let algorithm = match tile {
+        None => Convolution::Direct,
+        Some(Tile::Two) => Convolution::Winograd2,
+        Some(Tile::Four) => Convolution::Winograd4,
+        Some(Tile::Five) => Convolution::Winograd5,
+    };
+    USED.with_borrow_mut(|used| used.insert(algorithm));
+}
+
+/// Algorithms by which the CPU has computed convolutions on this thread since the last call, the most accurate first. Their
+/// gradients are computed by the same.
+pub fn take_convolutions() -> Vec<Convolution> {
+    USED.take().into_iter().collect()
 }
 
 fn cheapest(size: &Conv2dSize) -> Option<Tile> {

@@ -1,0 +1,131 @@
+//! The algorithms of convolutions: which were used, and what they may cost.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dfdx::tensor::Cpu;
+
+use super::super::compare::{Outcome, compare};
+use super::super::{Reference, Verification, steps};
+use super::cell;
+use crate::base::Seed;
+use crate::datasets::{Features, Target};
+use crate::device::DeviceKind;
+use crate::layers::checkpoint::Tensor;
+use crate::losses::{LossSpec, NoiseMseSpec};
+use crate::models::{DdpmUnetSpec, ModelSpec};
+use crate::ops::Convolution::{self, Auto, Direct, Winograd2, Winograd4, Winograd5};
+use crate::plan::TrainSpec;
+use crate::tasks::{self, ReferenceInputs, ReferenceTensor, ReferenceValues, TaskParts};
+
+/// Pixels of a side of the one image.
+const SIDE: usize = 8;
+
+/// What the step of a small U-Net reads.
+fn inputs() -> ReferenceInputs {
+    let image = || ReferenceTensor {
+        shape: vec![1, 3, SIDE, SIDE],
+        values: ReferenceValues::Floats((0..3 * SIDE * SIDE).map(|i| (i % 5) as f32).collect()),
+    };
+    let one = |value| ReferenceTensor {
+        shape: vec![1],
+        values: ReferenceValues::Integers(vec![value]),
+    };
+    ReferenceInputs::new(BTreeMap::from([
+        ("x_t".to_owned(), image()),
+        ("eps".to_owned(), image()),
+        ("t".to_owned(), one(3)),
+        ("label_used".to_owned(), one(1)),
+    ]))
+}
+
+/// Algorithms of three steps of a small U-Net that asks for `convolution`.
+fn used(convolution: Convolution) -> Vec<Convolution> {
+    let model = ModelSpec::DdpmUnet(DdpmUnetSpec {
+        base_channels: 8,
+        channel_multipliers: vec![1, 2],
+        attention: vec![false, false],
+        embed: 8,
+        ..DdpmUnetSpec::default()
+    });
+    let train = TrainSpec {
+        convolution,
+        ..TrainSpec::default()
+    };
+    let mut cell = cell(model, LossSpec::NoiseMse(NoiseMseSpec::default()), train);
+    Arc::make_mut(&mut cell.train).device = DeviceKind::Cpu;
+    let parts = TaskParts {
+        model: &cell.model,
+        loss: &cell.loss,
+        features: Features::Image {
+            height: SIDE,
+            width: SIDE,
+            channels: 3,
+        },
+        target: Target::Class { classes: 2 },
+        algorithm: cell.train.algorithm,
+        beta: cell.train.beta,
+        convolution,
+        training: &[],
+        seed: Seed(0),
+    };
+    let device = Cpu::default();
+    let mut task = tasks::build(&device, parts).unwrap();
+    let outcome = steps(&cell, &inputs(), &device, &mut *task).unwrap();
+    outcome.convolutions
+}
+
+/// Convolutions of another kernel or stride are direct in every U-Net.
+#[test]
+fn a_unet_says_by_which_algorithms_it_was_convolved() {
+    assert_eq!(used(Direct), [Direct]);
+    for winograd in [Winograd2, Winograd4, Winograd5] {
+        assert_eq!(used(winograd), [Direct, winograd]);
+    }
+    assert_eq!(
+        used(Auto),
+        [Direct],
+        "so few channels are fastest like this"
+    );
+}
+
+/// Held against a reference from which its weights differ by `error`, relative to their norm.
+fn held(error: f32, convolutions: &[Convolution]) -> Verification {
+    let tensor = |value: f32| {
+        let (name, shape) = ("norm.bias".to_owned(), vec![4]);
+        vec![Tensor {
+            name,
+            shape,
+            values: vec![value; 4],
+        }]
+    };
+    let reference = Reference {
+        weights: tensor(0.0),
+        inputs: ReferenceInputs::new(BTreeMap::new()),
+        grads: tensor(1.0),
+        after: tensor(1.0),
+        loss: 1.0,
+    };
+    let own = Outcome {
+        loss: 1.0,
+        grads: tensor(1.0),
+        after: tensor(1.0 + error),
+        convolutions: convolutions.to_vec(),
+    };
+    compare(&reference, own)
+}
+
+/// The error of a U-Net of 24 base channels at 28×28 with `convolution = "auto"`.
+#[test]
+fn weights_pass_with_the_tolerance_of_the_algorithm_that_computed_them() {
+    const SEEN: f32 = 1.3e-4;
+    for accurate in [&[][..], &[Direct], &[Direct, Winograd2, Winograd4]] {
+        let held = held(SEEN, accurate);
+        assert!(!held.passed, "{held:?}");
+    }
+    let fast = held(SEEN, &[Direct, Winograd4, Winograd5]);
+    assert!(fast.passed, "{fast:?}");
+    let tolerance = fast.weights_after_tolerance;
+    let beyond = held(1.1 * tolerance as f32, &[Direct, Winograd5]);
+    assert!(!beyond.passed, "{beyond:?}");
+}
