@@ -27,9 +27,10 @@ pub struct PredictionSpec {
     pub column: PredictedColumn,
     /// What is claimed of it.
     pub claim: Claim,
-    /// Predicted ratio: with the change over without.
+    /// Predicted ratio: with the change over without; left out where only its bounds are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
-    pub predicted: f64,
+    pub predicted: Option<f64>,
     /// Lower end of the predicted ratio.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub low: f64,

@@ -46,8 +46,12 @@ pub struct RecommendationRow {
     pub column: String,
     /// `gain`, `no-worse` or `value`.
     pub claim: String,
-    /// Predicted ratio with its ends.
-    pub predicted: [f64; 3],
+    /// Predicted ratio; empty where only its bounds are known.
+    pub predicted: Option<f64>,
+    /// Lower end, or lower bound, of the predicted ratio.
+    pub low: f64,
+    /// Upper end, or upper bound, of the predicted ratio.
+    pub high: f64,
     /// Why, in a sentence.
     pub reasoning: String,
     /// `proposed`, `tested`, or `dropped` for one that earlier results refuted.
@@ -74,7 +78,8 @@ pub fn recommendations_csv(rows: &[RecommendationRow]) -> Vec<u8> {
             row.column.clone(),
             row.claim.clone(),
         ];
-        fields.extend(row.predicted.map(number));
+        fields.push(row.predicted.map(number).unwrap_or_default());
+        fields.extend([row.low, row.high].map(number));
         fields.extend([row.reasoning.clone(), row.status.clone()]);
         let measured = row.measured.map(|ends| ends.map(number));
         fields.extend(measured.unwrap_or_default());
@@ -111,10 +116,12 @@ pub fn read_recommendations(folder: &Path) -> Result<Vec<RecommendationRow>, Res
 
 fn row(record: &csv::StringRecord) -> Option<RecommendationRow> {
     let text = |place: usize| record.get(place).map(str::to_owned);
-    let ends = |first: usize| -> Option<[f64; 3]> {
-        let number = |place: usize| record.get(place)?.parse().ok();
-        Some([number(first)?, number(first + 1)?, number(first + 2)?])
+    let number = |place: usize| -> Option<f64> { record.get(place)?.parse().ok() };
+    let predicted = match record.get(7)? {
+        "" => None,
+        _ => Some(number(7)?),
     };
+    let measured = number(12).zip(number(13)).zip(number(14));
     Some(RecommendationRow {
         rule: text(0)?,
         cell: text(1)?,
@@ -123,10 +130,12 @@ fn row(record: &csv::StringRecord) -> Option<RecommendationRow> {
         to: text(4)?,
         column: text(5)?,
         claim: text(6)?,
-        predicted: ends(7)?,
+        predicted,
+        low: number(8)?,
+        high: number(9)?,
         reasoning: text(10)?,
         status: text(11)?,
-        measured: ends(12),
+        measured: measured.map(|((middle, low), high)| [middle, low, high]),
         verdict: text(15)?,
     })
 }
@@ -146,13 +155,20 @@ mod tests {
                 to: "16".into(),
                 column: "samples_per_s".into(),
                 claim: "gain".into(),
-                predicted: [1.25, 1.1, 1.4],
+                predicted: Some(1.25),
+                low: 1.1,
+                high: 1.4,
                 reasoning: "a step costs, \"whatever\" its size".into(),
                 status: "tested".into(),
                 measured: Some([1.2, 1.19, 1.22]),
                 verdict: "confirmed".into(),
             },
-            RecommendationRow::default(),
+            RecommendationRow {
+                rule: "optimizer-bound".into(),
+                low: 1.02,
+                high: 1.16,
+                ..RecommendationRow::default()
+            },
         ];
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(

@@ -209,6 +209,26 @@ fn what_is_refuted_is_not_recommended_again() {
 }
 
 #[test]
+fn what_its_test_left_unclear_is_not_proposed_again() {
+    let project = advised();
+    // Of three pairs of runs two are as good as predicted, and one is no better than before.
+    keep(&project, NEXT, |cell, id| {
+        let is_tested = cell.spec.train.batch_size == 32;
+        let factor = if is_tested {
+            [0.1, 0.1, 1.6][id.block]
+        } else {
+            1.0
+        };
+        ended(cell, factor * dear_samples(cell))
+    });
+    report(&project, NEXT);
+    assert_eq!(of_32(&project, "growing-next"), pair("followed", "unclear"));
+    // What is tested next remembers it.
+    let next = project.read("reports/growing-next/next.toml");
+    assert!(next.contains("verdict = \"unclear\""), "{next}");
+}
+
+#[test]
 fn a_manifest_of_the_users_own_is_never_replaced() {
     let project = Project::new()
         .file(GROWING, MANIFEST)

@@ -18,6 +18,13 @@ pub(super) struct Measured {
     pub(super) pairs: usize,
 }
 
+impl Measured {
+    /// Whether there are enough pairs of runs for a verdict.
+    pub(super) fn decides(&self) -> bool {
+        self.pairs >= FEWEST_PAIRS && self.ratio.kind != IntervalKind::Single
+    }
+}
+
 /// The ratio of `column` of `cell` to that of `against`, over the runs of one block and seed; `None` where there are no
 /// such runs.
 ///
@@ -64,17 +71,17 @@ pub(super) fn improvement(column: PredictedColumn, [middle, low, high]: [f64; 3]
 pub(super) fn verdict(
     column: PredictedColumn,
     claim: Claim,
-    predicted: [f64; 3],
+    [low, high]: [f64; 2],
     measured: &Measured,
 ) -> (Verdict, &'static str) {
-    let [_, low, high] = improvement(column, predicted);
+    let [_, low, high] = improvement(column, [low, low, high]);
     let ends = [
         measured.ratio.median,
         measured.ratio.low,
         measured.ratio.high,
     ];
     let [_, worst, best] = improvement(column, ends);
-    if measured.pairs < FEWEST_PAIRS || measured.ratio.kind == IntervalKind::Single {
+    if !measured.decides() {
         return (Verdict::Unclear, "fewer than three pairs of runs");
     }
     let (floor, low) = match claim {
@@ -143,7 +150,7 @@ mod tests {
     }
 
     fn of_gain(low: f64, high: f64) -> Verdict {
-        let predicted = [1.2, 1.1, 1.3];
+        let predicted = [1.1, 1.3];
         verdict(
             PredictedColumn::SamplesPerS,
             Claim::Gain,
@@ -166,7 +173,7 @@ mod tests {
     #[test]
     fn less_time_is_a_gain() {
         let of = |low, high| {
-            let predicted = [0.8, 0.7, 0.9];
+            let predicted = [0.7, 0.9];
             verdict(
                 PredictedColumn::TrainS,
                 Claim::Gain,
@@ -183,7 +190,7 @@ mod tests {
     #[test]
     fn what_may_not_get_worse_may_stay_the_same() {
         let of = |low, high| {
-            let predicted = [1.0, 0.95, 1.0];
+            let predicted = [0.95, 1.0];
             let found = measured(low, high, 3);
             verdict(
                 PredictedColumn::SamplesPerS,
@@ -201,7 +208,7 @@ mod tests {
     #[test]
     fn a_value_has_two_sides_and_few_runs_decide_nothing() {
         let of = |low, high, pairs| {
-            let predicted = [1.9, 1.8, 2.0];
+            let predicted = [1.8, 2.0];
             verdict(
                 PredictedColumn::PeakRssBytes,
                 Claim::Value,

@@ -144,7 +144,9 @@ fn rows(counsel: &Counsel<'_, '_>, outcomes: &[Outcome]) -> Vec<RecommendationRo
             to: text(&draft.to),
             column: draft.column.name().to_owned(),
             claim: word(&draft.claim),
-            predicted: draft.predicted,
+            predicted: draft.predicted.estimate,
+            low: draft.predicted.low,
+            high: draft.predicted.high,
             reasoning: draft.reasoning.clone(),
             status: if outcome.is_some() {
                 "tested"
@@ -166,7 +168,9 @@ fn rows(counsel: &Counsel<'_, '_>, outcomes: &[Outcome]) -> Vec<RecommendationRo
             to: other.to.clone(),
             column: other.column.name().to_owned(),
             claim: word(&other.claim),
-            predicted: [other.predicted, other.low, other.high],
+            predicted: other.predicted,
+            low: other.low,
+            high: other.high,
             reasoning: other.reasoning.clone(),
             status: "followed".to_owned(),
             measured: ends(outcome),

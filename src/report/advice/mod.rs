@@ -47,7 +47,7 @@ struct Counsel<'v, 'a> {
     /// Predictions of the followed report, measured here.
     outcomes: Vec<Outcome>,
     studies: Vec<Study<'v, 'a>>,
-    /// By predicted gain, the largest first.
+    /// Those with an estimate first, by predicted gain, the largest first.
     recommendations: Vec<Recommendation>,
     /// What rules checked without finding anything, and what was left out, as `rule: words`.
     checked: Vec<String>,
@@ -90,8 +90,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
                 self.checked.push(format!("{}: {first}", rule.id));
             }
         }
-        self.recommendations
-            .sort_by(|a, b| b.gain().total_cmp(&a.gain()));
+        self.recommendations.sort_by(Recommendation::rank);
         let kept = MOST.min(self.recommendations.len());
         for one in self.recommendations.drain(kept..) {
             let words = format!("{}: {}: left for later", one.rule, one.change());

@@ -291,9 +291,7 @@ fn cell_name(one: &Recommendation) -> String {
 pub(super) fn prediction(one: &Recommendation) -> PredictionSpec {
     let axes = |name: String| Map::from_iter([("matrix".to_owned(), Value::from(name))]);
     let draft = &one.draft;
-    let [predicted, low, high] = draft
-        .predicted
-        .map(|end| crate::base::units::round_significant(end, 5));
+    let round = |end: f64| crate::base::units::round_significant(end, 5);
     PredictionSpec {
         rule: one.rule.to_owned(),
         setting: draft.setting.to_owned(),
@@ -304,9 +302,9 @@ pub(super) fn prediction(one: &Recommendation) -> PredictionSpec {
         cell: axes(cell_name(one)),
         column: draft.column,
         claim: draft.claim,
-        predicted,
-        low,
-        high,
+        predicted: draft.predicted.estimate.map(round),
+        low: round(draft.predicted.low),
+        high: round(draft.predicted.high),
         reasoning: draft.reasoning.clone(),
     }
 }

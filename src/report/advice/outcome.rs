@@ -40,7 +40,7 @@ impl Outcome {
             .and_then(|(cell, against)| paired(cell, against, prediction.column));
         let (verdict, reason) = match &measured {
             Some(measured) => {
-                let ends = [prediction.predicted, prediction.low, prediction.high];
+                let ends = [prediction.low, prediction.high];
                 let (found, why) = verdict(prediction.column, prediction.claim, ends, measured);
                 (found, why.to_owned())
             }
@@ -72,10 +72,12 @@ impl Outcome {
         })
     }
 
-    /// What later manifests need to know of it; `None` while it is unclear.
+    /// What later manifests need to know of it; `None` while too few pairs of runs were measured. A change that its test left
+    /// unclear is not proposed again: the next test would tell no more.
     pub(super) fn settled(&self) -> Option<TestedSpec> {
         let prediction = &self.prediction;
-        (self.verdict != Verdict::Unclear).then(|| TestedSpec {
+        let is_tested = self.measured.is_some_and(|found| found.decides());
+        is_tested.then(|| TestedSpec {
             rule: prediction.rule.clone(),
             setting: prediction.setting.clone(),
             from: prediction.from.clone(),

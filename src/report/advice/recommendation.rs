@@ -1,5 +1,7 @@
 //! [`Recommendation`]: one change of one setting, with what it is expected to do.
 
+use std::cmp::Ordering;
+
 use serde_json::Value;
 
 use crate::base::units::human;
@@ -20,14 +22,57 @@ pub(super) struct Draft {
     pub(super) column: PredictedColumn,
     /// What is claimed.
     pub(super) claim: Claim,
-    /// Ratio of the column, with the change over without: value, lower and upper end.
-    pub(super) predicted: [f64; 3],
+    /// What it is expected to do.
+    pub(super) predicted: Predicted,
     /// The measured values that called for it.
     pub(super) triggers: String,
     /// How the prediction is computed.
     pub(super) formula: String,
     /// Why, in a sentence.
     pub(super) reasoning: String,
+}
+
+/// A predicted ratio of a column: with the change over without.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Predicted {
+    /// What a measurement gives, or a model that was fitted to measurements; `None` where only bounds are known.
+    pub(super) estimate: Option<f64>,
+    /// Lower end of its interval, or lower bound.
+    pub(super) low: f64,
+    /// Upper end of its interval, or upper bound.
+    pub(super) high: f64,
+}
+
+impl Predicted {
+    /// An estimate with the ends of its interval.
+    pub(super) fn estimate([estimate, low, high]: [f64; 3]) -> Self {
+        Self {
+            estimate: Some(estimate),
+            low,
+            high,
+        }
+    }
+
+    /// From `worth`, the smallest change that is worth a test, to `best`, which cannot be surpassed: ratios of throughputs
+    /// above 1, or of times below.
+    pub(super) fn bound(worth: f64, best: f64) -> Self {
+        Self {
+            estimate: None,
+            low: worth.min(best),
+            high: worth.max(best),
+        }
+    }
+
+    /// How many times better the column gets: by the estimate, at best where there is none.
+    fn gain(self, column: PredictedColumn) -> f64 {
+        let [estimate, _, best] =
+            improvement(column, [self.estimate.unwrap_or(1.0), self.low, self.high]);
+        if self.estimate.is_some() {
+            estimate
+        } else {
+            best
+        }
+    }
 }
 
 /// A change of one cell.
@@ -46,9 +91,17 @@ pub(super) struct Recommendation {
 }
 
 impl Recommendation {
-    /// How many times better the column is predicted to get.
+    /// How many times better the column is predicted to get; where only a bound is known, at best.
     pub(super) fn gain(&self) -> f64 {
-        improvement(self.draft.column, self.draft.predicted)[0]
+        self.draft.predicted.gain(self.draft.column)
+    }
+
+    /// Estimates before bounds, each by their gain, the largest first.
+    pub(super) fn rank(&self, other: &Self) -> Ordering {
+        let is_bound = |one: &Self| one.draft.predicted.estimate.is_none();
+        is_bound(self)
+            .cmp(&is_bound(other))
+            .then(other.gain().total_cmp(&self.gain()))
     }
 
     /// `train.batch-size = 16 instead of 8`
@@ -63,13 +116,14 @@ impl Recommendation {
         draft.setting == setting && text(&draft.from) == from && text(&draft.to) == to
     }
 
-    /// Whether it needs no further test: its value was refuted, or the very change confirmed.
+    /// Whether it needs no further test: its value was refuted, or the very change tested.
     pub(super) fn is_settled(&self, tested: &TestedSpec) -> bool {
         let draft = &self.draft;
         match tested.verdict {
             Verdict::Refuted => draft.setting == tested.setting && text(&draft.to) == tested.to,
-            Verdict::Confirmed => self.is_change(&tested.setting, &tested.from, &tested.to),
-            Verdict::Unclear => false,
+            Verdict::Confirmed | Verdict::Unclear => {
+                self.is_change(&tested.setting, &tested.from, &tested.to)
+            }
         }
     }
 }

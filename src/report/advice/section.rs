@@ -11,12 +11,12 @@ use crate::results::IntervalKind;
 use super::Counsel;
 use super::effect::Measured;
 use super::outcome::Outcome;
-use super::recommendation::{Recommendation, ratio_with_ends};
+use super::recommendation::{Draft, Recommendation, ratio, ratio_with_ends};
 
 /// Recommendations, and what came of those of the followed report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Advice {
-    /// By predicted gain, the largest first.
+    /// Those with an estimate first, then those of which only a bound is known; by predicted gain, the largest first.
     pub recommendations: Vec<AdviceItem>,
     /// What the rules checked without recommending anything, each as `rule: words`.
     pub checked: Vec<String>,
@@ -41,7 +41,7 @@ pub struct AdviceItem {
     pub cell: String,
     /// The measured values that called for it.
     pub triggers: String,
-    /// `1.11× the throughput (1.05–1.17)`
+    /// `1.11× (1.05–1.17) the throughput`, or a bound: `at most 1.11× the throughput (an upper bound, no estimate)`
     pub predicted: String,
     /// How the prediction was computed.
     pub formula: String,
@@ -77,7 +77,7 @@ fn item(one: &Recommendation) -> AdviceItem {
         change: one.change(),
         cell: one.name.clone(),
         triggers: draft.triggers.clone(),
-        predicted: predicted(draft.column, draft.claim, draft.predicted),
+        predicted: predicted(draft),
         formula: draft.formula.clone(),
         reasoning: draft.reasoning.clone(),
         outcome: String::new(),
@@ -85,14 +85,37 @@ fn item(one: &Recommendation) -> AdviceItem {
 }
 
 /// A prediction in words.
-fn predicted(column: PredictedColumn, claim: Claim, ends: [f64; 3]) -> String {
-    let words = column.words();
-    let claim = match claim {
+fn predicted(draft: &Draft) -> String {
+    let (words, found) = (draft.column.words(), draft.predicted);
+    let claim = match draft.claim {
         Claim::Gain => "",
         Claim::NoWorse => ", no worse than its end",
         Claim::Value => ", within it",
     };
-    format!("{} the {words}{claim}", ratio_with_ends(ends))
+    match found.estimate {
+        Some(estimate) => {
+            let ends = ratio_with_ends([estimate, found.low, found.high]);
+            format!("{ends} the {words}{claim}")
+        }
+        None => {
+            let bound = bound(draft.column, found.low, found.high);
+            let side = if draft.column.is_better_high() {
+                "an upper bound"
+            } else {
+                "a lower bound"
+            };
+            format!("{bound} the {words} ({side}, no estimate)")
+        }
+    }
+}
+
+/// The end that cannot be surpassed: `at most 1.11×`, of a time `at least 0.900×`.
+fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
+    if column.is_better_high() {
+        format!("at most {}", ratio(high))
+    } else {
+        format!("at least {}", ratio(low))
+    }
 }
 
 /// What was measured of a prediction, in words.
@@ -139,7 +162,7 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
             "What the report of `{follows}` recommended and predicted, and what was measured here: ratios of the cell with \
              the change to the one without, run in the same blocks. Confirmed: the measured interval is not worse than the \
              predicted one and excludes the opposite; refuted: all of it is worse; unclear: it contains both, or there are \
-             fewer than three pairs. What is refuted is not recommended again; what is confirmed is what further \
+             fewer than three pairs. What was tested is not recommended again; what is confirmed is what further \
              recommendations start from."
         ),
         sources: sources(&columns),
@@ -165,6 +188,11 @@ fn row(outcome: &Outcome) -> Row {
         (with_ends(ratio.median, ratio.low, ratio.high), found.pairs)
     });
     let (measured, pairs) = measured.unwrap_or((Entry::text("–"), 0));
+    let (low, high) = (prediction.low, prediction.high);
+    let predicted = match prediction.predicted {
+        Some(value) => with_ends(value, low, high),
+        None => Entry::text(bound(prediction.column, low, high)),
+    };
     Row {
         key: outcome.cell.clone(),
         fields: vec![
@@ -174,7 +202,7 @@ fn row(outcome: &Outcome) -> Row {
                 prediction.setting, prediction.to, prediction.from
             )),
             Entry::text(prediction.column.words()),
-            with_ends(prediction.predicted, prediction.low, prediction.high),
+            predicted,
             measured,
             Entry::text(pairs.to_string()),
             Entry {

@@ -6,6 +6,7 @@ use crate::event::RunTimes;
 use crate::results::golden::ddpm;
 use crate::results::{BlockRow, ResultSet, timings};
 
+use super::recommendation::Predicted;
 use super::*;
 
 /// The golden set with another baseline, and its runs changed; `change` gets batch size and workers too.
@@ -52,6 +53,16 @@ fn first(set: &ResultSet, rule: &str) -> Recommendation {
         .unwrap_or_else(|| panic!("{rule} found nothing:\n{checked}"))
 }
 
+fn estimate(one: &Recommendation) -> f64 {
+    one.draft.predicted.estimate.expect("an estimate")
+}
+
+/// The ends of a prediction that is no estimate.
+fn bounds(one: &Recommendation) -> [f64; 2] {
+    assert_eq!(one.draft.predicted.estimate, None, "{one:?}");
+    [one.draft.predicted.low, one.draft.predicted.high]
+}
+
 fn small() -> Value {
     json!({"batch-size": 8, "workers": 0})
 }
@@ -79,7 +90,12 @@ fn the_knee_is_recommended_with_the_gain_of_the_fit() {
             .expect("a row");
         row.values["samples_per_s"].median
     };
-    let [ratio, low, high] = one.draft.predicted;
+    let Predicted {
+        estimate,
+        low,
+        high,
+    } = one.draft.predicted;
+    let ratio = estimate.expect("an estimate");
     let measured = speed("16") / speed("8");
     assert!((ratio / measured - 1.0).abs() < 0.03, "{ratio} {measured}");
     assert!(low < ratio && ratio < high);
@@ -99,7 +115,7 @@ fn a_curve_that_still_rises_is_followed_beyond_its_end() {
     );
     let memory = first(&set, "memory-headroom");
     assert_eq!(memory.draft.claim, Claim::Value);
-    assert!(memory.draft.predicted[0] > 1.0, "{memory:?}");
+    assert!(memory.draft.predicted.estimate > Some(1.0), "{memory:?}");
 }
 
 #[test]
@@ -111,7 +127,9 @@ fn waiting_calls_for_workers_up_to_its_share() {
     });
     let one = first(&set, "workers");
     assert_eq!(one.draft.setting, "loader.workers");
-    assert!((one.draft.predicted[2] - 1.0 / 0.7).abs() < 0.01, "{one:?}");
+    let found = one.draft.predicted;
+    assert!((found.high - 1.0 / 0.7).abs() < 0.01, "{one:?}");
+    assert_eq!(found.estimate, None, "a bound is no estimate");
     let (_, checked) = of(&self::set(&small(), |_, _, _| {}), "workers");
     assert!(
         checked.contains("workers: training waits for data in 2.6 % of a step"),
@@ -127,35 +145,7 @@ fn workers_that_cost_more_than_they_save_are_too_many() {
     });
     let one = first(&set, "workers");
     assert_eq!((&one.draft.from, &one.draft.to), (&json!(4), &json!(0)));
-    assert!((one.draft.predicted[0] - 0.79).abs() < 0.05, "{one:?}");
-}
-
-#[test]
-fn idle_threads_are_too_many_and_busy_ones_too_few() {
-    let mut few = set(&small(), |_, _, _| {});
-    for block in &mut few.blocks {
-        block.cpu_s = block.times.as_ref().map(|times| times.total_s * 0.9);
-    }
-    let one = first(&few, "threads");
-    assert_eq!(
-        (&one.draft.to, one.draft.claim),
-        (&json!(1), Claim::NoWorse)
-    );
-    for block in &mut few.blocks {
-        block.cpu_s = block.times.as_ref().map(|times| times.total_s * 1.9);
-    }
-    assert!(
-        of(&few, "threads")
-            .1
-            .contains("threads: 1.90 of 2 threads busy")
-    );
-    for environment in few.environments.values_mut() {
-        environment
-            .must_match
-            .insert("logical_cores".into(), "4".into());
-    }
-    let one = first(&few, "threads");
-    assert_eq!((&one.draft.to, one.draft.predicted[2]), (&json!(4), 2.0));
+    assert!((estimate(&one) - 0.79).abs() < 0.05, "{one:?}");
 }
 
 #[test]
@@ -169,7 +159,7 @@ fn validation_that_takes_much_is_done_less_often() {
         (one.draft.setting, &one.draft.to),
         ("validation.every", &json!(2))
     );
-    assert!((one.draft.predicted[0] - 0.9).abs() < 1e-9, "{one:?}");
+    assert!((bounds(&one)[0] - 0.9).abs() < 1e-9, "{one:?}");
     let (none, checked) = of(
         &self::set(&small(), |times, _, _| times.validation_s = 0.1),
         "validation-cost",
@@ -189,10 +179,7 @@ fn a_long_loss_or_optimizer_calls_for_another_batch() {
     });
     let one = first(&slow_loss, "loss-bound");
     assert_eq!(one.draft.to, json!(64));
-    assert!(
-        one.draft.predicted[0] > 1.5 && one.draft.predicted[0] < 2.0,
-        "{one:?}"
-    );
+    assert!(bounds(&one)[1] > 1.5 && bounds(&one)[1] < 2.0, "{one:?}");
     let slow = set(&small(), |times, _, _| {
         lengthen(times, |times| &mut times.phases.optimizer_ms, 0.4);
         times.samples_per_s = 10.0;
@@ -202,7 +189,7 @@ fn a_long_loss_or_optimizer_calls_for_another_batch() {
         (one.draft.setting, &one.draft.to),
         ("train.batch-size", &json!(16))
     );
-    assert!((one.draft.predicted[0] - 1.25).abs() < 0.01, "{one:?}");
+    assert!((bounds(&one)[1] - 1.25).abs() < 0.01, "{one:?}");
 }
 
 #[test]
@@ -220,7 +207,7 @@ fn workers_that_start_longer_than_they_load_are_left_out() {
         (one.draft.setting, &one.draft.to),
         ("loader.workers", &json!(0))
     );
-    assert!((one.draft.predicted[0] - 0.85).abs() < 1e-9, "{one:?}");
+    assert!((bounds(&one)[0] - 0.85).abs() < 1e-9, "{one:?}");
 }
 
 #[test]
@@ -250,10 +237,7 @@ fn a_curve_that_was_best_early_calls_for_early_stopping() {
     }
     let one = first(&set, "early-stopping");
     assert_eq!(one.draft.to, json!({"patience": 3}));
-    assert!(
-        (one.draft.predicted[0] - 8.0 / 20.0).abs() < 1e-9,
-        "{one:?}"
-    );
+    assert!((estimate(&one) - 8.0 / 20.0).abs() < 1e-9, "{one:?}");
 }
 
 #[test]
@@ -278,6 +262,23 @@ fn what_was_measured_to_be_worse_is_not_recommended() {
         found.is_empty() && checked.contains("measured here already, 0.500× throughput"),
         "{checked}"
     );
+}
+
+#[test]
+fn a_bound_is_called_one_and_stands_behind_what_is_estimated() {
+    let set = set(&small(), |times, _, workers| {
+        if workers == 0.0 {
+            lengthen(times, |times| &mut times.phases.data_wait_ms, 0.9);
+        }
+    });
+    let advice = Advice::of(&View::of(&set));
+    let (last, rest) = advice.recommendations.split_last().expect("several");
+    assert_eq!(last.rule, "workers");
+    assert_eq!(
+        last.predicted,
+        "at most 10.0× the throughput (an upper bound, no estimate)"
+    );
+    assert!(!rest.is_empty() && rest.iter().all(|one| !one.predicted.contains("bound")));
 }
 
 #[test]
@@ -328,3 +329,5 @@ fn every_rule_stands_in_the_documentation() {
         assert!(text.contains(&format!("| `{}` |", rule.id)), "{}", rule.id);
     }
 }
+
+mod threads;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::{Study, timing};
 use crate::report::view::Cell;
 
@@ -115,7 +115,7 @@ fn draft(
         to: Value::from(to as u64),
         column: PredictedColumn::SamplesPerS,
         claim: Claim::Gain,
-        predicted,
+        predicted: Predicted::estimate(predicted),
         triggers: format!("Median throughput in samples/s: {}.", curve.join(", ")),
         formula: format!(
             "step time t(n) = {} + {} × n, fitted to the runs; ratio = (t({from}) ÷ {from}) ÷ (t({to}) ÷ {to}), with its 95 % \

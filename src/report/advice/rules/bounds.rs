@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::{Study, timing};
 use crate::report::view::Cell;
 
@@ -60,7 +60,7 @@ pub(super) fn find_loss(study: &Study<'_, '_>) -> Said {
         to: Value::from(size as u64),
         column: PredictedColumn::SamplesPerS,
         claim: Claim::Gain,
-        predicted: [bound, WORTH, bound],
+        predicted: Predicted::bound(WORTH, bound),
         triggers: format!(
             "The loss takes {} of a step: {} ms a sample at batch size {own}, {} ms at {size}.",
             percent(share),
@@ -107,7 +107,7 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Said {
         to: Value::from(2 * from as u64),
         column: PredictedColumn::SamplesPerS,
         claim: Claim::Gain,
-        predicted: [bound, WORTH, bound],
+        predicted: Predicted::bound(WORTH, bound),
         triggers: format!("The optimizer takes {} of a step.", percent(share)),
         formula: "at most 1 ÷ (1 − share of the optimizer ÷ 2), at least 1.02".to_owned(),
         reasoning: "An update costs the same for every batch, so that half as many updates a sample halve it; it changes \

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::plan::{Claim, EarlyStoppingSpec, PredictedColumn};
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
@@ -65,7 +65,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         to: json!({"patience": patience}),
         column: PredictedColumn::TrainS,
         claim: Claim::Gain,
-        predicted: [middle, low * (1.0 - spread), high * (1.0 + spread)],
+        predicted: Predicted::estimate([middle, low * (1.0 - spread), high * (1.0 + spread)]),
         triggers: format!(
             "The validation loss is best at epoch {} of {epochs} at the latest, over {}.",
             best + 1,

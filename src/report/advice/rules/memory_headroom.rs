@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::base::units::{human, human_bytes};
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::line::Line;
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::{Study, timing};
 
 use super::batch_size::{SETTING, fit, fits};
@@ -61,7 +61,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         to: Value::from(next as u64),
         column: PredictedColumn::PeakRssBytes,
         claim: Claim::Value,
-        predicted,
+        predicted: Predicted::estimate(predicted),
         triggers: format!("Peak memory {checked}."),
         formula: format!(
             "peak m(n) = {} + {} × n, fitted to the runs; ratio = m({next}) ÷ m({own}), with its 95 % prediction interval; no \

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::base::text::{capitalised, count};
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::{Study, timing};
 
 use super::values::{epochs, over_runs};
@@ -65,7 +65,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         to,
         column: PredictedColumn::TrainS,
         claim: Claim::Gain,
-        predicted: [ratio, ratio, 1.0 / WORTH],
+        predicted: Predicted::bound(1.0 / WORTH, ratio),
         triggers: format!("{}.", capitalised(&facts)),
         formula: format!("{formula}, as the best case"),
         reasoning: "The data are so small that threads cost more than they carry.".to_owned(),

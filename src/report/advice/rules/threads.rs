@@ -1,87 +1,120 @@
-//! `threads`: as many as there is work for.
+//! `threads`: as many as were measured, or fitted to measurements, to be of use.
 
 use serde_json::Value;
 
-use crate::base::statistics::median;
+use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::effect::paired;
+use crate::report::advice::line::Line;
+use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
-use super::values::{best_measured, over_runs, percent};
-use super::{Said, WORTH};
+use super::Said;
+use super::values::{best_measured, over_runs};
 
-pub(super) const ABOUT: &str = "Recommends another measured number of threads where it gave 2 % more throughput or \
-    better; all cores where fewer threads keep 85 % of themselves busy (prediction: at most cores ÷ threads); and as \
-    many threads as cores are busy where that is below 60 % of them (prediction: throughput no worse than 0.95 times, \
-    at most threads × wall ÷ CPU seconds)";
+pub(super) const ABOUT: &str = "Where two numbers of threads or more were measured: recommends the fastest of them, where \
+    it gave 2 % more throughput or better (prediction: that measurement); else all cores, where no cell had so many and \
+    the fit predicts 5 % more (prediction: step time = a + b ÷ threads, fitted to the runs); else the fewest that keep \
+    95 % of the throughput (prediction: that measurement). Of a number of threads alone nothing is predicted";
 
 const SETTING: &str = "train.threads";
-/// Share of the threads that is busy from which on more of them may help.
-const BUSY: f64 = 0.85;
-/// Share below which fewer will do.
-const IDLE: f64 = 0.6;
+const COLUMN: PredictedColumn = PredictedColumn::SamplesPerS;
+/// Smallest predicted gain of a number of threads that was not measured.
+const NEXT: f64 = 1.05;
 /// Throughput that fewer threads must keep.
 const KEPT: f64 = 0.95;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Said {
-    let others = study.others(SETTING).into_iter();
+    let others = study.others(SETTING);
+    let all = others.iter().copied().chain([study.anchor]);
+    let mut measured: Vec<(f64, &Cell<'_>)> = all
+        .filter_map(|cell| Some((threads(cell)?, cell)))
+        .collect();
+    measured.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut numbers: Vec<f64> = measured.iter().map(|(threads, _)| *threads).collect();
+    numbers.dedup();
+    let Some(own) = threads(study.anchor) else {
+        return Said::Nothing("the number of threads is not known".to_owned());
+    };
+    if numbers.len() < 2 {
+        let only = count(own as usize, "thread");
+        return Said::Nothing(format!(
+            "{only} measured, and no other number of them: what another gives is known only where two are"
+        ));
+    }
     let why = "The best number of threads among those measured.";
-    if let Some(draft) = best_measured(study, SETTING, PredictedColumn::SamplesPerS, others, why) {
-        return Said::Recommended(vec![draft]);
-    }
-    let threads = over_runs(study.anchor, |times| Some(times.threads as f64));
-    let (Some(threads), Some(busy), Some(cores)) = (
-        threads,
-        cores_busy(study.anchor),
-        study.machine("logical_cores"),
-    ) else {
-        return Said::Nothing("CPU seconds, threads or cores are not known".to_owned());
-    };
-    let used = format!(
-        "{} of {threads} threads busy (CPU seconds ÷ seconds of the run) on {cores} cores",
-        human(busy, 3)
-    );
-    let draft = |to: f64, claim, predicted, formula: &str, reasoning: &str| {
-        Said::Recommended(vec![Draft {
-            setting: SETTING,
-            from: study.setting(study.anchor, SETTING).clone(),
-            to: Value::from(to as u64),
-            column: PredictedColumn::SamplesPerS,
-            claim,
-            predicted,
-            triggers: format!("Measured: {used}."),
-            formula: formula.to_owned(),
-            reasoning: reasoning.to_owned(),
-        }])
-    };
-    let needed = busy.ceil().max(1.0);
-    if threads < cores && busy >= BUSY * threads {
-        let bound = cores / threads;
-        let formula = "at most cores ÷ threads, at least 1.02";
-        let why = "The threads are busy, and there are cores without one.";
-        draft(cores, Claim::Gain, [bound, WORTH, bound], formula, why)
-    } else if busy < IDLE * threads && needed < threads {
-        let formula = "the same; at least 0.95, at most threads × seconds of the run ÷ CPU seconds";
-        let why = "What the threads do fits on fewer cores, which are then free for other runs.";
-        let most = (needed / busy).max(1.0);
-        draft(needed, Claim::NoWorse, [1.0, KEPT, most], formula, why)
-    } else {
-        Said::Nothing(format!(
-            "{used}: more would help only from {} on, fewer would do below {}",
-            percent(BUSY),
-            percent(IDLE)
-        ))
-    }
+    best_measured(study, SETTING, COLUMN, others.into_iter(), why)
+        .or_else(|| all_cores(study, &measured, own))
+        .or_else(|| fewer(study, &measured, own))
+        .map_or_else(
+            || {
+                let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
+                let numbers = numbers.join(", ");
+                Said::Nothing(format!("of {numbers} threads none is better than {own}"))
+            },
+            |draft| Said::Recommended(vec![draft]),
+        )
 }
 
-/// CPU seconds over the seconds of the run, costly evaluation in both; median over runs.
-fn cores_busy(cell: &Cell<'_>) -> Option<f64> {
-    let runs = cell.counted.iter().filter_map(|run| {
-        let times = run.times.as_ref()?;
-        let seconds = times.total_s + times.assessment_s.unwrap_or(0.0);
-        Some(run.cpu_s? / seconds).filter(|busy| busy.is_finite())
+/// Threads that the runs of a cell computed with.
+fn threads(cell: &Cell<'_>) -> Option<f64> {
+    over_runs(cell, |times| Some(times.threads as f64)).filter(|threads| *threads > 0.0)
+}
+
+/// As many threads as the machine has cores, where that is more than was measured.
+fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Draft> {
+    let cores = study.machine("logical_cores")?;
+    let (most, _) = measured.last().filter(|(most, _)| *most < cores)?;
+    let points = measured.iter().flat_map(|(threads, cell)| {
+        let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
+        times.map(|times| (1.0 / *threads, times.step_mean_ms))
     });
-    median(&runs.collect::<Vec<_>>())
+    let line = Line::fit(&points.collect::<Vec<_>>())?;
+    let runs = study.anchor.counted.len().max(3);
+    let predicted = line.growth(1.0 / cores, 1.0 / own, runs)?;
+    (predicted[0] >= NEXT).then(|| Draft {
+        setting: SETTING,
+        from: study.setting(study.anchor, SETTING).clone(),
+        to: Value::from(cores as u64),
+        column: COLUMN,
+        claim: Claim::Gain,
+        predicted: Predicted::estimate(predicted),
+        triggers: format!("At most {most} threads were measured, on {cores} cores."),
+        formula: format!(
+            "step time t(p) = {} ms + {} ms ÷ p, fitted to the runs; ratio = t({own}) ÷ t({cores}), with its 95 % prediction \
+             interval; no such number was measured",
+            human(line.fixed, 3),
+            human(line.each, 3)
+        ),
+        reasoning: "Steps still get shorter at the largest measured number of threads.".to_owned(),
+    })
+}
+
+/// The fewest measured threads that keep the throughput.
+fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Draft> {
+    let mut less = measured.iter().filter(|(threads, _)| *threads < own);
+    let (cell, found) = less.find_map(|(_, cell)| {
+        let found = paired(cell, study.anchor, COLUMN)?;
+        (found.ratio.low >= KEPT).then_some((*cell, found))
+    })?;
+    let ratio = found.ratio;
+    Some(Draft {
+        setting: SETTING,
+        from: study.setting(study.anchor, SETTING).clone(),
+        to: study.setting(cell, SETTING).clone(),
+        column: COLUMN,
+        claim: Claim::NoWorse,
+        predicted: Predicted::estimate([ratio.median, KEPT, ratio.high]),
+        triggers: format!(
+            "Measured here over {} pairs of runs: {}× the {}.",
+            found.pairs,
+            human(ratio.median, 3),
+            COLUMN.words()
+        ),
+        formula: "median of the ratios of these pairs; at least 0.95".to_owned(),
+        reasoning: "What the threads do fits on fewer cores, which are then free for other runs."
+            .to_owned(),
+    })
 }

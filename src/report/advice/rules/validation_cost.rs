@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::{Study, timing};
 
 use super::values::{epochs, over_runs, percent};
@@ -86,7 +86,7 @@ fn draft(
         to: Value::from(to),
         column: PredictedColumn::TotalS,
         claim: Claim::Gain,
-        predicted: [ratio, ratio, 1.0 / WORTH],
+        predicted: Predicted::bound(1.0 / WORTH, ratio),
         triggers: format!(
             "Validation takes {} s of {} s, {} of the run.",
             human(validation, 3),

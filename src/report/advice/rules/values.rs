@@ -5,7 +5,7 @@ use crate::base::units::human;
 use crate::event::RunTimes;
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::effect::{improvement, paired};
-use crate::report::advice::recommendation::Draft;
+use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::number::fixed;
 use crate::report::sections::phases::breakdown;
@@ -36,10 +36,9 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Amdahl's bound: how many times faster all gets where a share of it takes no time, from the smallest gain worth while.
-pub(super) fn amdahl(share: f64) -> [f64; 3] {
-    let bound = 1.0 / (1.0 - share.min(0.99));
-    [bound, WORTH, bound]
+/// Amdahl's bound: how many times faster all gets where a share of it takes no time.
+pub(super) fn amdahl(share: f64) -> Predicted {
+    Predicted::bound(WORTH, 1.0 / (1.0 - share.min(0.99)))
 }
 
 /// The change to the cell among `others` that was measured to be the best in `column`, where it is worth while; its
@@ -73,7 +72,7 @@ where
         to: to.clone(),
         column,
         claim: Claim::Gain,
-        predicted,
+        predicted: Predicted::estimate(predicted),
         triggers: format!("Measured here over {pairs} pairs of runs: {shown}× the {words}."),
         formula: "median of the ratios of these pairs, with their interval".to_owned(),
         reasoning: reasoning.to_owned(),

@@ -1,0 +1,82 @@
+//! `threads`: what the rule says of measured numbers of threads, and that it says nothing of one alone.
+
+use super::*;
+
+fn with_cores(mut set: ResultSet, cores: usize) -> ResultSet {
+    for environment in set.environments.values_mut() {
+        let fields = &mut environment.must_match;
+        fields.insert("logical_cores".into(), cores.to_string());
+    }
+    set
+}
+
+#[test]
+fn busy_threads_of_steps_of_microseconds_are_no_reason_for_more_of_them() {
+    let mut set = set(&small(), |times, batch, _| {
+        times.step_mean_ms *= 1e-4;
+        times.samples_per_s = batch / times.step_mean_ms * 1e3;
+    });
+    for block in &mut set.blocks {
+        block.cpu_s = block.times.as_ref().map(|times| times.total_s * 1.9);
+    }
+    let (found, checked) = of(&with_cores(set, 4), "threads");
+    assert!(found.is_empty(), "{found:?}");
+    let words = "threads: 2 threads measured, and no other number of them";
+    assert!(checked.contains(words), "{checked}");
+}
+
+/// The golden set whose cells have 1 thread in place of no workers and 2 in place of some, and steps of `step_ms` of that
+/// number; cells of `threads` are where advice starts.
+fn of_threads(threads: usize, step_ms: impl Fn(f64) -> f64) -> ResultSet {
+    let number = |workers: f64| if workers > 0.0 { 2 } else { 1 };
+    let workers = if threads > 1 { 4 } else { 0 };
+    let baseline = json!({"batch-size": 8, "workers": workers});
+    let mut set = set(&baseline, |times, batch, workers| {
+        times.threads = number(workers);
+        let noise = 1.0 + 1e-3 * (times.step_mean_ms % 1.0);
+        times.step_mean_ms = step_ms(number(workers) as f64) * noise;
+        times.samples_per_s = batch / times.step_mean_ms * 1e3;
+    });
+    for cell in &mut set.plan.cells {
+        let threads = number(cell.spec["loader"]["workers"].as_f64().unwrap_or(0.0));
+        cell.spec["train"]["threads"] = json!(threads);
+        cell.spec["loader"]["workers"] = json!(0);
+    }
+    set
+}
+
+#[test]
+fn the_fastest_measured_number_of_threads_is_recommended_as_it_was_measured() {
+    let one = first(
+        &with_cores(of_threads(1, |threads| 10.0 / threads), 2),
+        "threads",
+    );
+    assert_eq!((&one.draft.from, &one.draft.to), (&json!(1), &json!(2)));
+    assert!((estimate(&one) - 2.0).abs() < 0.01, "{one:?}");
+}
+
+#[test]
+fn all_cores_are_recommended_by_a_fit_to_two_measured_numbers_of_threads() {
+    let set = of_threads(2, |threads| 2.0 + 8.0 / threads);
+    let one = first(&with_cores(set.clone(), 4), "threads");
+    assert_eq!((&one.draft.from, &one.draft.to), (&json!(2), &json!(4)));
+    let Predicted { low, high, .. } = one.draft.predicted;
+    assert!((estimate(&one) - 1.5).abs() < 0.01, "{one:?}");
+    assert!(low < estimate(&one) && estimate(&one) < high, "{one:?}");
+    let (found, checked) = of(&with_cores(set, 2), "threads");
+    assert!(found.is_empty(), "{found:?}");
+    assert!(
+        checked.contains("of 1, 2 threads none is better than 2"),
+        "{checked}"
+    );
+}
+
+#[test]
+fn threads_that_were_measured_to_be_of_no_use_are_too_many() {
+    let one = first(&with_cores(of_threads(2, |_| 10.0), 2), "threads");
+    assert_eq!(
+        (&one.draft.to, one.draft.claim),
+        (&json!(1), Claim::NoWorse)
+    );
+    assert!((estimate(&one) - 1.0).abs() < 0.01, "{one:?}");
+}
