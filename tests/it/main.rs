@@ -7,6 +7,7 @@ mod architecture;
 mod branches;
 mod cluster;
 mod compare;
+mod compare_untouched;
 #[cfg(all(unix, feature = "cuda-stand-in"))]
 mod cuda;
 mod digits;
