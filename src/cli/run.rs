@@ -27,7 +27,7 @@ use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
 use super::run_plan::{announce, cores, folder_or_here, here_as, prepare_data, refuse_namesakes};
 use super::search_run::{self, SearchRun};
-use super::{Outcome, Problem, exit_code, shard};
+use super::{Outcome, Problem, diff_driver, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
@@ -256,6 +256,7 @@ impl Invocation<'_> {
         };
         eprint!("{}", ending.text());
         say_recommendations(self.arguments, self.bench.plan)?;
+        diff_driver::advise(&self.bench.plan.results_folder);
         Ok(self.exit_code(summary, results))
     }
 

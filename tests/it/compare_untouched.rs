@@ -112,3 +112,28 @@ fn the_quality_metrics_of_the_task_are_the_first_facts_that_are_shown() {
     let ended = project.run(&["compare", "main"]);
     expect(&ended, 0, &["changed: batch-size 8: test_r2 "]);
 }
+
+#[test]
+fn an_old_file_of_seventeen_digits_and_a_new_one_of_nine_are_equal() {
+    let project = repository("tiny", tiny::MANIFEST);
+    let path = "reports/tiny/runs.csv";
+    let nine = project.read(path);
+    let loss = set_fact(&project, "tiny", "final_loss", "0.5");
+    let digits: String = loss.chars().filter(char::is_ascii_digit).collect();
+    assert!(digits.trim_start_matches('0').len() <= 9, "{loss}");
+    // What rounds to the same nine digits.
+    let longer: f64 = format!("{:.8e}", loss.parse::<f64>().expect("a loss"))
+        .replace('e', "12345678e")
+        .parse()
+        .expect("a number");
+    set_fact(&project, "tiny", "final_loss", &longer.to_string());
+    project.commit("as an earlier version wrote it");
+    // A resume takes the folder as it is.
+    let again = project.run(&["run", "experiments/tiny.toml"]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(again.stderr.contains("nothing to run"), "{}", again.stderr);
+    assert_eq!(project.read(path), nine);
+    let words = "regression,change,unclear";
+    let ended = project.run(&["compare", "HEAD", "--fail-on", words]);
+    expect(&ended, 0, &["Facts: 2 cells equal."]);
+}
