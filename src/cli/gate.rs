@@ -14,9 +14,9 @@ use super::exit_code;
 /// What `--fail-on` accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOnArgument {
-    /// Something is worse: slower, a worse loss or metric, a cell that was done and is not any more
+    /// A verdict says slower, or worse over the seeds; or a run that was done is not any more
     Regression,
-    /// A fact changed beyond its tolerance, a cell was added or removed, or ends in another way
+    /// A fact changed beyond its tolerance, for better or worse, a cell was added or removed, or ends in another way
     Change,
     /// Something could not be told: too few runs, an unclear or incomparable time, a metric without a direction
     Unclear,
@@ -111,7 +111,6 @@ pub(super) fn finding_text(finding: &Finding) -> String {
                 .map_or(String::new(), |p| format!(", p = {}", human(p, 2)));
             format!("worse: {} over {seeds}{p}", medians_text(quality))
         }
-        Finding::WorseFact(facts) => format!("worse: {}", facts_text(facts)),
         Finding::OtherFact(facts) => format!("changed: {}", facts_text(facts)),
         Finding::OtherStatus {
             seed,

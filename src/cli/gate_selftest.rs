@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::selftest::{self, Check, DRIFT, NOISE, OUTLIERS, REAL_REPEATS, REPEATS, SelftestError};
+use crate::selftest::{self, Check, DRIFT, NOISE, OUTLIERS, RUNS, SEEDS, SelftestError};
 
 use super::gate::finding_text;
 use super::interrupt::Interrupt;
@@ -16,8 +16,8 @@ use super::{Outcome, Problem, exit_code};
 
 /// Check that the gate of `compare` catches what is planted, and is silent where nothing is
 ///
-/// Three comparisons: of two sides that are alike, with a slow-down in one cell, and with a larger loss in one cell. The
-/// runs come from a script, with the noise of a shared machine, and go through the recorder into results folders, which
+/// Three comparisons: of two sides that are alike, with a slow-down in one cell, and with larger losses in one cell, over
+/// as many seeds as a verdict takes. The runs come from a script, with the noise of a shared machine, and go through the recorder into results folders, which
 /// are compared as by `compare --fail-on regression,change`. Exit code 1 where the gate misses what is planted, or finds
 /// anything else. With `--real` the same is done by real runs of a small network on this machine, in turns.
 ///
@@ -68,13 +68,14 @@ fn real(folder: &Path) -> Result<Vec<Check>, SelftestError> {
 
 fn conditions(is_real: bool) -> String {
     let percent = |part: f64| format!("{} %", human(part * 100.0, 2));
+    let seeds = SEEDS.len();
     if is_real {
         return format!(
-            "real runs of this machine: {REAL_REPEATS} of each of two cells a side, in turns"
+            "real runs of this machine: {RUNS} of each of two cells a side, over {seeds} seeds, in turns"
         );
     }
     format!(
-        "scripted runs: {REPEATS} of each of four cells a side, in turns; spread {}, drift {}, {} twice as long",
+        "scripted runs: {RUNS} of each of four cells a side, over {seeds} seeds, in turns; spread {}, drift {}, {} twice as long",
         percent(NOISE),
         percent(DRIFT),
         percent(OUTLIERS)

@@ -10,6 +10,7 @@ mod bench;
 mod choice;
 mod compare;
 mod completions;
+mod diff_driver;
 mod doctor;
 mod fingerprints;
 mod gate;

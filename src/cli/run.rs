@@ -29,7 +29,7 @@ use super::run_plan::{
     announce, cores, folder_or_here, here_as, prepare_data, refuse_namesakes, say_held_out,
 };
 use super::search_run::{self, SearchRun};
-use super::{Outcome, Problem, exit_code, shard};
+use super::{Outcome, Problem, diff_driver, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
@@ -260,6 +260,7 @@ impl Invocation<'_> {
         };
         eprint!("{}", ending.text());
         say_recommendations(self.arguments, self.bench.plan)?;
+        diff_driver::advise(&self.bench.plan.results_folder);
         Ok(self.exit_code(summary, results))
     }
 

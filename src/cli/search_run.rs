@@ -18,7 +18,7 @@ use super::bench::{Bench, mistake, record_problem};
 use super::interrupt::Interrupt;
 use super::run::{from_here, max_failures, render, say_recommendations};
 use super::run_arguments::RunArguments;
-use super::{Outcome, Problem, exit_code, shard};
+use super::{Outcome, Problem, diff_driver, exit_code, shard};
 
 /// A search and how it is run.
 pub(super) struct SearchRun<'a> {
@@ -181,6 +181,7 @@ impl SearchRun<'_> {
         eprint!("{}", ending.text());
         if self.arguments.shard.is_none() {
             say_recommendations(self.arguments, self.bench.plan)?;
+            diff_driver::advise(&self.bench.plan.results_folder);
         }
         Ok(code(summary, results))
     }

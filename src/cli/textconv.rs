@@ -14,10 +14,12 @@ use super::{Outcome, exit_code};
 ///
 /// Git runs it on both versions of a file that `.gitattributes` gives to it, and compares what it prints: a changed value
 /// is then one changed line, with the key of its row beside it. A file that is none of ours is printed as it is.
-/// docs/comparing.md says how to set it up, once for every clone (`just git-setup`).
-///
-/// Example: `git config diff.fieldtrial.textconv 'fieldtrial textconv'`
+/// docs/comparing.md says more of it.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Once for every clone (`just git-setup`):
+  git config diff.fieldtrial.textconv 'fieldtrial textconv'
+  git config diff.fieldtrial.xfuncname '^# (.*)$'")]
 pub(super) struct TextconvArguments {
     /// The file
     file: PathBuf,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 
-use super::judgement::{Judgement, MatrixJudgement, Ratio};
+use super::judgement::{Judgement, MatrixJudgement, Obstacle, Ratio, Verdict};
 
 /// Two sides, cell by cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,19 @@ pub struct Comparison {
     pub matrix: Option<MatrixJudgement>,
     /// Runs a side that a matrix of this size and design needs before a single cell can be called.
     pub needed_runs: usize,
+}
+
+impl Comparison {
+    /// Whether the two sides show the same: the same cells, each with the same runs or with none, and nothing else that
+    /// differs.
+    pub fn is_without_difference(&self) -> bool {
+        let is_one_sided = !self.added.is_empty() || !self.removed.is_empty();
+        !self.cells.is_empty()
+            && self.cells.iter().all(CellPair::is_untouched)
+            && !is_one_sided
+            && self.axes.is_empty()
+            && self.environment.fields.is_empty()
+    }
 }
 
 /// One of two sides.
@@ -160,6 +173,28 @@ pub struct CellPair {
     pub timings: Vec<TimingChange>,
     /// What may be said of the time per sample.
     pub judgement: Judgement,
+}
+
+impl CellPair {
+    /// Whether nothing was measured since, and nothing about it differs.
+    pub fn is_untouched(&self) -> bool {
+        self.asks_nothing()
+            && self.matched == MatchedBy::Key
+            && self.facts.is_empty()
+            && self.changes.is_empty()
+    }
+
+    /// Whether its times raise no question: both sides show the same runs, or neither has measured it (its device is
+    /// absent, perhaps).
+    pub fn asks_nothing(&self) -> bool {
+        let Verdict::NotComparable(obstacles) = &self.judgement.verdict else {
+            return false;
+        };
+        matches!(
+            **obstacles,
+            [Obstacle::SameRuns | Obstacle::NotMeasured(true, true)]
+        )
+    }
 }
 
 /// How two cells were found to belong together.

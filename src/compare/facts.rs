@@ -32,6 +32,7 @@ const COUNTS: [&str; 6] = [
 const BEGINNINGS: [&str; 3] = ["first_loss", "first_steps_loss", "eval_loss_before"];
 
 const CHECKSUM: &str = "weight_checksum";
+const STATUS: &str = "status";
 
 /// How much facts may differ: `[compare] tolerance` of the side after, else nothing within a numeric class and
 /// [`ACROSS_CLASSES`] between two, or where a run cannot repeat its bits.
@@ -75,10 +76,27 @@ impl<'a> Tolerance<'a> {
     }
 }
 
+/// Where a fact stands among those of its row: how the run ended, what the task is judged by (shares of what is right
+/// before errors, held-out data before training data), losses of training, everything else.
+fn place(column: &str, direction: Direction) -> (u8, bool) {
+    let is_metric = fixed_column(column).is_none();
+    let place = match direction {
+        _ if column == STATUS => 0,
+        Direction::Higher if is_metric => 1,
+        Direction::Lower if is_metric => 2,
+        Direction::None => 4,
+        _ => 3,
+    };
+    (
+        place,
+        column.trim_start_matches("best_").starts_with("train_"),
+    )
+}
+
 /// What facts say of two cells.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Differences by seed and column.
+    /// Differences by seed, those first that say most.
     pub(super) changes: Vec<FactChange>,
     /// Rows that were compared.
     pub(super) rows: usize,
@@ -114,6 +132,8 @@ impl Facts {
                 }
             }
         }
+        let order = |fact: &FactChange| (fact.seed, place(&fact.column, fact.direction));
+        facts.changes.sort_by_key(order);
         facts.quality = qualities(series);
         facts
     }
@@ -127,7 +147,7 @@ fn is_settled(status: Status) -> bool {
 fn status_change(seed: u64, before: &RunRow, after: &RunRow) -> FactChange {
     FactChange {
         seed,
-        column: "status".to_owned(),
+        column: STATUS.to_owned(),
         direction: Direction::None,
         before: before.status.to_string(),
         after: after.status.to_string(),
@@ -250,5 +270,37 @@ fn qualities(series: Series) -> Vec<QualityChange> {
                 p,
             })
         });
-    judged.collect()
+    let mut judged: Vec<QualityChange> = judged.collect();
+    judged.sort_by_key(|quality| place(&quality.column, quality.direction));
+    judged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accuracy_comes_before_the_four_losses() {
+        let mut columns = vec![
+            ("weight_checksum", Direction::None),
+            ("final_loss", Direction::Lower),
+            ("best_loss", Direction::Lower),
+            ("train_accuracy", Direction::Higher),
+            ("val_loss", Direction::Lower),
+            ("test_accuracy", Direction::Higher),
+            ("status", Direction::None),
+        ];
+        columns.sort_by_key(|&(column, direction)| place(column, direction));
+        let names: Vec<&str> = columns.into_iter().map(|(column, _)| column).collect();
+        let expected = [
+            "status",
+            "test_accuracy",
+            "train_accuracy",
+            "val_loss",
+            "final_loss",
+            "best_loss",
+            "weight_checksum",
+        ];
+        assert_eq!(names, expected);
+    }
 }

@@ -54,7 +54,7 @@ fn added_removed_and_changed_cells_are_each_told() {
     let columns: Vec<&str> = changed.facts.iter().map(|fact| &*fact.column).collect();
     assert_eq!(columns, ["final_loss", "weight_checksum"]);
     let relative = changed.facts[0].relative.expect("numbers");
-    assert!((relative - 0.02).abs() < 1e-9 && !changed.facts[0].is_within);
+    assert!((relative - 0.02).abs() < 1e-8 && !changed.facts[0].is_within);
     let same = cell(&comparison, "batch-size 32, workers 0");
     assert!(same.facts.is_empty() && same.changes.is_empty() && same.compared_rows == 1);
 }
@@ -302,8 +302,8 @@ fn tolerances_hold_within_their_column_and_across_classes() {
     assert_eq!(
         columns(&exact),
         [
-            ("best_epoch".to_owned(), false),
             ("final_loss".to_owned(), false),
+            ("best_epoch".to_owned(), false),
             ("weight_checksum".to_owned(), false)
         ]
     );
@@ -313,8 +313,8 @@ fn tolerances_hold_within_their_column_and_across_classes() {
     assert_eq!(
         columns(&declared),
         [
-            ("best_epoch".to_owned(), true),
-            ("final_loss".to_owned(), true)
+            ("final_loss".to_owned(), true),
+            ("best_epoch".to_owned(), true)
         ]
     );
     after.set.plan.compare = serde_json::Value::Null;

@@ -48,7 +48,7 @@ macro_rules! columns {
 }
 
 /// `runs.csv`, after status and reason.
-pub(crate) const FACTS: &[Column<RunFacts>] = columns![show;
+pub(crate) const FACTS: &[Column<RunFacts>] = columns![show_fact;
     "parameters" "1" None "Values of all parameters" => parameters;
     "flops_forward_per_sample" "FLOP" None "FLOPs of a forward pass, per sample, as the operations counted them" => flops_forward_per_sample;
     "flops_backward_per_sample" "FLOP" None "FLOPs of a backward pass, per sample" => flops_backward_per_sample;
@@ -67,7 +67,7 @@ pub(crate) const FACTS: &[Column<RunFacts>] = columns![show;
 ];
 
 /// `epochs.csv`, after key, seed and axes.
-pub(crate) const EPOCHS: &[Column<EpochRow>] = columns![show;
+pub(crate) const EPOCHS: &[Column<EpochRow>] = columns![show_fact;
     "epoch" "1" None "Epoch, from 0" => epoch;
     "train_loss" "1" Lower "Mean training loss over the epoch's samples" => train_loss;
     "lr" "1" None "Learning rate of the epoch" => lr;
@@ -243,7 +243,7 @@ pub fn fact_texts(facts: &RunFacts) -> Vec<(String, String)> {
     let fixed = FACTS.iter();
     let fixed = fixed.map(|column| (column.name.to_owned(), (column.show)(facts)));
     let metrics = facts.metrics.iter();
-    let metrics = metrics.map(|(name, value)| (name.clone(), value.show()));
+    let metrics = metrics.map(|(name, value)| (name.clone(), value.show_fact()));
     fixed.chain(metrics).collect()
 }
 

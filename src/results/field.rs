@@ -19,11 +19,31 @@ pub(crate) trait Field: Sized {
     fn show_measured(&self) -> String {
         self.show()
     }
+
+    /// The field's text for a fact: a number with [`FACT_DIGITS`] digits, a count as it is.
+    fn show_fact(&self) -> String {
+        self.show()
+    }
 }
 
 /// Digits of a time of one run. Intervals, tests and sums of phases are computed from these, so they are finer than
 /// the timings that are shown; a clock's own noise is above them.
 pub(crate) const RUN_DIGITS: usize = 6;
+
+/// Digits of a fact: as many as tell two `f32` apart. Further ones change with the order of a sum, and a diff between
+/// branches would show every row for it. The store keeps facts in full.
+pub(crate) const FACT_DIGITS: usize = 9;
+
+/// Whole numbers below are exact: FLOPs are counted, not rounded.
+const WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// A value of a run as the files of facts have it.
+pub(crate) fn as_fact(value: f64) -> f64 {
+    if value.fract() == 0.0 && value.abs() < WHOLE {
+        return value;
+    }
+    round_significant(value, FACT_DIGITS)
+}
 
 macro_rules! whole_number {
     ($($type:ty),*) => {$(
@@ -54,6 +74,10 @@ impl Field for f64 {
 
     fn show_measured(&self) -> String {
         round_significant(*self, RUN_DIGITS).show()
+    }
+
+    fn show_fact(&self) -> String {
+        as_fact(*self).show()
     }
 }
 
@@ -122,6 +146,10 @@ impl<T: Field> Field for Option<T> {
     fn show_measured(&self) -> String {
         self.as_ref().map(Field::show_measured).unwrap_or_default()
     }
+
+    fn show_fact(&self) -> String {
+        self.as_ref().map(Field::show_fact).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -136,6 +164,23 @@ mod tests {
         assert_eq!(f64::read(""), Err("a number"));
         assert_eq!(Option::<f64>::read(""), Ok(None));
         assert_eq!(Option::<u64>::read("x"), Err("a whole number"));
+    }
+
+    #[test]
+    fn a_fact_has_nine_digits_and_a_count_all_of_its_own() {
+        for (value, text) in [
+            (0.081_742_255_363_293_94, "0.0817422554"),
+            (-1.234_567_890_123e-12, "-1.23456789e-12"),
+            (5_123_456_789_012.0, "5123456789012"),
+            (0.1 + 0.2, "0.3"),
+            (f64::from(f32::MAX), "3.40282347e38"),
+        ] {
+            assert_eq!(value.show_fact(), text);
+        }
+        // Two neighbours in `f32` stay two.
+        let one = 0.1_f32;
+        let texts = [one, one.next_up()].map(|value| f64::from(value).show_fact());
+        assert_ne!(texts[0], texts[1]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub use crate::plan::search::objective::{
 
 use super::Direction;
 use super::columns::{FACTS, TIMES, metric_column};
-use super::field::Field;
+use super::field::{Field, as_fact};
 
 /// Columns of `blocks.csv` that rest on measured steps; without such a step they are no figures.
 const OF_STEPS: [&str; 10] = [
@@ -60,11 +60,11 @@ pub fn value(
         "wall_s" => wall_s.show_measured().parse().ok(),
         _ => of_table(column, facts, times).or_else(|| metric(column, facts, epochs)),
     };
-    found.filter(|value| value.is_finite())
+    found.filter(|value| value.is_finite()).map(as_fact)
 }
 
-/// What an epoch reports to a pruner: the column of `epochs.csv` that `watched` means, and its value, NaN where it is no
-/// finite number. `None` for an epoch that reports nothing, since it was not evaluated.
+/// What an epoch reports to a pruner: the column of `epochs.csv` that `watched` means, and its value as the file has it, NaN
+/// where it is no finite number. `None` for an epoch that reports nothing, since it was not evaluated.
 ///
 /// `watched` is what [`crate::plan::search::objective::watched`] returned: a column, or the loss that decides the best
 /// epoch. Of a run that evaluates no split this is the training loss, which counts where an evaluation would be due;
@@ -74,7 +74,7 @@ pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option
         DECIDING_LOSS => deciding_loss(every, row)?,
         name => name,
     };
-    Some((name, of_epoch(name, row)?))
+    Some((name, as_fact(of_epoch(name, row)?)))
 }
 
 /// The column of the deciding loss in an epoch that was evaluated, or was to be.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::columns::fixed_column;
+use super::field::Field;
 
 /// First columns of the files that are shown by key; the others are left as they are. `env_id` is that of `noise.csv`.
 const FIRST: [&str; 2] = ["key", "env_id"];
@@ -11,7 +12,8 @@ const FIRST: [&str; 2] = ["key", "env_id"];
 const WITHIN: [&str; 4] = ["block", "epoch", "kind", "figure"];
 
 /// Returns a CSV file of results as lines: `# KEY seed SEED`, then `column = value` for every field that is not empty,
-/// with block, epoch or figure before it where a key has several rows. Axes that the key tells already are left out.
+/// with block, epoch or figure before it where a key has several rows. Axes that the key tells already are left out, and
+/// fractions have as many digits as facts do, so that files with more digits differ only where values do.
 ///
 /// `git diff` shows the heading beside `@@` (by `diff.fieldtrial.xfuncname`) and a changed field as one changed line.
 /// `None` where this is no such file: another CSV file, a damaged one.
@@ -94,7 +96,8 @@ impl Layout {
                 || self.within.contains(&place)
                 || (self.axes.contains(&place) && is_value_of(key, value));
             if !value.is_empty() && !is_told {
-                let _ = writeln!(shown, "{within}{name} = {}", in_one_line(value));
+                let value = rounded(value).unwrap_or_else(|| in_one_line(value));
+                let _ = writeln!(shown, "{within}{name} = {value}");
             }
         }
     }
@@ -106,6 +109,12 @@ fn is_value_of(key: &str, value: &str) -> bool {
         let (before, after) = (&key[..at], &key[at + value.len()..]);
         before.ends_with('=') && (after.is_empty() || after.starts_with(','))
     })
+}
+
+/// A number with a decimal point as a fact is written; a hash or a count has none.
+fn rounded(text: &str) -> Option<String> {
+    let value = text.contains('.').then(|| f64::read(text).ok()).flatten();
+    value.map(|value| value.show_fact())
 }
 
 /// A field of several lines would tear a heading or a value apart.
@@ -165,6 +174,17 @@ mod tests {
     fn a_field_of_several_lines_stays_one_line() {
         let text = diff_text("key,seed,status,reason\nk,1,panicked,\"a\nb\\\"\n").unwrap();
         assert_eq!(text, "# k seed 1\nstatus = panicked\nreason = a\\nb\\\\\n");
+    }
+
+    #[test]
+    fn a_file_of_more_digits_is_the_same_text() {
+        let file = |loss: &str| {
+            format!("key,seed,status,reason,final_loss\nk,1,done,v1.2 at 0.1234567891234,{loss}\n")
+        };
+        let text = diff_text(&file("0.08174225536329394"));
+        assert_eq!(text, diff_text(&file("0.0817422554")));
+        let shown = "# k seed 1\nstatus = done\nreason = v1.2 at 0.1234567891234\nfinal_loss = 0.0817422554\n";
+        assert_eq!(text.as_deref(), Some(shown));
     }
 
     #[test]

@@ -236,7 +236,7 @@ fn metric_fields<'a>(
 ) -> impl Iterator<Item = String> + 'a {
     names.iter().map(move |name| {
         let value = values.and_then(|values| values.get(name));
-        value.map(Field::show).unwrap_or_default()
+        value.map(Field::show_fact).unwrap_or_default()
     })
 }
 

@@ -88,8 +88,7 @@ fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
     let is_it = |violation: &Violation| {
         matches!(
             (&violation.finding, planted.kind),
-            (Finding::Slower { .. }, Kind::Slowdown)
-                | (Finding::WorseFact(_) | Finding::WorseQuality(_), Kind::Loss)
+            (Finding::Slower { .. }, Kind::Slowdown) | (Finding::WorseQuality(_), Kind::Loss)
         )
     };
     let is_here = |violation: &Violation| violation.cell.as_ref() == Some(&planted.cell);
@@ -112,8 +111,8 @@ fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::testing::{comparison, fact, key, pair};
-    use crate::compare::{CellPair, Doubt};
+    use crate::compare::testing::{comparison, fact, key, pair, quality};
+    use crate::compare::{CellPair, Doubt, QualityVerdict};
     use crate::results::Direction;
 
     fn check(kind: Option<Kind>, cells: Vec<CellPair>) -> Option<String> {
@@ -146,6 +145,7 @@ mod tests {
                 fact("final_loss", Direction::Lower, "0.25", "0.5"),
                 fact("weight_checksum", Direction::None, "a", "b"),
             ],
+            quality: vec![quality("final_loss", QualityVerdict::Worse)],
             ..same(n)
         }
     }
@@ -166,6 +166,11 @@ mod tests {
             missed
         );
         assert_eq!(check(Some(Kind::Loss), vec![same(0), slower(1)]), missed);
+        let few_seeds = CellPair {
+            quality: vec![quality("final_loss", QualityVerdict::TooFewSeeds(6))],
+            ..worse(0)
+        };
+        assert_eq!(check(Some(Kind::Loss), vec![few_seeds]), missed);
         let unclear = pair(0, Verdict::Unclear(Doubt::WideInterval), 1.1);
         assert_eq!(check(Some(Kind::Slowdown), vec![unclear]), missed);
     }

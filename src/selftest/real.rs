@@ -7,10 +7,7 @@ use crate::ab::{Score, Side, SideOrder, Turns, duel};
 use crate::results::Session;
 
 use super::folders::compare;
-use super::{Check, Kind, Planted, SelftestError};
-
-/// Runs of each of the two cells a side.
-pub const REAL_REPEATS: usize = 12;
+use super::{Check, Kind, Planted, REPEATS, RUNS, SEEDS, SelftestError};
 
 /// Two cells of an MLP with a fraction of a millisecond a step. `{first}` and `{second}` are what is planted in them.
 const MANIFEST: &str = r#"
@@ -46,6 +43,7 @@ epochs = 2
 optimizer = { kind = "adam", lr = 1e-3 }
 
 [measure]
+seeds = {seeds}
 repeats = {repeats}
 warmup-steps = 20
 "#;
@@ -143,7 +141,8 @@ impl Trial<'_> {
         let text = MANIFEST
             .replace("{first}", first)
             .replace("{second}", second)
-            .replace("{repeats}", &REAL_REPEATS.to_string());
+            .replace("{seeds}", &format!("{SEEDS:?}"))
+            .replace("{repeats}", &REPEATS.to_string());
         std::fs::write(&manifest, text)?;
         Ok(SideOrder {
             label: name.to_owned(),
@@ -168,7 +167,7 @@ impl Trial<'_> {
         let mut start = |order| Side::start(order, self.interrupted, say);
         let (mut before, mut after) = (start(&orders[0])?, start(&orders[1])?);
         let turns = Turns::of(&before.hello, &after.hello, |_| false);
-        if turns.keys.len() != 2 || turns.to_do.len() != 2 * REAL_REPEATS {
+        if turns.keys.len() != 2 || turns.to_do.len() != 2 * RUNS {
             let (cells, pairs) = (turns.keys.len(), turns.to_do.len());
             return Err(SelftestError::Bug(format!(
                 "the self-test has {cells} cells and {pairs} pairs of runs"

@@ -18,10 +18,7 @@ use crate::results::{self, Session};
 
 use super::folders::compare;
 use super::script::{Factors, outcome};
-use super::{Check, Kind, Planted, SelftestError};
-
-/// Runs of every cell on every side: enough for each of four cells to be called by itself.
-pub const REPEATS: usize = 12;
+use super::{Check, Kind, Planted, REPEATS, SEEDS, SelftestError};
 
 /// Four cells that a script can play; nothing is trained.
 const MANIFEST: &str = r#"
@@ -45,7 +42,8 @@ batch-size = [8, 16]
 workers = [0, 2]
 
 [measure]
-seeds = [42]
+seeds = {seeds}
+repeats = {repeats}
 "#;
 
 /// The second of the scripted session, of both sides: their runs lie in turns. Any will do.
@@ -117,9 +115,10 @@ pub fn scripted(folder: &Path) -> Result<Vec<Check>, SelftestError> {
 }
 
 fn plan(folder: &Path) -> Result<Plan, Failure> {
-    let set = format!("measure.repeats={REPEATS}");
+    let text = MANIFEST.replace("{seeds}", &format!("{SEEDS:?}"));
+    let text = text.replace("{repeats}", &REPEATS.to_string());
     let path = folder.join("gate-selftest.toml");
-    let manifest = Manifest::new(&path, MANIFEST.to_owned(), &[set])?;
+    let manifest = Manifest::new(&path, text, &[])?;
     Plan::new(&manifest, &World::here(), PlanOptions::default())
 }
 

@@ -42,7 +42,7 @@ warmup-steps = 0
 "#;
 
 /// A repository whose commit on `main` holds the results of a manifest.
-fn repository(name: &str, manifest: &str) -> Project {
+pub(crate) fn repository(name: &str, manifest: &str) -> Project {
     let project = Project::new()
         .file(".gitignore", ".store/\n")
         .file(&format!("experiments/{name}.toml"), manifest);
@@ -51,18 +51,18 @@ fn repository(name: &str, manifest: &str) -> Project {
     project
 }
 
-fn run(project: &Project, name: &str) {
+pub(crate) fn run(project: &Project, name: &str) {
     let ended = project.run(&["run", &format!("experiments/{name}.toml")]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
 }
 
-fn change(project: &Project, path: &str, old: &str, new: &str) {
+pub(crate) fn change(project: &Project, path: &str, old: &str, new: &str) {
     let text = project.read(path);
     assert!(text.contains(old), "{old}");
     project.write(path, &text.replace(old, new));
 }
 
-fn expect(ended: &Ended, code: i32, texts: &[&str]) {
+pub(crate) fn expect(ended: &Ended, code: i32, texts: &[&str]) {
     let all = format!("{}{}", ended.stdout, ended.stderr);
     assert_eq!(ended.code, code, "{all}");
     // Lines break anywhere between words.
@@ -193,7 +193,7 @@ fn every_experiment_of_two_places_is_compared_and_the_others_are_named() {
     );
     project.commit("results");
     let ended = project.run(&["compare", "HEAD"]);
-    expect(&ended, 0, &["second: HEAD (", "tiny: HEAD ("]);
+    expect(&ended, 0, &["no difference in `second`, `tiny`."]);
     let ended = project.run(&["compare", "HEAD:reports/second", "HEAD:tiny"]);
     expect(
         &ended,
@@ -207,7 +207,7 @@ fn every_experiment_of_two_places_is_compared_and_the_others_are_named() {
         &["nothing to compare: no experiment that both sides have"],
     );
     let ended = project.run(&["compare", "reports", "HEAD"]);
-    expect(&ended, 0, &["second: reports (", "tiny: reports ("]);
+    expect(&ended, 0, &["no difference in `second`, `tiny`."]);
 }
 
 #[test]

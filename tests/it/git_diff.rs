@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::project::Project;
+use crate::tiny;
 
 const RUNS: &str = include_str!("../golden/ddpm/runs.csv");
 const BLOCKS: &str = include_str!("../golden/ddpm/blocks.csv");
@@ -94,6 +95,43 @@ fn a_foreign_file_is_compared_as_it_is() {
             .stderr
             .starts_with("error: cannot read `no-such-file.csv`")
     );
+}
+
+#[test]
+fn a_run_in_a_clone_without_the_diff_driver_advises_it_in_one_line_and_once() {
+    let advice = |project: &Project| {
+        let ended = project.run(&["run", "experiments/tiny.toml"]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        ended.stderr.matches("`just git-setup`").count()
+    };
+    assert_eq!(advice(&tiny::project()), 0, "no work tree");
+    let project = tiny::project();
+    project.git(&["init", "--quiet"]);
+    assert_eq!(advice(&project), 0, "no driver named");
+    project.write(".gitattributes", ATTRIBUTES);
+    assert_eq!(advice(&project), 1);
+    assert_eq!(advice(&project), 0, "said before");
+    fs::remove_file(project.path("reports/.store/told-of-git-setup")).expect("a memory");
+    project.git(&["config", "diff.fieldtrial.textconv", "fieldtrial textconv"]);
+    assert_eq!(advice(&project), 0, "set up");
+}
+
+#[test]
+fn files_of_seventeen_digits_and_of_nine_have_no_diff() {
+    let project = repository();
+    let loss = value_of(RUNS, 3, "final_loss");
+    assert!(loss.len() > "0.08".len(), "{loss}");
+    let row = RUNS.lines().nth(3).expect("a row");
+    let longer = row.replace(&format!(",{loss},"), &format!(",{}12345678,", nine(&loss)));
+    assert_ne!(row, longer);
+    replace(&project, "reports/ddpm/runs.csv", row, &longer);
+    assert_eq!(diff(&project), "");
+}
+
+/// A number as a text of nine digits.
+fn nine(text: &str) -> String {
+    let leading = text.trim_start_matches(['0', '.']).len();
+    format!("{text}{}", "0".repeat(9 - leading))
 }
 
 /// A field of the golden file, by row (from 1) and column; keys hold commas, so it is counted from the end.

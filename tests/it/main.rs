@@ -8,6 +8,7 @@ mod branches;
 mod checkpoints;
 mod cluster;
 mod compare;
+mod compare_untouched;
 #[cfg(all(unix, feature = "cuda-stand-in"))]
 mod cuda;
 mod data;

@@ -14,11 +14,14 @@ use super::words::{ratio, verdict, wrapped};
 /// Rows of the table at most.
 const ROWS: usize = 30;
 
-/// The table, slower cells first, and the reasons of verdicts below it.
+/// The table, slower cells first, and the reasons of verdicts below it; what was not measured since is one line.
 pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
-    let mut pairs: Vec<&CellPair> = comparison.cells.iter().collect();
+    let all = comparison.cells.iter();
+    let (untouched, mut pairs): (Vec<&CellPair>, Vec<_>) =
+        all.partition(|pair| pair.is_untouched());
+    let untouched = untouched_text(&untouched);
     if pairs.is_empty() {
-        return String::new();
+        return untouched;
     }
     pairs.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
     let left_out = pairs.split_off(pairs.len().min(ROWS));
@@ -57,7 +60,31 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
         let reason = format!("  [{}] {}.", place + 1, capitalised(reason));
         text.push_str(&wrapped(&reason));
     }
-    text
+    text + &untouched
+}
+
+/// "3 cells show the same runs on both sides, 1 cell was measured on neither side."
+fn untouched_text(pairs: &[&CellPair]) -> String {
+    let is_measured = |pair: &&&CellPair| pair.sample_ms != (None, None);
+    let measured = pairs.iter().filter(is_measured).count();
+    let verb = |n: usize, one: &'static str, many| if n == 1 { one } else { many };
+    let parts = [
+        (measured, "shows", "show", "the same runs on both sides"),
+        (
+            pairs.len() - measured,
+            "was",
+            "were",
+            "measured on neither side",
+        ),
+    ];
+    let parts = parts.into_iter().filter(|(n, ..)| *n > 0);
+    let parts: Vec<String> = parts
+        .map(|(n, one, many, what)| format!("{} {} {what}", count(n, "cell"), verb(n, one, many)))
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("\n{}.\n", parts.join(", "))
 }
 
 /// Slower cells first, the slowest at the top; then the others in plan order, those without a ratio last.

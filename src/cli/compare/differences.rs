@@ -7,7 +7,7 @@ use crate::base::units::human;
 use crate::compare::{
     AxisChange, CellPair, Comparison, FactChange, MatchedBy, QualityVerdict, SpecChange,
 };
-use crate::results::{CellInfo, Direction};
+use crate::results::CellInfo;
 
 use super::words::{p_value, percent_change, values_differ, wrapped};
 
@@ -79,13 +79,12 @@ fn facts(comparison: &Comparison) -> String {
     text
 }
 
-/// `batch-size 8: final_loss 0.912 → 0.934 (+2.4 %), 3 more columns`: what has a direction first.
+/// `batch-size 8: final_loss 0.912 → 0.934 (+2.4 %), 3 more columns`.
 fn changed_facts(cell: &CellPair) -> String {
     let mut facts: Vec<&FactChange> = cell.facts.iter().filter(|fact| !fact.is_within).collect();
     let seeds: std::collections::BTreeSet<u64> = facts.iter().map(|fact| fact.seed).collect();
     let first = seeds.first().copied();
     facts.retain(|fact| Some(fact.seed) == first);
-    facts.sort_by_key(|fact| fact.column != "status" && fact.direction == Direction::None);
     let named: Vec<String> = facts
         .iter()
         .take(FACTS)

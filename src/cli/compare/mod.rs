@@ -196,16 +196,28 @@ impl Found {
 
     fn print(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        for (place, comparison) in self.comparisons.iter().enumerate() {
+        let (equal, told) = self.equal_and_told();
+        for (place, comparison) in told.iter().enumerate() {
             if place > 0 {
                 writeln!(out)?;
             }
             out.write_all(summary::text(comparison, is_coloured()).as_bytes())?;
         }
+        if !equal.is_empty() {
+            let gap = if told.is_empty() { "" } else { "\n" };
+            write!(out, "{gap}{}", summary::equal(&equal))?;
+        }
         for sentence in &self.lonely {
             writeln!(out, "\n{sentence}")?;
         }
         out.flush()
+    }
+
+    /// Of several experiments, those without a difference, which are one line in all, and the others.
+    fn equal_and_told(&self) -> (Vec<&Comparison>, Vec<&Comparison>) {
+        let is_equal =
+            |one: &&Comparison| one.is_without_difference() && self.comparisons.len() > 1;
+        self.comparisons.iter().partition(is_equal)
     }
 
     /// The exit code. What a gate finds is graver than what it could not look at.
@@ -269,7 +281,15 @@ impl Found {
             };
             Failure::plain(title, None)
         } else {
-            return;
+            let untold = self.comparisons.iter().filter(|one| is_not_comparable(one));
+            let names: Vec<&str> = untold.map(|one| &*one.name).collect();
+            if names.is_empty() {
+                return;
+            }
+            let names = list(names);
+            let title =
+                format!("not comparable: no cell of {names} has times or facts on both sides");
+            Failure::plain(title, None)
         };
         eprint!("{}", failure.render(Failure::is_stderr_coloured()));
     }
@@ -288,11 +308,12 @@ impl Found {
     }
 }
 
-/// Whether environments forbid it, or no cell has times or facts that could be compared.
+/// Whether environments forbid it, or something differs and no cell has times or facts that could be compared.
 fn is_not_comparable(comparison: &Comparison) -> bool {
     let has_anything = comparison.cells.iter().any(|cell| {
         let has_times = !matches!(cell.judgement.verdict, Verdict::NotComparable(_));
         has_times || cell.compared_rows > 0
     });
-    comparison.environment.is_refused() || (!comparison.cells.is_empty() && !has_anything)
+    let is_empty = comparison.cells.is_empty() || comparison.is_without_difference();
+    comparison.environment.is_refused() || (!is_empty && !has_anything)
 }

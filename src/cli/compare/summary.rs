@@ -7,6 +7,7 @@ use crate::compare::{
     Comparison, Design, EnvironmentChange, FieldChange, FieldClass, MatrixJudgement, Origin, Side,
     ThresholdSource, Verdict, Work,
 };
+use crate::diag::list;
 
 use super::cells;
 use super::differences;
@@ -29,6 +30,23 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     }
     text.push_str(&differences::text(comparison));
     untied(&text)
+}
+
+/// Experiments without a difference between two sides, in one line.
+pub(super) fn equal(comparisons: &[&Comparison]) -> String {
+    let names = comparisons.iter().map(|one| &*one.name);
+    let sides = comparisons.first().map(|one| {
+        let name = |side: &Side| match &side.origin {
+            Origin::Git { .. } => called(side),
+            _ => side.name.clone(),
+        };
+        format!("{} → {}: ", name(&one.before), name(&one.after))
+    });
+    wrapped(&format!(
+        "{}no difference in {}.",
+        sides.unwrap_or_default(),
+        list(names)
+    ))
 }
 
 /// `quickstart: main (0150c8ca) → working tree (reports/quickstart)`.

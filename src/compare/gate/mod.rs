@@ -2,20 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::{Direction, ResultSet, Status};
+use crate::results::{ResultSet, Status};
 
 use super::{
-    CellPair, Comparison, FactChange, MatrixJudgement, Obstacle, QualityChange, QualityVerdict,
-    Ratio, Threshold, Verdict,
+    CellPair, Comparison, FactChange, MatrixJudgement, QualityChange, QualityVerdict, Ratio,
+    Threshold, Verdict,
 };
 
-/// Facts about where training begins: another value is a change, and neither better nor worse.
-const BEGINNINGS: [&str; 3] = ["first_loss", "first_steps_loss", "eval_loss_before"];
-
-/// What a gate fails on.
+/// What a gate fails on. Nothing is judged here: a regression is what a verdict of the comparison calls slower or worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailOn {
-    /// Something is worse: slower, a worse metric, a cell that is not done any more.
+    /// A verdict says slower or worse, or a row that was done is not any more.
     Regression,
     /// A fact is another one, a cell was added or is gone, or ends in another way.
     Change,
@@ -48,8 +45,6 @@ pub enum Finding {
     },
     /// A metric is worse over seeds.
     WorseQuality(QualityChange),
-    /// A fact is worse, by column; the seeds in which it is.
-    WorseFact(Vec<FactChange>),
     /// A fact is another one, by column; the seeds in which it is.
     OtherFact(Vec<FactChange>),
     /// A row ends in another way.
@@ -121,14 +116,7 @@ fn of_time(pair: &CellPair) -> Option<Violation> {
             threshold: judgement.threshold,
         })
     };
-    of_verdict(&judgement.verdict, Some(&pair.after), slower)
-        .filter(|_| !is_measured_nowhere(&judgement.verdict))
-}
-
-/// A cell that neither side has measured (its device is absent, perhaps) asks no question.
-fn is_measured_nowhere(verdict: &Verdict) -> bool {
-    let nowhere = Obstacle::NotMeasured(true, true);
-    matches!(verdict, Verdict::NotComparable(obstacles) if *obstacles == [nowhere])
+    of_verdict(&judgement.verdict, Some(&pair.after), slower).filter(|_| !pair.asks_nothing())
 }
 
 fn of_verdict(
@@ -148,7 +136,6 @@ fn of_verdict(
 
 fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
     let (what, finding) = match quality.verdict {
-        _ if is_beginning(&quality.column) => return None,
         QualityVerdict::Equal | QualityVerdict::Better => return None,
         QualityVerdict::Worse => (FailOn::Regression, Finding::WorseQuality(quality.clone())),
         QualityVerdict::NotTold | QualityVerdict::TooFewSeeds(_) => {
@@ -158,53 +145,27 @@ fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
     Some(violation(what, Some(&pair.after), finding))
 }
 
-/// Facts beyond their tolerance, each column once. One that seeds were enough to test is judged by that test alone: over
-/// many seeds some values get worse by chance.
+/// Facts beyond their tolerance, each column once, but for those that are told as worse over seeds already. Whether another
+/// value is a worse one is for the verdict over seeds to say: by chance some values get worse.
 fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
-    let mut columns: BTreeMap<&str, Vec<FactChange>> = BTreeMap::new();
+    let mut columns: Vec<(&str, Vec<FactChange>)> = Vec::new();
     for fact in pair.facts.iter().filter(|fact| !fact.is_within) {
-        let facts = columns.entry(&fact.column).or_default();
-        facts.push(fact.clone());
-    }
-    let of_column = |(column, facts): (&str, Vec<FactChange>)| {
-        let quality = pair.quality.iter().find(|quality| quality.column == column);
-        let verdict = quality.map(|quality| quality.verdict);
-        let worse: Vec<FactChange> = facts.iter().filter(|f| is_worse(f)).cloned().collect();
-        let is_regression = match verdict {
-            None | Some(QualityVerdict::TooFewSeeds(_)) => !worse.is_empty(),
-            Some(verdict) => verdict == QualityVerdict::Worse && !is_beginning(column),
-        };
-        let cell = Some(pair.after.as_str());
-        if !is_regression || !kinds.contains(&FailOn::Regression) {
-            let finding = Finding::OtherFact(facts);
-            return Some(violation(FailOn::Change, cell, finding));
+        match columns.iter_mut().find(|(name, _)| *name == fact.column) {
+            Some((_, facts)) => facts.push(fact.clone()),
+            None => columns.push((&fact.column, vec![fact.clone()])),
         }
-        // A metric that is worse over seeds is told already.
-        let finding = (verdict != Some(QualityVerdict::Worse)).then_some(Finding::WorseFact(worse));
-        finding.map(|finding| violation(FailOn::Regression, cell, finding))
+    }
+    let is_told = |column: &str| {
+        let mut quality = pair.quality.iter();
+        kinds.contains(&FailOn::Regression)
+            && quality.any(|q| q.column == column && q.verdict == QualityVerdict::Worse)
     };
-    columns.into_iter().filter_map(of_column).collect()
-}
-
-/// Whether a fact with a direction went against it. One that is a number on one side only (a loss that is none any more)
-/// is worse where the side after lacks it.
-fn is_worse(fact: &FactChange) -> bool {
-    if is_beginning(&fact.column) || fact.direction == Direction::None {
-        return false;
-    }
-    match (fact.before.parse::<f64>(), fact.after.parse::<f64>()) {
-        (Ok(before), Ok(after)) => match fact.direction {
-            Direction::Lower => after > before,
-            Direction::Higher => after < before,
-            Direction::None => false,
-        },
-        (Ok(_), Err(_)) => true,
-        _ => false,
-    }
-}
-
-fn is_beginning(column: &str) -> bool {
-    BEGINNINGS.contains(&column)
+    let untold = columns.into_iter().filter(|(column, _)| !is_told(column));
+    let found = untold.map(|(_, facts)| {
+        let finding = Finding::OtherFact(facts);
+        violation(FailOn::Change, Some(&pair.after), finding)
+    });
+    found.collect()
 }
 
 /// How the rows of both sides ended, by key and seed.

@@ -1,7 +1,9 @@
 //! What counts as a regression, as a change, as unclear, and what as nothing.
 
 use super::*;
+use crate::compare::Obstacle;
 use crate::compare::testing::{comparison, fact, key, pair, quality, row};
+use crate::results::Direction;
 
 use FailOn::{Change, Regression, Unclear};
 
@@ -21,7 +23,6 @@ fn words(violations: &[Violation]) -> Vec<(FailOn, &'static str)> {
     let word = |finding: &Finding| match finding {
         Finding::Slower { .. } => "slower",
         Finding::WorseQuality(_) => "worse quality",
-        Finding::WorseFact(_) => "worse fact",
         Finding::OtherFact(_) => "other fact",
         Finding::OtherStatus { .. } => "other status",
         Finding::Added => "added",
@@ -38,11 +39,7 @@ fn each_kind_names_its_own_and_in_plan_order() {
     let comparison = comparison();
     let of = |kinds: &[FailOn]| words(&violations(&comparison, kinds));
     assert_eq!(of(&[]), []);
-    let regressions = [
-        (Regression, "slower"),
-        (Regression, "slower"),
-        (Regression, "worse fact"),
-    ];
+    let regressions = [(Regression, "slower"), (Regression, "slower")];
     assert_eq!(of(&[Regression]), regressions);
     let changes = [
         (Change, "other fact"),
@@ -56,7 +53,7 @@ fn each_kind_names_its_own_and_in_plan_order() {
         (Regression, "slower"),
         (Regression, "slower"),
         (Unclear, "quality not told"),
-        (Regression, "worse fact"),
+        (Change, "other fact"),
         (Unclear, "time not told"),
         (Change, "added"),
         (Change, "removed"),
@@ -66,7 +63,7 @@ fn each_kind_names_its_own_and_in_plan_order() {
         .into_iter()
         .map(|violation| violation.cell)
         .collect();
-    assert_eq!(cells, [None, Some(key(0)), Some(key(0))]);
+    assert_eq!(cells, [None, Some(key(0))]);
 }
 
 #[test]
@@ -81,9 +78,10 @@ fn a_faster_cell_and_a_better_loss_are_no_regression() {
 }
 
 #[test]
-fn a_cell_that_nobody_measured_is_not_unclear() {
+fn a_cell_that_nobody_measured_or_measured_again_is_not_unclear() {
     let of = |obstacle| pair(0, Verdict::NotComparable(vec![obstacle]), 1.0);
     assert_eq!(found(of(Obstacle::NotMeasured(true, true)), &[Unclear]), []);
+    assert_eq!(found(of(Obstacle::SameRuns), &[Unclear]), []);
     let unclear = [(Unclear, "time not told")];
     assert_eq!(
         found(of(Obstacle::NotMeasured(false, true)), &[Unclear]),
@@ -103,20 +101,7 @@ fn a_fact_within_its_tolerance_is_nothing() {
 }
 
 #[test]
-fn another_beginning_is_a_change_and_no_regression() {
-    let mut other = pair(0, Verdict::Same, 1.0);
-    other.facts = vec![
-        fact("first_loss", Direction::Lower, "1.0", "1.5"),
-        fact("weight_checksum", Direction::None, "aa", "bb"),
-    ];
-    other.quality = vec![quality("first_loss", QualityVerdict::Worse)];
-    assert_eq!(found(other.clone(), &[Regression, Unclear]), []);
-    let both = found(other, &[Regression, Change]);
-    assert_eq!(both, [(Change, "other fact"), (Change, "other fact")]);
-}
-
-#[test]
-fn over_enough_seeds_the_test_alone_tells_what_is_worse() {
+fn the_verdict_over_seeds_alone_tells_what_is_worse() {
     let mut pair = pair(0, Verdict::Same, 1.0);
     pair.facts = vec![fact("val_loss", Direction::Lower, "0.25", "0.5")];
     for (verdict, expected) in [
@@ -125,23 +110,18 @@ fn over_enough_seeds_the_test_alone_tells_what_is_worse() {
         (QualityVerdict::Better, vec![]),
         (
             QualityVerdict::TooFewSeeds(6),
-            vec![(Unclear, "quality not told"), (Regression, "worse fact")],
+            vec![(Unclear, "quality not told")],
         ),
     ] {
         pair.quality = vec![quality("val_loss", verdict)];
-        let found = found(pair.clone(), &[Regression, Unclear]);
-        assert_eq!(found, expected, "{verdict:?}");
+        let both = found(pair.clone(), &[Regression, Unclear]);
+        assert_eq!(both, expected, "{verdict:?}");
+        let change = [(Change, "other fact")];
+        assert_eq!(found(pair.clone(), &[Change]), change, "{verdict:?}");
+        let is_told = verdict == QualityVerdict::Worse;
+        let again = found(pair.clone(), &[Regression, Change]);
+        assert_eq!(again.contains(&change[0]), !is_told, "{verdict:?}");
     }
-}
-
-#[test]
-fn a_loss_that_is_none_any_more_is_worse() {
-    let mut pair = pair(0, Verdict::Same, 1.0);
-    pair.facts = vec![fact("val_r2", Direction::Higher, "0.9", "")];
-    let regression = [(Regression, "worse fact")];
-    assert_eq!(found(pair.clone(), &[Regression]), regression);
-    pair.facts = vec![fact("val_r2", Direction::Higher, "", "0.9")];
-    assert_eq!(found(pair, &[Regression]), []);
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! One line of advice in a clone whose `git diff` could show results value by value and does not yet.
+
+use std::fs;
+use std::path::Path;
+
+use crate::results::git::git;
+
+/// What `.gitattributes` says of a file that `fieldtrial textconv` makes readable.
+const ATTRIBUTE: &str = "diff=fieldtrial";
+
+/// Says on standard error, once in a clone, how `git diff` comes to show `results` (`reports/NAME`) value by value: where
+/// `.gitattributes` at the root of their working tree names the driver, and git knows no command for it.
+///
+/// That it was said is remembered beside the experiments, in `reports/.store/`; where that cannot be written nothing is said.
+pub(super) fn advise(results: &Path) {
+    let Some(reports) = results.parent() else {
+        return;
+    };
+    let store = reports.join(".store");
+    let told = store.join("told-of-git-setup");
+    if told.exists() || !lacks_driver(results) {
+        return;
+    }
+    let remembered = fs::create_dir_all(&store).and_then(|()| fs::write(&told, ""));
+    if remembered.is_ok() {
+        eprintln!(
+            "note: `just git-setup`, once in a clone, lets `git diff` show results value by value (without just: `fieldtrial \
+             textconv --help`)"
+        );
+    }
+}
+
+fn lacks_driver(results: &Path) -> bool {
+    let mut folders = results.ancestors();
+    let Some(root) = folders.find(|folder| folder.join(".git").exists()) else {
+        return false;
+    };
+    let attributes = fs::read_to_string(root.join(".gitattributes")).unwrap_or_default();
+    let lines = attributes.lines().filter(|line| !line.starts_with('#'));
+    if !lines
+        .flat_map(str::split_whitespace)
+        .any(|word| word == ATTRIBUTE)
+    {
+        return false;
+    }
+    // No text where it is not set; a git that does not start has nothing to be told.
+    let setting = [
+        "config",
+        "--default",
+        "",
+        "--get",
+        "diff.fieldtrial.textconv",
+    ];
+    git(root, setting).is_ok_and(|command| command.is_empty())
+}
