@@ -18,6 +18,7 @@ mod interrupt;
 mod language;
 mod list;
 mod merge;
+mod output;
 mod overview;
 mod plan;
 mod probe;
@@ -41,6 +42,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::base::shell;
 use crate::diag::Failure;
 use crate::plan::probe_devices_by;
 
@@ -129,6 +131,10 @@ pub fn run() -> ExitCode {
     if std::env::args_os().skip(1).eq(["worker"]) {
         return ExitCode::from(code(worker::worker()));
     }
+    std::env::args_os()
+        .next()
+        .iter()
+        .for_each(|name| shell::called_as(name));
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),

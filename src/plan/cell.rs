@@ -49,6 +49,17 @@ pub struct CellSpec {
 }
 
 impl CellSpec {
+    /// Kinds of model, data and loss, algorithm, device and precision: what cells must have in common for the time of one to say
+    /// something about another.
+    pub fn kind(&self) -> String {
+        let (model, data, loss) = (self.model.kind(), self.dataset.kind(), self.loss.kind());
+        let train = &self.train;
+        format!(
+            "{model} {data} {loss} {:?} {:?} {:?}",
+            train.algorithm, train.device, train.precision
+        )
+    }
+
     /// File of the weights that a run of this cell leaves to be used: the averaged ones where it averages. `None` where it
     /// leaves none (`train.save-to`).
     pub fn weights_file(&self) -> Option<PathBuf> {

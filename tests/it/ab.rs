@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::branches::{Clone, copy_built_dependencies};
 use crate::processes::{assert_nothing_temporary, is_alive, signal, wait_until};
-use crate::project::Project;
+use crate::project::{Project, fieldtrial};
 use crate::tiny::{MANIFEST, with};
 
 /// A repository whose first commit has a narrow model, and whose second a wider one.
@@ -208,7 +208,7 @@ fn an_interrupted_comparison_keeps_its_pairs_and_goes_on() {
     let project = repository_of(&slow, &slow);
     let stderr = fs::File::create(project.path("stderr")).expect("a file");
     let arguments = ["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "2"];
-    let mut parent = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+    let mut parent = fieldtrial()
         .args(arguments)
         .current_dir(project.path(""))
         .stderr(Stdio::from(stderr))

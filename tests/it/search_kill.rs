@@ -105,9 +105,7 @@ fn an_interrupted_search_keeps_what_is_finished_and_goes_on() {
     };
     let project = project(&whole());
     let mut parent = start(&project, &long);
-    wait_until("a trial ends", || {
-        project.read("stderr").contains("  done  ")
-    });
+    wait_until("a trial ends", || project.read("stderr").contains("  done"));
     let workers = children(parent.id());
     signal(parent.id(), "-INT");
     assert_eq!(parent.wait().unwrap().code(), Some(130));

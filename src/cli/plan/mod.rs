@@ -154,13 +154,16 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         expected(&estimator, cell).map(|expected| human_seconds(expected.seconds))
     };
     let last = last.make_contiguous();
+    let mut cells = first.iter().chain(&*last);
+    let has_estimate = cells.any(|cell| estimate(cell).is_some());
     if let Some(search) = &plan.search {
         let shown = table::table(plan, &first, last, left_out, None);
         let (space, studies) = (search::text(plan), summary.of_search(search));
         write!(out, "\n{space}\n{shown}\n{studies}\n")?;
         return Ok(summary);
     }
-    let shown = table::table(plan, &first, last, left_out, Some(&estimate));
+    let estimates: Option<table::Estimate<'_>> = has_estimate.then_some(&estimate);
+    let shown = table::table(plan, &first, last, left_out, estimates);
     write!(out, "\n{shown}\n{summary}\n")?;
     // What is done and what would run, while that fits into memory.
     if plan.len() <= RESUMED {
@@ -170,10 +173,10 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     Ok(summary)
 }
 
-/// The expected time of one run of a cell that can run.
+/// The expected time of a cell's first run, if it can run.
 fn expected(estimator: &Estimator<'_>, cell: &PlannedCell) -> Option<Expected> {
     (cell.feasibility == Feasibility::Runs)
-        .then(|| estimator.run(cell))
+        .then(|| estimator.run(cell, 0))
         .flatten()
 }
 
@@ -181,7 +184,7 @@ fn basis_text(basis: Basis) -> &'static str {
     match basis {
         Basis::SameCell => "same cell",
         Basis::SameWork => "same work",
-        Basis::Flops => "flops",
+        Basis::SameKind => "same kind",
     }
 }
 
