@@ -10,6 +10,22 @@
 //! ```
 //! Modules in the order of the pipeline's layers, lowest first; imports go strictly downward.
 
+#![warn(clippy::print_stdout)]
+
+// `eprint!` and `eprintln!` of the standard library panic where nobody reads standard error any more (`run … 2>&1 | head`).
+// These, named alike so that none is forgotten, leave out what cannot be told, and the program goes on. Results go to standard
+// output by `write!`, whose errors end a command (`cli`); the lint `print_stdout` keeps `println!` away.
+macro_rules! eprint {
+    ($($text:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!($($text)*));
+    }};
+}
+macro_rules! eprintln {
+    ($($text:tt)*) => {
+        eprint!("{}\n", format_args!($($text)*))
+    };
+}
+
 pub use fieldtrial_lab::{
     base, compare, datasets, device, diag, event, execute, layers, loader, losses, manifest,
     measure, models, ops, optim, plan, record, results, search, tasks, train, verify,

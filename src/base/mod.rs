@@ -9,6 +9,7 @@ pub mod os;
 pub mod pareto;
 pub mod png;
 mod seed;
+pub mod shell;
 pub mod statistics;
 pub mod text;
 pub mod units;

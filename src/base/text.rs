@@ -53,6 +53,61 @@ pub fn capitalised(text: &str) -> String {
     })
 }
 
+/// Breaks a line into lines of at most `width` columns: between its groups, which two blanks separate, and where a group
+/// alone is too long, between its words. Lines after the first begin with `indent` blanks; a longer word stays whole.
+///
+/// Escape sequences of colours have no width.
+///
+/// # Example
+/// ```
+/// use fieldtrial_kernels::base::text::wrapped;
+/// assert_eq!(wrapped("batch-size=8  65.2 ms/step  in 4.1 s", 28, 2), "batch-size=8  65.2 ms/step\n  in 4.1 s");
+/// ```
+pub fn wrapped(line: &str, width: usize, indent: usize) -> String {
+    let start = &line[..line.len() - line.trim_start().len()];
+    let mut text = start.to_owned();
+    let mut used = start.len();
+    let mut put = |joint: &str, piece: &str| {
+        let joint = if used == start.len() { "" } else { joint };
+        if used > start.len() && used + joint.len() + columns(piece) > width {
+            text.push('\n');
+            text.extend(std::iter::repeat_n(' ', indent));
+            used = indent;
+        } else {
+            text.push_str(joint);
+            used += joint.len();
+        }
+        text.push_str(piece);
+        used += columns(piece);
+    };
+    for group in line
+        .trim_start()
+        .split("  ")
+        .filter(|group| !group.is_empty())
+    {
+        if indent + columns(group) <= width {
+            put("  ", group);
+            continue;
+        }
+        for (number, word) in group.split(' ').enumerate() {
+            put(if number == 0 { "  " } else { " " }, word);
+        }
+    }
+    text
+}
+
+/// Columns of a terminal that a text takes, escape sequences of colours left out.
+fn columns(text: &str) -> usize {
+    let mut is_escape = false;
+    let letters = text.chars().filter(|letter| {
+        is_escape |= *letter == '\u{1b}';
+        let is_shown = !is_escape;
+        is_escape &= *letter != 'm';
+        is_shown
+    });
+    letters.count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +116,16 @@ mod tests {
     fn names_become_columns_and_files() {
         assert_eq!(snake_case("train.optimizer.lr"), "train_optimizer_lr");
         assert_eq!(kebab_case("Train loss (val)"), "train-loss-val");
+    }
+
+    #[test]
+    fn a_long_line_breaks_between_groups_and_a_long_group_between_words() {
+        assert_eq!(wrapped("a b  c d", 80, 2), "a b  c d");
+        assert_eq!(wrapped("a b  c d  e", 8, 2), "a b  c d\n  e");
+        assert_eq!(wrapped("  a: b c d e", 6, 4), "  a: b\n    c\n    d\n    e");
+        assert_eq!(wrapped("toolongaword  b", 5, 1), "toolongaword\n b");
+        let coloured = "\u{1b}[32m✓\u{1b}[0m ab  cd";
+        assert_eq!(wrapped(coloured, 8, 2), coloured);
     }
 
     #[test]

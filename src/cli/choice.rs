@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::base::shell;
 use crate::cluster::Jobs;
 use crate::manifest;
 use crate::plan::{Only, Plan, PlanOptions, PlannedCell, World, project_folder, results_root};
 use crate::results::store::Here;
-use crate::results::{self, Environment, no_results};
+use crate::results::{self, Environment, from_here, no_results};
 
 use super::Problem;
 use super::bench::{Bench, mistake};
 use super::fingerprints::Fingerprints;
-use super::run::from_here;
-use super::run_arguments::quoted;
 use super::run_plan::{prepare_data, refuse_namesakes};
 
 /// Which plan is meant: as `run` was told.
@@ -67,8 +66,7 @@ impl PlanChoice {
             .resolved()
             .as_ref()
             .map_or_else(|_| self.list(), Self::list);
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        words.join(" ")
+        shell::joined(words)
     }
 
     /// The same, word for word.

@@ -28,8 +28,8 @@ use super::{Outcome, exit_code};
 /// Example: `fieldtrial list models`
 #[derive(Debug, Args)]
 pub(super) struct ListArguments {
-    /// What to list
-    what: What,
+    /// What to list; without it, what there is to list
+    what: Option<What>,
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -37,14 +37,23 @@ pub(super) struct ListArguments {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum What {
+    /// Kinds of models
     Models,
+    /// Kinds of datasets
     Datasets,
+    /// Kinds of losses
     Losses,
+    /// Kinds of optimizers
     Optimizers,
+    /// Kinds of samplers, for `[search]`
     Samplers,
+    /// Kinds of pruners, for `[search]`
     Pruners,
+    /// Sections of a manifest with their keys
     Sections,
+    /// Report templates, your own among them
     Templates,
+    /// Rules of recommendations
     Rules,
 }
 
@@ -75,22 +84,43 @@ struct Setting {
 
 pub(super) fn list(arguments: &ListArguments) -> Outcome {
     let kinds = match arguments.what {
-        What::Models => kinds::<ModelSpec>(),
-        What::Datasets => kinds::<DatasetSpec>(),
-        What::Losses => kinds::<LossSpec>(),
-        What::Optimizers => kinds::<OptimizerSpec>(),
-        What::Samplers => kinds::<SamplerSection>(),
-        What::Pruners => kinds::<PrunerSection>(),
-        What::Sections => sections(),
-        What::Templates => templates(),
-        What::Rules => RULES.map(|rule| template(rule.id, rule.about)).into(),
+        None => words(),
+        Some(What::Models) => kinds::<ModelSpec>(),
+        Some(What::Datasets) => kinds::<DatasetSpec>(),
+        Some(What::Losses) => kinds::<LossSpec>(),
+        Some(What::Optimizers) => kinds::<OptimizerSpec>(),
+        Some(What::Samplers) => kinds::<SamplerSection>(),
+        Some(What::Pruners) => kinds::<PrunerSection>(),
+        Some(What::Sections) => sections(),
+        Some(What::Templates) => templates(),
+        Some(What::Rules) => RULES.map(|rule| template(rule.id, rule.about)).into(),
     };
-    let text = match arguments.format {
-        Format::Json => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",
-        Format::Text => kinds.iter().map(text).collect::<Vec<_>>().join("\n"),
+    let text = match (arguments.format, arguments.what) {
+        (Format::Json, _) => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",
+        (Format::Text, None) => kinds.iter().map(word).collect(),
+        (Format::Text, Some(_)) => kinds.iter().map(text).collect::<Vec<_>>().join("\n"),
     };
     io::stdout().write_all(text.as_bytes())?;
     Ok(exit_code::GOOD)
+}
+
+/// What there is to list.
+fn words() -> Vec<Kind> {
+    let words = What::value_variants().iter();
+    let words = words.filter_map(ValueEnum::to_possible_value);
+    words
+        .map(|word| {
+            template(
+                word.get_name(),
+                &word.get_help().map(ToString::to_string).unwrap_or_default(),
+            )
+        })
+        .collect()
+}
+
+/// `models      Kinds of models`
+fn word(kind: &Kind) -> String {
+    format!("{:<10}  {}\n", kind.name, kind.description)
 }
 
 /// The program's templates, then those in `reports/templates`; one of a program's name takes its place.

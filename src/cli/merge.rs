@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 
+use crate::base::shell;
 use crate::base::text::count;
 use crate::cluster::{self, Collected, Deal, TrialShare};
 use crate::diag::Failure;
 use crate::execute::Decision;
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
-use crate::results::Session;
 use crate::results::store::{Here, Store, journals};
+use crate::results::{Session, from_here};
 
 use super::bench::{Bench, mistake, record_problem};
 use super::choice::{Chosen, PlanChoice};
 use super::overview::last_number_of_shares;
-use super::run::from_here;
 use super::run_plan::here;
 use super::trials::Replay;
 use super::{Outcome, Problem, exit_code};
@@ -99,8 +99,9 @@ fn refuse_without_journals(chosen: &Chosen) -> Result<(), Problem> {
     }
     let shards = from_here(&folder.join("shards"));
     let title = format!("there are no journals of shards in `{}`", shards.display());
-    let manifest = chosen.plan.manifest_path.display();
-    let help = format!("`fieldtrial run {manifest} --shard 1/4` writes one");
+    let manifest = chosen.plan.manifest_path.to_string_lossy();
+    let run = shell::command(&shell::joined(["run", &*manifest, "--shard", "1/4"]));
+    let help = format!("`{run}` writes one");
     Err(Failure::plain(title, Some(help)).into())
 }
 
@@ -198,7 +199,8 @@ impl Missing {
         }
         for (index, runs) in &self.by_share {
             let (share, runs) = (format!("{index}/{}", self.of), count(*runs, "run"));
-            eprintln!("  shard {share}: {runs}  `fieldtrial run {words} --shard {share}`");
+            let run = shell::command(&format!("run {words} --shard {share}"));
+            eprintln!("  shard {share}: {runs}  `{run}`");
         }
         for name in &self.examples {
             eprintln!("  {name}");
@@ -207,13 +209,15 @@ impl Missing {
             eprintln!("  … and {} more", self.runs - self.examples.len());
         }
         if self.runs > 0 {
-            eprintln!("next     `fieldtrial merge {words}` when they are there");
+            let merge = shell::command(&format!("merge {words}"));
+            eprintln!("next     `{merge}` when they are there");
         }
         for key in &self.after {
             eprintln!("missing  {key}");
         }
         if !self.after.is_empty() {
-            eprintln!("next     `fieldtrial run {words}` does what follows the last trial");
+            let run = shell::command(&format!("run {words}"));
+            eprintln!("next     `{run}` does what follows the last trial");
         }
     }
 }

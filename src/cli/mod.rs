@@ -19,6 +19,7 @@ mod interrupt;
 mod language;
 mod list;
 mod merge;
+mod output;
 mod overview;
 mod plan;
 mod probe;
@@ -42,6 +43,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::base::shell;
 use crate::diag::Failure;
 use crate::plan::probe_devices_by;
 
@@ -130,6 +132,10 @@ pub fn run() -> ExitCode {
     if std::env::args_os().skip(1).eq(["worker"]) {
         return ExitCode::from(code(worker::worker()));
     }
+    std::env::args_os()
+        .next()
+        .iter()
+        .for_each(|name| shell::called_as(name));
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),

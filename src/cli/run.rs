@@ -1,10 +1,12 @@
 //! `fieldtrial run`: plan, prepare the data, run what is not finished, write results and report.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::base::shell;
 use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
@@ -13,20 +15,20 @@ use crate::execute::{
 };
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
-use crate::progress::{Ending, Progress};
+use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
-use crate::results::Share;
 use crate::results::environment::{self, TreeLook, env_id, missing_counters};
 use crate::results::store::{Here, Store, journal_path};
-use crate::results::{self, Environment, ResultSet, Session};
+use crate::results::{self, Environment, ResultSet, Session, from_here};
 
 use super::bench::{Bench, mistake, record_problem};
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
 use super::run_plan::{
-    announce, cores, folder_or_here, here_as, prepare_data, refuse_namesakes, say_held_out,
+    announce, cores, each_run, folder_or_here, here_as, prepare_data, refuse_namesakes,
+    say_held_out,
 };
 use super::search_run::{self, SearchRun};
 use super::{Outcome, Problem, diff_driver, exit_code, shard};
@@ -52,7 +54,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     }
     known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
-    say_held_out(&plan);
+    say_held_out(&plan, arguments.detail());
     let mut environment = environment::of_machine();
     let mut tree = Some(tree);
     if plan.search.is_some() {
@@ -81,7 +83,9 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     if arguments.dry_run {
         return show(arguments, &bench);
     }
-    say_missing_counters(&environment);
+    if arguments.detail() > Detail::Quiet {
+        say_missing_counters(&environment);
+    }
     Invocation {
         arguments,
         bench,
@@ -112,7 +116,8 @@ fn show(arguments: &RunArguments, bench: &Bench<'_>) -> Outcome {
     let (plan, cells, here) = (bench.plan, bench.cells, bench.here);
     let store = shard::read(plan, arguments.shard)?;
     let decisions = decisions(arguments, plan, cells, &store, here);
-    announce(plan, cells, &decisions, &Estimator::new(&store, here), true);
+    announce(plan, cells, &decisions, &Estimator::new(&store, here));
+    io::stdout().write_all(each_run(cells, &decisions).as_bytes())?;
     Ok(exit_code::GOOD)
 }
 
@@ -138,8 +143,10 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
         .filter(|cell| plan.is_selected(cell))
         .peekable();
     if selected.peek().is_none() {
-        let help = "`fieldtrial plan` shows the values of every axis";
-        return Err(Failure::plain("`--only` selects no cell", Some(help.into())).into());
+        let manifest = plan.manifest_path.to_string_lossy();
+        let shows = shell::command(&shell::joined(["plan", &*manifest]));
+        let help = format!("`{shows}` shows the values of every axis");
+        return Err(Failure::plain("`--only` selects no cell", Some(help)).into());
     }
     let mut reasons = Vec::new();
     for cell in selected {
@@ -194,16 +201,22 @@ impl Invocation<'_> {
         let (store, previous) = shard::open(bench, self.arguments.shard)?;
         let decisions = decisions(self.arguments, plan, cells, &store, here);
         let estimator = Estimator::new(&store, here);
-        announce(plan, cells, &decisions, &estimator, false);
+        if self.arguments.detail() > Detail::Quiet {
+            announce(plan, cells, &decisions, &estimator);
+        }
+        if self.arguments.verbose {
+            eprint!("{}", each_run(cells, &decisions));
+        }
         let jobs = jobs(cells, &decisions, &estimator);
         let launcher = bench.launcher(&store)?.beginning_with(self.ahead.take());
         let mut recorder = bench.recorder(store, previous, self.session.clone());
         if let Some(tree) = self.tree.take() {
             recorder.listen_to(tree);
         }
-        let summary = self.execute(jobs, &launcher, &mut recorder)?;
+        let mut progress = Progress::new(&jobs, self.arguments.show());
+        let summary = self.execute(jobs, &launcher, &mut recorder, &mut progress)?;
         let results = recorder.finish().map_err(record_problem)?;
-        self.end(&decisions, summary, &results)
+        self.end(&decisions, summary, &results, &mut progress)
     }
 
     fn execute(
@@ -211,11 +224,12 @@ impl Invocation<'_> {
         jobs: Vec<Job>,
         launcher: &WorkerProgram,
         recorder: &mut Recorder<'_>,
+        progress: &mut Progress,
     ) -> Result<Summary, Problem> {
         if jobs.is_empty() {
+            progress.see_nothing_to_do(self.bench.here.jobs);
             return Ok(Summary::default());
         }
-        let mut progress = Progress::new(jobs.iter().map(|job| job.spec.key.as_str()));
         let mut sink = |event: RunEvent<'_>| {
             // Kept first: what was shown as done is on the disk.
             let kept = recorder.see(&event);
@@ -238,18 +252,25 @@ impl Invocation<'_> {
         decisions: &[(RunId, Decision)],
         summary: Summary,
         results: &ResultSet,
+        progress: &mut Progress,
     ) -> Outcome {
-        if let Some(share) = self.arguments.shard {
-            return Ok(self.end_of_shard(share, decisions, summary, results));
-        }
+        let plan = self.bench.plan;
+        let own = self
+            .arguments
+            .shard
+            .map(|_| shard::own_results(self.bench.cells, decisions, results));
+        let results = own.as_ref().unwrap_or(results);
+        // A share has its journal, and neither files nor report.
+        let (folder, report) = match self.arguments.shard {
+            Some(share) => (journal_path(&plan.results_folder, share), None),
+            None => (plan.results_folder.clone(), render(self.arguments, plan)?),
+        };
         let kept = decisions
             .iter()
             .filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
-        let folder = from_here(&self.bench.plan.results_folder);
-        let report = render(self.arguments, self.bench.plan)?;
         let ending = Ending {
             results,
-            folder: &folder,
+            folder: &from_here(&folder),
             command: &self.arguments.again(),
             ended: summary.ended,
             left: summary.left,
@@ -258,38 +279,9 @@ impl Invocation<'_> {
             wall_s: self.began.elapsed().as_secs_f64(),
             report: report.as_deref(),
         };
-        eprint!("{}", ending.text());
-        say_recommendations(self.arguments, self.bench.plan)?;
-        diff_driver::advise(&self.bench.plan.results_folder);
+        progress.end(&ending, self.arguments.detail());
+        advise(self.arguments, plan)?;
         Ok(self.exit_code(summary, results))
-    }
-
-    /// A share has its journal, and neither files nor report.
-    fn end_of_shard(
-        &self,
-        share: Share,
-        decisions: &[(RunId, Decision)],
-        summary: Summary,
-        results: &ResultSet,
-    ) -> u8 {
-        let results = shard::own_results(self.bench.cells, decisions, results);
-        let journal = from_here(&journal_path(&self.bench.plan.results_folder, share));
-        let kept = decisions
-            .iter()
-            .filter(|(_, decision)| matches!(decision, Decision::Keep(_)));
-        let ending = Ending {
-            results: &results,
-            folder: &journal,
-            command: &self.arguments.again(),
-            ended: summary.ended,
-            left: summary.left,
-            kept: kept.count(),
-            stopped: summary.stopped,
-            wall_s: self.began.elapsed().as_secs_f64(),
-            report: None,
-        };
-        eprint!("{}", ending.text());
-        self.exit_code(summary, &results)
     }
 
     fn exit_code(&self, summary: Summary, results: &ResultSet) -> u8 {
@@ -331,19 +323,29 @@ pub(super) fn render(arguments: &RunArguments, plan: &Plan) -> Result<Option<Pat
     Ok(files.first().map(|path| from_here(path)))
 }
 
+/// What one could do next: test a recommendation, let git show values. Nothing of a share, and nothing where quiet is wanted.
+pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
+    if arguments.shard.is_none() && arguments.detail() > Detail::Quiet {
+        say_recommendations(arguments, plan)?;
+        diff_driver::advise(&plan.results_folder);
+    }
+    Ok(())
+}
+
 /// One line about recommendations that nothing has tested.
-pub(super) fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
+fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
     let folder = &plan.results_folder;
     let next = folder.join("next.toml");
-    if arguments.no_report || !next.is_file() {
+    if arguments.no_report || arguments.quiet || !next.is_file() {
         return Ok(());
     }
     let rows = results::read_recommendations(folder).map_err(mistake)?;
     let open = rows.iter().filter(|row| row.status == "proposed").count();
     if open > 0 {
         let (what, next) = (count(open, "recommendation"), from_here(&next));
+        let run = shell::command(&shell::joined(["run", &*next.to_string_lossy()]));
         let tests = if open == 1 { "tests it" } else { "tests them" };
-        eprintln!("{what}: fieldtrial run {} {tests}", next.display());
+        eprintln!("{what}: {run} {tests}");
     }
     Ok(())
 }
@@ -370,22 +372,16 @@ fn jobs(
         .collect();
     let order = execute::in_block_order(cells.len(), &seeds, &wanted);
     let mut expected = HashMap::new();
-    let mut expected_s = |cell: usize| {
-        let expected = expected.entry(cell);
-        let expected = expected.or_insert_with(|| estimator.run(&cells[cell]));
+    let mut expected_s = |id: RunId| {
+        let expected = expected.entry((id.cell, id.block == 0));
+        let expected = expected.or_insert_with(|| estimator.run(&cells[id.cell], id.block));
         expected.map(|expected| expected.seconds)
     };
     let job = |id: RunId| Job {
         id,
         spec: Arc::clone(&specs[id.cell]),
-        estimated_s: expected_s(id.cell),
+        estimated_s: expected_s(id),
         trial: None,
     };
     order.into_iter().map(job).collect()
-}
-
-/// A path as one would write it from the current folder.
-pub(super) fn from_here(path: &Path) -> PathBuf {
-    let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(here).unwrap_or(path).to_owned()
 }

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
+use crate::base::shell;
+use crate::progress::{Detail, Show};
 use crate::results::Share;
 
 /// Run a manifest: everything that is not finished yet, each run in a process of its own
@@ -52,12 +54,44 @@ pub(super) struct RunArguments {
     /// Show what would run and why, and run nothing
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// Say nothing but warnings, errors and which runs failed
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
+    /// Say why each run runs, when it begins, each epoch, and all that its worker wrote to standard error
+    #[arg(long, short)]
+    pub(super) verbose: bool,
+    /// What goes to standard output: nothing, or every event of the runs as a line of JSON (docs/events.md)
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "dry_run")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
 }
 
 impl RunArguments {
+    /// How much people are told.
+    pub(super) fn detail(&self) -> Detail {
+        match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Verbose,
+            _ => Detail::Normal,
+        }
+    }
+
+    /// What people and programs are told.
+    pub(super) fn show(&self) -> Show {
+        Show {
+            detail: self.detail(),
+            events: self.format == Format::Json,
+        }
+    }
+
     /// The command that does what is left: the same, but for what says to run finished things again.
     pub(super) fn again(&self) -> String {
-        let mut words = vec!["fieldtrial".to_owned(), "run".to_owned()];
+        let mut words = vec!["run".to_owned()];
         words.push(self.manifest.to_string_lossy().into_owned());
         let mut option = |name: &str, value: Option<String>| {
             words.extend(
@@ -78,19 +112,11 @@ impl RunArguments {
         option("--max-failures", failures);
         words.extend(self.fail_fast.then(|| "--fail-fast".to_owned()));
         words.extend(self.no_report.then(|| "--no-report".to_owned()));
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        words.join(" ")
+        words.extend(self.verbose.then(|| "--verbose".to_owned()));
+        let events = (self.format == Format::Json).then(|| "--format=json".to_owned());
+        words.extend(events);
+        shell::command(&shell::joined(words))
     }
-}
-
-/// A word as a shell reads it back.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%~".contains(letter);
-    // A shell expands `~` at the start of a word, and leaves that of `HEAD~1`.
-    if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

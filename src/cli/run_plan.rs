@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use crate::base::text::count;
-use crate::base::units::{human, human_seconds};
+use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::event::RunId;
 use crate::execute::{self, Decision, Estimate, Estimator, Wish};
 use crate::plan::{Feasibility, Plan, PlannedCell, namesakes};
+use crate::progress::{Detail, fitted};
 use crate::results::Environment;
 use crate::results::environment::{self, env_id};
 use crate::results::store::{Here, Store};
@@ -41,14 +42,13 @@ pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
 }
 
 /// What is kept from training where the manifest does not say, and a warning where nothing is.
-pub(super) fn say_held_out(plan: &Plan) {
+pub(super) fn say_held_out(plan: &Plan, detail: Detail) {
     for held_out in &plan.held_out {
-        let word = if held_out.is_nothing {
-            "warning"
-        } else {
-            "note"
-        };
-        eprintln!("{word}: {held_out}");
+        if held_out.is_nothing {
+            eprintln!("warning: {held_out}");
+        } else if detail > Detail::Quiet {
+            eprintln!("note: {held_out}");
+        }
     }
 }
 
@@ -164,21 +164,20 @@ pub(super) fn announce(
     cells: &[PlannedCell],
     decisions: &[(RunId, Decision)],
     estimator: &Estimator<'_>,
-    with_every_run: bool,
 ) {
-    eprint!(
-        "{}: {}",
-        plan.name,
-        summary(plan, cells, decisions, estimator)
-    );
-    if !with_every_run {
-        return;
+    let summary = summary(plan, cells, decisions, estimator);
+    for line in format!("{}: {summary}", plan.name).lines() {
+        eprintln!("{}", fitted(line, 4));
     }
-    for (id, decision) in decisions {
-        let what = what(decision);
-        let key = &cells[id.cell].spec.key;
-        println!("{key} seed {} block {}: {what}", id.seed, id.block);
-    }
+}
+
+/// A line for every run: whether it is kept, or runs and why.
+pub(super) fn each_run(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> String {
+    let line = |(id, decision): &(RunId, Decision)| {
+        let (key, what) = (&cells[id.cell].spec.key, what(decision));
+        format!("{key} seed {} block {}: {what}\n", id.seed, id.block)
+    };
+    decisions.iter().map(line).collect()
 }
 
 fn summary(
@@ -190,38 +189,37 @@ fn summary(
     let is_run = |(_, decision): &&(RunId, Decision)| matches!(decision, Decision::Run(_));
     let to_run = decisions.iter().filter(is_run).count();
     let kept = decisions.len() - to_run;
-    let mut parts = vec![
-        count(cells.len(), "cell"),
-        format!("{} to do", count(to_run, "run")),
-    ];
+    let mut parts = vec![count(cells.len(), "cell")];
+    let others = other_cells(plan, cells);
+    if !others.is_empty() {
+        parts[0] += &format!(" ({})", others.join(", "));
+    }
+    parts.push(format!("{} to do", count(to_run, "run")));
     if kept > 0 {
         parts.push(format!("{kept} kept"));
     }
-    parts.extend(other_cells(plan, cells));
     let mut lines = vec![parts.join(", ")];
     for (why, n) in reasons(decisions) {
         lines.push(format!("  {why}: {}", count(n, "run")));
     }
-    lines.extend(time_text(&estimator.total(cells, decisions), to_run));
+    let estimate = estimator.total(cells, decisions);
+    lines.extend(time_text(&estimate, to_run, estimator.jobs()));
     lines.join("\n") + "\n"
 }
 
+/// `7 not selected`, `1 skipped`: the cells of which no run is counted.
 fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> Vec<String> {
-    let n = |is: &dyn Fn(&PlannedCell) -> bool| cells.iter().filter(|cell| is(cell)).count();
-    let numbers = [
-        (n(&|cell| !plan.is_selected(cell)), "not selected"),
-        (
-            n(&|cell| matches!(cell.feasibility, Feasibility::Infeasible(_))),
-            "infeasible",
-        ),
-        (
-            n(&|cell| matches!(cell.feasibility, Feasibility::Skipped(_))),
-            "skipped",
-        ),
-    ];
+    // Each cell counts once: a cell that is not selected is not asked whether it could run.
+    let why = |cell: &PlannedCell| match cell.feasibility {
+        _ if !plan.is_selected(cell) => "not selected",
+        Feasibility::Infeasible(_) => "infeasible",
+        Feasibility::Skipped(_) => "skipped",
+        Feasibility::Runs => "",
+    };
+    let n = |what: &str| cells.iter().filter(|cell| why(cell) == what).count();
+    let numbers = ["not selected", "infeasible", "skipped"].map(|what| (n(what), what));
     let some = numbers.into_iter().filter(|(n, _)| *n > 0);
-    some.map(|(n, what)| format!("{} {what}", count(n, "cell")))
-        .collect()
+    some.map(|(n, what)| format!("{n} {what}")).collect()
 }
 
 /// Reasons of runs that something earlier could have spared, most frequent first.
@@ -240,28 +238,31 @@ fn reasons(decisions: &[(RunId, Decision)]) -> Vec<(String, usize)> {
     reasons
 }
 
-fn time_text(estimate: &Estimate, to_run: usize) -> Option<String> {
-    let from_earlier = estimate.from_same_cell + estimate.from_same_work;
-    let earlier = (from_earlier > 0).then(|| "earlier runs".to_owned());
-    let flops = (estimate.from_flops > 0).then(flops_text);
-    let bases: Vec<String> = earlier.into_iter().chain(flops).collect();
-    if to_run == 0 || bases.is_empty() {
-        return None;
-    }
-    let time = human_seconds(estimate.seconds);
-    let rest = match estimate.unknown {
-        0 => String::new(),
-        n => format!(", and {} of unknown length", count(n, "run")),
-    };
-    Some(format!(
-        "  estimated from {}: {time}{rest}",
-        bases.join(" and from ")
-    ))
-}
+/// What is said where nothing is known.
+pub(super) const NOTHING_LIKE_IT: &str = "no estimate: nothing like it has run on this machine";
 
-/// What an estimate from FLOPs rests on.
-pub(super) fn flops_text() -> String {
-    let rate = human(execute::flops_per_core_s() / 1e9, 2);
-    let share = 100.0 * execute::EFFICIENCY;
-    format!("FLOPs at {rate} GFLOP/s per core ({share} % of a matrix product's, measured)")
+/// Lines on how long it may take, and what that rests on.
+fn time_text(estimate: &Estimate, to_run: usize, jobs: usize) -> Vec<String> {
+    if to_run == 0 {
+        return Vec::new();
+    }
+    if estimate.unknown == to_run {
+        return vec![format!("  {NOTHING_LIKE_IT}")];
+    }
+    let bases = [
+        (estimate.from_same_cell, "of the same"),
+        (estimate.from_like_cells, "of like"),
+    ];
+    let bases = bases.iter().filter(|(n, _)| *n > 0);
+    let bases: Vec<String> = bases.map(|(_, basis)| (*basis).to_owned()).collect();
+    let time = human_seconds(estimate.seconds / jobs.max(1) as f64);
+    let mut lines = vec![format!(
+        "  estimated {time}, from runs {} cells on this machine",
+        bases.join(" and ")
+    )];
+    if estimate.unknown > 0 {
+        let runs = count(estimate.unknown, "run");
+        lines.push(format!("  {runs} more: {NOTHING_LIKE_IT}"));
+    }
+    lines
 }

@@ -8,17 +8,16 @@ use crate::cluster::TrialShare;
 use crate::event::{RunEvent, Status, StopReason};
 use crate::execute::{self, Next, Source, Summary, WorkerAhead};
 use crate::plan::search::SearchSpec;
-use crate::progress::{Ending, Progress};
-use crate::results::ResultSet;
-use crate::results::Session;
+use crate::progress::{Detail, Ending, Progress};
 use crate::results::store::{Here, Store, journal_path};
+use crate::results::{ResultSet, Session, from_here};
 use crate::search::{Search, SearchOptions};
 
 use super::bench::{Bench, mistake, record_problem};
 use super::interrupt::Interrupt;
-use super::run::{from_here, max_failures, render, say_recommendations};
+use super::run::{advise, max_failures, render};
 use super::run_arguments::RunArguments;
-use super::{Outcome, Problem, diff_driver, exit_code, shard};
+use super::{Outcome, Problem, exit_code, shard};
 
 /// A search and how it is run.
 pub(super) struct SearchRun<'a> {
@@ -76,14 +75,16 @@ impl SearchRun<'_> {
     }
 
     fn run(mut self) -> Outcome {
-        self.announce(None);
+        if self.arguments.detail() > Detail::Quiet {
+            self.announce(None);
+        }
         let ahead = self.ahead.take();
         let bench = &self.bench;
         let (store, previous) = shard::open(bench, self.arguments.shard)?;
         let mut search = self.search(&store, self.options()?);
         let launcher = bench.launcher(&store)?.beginning_with(ahead);
         let mut recorder = bench.recorder(store, previous, Session::begin());
-        let mut progress = Progress::searching(self.spec, bench.plan.len());
+        let mut progress = Progress::searching(self.spec, bench.plan.len(), self.arguments.show());
         let mut kept = 0;
         let mut sink = |event: RunEvent<'_>| {
             kept += usize::from(matches!(event, RunEvent::Kept { .. }));
@@ -105,7 +106,7 @@ impl SearchRun<'_> {
             eprintln!("note: {why}: no further trial began");
         }
         let results = recorder.finish().map_err(record_problem)?;
-        self.end(kept, summary, &results)
+        self.end(kept, summary, &results, &mut progress)
     }
 
     fn search<'s>(&'s self, store: &Store, options: SearchOptions) -> Search<'s> {
@@ -156,7 +157,13 @@ impl SearchRun<'_> {
         }
     }
 
-    fn end(&self, kept: usize, summary: Summary, results: &ResultSet) -> Outcome {
+    fn end(
+        &self,
+        kept: usize,
+        summary: Summary,
+        results: &ResultSet,
+        progress: &mut Progress,
+    ) -> Outcome {
         let results_folder = &self.bench.plan.results_folder;
         let (folder, report) = match self.arguments.shard {
             // A share has its journal, and neither files nor report.
@@ -178,11 +185,8 @@ impl SearchRun<'_> {
             wall_s: self.began.elapsed().as_secs_f64(),
             report: report.as_deref(),
         };
-        eprint!("{}", ending.text());
-        if self.arguments.shard.is_none() {
-            say_recommendations(self.arguments, self.bench.plan)?;
-            diff_driver::advise(&self.bench.plan.results_folder);
-        }
+        progress.end(&ending, self.arguments.detail());
+        advise(self.arguments, self.bench.plan)?;
         Ok(code(summary, results))
     }
 }

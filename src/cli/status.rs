@@ -1,19 +1,21 @@
 //! `fieldtrial status`: every shard at a glance.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::SystemTime;
 
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
+use crate::base::shell;
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::cluster::{self, Phase, Standing, slurm_folder};
+use crate::results::from_here;
 
 use super::choice::{Chosen, PlanChoice};
+use super::output::Told;
 use super::overview::Overview;
-use super::run::from_here;
 use super::{Outcome, exit_code};
 
 /// Show what every shard has done, what is left, and what Slurm says of it
@@ -31,8 +33,9 @@ pub(super) struct StatusArguments {
 pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     let chosen = arguments.choice.look()?;
     let overview = Overview::of(&chosen, None)?;
-    io::stdout().write_all(table(&chosen, &overview).as_bytes())?;
-    io::stdout().write_all(merge_line(&overview).as_bytes())?;
+    let mut out = Told::new();
+    out.write_all(table(&chosen, &overview).as_bytes())?;
+    out.write_all(merge_line(&overview).as_bytes())?;
     if let (Some(error), Some(_)) = (&overview.silent, &overview.jobs) {
         eprintln!("note: {error}; shown is what the journals say");
     }
@@ -59,9 +62,8 @@ fn stuck(overview: &Overview) -> usize {
 fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<String> {
     if stuck > 0 && overview.jobs.is_some() {
         let shards = count(stuck, "shard");
-        return Some(format!(
-            "`fieldtrial submit {words} --slurm` submits {shards} again"
-        ));
+        let submit = shell::command(&format!("submit {words} --slurm"));
+        return Some(format!("`{submit}` submits {shards} again"));
     }
     if stuck > 0 {
         let share = overview
@@ -69,12 +71,14 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
             .iter()
             .find(|standing| standing.left > 0)?
             .share;
-        return Some(format!("`fieldtrial run {words} --shard {share}` goes on"));
+        let run = shell::command(&format!("run {words} --shard {share}"));
+        return Some(format!("`{run}` goes on"));
     }
     // The merging job does it, or has done it.
     let merges = |phase: &Phase| phase.is_active() || *phase == Phase::Ended("COMPLETED".into());
     let merges = overview.merging().is_some_and(|task| merges(&task.phase));
-    (left == 0 && !merges).then(|| format!("`fieldtrial merge {words}` puts them together"))
+    let merge = shell::command(&format!("merge {words}"));
+    (left == 0 && !merges).then(|| format!("`{merge}` puts them together"))
 }
 
 fn table(chosen: &Chosen, overview: &Overview) -> String {

@@ -1,22 +1,24 @@
 //! `fieldtrial submit --slurm`: a job array with one task per shard, and a job that merges after it.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::base::shell;
 use crate::base::text::count;
 use crate::cluster::{
     self, Array, Jobs, Scripts, Slurm, SlurmError, Standing, array_text, slurm_folder,
 };
 use crate::diag::Failure;
 use crate::plan::{SlurmSpec, project_folder};
+use crate::results::from_here;
 
 use super::bench::mistake;
 use super::choice::{Chosen, PlanChoice};
 use super::overview::Overview;
-use super::run::{from_here, refuse_if_nothing_can_run};
-use super::run_arguments::quoted;
+use super::run::refuse_if_nothing_can_run;
 use super::{Outcome, Problem, exit_code};
 
 /// Submit a manifest to a batch system: one task per shard, and a job that merges them
@@ -108,11 +110,9 @@ impl Submission<'_> {
             format!("--array={}", array_text(&wanted, self.spec.at_once)),
         ];
         if self.arguments.dry_run {
-            println!("{}", command_line(&array, &scripts.shard));
-            println!(
-                "{}",
-                command_line(&merge_options(&["ARRAY".into()]), &scripts.merge)
-            );
+            let shards = command_line(&array, &scripts.shard);
+            let merge = command_line(&merge_options(&["ARRAY".into()]), &scripts.merge);
+            write!(io::stdout(), "{shards}\n{merge}\n")?;
             return Ok(exit_code::GOOD);
         }
         let mut jobs = self.remembered()?;
@@ -126,8 +126,10 @@ impl Submission<'_> {
         self.write(&jobs)?;
         eprintln!("submitted job {job}: {what}, {}", count(self.left(), "run"));
         self.submit_merge(&mut jobs, &scripts.merge)?;
-        let words = self.arguments.choice.words();
-        eprintln!("next     `fieldtrial status {words}` shows how far they are");
+        eprintln!(
+            "next     `{}` shows how far they are",
+            self.command("status")
+        );
         Ok(exit_code::GOOD)
     }
 
@@ -147,14 +149,20 @@ impl Submission<'_> {
     }
 
     fn say_nothing(&self) {
-        let words = self.arguments.choice.words();
         if self.left() > 0 {
             eprintln!("nothing to submit: all shards with runs left are queued or running");
-            eprintln!("next     `fieldtrial status {words}` shows how far they are");
+            let status = self.command("status");
+            eprintln!("next     `{status}` shows how far they are");
         } else {
             eprintln!("nothing to submit: no run is left");
-            eprintln!("next     `fieldtrial merge {words}` puts the shards together");
+            let merge = self.command("merge");
+            eprintln!("next     `{merge}` puts the shards together");
         }
+    }
+
+    /// Another command about the same plan.
+    fn command(&self, name: &str) -> String {
+        shell::command(&format!("{name} {}", self.arguments.choice.words()))
     }
 
     /// What was submitted before for the same shards, with the plan as it is meant now.
@@ -210,9 +218,8 @@ impl Submission<'_> {
                 self.write(jobs)
             }
             Err(error) => {
-                let words = self.arguments.choice.words();
-                let help =
-                    format!("the shards are submitted; `fieldtrial merge {words}` merges them");
+                let merge = self.command("merge");
+                let help = format!("the shards are submitted; `{merge}` merges them");
                 Err(Failure::plain(error.to_string(), Some(help)).into())
             }
         }
@@ -239,9 +246,8 @@ impl Submission<'_> {
             shard: folder.join("shard.sh"),
             merge: folder.join("merge.sh"),
         };
-        let cannot = |error: std::io::Error| {
-            mistake(format!("cannot write `{}`: {error}", folder.display()))
-        };
+        let cannot =
+            |error: io::Error| mistake(format!("cannot write `{}`: {error}", folder.display()));
         fs::create_dir_all(&folder).map_err(cannot)?;
         for (path, text) in [
             (&files.shard, scripts.shard()),
@@ -286,8 +292,5 @@ fn command_line(options: &[String], script: &Path) -> String {
     let script = from_here(script).to_string_lossy().into_owned();
     let words = ["sbatch".to_owned()].into_iter();
     let words = words.chain(options.iter().cloned()).chain([script]);
-    words
-        .map(|word| quoted(&word))
-        .collect::<Vec<_>>()
-        .join(" ")
+    shell::joined(words)
 }

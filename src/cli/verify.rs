@@ -11,6 +11,7 @@ use crate::manifest::{self, Key, Manifest, Node, Table, Value};
 use crate::plan::{CellSpec, Plan, PlanOptions, World};
 use crate::verify::{self, Verification, VerifyError};
 
+use super::output::Told;
 use super::{Outcome, Problem, exit_code};
 
 /// Hold a model against weights, inputs and gradients of another implementation
@@ -58,7 +59,7 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Outcome {
     let cell = cell(arguments)?;
     let verification =
         verify::verify(&cell, &arguments.reference).map_err(|error| failure(arguments, &error))?;
-    let mut out = io::stdout().lock();
+    let mut out = Told::new();
     match arguments.format {
         Format::Table => table(&verification, &mut out)?,
         Format::Json => json(&verification, &mut out)?,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::base::shell;
 use crate::plan::SlurmSpec;
 
 /// Seconds before its time limit at which a task is asked to end. Slurm looks at limits every half minute or so.
@@ -127,8 +128,7 @@ impl Scripts<'_> {
     fn command(&self, words: &[String]) -> String {
         let program = self.program.to_string_lossy().into_owned();
         let words = [program].into_iter().chain(words.iter().cloned());
-        let words: Vec<String> = words.map(|word| shell_quoted(&word)).collect();
-        words.join(" ")
+        shell::joined(words)
     }
 
     /// A log's path, in which Slurm replaces what follows a `%`.
@@ -179,15 +179,6 @@ fn one_line(text: &str) -> String {
     text.chars()
         .map(|letter| if letter.is_control() { ' ' } else { letter })
         .collect()
-}
-
-/// A word as bash reads it back.
-fn shell_quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

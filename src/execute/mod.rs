@@ -6,7 +6,6 @@
 //! What has to run at all is `resume`'s answer, from the plan and what the store holds.
 
 mod ahead;
-mod core_speed;
 mod estimate;
 mod order;
 mod outcome;
@@ -18,7 +17,6 @@ mod source;
 mod worker;
 
 pub use ahead::WorkerAhead;
-pub use core_speed::{EFFICIENCY, flops_per_core_s};
 pub use estimate::{Basis, Estimate, Estimator, Expected};
 pub use order::in_block_order;
 pub use resume::{Decision, Why, Wish, decide};

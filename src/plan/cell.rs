@@ -64,6 +64,17 @@ impl CellSpec {
         std::iter::once(file("raw", "")).chain(average).collect()
     }
 
+    /// Kinds of model, data and loss, algorithm, device and precision: what cells must have in common for the time of one to say
+    /// something about another.
+    pub fn kind(&self) -> String {
+        let (model, data, loss) = (self.model.kind(), self.dataset.kind(), self.loss.kind());
+        let train = &self.train;
+        format!(
+            "{model} {data} {loss} {:?} {:?} {:?}",
+            train.algorithm, train.device, train.precision
+        )
+    }
+
     /// File of the weights that the run of `seed` leaves to be used: the averaged ones where it averages. `None` where it
     /// leaves none.
     pub fn weights_file(&self, seed: u64) -> Option<PathBuf> {

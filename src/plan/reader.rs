@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::base::shell;
 use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, Place, list};
 use crate::loader::LoaderSpec;
@@ -174,11 +175,12 @@ impl<'a> Reader<'a> {
         let names: Vec<&str> = table.into_iter().flat_map(Table::names).collect();
         if names.is_empty() {
             let kind = kinds.first().copied().unwrap_or_default();
+            let all = shell::command(&format!("list {section}"));
             return Diagnostic::error(format!("the manifest has no {what}"))
                 .help(format!(
                     "add one: `[{section}.NAME]` with `kind = \"{kind}\"`"
                 ))
-                .help(format!("`fieldtrial list {section}` shows every kind"));
+                .help(format!("`{all}` shows every kind"));
         }
         let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         let (shown, quoted) = (list(names.iter().copied()), quoted.join(", "));

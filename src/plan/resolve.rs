@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use crate::base::shell;
 use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::losses::LossSpec;
@@ -326,9 +327,10 @@ pub(super) fn read_where<T: DeserializeOwned>(
             let is_kind = matches!(mistake.complaint, Complaint::UnknownWord { .. })
                 && mistake.path == ["kind"];
             let shows_all = is_kind && NAMED.contains(&ranges_of);
-            diagnostic.maybe_help(
-                shows_all.then(|| format!("`fieldtrial list {ranges_of}` shows all of them")),
-            )
+            diagnostic.maybe_help(shows_all.then(|| {
+                let list = shell::command(&format!("list {ranges_of}"));
+                format!("`{list}` shows all of them")
+            }))
         })
         .collect();
     // A value of a wrong type is out of range too (`-1` samples); one message is enough.

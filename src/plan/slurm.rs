@@ -120,7 +120,7 @@ pub(super) fn check(section: &Node, mistakes: &mut Vec<Diagnostic>) {
             );
         } else if let Some((_, own)) = taken {
             let help = if own.is_empty() {
-                "`fieldtrial submit` sets it itself".to_owned()
+                "`submit` sets it itself".to_owned()
             } else {
                 format!("write `{own}` in `[slurm]`")
             };

@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::base::units::human_seconds;
 use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, Status};
 
+use super::detail::{Detail, Details};
 use super::eta::Eta;
-use super::line::{Names, gave, last_words};
+use super::fitted;
+use super::line::{Names, gave};
 use super::run_state::RunState;
 use super::search::{Tally, is_counted};
 
@@ -24,6 +26,8 @@ pub(super) const RUNNING: &str = "{spinner:.cyan} {prefix}  {wide_msg}";
 pub(super) struct Bars {
     names: Names,
     search: Option<Tally>,
+    detail: Detail,
+    details: Details,
     all: MultiProgress,
     overall: ProgressBar,
     running: HashMap<RunId, Running>,
@@ -40,14 +44,16 @@ struct Running {
 }
 
 impl Bars {
-    pub(super) fn new(names: Names, search: Option<Tally>) -> Self {
+    pub(super) fn new(names: Names, eta: Eta, search: Option<Tally>, detail: Detail) -> Self {
         Self {
             names,
             search,
+            detail,
+            details: Details::new(detail),
             all: MultiProgress::new(),
             overall: ProgressBar::hidden(),
             running: HashMap::new(),
-            eta: Eta::default(),
+            eta,
             ended: 0,
             runs: 0,
             failed: 0,
@@ -55,6 +61,9 @@ impl Bars {
     }
 
     pub(super) fn see(&mut self, event: &RunEvent<'_>) {
+        if let Some(line) = self.details.line(event, &self.names) {
+            self.say(&fitted(&line, 8));
+        }
         match event {
             RunEvent::Start { runs, slots } => self.start(*runs, *slots),
             RunEvent::RunStarted { job, .. } => self.begin(job),
@@ -86,7 +95,7 @@ impl Bars {
             "runs"
         };
         let template =
-            format!("{{bar:32.cyan/dim}} {{pos}}/{{len}} {what}  {{elapsed}} elapsed{{msg}}");
+            format!("{{bar:24.cyan/dim}} {{pos}}/{{len}} {what}  {{elapsed}} elapsed{{wide_msg}}");
         self.overall.set_style(style(&template));
         self.search.iter_mut().for_each(|tally| tally.start(runs));
         self.overall.enable_steady_tick(REDRAW);
@@ -96,7 +105,7 @@ impl Bars {
         if !is_counted(job) {
             self.eta.add_one();
         }
-        self.eta.begin(job.id);
+        self.eta.begin(job.id, Instant::now());
         self.search.iter_mut().for_each(Tally::begin);
         let bar = self.all.insert_before(&self.overall, ProgressBar::new(1));
         bar.set_style(style(RUNNING));
@@ -116,7 +125,7 @@ impl Bars {
         };
         if let Event::Warning { message } = event {
             let line = format!("warning: {message}");
-            self.say(&line);
+            self.say(&fitted(&line, 2));
             return;
         }
         running.state.see(event);
@@ -141,8 +150,9 @@ impl Bars {
             }
         };
         let name = self.names.name(job);
-        self.say(&format!("{} {name}  {gave}", mark(outcome.status)));
-        for line in last_words(outcome) {
+        let line = format!("{} {name}  {gave}", mark(outcome.status));
+        self.say(&fitted(&line, 2));
+        for line in self.detail.words(outcome) {
             self.say(&format!("    {}", console_dim(line)));
         }
         self.show_place();
@@ -167,7 +177,7 @@ impl Bars {
             Some(tally) => tally.goes_on(),
         };
         let mut text = String::new();
-        if let Some(left) = self.eta.left().filter(|_| goes_on) {
+        if let Some(left) = self.eta.left(Instant::now()).filter(|_| goes_on) {
             let _ = write!(text, ", about {} left", roughly(left));
         }
         match &self.search {

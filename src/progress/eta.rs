@@ -3,26 +3,70 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::event::RunId;
+use crate::event::{Job, RunId};
+
+/// Share of a run's steps from which the rest of it follows.
+const TOLD: f64 = 0.05;
 
 /// Collects how long runs of each cell took.
 #[derive(Debug, Default)]
 pub(super) struct Eta {
     slots: usize,
+    /// Runs not begun.
     left: usize,
+    /// Runs not begun whose cell is known, by cell.
+    waiting: HashMap<usize, usize>,
+    /// Seconds that a run was expected to take before any ran, by cell.
+    expected_s: HashMap<usize, f64>,
     running: HashMap<RunId, (Instant, f64)>,
-    ended_s: Vec<f64>,
+    ended: HashMap<usize, Ended>,
+    all: Ended,
+    /// Runs that ended and were expected to take a time: that time, and what they took.
+    outcome: (f64, f64),
+}
+
+/// Runs that have ended.
+#[derive(Debug, Default, Clone, Copy)]
+struct Ended {
+    runs: usize,
+    seconds: f64,
+}
+
+impl Ended {
+    fn add(&mut self, seconds: f64) {
+        self.runs += 1;
+        self.seconds += seconds;
+    }
+
+    /// A mean, not a median: the sum over the remaining runs is asked for, and their order is random.
+    fn mean_s(self) -> Option<f64> {
+        (self.runs > 0).then(|| self.seconds / self.runs as f64)
+    }
 }
 
 impl Eta {
+    /// For runs that are known before the first one begins.
+    pub(super) fn of(jobs: &[Job]) -> Self {
+        let mut eta = Self::default();
+        for job in jobs {
+            *eta.waiting.entry(job.id.cell).or_default() += 1;
+            let expected = job.estimated_s.map(|seconds| (job.id.cell, seconds));
+            eta.expected_s.extend(expected);
+        }
+        eta
+    }
+
     pub(super) fn start(&mut self, runs: usize, slots: usize) {
         self.left = runs;
         self.slots = slots.max(1);
     }
 
-    pub(super) fn begin(&mut self, id: RunId) {
+    pub(super) fn begin(&mut self, id: RunId, now: Instant) {
         self.left = self.left.saturating_sub(1);
-        self.running.insert(id, (Instant::now(), 0.0));
+        if let Some(waiting) = self.waiting.get_mut(&id.cell) {
+            *waiting = waiting.saturating_sub(1);
+        }
+        self.running.insert(id, (now, 0.0));
     }
 
     /// A run that was to come does not have to.
@@ -44,34 +88,67 @@ impl Eta {
 
     pub(super) fn end(&mut self, id: RunId, wall_s: f64) {
         self.running.remove(&id);
-        self.ended_s.push(wall_s);
-    }
-
-    /// Time left; `None` while nothing is known.
-    ///
-    /// Mean time of a run × runs not begun ÷ slots, and the longest rest of those that go on. A mean, not a median: the
-    /// sum over the remaining runs is asked for, and their order is random.
-    pub(super) fn left(&self) -> Option<Duration> {
-        let mean = self.mean_s()?;
-        let rest = |(began, share): &(Instant, f64)| {
-            let so_far = began.elapsed().as_secs_f64();
-            let whole = if *share > 0.05 { so_far / share } else { mean };
-            (whole - so_far).max(0.0)
-        };
-        let running = self.running.values().map(rest).fold(0.0, f64::max);
-        let seconds = mean * self.left as f64 / self.slots.max(1) as f64 + running;
-        Duration::try_from_secs_f64(seconds).ok()
-    }
-
-    fn mean_s(&self) -> Option<f64> {
-        if !self.ended_s.is_empty() {
-            return Some(self.ended_s.iter().sum::<f64>() / self.ended_s.len() as f64);
+        self.all.add(wall_s);
+        self.ended.entry(id.cell).or_default().add(wall_s);
+        if let Some(expected) = self.expected_s.get(&id.cell) {
+            self.outcome.0 += expected;
+            self.outcome.1 += wall_s;
         }
-        let known = self.running.values().filter(|(_, share)| *share > 0.05);
-        let wholes: Vec<f64> = known
-            .map(|(began, share)| began.elapsed().as_secs_f64() / share)
-            .collect();
-        (!wholes.is_empty()).then(|| wholes.iter().sum::<f64>() / wholes.len() as f64)
+    }
+
+    /// Time left; `None` while nothing is known of a run that is to come.
+    ///
+    /// Times of the runs not begun ÷ slots, and the longest rest of those that go on. A run takes what runs of its cell took;
+    /// before one has ended, what was expected, times how far off the expected times of others were; else what runs took on
+    /// average.
+    pub(super) fn left(&self, now: Instant) -> Option<Duration> {
+        let mut seconds = 0.0;
+        let mut known = 0;
+        for (cell, runs) in self.waiting.iter().filter(|(_, runs)| **runs > 0) {
+            seconds += *runs as f64 * self.whole_s(*cell, now)?;
+            known += runs;
+        }
+        let others = self.left.saturating_sub(known);
+        if others > 0 {
+            seconds += others as f64 * self.typical_s(now)?;
+        }
+        let mut rest = 0.0_f64;
+        for (id, (began, share)) in &self.running {
+            let so_far = (now - *began).as_secs_f64();
+            let told = (*share > TOLD).then(|| so_far / share);
+            let whole = self.mean_s(id.cell).or(told);
+            let whole = whole.or_else(|| self.whole_s(id.cell, now))?;
+            rest = rest.max(whole - so_far);
+        }
+        Duration::try_from_secs_f64(seconds / self.slots.max(1) as f64 + rest).ok()
+    }
+
+    fn mean_s(&self, cell: usize) -> Option<f64> {
+        self.ended.get(&cell)?.mean_s()
+    }
+
+    /// A whole run of the cell.
+    fn whole_s(&self, cell: usize, now: Instant) -> Option<f64> {
+        let (expected, measured) = self.outcome;
+        let off = if expected > 0.0 {
+            measured / expected
+        } else {
+            1.0
+        };
+        let expected = self.expected_s.get(&cell).map(|seconds| seconds * off);
+        let typical = || self.typical_s(now);
+        self.mean_s(cell).or(expected).or_else(typical)
+    }
+
+    /// A run of which nothing is known: the mean of those that ended, else of those that are far enough.
+    fn typical_s(&self, now: Instant) -> Option<f64> {
+        let told = || {
+            let mut told = Ended::default();
+            let running = self.running.values().filter(|(_, share)| *share > TOLD);
+            running.for_each(|(began, share)| told.add((now - *began).as_secs_f64() / share));
+            told.mean_s()
+        };
+        self.all.mean_s().or_else(told)
     }
 }
 
@@ -79,20 +156,62 @@ impl Eta {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_rest_is_the_mean_over_the_slots() {
-        let id = |cell| RunId {
+    fn id(cell: usize, block: usize) -> RunId {
+        RunId {
             cell,
             seed: 0,
-            block: 0,
-        };
+            block,
+        }
+    }
+
+    #[test]
+    fn the_rest_is_the_mean_over_the_slots() {
+        let now = Instant::now();
         let mut eta = Eta::default();
         eta.start(9, 2);
-        assert_eq!(eta.left(), None);
+        assert_eq!(eta.left(now), None);
         for cell in 0..3 {
-            eta.begin(id(cell));
-            eta.end(id(cell), [10.0, 20.0, 30.0][cell]);
+            eta.begin(id(cell, 0), now);
+            eta.end(id(cell, 0), [10.0, 20.0, 30.0][cell]);
         }
-        assert_eq!(eta.left(), Some(Duration::from_mins(1)));
+        assert_eq!(eta.left(now), Some(Duration::from_mins(1)));
+    }
+
+    /// Two cells of two runs each, expected to take a second and a minute.
+    fn two_cells(expected_s: [Option<f64>; 2]) -> Eta {
+        let mut eta = Eta {
+            waiting: [(0, 2), (1, 2)].into(),
+            ..Eta::default()
+        };
+        let expected = (0..2).filter_map(|cell| Some((cell, expected_s[cell]?)));
+        eta.expected_s = expected.collect();
+        eta.start(4, 1);
+        eta
+    }
+
+    #[test]
+    fn after_the_first_runs_the_time_left_is_theirs_and_no_longer_the_estimate() {
+        let now = Instant::now();
+        let mut eta = two_cells([Some(1.0), Some(60.0)]);
+        assert_eq!(eta.left(now), Some(Duration::from_secs(122)));
+        eta.begin(id(0, 0), now);
+        eta.end(id(0, 0), 2.0);
+        // Its cell takes 2 s, and the other one twice as long as expected too.
+        assert_eq!(eta.left(now), Some(Duration::from_secs(2 + 240)));
+        eta.begin(id(1, 0), now);
+        eta.end(id(1, 0), 50.0);
+        assert_eq!(eta.left(now), Some(Duration::from_secs(2 + 50)));
+    }
+
+    #[test]
+    fn without_an_estimate_nothing_is_said_before_a_run_has_ended_or_is_under_way() {
+        let now = Instant::now();
+        let mut eta = two_cells([None, None]);
+        assert_eq!(eta.left(now), None);
+        eta.begin(id(0, 0), now);
+        assert_eq!(eta.left(now), None);
+        eta.advance(id(0, 0), 0.5);
+        let later = now + Duration::from_secs(3);
+        assert_eq!(eta.left(later), Some(Duration::from_secs(3 + 3 * 6)));
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::event::{Event, Job, RunEvent, RunOutcome};
 
-use super::line::{Names, gave, last_words};
+use super::detail::{Detail, Details};
+use super::fitted;
+use super::line::{Names, gave};
 use super::search::{Tally, is_counted};
 
 /// Writes a line whenever a run ends.
@@ -10,21 +12,28 @@ use super::search::{Tally, is_counted};
 pub(super) struct Lines {
     names: Names,
     search: Option<Tally>,
+    detail: Detail,
+    details: Details,
     runs: usize,
     ended: usize,
 }
 
 impl Lines {
-    pub(super) fn new(names: Names, search: Option<Tally>) -> Self {
+    pub(super) fn new(names: Names, search: Option<Tally>, detail: Detail) -> Self {
         Self {
             names,
             search,
+            detail,
+            details: Details::new(detail),
             runs: 0,
             ended: 0,
         }
     }
 
     pub(super) fn see(&mut self, event: &RunEvent<'_>) {
+        if let Some(line) = self.details.line(event, &self.names) {
+            eprintln!("{}", fitted(&line, 8));
+        }
         match event {
             RunEvent::Start { runs, .. } => {
                 self.runs = *runs;
@@ -34,8 +43,13 @@ impl Lines {
             RunEvent::Worker {
                 event: Event::Warning { message },
                 ..
-            } => eprintln!("warning: {message}"),
-            RunEvent::RunEnded { job, outcome } => eprintln!("{}", self.end(job, outcome)),
+            } => eprintln!("{}", fitted(&format!("warning: {message}"), 2)),
+            RunEvent::RunEnded { job, outcome } => {
+                let text = self.end(job, outcome);
+                if self.detail > Detail::Quiet || outcome.status.is_failure() {
+                    eprintln!("{text}");
+                }
+            }
             RunEvent::Kept {
                 job, status, info, ..
             } => {
@@ -52,12 +66,8 @@ impl Lines {
     fn end(&mut self, job: &Job, outcome: &RunOutcome) -> String {
         self.ended += 1;
         let (name, status) = (self.names.name(job), outcome.status);
-        let mut lines = match &mut self.search {
-            None => vec![format!(
-                "{} {name}  {status}  {}",
-                place(self.ended, self.runs),
-                gave(outcome)
-            )],
+        let (place, gave) = match &mut self.search {
+            None => (place(self.ended, self.runs), gave(outcome)),
             Some(tally) => {
                 tally.end(job, status);
                 let (ended, of) = tally.place();
@@ -67,19 +77,19 @@ impl Lines {
                     // It is none of the trials that are counted.
                     " ".repeat(place(of, of).len())
                 };
-                vec![format!(
-                    "{place} {name}  {status}  {}",
-                    tally.gave(job, outcome)
-                )]
+                (place, tally.gave(job, outcome))
             }
         };
-        lines.extend(last_words(outcome).iter().map(|line| format!("    {line}")));
+        let line = format!("{place} {name}  {status}  {gave}");
+        let mut lines = vec![fitted(&line, place.len() + 1)];
+        let words = self.detail.words(outcome);
+        lines.extend(words.iter().map(|line| format!("    {line}")));
         lines.join("\n")
     }
 
     fn say_what_was_kept(&self) {
         let kept = self.search.as_ref().and_then(Tally::kept_line);
-        if let Some(line) = kept {
+        if let Some(line) = kept.filter(|_| self.detail > Detail::Quiet) {
             eprintln!("{line}");
         }
     }

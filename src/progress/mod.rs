@@ -1,9 +1,13 @@
-//! Run events → the terminal: bars where there is one, plain lines elsewhere. The only room that draws.
+//! Run events → the terminal: bars where there is one, plain lines elsewhere; and → JSON lines for programs. The only room
+//! that draws.
 //!
-//! Owns [`Progress`], a sink of [`RunEvent`]s. It writes to standard error, keeps no result and decides nothing.
+//! Owns [`Progress`], a sink of [`RunEvent`]s. It tells people on standard error and programs on standard output, keeps no
+//! result and decides nothing.
 
 mod bars;
+mod detail;
 mod eta;
+mod json_lines;
 mod line;
 mod lines;
 mod pairs;
@@ -12,25 +16,34 @@ mod search;
 mod spinner;
 mod summary;
 
+pub use detail::{Detail, Show};
+pub use json_lines::EVENTS_VERSION;
 pub use line::last_words;
 pub use pairs::{PairEnd, PairName, Pairs, PairsShape};
 pub use run_state::RunState;
 pub use spinner::Spinner;
 pub use summary::Ending;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Stdout};
 
-use crate::event::RunEvent;
+use crate::base::os;
+use crate::base::text::wrapped;
+use crate::event::{Job, RunEvent};
 use crate::plan::search::SearchSpec;
 
 use bars::Bars;
+use eta::Eta;
+use json_lines::JsonLines;
 use line::Names;
 use lines::Lines;
 use search::Tally;
 
 /// What is shown while runs go on.
 #[derive(Debug)]
-pub struct Progress(Kind);
+pub struct Progress {
+    people: Kind,
+    programs: Option<JsonLines<Stdout>>,
+}
 
 #[derive(Debug)]
 enum Kind {
@@ -39,30 +52,62 @@ enum Kind {
 }
 
 impl Progress {
-    /// Bars where standard error is a terminal, else one line per run. `keys` are those of all cells to run: what they
-    /// have in common is not repeated.
-    pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::on_this_terminal(Names::new(keys), None)
+    /// Bars where standard error is a terminal, else one line per run; events as JSON lines where they are asked for. What the
+    /// keys of all jobs have in common is not repeated.
+    pub fn new(jobs: &[Job], show: Show) -> Self {
+        let names = Names::new(jobs.iter().map(|job| job.spec.key.as_str()));
+        Self::on_this_terminal(names, Eta::of(jobs), None, show)
     }
 
     /// The same for a search of `studies` studies, whose trials become known as they begin.
-    pub fn searching(search: &SearchSpec, studies: usize) -> Self {
-        Self::on_this_terminal(Names::default(), Some(Tally::new(search, studies)))
+    pub fn searching(search: &SearchSpec, studies: usize, show: Show) -> Self {
+        let tally = Some(Tally::new(search, studies));
+        Self::on_this_terminal(Names::default(), Eta::default(), tally, show)
     }
 
-    fn on_this_terminal(names: Names, search: Option<Tally>) -> Self {
-        Self(if io::stderr().is_terminal() {
-            Kind::Bars(Box::new(Bars::new(names, search)))
-        } else {
-            Kind::Lines(Box::new(Lines::new(names, search)))
-        })
+    fn on_this_terminal(names: Names, eta: Eta, search: Option<Tally>, show: Show) -> Self {
+        let detail = show.detail;
+        let draws = io::stderr().is_terminal() && detail > Detail::Quiet;
+        Self {
+            people: if draws {
+                Kind::Bars(Box::new(Bars::new(names, eta, search, detail)))
+            } else {
+                Kind::Lines(Box::new(Lines::new(names, search, detail)))
+            },
+            programs: show.events.then(|| JsonLines::new(io::stdout())),
+        }
     }
 
     /// Shows an event.
     pub fn see(&mut self, event: &RunEvent<'_>) {
-        match &mut self.0 {
+        match &mut self.people {
             Kind::Bars(bars) => bars.see(event),
             Kind::Lines(lines) => lines.see(event),
         }
+        if let Some(lines) = &mut self.programs {
+            lines.see(event);
+        }
     }
+
+    /// Shows that there is nothing to run.
+    pub fn see_nothing_to_do(&mut self, slots: usize) {
+        self.see(&RunEvent::Start { runs: 0, slots });
+        self.see(&RunEvent::End { left: 0 });
+    }
+
+    /// The last words.
+    pub fn end(&mut self, ending: &Ending<'_>, detail: Detail) {
+        if let Some(lines) = &mut self.programs {
+            lines.write(&ending.line());
+        }
+        if detail > Detail::Quiet {
+            eprint!("{}", ending.text());
+        }
+    }
+}
+
+/// A line that fits into the terminal, or into 80 columns elsewhere; what does not fit follows below, indented.
+pub fn fitted(line: &str, indent: usize) -> String {
+    let width = os::terminal_columns().unwrap_or(80);
+    wrapped(line, width, indent)
 }

@@ -1,6 +1,7 @@
 //! [`Pairs`]: what is shown while two builds run in turns: one line for every pair, and on a terminal one bar.
 
 use std::io::{self, IsTerminal};
+use std::time::Instant;
 
 use indicatif::{MultiProgress, ProgressBar};
 
@@ -9,6 +10,7 @@ use crate::event::{RunId, Status};
 
 use super::bars::{REDRAW, RUNNING, console_dim, mark, roughly, style};
 use super::eta::Eta;
+use super::fitted;
 use super::line::{Names, without_status};
 
 /// What is common to all pairs.
@@ -84,7 +86,7 @@ impl Pairs {
     /// A side has got its turn, as the first or second of the pair.
     pub fn begin(&mut self, pair: PairName<'_>, side: &str, is_first: bool) {
         if is_first {
-            self.eta.begin(self.id());
+            self.eta.begin(self.id(), Instant::now());
         }
         if let Some(drawn) = &self.bars {
             drawn
@@ -123,13 +125,12 @@ impl Pairs {
         let text = format!("{}  {}", self.name(pair), gave(before, after));
         if let Some(drawn) = &self.bars {
             drawn.overall.inc(1);
-            self.say(&format!("{} {text}", mark(worst.unwrap_or(Status::Done))));
+            let line = format!("{} {text}", mark(worst.unwrap_or(Status::Done)));
+            self.say(&fitted(&line, 2));
         } else {
             let width = self.shape.pairs.to_string().len();
-            self.say(&format!(
-                "[{:>width$}/{}] {text}",
-                self.ended, self.shape.pairs
-            ));
+            let place = format!("[{:>width$}/{}] ", self.ended, self.shape.pairs);
+            self.say(&fitted(&format!("{place}{text}"), place.len()));
         }
         for line in before.last_words.iter().chain(after.last_words) {
             self.say(&format!("    {}", console_dim(line)));
@@ -168,7 +169,10 @@ impl Pairs {
 
     fn show_time_left(&self) {
         let Some(drawn) = &self.bars else { return };
-        let left = self.eta.left().filter(|_| self.ended < self.shape.pairs);
+        let left = self
+            .eta
+            .left(Instant::now())
+            .filter(|_| self.ended < self.shape.pairs);
         let left = left.map_or_else(String::new, |left| {
             format!(", about {} left", roughly(left))
         });
@@ -188,7 +192,7 @@ impl Drawn {
         running.enable_steady_tick(REDRAW);
         let overall = all.add(ProgressBar::new(pairs as u64));
         overall.set_style(style(
-            "{bar:32.cyan/dim} {pos}/{len} pairs  {elapsed} elapsed{msg}",
+            "{bar:24.cyan/dim} {pos}/{len} pairs  {elapsed} elapsed{wide_msg}",
         ));
         overall.enable_steady_tick(REDRAW);
         Self {
@@ -275,6 +279,9 @@ mod tests {
         assert_eq!(pairs.name(pair), "b=3 block 2/5");
         pairs.begin(pair, "before", true);
         pairs.end(pair, end(1.0), end(1.0));
-        assert_eq!(pairs.eta.left().map(|left| left.as_secs()), Some(12));
+        assert_eq!(
+            pairs.eta.left(Instant::now()).map(|left| left.as_secs()),
+            Some(12)
+        );
     }
 }

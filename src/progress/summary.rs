@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::base::shell;
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
 use crate::plan::search::TrialInfo;
 use crate::results::{BlockRow, ResultSet, RunRow};
 
+use super::fitted;
+use super::json_lines::Line;
 use super::line::{Names, without_status};
 use super::search::named;
 
@@ -39,8 +42,20 @@ pub struct Ending<'a> {
 }
 
 impl Ending<'_> {
+    /// The same for programs.
+    pub(super) fn line(&self) -> Line<'_> {
+        Line::Summary {
+            ended: self.ended,
+            kept: self.kept,
+            left: self.left,
+            wall_s: self.wall_s,
+            results: self.folder,
+            report: self.report,
+        }
+    }
+
     /// The text, for standard error.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut lines = vec![self.first_line(), self.statuses()];
         lines.extend(self.failures());
         lines.extend(self.best_trials());
@@ -166,8 +181,8 @@ impl Ending<'_> {
     fn best_configuration(&self) -> Option<String> {
         let path = self.folder.join("best.toml");
         let is_there = self.results.plan.search.is_some() && path.is_file();
-        let path = path.display();
-        is_there.then(|| format!("best     `fieldtrial run {path}` trains the best configuration"))
+        let run = shell::command(&shell::joined(["run", &*path.to_string_lossy()]));
+        is_there.then(|| format!("best     `{run}` trains the best configuration"))
     }
 
     /// `traces   reports/tiny/trace (ui.perfetto.dev), reports/tiny/tensorboard (tensorboard --logdir)`
@@ -210,16 +225,15 @@ fn failed_run(names: &Names, run: &BlockRow) -> String {
         status,
         ..
     } = run;
-    format!("  {name} seed {seed} block {block}  {status}: {reason}")
+    fitted(
+        &format!("  {name} seed {seed} block {block}  {status}: {reason}"),
+        4,
+    )
 }
 
 fn row_without_run(names: &Names, row: &RunRow) -> String {
-    format!(
-        "  {}  {}: {}",
-        names.short(&row.key),
-        row.status,
-        row.reason
-    )
+    let name = names.short(&row.key);
+    fitted(&format!("  {name}  {}: {}", row.status, row.reason), 4)
 }
 
 fn is_reason_enough(row: &RunRow) -> bool {

@@ -260,6 +260,7 @@ impl<'a> Recorder<'a> {
             keys,
             hash_parts: StoredRun::parts_of(cell),
             work_signature: cell.work_signature.to_string(),
+            kind: cell.spec.kind(),
             limits: cell.spec.limits.as_ref().clone(),
             status: outcome.status,
             reason: outcome.reason.clone(),

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use crate::base::shell;
+
 /// A results folder that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// A file of the folder is not there.
     #[error(
-        "`{}` is missing; `fieldtrial run` writes it again from what is finished",
-        path.display()
+        "`{}` is missing; `{}` writes it again from what is finished",
+        path.display(), shell::command("run MANIFEST")
     )]
     Missing {
         /// The file.

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::base::shell;
 use crate::diag::{Failure, did_you_mean, list};
 use crate::plan::results_root;
 
@@ -29,7 +30,7 @@ pub fn no_results(given: &Path) -> Failure {
     let name = name.to_string_lossy();
     let names = || known.iter().map(String::as_str);
     let help = if known.is_empty() {
-        "`fieldtrial run MANIFEST` makes some".to_owned()
+        format!("`{}` makes some", shell::command("run MANIFEST"))
     } else {
         let all = || format!("there are results of {}", list(names()));
         did_you_mean(&name, names()).unwrap_or_else(all)

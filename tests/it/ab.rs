@@ -8,7 +8,7 @@ use crate::branches::{Clone, copy_built_dependencies};
 use crate::processes::{
     assert_nothing_temporary, children_called, is_alive, signal, signal_all, wait_until,
 };
-use crate::project::Project;
+use crate::project::{Project, fieldtrial};
 use crate::tiny::{MANIFEST, with};
 
 /// A repository whose first commit has a narrow model, and whose second a wider one.
@@ -210,7 +210,7 @@ fn an_interrupted_comparison_keeps_its_pairs_and_goes_on() {
     let project = repository_of(&two, &two);
     let stderr = fs::File::create(project.path("stderr")).expect("a file");
     let arguments = ["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "2"];
-    let mut parent = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+    let mut parent = fieldtrial()
         .args(arguments)
         .current_dir(project.path(""))
         .stderr(Stdio::from(stderr))

@@ -23,7 +23,8 @@ const ARGUMENTS: [&str; 9] = [
 ];
 
 /// Notes its own path and its arguments, each ended by a zero byte, and a line break after the last.
-const STUB: &str = "#!/bin/sh\nprintf '%s\\0' \"$0\" \"$@\" >> \"$CALLS\"\nprintf '\\n\\0' >> \"$CALLS\"\n";
+const STUB: &str =
+    "#!/bin/sh\nprintf '%s\\0' \"$0\" \"$@\" >> \"$CALLS\"\nprintf '\\n\\0' >> \"$CALLS\"\n";
 
 /// What recipes start, beside programs on PATH.
 const SCRIPTS: [&str; 3] = [
@@ -50,7 +51,8 @@ fn every_recipe_hands_on_its_arguments_as_they_were_typed() {
         let arguments = arguments(parameters, &project);
         let _ = fs::remove_file(project.path("calls"));
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let Output { status, stderr, .. } = run(&just, &project, &[&[name.as_str()], &*words].concat());
+        let Output { status, stderr, .. } =
+            run(&just, &project, &[&[name.as_str()], &*words].concat());
         let stderr = String::from_utf8_lossy(&stderr);
         assert!(status.success(), "{name}: {stderr}");
         let calls = calls(&project);
@@ -106,7 +108,10 @@ fn run(just: &Path, project: &Project, arguments: &[&str]) -> Output {
     Command::new(just)
         .args(arguments)
         .current_dir(project.path(""))
-        .env("PATH", format!("{}:/usr/bin:/bin", project.path("bin").display()))
+        .env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", project.path("bin").display()),
+        )
         .env("CALLS", project.path("calls"))
         .env_remove("PYTHON")
         .output()

@@ -16,6 +16,7 @@ mod digits;
 #[cfg(unix)]
 mod disk;
 mod doctor;
+mod estimates;
 mod examples;
 mod gate;
 mod git_diff;
@@ -45,6 +46,8 @@ mod search_kill;
 mod search_overhead;
 mod search_plan;
 mod templates;
+#[cfg(unix)]
+mod terminal;
 mod tiny;
 #[cfg(unix)]
 mod unet;

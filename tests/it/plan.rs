@@ -254,11 +254,7 @@ fn a_large_plan_shows_its_beginning_and_its_end() {
 fn a_plan_is_printed_as_a_table_as_csv_and_as_json() {
     let text = format!("{HEAD}[matrix]\ndevice = [\"cpu\", \"cuda\"]\nbatch-size = [8, 5000]\n");
     let project = Project::new().file("x.toml", &text);
-    // The estimate depends on the machine.
-    let time = r"(?m)\d[\d.]* (ns|µs|ms|s)\s*$";
-    insta::with_settings!({ filters => [(time, "[time]"), (r"at [\d.,]+ GFLOP/s", "at [rate] GFLOP/s")] }, {
-        insta::assert_snapshot!("table", project.run(&["plan", "x.toml"]).stdout);
-    });
+    insta::assert_snapshot!("table", project.run(&["plan", "x.toml"]).stdout);
     let csv = project.run(&["plan", "x.toml", "--format", "csv"]).stdout;
     assert!(
         csv.starts_with("key,device,batch_size,status,reason,seeds,repeats,cell_hash,run_estimate_s,estimated_from\n"),
@@ -424,8 +420,7 @@ fn explaining_a_cell_says_what_runs_and_why() {
     let text = project.run(&["plan", "x.toml", "--explain"]).stdout;
     assert!(text.contains("  seed 42 block 0: run (new)\n"), "{text}");
     assert!(
-        text.contains("estimated from FLOPs at ")
-            && text.contains("GFLOP/s per core (50 % of a matrix product's, measured)"),
+        text.contains("  no estimate: nothing like it has run on this machine\n"),
         "{text}"
     );
 }

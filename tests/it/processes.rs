@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::project::Project;
+use crate::project::{Project, fieldtrial};
 
 /// Starts `run` of the project's one manifest with more `arguments`. Nobody need read what it says.
 pub(crate) fn start(project: &Project, arguments: &[&str]) -> Child {
     let stderr = fs::File::create(project.path("stderr")).expect("a file");
-    Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+    fieldtrial()
         .args(["run", "experiments/tiny.toml", "--no-report"])
         .args(arguments)
         .current_dir(project.path(""))

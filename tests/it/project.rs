@@ -19,6 +19,14 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
+/// The program, called by its name: printed commands begin with it, wherever tests are built.
+pub(crate) fn fieldtrial() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fieldtrial"));
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::arg0(&mut command, "fieldtrial");
+    command
+}
+
 impl Project {
     /// An empty project.
     pub(crate) fn new() -> Self {
@@ -46,7 +54,7 @@ impl Project {
             status,
             stdout,
             stderr,
-        } = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+        } = fieldtrial()
             .args(arguments)
             .current_dir(self.folder.path())
             .env("NO_COLOR", "1")

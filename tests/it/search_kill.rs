@@ -112,9 +112,7 @@ fn an_interrupted_search_keeps_what_is_finished_and_goes_on() {
         children_called(parent.id(), "worker").first().copied()
     });
     signal(held, "-STOP");
-    wait_until("a trial ends", || {
-        project.read("stderr").contains("  done  ")
-    });
+    wait_until("a trial ends", || project.read("stderr").contains("  done"));
     let workers = children(parent.id());
     signal(parent.id(), "-INT");
     assert_eq!(parent.wait().unwrap().code(), Some(130));

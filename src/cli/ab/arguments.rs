@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::base::shell;
 use crate::cli::gate::FailOnArgument;
 use crate::cli::language::language;
-use crate::cli::run_arguments::quoted;
 use crate::report::Language;
 
 /// Compare two commits by running both builds in turns on this machine
@@ -89,7 +89,7 @@ impl AbArguments {
     /// The command that does what is left.
     pub(super) fn again(&self) -> String {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
-        let mut words = vec!["fieldtrial".to_owned(), "ab".to_owned()];
+        let mut words = vec!["ab".to_owned()];
         words.extend(self.reference.clone());
         words.push(path(&self.manifest));
         words.extend(self.aa.then(|| "--aa".to_owned()));
@@ -114,7 +114,6 @@ impl AbArguments {
         {
             words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
         }
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        words.join(" ")
+        shell::command(&shell::joined(words))
     }
 }

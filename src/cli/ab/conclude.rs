@@ -1,6 +1,7 @@
 //! What came of it: the comparison of both results folders, or the noise of this machine.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use crate::ab::AbError;
@@ -13,6 +14,7 @@ use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_
 
 use super::trial::Trial;
 use crate::cli::compare::{Pages, told};
+use crate::cli::output::Told;
 use crate::cli::{Problem, exit_code};
 
 impl Trial<'_> {
@@ -75,7 +77,8 @@ impl Trial<'_> {
         fs::create_dir_all(&self.frame.results)?;
         let path = self.frame.results.join("noise.csv");
         write_if_changed(&path, &noise_csv(&rows))?;
-        print!("{}", noise_text(&new, &rows, &from_here(&path)));
+        let text = noise_text(&new, &rows, &from_here(&path));
+        Told::new().write_all(text.as_bytes())?;
         Ok(exit_code::GOOD)
     }
 }

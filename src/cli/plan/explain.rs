@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use crate::base::units::human_seconds;
-use crate::cli::run_plan::{Outlook, flops_text};
+use crate::cli::run_plan::{self, Outlook};
 use crate::cli::{Outcome, Problem, exit_code};
 use crate::diag::{Failure, did_you_mean};
 use crate::execute::{Basis, Expected};
@@ -133,15 +133,20 @@ fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Pro
     for line in lines {
         writeln!(out, "  {line}")?;
     }
-    if let Some(expected) = super::expected(&outlook.estimator(), cell) {
-        let seconds = human_seconds(expected.seconds);
-        let basis = match expected.basis {
-            Basis::SameCell => "earlier runs of the cell".to_owned(),
-            Basis::SameWork => "earlier runs of the same work".to_owned(),
-            Basis::Flops => flops_text(),
-        };
-        writeln!(out, "  estimated from {basis}: {seconds} a run")?;
-    }
+    let Some(expected) = super::expected(&outlook.estimator(), cell) else {
+        writeln!(out, "  {}", run_plan::NOTHING_LIKE_IT)?;
+        return Ok(());
+    };
+    let seconds = human_seconds(expected.seconds);
+    let basis = match expected.basis {
+        Basis::SameCell => "runs of the cell",
+        Basis::SameWork => "runs of the same work at other sizes",
+        Basis::SameKind => "runs of its kind at another size",
+    };
+    writeln!(
+        out,
+        "  estimated {seconds} a run, from {basis} on this machine"
+    )?;
     Ok(())
 }
 

@@ -17,6 +17,7 @@ use crate::diag::Failure;
 use crate::execute::{Basis, Estimator, Expected};
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
+use crate::progress::Detail;
 
 use super::fingerprints::Fingerprints;
 use super::run_plan::{Outlook, say_held_out};
@@ -80,7 +81,7 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
         "{}",
         plan.warnings.render_each(Failure::is_stderr_coloured())
     );
-    say_held_out(&plan);
+    say_held_out(&plan, Detail::Normal);
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match (&arguments.explain, arguments.digest, arguments.format) {
         (Some(key), ..) => return explain::explain(&plan, key, &mut out),
@@ -155,13 +156,16 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         expected(&estimator, cell).map(|expected| human_seconds(expected.seconds))
     };
     let last = last.make_contiguous();
+    let mut cells = first.iter().chain(&*last);
+    let has_estimate = cells.any(|cell| estimate(cell).is_some());
     if let Some(search) = &plan.search {
         let shown = table::table(plan, &first, last, left_out, None);
         let (space, studies) = (search::text(plan), summary.of_search(search));
         write!(out, "\n{space}\n{shown}\n{studies}\n")?;
         return Ok(summary);
     }
-    let shown = table::table(plan, &first, last, left_out, Some(&estimate));
+    let estimates: Option<table::Estimate<'_>> = has_estimate.then_some(&estimate);
+    let shown = table::table(plan, &first, last, left_out, estimates);
     write!(out, "\n{shown}\n{summary}\n")?;
     // What is done and what would run, while that fits into memory.
     if plan.len() <= RESUMED {
@@ -171,10 +175,10 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     Ok(summary)
 }
 
-/// The expected time of one run of a cell that can run.
+/// The expected time of a cell's first run, if it can run.
 fn expected(estimator: &Estimator<'_>, cell: &PlannedCell) -> Option<Expected> {
     (cell.feasibility == Feasibility::Runs)
-        .then(|| estimator.run(cell))
+        .then(|| estimator.run(cell, 0))
         .flatten()
 }
 
@@ -182,7 +186,7 @@ fn basis_text(basis: Basis) -> &'static str {
     match basis {
         Basis::SameCell => "same cell",
         Basis::SameWork => "same work",
-        Basis::Flops => "flops",
+        Basis::SameKind => "same kind",
     }
 }
 

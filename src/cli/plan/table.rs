@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
-use crate::plan::{AxisKind, Plan, PlannedCell};
+use crate::plan::{AxisKind, Feasibility, Plan, PlannedCell};
 
 use super::summary::status;
 
@@ -64,6 +64,16 @@ fn header(plan: &Plan, has_estimate: bool, has_reasons: bool) -> Vec<String> {
         .collect()
 }
 
+/// Nothing for a cell that does not run, a dash for one of which nothing is known.
+fn estimated(estimate: Estimate<'_>, cell: &PlannedCell) -> String {
+    let unknown = if cell.feasibility == Feasibility::Runs {
+        "–"
+    } else {
+        ""
+    };
+    estimate(cell).unwrap_or_else(|| unknown.to_owned())
+}
+
 fn row(
     plan: &Plan,
     cell: &PlannedCell,
@@ -81,7 +91,7 @@ fn row(
         .chain(cell.axes.iter().take(shown).map(|text| &**text))
         .chain([status]);
     let mut row: Vec<Cell> = texts.map(Cell::new).collect();
-    row.extend(estimate.map(|estimate| Cell::new(estimate(cell).unwrap_or_default())));
+    row.extend(estimate.map(|estimate| Cell::new(estimated(estimate, cell))));
     row.extend(has_reasons.then(|| Cell::new(reason)));
     row
 }

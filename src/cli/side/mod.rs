@@ -130,10 +130,6 @@ fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<Of
         ..Wish::default()
     };
     let estimator = Estimator::new(store, here);
-    let expected: Vec<Option<f64>> = cells
-        .iter()
-        .map(|cell| estimator.run(cell).map(|expected| expected.seconds))
-        .collect();
     let offer = |(id, decision): (RunId, Decision)| {
         let cell = &cells[id.cell];
         let keys = here.keys(cell, id.seed, id.block);
@@ -146,7 +142,7 @@ fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<Of
                 seed: id.seed,
                 block: id.block,
             },
-            estimated_s: expected[id.cell],
+            estimated_s: estimator.run(cell, id.block).map(|one| one.seconds),
             kept_in: kept.and_then(|run| run.session.clone()),
         }
     };

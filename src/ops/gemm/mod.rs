@@ -11,12 +11,10 @@ mod ahead;
 mod cpu;
 mod dots;
 mod small;
-mod speed;
 mod tile;
 
 pub(super) use cpu::{even_chunk, sum_partials};
 pub use cpu::{product, rows_product, tall_product, transposed_product};
-pub use speed::product_flops_per_core_s;
 
 /// A read-only matrix in a slice: element `(i, j)` stands at `i · row_stride + j · column_stride`.
 ///

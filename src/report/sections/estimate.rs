@@ -85,14 +85,14 @@ fn about(far: usize, all: usize) -> String {
         format!("{far} of {all} cells were off by more than a factor of {FAR}, the furthest first.")
     };
     format!(
-        "What finished runs were expected to take before they began, from earlier runs or from their FLOPs, and what they \
+        "What finished runs were expected to take before they began, from what runs like them took, and what they \
          took from start to end. {cells}"
     )
 }
 
 fn columns() -> Vec<Column> {
     let counted = Provenance::Measured("finished runs that had an expected time".into());
-    let estimated = Provenance::Derived("earlier runs, or FLOPs ÷ the machine's rate".into());
+    let estimated = Provenance::Derived("what earlier runs took".into());
     let measured = Provenance::Measured("sum over the runs".into());
     let ratio = Provenance::Derived("measured ÷ estimated".into());
     vec![

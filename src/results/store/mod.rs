@@ -19,6 +19,7 @@ mod here;
 mod journal;
 mod keys;
 mod lock;
+mod neighbours;
 mod profiles;
 mod samples;
 mod shard;

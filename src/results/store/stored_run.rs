@@ -21,6 +21,9 @@ pub struct StoredRun {
     pub hash_parts: BTreeMap<String, String>,
     /// The same arithmetic per sample; for estimates.
     pub work_signature: String,
+    /// What its cell had in common with others, for estimates of those: kinds of model, data and loss, algorithm, device.
+    #[serde(default)]
+    pub kind: String,
     /// The limits that it ran under; a timeout counts no longer when they change.
     pub limits: LimitsSpec,
     /// How it ended.

@@ -21,6 +21,7 @@ pub(super) fn run(cell_hash: &str, seed: u64) -> StoredRun {
         },
         hash_parts: BTreeMap::new(),
         work_signature: String::new(),
+        kind: String::new(),
         limits: crate::plan::LimitsSpec::default(),
         status: Status::Done,
         reason: String::new(),

@@ -1,0 +1,86 @@
+//! Commands as a shell reads them: this program as it was called, and quoted words.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// What stands for this program in a command; set once by [`called_as`].
+static PROGRAM: OnceLock<String> = OnceLock::new();
+
+/// Notes how this program was called (`target/release/fieldtrial`), so that printed commands start the same one: it need
+/// not be on PATH.
+pub fn called_as(name: &OsStr) {
+    let here = std::env::current_dir().unwrap_or_default();
+    let program = from_here(Path::new(name), &here);
+    if !program.is_empty() {
+        // A second call changes nothing.
+        let _ = PROGRAM.set(quoted(&program));
+    }
+}
+
+/// This program followed by `arguments`, which must be quoted where they need it.
+pub fn command(arguments: &str) -> String {
+    let program = PROGRAM.get().map_or("fieldtrial", String::as_str);
+    format!("{program} {arguments}")
+}
+
+/// Words of a command line, quoted where they need it.
+pub fn joined<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> String {
+    let words = words.into_iter();
+    let words: Vec<String> = words.map(|word| quoted(word.as_ref())).collect();
+    words.join(" ")
+}
+
+/// A word as a shell reads it back.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%~".contains(letter);
+    // A shell expands `~` at the start of a word, and leaves that of `HEAD~1`.
+    if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A name without a folder is looked for on PATH, so that a program in the folder `here` needs `./`.
+fn from_here(program: &Path, here: &Path) -> String {
+    let path = match program.strip_prefix(here) {
+        Ok(rest) if rest.components().count() == 1 => Path::new(".").join(rest),
+        Ok(rest) => rest.to_owned(),
+        Err(_) => program.to_owned(),
+    };
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_comes_back_from_a_shell_as_it_is() {
+        for (word, expected) in [
+            ("experiments/tiny.toml", "experiments/tiny.toml"),
+            ("matrix.batch-size=[8, 16]", "'matrix.batch-size=[8, 16]'"),
+            ("a=1|2", "'a=1|2'"),
+            ("it's", "'it'\\''s'"),
+            ("HEAD~1", "HEAD~1"),
+            ("~root", "'~root'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+        assert_eq!(joined(["run", "a b"]), "run 'a b'");
+    }
+
+    #[test]
+    fn a_program_is_named_so_that_a_shell_finds_it() {
+        let shown = |program: &str| from_here(Path::new(program), Path::new("/home/me"));
+        assert_eq!(shown("fieldtrial"), "fieldtrial");
+        assert_eq!(
+            shown("target/release/fieldtrial"),
+            "target/release/fieldtrial"
+        );
+        assert_eq!(shown("/home/me/target/fieldtrial"), "target/fieldtrial");
+        assert_eq!(shown("/home/me/fieldtrial"), "./fieldtrial");
+        assert_eq!(shown("/opt/fieldtrial"), "/opt/fieldtrial");
+    }
+}

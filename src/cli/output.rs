@@ -1,0 +1,31 @@
+//! [`Told`]: standard output of commands whose exit code tells something too.
+
+use std::io::{self, ErrorKind, Write};
+
+/// Standard output that goes on, unheard, where the reader has gone: a gate must fail whoever reads it.
+///
+/// Commands that only print end at the first such error instead, with [`GOOD`](super::exit_code::GOOD).
+#[derive(Debug)]
+pub(super) struct Told(io::Stdout);
+
+impl Told {
+    pub(super) fn new() -> Self {
+        Self(io::stdout())
+    }
+}
+
+impl Write for Told {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            flushed => flushed,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! [`Show`]: how much of a run is told, and the lines that are told only on request.
+
+use std::collections::HashMap;
+
+use crate::base::units::{human, human_seconds};
+use crate::event::{EpochRow, Event, RunEvent, RunId, RunOutcome};
+
+use super::line::{Names, last_words};
+
+/// What is told of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Show {
+    /// To people, on standard error.
+    pub detail: Detail,
+    /// Whether every event is written to standard output as a line of JSON.
+    pub events: bool,
+}
+
+/// How much people are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Detail {
+    /// Warnings and failed runs.
+    Quiet,
+    /// A line for each run that has ended, and the end.
+    #[default]
+    Normal,
+    /// Moreover the beginning of each run, each epoch, and all that its worker wrote to standard error.
+    Verbose,
+}
+
+impl Detail {
+    /// What is shown of a worker's standard error once it has ended.
+    pub(super) fn words(self, outcome: &RunOutcome) -> Vec<&str> {
+        if self < Self::Verbose {
+            return last_words(outcome);
+        }
+        let lines = outcome.stderr.lines();
+        lines.filter(|line| !line.trim().is_empty()).collect()
+    }
+}
+
+/// Tells beginnings and epochs, where they are asked for.
+#[derive(Debug)]
+pub(super) struct Details {
+    detail: Detail,
+    /// Names of the runs that go on.
+    names: HashMap<RunId, String>,
+}
+
+impl Details {
+    pub(super) fn new(detail: Detail) -> Self {
+        Self {
+            detail,
+            names: HashMap::new(),
+        }
+    }
+
+    /// A further line about the event.
+    pub(super) fn line(&mut self, event: &RunEvent<'_>, names: &Names) -> Option<String> {
+        if self.detail < Detail::Verbose {
+            return None;
+        }
+        match event {
+            RunEvent::RunStarted { job, .. } => {
+                let name = names.name(job);
+                let expected = job.estimated_s.map_or_else(
+                    || "no estimate".to_owned(),
+                    |seconds| format!("estimated {}", human_seconds(seconds)),
+                );
+                self.names.insert(job.id, name.clone());
+                Some(format!("starts  {name}  {expected}"))
+            }
+            RunEvent::Worker {
+                id,
+                event: Event::Epoch(row),
+            } => {
+                let name = self.names.get(id)?;
+                Some(format!("epoch {}  {name}  {}", row.epoch + 1, losses(row)))
+            }
+            RunEvent::RunEnded { job, .. } => {
+                self.names.remove(&job.id);
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `train_loss 0.118  val_loss 0.121`
+fn losses(row: &EpochRow) -> String {
+    let shown = |value: Option<f64>| value.map_or("not finite".to_owned(), |v| human(v, 3));
+    let validation = row.validation.iter();
+    let validation = validation.map(|(name, value)| format!("{name} {}", shown(*value)));
+    let train = format!("train_loss {}", shown(row.train_loss));
+    let all: Vec<String> = [train].into_iter().chain(validation).collect();
+    all.join("  ")
+}

@@ -1,0 +1,222 @@
+//! [`JsonLines`]: what happens while runs are done, as JSON lines for programs (`run --format json`, docs/events.md).
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::event::{
+    Event, Job, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
+};
+
+/// Version of the lines; a reader refuses one that it does not know.
+pub const EVENTS_VERSION: u32 = 1;
+
+/// One line.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(super) enum Line<'a> {
+    Hello {
+        events: u32,
+        worker_protocol: u32,
+        program: &'a str,
+    },
+    Start {
+        runs: usize,
+        slots: usize,
+    },
+    RunStarted {
+        run: Run<'a>,
+        slot: usize,
+        estimated_s: Option<f64>,
+    },
+    Worker {
+        run: Run<'a>,
+        said: &'a Event,
+    },
+    RunEnded {
+        run: Run<'a>,
+        status: Status,
+        reason: &'a str,
+        wall_s: f64,
+        peak_rss_bytes: Option<u64>,
+        facts: Option<&'a RunFacts>,
+        times: Option<&'a RunTimes>,
+    },
+    Kept {
+        run: Run<'a>,
+        status: Status,
+        reason: &'a str,
+    },
+    Stopping {
+        reason: &'static str,
+        running: usize,
+    },
+    End {
+        left: usize,
+    },
+    Summary {
+        ended: usize,
+        kept: usize,
+        left: usize,
+        wall_s: f64,
+        results: &'a Path,
+        report: Option<&'a Path>,
+    },
+}
+
+/// Which run.
+#[derive(Debug, Serialize)]
+pub(super) struct Run<'a> {
+    key: &'a str,
+    seed: u64,
+    block: usize,
+}
+
+impl<'a> Run<'a> {
+    fn of(key: &'a str, id: RunId) -> Self {
+        let RunId { seed, block, .. } = id;
+        Self { key, seed, block }
+    }
+}
+
+/// Writes a line for every event.
+#[derive(Debug)]
+pub(super) struct JsonLines<W> {
+    /// `None` once nobody reads any more: training goes on without a reader.
+    out: Option<W>,
+    /// Keys of the runs that go on.
+    keys: HashMap<RunId, String>,
+}
+
+impl<W: Write> JsonLines<W> {
+    /// Begins with the version.
+    pub(super) fn new(out: W) -> Self {
+        let mut lines = Self {
+            out: Some(out),
+            keys: HashMap::new(),
+        };
+        lines.write(&Line::Hello {
+            events: EVENTS_VERSION,
+            worker_protocol: PROTOCOL_VERSION,
+            program: env!("CARGO_PKG_VERSION"),
+        });
+        lines
+    }
+
+    pub(super) fn write(&mut self, line: &Line<'_>) {
+        let Some(out) = &mut self.out else { return };
+        let text = serde_json::to_string(line).unwrap_or_default();
+        if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+            self.out = None;
+        }
+    }
+
+    pub(super) fn see(&mut self, event: &RunEvent<'_>) {
+        match event {
+            RunEvent::Start { runs, slots } => self.write(&Line::Start {
+                runs: *runs,
+                slots: *slots,
+            }),
+            RunEvent::RunStarted { job, slot } => self.begin(job, *slot),
+            RunEvent::Worker { id, event } => self.pass_on(*id, event),
+            RunEvent::RunEnded { job, outcome } => {
+                self.keys.remove(&job.id);
+                self.write(&Line::RunEnded {
+                    run: Run::of(&job.spec.key, job.id),
+                    status: outcome.status,
+                    reason: &outcome.reason,
+                    wall_s: outcome.wall_s,
+                    peak_rss_bytes: outcome.peak_rss_bytes,
+                    facts: outcome.facts.as_ref(),
+                    times: outcome.times.as_ref(),
+                });
+            }
+            RunEvent::Kept {
+                job,
+                status,
+                reason,
+                ..
+            } => self.write(&Line::Kept {
+                run: Run::of(&job.spec.key, job.id),
+                status: *status,
+                reason,
+            }),
+            RunEvent::Stopping { reason, running } => self.write(&Line::Stopping {
+                reason: match reason {
+                    StopReason::Interrupted => "interrupted",
+                    StopReason::Failures { .. } => "failures",
+                },
+                running: *running,
+            }),
+            RunEvent::Tick => {}
+            RunEvent::End { left } => self.write(&Line::End { left: *left }),
+        }
+    }
+
+    fn begin(&mut self, job: &Job, slot: usize) {
+        self.keys.insert(job.id, job.spec.key.clone());
+        self.write(&Line::RunStarted {
+            run: Run::of(&job.spec.key, job.id),
+            slot,
+            estimated_s: job.estimated_s,
+        });
+    }
+
+    /// What tells how far a run is. Its greeting says nothing, its end is in `run-ended`, and profiles have files of their own.
+    fn pass_on(&mut self, id: RunId, said: &Event) {
+        let is_told = matches!(
+            said,
+            Event::Started { .. }
+                | Event::Progress { .. }
+                | Event::Epoch(_)
+                | Event::Assessing { .. }
+                | Event::Sample(_)
+                | Event::Warning { .. }
+        );
+        if is_told && let Some(key) = self.keys.get(&id).cloned() {
+            let run = Run::of(&key, id);
+            self.write(&Line::Worker { run, said });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    /// A pipe whose reader goes after the first line.
+    #[derive(Default)]
+    struct Closing {
+        written: Vec<u8>,
+    }
+
+    impl Write for &mut Closing {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.written.contains(&b'\n') {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            self.written.extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_first_line_is_the_version_and_a_reader_that_goes_is_not_written_to() {
+        let mut pipe = Closing::default();
+        let mut lines = JsonLines::new(&mut pipe);
+        lines.see(&RunEvent::Start { runs: 1, slots: 1 });
+        lines.see(&RunEvent::End { left: 0 });
+        let text = String::from_utf8(pipe.written).expect("UTF-8");
+        let begins = format!("{{\"event\":\"hello\",\"events\":{EVENTS_VERSION},");
+        assert!(text.starts_with(&begins), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+}

@@ -1,0 +1,30 @@
+//! Stores of the other results folders beside one: what their runs took, for estimates.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Store, entries};
+
+/// Most cells that a store may have to be read for estimates: nobody waits for those of a long search.
+const CELLS: usize = 1000;
+
+impl Store {
+    /// The stores of the other results folders beside this one's, as far as they can be read.
+    pub fn beside(&self) -> Vec<Self> {
+        let results = self.folder.parent();
+        let Some(root) = results.and_then(Path::parent) else {
+            return Vec::new();
+        };
+        let folders = entries(root).unwrap_or_default().into_iter();
+        let others = folders.filter(|folder| Some(folder.as_path()) != results);
+        others
+            .filter(|folder| is_readable(folder))
+            .filter_map(|folder| Self::read(&folder).ok())
+            .collect()
+    }
+}
+
+fn is_readable(results: &Path) -> bool {
+    let cells = fs::read_dir(results.join(".store/runs"));
+    cells.is_ok_and(|cells| cells.count() <= CELLS)
+}

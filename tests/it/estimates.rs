@@ -1,0 +1,168 @@
+//! How long runs are expected to take, from runs whose times are given.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use fieldtrial::event::{RunFacts, RunId, RunTimes, Status};
+use fieldtrial::execute::{Basis, Decision, Estimator, Expected, Why};
+use fieldtrial::manifest::Manifest;
+use fieldtrial::plan::{LimitsSpec, Plan, PlanOptions, PlannedCell, World};
+use fieldtrial::results::store::{Here, Store, StoredRun};
+
+const MANIFEST: &str = r#"
+name = "tiny"
+[models.mlp]
+kind = "mlp"
+[datasets.plane]
+kind = "regression-5d"
+[matrix]
+"models.mlp.hidden" = [8, 16, 4096]
+"datasets.plane.samples" = [100, 1000]
+[train]
+epochs = 2
+batch-size = 10
+"#;
+
+/// Cells of 8, 16 and 4096 hidden units, each with 100 and 1000 samples.
+fn cells() -> Vec<PlannedCell> {
+    let manifest = Manifest::new(Path::new("tiny.toml"), MANIFEST.into(), &[]);
+    let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
+    let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+    let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
+    plan.cells().collect()
+}
+
+fn here() -> Here {
+    Here {
+        env_id: "here".into(),
+        jobs: 1,
+        cores: 2,
+        classes: HashMap::new(),
+    }
+}
+
+/// Samples that a run trains on.
+fn samples(cell: &PlannedCell) -> f64 {
+    (cell.facts.train_samples * cell.spec.train.epochs) as f64
+}
+
+/// A run of half a second of start, a second of training and as much validation; 1.5 s of costly evaluation in block 0.
+fn run(cell: &PlannedCell, block: usize, here: &Here) -> StoredRun {
+    let samples = samples(cell);
+    let assessment_s = (block == 0).then_some(1.5);
+    StoredRun {
+        key: cell.spec.key.clone(),
+        keys: here.keys(cell, 42, block),
+        hash_parts: StoredRun::parts_of(cell),
+        work_signature: cell.work_signature.to_string(),
+        kind: cell.spec.kind(),
+        limits: LimitsSpec::default(),
+        status: Status::Done,
+        reason: String::new(),
+        facts: Some(RunFacts {
+            samples: samples as u64,
+            steps: (samples / 10.0).ceil() as u64,
+            flops_forward_per_sample: cell.flops_per_sample.expect("a formula"),
+            ..RunFacts::default()
+        }),
+        times: Some(RunTimes {
+            train_s: 1.0,
+            validation_s: 1.0,
+            assessment_s,
+            ..RunTimes::default()
+        }),
+        epochs: Vec::new(),
+        samples: Vec::new(),
+        wall_s: 2.5 + assessment_s.unwrap_or(0.0),
+        peak_rss_bytes: None,
+        cpu_s: None,
+        is_profiled: false,
+        estimated_s: None,
+        session: None,
+        start_s: None,
+    }
+}
+
+/// Stores below one folder, and what they hold.
+struct Results(tempfile::TempDir);
+
+impl Results {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn store(&self, name: &str, runs: impl IntoIterator<Item = StoredRun>) -> Store {
+        let mut store = Store::open(&self.0.path().join(name)).expect("a store");
+        for run in runs {
+            store.put(run).expect("a run");
+        }
+        store
+    }
+}
+
+fn near(expected: Option<Expected>, seconds: f64, basis: Basis) {
+    let found = expected.expect("an estimate");
+    assert!((found.seconds - seconds).abs() < 1e-9, "{found:?}");
+    assert_eq!(found.basis, basis);
+}
+
+#[test]
+fn an_estimate_has_the_start_of_the_process_and_every_evaluation_in_it() {
+    let (cells, here, results) = (cells(), here(), Results::new());
+    let store = results.store("a", [run(&cells[0], 0, &here), run(&cells[0], 1, &here)]);
+    let estimator = Estimator::new(&store, &here);
+    near(estimator.run(&cells[0], 0), 4.0, Basis::SameCell);
+    near(estimator.run(&cells[0], 1), 2.5, Basis::SameCell);
+    // Ten times as many samples: ten times the training and validation, one start, one costly evaluation.
+    let factor = samples(&cells[1]) / samples(&cells[0]);
+    let rest = 0.5 + 2.0 * factor;
+    near(estimator.run(&cells[1], 0), rest + 1.5, Basis::SameKind);
+    near(estimator.run(&cells[1], 1), rest, Basis::SameKind);
+}
+
+#[test]
+fn there_is_no_estimate_where_nothing_like_it_has_run_on_this_machine() {
+    let (cells, here, results) = (cells(), here(), Results::new());
+    let empty = results.store("a", []);
+    assert_eq!(Estimator::new(&empty, &here).run(&cells[0], 0), None);
+    let elsewhere = Here {
+        env_id: "elsewhere".into(),
+        ..here.clone()
+    };
+    let store = results.store("b", [run(&cells[0], 0, &elsewhere)]);
+    let estimator = Estimator::new(&store, &here);
+    assert_eq!(estimator.run(&cells[0], 0), None);
+    let id = |cell| RunId {
+        cell,
+        seed: 42,
+        block: 0,
+    };
+    let decisions = [(id(0), Decision::Run(Why::New))];
+    let total = estimator.total(&cells, &decisions);
+    assert_eq!((total.seconds, total.unknown), (0.0, 1));
+}
+
+#[test]
+fn a_cell_of_the_same_kind_tells_up_to_a_ratio_of_its_flops() {
+    let (cells, here, results) = (cells(), here(), Results::new());
+    let store = results.store("a", [run(&cells[0], 1, &here)]);
+    let estimator = Estimator::new(&store, &here);
+    let flops = |cell: usize| cells[cell].flops_per_sample.expect("a formula");
+    let ratio = flops(2) / flops(0);
+    assert!(ratio > 1.0 && ratio < 8.0, "{ratio}");
+    near(
+        estimator.run(&cells[2], 1),
+        0.5 + 2.0 * ratio,
+        Basis::SameKind,
+    );
+    assert_eq!(estimator.run(&cells[4], 1), None);
+}
+
+#[test]
+fn runs_in_other_results_folders_count_where_the_own_ones_do_not_suffice() {
+    let (cells, here, results) = (cells(), here(), Results::new());
+    drop(results.store("before", [run(&cells[0], 1, &here)]));
+    let store = results.store("now", []);
+    let estimator = Estimator::new(&store, &here);
+    near(estimator.run(&cells[0], 1), 2.5, Basis::SameCell);
+}
