@@ -18,6 +18,7 @@ mod interrupt;
 mod language;
 mod list;
 mod merge;
+mod new;
 mod overview;
 mod plan;
 mod probe;
@@ -54,6 +55,7 @@ struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
+  fieldtrial new mine --data table.csv
   fieldtrial run experiments/quickstart.toml
   fieldtrial plan experiments/ddpm.toml
   fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
@@ -68,6 +70,7 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    New(new::NewArguments),
     Run(run_arguments::RunArguments),
     Merge(merge::MergeArguments),
     Submit(submit::SubmitArguments),
@@ -130,6 +133,7 @@ pub fn run() -> ExitCode {
         return ExitCode::from(code(worker::worker()));
     }
     let outcome = match Arguments::parse().command {
+        Command::New(arguments) => new::new(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::Submit(arguments) => submit::submit(&arguments),

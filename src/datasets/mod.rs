@@ -17,7 +17,7 @@ mod regression;
 mod split;
 mod table;
 
-pub use csv_table::CsvSpec;
+pub use csv_table::{CsvGuess, CsvSpec};
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
 pub use digits::DigitsSpec;
 pub use error::DatasetError;

@@ -231,23 +231,31 @@ fn name(root: &Table, mistakes: &mut Vec<Diagnostic>) -> String {
     let Some(name) = text(root, "name", mistakes) else {
         return String::new();
     };
+    mistakes.extend(wrong_name(&name, node.place));
+    name
+}
+
+/// What is wrong with the name of an experiment that stands at `place`; `None` where nothing is.
+pub fn wrong_name(name: &str, place: Place) -> Option<Diagnostic> {
     let starts_well =
         name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit());
     let is_inside =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let mistake = Diagnostic::error(format!("`name` cannot be `{name}`"));
     if !starts_well || !name.chars().all(is_inside) {
-        mistakes.push(
-            Diagnostic::error(format!("`name` cannot be `{name}`"))
-                .at(node.place, "it is also the name of a folder")
+        return Some(
+            mistake
+                .at(place, "it is also the name of a folder")
                 .help("a name has lower-case letters, digits and `-`, and does not begin with `-`"),
         );
-    } else if RESERVED.contains(&name.as_str()) {
-        mistakes.push(Diagnostic::error(format!("`name` cannot be `{name}`")).at(
-            node.place,
-            format!("`reports/{name}/` is used for something else"),
-        ));
     }
-    name
+    let is_reserved = RESERVED.contains(&name);
+    is_reserved.then(|| {
+        mistake.at(
+            place,
+            format!("`reports/{name}/` is used for something else"),
+        )
+    })
 }
 
 type Variants = BTreeMap<String, Vec<assign::Assignment>>;

@@ -46,6 +46,7 @@ pub use axis_info::{AxisInfo, AxisKind};
 pub use bounds::range_words;
 pub use cell::{CellSpec, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit};
 pub use check::Feasibility;
+pub use head::wrong_name;
 pub use only::{Only, Selection};
 pub use planned::{CellOutline, PlannedCell};
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};

@@ -21,6 +21,7 @@ mod kill;
 mod list;
 mod manifest;
 mod million;
+mod new;
 mod plan;
 #[cfg(unix)]
 mod processes;

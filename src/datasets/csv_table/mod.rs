@@ -1,5 +1,6 @@
 //! A table of numbers in a CSV file.
 
+mod guess;
 mod parse;
 
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ use super::table::{Table, normalise, statistics};
 use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits, Target};
 use crate::base::Seed;
 use parse::Parsed;
+
+pub use guess::CsvGuess;
 
 /// A table of numbers in a CSV file with a header: one column is the target, the others are features.
 ///

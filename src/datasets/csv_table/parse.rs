@@ -65,7 +65,7 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
             classes.insert(record.get(file.target).unwrap_or_default().to_owned());
         }
     }
-    some_rows(spec, rows)?;
+    some_rows(&spec.path, rows)?;
     Ok(Outline {
         rows,
         columns: file.names.len() - 1,
@@ -115,7 +115,7 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
         }
     }
     mistakes.into_result(&spec.path)?;
-    some_rows(spec, rows)?;
+    some_rows(&spec.path, rows)?;
     let class_names = names_of(&classes);
     let label_of: BTreeMap<&String, u32> = class_names.iter().zip(0..).collect();
     Ok(Parsed {
@@ -129,7 +129,7 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
 }
 
 /// A finite number; `nan` and `inf` are holes.
-fn number(text: &str) -> Option<f32> {
+pub(super) fn number(text: &str) -> Option<f32> {
     let number: f64 = text.parse().ok()?;
     let number = number as f32;
     number.is_finite().then_some(number)
@@ -146,13 +146,13 @@ fn names_of(classes: &[String]) -> Vec<String> {
     names
 }
 
-fn some_rows(spec: &CsvSpec, rows: usize) -> Result<(), DatasetError> {
+pub(super) fn some_rows(path: &Path, rows: usize) -> Result<(), DatasetError> {
     if (1..=u32::MAX as usize).contains(&rows) {
         return Ok(());
     }
     Err(DatasetError::Mismatch(format!(
         "`{}` has {rows} rows under its header; it must have from 1 to {}",
-        spec.path.display(),
+        path.display(),
         u32::MAX
     )))
 }
@@ -167,13 +167,7 @@ struct Csv<'a> {
 impl<'a> Csv<'a> {
     fn open(spec: &'a CsvSpec) -> Result<Self, DatasetError> {
         let path = spec.path.as_path();
-        let file = File::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
-        let mut reader = ReaderBuilder::new()
-            .flexible(true)
-            .trim(Trim::All)
-            .from_reader(file);
-        let header = reader.headers().map_err(|error| damaged(path, &error))?;
-        let names: Vec<String> = header.iter().map(str::to_owned).collect();
+        let (reader, names) = reader(path)?;
         let target = find(spec, &names)?;
         Ok(Self {
             path,
@@ -184,9 +178,30 @@ impl<'a> Csv<'a> {
     }
 
     fn next(&mut self, record: &mut StringRecord) -> Result<bool, DatasetError> {
-        let read = self.reader.read_record(record);
-        read.map_err(|error| damaged(self.path, &error))
+        next(self.path, &mut self.reader, record)
     }
+}
+
+/// The rows of a file, and the names of its columns.
+pub(super) fn reader(path: &Path) -> Result<(Reader<File>, Vec<String>), DatasetError> {
+    let file = File::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+    let mut reader = ReaderBuilder::new()
+        .flexible(true)
+        .trim(Trim::All)
+        .from_reader(file);
+    let header = reader.headers().map_err(|error| damaged(path, &error))?;
+    let names = header.iter().map(str::to_owned).collect();
+    Ok((reader, names))
+}
+
+/// Reads the next row, where there is one.
+pub(super) fn next(
+    path: &Path,
+    reader: &mut Reader<File>,
+    record: &mut StringRecord,
+) -> Result<bool, DatasetError> {
+    let read = reader.read_record(record);
+    read.map_err(|error| damaged(path, &error))
 }
 
 /// Number of the target column.
