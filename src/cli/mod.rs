@@ -17,6 +17,7 @@ mod gate_selftest;
 mod interrupt;
 mod language;
 mod list;
+mod manual;
 mod merge;
 mod new;
 mod overview;

@@ -199,8 +199,20 @@ fn expect_table(key: &Key, node: &Node, mistakes: &mut Vec<Diagnostic>) {
                 node.kind()
             ))
             .at(node.place, "expected a table")
-            .help(format!("write `[{}]` on a line of its own", key.name)),
+            .help(section_form(&key.name)),
         );
+    }
+}
+
+/// How a section is written.
+fn section_form(name: &str) -> String {
+    match name {
+        "models" | "datasets" | "losses" => {
+            format!("write `[{name}.NAME]` for each of them, and under it `kind = \"…\"`; `fieldtrial list {name}` shows the kinds")
+        }
+        "variants" => "write `[variants.NAME]` for each of them, and under it settings by path: `batch-size = 8`".to_owned(),
+        "matrix" => "write `[matrix]` on a line of its own; or, for several, `[[matrices]]`, each with a `name`".to_owned(),
+        _ => format!("write `[{name}]` on a line of its own"),
     }
 }
 

@@ -20,6 +20,7 @@ mod git_diff;
 mod kill;
 mod list;
 mod manifest;
+mod manual;
 mod million;
 mod new;
 mod plan;
