@@ -132,11 +132,16 @@ fn batch_size(train_rows: usize) -> String {
 
 fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     let guess = CsvGuess::of(path).map_err(mistake)?;
+    let noted = CsvGuess {
+        why_target: format!("guessed: {}", guess.why_target),
+        why_classes: format!("guessed: {}", guess.why_classes),
+        ..guess.clone()
+    };
     let shown = path.display();
     let (target, features) = (&guess.target, &guess.features);
     let kind = if guess.classes { "classes" } else { "numbers" };
     Ok(Draft {
-        text: table_text(spot, path, &guess, &format!("the table {shown}")),
+        text: table_text(spot, path, &noted, &format!("the table {shown}")),
         guesses: vec![
             format!("`{target}` is the target ({})", guess.why_target),
             format!("its values are {kind} ({})", guess.why_classes),
@@ -191,7 +196,7 @@ fn example_table(spot: &Spot) -> Draft {
         target: "fruit".to_owned(),
         why_target: "which fruit it is".to_owned(),
         classes: true,
-        why_classes: "text, which stands for classes; `false` for amounts".to_owned(),
+        why_classes: "`false` for amounts".to_owned(),
     };
     Draft {
         text: table_text(
