@@ -4,23 +4,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use schemars::JsonSchema;
-use serde_json::Value;
 
 use crate::base::text::capitalised;
-use crate::datasets::DatasetSpec;
-use crate::loader::LoaderSpec;
-use crate::losses::LossSpec;
-use crate::models::ModelSpec;
-use crate::optim::OptimizerSpec;
-use crate::plan::search::{PrunerSection, SamplerSection, SearchSection};
-use crate::plan::{
-    CompareSpec, CostSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, ReportSpec, SlurmSpec,
-    TrainSpec, ValidationSpec, range_words, results_root, toml_text,
-};
+use crate::plan::results_root;
 use crate::report::{RULES, TEMPLATES, own_templates};
-use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
 
+use super::manual::{Entry, Keys, SECTIONS, Schema, Setting};
 use super::{Outcome, exit_code};
 
 /// List what a manifest can name, with every setting, its default and its range
@@ -63,35 +52,17 @@ enum Format {
     Json,
 }
 
-/// A kind of model, dataset, loss, optimizer, sampler or pruner, a plain section, a template, or a rule of recommendations.
-#[derive(Debug, serde::Serialize)]
-struct Kind {
-    name: String,
-    description: String,
-    settings: Vec<Setting>,
-}
-
-/// A key of its section.
-#[derive(Debug, serde::Serialize)]
-struct Setting {
-    name: String,
-    /// As TOML; `None` for one that must be given.
-    default: Option<String>,
-    /// What its numbers must be; `None` where there is no such rule.
-    range: Option<String>,
-    description: String,
-}
-
 pub(super) fn list(arguments: &ListArguments) -> Outcome {
+    let schema = Schema::of_manifest();
     let kinds = match arguments.what {
         None => words(),
-        Some(What::Models) => kinds::<ModelSpec>(),
-        Some(What::Datasets) => kinds::<DatasetSpec>(),
-        Some(What::Losses) => kinds::<LossSpec>(),
-        Some(What::Optimizers) => kinds::<OptimizerSpec>(),
-        Some(What::Samplers) => kinds::<SamplerSection>(),
-        Some(What::Pruners) => kinds::<PrunerSection>(),
-        Some(What::Sections) => sections(),
+        Some(What::Models) => schema.kinds("ModelSpec"),
+        Some(What::Datasets) => schema.kinds("DatasetSpec"),
+        Some(What::Losses) => schema.kinds("LossSpec"),
+        Some(What::Optimizers) => schema.kinds("OptimizerSpec"),
+        Some(What::Samplers) => schema.kinds("SamplerSection"),
+        Some(What::Pruners) => schema.kinds("PrunerSection"),
+        Some(What::Sections) => sections(&schema),
         Some(What::Templates) => templates(),
         Some(What::Rules) => RULES.map(|rule| template(rule.id, rule.about)).into(),
     };
@@ -105,7 +76,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
 }
 
 /// What there is to list.
-fn words() -> Vec<Kind> {
+fn words() -> Vec<Entry> {
     let words = What::value_variants().iter();
     let words = words.filter_map(ValueEnum::to_possible_value);
     words
@@ -119,16 +90,16 @@ fn words() -> Vec<Kind> {
 }
 
 /// `models      Kinds of models`
-fn word(kind: &Kind) -> String {
+fn word(kind: &Entry) -> String {
     format!("{:<10}  {}\n", kind.name, kind.description)
 }
 
 /// The program's templates, then those in `reports/templates`; one of a program's name takes its place.
-fn templates() -> Vec<Kind> {
+fn templates() -> Vec<Entry> {
     let own = own_templates(&results_root(Path::new("manifest.toml")).join("templates"));
     let is_own = |name: &str| own.iter().any(|(own, _)| own == name);
     let programs = TEMPLATES.into_iter().filter(|(name, _)| !is_own(name));
-    let mut kinds: Vec<Kind> = programs
+    let mut kinds: Vec<Entry> = programs
         .map(|(name, description)| template(name, description))
         .collect();
     kinds.extend(own.iter().map(|(name, about)| {
@@ -143,15 +114,15 @@ fn templates() -> Vec<Kind> {
     kinds
 }
 
-fn template(name: &str, description: &str) -> Kind {
-    Kind {
+fn template(name: &str, description: &str) -> Entry {
+    Entry {
         name: name.to_owned(),
         description: description.to_owned(),
         settings: Vec::new(),
     }
 }
 
-fn text(kind: &Kind) -> String {
+fn text(kind: &Entry) -> String {
     let mut text = format!("{}\n  {}\n", kind.name, kind.description);
     let left = |setting: &Setting| match &setting.default {
         Some(default) => format!("{} = {default}", setting.name),
@@ -166,128 +137,60 @@ fn text(kind: &Kind) -> String {
         .max()
         .unwrap_or(0);
     for setting in &kind.settings {
-        let range = setting
-            .range
-            .as_deref()
-            .map(|range| format!(" {}.", capitalised(range)));
-        let (description, range) = (&setting.description, range.unwrap_or_default());
-        let line = format!("    {:<width$}  {description}{range}", left(setting));
+        let line = format!("    {:<width$}  {}", left(setting), meaning(setting));
         text.push_str(line.trim_end());
         text.push('\n');
     }
     text
 }
 
-/// The sections that are no named things, those of `[train]` and `[validation]` that are off by default among them.
-fn sections() -> Vec<Kind> {
-    vec![
-        section::<TrainSpec>("train"),
-        section::<EarlyStoppingSpec>("train.early-stopping"),
-        section::<LoaderSpec>("loader"),
-        section::<ValidationSpec>("validation"),
-        section::<SamplingSpec>("validation.sampling"),
-        section::<VerificationSpec>("validation.verification"),
-        section::<SelectionSpec>("validation.selection"),
-        section::<MeasureSpec>("measure"),
-        section::<LimitsSpec>("limits"),
-        section::<ReportSpec>("report"),
-        section::<CompareSpec>("compare"),
-        section::<CostSpec>("cost"),
-        section::<SearchSection>("search"),
-        section::<SlurmSpec>("slurm"),
-    ]
-}
-
-/// A plain section, from its schema.
-fn section<T: JsonSchema>(name: &str) -> Kind {
-    let schema = schemars::schema_for!(T).to_value();
-    Kind {
-        name: format!("[{name}]"),
-        ..kind(&schema, &schema["$defs"])
-    }
-}
-
-/// The kinds of an enum tagged by `kind`, from its schema.
-fn kinds<T: JsonSchema>() -> Vec<Kind> {
-    let schema = schemars::schema_for!(T).to_value();
-    let variants = schema["oneOf"].as_array().cloned().unwrap_or_default();
-    variants
-        .iter()
-        .map(|variant| kind(variant, &schema["$defs"]))
-        .collect()
-}
-
-fn kind(variant: &Value, definitions: &Value) -> Kind {
-    let own = resolve(variant, definitions);
-    let properties = own["properties"]
-        .as_object()
-        .or(variant["properties"].as_object());
-    let required: Vec<&str> = own["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let setting = |(name, property): (&String, &Value)| Setting {
-        default: (!required.contains(&name.as_str())).then(|| toml_text(&property["default"])),
-        range: range_words(property),
-        description: sentence(property, definitions),
-        name: name.clone(),
-    };
-    Kind {
-        name: variant["properties"]["kind"]["const"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
-        description: one_line(
-            own["description"]
-                .as_str()
-                .or(variant["description"].as_str()),
-        ),
-        settings: properties
-            .into_iter()
-            .flatten()
-            .filter(|(name, _)| *name != "kind")
-            .map(setting)
-            .collect(),
-    }
-}
-
-fn resolve<'a>(schema: &'a Value, definitions: &'a Value) -> &'a Value {
-    let name = schema["$ref"]
-        .as_str()
-        .and_then(|path| path.rsplit('/').next());
-    name.map_or(schema, |name| &definitions[name])
-}
-
-fn sentence(property: &Value, definitions: &Value) -> String {
-    let target = resolve(property, definitions);
-    let described = property["description"]
-        .as_str()
-        .or(target["description"].as_str());
-    let words: Vec<&str> = target["oneOf"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one["const"].as_str())
-        .chain(
-            target["enum"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str),
-        )
-        .collect();
-    let mut text = one_line(described);
-    if !words.is_empty() {
+/// What a key means and can be; its type where no default shows it.
+fn meaning(setting: &Setting) -> String {
+    let mut text = setting.description.clone();
+    if !setting.words.is_empty() {
+        let words = setting.words.iter().map(|(word, _)| word.as_str());
         text = format!("{text} One of {}.", crate::diag::list(words));
     }
-    text
+    let has_value = setting
+        .default
+        .as_ref()
+        .is_some_and(|default| default != "none");
+    let kind = (!has_value && setting.words.is_empty()).then_some(setting.kind.as_str());
+    let rules: Vec<&str> = kind.into_iter().chain(setting.range.as_deref()).collect();
+    if rules.is_empty() {
+        return text;
+    }
+    format!("{text} {}.", capitalised(&rules.join(", ")))
 }
 
-fn one_line(text: Option<&str>) -> String {
-    text.unwrap_or_default()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+/// Every section; kinds that have a list of their own are named with it.
+fn sections(schema: &Schema) -> Vec<Entry> {
+    let entries = SECTIONS.iter().flat_map(|section| {
+        let title = section.title;
+        let of_kind = |kind: Entry| Entry {
+            name: format!("{title} kind = \"{}\"", kind.name),
+            ..kind
+        };
+        match section.keys {
+            Keys::Top => vec![schema.top()],
+            Keys::Of(definition) => vec![schema.table(definition, title)],
+            Keys::Kinds(definition) => schema.kinds(definition).into_iter().map(of_kind).collect(),
+            Keys::Listed(definition, word) => {
+                let about = schema.about(definition);
+                vec![template(
+                    title,
+                    &format!("{about} `fieldtrial list {word}` shows the kinds."),
+                )]
+            }
+            Keys::Space => schema
+                .space()
+                .into_iter()
+                .map(|form| Entry {
+                    name: format!("{title} {}", form.name),
+                    ..form
+                })
+                .collect(),
+        }
+    });
+    entries.collect()
 }

@@ -18,7 +18,9 @@ mod gate_selftest;
 mod interrupt;
 mod language;
 mod list;
+mod manual;
 mod merge;
+mod new;
 mod output;
 mod overview;
 mod plan;
@@ -57,6 +59,7 @@ struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
+  fieldtrial new mine --data table.csv
   fieldtrial run experiments/quickstart.toml
   fieldtrial plan experiments/ddpm.toml
   fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
@@ -71,6 +74,7 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    New(new::NewArguments),
     Run(run_arguments::RunArguments),
     Merge(merge::MergeArguments),
     Submit(submit::SubmitArguments),
@@ -137,6 +141,7 @@ pub fn run() -> ExitCode {
         .iter()
         .for_each(|name| shell::called_as(name));
     let outcome = match Arguments::parse().command {
+        Command::New(arguments) => new::new(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::Submit(arguments) => submit::submit(&arguments),

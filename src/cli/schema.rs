@@ -1,21 +1,40 @@
-//! `fieldtrial schema`: the JSON Schema of manifests, for editors.
+//! `fieldtrial schema`: what a manifest can hold, for editors and for people.
 
 use std::io::{self, Write};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
+use super::manual::markdown;
 use super::{Outcome, exit_code};
 
-/// Print the JSON Schema of manifests
+/// Print the JSON Schema of manifests, or the manual of all sections and keys
 ///
 /// Editors with taplo (Even Better TOML) complete and check a manifest whose first line is
 /// `#:schema manifest.schema.json`.
-///
-/// Example: `fieldtrial schema > experiments/manifest.schema.json`
 #[derive(Debug, Args)]
-pub(super) struct SchemaArguments {}
+#[command(after_help = "\
+Examples:
+  fieldtrial schema > experiments/manifest.schema.json
+  fieldtrial schema --format markdown > docs/manifest.md")]
+pub(super) struct SchemaArguments {
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    format: Format,
+}
 
-pub(super) fn schema(_: &SchemaArguments) -> Outcome {
-    io::stdout().write_all(crate::plan::manifest_schema().as_bytes())?;
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// The JSON Schema
+    Json,
+    /// Every section and key with type, default, range, meaning and examples
+    Markdown,
+}
+
+pub(super) fn schema(arguments: &SchemaArguments) -> Outcome {
+    let text = match arguments.format {
+        Format::Json => crate::plan::manifest_schema(),
+        Format::Markdown => markdown(),
+    };
+    io::stdout().write_all(text.as_bytes())?;
     Ok(exit_code::GOOD)
 }

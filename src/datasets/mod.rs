@@ -19,7 +19,7 @@ mod regression;
 mod split;
 mod table;
 
-pub use csv_table::CsvSpec;
+pub use csv_table::{CsvGuess, CsvSpec};
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
 pub use digits::DigitsSpec;
 pub use error::DatasetError;
@@ -42,24 +42,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Seed;
 
-/// A dataset as a manifest describes it (`[datasets.NAME]`). Paths are resolved against the manifest's folder by plan.
+/// A dataset as a manifest describes it (`[datasets.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum DatasetSpec {
-    /// Class folders of PNG or JPEG files.
+    /// Images in a folder for each class, as torchvision's `ImageFolder`: PNG or JPEG files, decoded to RGB, resized to `size`
+    /// and scaled to -1 … 1. There is no test split; `validation.fraction` of every class is held out.
     ImageFolder(ImageFolderSpec),
-    /// Generated five-dimensional regression.
+    /// Generated rows of five features and one number to predict: 70 % to train, 15 % to validate and 15 % to test on.
     #[serde(rename = "regression-5d")]
     Regression5d(RegressionSpec),
-    /// The 1,797 embedded 8×8 digits.
+    /// 1,797 handwritten digits of 8×8 pixels in ten classes, as scikit-learn's `load_digits`; they are inside the program.
+    /// 80 % of every class to train on, 20 % to test on.
     Digits(DigitsSpec),
-    /// MNIST (or anything in its IDX format), by path.
+    /// MNIST, or any images in its IDX format, from files; the `t10k-…` pair is the test split.
     Mnist(MnistSpec),
-    /// A table of numbers in a CSV file.
+    /// A table in a CSV file with a header: one column is the target, all others are features and must be numbers.
     Csv(CsvSpec),
-    /// Generated paths of a stochastic process.
+    /// Generated paths of a stochastic process at evenly spaced points of `[0, 1]`, for models that generate paths.
     Paths(PathsSpec),
-    /// Generated detector events.
+    /// Generated events of a particle detector, neutron captures in a cylinder: 22 numbers of an event as features, the hits
+    /// in every voxel of the surface as targets.
     DetectorEvents(DetectorEventsSpec),
 }
 

@@ -33,7 +33,7 @@ const CHANNELS: usize = 2;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct PathsSpec {
-    /// The process.
+    /// The stochastic process.
     pub process: PathProcess,
     /// Number of paths.
     #[schemars(range(min = 1))]
@@ -41,7 +41,7 @@ pub struct PathsSpec {
     /// Points of a path.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub points: usize,
-    /// Seed of the generator (the split follows the run's seed).
+    /// Seed of the generated paths; how they are split depends on the run's seed.
     pub seed: u64,
 }
 

@@ -38,12 +38,12 @@ const NOISE: f64 = 0.1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct RegressionSpec {
-    /// Number of rows.
+    /// Number of rows, of all splits.
     #[schemars(range(min = 1))]
     pub samples: usize,
     /// The function to learn.
     pub target: RegressionTarget,
-    /// Seed of the generator (the split follows the run's seed).
+    /// Seed of the generated rows; how they are split depends on the run's seed.
     pub seed: u64,
 }
 

@@ -24,7 +24,7 @@ use queue::Pool;
 use times::Clock;
 use work::Work;
 
-/// How batches are loaded (`[loader]`).
+/// How batches are loaded (`[loader]`); beside each key the one of PyTorch's `DataLoader`.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "the manifest's own switches, each independent of the others"
@@ -32,20 +32,21 @@ use work::Work;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LoaderSpec {
-    /// Threads that decode, augment and collate ahead; 0 loads in the training thread.
+    /// Threads that decode, augment and collate batches ahead (`num_workers`); 0 loads in the training thread.
     pub workers: usize,
-    /// Batches that each worker may be ahead.
+    /// Batches that each worker may be ahead (`prefetch_factor`).
     #[schemars(range(min = 1))]
     pub prefetch: usize,
-    /// Whether threads live on between epochs.
+    /// Whether the threads live on between epochs (`persistent_workers`).
     pub persistent: bool,
-    /// Whether samples are drawn with replacement by inverse class frequency.
+    /// Whether samples are drawn with replacement, so that every class is drawn as often (`WeightedRandomSampler`).
     pub weighted: bool,
-    /// Whether decoded samples are kept in memory after the first epoch (before augmentation).
+    /// Whether decoded images are kept in memory after the first epoch, as they are before augmentation.
     pub cache: bool,
-    /// Whether decoded images (before augmentation) are kept in a file that all workers and later runs map: written by the
-    /// first run, in `$FIELDTRIAL_CACHE` or the user's cache folder, and anew when an image has changed. For image folders.
+    /// Whether decoded images are kept in a file that later runs read too: in `$FIELDTRIAL_CACHE` or the user's cache folder,
+    /// written by the first run and again when an image has changed. For image folders.
     #[serde(skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
     pub cache_file: bool,
 }
 

@@ -15,9 +15,10 @@ pub struct DetectorNoiseSpec {
     /// Diffusion steps T.
     #[schemars(range(min = 1))]
     pub timesteps: usize,
-    /// Share of noise added by the first step and by the last; the steps between lie on a line.
+    /// β of the first diffusion step and of the last; those between lie on a line.
     pub betas: [f64; 2],
-    /// Weight of the physics terms; 0 for none. The report's was 0.1.
+    /// Weight of terms that compare energy, multiplicity and locality of the denoised signal with the clean one; 0 leaves
+    /// them out.
     #[schemars(range(min = 0))]
     pub physics_weight: f64,
 }

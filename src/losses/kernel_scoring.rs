@@ -14,16 +14,16 @@ use crate::ops::{KernelLoss, KernelOptions, KernelStatistic, PathBatch};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct KernelScoringSpec {
-    /// σ of the static kernel (not 2σ²).
+    /// σ of the kernel `exp(−‖x − y‖²/σ)` of two points.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub sigma: f64,
-    /// Dyadic order n: every increment is cut into `2ⁿ × 2ⁿ` cells.
+    /// Dyadic order n of the solver: every pair of increments is cut into `2ⁿ × 2ⁿ` cells.
     #[schemars(range(min = 0, max = 8))]
     pub order: u32,
-    /// Points of a path that are seen, from the first; without it, all.
+    /// Points of each path that are compared, from the first; without it, all.
     #[schemars(range(min = 2))]
     pub cut: Option<usize>,
-    /// Generated paths of a batch that are seen; without it, all.
+    /// Generated paths of a batch that are compared; without it, all.
     #[schemars(range(min = 1))]
     pub paths: Option<usize>,
 }

@@ -34,25 +34,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum LossSpec {
-    /// Mean squared error of predicted values.
+    /// Mean squared error of predicted numbers, as PyTorch's `MSELoss`.
     Mse(MseSpec),
-    /// Mean cross-entropy of predicted classes.
+    /// Mean cross-entropy of logits and classes, as PyTorch's `CrossEntropyLoss`.
     CrossEntropy(CrossEntropySpec),
-    /// Mean squared error of the noise that a diffusion model estimates.
+    /// Mean squared error of the noise that `ddpm-unet` estimates, with the cosine schedule of Nichol & Dhariwal (2021).
     NoiseMse(NoiseMseSpec),
-    /// T-statistic of normalised signatures.
+    /// Of generated and real paths, `log(T1 − 2 T2 + T3)` of their normalised depth-4 signatures.
     TStatistic(TStatisticSpec),
-    /// Scoring rule on signatures.
+    /// Of generated paths g and real paths r, the scoring rule `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, rⱼ)`, with a Gaussian
+    /// kernel k of depth-4 signatures.
     SignatureScoring(SignatureScoringSpec),
-    /// Square root of the biased MMD of signatures.
+    /// Of generated and real paths, the square root of the biased squared MMD, with a Gaussian kernel of depth-4 signatures.
     TruncatedMmd(TruncatedMmdSpec),
-    /// Minus the logarithm of the mean similarity of signatures.
+    /// Of generated paths g and real paths r, `−ln(mean k(gᵢ, rⱼ) + 1e-8)`, with a Gaussian kernel k of depth-4 signatures.
     SimplifiedScoring(SimplifiedScoringSpec),
-    /// Scoring rule on the signature kernel.
+    /// Of generated paths g and one real path y, `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, y)`, with the signature kernel k.
     KernelScoring(KernelScoringSpec),
-    /// Unbiased MMD of the signature kernel.
+    /// Of generated and real paths, the unbiased squared MMD with the signature kernel.
     KernelMmd(KernelMmdSpec),
-    /// Mean squared error of the noise in detector signals.
+    /// Mean squared error of the noise that `detector-alt` or `detector-neu` estimates in a detector's signals.
     DetectorNoise(DetectorNoiseSpec),
 }
 

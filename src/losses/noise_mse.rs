@@ -12,7 +12,7 @@ pub struct NoiseMseSpec {
     /// Diffusion steps T.
     #[schemars(range(min = 1))]
     pub timesteps: usize,
-    /// Probability of training a sample without its class (classifier-free guidance).
+    /// Probability that a sample is trained without its class, for classifier-free guidance.
     #[schemars(range(min = 0, max = 1))]
     pub label_dropout: f64,
 }

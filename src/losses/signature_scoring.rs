@@ -14,7 +14,7 @@ use crate::ops::{PathBatch, RbfStatistic, SignatureLoss};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SignatureScoringSpec {
-    /// Width σ of the kernel.
+    /// σ of the kernel `exp(−‖s − t‖²/(2σ²))` of two signatures.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub sigma: f64,
 }

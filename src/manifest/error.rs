@@ -66,9 +66,11 @@ pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
         Complaint::Missing { name } => Diagnostic::error(format!("`[{path}]` needs `{name}`"))
             .at(mistake.place, format!("`{name}` is missing here")),
         Complaint::WrongType { found, expected } => {
+            let right = right_form(&path, translate(expected), found);
             let (expected, found) = (translate(expected), found_text(found));
             Diagnostic::error(format!("`{path}`: expected {expected}, found {found}"))
                 .at(mistake.place, format!("expected {expected}"))
+                .maybe_help(right)
         }
         Complaint::WrongLength { found, expected } => {
             // "an array of length 2", "2 elements in sequence".
@@ -93,6 +95,28 @@ fn unknown_key(mistake: &Mistake, name: &str, path: &str, accepted: &[&str]) -> 
         .at(mistake.place, "not a key of this section")
         .maybe_help(did_you_mean(name, accepted.iter().copied()))
         .help(accepts)
+}
+
+/// How the value at `path` is written, where it has another shape than was found.
+fn right_form(path: &str, expected: &str, found: &str) -> Option<String> {
+    let key = path.rsplit('.').next().unwrap_or(path);
+    // "integer `42`", "string "adam"": the value as it is written.
+    let value = found
+        .split_once(' ')
+        .map(|(_, value)| value.trim_start_matches("point ").trim_matches('`'));
+    match (expected, value) {
+        ("a table with `kind`", Some(word)) if found.starts_with("string") => {
+            Some(format!("write `{key} = {{ kind = {word} }}`"))
+        }
+        ("a table" | "a table with `kind`", _) => Some(format!(
+            "a table is written `{{ key = value, … }}`; `fieldtrial list sections` shows the keys of `{path}`"
+        )),
+        ("a list", Some(value)) => Some(format!("write `{key} = [{value}]`")),
+        ("a list", None) => Some(format!(
+            "write the tables in brackets: `{key} = [{{ … }}, {{ … }}]`"
+        )),
+        _ => None,
+    }
 }
 
 fn translate(expected: &str) -> &str {

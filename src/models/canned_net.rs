@@ -29,10 +29,10 @@ pub struct CannedNetSpec {
     /// Channels that the network adds to time and value.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub augment: usize,
-    /// Highest level of the signatures.
+    /// Highest level (depth) of the signatures.
     #[schemars(range(min = 1, max = 8))]
     pub depth: usize,
-    /// Law of the noise paths that it reads, drawn anew in every step.
+    /// Process of the noise paths that it reads, drawn anew in every step.
     pub noise: PathProcess,
 }
 

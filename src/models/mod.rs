@@ -25,19 +25,21 @@ use crate::datasets::{Features, Target};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ModelSpec {
-    /// Multi-layer perceptron.
+    /// Multi-layer perceptron: predicts numbers or classes from numbers, or from an image as one row of numbers.
     Mlp(MlpSpec),
-    /// Class-conditional U-Net that estimates noise (DDPM).
+    /// Class-conditional U-Net that estimates the noise in an image (DDPM): a diffusion model, which generates images.
     DdpmUnet(DdpmUnetSpec),
-    /// Path generator on signatures.
+    /// Generates paths from noise paths: a small network adds channels, and the signature of every prefix is projected to the
+    /// next value.
     CannedNet(CannedNetSpec),
-    /// Path generator by a learned stochastic differential equation.
+    /// Generates paths by a stochastic differential equation with learned drift and diffusion.
     NeuralSde(NeuralSdeSpec),
-    /// Classifier at the fixed point of a weight-tied block.
+    /// Predicts classes at the fixed point of an attention block with tied weights, `h ← (1 - gamma) h + gamma f(h, x)` (a deep
+    /// equilibrium model).
     Equilibrium(EquilibriumSpec),
-    /// Denoiser of detector signals, the model before.
+    /// Estimates the noise in a detector's signals: dense layers without norms and residual connections.
     DetectorAlt(DetectorAltSpec),
-    /// Denoiser of detector signals, the model after.
+    /// Estimates the noise in a detector's signals: residual blocks with layer norms and dropout.
     DetectorNeu(DetectorNeuSpec),
 }
 

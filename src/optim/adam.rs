@@ -12,10 +12,10 @@ pub struct AdamSpec {
     /// Learning rate.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub lr: f64,
-    /// Decay of the mean of gradients and of their squares.
+    /// β₁ and β₂: decay of the mean of the gradients and of the mean of their squares.
     #[schemars(extend("items" = { "type": "number", "minimum": 0, "exclusiveMaximum": 1 }))]
     pub betas: [f64; 2],
-    /// Added to the root of the mean square.
+    /// ε, added to the denominator.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub eps: f64,
     /// Weight decay.

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use crate::device::Backend;
 use crate::ops::{Grads, Kernels, Module, OpError, Path, for_each_parameter};
 
-/// Which gradients share a norm (`train.clip-by`).
+/// Over which gradients the norm is taken when they are clipped (`train.clip-by`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClipBy {
-    /// All of the model.
+    /// Over all of the model, as PyTorch's `clip_grad_norm_`.
     #[default]
     All,
-    /// Those of each part of the model: what the first component of the parameters' names tells apart (`embedding`,
-    /// `block`, `head`).
+    /// Over each part of the model by itself: parameters whose names have the same first component (`embedding`, `block`,
+    /// `head`).
     Part,
 }
 

@@ -9,10 +9,10 @@ use crate::ops::{Kernels, Module, OpError, StepState, for_each_parameter};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct EmaSpec {
-    /// Decay after each optimizer step.
+    /// Decay d: `average = d · average + (1 - d) · weights` after each optimizer step.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub decay: f64,
-    /// Whether the decay after n steps is `min(decay, (1+n)/(10+n))`.
+    /// Whether the decay after n steps is `min(decay, (1+n)/(10+n))`, so that the average of a short run follows its weights.
     pub warm_up: bool,
 }
 

@@ -30,12 +30,12 @@ use crate::ops::{Grads, Kernels, Module, OpError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum OptimizerSpec {
-    /// Adam; weight decay as an L2 term of the gradient.
+    /// Adam, as PyTorch's; weight decay is an L2 term of the gradient.
     Adam(AdamSpec),
-    /// Adam with decoupled weight decay.
+    /// Adam with decoupled weight decay, as PyTorch's `AdamW`.
     #[serde(rename = "adamw")]
     AdamW(AdamSpec),
-    /// Stochastic gradient descent with momentum.
+    /// Stochastic gradient descent with momentum, as PyTorch's `SGD`.
     Sgd(SgdSpec),
 }
 

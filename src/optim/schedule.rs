@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::check::RangeError;
 
-/// How the learning rate changes (`train.schedule`).
+/// How the learning rate changes from epoch to epoch (`train.schedule`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScheduleSpec {
-    /// The same rate throughout, after the warm-up.
+    /// The same rate in all epochs, after the warm-up where there is one.
     Constant(ConstantSpec),
-    /// Down along half a cosine, after the warm-up.
+    /// From the optimizer's `lr` down to `min-lr` along half a cosine, after the warm-up where there is one; as PyTorch's
+    /// `CosineAnnealingLR`.
     Cosine(CosineSpec),
 }
 
@@ -21,7 +22,7 @@ pub enum ScheduleSpec {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ConstantSpec {
-    /// Linear warm-up before it.
+    /// Linear warm-up before it; without it, none.
     pub warm_up: Option<WarmUpSpec>,
 }
 
@@ -29,17 +30,17 @@ pub struct ConstantSpec {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CosineSpec {
-    /// The rate at the end.
+    /// Learning rate at the end.
     #[schemars(range(min = 0))]
     pub min_lr: f64,
     /// Epochs from the full rate to `min-lr`; without it, all epochs after the warm-up.
     #[schemars(range(min = 1))]
     pub epochs: Option<usize>,
-    /// Linear warm-up before it.
+    /// Linear warm-up before it; without it, none.
     pub warm_up: Option<WarmUpSpec>,
 }
 
-/// A linear rise of the learning rate, stepped per epoch.
+/// A linear rise of the learning rate, from epoch to epoch (`warm-up` of a schedule).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct WarmUpSpec {

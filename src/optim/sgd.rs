@@ -16,9 +16,9 @@ pub struct SgdSpec {
     /// Momentum.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub momentum: f64,
-    /// Nesterov's momentum.
+    /// Whether the momentum is Nesterov's; needs a `momentum`.
     pub nesterov: bool,
-    /// Weight decay, an L2 term of the gradient.
+    /// Weight decay, as an L2 term of the gradient.
     #[schemars(range(min = 0))]
     pub weight_decay: f64,
 }

@@ -15,6 +15,10 @@ use super::{assign, filters};
 /// Keys of a matrix that are not axes.
 const WORDS: [&str; 5] = ["name", "set", "zip", "include", "exclude"];
 
+const SET_FORM: &str = "write settings by path: `set = { \"train.epochs\" = 5 }`";
+const ZIP_FORM: &str = "write `[matrix.zip]`, and under it a line for each axis, all with as many values: `batch-size = [8, 16]` and \
+                        `\"train.optimizer.lr\" = [1e-3, 2e-3]`";
+
 /// Reads one matrix.
 pub(super) fn read(
     node: &Node,
@@ -32,7 +36,7 @@ pub(super) fn read(
     let mut matrix = Matrix {
         set: table
             .get("set")
-            .and_then(|set| expect_table(set, "set", mistakes))
+            .and_then(|set| expect_table(set, "matrix.set", SET_FORM, mistakes))
             .map(|set| assign::read(set, mistakes))
             .unwrap_or_default(),
         ..Matrix::default()
@@ -51,13 +55,15 @@ pub(super) fn read(
 fn expect_table<'a>(
     node: &'a Node,
     what: &str,
+    form: &str,
     mistakes: &mut Vec<Diagnostic>,
 ) -> Option<&'a Table> {
     let table = node.as_table();
     if table.is_none() {
         mistakes.push(
             Diagnostic::error(format!("`{what}` is a table, found {}", node.kind()))
-                .at(node.place, "expected a table"),
+                .at(node.place, "expected a table")
+                .help(form),
         );
     }
     table
@@ -115,7 +121,7 @@ struct Zipped {
 }
 
 fn read_zip(matrix: &mut Matrix, node: &Node, mistakes: &mut Vec<Diagnostic>) {
-    let Some(table) = expect_table(node, "matrix.zip", mistakes) else {
+    let Some(table) = expect_table(node, "matrix.zip", ZIP_FORM, mistakes) else {
         return;
     };
     let first = matrix.axes.len();

@@ -101,49 +101,49 @@ pub struct Checkpoint {
     pub path: PathBuf,
 }
 
-/// How to train (`[train]`, without the names of model, dataset and loss).
+/// How to train (`[train]`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct TrainSpec {
-    /// How gradients come about.
+    /// How gradients are computed.
     pub algorithm: Algorithm,
-    /// Strength of the nudge of equilibrium propagation; backpropagation has none.
+    /// Strength of the nudge of `equilibrium-propagation`; unused by `backprop`.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub beta: f64,
-    /// Passes over the training split.
+    /// Passes over the training split; with 0 the model is only evaluated.
     pub epochs: usize,
-    /// Cap on the optimizer steps of an epoch.
+    /// Most optimizer steps of an epoch; without it, the whole training split.
     #[schemars(range(min = 1))]
     pub steps_per_epoch: Option<usize>,
-    /// Samples of a micro-step.
+    /// Samples of a batch.
     #[schemars(range(min = 1))]
     pub batch_size: usize,
-    /// Micro-steps whose gradients are averaged for one optimizer step.
+    /// Batches whose gradients are averaged for one optimizer step (gradient accumulation).
     #[schemars(range(min = 1))]
     pub accumulate: usize,
     /// Whether a last batch that is not full is left out.
     pub drop_last: bool,
-    /// Arithmetic of products; docs/precision.md.
+    /// Arithmetic of matrix products and convolutions (docs/precision.md).
     pub precision: Precision,
-    /// How the CPU computes 3×3 convolutions with stride 1; docs/precision.md.
+    /// How the CPU computes 3×3 convolutions with stride 1 (docs/precision.md).
     pub convolution: Convolution,
-    /// Where to train.
+    /// Where to train: `cpu`, `cuda` (the first NVIDIA GPU) or `cuda:N`.
     pub device: DeviceKind,
-    /// Threads that compute; without it, all cores of the run's share, or one where a step is tiny.
+    /// Threads that compute; without it, all cores that the run may use, or one where a step is tiny.
     #[schemars(range(min = 1))]
     pub threads: Option<usize>,
     /// The optimizer.
     pub optimizer: OptimizerSpec,
     /// The learning rate over time.
     pub schedule: ScheduleSpec,
-    /// Largest global L2 norm of the gradients; without it, no clipping.
+    /// Largest L2 norm of the gradients, to which larger ones are scaled down; without it, they are not clipped.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub clip: Option<f64>,
-    /// Which gradients share a norm when they are clipped.
+    /// Over which gradients that norm is taken.
     pub clip_by: ClipBy,
-    /// Average of the weights; without it, none.
+    /// Exponential moving average of the weights, used for validation and sampling; without it, none.
     pub ema: Option<EmaSpec>,
-    /// Early stopping; without it, none.
+    /// When to stop before `epochs`; without it, never.
     pub early_stopping: Option<EarlyStoppingSpec>,
     /// Initial weights: a safetensors file under PyTorch's names, relative to the manifest.
     pub init_from: Option<PathBuf>,
@@ -222,10 +222,10 @@ pub struct EarlyStoppingSpec {
     /// Epochs without improvement after which training stops.
     #[schemars(range(min = 1))]
     pub patience: usize,
-    /// An improvement is a validation loss below the best less this.
+    /// By how much a validation loss must be below the best to count as an improvement.
     #[schemars(range(min = 0))]
     pub min_delta: f64,
-    /// Whether the weights of the best epoch are put back.
+    /// Whether the weights of the best epoch are put back at the end.
     pub restore_best: bool,
 }
 
@@ -246,7 +246,7 @@ pub enum WatchedSplit {
     /// The validation split; nothing where the dataset has none. The test split is evaluated once, at the end.
     #[default]
     Validation,
-    /// The test split: for results that are the best over epochs on the test split, as a report may define them.
+    /// The test split, so that `best_test_…` are the best values over the epochs on it.
     Test,
 }
 
@@ -260,7 +260,7 @@ pub struct ValidationSpec {
     pub fraction: Option<f64>,
     /// Which split is evaluated during training, and decides the best epoch.
     pub split: WatchedSplit,
-    /// Cap on batches; without it, the whole split.
+    /// Most batches of a validation; without it, the whole split.
     #[schemars(range(min = 1))]
     pub batches: Option<usize>,
     /// Samples of a batch.
@@ -269,15 +269,16 @@ pub struct ValidationSpec {
     /// Epochs from one validation to the next.
     #[schemars(range(min = 1))]
     pub every: usize,
-    /// Samples to draw at the end, of diffusion models; without it, none.
+    /// Images that `ddpm-unet` draws at the end; without it, none.
     pub sampling: Option<SamplingSpec>,
-    /// How signals of a detector denoiser are verified at the end; without it, they are not.
+    /// Verification of signals that a detector denoiser draws at the end; without it, none.
     pub verification: Option<VerificationSpec>,
-    /// How photomultipliers are selected at the end, by a detector denoiser; without it, they are not.
+    /// Selection of photomultipliers by a detector denoiser at the end; without it, none.
     pub selection: Option<SelectionSpec>,
-    /// Whether the split is gone through again, with other noise, until `batches` full batches are done.
+    /// Whether a split that has fewer than `batches` full batches is gone through again, with other noise, until so many are
+    /// done.
     pub cycle: bool,
-    /// Best epochs whose weights are averaged at the end, for the metrics `ensemble_…`; without it, none.
+    /// Number of best epochs whose weights are averaged at the end, for the metrics `ensemble_…`; without it, none.
     #[schemars(range(min = 1))]
     pub ensemble: Option<usize>,
 }

@@ -211,8 +211,20 @@ fn expect_table(key: &Key, node: &Node, mistakes: &mut Vec<Diagnostic>) {
                 node.kind()
             ))
             .at(node.place, "expected a table")
-            .help(format!("write `[{}]` on a line of its own", key.name)),
+            .help(section_form(&key.name)),
         );
+    }
+}
+
+/// How a section is written.
+fn section_form(name: &str) -> String {
+    match name {
+        "models" | "datasets" | "losses" => {
+            format!("write `[{name}.NAME]` for each of them, and under it `kind = \"…\"`; `fieldtrial list {name}` shows the kinds")
+        }
+        "variants" => "write `[variants.NAME]` for each of them, and under it settings by path: `batch-size = 8`".to_owned(),
+        "matrix" => "write `[matrix]` on a line of its own; or, for several, `[[matrices]]`, each with a `name`".to_owned(),
+        _ => format!("write `[{name}]` on a line of its own"),
     }
 }
 
@@ -243,23 +255,31 @@ fn name(root: &Table, mistakes: &mut Vec<Diagnostic>) -> String {
     let Some(name) = text(root, "name", mistakes) else {
         return String::new();
     };
+    mistakes.extend(wrong_name(&name, node.place));
+    name
+}
+
+/// What is wrong with the name of an experiment that stands at `place`; `None` where nothing is.
+pub fn wrong_name(name: &str, place: Place) -> Option<Diagnostic> {
     let starts_well =
         name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit());
     let is_inside =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let mistake = Diagnostic::error(format!("`name` cannot be `{name}`"));
     if !starts_well || !name.chars().all(is_inside) {
-        mistakes.push(
-            Diagnostic::error(format!("`name` cannot be `{name}`"))
-                .at(node.place, "it is also the name of a folder")
+        return Some(
+            mistake
+                .at(place, "it is also the name of a folder")
                 .help("a name has lower-case letters, digits and `-`, and does not begin with `-`"),
         );
-    } else if RESERVED.contains(&name.as_str()) {
-        mistakes.push(Diagnostic::error(format!("`name` cannot be `{name}`")).at(
-            node.place,
-            format!("`reports/{name}/` is used for something else"),
-        ));
     }
-    name
+    let is_reserved = RESERVED.contains(&name);
+    is_reserved.then(|| {
+        mistake.at(
+            place,
+            format!("`reports/{name}/` is used for something else"),
+        )
+    })
 }
 
 type Variants = BTreeMap<String, Vec<assign::Assignment>>;

@@ -50,6 +50,7 @@ pub use cell::{
 };
 pub use check::Feasibility;
 pub use data::HeldOut;
+pub use head::wrong_name;
 pub use only::{Only, Selection};
 pub use planned::{CellOutline, PlannedCell};
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};

@@ -172,7 +172,11 @@ impl Written {
                     "`train.{what}` is a name, found {}",
                     node.kind()
                 ))
-                .at(node.place, "expected a name in quotes")),
+                .at(node.place, "expected a name in quotes")
+                .help(format!(
+                    "write `[{0}.NAME]` with `kind = \"…\"`, and here `{what} = \"NAME\"`",
+                    plural(what)
+                ))),
             });
         }
         let section = self.root.get(&plural(what)).and_then(Node::as_table);

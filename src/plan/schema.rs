@@ -30,6 +30,7 @@ pub fn manifest_schema() -> String {
     for (key, schema) in search {
         definitions["SearchSection"]["properties"][key] = schema;
     }
+    definitions["SearchSection"]["required"] = json!(["objective", "space"]);
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Fieldtrial manifest",
@@ -70,20 +71,20 @@ fn head() -> Value {
         "name": {
             "type": "string",
             "pattern": "^[a-z0-9][a-z0-9-]*$",
-            "description": "Name of the experiment; results go to `reports/<name>/`."
+            "description": "Name of the experiment, and of the folder of its results, `reports/<name>/`: lower-case letters, digits and `-`."
         },
-        "title": { "type": "string", "description": "Title of the reports." },
-        "question": { "type": "string", "description": "What the experiment is to answer." },
-        "follows": { "type": "string", "description": "Name of the experiment whose recommendations this one tests." },
+        "title": { "type": "string", "description": "Title of the reports; without it, the name." },
+        "question": { "type": "string", "description": "What the experiment is to answer; the report shows it." },
+        "follows": { "type": "string", "description": "Name of the experiment whose recommendations this one tests; a report writes it into `next.toml`." },
         "variants": {
             "type": "object",
-            "description": "Named sets of overrides by dotted path; `variant` is then an axis.",
+            "description": "Named sets of settings, by path: `[variants.NAME]`. The axis `variant` chooses among them.",
             "additionalProperties": { "type": "object" }
         },
         "matrix": { "$ref": "#/definitions/Matrix" },
         "matrices": {
             "type": "array",
-            "description": "Several matrices, each with a `name` (the first part of its cells' keys) and `set`.",
+            "description": "Several matrices, `[[matrices]]`, each with a `name`, which is the first part of its cells' keys.",
             "items": { "$ref": "#/definitions/Matrix" }
         }
     })
@@ -96,16 +97,16 @@ fn matrix() -> Value {
     });
     let filters = |description: &str| json!({ "type": "array", "description": description, "items": { "type": "object" } });
     let mut zip = axes.clone();
-    zip["description"] = "Axes that go together, value by value.".into();
+    zip["description"] = "Axes that go together: the first value of each, then the second of each. `[matrix.zip]`, and under it a list for each axis, all of one length.".into();
     json!({
         "type": "object",
-        "description": "Axes, each with its values; the cells are their product. A bare name is short for its one home (`batch-size` for `train.batch-size`), any other setting is named by its dotted path in quotes.",
+        "description": "Axes, each a list of values; the cells are all combinations. An axis is a setting by its path (`\"train.optimizer.lr\"`); `batch-size` is short for `train.batch-size`.",
         "properties": {
-            "name": { "type": "string", "description": "Name, for one of several matrices." },
-            "set": { "type": "object", "description": "Overrides by dotted path, for all cells of this matrix." },
+            "name": { "type": "string", "description": "Name of one of several `[[matrices]]`, which needs one." },
+            "set": { "type": "object", "description": "Settings for all cells of this matrix, by path." },
             "zip": zip,
-            "include": filters("Cells to add: values by axis; axes that are not named run over all of theirs."),
-            "exclude": filters("Cells to leave out: those that have all of the values.")
+            "include": filters("Cells to add: `[[matrix.include]]`, and under it a value (or a list of values) for each axis. An axis that is not named has all of its values."),
+            "exclude": filters("Cells to leave out: `[[matrix.exclude]]`, and under it values (or lists of values) of axes. A cell that has all of them is left out.")
         },
         "additionalProperties": { "type": ["array", "object"], "minItems": 1 }
     })
@@ -139,14 +140,14 @@ fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
         (
             "objective",
             json!({
-                "description": "What is optimised: a column of the results, or several.",
+                "description": "What is optimised: a column of the results, a table with `column` and `direction`, or a list of them.",
                 "anyOf": [objective.clone(), { "type": "array", "minItems": 1, "items": objective }]
             }),
         ),
         (
             "sampler",
             or_kind(
-                "How values are proposed; `tpe` where it is missing.",
+                "How values are proposed: a kind, or a table with `kind`; without it, `tpe`.",
                 &SamplerSection::KINDS,
                 sampler,
             ),
@@ -154,7 +155,7 @@ fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
         (
             "pruner",
             or_kind(
-                "Which trials end early; none where it is missing.",
+                "Which trials end early: a kind, or a table with `kind`; without it, none.",
                 &PrunerSection::KINDS,
                 pruner,
             ),
@@ -163,7 +164,7 @@ fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
         (
             "final",
             table(
-                "What `best.toml` changes for the final training of the best configuration: settings by path.",
+                "What `best.toml` changes to train the best configuration in full: settings by path.",
             ),
         ),
     ]
@@ -174,9 +175,9 @@ fn parameters() -> Vec<Value> {
     let when = json!({
         "type": "object",
         "minProperties": 1,
-        "description": "Where it exists: values of an earlier choice of the space, and of axes of the matrix."
+        "description": "When the parameter exists: values of a choice that stands before it in the space, or of an axis of the matrix."
     });
-    let choices = json!({ "type": "array", "minItems": 1, "description": "One of these." });
+    let choices = json!({ "type": "array", "minItems": 1, "description": "The values to choose among; a list without a table is short for it." });
     let mut parameters = vec![
         choices.clone(),
         json!({
@@ -211,7 +212,10 @@ fn choose_in_train(definitions: &mut Value) {
     for what in super::homes::CHOICES {
         definitions["TrainSpec"]["properties"][what] = json!({
             "type": "string",
-            "description": format!("Name of the {what}.")
+            "description": match what {
+                "loss" => "Name of a loss, or its kind; without it, what fits model and dataset.".to_owned(),
+                _ => format!("Name of the {what}; not needed where there is one only."),
+            }
         });
     }
 }

@@ -14,19 +14,22 @@ use super::prediction::{PredictionSpec, TestedSpec};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct MeasureSpec {
-    /// Blocks: passes over all cells and seeds, each in an order of its own.
+    /// How often every cell is run with every seed. A pass over all of them is a block, each in a random order of its own;
+    /// times are compared over repeats and seeds together.
     #[schemars(range(min = 1))]
     pub repeats: usize,
-    /// Seeds; one row of `runs.csv` each.
+    /// Seeds of weights, splits, order of samples and augmentation. Every cell is trained once with each.
     pub seeds: Vec<u64>,
-    /// Steps dropped before the clock counts.
+    /// First steps of a run that are left out of its times.
     pub warmup_steps: usize,
-    /// Extra steps after training: synchronised, on devices that run asynchronously; per operation, with `ops`.
+    /// Extra steps after training, in which every phase of a step is timed by itself: a GPU is waited for after each. With
+    /// `ops`, every operation.
     #[schemars(range(min = 1))]
     pub phase_steps: usize,
-    /// Times every operation in `phase-steps` extra steps of the first block, forward and backward: `ops.csv`, `trace/`.
+    /// Whether every operation is timed, forward and backward, in `phase-steps` extra steps of the first block: writes
+    /// `ops.csv` and `trace/`.
     pub ops: bool,
-    /// Writes losses, throughput and phases as `TensorBoard` event files: `tensorboard/`.
+    /// Whether losses, throughput and phases are also written as `TensorBoard` event files: `tensorboard/`.
     pub tensorboard: bool,
 }
 
@@ -54,13 +57,14 @@ impl MeasureSpec {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LimitsSpec {
-    /// Seconds a run may take.
+    /// Seconds after which a run is ended as `timeout`; without it, never.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub time: Option<f64>,
-    /// Bytes of memory a run may take on the CPU (`RLIMIT_DATA`).
+    /// Bytes of memory that a run may use on the CPU (`RLIMIT_DATA`); a run that needs more ends as `oom`. Without it, what
+    /// the machine has.
     #[schemars(range(min = 1))]
     pub memory: Option<u64>,
-    /// A training loss above this ends the run as diverged.
+    /// A training loss above this ends the run as `diverged`; one that is not finite always does.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_loss: Option<f64>,
 }
@@ -69,35 +73,42 @@ pub struct LimitsSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ReportSpec {
-    /// Templates to render; where there are none, `analysis`, and of a manifest with `[search]` the template `search`.
+    /// Templates to render; the first writes `report.md` and `report.html`. Where there are none, `analysis`, and of a
+    /// manifest with `[search]` the template `search`. `fieldtrial list templates` shows all.
     pub templates: Vec<String>,
     /// Languages of the template `comparison`.
     #[serde(skip_serializing_if = "is_english")]
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), extend("default" = ["en"]))]
     pub languages: Vec<Language>,
-    /// Cell that others are compared with: one value per named axis.
+    /// Cell that the others are compared with: a value for each axis, `{ batch-size = 8, workers = 0 }`.
     pub baseline: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Values of a metric to reach, as one table or a list: the report tells time, epochs and samples until then.
+    /// Value of a metric that is to be reached, as a table or a list of tables: the report tells time, epochs and samples
+    /// until then.
     #[serde(
         deserialize_with = "one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
-    #[schemars(schema_with = "one_or_many_targets")]
+    #[schemars(schema_with = "one_or_many_targets", extend("default" = []))]
     pub target: Vec<ReachSpec>,
-    /// Axis whose values are classes of cells to hold against each other; without it, the kinds of models.
+    /// Axis whose values are groups of cells to compare with each other; without it, the kinds of models.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = null))]
     pub classes: Option<String>,
-    /// How far below the best throughput the knee of a batch-size curve may lie (0.05 is 5 %).
+    /// The knee of a batch-size curve is the smallest batch size whose throughput is at most this far below the best (0.05
+    /// is 5 %).
     #[schemars(range(min = 0, max = 0.5))]
     pub knee: f64,
-    /// Figures to hold the results against.
+    /// Figures that the results are to meet; the report says which do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
     pub targets: Vec<TargetSpec>,
-    /// Effects that the recommendations of the followed report predict; `next.toml` has them.
+    /// Effects that a report has predicted, to be tested by this experiment; a report writes them into `next.toml`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
     pub predictions: Vec<PredictionSpec>,
-    /// Changes that are tested already and are not recommended again; `next.toml` has them.
+    /// Changes that are tested already, so that they are not recommended again; a report writes them into `next.toml`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
     pub tested: Vec<TestedSpec>,
 }
 
@@ -135,7 +146,7 @@ impl Language {
     }
 }
 
-/// A value of a metric to reach (`report.target`).
+/// A value that a metric is to reach (`report.target`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ReachSpec {
@@ -146,13 +157,13 @@ pub struct ReachSpec {
     pub value: f64,
 }
 
-/// A figure to hold results against: an entry of `report.targets`.
+/// A figure that results are to meet: an entry of `report.targets`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TargetSpec {
     /// What the report calls it.
     pub name: String,
-    /// What is held against it: a column of the results, a share (`data_wait_share`) or a metric (`val_r2`).
+    /// The figure: a column of the results (`step_ms`), a share of the step's time (`data_wait_share`) or a metric (`val_r2`).
     pub column: String,
     /// Smallest value that meets it.
     #[serde(default)]
@@ -160,7 +171,7 @@ pub struct TargetSpec {
     /// Largest value that meets it.
     #[serde(default)]
     pub max: Option<f64>,
-    /// Cells that it is about, one value per named axis; all where it is missing.
+    /// Cells that it is about, a value for each axis that is named; without it, all.
     #[serde(default, rename = "where")]
     pub cells: serde_json::Map<String, serde_json::Value>,
 }
@@ -181,21 +192,23 @@ impl Default for ReportSpec {
     }
 }
 
-/// What a comparison is about (`[compare]`).
+/// Which values of an axis are compared with each other, and what counts as a difference (`[compare]`).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CompareSpec {
-    /// Axis that is the treatment: its values may differ in work, and their ratio is called a ratio of treatments.
+    /// Axis whose values are compared with each other, for example `variant`.
     pub treatment: Option<String>,
-    /// Value of the treatment that the others are compared with.
+    /// Value of that axis which the others are compared with; without it, its first.
     pub baseline: Option<String>,
-    /// Largest relative difference of a column of `runs.csv` that still counts as equal.
+    /// Largest relative difference that still counts as equal, by column of `runs.csv`: `{ final_loss = 1e-6 }`. Of
+    /// columns without one docs/comparing.md says what is equal.
     pub tolerance: BTreeMap<String, f64>,
-    /// Smallest ratio of times that matters, less 1 (0.02 is 2 %).
+    /// Smallest relative difference of times that matters (0.02 is 2 %). Without it, the noise of this machine as `fieldtrial
+    /// ab --aa` has measured it, else 2 %.
     pub threshold: Option<f64>,
 }
 
-/// What computing costs (`[cost]`).
+/// Prices, for the cost of runs in reports (`[cost]`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CostSpec {

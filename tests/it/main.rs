@@ -26,7 +26,9 @@ mod justfile;
 mod kill;
 mod list;
 mod manifest;
+mod manual;
 mod million;
+mod new;
 mod plan;
 #[cfg(unix)]
 mod processes;

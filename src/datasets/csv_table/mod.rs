@@ -1,5 +1,6 @@
 //! A table of numbers in a CSV file.
 
+mod guess;
 mod parse;
 
 use std::path::PathBuf;
@@ -14,6 +15,8 @@ use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset,
 use crate::base::Seed;
 use parse::{Outline, Parsed};
 
+pub use guess::CsvGuess;
+
 /// A table of numbers in a CSV file with a header: one column is the target, the others are features.
 ///
 /// Rows are split by the run's seed; each class in proportion where the target is a class. Statistics for
@@ -23,20 +26,20 @@ use parse::{Outline, Parsed};
 pub struct CsvSpec {
     /// The file, relative to the manifest.
     pub path: PathBuf,
-    /// Name of the target column.
+    /// Name of the column that is to be predicted.
     pub target: String,
-    /// Whether the target is a class (any text) instead of a number.
+    /// Whether the target is a class, each different text (or number) one of them. Otherwise it is a number to predict.
     #[serde(default)]
     pub classes: bool,
-    /// Share of rows to validate on.
+    /// Share of the rows to validate on, drawn from the run's seed.
     #[serde(default = "default_share")]
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub validation: f64,
-    /// Share of rows to test on.
+    /// Share of the rows to test on, drawn from the run's seed.
     #[serde(default = "default_share")]
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub test: f64,
-    /// Whether features (and a number target) are normalised by the training rows' mean and standard deviation.
+    /// Whether features (and a target that is a number) are normalised by the training rows' mean and standard deviation.
     #[serde(default = "default_true")]
     pub normalise: bool,
 }

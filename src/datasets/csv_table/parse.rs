@@ -161,13 +161,13 @@ fn scan(
         }
     }
     mistakes.into_result(spec)?;
-    some_rows(spec, rows)?;
+    some_rows(&spec.path, rows)?;
     file.names.remove(file.target);
     Ok((rows, file.names))
 }
 
 /// A finite number; `nan` and `inf` are holes.
-fn number(text: &str) -> Option<f32> {
+pub(super) fn number(text: &str) -> Option<f32> {
     let number: f64 = text.parse().ok()?;
     let number = number as f32;
     number.is_finite().then_some(number)
@@ -184,13 +184,13 @@ fn names_of(classes: &[String]) -> Vec<String> {
     names
 }
 
-fn some_rows(spec: &CsvSpec, rows: usize) -> Result<(), DatasetError> {
+pub(super) fn some_rows(path: &Path, rows: usize) -> Result<(), DatasetError> {
     if (1..=u32::MAX as usize).contains(&rows) {
         return Ok(());
     }
     Err(DatasetError::Mismatch(format!(
         "`{}` has {rows} rows under its header; it must have from 1 to {}",
-        spec.path.display(),
+        path.display(),
         u32::MAX
     )))
 }
@@ -205,13 +205,7 @@ struct Csv<'a> {
 impl<'a> Csv<'a> {
     fn open(spec: &'a CsvSpec) -> Result<Self, DatasetError> {
         let path = spec.path.as_path();
-        let file = File::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
-        let mut reader = ReaderBuilder::new()
-            .flexible(true)
-            .trim(Trim::All)
-            .from_reader(file);
-        let header = reader.headers().map_err(|error| damaged(path, &error))?;
-        let names: Vec<String> = header.iter().map(str::to_owned).collect();
+        let (reader, names) = reader(path)?;
         let target = find(spec, &names)?;
         Ok(Self {
             path,
@@ -222,8 +216,7 @@ impl<'a> Csv<'a> {
     }
 
     fn next(&mut self, record: &mut StringRecord) -> Result<bool, DatasetError> {
-        let read = self.reader.read_record(record);
-        read.map_err(|error| damaged(self.path, &error))
+        next(self.path, &mut self.reader, record)
     }
 
     fn place(&self, record: &StringRecord, column: usize) -> String {
@@ -246,7 +239,7 @@ impl<'a> Csv<'a> {
 
 /// "line 3", the header being line 1. Counted anew, for mistakes only: the reader does not count the end of a line of two
 /// characters, nor empty lines, before it comes to the next row.
-fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
+pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
     let start = position.map_or(0, csv::Position::byte);
     let count = || -> std::io::Result<u64> {
         let mut file = BufReader::new(File::open(path)?);
@@ -268,6 +261,28 @@ fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
     };
     let line = count().unwrap_or_else(|_| position.map_or(0, csv::Position::line));
     format!("line {line}")
+}
+
+/// The rows of a file, and the names of its columns.
+pub(super) fn reader(path: &Path) -> Result<(Reader<File>, Vec<String>), DatasetError> {
+    let file = File::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+    let mut reader = ReaderBuilder::new()
+        .flexible(true)
+        .trim(Trim::All)
+        .from_reader(file);
+    let header = reader.headers().map_err(|error| damaged(path, &error))?;
+    let names = header.iter().map(str::to_owned).collect();
+    Ok((reader, names))
+}
+
+/// Reads the next row, where there is one.
+pub(super) fn next(
+    path: &Path,
+    reader: &mut Reader<File>,
+    record: &mut StringRecord,
+) -> Result<bool, DatasetError> {
+    let read = reader.read_record(record);
+    read.map_err(|error| damaged(path, &error))
 }
 
 /// Number of the target column.

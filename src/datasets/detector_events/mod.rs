@@ -53,7 +53,7 @@ pub struct DetectorEventsSpec {
     /// Mean hits that one `MeV` would leave on a surface without attenuation.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub hits_per_mev: f64,
-    /// Seed of the generator (the split follows the run's seed).
+    /// Seed of the generated events; how they are split depends on the run's seed.
     pub seed: u64,
 }
 

@@ -42,11 +42,11 @@ pub struct ImageFolderSpec {
     #[serde(default = "default_size")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub size: usize,
-    /// Augmentation of training images.
+    /// Random changes of training images.
     #[serde(default)]
     pub augment: AugmentSpec,
-    /// Writes the folder when it is not there. A folder that was generated from other parameters is an error; one
-    /// that was not generated is your own, and is used as it is.
+    /// Generates the images where the folder does not exist. A folder that was generated with other settings is an error;
+    /// one that was not generated is used as it is.
     #[serde(default)]
     pub generate: Option<GenerateSpec>,
 }
@@ -109,7 +109,7 @@ impl Default for AugmentSpec {
     }
 }
 
-/// A generator of image files.
+/// A generator of images (`generate` of an image folder).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum GenerateSpec {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::regression::normal_pair;
 
-/// The law of generated paths, on N steps of `Δt = 1/N`.
+/// A stochastic process, on N steps of `Δt = 1/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathProcess {

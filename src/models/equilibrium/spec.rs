@@ -19,18 +19,18 @@ pub struct EquilibriumSpec {
     pub hidden: usize,
     /// Attention of the state to the input.
     pub attention: EquilibriumAttention,
-    /// Whether the block uses each weight in both directions, without norms; linear attention only.
+    /// Whether the block uses every weight in both directions and has no norms; with `attention = "linear"` only.
     pub symmetric: bool,
-    /// Most iterations of the solver.
+    /// Most iterations until the fixed point.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub iterations: usize,
     /// Damping: the share of the block's result in the next state.
     #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub gamma: f64,
-    /// The solver stops when the L2 norm of the change of the state over the batch is below this.
+    /// The iteration ends when the L2 norm of the state's change, over the batch, is below this.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub tolerance: f64,
-    /// Whether training starts the solver at the sample's last equilibrium instead of at zeros.
+    /// Whether training starts from the fixed point that the sample had in the epoch before, instead of from zeros.
     pub warm_start: bool,
 }
 

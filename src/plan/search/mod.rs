@@ -155,9 +155,9 @@ pub struct ObjectiveSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectiveDirection {
-    /// Smaller.
+    /// A smaller value is better.
     Minimize,
-    /// Larger.
+    /// A larger value is better.
     Maximize,
 }
 

@@ -19,6 +19,10 @@ use super::{ObjectiveSpec, Parameter, SearchSpec, Space, Written, objective};
 /// Keys of `[search]` that are not plain values.
 pub(in crate::plan) const APART: [&str; 5] = ["objective", "sampler", "pruner", "space", "final"];
 
+const SPACE_FORM: &str =
+    "write `[search.space]`, and under it a line for each setting: `batch-size = [8, 16]`";
+const FINAL_FORM: &str = "write settings by path: `final = { \"train.epochs\" = 50 }`";
+
 /// Reads the section; its parameters with their places. `None` where it cannot be told what is searched.
 pub(in crate::plan) fn read(
     node: &Node,
@@ -34,7 +38,12 @@ pub(in crate::plan) fn read(
         if let Some(node) = table.get(name).filter(|node| node.as_table().is_none()) {
             mistakes.push(
                 Diagnostic::error(format!("`search.{name}` is a table, found {}", node.kind()))
-                    .at(node.place, "expected settings by path"),
+                    .at(node.place, "expected settings by path")
+                    .help(if name == "space" {
+                        SPACE_FORM
+                    } else {
+                        FINAL_FORM
+                    }),
             );
         }
     }

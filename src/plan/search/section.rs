@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{ObjectiveDirection, PrunerSpec, SamplerSpec};
 
-/// A search of good settings (`[search]`): every cell of the matrix is a study of its own, without a matrix there is one.
+/// A search for good settings (`[search]`). Every cell of the matrix is a study of its own; without a matrix there is one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SearchSection {
-    /// Trials of each study; only a grid, which has an end, goes without.
+    /// Trials of each study. Needed, but for the sampler `grid`, which tries every combination.
     #[schemars(range(min = 1))]
     pub trials: Option<usize>,
-    /// Trials at one time; `--jobs` overrides it. More than `lag` + 1 of a study never run.
+    /// Trials that run at one time; `--jobs` overrides it. Of one study, at most `lag` + 1.
     #[schemars(range(min = 1))]
     pub jobs: usize,
-    /// Sampler and pruner decide about trial `i` from trials `0 … i − lag − 1` of its study alone, and wait for them: so the
-    /// same seed gives the same trials for any number of jobs.
+    /// Sampler and pruner decide about trial `i` from trials `0 … i − lag − 1` of its study alone, and wait for them, so that
+    /// the same seed gives the same trials for any number of jobs.
     pub lag: usize,
     /// Seed of the sampler, and of the sample that `regret` runs again.
     pub seed: u64,
@@ -26,9 +26,9 @@ pub struct SearchSection {
     /// Cost, by the prices of `[cost]`, after which no further trial begins.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_cost: Option<f64>,
-    /// Pruned trials of each study that are run again to their end, to see what pruning missed.
+    /// Pruned trials of each study that are run to their end after all, to measure what pruning missed.
     pub regret: usize,
-    /// Best trials of each study whose predictions are averaged at the end; every trial keeps its weights then.
+    /// Best trials of each study whose predictions are averaged at the end; 0 for none. Every trial keeps its weights then.
     pub ensemble: usize,
 }
 
@@ -51,11 +51,11 @@ impl Default for SearchSection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum SamplerSection {
-    /// Every combination in order; a range of numbers needs a step.
+    /// Every combination in order; a range of numbers needs a `step`.
     Grid(NoSettings),
-    /// Independent draws.
+    /// Independent random draws.
     Random(NoSettings),
-    /// A sequence that fills the space evenly (Sobol, Owen-scrambled).
+    /// Sobol's sequence, Owen-scrambled, which fills the space more evenly than random draws.
     Sobol(NoSettings),
     /// Tree-structured Parzen estimator: prefers values that good trials had; as Optuna's `TPESampler`.
     Tpe(TpeSection),
@@ -74,7 +74,7 @@ pub struct NoSettings {}
 pub struct TpeSection {
     /// Trials drawn at random first.
     pub startup_trials: usize,
-    /// Candidates drawn among what good trials had; the most promising is proposed.
+    /// Candidates drawn from the density of good trials; the one with the largest ratio to that of the others is proposed.
     #[schemars(range(min = 1))]
     pub candidates: usize,
 }
@@ -140,12 +140,13 @@ impl From<SamplerSection> for SamplerSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum PrunerSection {
-    /// None.
+    /// No trial ends early.
     None(NoSettings),
-    /// Those whose best value so far is worse than the median of earlier trials at the same epoch; as Optuna's
+    /// Ends a trial whose best value so far is worse than the median of earlier trials at the same epoch; as Optuna's
     /// `MedianPruner`.
     Median(MedianSection),
-    /// Those that are not among the best 1 / `reduction` at a rung; as Optuna's `SuccessiveHalvingPruner`.
+    /// Ends a trial that is not among the best 1 / `reduction` of those that have reached the same rung; as Optuna's
+    /// `SuccessiveHalvingPruner`.
     SuccessiveHalving(HalvingSection),
 }
 
@@ -153,11 +154,11 @@ pub enum PrunerSection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct MedianSection {
-    /// Completed trials below which none is pruned.
+    /// Number of finished trials before the first is pruned.
     pub startup_trials: usize,
-    /// Steps before which none is pruned.
+    /// Epochs of a trial before it may be pruned.
     pub warmup_steps: usize,
-    /// Steps from one look to the next.
+    /// Epochs from one decision to the next.
     #[schemars(range(min = 1))]
     pub interval_steps: usize,
 }
@@ -176,13 +177,13 @@ impl Default for MedianSection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct HalvingSection {
-    /// Steps of the first rung.
+    /// Epochs of the first rung.
     #[schemars(range(min = 1))]
     pub min_resource: usize,
-    /// Factor from one rung to the next; one in as many goes on.
+    /// Factor of epochs from one rung to the next; one trial in so many goes on.
     #[schemars(range(min = 2))]
     pub reduction: usize,
-    /// Rungs by which the first look is later.
+    /// Rungs that are left out before the first decision.
     pub early_stopping_rate: usize,
 }
 
@@ -227,37 +228,37 @@ pub struct ObjectiveSection {
     /// A column of `runs.csv` or `blocks.csv`, a metric (`val_accuracy`, `best_test_accuracy`), `flops_to_best`, or
     /// `first_epoch_at_target`.
     pub column: String,
-    /// Which way is better, where the column does not say, or means the other way.
+    /// Which way is better: for a column that does not say by itself, or where the other way is meant.
     #[serde(default)]
     pub direction: Option<ObjectiveDirection>,
 }
 
-/// Whole numbers to search (`search.space`).
+/// A range of whole numbers (an entry of `search.space`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct IntSection {
-    /// The smallest and the largest, both ends in.
+    /// The smallest and the largest value; both are possible.
     pub int: [i64; 2],
     /// Distance from one to the next.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub step: Option<i64>,
-    /// Whether their logarithm is what is uniform.
+    /// Whether the logarithm of the value is uniform, instead of the value.
     #[serde(default)]
     pub log: bool,
 }
 
-/// Numbers to search (`search.space`).
+/// A range of numbers (an entry of `search.space`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FloatSection {
-    /// The smallest and the largest, both ends in.
+    /// The smallest and the largest value; both are possible.
     pub float: [f64; 2],
     /// Distance from one to the next; without it, any number between.
     #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub step: Option<f64>,
-    /// Whether their logarithm is what is uniform.
+    /// Whether the logarithm of the value is uniform, instead of the value.
     #[serde(default)]
     pub log: bool,
 }

@@ -1,0 +1,164 @@
+//! What a manifest can hold, read from the JSON Schema of its types: for `fieldtrial list` and docs/manifest.md.
+//!
+//! [`SECTIONS`] names every section; [`Schema`] has its keys; [`markdown`] writes the document.
+
+mod document;
+mod schema;
+
+pub(super) use document::markdown;
+pub(super) use schema::{Entry, Schema, Setting};
+
+/// A section of a manifest: a table of its own, or one in another.
+pub(super) struct Section {
+    /// Its place in the text of the document, where its keys go.
+    mark: &'static str,
+    /// As a manifest writes it.
+    pub(super) title: &'static str,
+    /// Its type.
+    pub(super) keys: Keys,
+}
+
+/// What keys a section has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keys {
+    /// Those of the manifest itself.
+    Top,
+    /// Those of the definition of this name in the schema.
+    Of(&'static str),
+    /// Those of one of several kinds, `kind = "…"`, in the definition of this name.
+    Kinds(&'static str),
+    /// The same, where `fieldtrial list` has a list of these kinds under another word.
+    Listed(&'static str, &'static str),
+    /// Those of a parameter of a search.
+    Space,
+}
+
+const fn section(mark: &'static str, title: &'static str, keys: Keys) -> Section {
+    Section { mark, title, keys }
+}
+
+/// Every section, in the order of the document.
+pub(super) const SECTIONS: [Section; 33] = [
+    section("manifest", "the top level", Keys::Top),
+    section(
+        "models",
+        "[models.NAME]",
+        Keys::Listed("ModelSpec", "models"),
+    ),
+    section(
+        "datasets",
+        "[datasets.NAME]",
+        Keys::Listed("DatasetSpec", "datasets"),
+    ),
+    section(
+        "datasets.augment",
+        "[datasets.NAME.augment]",
+        Keys::Of("AugmentSpec"),
+    ),
+    section(
+        "datasets.generate",
+        "[datasets.NAME.generate]",
+        Keys::Kinds("GenerateSpec"),
+    ),
+    section(
+        "losses",
+        "[losses.NAME]",
+        Keys::Listed("LossSpec", "losses"),
+    ),
+    section("matrix", "[matrix]", Keys::Of("Matrix")),
+    section("train", "[train]", Keys::Of("TrainSpec")),
+    section(
+        "train.optimizer",
+        "[train.optimizer]",
+        Keys::Listed("OptimizerSpec", "optimizers"),
+    ),
+    section(
+        "train.schedule",
+        "[train.schedule]",
+        Keys::Kinds("ScheduleSpec"),
+    ),
+    section(
+        "train.schedule.warm-up",
+        "[train.schedule.warm-up]",
+        Keys::Of("WarmUpSpec"),
+    ),
+    section("train.ema", "[train.ema]", Keys::Of("EmaSpec")),
+    section(
+        "train.early-stopping",
+        "[train.early-stopping]",
+        Keys::Of("EarlyStoppingSpec"),
+    ),
+    section("loader", "[loader]", Keys::Of("LoaderSpec")),
+    section("validation", "[validation]", Keys::Of("ValidationSpec")),
+    section(
+        "validation.sampling",
+        "[validation.sampling]",
+        Keys::Of("SamplingSpec"),
+    ),
+    section(
+        "validation.verification",
+        "[validation.verification]",
+        Keys::Of("VerificationSpec"),
+    ),
+    section(
+        "validation.selection",
+        "[validation.selection]",
+        Keys::Of("SelectionSpec"),
+    ),
+    section("measure", "[measure]", Keys::Of("MeasureSpec")),
+    section("limits", "[limits]", Keys::Of("LimitsSpec")),
+    section("search", "[search]", Keys::Of("SearchSection")),
+    section(
+        "search.objective",
+        "search.objective",
+        Keys::Of("ObjectiveSection"),
+    ),
+    section("search.space", "[search.space]", Keys::Space),
+    section(
+        "search.sampler",
+        "[search.sampler]",
+        Keys::Listed("SamplerSection", "samplers"),
+    ),
+    section(
+        "search.pruner",
+        "[search.pruner]",
+        Keys::Listed("PrunerSection", "pruners"),
+    ),
+    section("report", "[report]", Keys::Of("ReportSpec")),
+    section("report.target", "report.target", Keys::Of("ReachSpec")),
+    section(
+        "report.targets",
+        "[[report.targets]]",
+        Keys::Of("TargetSpec"),
+    ),
+    section(
+        "report.predictions",
+        "[[report.predictions]]",
+        Keys::Of("PredictionSpec"),
+    ),
+    section("report.tested", "[[report.tested]]", Keys::Of("TestedSpec")),
+    section("compare", "[compare]", Keys::Of("CompareSpec")),
+    section("cost", "[cost]", Keys::Of("CostSpec")),
+    section("slurm", "[slurm]", Keys::Of("SlurmSpec")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_of_the_schema_is_a_section() {
+        let known: Vec<&str> = SECTIONS
+            .iter()
+            .filter_map(|section| match section.keys {
+                Keys::Of(name) | Keys::Kinds(name) | Keys::Listed(name, _) => Some(name),
+                Keys::Top | Keys::Space => None,
+            })
+            .collect();
+        let tables = Schema::of_manifest().tables();
+        for name in &tables {
+            assert!(known.contains(&name.as_str()), "{name} is in no section");
+        }
+        assert_eq!(tables.len(), known.len());
+    }
+}

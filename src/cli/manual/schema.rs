@@ -1,0 +1,205 @@
+//! [`Schema`]: sections and their keys, from the JSON Schema of manifests.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::plan::{manifest_schema, range_words, toml_text};
+
+/// A section, or one kind of it; also whatever else `fieldtrial list` names.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct Entry {
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) description: String,
+    /// Those that are needed first, then by alphabet.
+    pub(in crate::cli) settings: Vec<Setting>,
+}
+
+/// A key of its section.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct Setting {
+    pub(in crate::cli) name: String,
+    /// "whole number", "list of strings", "table".
+    #[serde(rename = "type")]
+    pub(in crate::cli) kind: String,
+    /// As TOML; `None` for one that must be given.
+    pub(in crate::cli) default: Option<String>,
+    /// What its numbers must be; `None` where there is no such rule.
+    pub(in crate::cli) range: Option<String>,
+    /// The words that it can be, with what each means; empty where it is no word.
+    #[serde(skip)]
+    pub(in crate::cli) words: Vec<(String, String)>,
+    pub(in crate::cli) description: String,
+}
+
+/// The JSON Schema of manifests.
+pub(in crate::cli) struct Schema(Value);
+
+impl Schema {
+    pub(in crate::cli) fn of_manifest() -> Self {
+        Self(serde_json::from_str(&manifest_schema()).unwrap_or_default())
+    }
+
+    /// The manifest's own keys that are no tables.
+    pub(in crate::cli) fn top(&self) -> Entry {
+        let mut entry = self.entry("the top level", &self.0);
+        let is_value = |setting: &Setting| setting.kind == "string";
+        entry.settings.retain(is_value);
+        entry
+    }
+
+    /// The table that a definition describes.
+    pub(in crate::cli) fn table(&self, definition: &str, name: &str) -> Entry {
+        self.entry(name, &self.0["definitions"][definition])
+    }
+
+    /// The kinds of a definition, by their own names.
+    pub(in crate::cli) fn kinds(&self, definition: &str) -> Vec<Entry> {
+        let kinds = alternatives(&self.0["definitions"][definition]).iter();
+        let name = |kind: &Value| {
+            kind["properties"]["kind"]["const"]
+                .as_str()
+                .map(str::to_owned)
+        };
+        kinds
+            .filter_map(|kind| Some(self.entry(&name(kind)?, kind)))
+            .collect()
+    }
+
+    /// What a parameter of a search can be, by the key that says so.
+    pub(in crate::cli) fn space(&self) -> Vec<Entry> {
+        let space = &self.0["definitions"]["SearchSection"]["properties"]["space"];
+        let forms = alternatives(&space["additionalProperties"]).iter();
+        forms
+            .filter_map(|form| Some(self.entry(form["required"][0].as_str()?, form)))
+            .collect()
+    }
+
+    /// What a definition is about.
+    pub(in crate::cli) fn about(&self, definition: &str) -> String {
+        one_line(&self.0["definitions"][definition])
+    }
+
+    /// Names of all definitions that are tables.
+    #[cfg(test)]
+    pub(super) fn tables(&self) -> Vec<String> {
+        let has_keys = |value: &Value| value["properties"].is_object();
+        let is_table = |value: &Value| has_keys(value) || alternatives(value).iter().any(has_keys);
+        let definitions = self.0["definitions"].as_object().into_iter().flatten();
+        definitions
+            .filter(|(_, value)| is_table(value))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    fn entry(&self, name: &str, schema: &Value) -> Entry {
+        let needed: Vec<&str> = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let keys = schema["properties"].as_object().into_iter().flatten();
+        let keys = keys.filter(|(key, _)| *key != "kind");
+        let mut settings: Vec<Setting> = keys
+            .map(|(key, property)| self.setting(key, property, needed.contains(&key.as_str())))
+            .collect();
+        settings.sort_by_key(|setting| setting.default.is_some());
+        Entry {
+            name: name.to_owned(),
+            description: one_line(schema),
+            settings,
+        }
+    }
+
+    fn setting(&self, name: &str, property: &Value, is_needed: bool) -> Setting {
+        let target = self.target(property);
+        let words = alternatives(target).iter();
+        let word = |one: &Value| Some((one["const"].as_str()?.to_owned(), one_line(one)));
+        let own = one_line(property);
+        Setting {
+            name: name.to_owned(),
+            kind: self.kind(property),
+            default: (!is_needed).then(|| toml_text(&property["default"])),
+            range: range_words(property),
+            words: words.filter_map(word).collect(),
+            description: if own.is_empty() {
+                one_line(target)
+            } else {
+                own
+            },
+        }
+    }
+
+    /// What a `$ref` names, also one that stands alone in `allOf` or beside `null`; else the schema itself.
+    fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
+        let inner = [&schema["allOf"][0], &schema["anyOf"][0], &schema["items"]];
+        let holders = std::iter::once(schema).chain(inner);
+        let names = holders.filter_map(|holder| holder["$ref"].as_str()?.rsplit('/').next());
+        let mut definitions = names.map(|name| &self.0["definitions"][name]);
+        definitions.next().unwrap_or(schema)
+    }
+
+    /// The type of a value, in words.
+    fn kind(&self, schema: &Value) -> String {
+        if schema["type"] == "array" {
+            return self.list(schema);
+        }
+        if let Some(name) = schema["type"].as_str() {
+            return plain(name).to_owned();
+        }
+        let several = schema["type"].as_array().into_iter().flatten();
+        let several = several.filter_map(Value::as_str);
+        let named = several
+            .filter(|name| *name != "null")
+            .map(|name| plain(name).to_owned());
+        let mut kinds: Vec<String> = named.collect();
+        let is_list = |kind: &String| kind == "list";
+        if kinds.iter().all(is_list) && !kinds.is_empty() {
+            return self.list(schema);
+        }
+        let target = self.target(schema);
+        let others: &[Value] = match &schema["anyOf"] {
+            Value::Array(others) => others,
+            _ if kinds.is_empty() && !std::ptr::eq(target, schema) => return self.kind(target),
+            _ => alternatives(schema),
+        };
+        let others = others.iter().filter(|other| other["type"] != "null");
+        kinds.extend(others.map(|other| self.kind(other)));
+        kinds.dedup();
+        kinds.join(" or ")
+    }
+
+    fn list(&self, schema: &Value) -> String {
+        let items = match &schema["items"] {
+            Value::Null => "values".to_owned(),
+            items => self.kind(items).replace(" or ", "s or ") + "s",
+        };
+        let ends = [&schema["minItems"], &schema["maxItems"]].map(Value::as_u64);
+        match ends {
+            [Some(least), Some(most)] if least == most => format!("list of {least} {items}"),
+            _ => format!("list of {items}"),
+        }
+    }
+}
+
+/// The schemas of which a value fits one.
+fn alternatives(schema: &Value) -> &[Value] {
+    let lists = [&schema["oneOf"], &schema["anyOf"]];
+    let found = lists.into_iter().find_map(Value::as_array);
+    found.map_or(&[], Vec::as_slice)
+}
+
+/// A type of JSON as messages call it.
+fn plain(name: &str) -> &str {
+    match name {
+        "integer" => "whole number",
+        "object" => "table",
+        "array" => "list",
+        other => other,
+    }
+}
+
+fn one_line(schema: &Value) -> String {
+    let text = schema["description"].as_str().unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

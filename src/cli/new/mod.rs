@@ -1,0 +1,192 @@
+//! `fieldtrial new`: a commented manifest to begin with, which plans and runs as it is.
+
+mod draft;
+mod example;
+mod place;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::diag::{Failure, Place, Source};
+use crate::manifest::Manifest;
+use crate::plan::{Feasibility, Plan, PlanOptions, namesakes, results_root, wrong_name};
+
+use super::bench::mistake;
+use super::fingerprints::Fingerprints;
+use super::run::from_here;
+use super::run_arguments::quoted;
+use super::{Outcome, Problem, exit_code};
+use draft::Draft;
+use place::Spot;
+
+/// Write a commented manifest to begin with
+///
+/// It plans and runs as it is, with an example of data, or with your own (`--data`).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  fieldtrial new mine
+  fieldtrial new prices --data prices.csv
+  fieldtrial new flowers --data photos/flowers
+  fieldtrial new mine --from search")]
+pub(super) struct NewArguments {
+    /// Name of the experiment: lower-case letters, digits and `-`
+    name: String,
+    /// What to begin with; without it `csv` or `images`, as `--data` is a file or a folder, else `quickstart`
+    #[arg(long, value_enum)]
+    from: Option<Form>,
+    /// Your own data: a CSV file with a header, or a folder that has a folder of PNG or JPEG files for each class
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Folder to write the manifest to; without it `experiments` where there is one, else the current folder
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A small network on generated data, at two sizes
+    Quickstart,
+    /// A table in a CSV file: numbers or classes from numbers
+    Csv,
+    /// A folder of images: which class is it?
+    Images,
+    /// A search of good settings
+    Search,
+    /// Before and after a change, with a verdict
+    Compare,
+}
+
+/// Writes a manifest.
+pub(super) fn new(arguments: &NewArguments) -> Outcome {
+    let spot = Spot::of(&arguments.name, arguments.folder.as_deref())?;
+    refuse_name(&arguments.name, &spot.manifest)?;
+    let draft = Draft::new(form(arguments)?, arguments.data.as_deref(), &spot)?;
+    let example = draft.example.as_ref().map(|text| (spot.example(), text));
+    let files = [(spot.manifest.clone(), &draft.text)];
+    let files: Vec<(PathBuf, &String)> = files.into_iter().chain(example).collect();
+    for (path, _) in &files {
+        refuse_to_overwrite(path)?;
+    }
+    if draft.example.is_none() {
+        refuse_unless_it_runs(&spot.manifest, &draft.text)?;
+    }
+    // The manifest last: where it stands, its data do.
+    for (path, text) in files.iter().rev() {
+        write(path, text)?;
+    }
+    tell(&files, &draft, &arguments.name)?;
+    Ok(exit_code::GOOD)
+}
+
+fn form(arguments: &NewArguments) -> Result<Form, Problem> {
+    let meant = match &arguments.data {
+        Some(path) if path.is_dir() => Form::Images,
+        Some(_) => Form::Csv,
+        None => return Ok(arguments.from.unwrap_or(Form::Quickstart)),
+    };
+    match arguments.from {
+        Some(form @ (Form::Csv | Form::Images)) => Ok(form),
+        None => Ok(meant),
+        Some(_) => Err(refused(
+            "`--data` goes with `--from csv` or `--from images`".to_owned(),
+            "without `--from` the data decide; add `[search]` or `[compare]` to that manifest then",
+        )),
+    }
+}
+
+fn refused(title: String, help: impl Into<String>) -> Problem {
+    Failure::plain(title, Some(help.into())).into()
+}
+
+/// The rule is the manifest's.
+fn refuse_name(name: &str, manifest: &Path) -> Result<(), Problem> {
+    let place = Place::new(0, &(0..name.len()));
+    if let Some(wrong) = wrong_name(name, place) {
+        let source = Source {
+            path: "NAME".to_owned(),
+            text: name.to_owned(),
+        };
+        let failure = Failure::new(vec![wrong], [source].into());
+        return Err(failure.so("nothing was written").into());
+    }
+    match namesakes(manifest, name).first() {
+        None => Ok(()),
+        Some(other) => Err(refused(
+            format!("`name = \"{name}\"` is taken by `{}`", other.display()),
+            "results go to `reports/<name>/`; choose another name",
+        )),
+    }
+}
+
+fn refuse_to_overwrite(path: &Path) -> Result<(), Problem> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let shown = path.display();
+    let is_data = path.extension().is_some_and(|extension| extension == "csv");
+    let help = if is_data {
+        format!("`--data {shown}` takes it for your data; or choose another name")
+    } else {
+        "choose another name, or remove the file".to_owned()
+    };
+    Err(refused(format!("`{shown}` is there already"), help))
+}
+
+/// Plans the manifest before it is written, so that data that do not fit leave nothing behind.
+fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
+    let unwritten = |failure: Failure| failure.so("nothing was written");
+    let manifest = Manifest::new(path, text.to_owned(), &[]).map_err(unwritten)?;
+    let known = Fingerprints::beside(path);
+    let plan = Plan::new(&manifest, &known.world(), PlanOptions::default()).map_err(unwritten)?;
+    let first = plan.cells().next().map(|cell| cell.feasibility);
+    match first {
+        Some(Feasibility::Infeasible(reason) | Feasibility::Skipped(reason)) => {
+            Err(mistake(reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Problem> {
+    let unwritable =
+        |error: io::Error| mistake(format!("cannot write `{}`: {error}", path.display()));
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(unwritable)?;
+    }
+    let mut file = fs::File::create_new(path).map_err(unwritable)?;
+    file.write_all(text.as_bytes()).map_err(unwritable)
+}
+
+/// The files on standard output; what was taken for granted, and what to do next, beside it.
+fn tell(files: &[(PathBuf, &String)], draft: &Draft, name: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for (path, _) in files {
+        writeln!(out, "{}", path.display())?;
+    }
+    for line in &draft.guesses {
+        eprintln!("guessed  {line}");
+    }
+    let Some((manifest, _)) = files.first() else {
+        return Ok(());
+    };
+    let (program, file) = (program(), quoted(&manifest.to_string_lossy()));
+    let report = from_here(&results_root(manifest).join(name).join("report.html"));
+    eprintln!("next     `{program} plan {file}` shows the cells");
+    eprintln!(
+        "         `{program} run {file}` trains them and writes {}",
+        report.display()
+    );
+    Ok(())
+}
+
+/// This program as it was called, so that what is proposed can be typed.
+fn program() -> String {
+    let called = std::env::args_os()
+        .next()
+        .unwrap_or_else(|| "fieldtrial".into());
+    quoted(&called.to_string_lossy())
+}

@@ -1,0 +1,124 @@
+//! [`Spot`]: where a new manifest and its data stand, and how one names the other.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::super::Problem;
+use super::refused;
+
+/// Where a new manifest stands.
+pub(super) struct Spot {
+    pub(super) name: String,
+    /// As one would write it from the current folder.
+    pub(super) manifest: PathBuf,
+}
+
+impl Spot {
+    /// In `folder`; without one in `experiments` where that is a folder, else in the current folder.
+    pub(super) fn of(name: &str, folder: Option<&Path>) -> Result<Self, Problem> {
+        let usual = Path::new("experiments");
+        let folder = match folder {
+            Some(folder) if !folder.is_dir() => {
+                let title = format!("there is no folder `{}`", folder.display());
+                return Err(refused(title, "make it first, or leave `--folder` out"));
+            }
+            Some(folder) => folder,
+            None if usual.is_dir() => usual,
+            None => Path::new(""),
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            manifest: folder.join(format!("{name}.toml")),
+        })
+    }
+
+    /// Where data of its own go: `data/NAME`, beside `experiments` where the manifest stands there.
+    pub(super) fn data(&self) -> PathBuf {
+        let folder = self.manifest.parent().unwrap_or(Path::new(""));
+        let is_usual = folder.file_name().is_some_and(|name| name == "experiments");
+        let root = folder.parent().filter(|_| is_usual).unwrap_or(folder);
+        root.join("data").join(&self.name)
+    }
+
+    /// The example of a table.
+    pub(super) fn example(&self) -> PathBuf {
+        self.data().with_extension("csv")
+    }
+
+    /// `path`, seen from the current folder, as the manifest has to name it.
+    pub(super) fn seen_from_manifest(&self, path: &Path) -> String {
+        let folder = plain(self.manifest.parent().unwrap_or(Path::new("")));
+        let whole = plain(path);
+        let pairs = folder.components().zip(whole.components());
+        let common = pairs.take_while(|(one, other)| one == other).count();
+        // Beside the root nothing is shared: the path may be of another disk, and stays as it is.
+        if common <= 1 {
+            return text(&whole);
+        }
+        let up = folder
+            .components()
+            .skip(common)
+            .map(|_| Component::ParentDir);
+        let seen: PathBuf = up.chain(whole.components().skip(common)).collect();
+        if seen.as_os_str().is_empty() {
+            return ".".to_owned();
+        }
+        text(&seen)
+    }
+}
+
+/// Absolute, without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    // An empty path is the current folder.
+    let path = Path::new(".").join(path);
+    let whole = std::path::absolute(&path).unwrap_or(path);
+    let mut plain = PathBuf::new();
+    for component in whole.components() {
+        match component {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy()
+        .replace(std::path::MAIN_SEPARATOR, "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_named_as_seen_from_the_manifest() {
+        let spot = |manifest: &str| Spot {
+            name: "x".to_owned(),
+            manifest: manifest.into(),
+        };
+        for (manifest, path, seen) in [
+            ("experiments/x.toml", "table.csv", "../table.csv"),
+            ("experiments/x.toml", "experiments/table.csv", "table.csv"),
+            ("x.toml", "./data/../table.csv", "table.csv"),
+            ("/a/b/x.toml", "/a/c/images", "../c/images"),
+            ("/a/b/x.toml", "/disk/images", "/disk/images"),
+        ] {
+            assert_eq!(
+                spot(manifest).seen_from_manifest(Path::new(path)),
+                seen,
+                "{manifest}"
+            );
+        }
+        assert_eq!(
+            spot("experiments/x.toml").example(),
+            Path::new("data/x.csv")
+        );
+        assert_eq!(
+            spot("elsewhere/x.toml").data(),
+            Path::new("elsewhere/data/x")
+        );
+    }
+}

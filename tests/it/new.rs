@@ -1,0 +1,231 @@
+//! `fieldtrial new`: a manifest that plans and runs as it is, for data of one's own too.
+
+use std::process::Command;
+
+use fieldtrial::base::png;
+
+use crate::project::{Ended, Project};
+
+const FORMS: [&str; 5] = ["quickstart", "csv", "images", "search", "compare"];
+
+fn read(project: &Project, path: &str) -> String {
+    std::fs::read_to_string(project.path(path)).expect(path)
+}
+
+/// What `plan --format csv` says of a new manifest's cells, without the header.
+fn planned(project: &Project, path: &str) -> Vec<String> {
+    let ended = project.run(&["plan", path, "--format", "csv"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{path}");
+    ended.stdout.lines().skip(1).map(str::to_owned).collect()
+}
+
+/// The commands that an output proposes, in backticks.
+fn proposed(ended: &Ended) -> Vec<&str> {
+    ended.stderr.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn a_new_manifest_of_every_form_plans_as_it_is() {
+    let project = Project::new().file("experiments/manifest.schema.json", "{}");
+    for form in FORMS {
+        let name = format!("my-{form}");
+        let ended = project.run(&["new", &name, "--from", form]);
+        assert_eq!(ended.code, 0, "{form}: {}", ended.stderr);
+        let path = format!("experiments/{name}.toml");
+        assert!(
+            ended.stdout.starts_with(&format!("{path}\n")),
+            "{}",
+            ended.stdout
+        );
+        let text = read(&project, &path);
+        assert!(
+            text.starts_with("#:schema manifest.schema.json\n# "),
+            "{text}"
+        );
+        // Inline tables have a space there, what a form leaves open has none.
+        let is_open = |rest: &str| rest.starts_with(char::is_alphanumeric);
+        assert!(!text.split('{').skip(1).any(is_open), "{text}");
+        let cells = planned(&project, &path);
+        assert!(
+            cells.iter().all(|cell| cell.contains(",runs,")),
+            "{form}: {cells:?}"
+        );
+    }
+    assert!(read(&project, "data/my-csv.csv").starts_with("weight_g,length_mm,width_mm,fruit\n"));
+}
+
+#[test]
+fn the_smallest_new_manifest_runs_by_the_command_that_is_printed() {
+    let project = Project::new();
+    let ended = project.run(&["new", "mine"]);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (0, "mine.toml\n"),
+        "{}",
+        ended.stderr
+    );
+    let commands = proposed(&ended);
+    assert_eq!(commands.len(), 2, "{}", ended.stderr);
+    for command in commands {
+        let shell = Command::new("sh")
+            .args(["-c", command])
+            .current_dir(project.path(""))
+            .output()
+            .expect("a shell");
+        let said = String::from_utf8_lossy(&shell.stderr);
+        assert!(shell.status.success(), "{command}: {said}");
+    }
+    assert!(
+        ended.stderr.contains("reports/mine/report.html"),
+        "{}",
+        ended.stderr
+    );
+    assert!(project.path("reports/mine/report.html").is_file());
+}
+
+#[test]
+fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
+    let rows = |row: &dyn Fn(usize) -> String| (0..60).map(row).collect::<Vec<_>>().concat();
+    let kind = ["red", "blue"];
+    let text = rows(&|i| format!("{},{},{}\n", kind[i % 2], i, i * i));
+    let whole = rows(&|i| format!("{i},{}.5,{}\n", i, i % 3));
+    let project = Project::new()
+        .file("experiments/notes.txt", "")
+        .file("in/text.csv", &format!("colour,a,b\n{text}"))
+        .file("in/whole.csv", &format!("a,b,c\n{whole}"))
+        .file("in/number.csv", &format!("a,Target,c\n{whole}"));
+    for (name, target, classes, why) in [
+        ("text", "colour", true, "text, of 2 kinds in 60 rows"),
+        (
+            "whole",
+            "c",
+            true,
+            "3 different whole numbers in 60 rows; `false` if they are amounts",
+        ),
+        (
+            "number",
+            "Target",
+            false,
+            "numbers; `true` if they stand for classes",
+        ),
+    ] {
+        let ended = project.run(&["new", name, "--data", &format!("in/{name}.csv")]);
+        assert_eq!(ended.code, 0, "{name}: {}", ended.stderr);
+        let path = format!("experiments/{name}.toml");
+        let text = read(&project, &path);
+        for part in [
+            format!("path = \"../in/{name}.csv\""),
+            format!("target = \"{target}\" "),
+            format!("classes = {classes} "),
+            why.to_owned(),
+            "# 60 rows; features are all columns but the target: `".to_owned(),
+        ] {
+            assert!(text.contains(&part), "{part}: {text}");
+        }
+        assert!(
+            ended.stderr.contains(&format!("`{target}` is the target")),
+            "{}",
+            ended.stderr
+        );
+        assert!(
+            planned(&project, &path)
+                .iter()
+                .all(|cell| cell.contains(",runs,"))
+        );
+    }
+}
+
+#[test]
+fn a_folder_of_images_of_ones_own_gets_a_manifest_that_fits_it() {
+    let project = Project::new();
+    for path in [
+        "cat/1.png",
+        "cat/2.png",
+        "cat/3.png",
+        "dog/1.png",
+        "dog/2.png",
+        "dog/3.png",
+    ] {
+        let path = project.path("photos").join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        let pixels = vec![path.to_string_lossy().len() as u8; 8 * 8 * 3];
+        std::fs::write(path, png::encode(8, 8, &pixels).expect("a PNG")).expect("a file");
+    }
+    let ended = project.run(&["new", "pets", "--data", "photos"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let text = read(&project, "pets.toml");
+    for part in [
+        "# 6 images of 2 classes: `cat`, `dog`.",
+        "path = \"photos\"",
+        "batch-size = 4\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        planned(&project, "pets.toml")
+            .iter()
+            .all(|cell| cell.contains(",runs,"))
+    );
+}
+
+#[test]
+fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
+    let project = Project::new()
+        .file("taken.toml", "name = \"else\"\n")
+        .file("data/fruit.csv", "a,b\n1,2\n")
+        .file("semicolons.csv", "a;b\n1;2\n")
+        .file("no-header.csv", "1,2\n3,4\n")
+        .file("texts.csv", "name,city,age\nAda,Rome,3\nBob,Oslo,4\n")
+        .file("ragged.csv", "a,b\n1,2\n1,2,3\n");
+    for (arguments, message) in [
+        (&["Mine"][..], "`name` cannot be `Mine`"),
+        (
+            &["templates"],
+            "`reports/templates/` is used for something else",
+        ),
+        (&["else"], "`name = \"else\"` is taken by `taken.toml`"),
+        (&["taken"], "`taken.toml` is there already"),
+        (
+            &["fruit", "--from", "csv"],
+            "`--data data/fruit.csv` takes it",
+        ),
+        (
+            &["x", "--from", "search", "--data", "texts.csv"],
+            "`--data` goes with `--from csv`",
+        ),
+        (&["x", "--data", "none.csv"], "cannot read `none.csv`"),
+        (
+            &["x", "--data", "semicolons.csv"],
+            "are separated by `;`; separate them by `,`",
+        ),
+        (
+            &["x", "--data", "no-header.csv"],
+            "write the columns' names above it",
+        ),
+        (
+            &["x", "--data", "ragged.csv"],
+            "in line 3: 3 columns where the header has 2",
+        ),
+        (
+            &["x", "--data", "texts.csv"],
+            "column `name` has text (`Ada` in line 2), column `city` has text (`Rome` in line 2)",
+        ),
+        (
+            &["x", "--folder", "nowhere"],
+            "there is no folder `nowhere`",
+        ),
+    ] {
+        let ended = project.run(&[&["new"], arguments].concat());
+        assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stdout);
+        assert!(
+            ended.stderr.contains(message),
+            "{message}: {}",
+            ended.stderr
+        );
+        assert_eq!(ended.stdout, "", "{arguments:?}");
+        for path in ["Mine.toml", "else.toml", "fruit.toml", "x.toml", "nowhere"] {
+            assert!(!project.path(path).exists(), "{arguments:?}: {path}");
+        }
+    }
+    assert_eq!(read(&project, "taken.toml"), "name = \"else\"\n");
+}
