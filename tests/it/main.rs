@@ -16,6 +16,8 @@ mod doctor;
 mod examples;
 mod gate;
 mod git_diff;
+#[cfg(target_os = "linux")]
+mod gpu_check;
 #[cfg(unix)]
 mod kill;
 mod list;
