@@ -1,6 +1,6 @@
 //! Every call to the operating system that the standard library does not offer, each with a portable fallback.
 //!
-//! On Unix: `wait4`, priorities, signals to process groups, `setrlimit`, `dup2`. On glibc: `mallopt`. Elsewhere the functions do
+//! On Unix: `wait4`, priorities, signals to process groups, `_exit`, `setrlimit`, `dup2`. On glibc: `mallopt`. Elsewhere the functions do
 //! what can be done with the standard library, or nothing, and say so.
 #![expect(
     unsafe_code,
@@ -46,6 +46,20 @@ pub fn let_others_go_first(child: &Child) {
     }
     #[cfg(not(unix))]
     let _ = child;
+}
+
+/// Ends this process at once, whatever its other threads do (`_exit`).
+///
+/// [`std::process::exit`] first unloads the process's libraries: a GPU's driver in which another thread is just then hangs
+/// or crashes. Nothing is flushed.
+pub fn exit_at_once(code: i32) -> ! {
+    #[cfg(unix)]
+    // SAFETY: it takes an integer and touches no memory.
+    unsafe {
+        libc::_exit(code)
+    }
+    #[cfg(not(unix))]
+    std::process::exit(code)
 }
 
 /// Ends a child that is in its own group, with everything that it started, at once (SIGKILL).

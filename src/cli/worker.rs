@@ -6,7 +6,6 @@
 
 use std::io::{self, BufRead, Write};
 use std::panic::{self, PanicHookInfo};
-use std::process;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,7 +34,7 @@ pub(super) fn worker() -> Outcome {
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line)? == 0 {
         // Started ahead, and no run came of it.
-        process::exit(ORPHANED);
+        os::exit_at_once(ORPHANED);
     }
     let (sender, replies) = mpsc::channel();
     thread::spawn(move || listen(&sender));
@@ -79,10 +78,11 @@ fn limit_memory(cell: &CellSpec) {
     }
 }
 
-/// Passes the parent's answers on. The end of the stream, or a line that is no answer, is the end of this process.
+/// Passes the parent's answers on. The end of the stream, or a line that is no answer, is the end of this process, also
+/// while the other thread is within a GPU's driver.
 fn listen(replies: &Sender<Reply>) {
     pass_on(io::stdin().lock(), replies);
-    process::exit(ORPHANED);
+    os::exit_at_once(ORPHANED);
 }
 
 fn pass_on(input: impl BufRead, replies: &Sender<Reply>) {
@@ -142,7 +142,7 @@ impl<W: Write> EventWriter<W> {
             });
         if written.is_err() {
             // Nobody listens: the parent is gone.
-            process::exit(ORPHANED);
+            os::exit_at_once(ORPHANED);
         }
     }
 

@@ -108,13 +108,40 @@ doctor() {
   return $code
 }
 
+# The tests of the modules named: a process for each operation (`ops::conv2d`), several at once, since after a kernel that
+# fails nothing runs in its process any more. All are run, and those that failed are named.
 operations() {
-  local packed
+  local packed name program groups=() failed=()
   for packed in "$tests"/tests-*.gz; do
     [ -f "$packed" ] || { echo "no tests in $tests: build them by \`just cuda-build --tests\`"; return 77; }
-    gunzip -c "$packed" >"$work/tests" && chmod +x "$work/tests" || return
-    limited "$work/tests" --test-threads "${TEST_THREADS:-8}" "$@" || return
+    name=$(basename "$packed" .gz) program=$work/$name
+    gunzip -c "$packed" >"$program" && chmod +x "$program" || return
+    mkdir -p "$work/operations" && rm -f "$work/operations/$name".*
+    "$program" --list "$@" | sed -n 's/: test$//p' | cut -d: -f1-3 | sort -u >"$work/$name.groups" || return
+    while read -r group; do groups+=("$name.$group"); done <"$work/$name.groups"
   done
+  [ ${#groups[@]} -gt 0 ] || { echo "no tests of $*"; return 1; }
+  for group in "${groups[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "${TEST_PROCESSES:-6}" ]; do wait -n; done
+    operation "${group%%.*}" "${group#*.}" &
+  done
+  wait
+  for group in "${groups[@]}"; do
+    name=$work/operations/$group
+    [ "$(cat "$name.code")" = 0 ] && continue
+    failed+=("${group#*.} ($(cat "$name.code"))")
+    printf -- '-- %s\n' "$group"
+    tail -n 40 "$name.log"
+  done
+  echo "$((${#groups[@]} - ${#failed[@]})) of ${#groups[@]} passed${failed[*]:+; failed: ${failed[*]}}"
+  [ ${#failed[@]} = 0 ]
+}
+
+# operation PROGRAM GROUP: its tests, with what they say and how they end in files.
+operation() {
+  local file=$work/operations/$1.$2 code=0
+  limited "$work/$1" "$2::" --test-threads "${TEST_THREADS:-2}" >"$file.log" 2>&1 || code=$?
+  echo "$code" >"$file.code"
 }
 
 on_cuda='train.device="cuda"'
@@ -211,8 +238,10 @@ for stage in "${stages[@]}"; do
     libraries) tail_lines=30 check libraries 60 libraries ;;
     doctor) tail_lines=60 check doctor 150 doctor ;;
     ops)
+      tail_lines=40
       check "tests of operations" 200 operations device:: ops::
       check "tests of layers, models, optimizers, training" 150 operations layers:: models:: losses:: optim:: tasks:: train::
+      unset tail_lines
       ;;
     manifests) manifests ;;
     curve) check "loss curve, CPU and GPU" 240 both_curves ;;

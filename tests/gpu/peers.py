@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib.util
 import json
 import os
 import shutil
@@ -51,6 +52,8 @@ DRY_OURS = [
     "models.neu.hidden=32",
     "train.steps-per-epoch=6",
 ]
+# Folders in which this program looks for NVIDIA's libraries before all others.
+LIBRARIES = "FIELDTRIAL_CUDA_LIBRARIES"
 FIELDS = ["workload", "precision", "side", "mode", "turn", "steps_per_s", "samples_per_s", "peak_bytes", "error"]
 
 
@@ -111,7 +114,7 @@ def ours(args: argparse.Namespace, work: Path, row: dict[str, str], limit: float
     settings = DRY_OURS if args.dry else []
     for setting in settings:
         command += ["--set", setting]
-    run(command, work, limit)
+    run(command, work, limit, os.environ | {LIBRARIES: libraries_of_pytorch()})
     with open(results(work) / "blocks.csv", newline="") as file:
         cell = {"variant": row["workload"], "precision": row["precision"], "status": "done"}
         lines = [line for line in csv.DictReader(file) if cell.items() <= line.items()]
@@ -153,10 +156,21 @@ def theirs(args: argparse.Namespace, row: dict[str, str], limit: float) -> dict[
     return {"steps_per_s": samples / batch, "samples_per_s": samples, "peak_bytes": peak}
 
 
-def run(command: list[str], folder: Path, limit: float) -> str:
+def libraries_of_pytorch() -> str:
+    """Folders of the wheels that PyTorch takes cuBLAS and cuDNN from, before those that the user names: one for both sides."""
+    torch = importlib.util.find_spec("torch")
+    packages = Path(torch.origin).parents[1] if torch and torch.origin else Path()
+    own = [packages / "nvidia" / wheel / "lib" for wheel in ("cu13", "cublas", "cudnn")]
+    folders = [str(folder) for folder in own if torch and folder.is_dir()]
+    return os.pathsep.join(folders + [value for value in [os.environ.get(LIBRARIES)] if value])
+
+
+def run(command: list[str], folder: Path, limit: float, environment: dict[str, str] | None = None) -> str:
     """What the command prints."""
     try:
-        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit, check=False)
+        ended = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=limit, check=False, env=environment
+        )
     except subprocess.TimeoutExpired:
         raise Failed(f"longer than {limit:.0f} s") from None
     except OSError as error:

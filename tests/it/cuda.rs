@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::processes::{long_worker, signal, start};
+use crate::processes::{is_alive, long_worker, signal, start, wait_until};
 use crate::project::{Ended, Project};
 use crate::tiny;
 
@@ -169,7 +169,18 @@ fn mlp_scaling_on_cuda_is_mlp_scaling_on_the_cpu() {
 #[test]
 fn the_unet_on_cuda_is_the_unet_on_the_cpu() {
     let settings = [&SMALL_UNET[..], &["train.steps-per-epoch=4"]].concat();
-    Shipped::new("ddpm", "batch-size=8", &settings).agrees(2, 1e-3);
+    let shipped = Shipped::new("ddpm", "batch-size=8", &settings);
+    shipped.agrees(2, 1e-3);
+    for row in rows(&shipped.project, "cuda/blocks.csv") {
+        // The first convolution needs no gradient of its input; evaluation needs none at all.
+        let ways = &row["convolutions"];
+        assert!(ways.contains("f32 cudnn-1/-/cudnn-1: 8x8x8x"), "{ways}");
+        assert!(ways.contains("f32 cudnn-1/cudnn-1/cudnn-1: 8x"), "{ways}");
+        assert!(!ways.contains("im2col"), "{ways}");
+    }
+    for row in rows(&shipped.project, "cpu/blocks.csv") {
+        assert_eq!(row["convolutions"], "");
+    }
 }
 
 #[test]
@@ -335,6 +346,52 @@ fn a_run_on_cuda_that_was_killed_is_a_row_and_is_taken_up_again() {
     let ended = project.run(&[&RUN[..], &["--retry"]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(statuses(&project), ["done", "done"]);
+}
+
+#[test]
+fn a_worker_ends_with_its_parent_also_where_exit_hangs_in_the_driver() {
+    let manifest = tiny::with("batch-size = [8, 16]", "\"train.epochs\" = [100000000]");
+    let manifest = manifest
+        .replace("repeats = 2", "repeats = 1")
+        .replace("[train]\n", "[train]\ndevice = \"cuda\"\n");
+    let project = Project::new().file("experiments/tiny.toml", &manifest);
+    let mut parent = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+        .args(RUN)
+        .current_dir(project.path(""))
+        .env("FIELDTRIAL_STAND_IN_EXIT", "hangs")
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program");
+    let worker = long_worker(&project, parent.id(), "");
+    wait_until("the worker opens the device", || {
+        has_opened_the_driver(worker)
+    });
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    wait_until("the worker ends", || !is_alive(worker));
+}
+
+fn has_opened_the_driver(process: u32) -> bool {
+    fs::read_to_string(format!("/proc/{process}/maps"))
+        .is_ok_and(|maps| maps.contains("libcuda.so.1"))
+}
+
+#[test]
+fn a_driver_that_is_older_than_the_kernels_is_named_with_both_versions() {
+    let output = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+        .arg("doctor")
+        .current_dir(Project::new().path(""))
+        .env("FIELDTRIAL_STAND_IN_DRIVER", "12040")
+        .output()
+        .expect("the program");
+    let said = String::from_utf8_lossy(&output.stdout);
+    // Lines are broken where the table is.
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)"),
+        "{said}"
+    );
+    assert!(said.contains("the driver is of CUDA 12.4"), "{said}");
 }
 
 #[test]

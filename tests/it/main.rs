@@ -20,6 +20,8 @@ mod estimates;
 mod examples;
 mod gate;
 mod git_diff;
+#[cfg(target_os = "linux")]
+mod gpu_check;
 #[cfg(unix)]
 mod justfile;
 #[cfg(unix)]

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use crate::base::shell::{command, quoted};
 use crate::diag::{Failure, Place, Source};
 use crate::manifest::Manifest;
 use crate::plan::{Feasibility, Plan, PlanOptions, namesakes, results_root, wrong_name};
+use crate::results::from_here;
 
 use super::bench::mistake;
 use super::fingerprints::Fingerprints;
-use super::run::from_here;
-use super::run_arguments::quoted;
 use super::{Outcome, Problem, exit_code};
 use draft::Draft;
 use place::Spot;
@@ -173,20 +173,16 @@ fn tell(files: &[(PathBuf, &String)], draft: &Draft, name: &str) -> io::Result<(
     let Some((manifest, _)) = files.first() else {
         return Ok(());
     };
-    let (program, file) = (program(), quoted(&manifest.to_string_lossy()));
+    let file = quoted(&manifest.to_string_lossy());
+    let (plan, run) = (
+        command(&format!("plan {file}")),
+        command(&format!("run {file}")),
+    );
     let report = from_here(&results_root(manifest).join(name).join("report.html"));
-    eprintln!("next     `{program} plan {file}` shows the cells");
+    eprintln!("next     `{plan}` shows the cells");
     eprintln!(
-        "         `{program} run {file}` trains them and writes {}",
+        "         `{run}` trains them and writes {}",
         report.display()
     );
     Ok(())
-}
-
-/// This program as it was called, so that what is proposed can be typed.
-fn program() -> String {
-    let called = std::env::args_os()
-        .next()
-        .unwrap_or_else(|| "fieldtrial".into());
-    quoted(&called.to_string_lossy())
 }

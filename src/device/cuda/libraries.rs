@@ -49,7 +49,7 @@ impl Part {
         match self {
             Self::Driver => &["libcuda.so.1", "libcuda.so"],
             Self::Blas => &["libcublas.so.13", "libcublas.so.12", "libcublas.so"],
-            Self::Dnn => &["libcudnn.so.9", "libcudnn.so"],
+            Self::Dnn => &["libcudnn.so.9"],
             Self::Telemetry => &["libnvidia-ml.so.1", "libnvidia-ml.so"],
         }
     }
@@ -137,7 +137,7 @@ fn folders() -> Vec<PathBuf> {
     ]
     .map(PathBuf::from)
     .to_vec();
-    for packages in python_packages() {
+    for packages in python_packages(&prefixes()) {
         for package in ["cu13", "cublas", "cudnn"] {
             folders.push(packages.join("nvidia").join(package).join("lib"));
         }
@@ -146,30 +146,74 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Folders of packages of the Python that `python3` starts, found without starting it.
-fn python_packages() -> Vec<PathBuf> {
+/// Where the Python that `python3` starts keeps packages, found without starting it: its own, the user's (`pip install
+/// --user`), those that the administrator installed beside the system's.
+fn prefixes() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::env::split_paths(&path).map(|folder| folder.join("python3"));
-    let Some(program) = programs.into_iter().find(|program| program.is_file()) else {
-        return Vec::new();
-    };
+    let program = programs.into_iter().find(|program| program.is_file());
     // A virtual environment's `python3` is a link whose own folder tells the environment.
-    let homes = [Some(program.clone()), program.canonicalize().ok()];
+    let real = program
+        .as_ref()
+        .and_then(|program| program.canonicalize().ok());
+    let own = [program, real].into_iter().flatten();
+    let own = own.filter_map(|program| Some(program.parent()?.parent()?.to_owned()));
+    let user = std::env::var_os("HOME").map(|home| Path::new(&home).join(".local"));
+    own.chain(user)
+        .chain([PathBuf::from("/usr/local")])
+        .collect()
+}
+
+/// Folders of packages, `PREFIX/lib/python3.12/site-packages` and, on Debian, `dist-packages`.
+fn python_packages(prefixes: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for library in homes
-        .into_iter()
-        .flatten()
-        .filter_map(|program| Some(program.parent()?.parent()?.join("lib")))
-    {
-        let entries = std::fs::read_dir(library).into_iter().flatten().flatten();
+    for prefix in prefixes {
+        let entries = std::fs::read_dir(prefix.join("lib"))
+            .into_iter()
+            .flatten()
+            .flatten();
         let versions = entries.filter(|entry| {
             let name = entry.file_name();
             name.to_string_lossy().starts_with("python3")
         });
-        found.extend(versions.flat_map(|entry| {
-            ["site-packages", "dist-packages"].map(|name| entry.path().join(name))
-        }));
+        let mut folders: Vec<PathBuf> = versions
+            .flat_map(|entry| {
+                ["site-packages", "dist-packages"].map(|name| entry.path().join(name))
+            })
+            .filter(|folder| folder.is_dir() && !found.contains(folder))
+            .collect();
+        folders.sort();
+        found.extend(folders);
     }
-    found.retain(|folder| folder.is_dir());
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_of_the_user_and_of_the_administrator_are_found_behind_pythons_own() {
+        let root = std::env::temp_dir().join(format!("fieldtrial-packages-{}", std::process::id()));
+        let folders = [
+            "environment/lib/python3.12/site-packages",
+            "home/.local/lib/python3.11/site-packages",
+            "usr/local/lib/python3.11/dist-packages",
+        ];
+        for folder in folders {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::fs::create_dir_all(root.join("usr/local/lib/ruby/site-packages")).unwrap();
+        let prefixes = [
+            "environment",
+            "environment",
+            "home/.local",
+            "usr/local",
+            "none",
+        ];
+        let found = python_packages(&prefixes.map(|prefix| root.join(prefix)));
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(found, folders.map(|folder| root.join(folder)));
+        assert!(super::prefixes().ends_with(&[PathBuf::from("/usr/local")]));
+    }
 }

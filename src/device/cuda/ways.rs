@@ -25,7 +25,7 @@ impl fmt::Display for Ways {
         for ((convolution, direction, arithmetic), algorithm) in &self.0 {
             let ways = sizes
                 .entry((*convolution, arithmetic.to_string()))
-                .or_insert_with(|| [const { String::new() }; 3].map(|_| "-".to_owned()));
+                .or_insert_with(|| ["-"; 3].map(str::to_owned));
             ways[*direction as usize] =
                 algorithm.map_or_else(|| "im2col".to_owned(), |number| format!("cudnn-{number}"));
         }
