@@ -10,6 +10,7 @@ use crate::results::store::{Here, RunKeys, Store, StoredRun, arithmetic};
 
 /// What the user asked for beside the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub struct Wish {
     /// `--fresh`: everything runs.
     pub fresh: bool,
