@@ -189,12 +189,14 @@ fn summary(
     let is_run = |(_, decision): &&(RunId, Decision)| matches!(decision, Decision::Run(_));
     let to_run = decisions.iter().filter(is_run).count();
     let kept = decisions.len() - to_run;
-    let mut parts = vec![count(cells.len(), "cell")];
-    let others = other_cells(plan, cells);
-    if !others.is_empty() {
-        parts[0] += &format!(" ({})", others.join(", "));
-    }
-    parts.push(format!("{} to do", count(to_run, "run")));
+    let others = match other_cells(plan, cells) {
+        others if others.is_empty() => String::new(),
+        others => format!(" ({})", others.join(", ")),
+    };
+    let mut parts = vec![
+        format!("{}{others}", count(cells.len(), "cell")),
+        format!("{} to do", count(to_run, "run")),
+    ];
     if kept > 0 {
         parts.push(format!("{kept} kept"));
     }
