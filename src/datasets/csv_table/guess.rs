@@ -56,7 +56,8 @@ impl Column {
                 self.hole.get_or_insert_with(|| row.clone());
             }
             None => {
-                self.text.get_or_insert_with(|| (row.clone(), text.to_owned()));
+                self.text
+                    .get_or_insert_with(|| (row.clone(), text.to_owned()));
             }
             Some(number) => self.is_whole &= number.fract() == 0.0,
         }
