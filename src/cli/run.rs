@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
     let tree = TreeLook::begin(folder_or_here(arguments.manifest.parent()));
     let known = Fingerprints::beside(&arguments.manifest);
-    let plan = plan(arguments, &known.world())?;
+    let mut plan = plan(arguments, &known.world())?;
     refuse_namesakes(&plan)?;
     let jobs = search_run::jobs(arguments, plan.search.as_ref());
     let ahead = worker_ahead(arguments, jobs);
@@ -46,7 +46,6 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         interrupt.stop_waiting();
     }
     let mut cells: Vec<PlannedCell> = plan.cells().collect();
-    let mut plan = plan;
     if !arguments.dry_run && prepare_data(&plan, &cells)? {
         // What was just generated has a content now, and the cells a hash over it.
         plan = self::plan(arguments, &known.world())?;

@@ -92,21 +92,17 @@ fn predicted(draft: &Draft) -> String {
         Claim::NoWorse => ", no worse than its end",
         Claim::Value => ", within it",
     };
-    match found.estimate {
-        Some(estimate) => {
-            let ends = ratio_with_ends([estimate, found.low, found.high]);
-            format!("{ends} the {words}{claim}")
-        }
-        None => {
-            let bound = bound(draft.column, found.low, found.high);
-            let side = if draft.column.is_better_high() {
-                "an upper bound"
-            } else {
-                "a lower bound"
-            };
-            format!("{bound} the {words} ({side}, no estimate)")
-        }
+    if let Some(estimate) = found.estimate {
+        let ends = ratio_with_ends([estimate, found.low, found.high]);
+        return format!("{ends} the {words}{claim}");
     }
+    let bound = bound(draft.column, found.low, found.high);
+    let side = if draft.column.is_better_high() {
+        "an upper bound"
+    } else {
+        "a lower bound"
+    };
+    format!("{bound} the {words} ({side}, no estimate)")
 }
 
 /// The end that cannot be surpassed: `at most 1.11×`, of a time `at least 0.900×`.
