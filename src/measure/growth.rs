@@ -105,16 +105,13 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn memory_that_is_held_shows() {
-        let mut growth = MemoryGrowth::new(0);
-        growth.begin();
-        growth.step();
-        growth.step();
+    fn memory_that_is_held_is_resident() {
+        // Not by how much it grows: the tests beside this one take and free memory of the same process.
         let held = std::hint::black_box(vec![1_u8; 64 << 20]);
-        growth.end();
+        let resident = os::resident_bytes();
         assert!(
-            growth.bytes().is_some_and(|bytes| bytes > 48 << 20),
-            "{growth:?}"
+            resident.is_some_and(|bytes| bytes >= 64 << 20),
+            "{resident:?}"
         );
         drop(held);
     }

@@ -372,7 +372,7 @@ fn a_cell_that_cannot_be_trained_fails_with_a_sentence() {
     .map(|cell| told(cell).events.pop());
     for (end, part) in ends
         .iter()
-        .zip(["fewer than the batch of 64", "/nowhere/weights"])
+        .zip(["fewer than the batch of 64", "`weights.safetensors`"])
     {
         match end {
             Some(Event::Failed { reason, .. }) => assert!(reason.contains(part), "{reason}"),

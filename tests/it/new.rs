@@ -67,8 +67,14 @@ fn the_smallest_new_manifest_runs_by_the_command_that_is_printed() {
     let commands = proposed(&ended);
     assert_eq!(commands.len(), 2, "{}", ended.stderr);
     for command in commands {
+        // `fieldtrial` is what `Project` calls the program.
         let shell = Command::new("sh")
-            .args(["-c", command])
+            .args([
+                "-c",
+                "fieldtrial() { \"$PROGRAM\" \"$@\"; }; eval \"$0\"",
+                command,
+            ])
+            .env("PROGRAM", env!("CARGO_BIN_EXE_fieldtrial"))
             .current_dir(project.path(""))
             .output()
             .expect("a shell");

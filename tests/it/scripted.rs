@@ -1,6 +1,7 @@
 //! Runs by script, kept as if this program had done them on this machine: what they took is what a test says.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 
 use fieldtrial::event::{Job, RunEvent, RunId, RunOutcome};
@@ -50,7 +51,6 @@ pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, Run
         axes: plan.axes.clone(),
         ..PlanFile::default()
     };
-    let session = Session::begin();
     let folder = &plan.results_folder;
     let mut recorder = Recorder::new(
         folder,
@@ -60,22 +60,26 @@ pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, Run
         header,
         environment,
         None,
-        session,
+        Session::begin(),
     );
+    run(jobs, &launcher, &mut recorder);
+    recorder.finish().expect("results");
+}
+
+fn run(jobs: Vec<Job>, launcher: &Scripted, recorder: &mut Recorder<'_>) {
     let options = Options {
         jobs: 1,
         cores: 1,
         max_failures: None,
     };
     let mut sink = |event: RunEvent<'_>| recorder.see(&event);
-    let never = std::sync::atomic::AtomicBool::new(false);
-    execute::run(
+    let never = AtomicBool::new(false);
+    let ended = execute::run(
         &mut Listed::new(jobs),
-        &launcher,
+        launcher,
         &options,
         &never,
         &mut sink,
-    )
-    .expect("an end");
-    recorder.finish().expect("results");
+    );
+    ended.expect("an end");
 }
