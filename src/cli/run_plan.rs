@@ -258,8 +258,13 @@ fn time_text(estimate: &Estimate, to_run: usize, jobs: usize) -> Vec<String> {
     let bases = bases.iter().filter(|(n, _)| *n > 0);
     let bases: Vec<String> = bases.map(|(_, basis)| (*basis).to_owned()).collect();
     let time = human_seconds(estimate.seconds / jobs.max(1) as f64);
+    let (most, why) = if estimate.is_upper_bound {
+        ("at most ", " (early stopping may end runs sooner)")
+    } else {
+        ("", "")
+    };
     let mut lines = vec![format!(
-        "  estimated {time}, from runs {} cells on this machine",
+        "  estimated {most}{time}{why}, from runs {} cells on this machine",
         bases.join(" and ")
     )];
     if estimate.unknown > 0 {

@@ -21,6 +21,8 @@ pub struct Estimate {
     pub from_like_cells: usize,
     /// Runs of which nothing is known; their time is not in `seconds`.
     pub unknown: usize,
+    /// Whether early stopping may end some of these runs sooner: `seconds` has all epochs of cells that have not run.
+    pub is_upper_bound: bool,
 }
 
 /// Where an expected time comes from: always whole runs on this machine, from the start of their process to its end.
@@ -106,7 +108,7 @@ impl<'a> Estimator<'a> {
             let expected = known.entry((id.cell, id.block == 0));
             let expected = expected.or_insert_with(|| self.run(&cells[id.cell], id.block));
             match expected {
-                Some(expected) => sum.add(*expected),
+                Some(expected) => sum.add(*expected, &cells[id.cell]),
                 None => sum.unknown += 1,
             }
         }
@@ -115,8 +117,10 @@ impl<'a> Estimator<'a> {
 }
 
 impl Estimate {
-    fn add(&mut self, expected: Expected) {
+    fn add(&mut self, expected: Expected, cell: &PlannedCell) {
         self.seconds += expected.seconds;
+        self.is_upper_bound |=
+            expected.basis != Basis::SameCell && cell.spec.train.early_stopping.is_some();
         match expected.basis {
             Basis::SameCell => self.from_same_cell += 1,
             Basis::SameWork | Basis::SameKind => self.from_like_cells += 1,

@@ -102,6 +102,9 @@ impl Progress {
         }
         if detail > Detail::Quiet {
             eprint!("{}", ending.text());
+        } else if ending.ended == 0 {
+            // Those that failed before and are kept: the exit code is theirs.
+            eprint!("{}", ending.failed_text());
         }
     }
 }

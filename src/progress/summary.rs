@@ -70,6 +70,13 @@ impl Ending<'_> {
         lines.join("\n") + "\n"
     }
 
+    /// The runs that failed, for standard error.
+    pub(super) fn failed_text(&self) -> String {
+        let mut lines = self.failed_runs();
+        lines.push(String::new());
+        lines.join("\n").trim_start().to_owned()
+    }
+
     fn first_line(&self) -> String {
         let kept = match self.kept {
             0 => String::new(),
@@ -124,19 +131,29 @@ impl Ending<'_> {
     }
 
     fn failures(&self) -> Vec<String> {
-        let results = self.results;
-        let names = Names::new(results.plan.cells.iter().map(|cell| cell.key.as_str()));
-        let failed = results.blocks.iter().filter(|run| run.status.is_failure());
+        let names = self.names();
+        let mut lines = self.failed_runs();
+        let rows = self.results.runs.iter();
+        let cannot_run = rows.filter(|row| is_reason_enough(row));
+        lines.extend(shortened(
+            cannot_run.map(|row| row_without_run(&names, row)).collect(),
+        ));
+        lines
+    }
+
+    fn failed_runs(&self) -> Vec<String> {
+        let (names, runs) = (self.names(), self.results.blocks.iter());
+        let failed = runs.filter(|run| run.status.is_failure());
         let mut lines = shortened(failed.map(|run| failed_run(&names, run)).collect());
         let logs = self.folder.join("failures");
         if !lines.is_empty() && logs.is_dir() {
             lines.push(format!("logs     {}", logs.display()));
         }
-        let cannot_run = results.runs.iter().filter(|row| is_reason_enough(row));
-        lines.extend(shortened(
-            cannot_run.map(|row| row_without_run(&names, row)).collect(),
-        ));
         lines
+    }
+
+    fn names(&self) -> Names {
+        Names::new(self.results.plan.cells.iter().map(|cell| cell.key.as_str()))
     }
 
     /// `best     best_loss 0.1180  trial=7 hidden=256`, of each study and objective.

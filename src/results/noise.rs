@@ -28,7 +28,7 @@ const HEADER: [&str; 9] = [
 pub struct NoiseRow {
     /// The machine and build, as `env.toml` names them.
     pub env_id: String,
-    /// The session, by its start (`2026-11-21T19:05:33Z`).
+    /// The session, by its start (`2026-11-21T19:05:33.250Z`).
     pub session: String,
     /// Key of the cell.
     pub key: String,

@@ -1,16 +1,18 @@
-//! [`Session`]: one invocation that runs, by the second of its start.
+//! [`Session`]: one invocation that runs, by the millisecond of its start.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
+const MILLIS_A_SECOND: u64 = 1_000;
 
 /// One invocation that runs: what drifts over hours is alike for runs that lie near one another in it.
 ///
-/// Its name is its UTC start, `2026-11-21T19:05:33Z`; the times of its runs count from that second.
+/// Its name is its UTC start, `2026-11-21T19:05:33.250Z` (`2026-11-21T19:05:33Z` at a whole second, and in results of versions
+/// that named seconds only); the times of its runs count from there.
 #[derive(Debug, Clone)]
 pub struct Session {
     id: String,
-    /// Seconds from its second to `opened`.
+    /// Seconds from the start that its name tells to `opened`.
     offset_s: f64,
     opened: Instant,
 }
@@ -25,18 +27,17 @@ impl Session {
     pub fn at(now: SystemTime) -> Self {
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
-            id: utc(since.as_secs()),
-            offset_s: f64::from(since.subsec_nanos()) / 1e9,
+            id: name(since.as_millis() as u64),
+            offset_s: f64::from(since.subsec_nanos() % 1_000_000) / 1e9,
             opened: Instant::now(),
         }
     }
 
     /// Goes on in the session `id` of another process, at a moment at which the clock says `now`; `None` where `id`
-    /// names no second, or one that is still to come.
+    /// names no moment, or one that is still to come.
     pub fn named(id: &str, now: SystemTime) -> Option<Self> {
-        let began_s = second_of(id)?;
         let since = now.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
-        let offset_s = since - began_s as f64;
+        let offset_s = since - millis_of(id)? as f64 / 1e3;
         (offset_s >= 0.0).then(|| Self {
             id: id.to_owned(),
             offset_s,
@@ -54,6 +55,25 @@ impl Session {
         let seconds = self.offset_s + self.opened.elapsed().as_secs_f64();
         (seconds * 1e3).round() / 1e3
     }
+}
+
+/// `millis` after 1970-01-01T00:00:00Z as a date and a time.
+fn name(millis: u64) -> String {
+    let whole = utc(millis / MILLIS_A_SECOND);
+    match millis % MILLIS_A_SECOND {
+        0 => whole,
+        rest => format!("{}.{rest:03}Z", whole.trim_end_matches('Z')),
+    }
+}
+
+/// The inverse of [`name`]; `None` for any other text.
+fn millis_of(id: &str) -> Option<u64> {
+    let Some((second, rest)) = id.split_once('.') else {
+        return Some(second_of(id)? * MILLIS_A_SECOND);
+    };
+    let rest: u64 = rest.strip_suffix('Z')?.parse().ok()?;
+    let millis = second_of(&format!("{second}Z"))? * MILLIS_A_SECOND + rest;
+    (name(millis) == id).then_some(millis)
 }
 
 /// `seconds` after 1970-01-01T00:00:00Z as a date and a time.
@@ -161,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_second_is_no_session() {
+    fn what_names_no_moment_is_no_session() {
         for text in [
             "",
             "yesterday",
@@ -173,19 +193,32 @@ mod tests {
             "1969-12-31T23:59:59Z",
             "99999-01-01T00:00:00Z",
             "2026-11-00T00:00:00Z",
+            "2026-11-21T19:05:33.25Z",
+            "2026-11-21T19:05:33.000Z",
+            "2026-11-21T19:05:33.1000Z",
+            "2026-11-21T19:05:33.250",
         ] {
-            assert_eq!(second_of(text), None, "{text}");
+            assert_eq!(millis_of(text), None, "{text}");
         }
         assert!(Session::named("1970-01-01T00:00:10Z", at(9)).is_none());
     }
 
     #[test]
-    fn another_process_counts_from_the_same_second() {
-        let first = Session::at(at(1000) + Duration::from_millis(250));
+    fn two_runs_within_one_second_are_two_sessions() {
+        let first = Session::at(at(1_795_287_933) + Duration::from_millis(250));
+        let second = Session::at(at(1_795_287_933) + Duration::from_millis(751));
+        assert_eq!(first.id(), "2026-11-21T19:05:33.250Z");
+        assert_eq!(second.id(), "2026-11-21T19:05:33.751Z");
+        assert_eq!(millis_of(second.id()), Some(1_795_287_933_751));
+    }
+
+    #[test]
+    fn another_process_counts_from_the_same_start() {
+        let first = Session::at(at(1000) + Duration::from_micros(250_500));
         let other = Session::named(first.id(), at(1007));
         let other = other.expect("a session");
         assert_eq!(other.id(), first.id());
-        assert_eq!((first.offset_s, other.offset_s), (0.25, 7.0));
-        assert!(first.seconds() >= 0.25 && other.seconds() >= 7.0);
+        assert_eq!((first.offset_s, other.offset_s), (0.0005, 6.75));
+        assert!(first.seconds() >= 0.0005 && other.seconds() >= 6.75);
     }
 }

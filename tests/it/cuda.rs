@@ -355,11 +355,12 @@ fn a_worker_ends_with_its_parent_also_where_exit_hangs_in_the_driver() {
         .replace("repeats = 2", "repeats = 1")
         .replace("[train]\n", "[train]\ndevice = \"cuda\"\n");
     let project = Project::new().file("experiments/tiny.toml", &manifest);
+    let stderr = fs::File::create(project.path("stderr")).expect("a file");
     let mut parent = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
         .args(RUN)
         .current_dir(project.path(""))
         .env("FIELDTRIAL_STAND_IN_EXIT", "hangs")
-        .stderr(Stdio::null())
+        .stderr(Stdio::from(stderr))
         .spawn()
         .expect("the program");
     let worker = long_worker(&project, parent.id(), "");

@@ -25,7 +25,11 @@ batch-size = 10
 
 /// Cells of 8, 16 and 4096 hidden units, each with 100 and 1000 samples.
 fn cells() -> Vec<PlannedCell> {
-    let manifest = Manifest::new(Path::new("tiny.toml"), MANIFEST.into(), &[]);
+    cells_of(MANIFEST)
+}
+
+fn cells_of(text: &str) -> Vec<PlannedCell> {
+    let manifest = Manifest::new(Path::new("tiny.toml"), text.into(), &[]);
     let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
     let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
     let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
@@ -165,4 +169,24 @@ fn runs_in_other_results_folders_count_where_the_own_ones_do_not_suffice() {
     let store = results.store("now", []);
     let estimator = Estimator::new(&store, &here);
     near(estimator.run(&cells[0], 1), 2.5, Basis::SameCell);
+}
+
+#[test]
+fn all_epochs_of_a_cell_that_may_stop_early_are_an_upper_bound_until_it_has_run() {
+    let (here, results) = (here(), Results::new());
+    let cells = cells_of(&format!("{MANIFEST}early-stopping = {{ patience = 1 }}\n"));
+    let store = results.store("a", [run(&cells[0], 1, &here)]);
+    let estimator = Estimator::new(&store, &here);
+    let is_upper_bound = |cell| {
+        let id = RunId {
+            cell,
+            seed: 42,
+            block: 1,
+        };
+        let total = estimator.total(&cells, &[(id, Decision::Run(Why::New))]);
+        assert_eq!(total.unknown, 0);
+        total.is_upper_bound
+    };
+    assert!(is_upper_bound(1));
+    assert!(!is_upper_bound(0));
 }

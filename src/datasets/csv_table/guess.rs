@@ -115,19 +115,10 @@ impl CsvGuess {
 
 fn check_header(path: &Path, names: &[String]) -> Result<(), DatasetError> {
     let path = path.display();
-    if let [only] = names {
-        let other = [";", "\t", "|"]
-            .into_iter()
-            .find(|other| only.contains(other));
-        return Err(DatasetError::Mismatch(match other {
-            Some(other) => format!(
-                "the columns of `{path}` are separated by `{}`; separate them by `,`",
-                other.escape_debug()
-            ),
-            None => format!(
-                "`{path}` has one column; it needs a target and at least one feature, separated by `,`"
-            ),
-        }));
+    if names.len() == 1 {
+        return Err(DatasetError::Mismatch(format!(
+            "`{path}` has one column; it needs a target and at least one feature, separated by `,`"
+        )));
     }
     if names.iter().all(|name| parse::number(name).is_some()) {
         return Err(DatasetError::Mismatch(format!(

@@ -271,8 +271,26 @@ pub(super) fn reader(path: &Path) -> Result<(Reader<File>, Vec<String>), Dataset
         .trim(Trim::All)
         .from_reader(file);
     let header = reader.headers().map_err(|error| damaged(path, &error))?;
-    let names = header.iter().map(str::to_owned).collect();
+    let names: Vec<String> = header.iter().map(str::to_owned).collect();
+    check_columns(path, &names)?;
     Ok((reader, names))
+}
+
+/// There are columns, and commas between them.
+fn check_columns(path: &Path, names: &[String]) -> Result<(), DatasetError> {
+    let path = path.display();
+    let wrong = match names {
+        [] => format!("`{path}` is empty; its first line must be the names of its columns"),
+        [only] => match [";", "\t", "|"].iter().find(|other| only.contains(**other)) {
+            Some(other) => format!(
+                "the columns of `{path}` are separated by `{}`; separate them by `,`",
+                other.escape_debug()
+            ),
+            None => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    Err(DatasetError::Mismatch(wrong))
 }
 
 /// Reads the next row, where there is one.

@@ -141,10 +141,17 @@ fn other_mistakes_are_sentences_too() {
     assert_eq!(message(&spec), "`table.csv` has two columns `y`");
     let (_folder, spec) = table("a,y\n");
     assert!(message(&spec).starts_with("`table.csv` has 0 rows under its header"));
-    let (_folder, spec) = table("");
+    let (_folder, spec) = table("y\n1\n");
     assert_eq!(
         message(&spec),
         "`table.csv` has no columns beside the target"
+    );
+    let (_folder, spec) = table("");
+    assert!(message(&spec).starts_with("`table.csv` is empty"));
+    let (_folder, spec) = table("a;y\n1;2\n");
+    assert_eq!(
+        message(&spec),
+        "the columns of `table.csv` are separated by `;`; separate them by `,`"
     );
     let (folder, mut spec) = table("a,y\n1,2\n");
     spec.test = 0.9;
