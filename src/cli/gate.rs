@@ -130,12 +130,12 @@ pub(super) fn finding_text(finding: &Finding) -> String {
         Finding::Removed => "removed".to_owned(),
         Finding::TimeNotTold(verdict) => format!("time per sample: {}", not_told(verdict)),
         Finding::QualityNotTold(quality) => {
+            let seeds = count(quality.pairs, "seed");
             let needed = match quality.verdict {
-                QualityVerdict::TooFewSeeds(needed) => format!(
-                    "{} tell no direction, it takes {needed}",
-                    count(quality.pairs, "seed")
-                ),
-                _ => format!("{} tell no direction", count(quality.pairs, "seed")),
+                QualityVerdict::TooFewSeeds(needed) => {
+                    format!("{seeds}, too few for a direction, which takes {needed}")
+                }
+                _ => format!("no direction over {seeds}"),
             };
             format!("{}: {needed}", medians_text(quality))
         }

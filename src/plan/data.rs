@@ -160,10 +160,16 @@ fn initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
         let node = section.as_table().and_then(|table| table.get("init-from"));
         let place = node.map_or_else(Place::default, |node| node.place);
         let written = node.and_then(Node::as_str).unwrap_or_default();
-        let found = Diagnostic::error(format!("`train.init-from`: there is no file `{written}`"))
-            .at(place, "")
-            .maybe_help(near(&path, written))
-            .help("a path is relative to the manifest's folder");
+        let found = if path.is_dir() {
+            Diagnostic::error(format!("`train.init-from`: `{written}` is a folder"))
+                .at(place, "")
+                .help("name one file of weights in it; `index.csv` beside checkpoints lists them")
+        } else {
+            Diagnostic::error(format!("`train.init-from`: there is no file `{written}`"))
+                .at(place, "")
+                .maybe_help(near(&path, written))
+                .help("a path is relative to the manifest's folder")
+        };
         mistakes.push(in_axis(found, plan, matrix));
     }
 }

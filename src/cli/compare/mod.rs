@@ -233,7 +233,7 @@ impl Found {
 
     /// Writes the files of every comparison; of several, each into a folder of its own.
     fn write(&self, folder: &Path, given: &[Language]) -> Result<(), Failure> {
-        for comparison in &self.comparisons {
+        for comparison in self.equal_and_told().1 {
             let own = match (self.comparisons.len(), &comparison.after.origin) {
                 (1, _) => folder.to_owned(),
                 (_, Origin::Value { value, .. }) => folder.join(kebab_case(value)),
