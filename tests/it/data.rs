@@ -120,6 +120,12 @@ fn initial_weights_that_do_not_exist_are_a_mistake() {
         "help: did you mean `../weights/best.safetensors`?",
     ];
     assert_refused(&project, &words);
+    set(&project, "bets.safetensors", "");
+    let words = [
+        "error: `train.init-from`: `../weights/` is a folder",
+        "help: name one file of weights in it",
+    ];
+    assert_refused(&project, &words);
 }
 
 #[test]
