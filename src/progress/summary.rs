@@ -15,7 +15,7 @@ use super::json_lines::Line;
 use super::line::{Names, without_status};
 use super::search::named;
 
-/// Failed runs that are listed one by one.
+/// Reasons that are listed one by one.
 const LISTED: usize = 10;
 
 /// What the summary is about.
@@ -135,8 +135,8 @@ impl Ending<'_> {
         let mut lines = self.failed_runs();
         let rows = self.results.runs.iter();
         let cannot_run = rows.filter(|row| is_reason_enough(row));
-        lines.extend(shortened(
-            cannot_run.map(|row| row_without_run(&names, row)).collect(),
+        lines.extend(by_reason(
+            cannot_run.map(|row| (names.short(&row.key), row.status, row.reason.as_str())),
         ));
         lines
     }
@@ -144,7 +144,11 @@ impl Ending<'_> {
     fn failed_runs(&self) -> Vec<String> {
         let (names, runs) = (self.names(), self.results.blocks.iter());
         let failed = runs.filter(|run| run.status.is_failure());
-        let mut lines = shortened(failed.map(|run| failed_run(&names, run)).collect());
+        let mut lines = by_reason(failed.map(|run| {
+            let BlockRow { seed, block, .. } = run;
+            let name = format!("{} seed {seed} block {block}", names.short(&run.key));
+            (name, run.status, run.reason.as_str())
+        }));
         let logs = self.folder.join("failures");
         if !lines.is_empty() && logs.is_dir() {
             lines.push(format!("logs     {}", logs.display()));
@@ -231,26 +235,25 @@ impl Ending<'_> {
     }
 }
 
-fn failed_run(names: &Names, run: &BlockRow) -> String {
-    let (name, reason) = (
-        names.short(&run.key),
-        without_status(run.status, &run.reason),
-    );
-    let BlockRow {
-        seed,
-        block,
-        status,
-        ..
-    } = run;
-    fitted(
-        &format!("  {name} seed {seed} block {block}  {status}: {reason}"),
-        4,
-    )
-}
-
-fn row_without_run(names: &Names, row: &RunRow) -> String {
-    let name = names.short(&row.key);
-    fitted(&format!("  {name}  {}: {}", row.status, row.reason), 4)
+/// A line for each reason, with the first that has it and how many more have.
+fn by_reason<'a>(all: impl Iterator<Item = (String, Status, &'a str)>) -> Vec<String> {
+    let mut lines: Vec<(String, Status, &str, usize)> = Vec::new();
+    for (name, status, reason) in all {
+        let same = |line: &&mut (String, Status, &str, usize)| (line.1, line.2) == (status, reason);
+        match lines.iter_mut().find(same) {
+            Some(line) => line.3 += 1,
+            None => lines.push((name, status, reason, 0)),
+        }
+    }
+    let text = |(name, status, reason, more): &(String, Status, &str, usize)| {
+        let more = match more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let reason = without_status(*status, reason);
+        fitted(&format!("  {name}{more}  {status}: {reason}"), 4)
+    };
+    shortened(lines.iter().map(text).collect())
 }
 
 fn is_reason_enough(row: &RunRow) -> bool {
@@ -265,4 +268,23 @@ fn shortened(mut lines: Vec<String>) -> Vec<String> {
         lines.push(format!("  … and {more} more"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_failed_for_one_reason_are_one_line() {
+        let run = |name: &str, reason| (name.to_owned(), Status::Failed, reason);
+        let all = [
+            run("a", "no data"),
+            run("b", "no rows"),
+            run("c", "no data"),
+        ];
+        assert_eq!(
+            by_reason(all.into_iter()),
+            ["  a and 1 more  failed: no data", "  b  failed: no rows"]
+        );
+    }
 }

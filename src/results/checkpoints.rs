@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use super::ResultsError;
-use super::files::write_if_changed;
+use super::files::{remove_stale, write_if_changed};
 use super::write::Table;
 
 /// Folder of the checkpoints in a results folder.
@@ -28,12 +29,14 @@ pub struct CheckpointRow {
 }
 
 /// Writes `checkpoints/index.csv` in the results folder, a line a file in the order of `rows`; removes it where there are
-/// none.
+/// none, and what a killed program left half-written beside it. The store is locked meanwhile.
 ///
 /// # Errors
 /// [`ResultsError::Unwritable`].
 pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(), ResultsError> {
-    let path = folder.join(FOLDER).join("index.csv");
+    let folder = folder.join(FOLDER);
+    remove_stale(&folder, Duration::ZERO);
+    let path = folder.join("index.csv");
     if rows.is_empty() {
         // Most often there is none.
         let _ = fs::remove_file(&path);
@@ -55,4 +58,29 @@ pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(
     }
     write_if_changed(&path, &table.bytes())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_writer_left_beside_the_index_is_removed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let checkpoints = folder.path().join(FOLDER);
+        fs::create_dir(&checkpoints).expect("a folder");
+        fs::write(checkpoints.join(".writing-83nx5W"), "fi").expect("writes");
+        let row = CheckpointRow {
+            file: "2f/mlp-seed1.safetensors".into(),
+            key: "model=mlp".into(),
+            seed: 1,
+            weights: "raw",
+            model: "mlp".into(),
+            dataset: "plane".into(),
+        };
+        write_checkpoint_index(folder.path(), &[row]).expect("an index");
+        let names = fs::read_dir(&checkpoints).expect("a folder");
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["index.csv"]);
+    }
 }
