@@ -208,25 +208,6 @@ pub fn keep_freed_memory() {
     }
 }
 
-/// Columns of the terminal that standard error is; `None` where it is none, or the system does not say.
-pub fn terminal_columns() -> Option<usize> {
-    #[cfg(unix)]
-    {
-        let mut size = std::mem::MaybeUninit::<libc::winsize>::zeroed();
-        // SAFETY: the pointer is to live, writable memory of the type that this request asks for.
-        let answer =
-            unsafe { libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, size.as_mut_ptr()) };
-        if answer != 0 {
-            return None;
-        }
-        // SAFETY: zeroed bytes are a valid `winsize` (integers only), and `ioctl` has filled it.
-        let columns = unsafe { size.assume_init() }.ws_col;
-        (columns > 0).then(|| columns.into())
-    }
-    #[cfg(not(unix))]
-    None
-}
-
 /// Moves the real standard output away and puts standard error in its place: whatever a library prints lands there.
 ///
 /// # Errors

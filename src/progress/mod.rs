@@ -26,7 +26,8 @@ pub use summary::Ending;
 
 use std::io::{self, IsTerminal, Stdout};
 
-use crate::base::os;
+use terminal_size::terminal_size_of;
+
 use crate::base::text::wrapped;
 use crate::event::{Job, RunEvent};
 use crate::plan::search::SearchSpec;
@@ -111,6 +112,6 @@ impl Progress {
 
 /// A line that fits into the terminal, or into 80 columns elsewhere; what does not fit follows below, indented.
 pub fn fitted(line: &str, indent: usize) -> String {
-    let width = os::terminal_columns().unwrap_or(80);
+    let width = terminal_size_of(io::stderr()).map_or(80, |(columns, _)| columns.0.into());
     wrapped(line, width, indent)
 }

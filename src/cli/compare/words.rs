@@ -1,6 +1,6 @@
 //! Figures of a comparison in words.
 
-use crate::base::text::count;
+use crate::base::text::{self, count};
 use crate::base::units::human;
 use crate::compare::{Obstacle, Ratio, Verdict};
 use crate::results::IntervalKind;
@@ -118,32 +118,12 @@ const LINE: usize = 100;
 /// The text with line breaks at spaces where a line is too long; what follows in an item of a list is indented two
 /// letters more.
 pub(super) fn wrapped(text: &str) -> String {
-    let mut lines = String::new();
-    for line in text.lines() {
-        let rest = line.trim_start();
-        let indent = " ".repeat(line.len() - rest.len());
-        let hanging = if indent.is_empty() { "" } else { "  " };
-        let mut length = 0;
-        for word in rest.split(' ') {
-            let width = word.chars().count();
-            if length == 0 {
-                lines.push_str(&indent);
-                length = indent.len();
-            } else if length + 1 + width > LINE {
-                lines.push('\n');
-                lines.push_str(&indent);
-                lines.push_str(hanging);
-                length = indent.len() + hanging.len();
-            } else {
-                lines.push(' ');
-                length += 1;
-            }
-            lines.push_str(word);
-            length += width;
-        }
-        lines.push('\n');
-    }
-    lines
+    let lines = text.lines().map(|line| {
+        let indent = line.len() - line.trim_start().len();
+        let hanging = if indent == 0 { 0 } else { indent + 2 };
+        text::wrapped(line, LINE, hanging) + "\n"
+    });
+    lines.collect()
 }
 
 fn reasons(obstacles: &[Obstacle]) -> String {
