@@ -22,6 +22,11 @@ impl Place {
         }
     }
 
+    /// Whether it lies in a `--set`, not in the file.
+    pub fn is_override(self) -> bool {
+        self.source > 0
+    }
+
     /// The bytes.
     pub fn span(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize

@@ -19,6 +19,7 @@ pub use node::{Key, Node, Table, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::base::shell;
 use crate::diag::{Failure, Source};
 
 /// Largest manifest that is read, in bytes. More is a mistaken file.
@@ -44,6 +45,16 @@ pub struct Manifest {
 /// # Errors
 /// A file that cannot be read, is no text or no TOML, and overrides that cannot be understood: all of them at once.
 pub fn load(path: &Path, sets: &[String]) -> Result<Manifest, Failure> {
+    let data = path.extension().and_then(|suffix| suffix.to_str());
+    if let Some("csv" | "tsv") = data {
+        let title = format!("`{}` is data, not a manifest", path.display());
+        let new = shell::command(&format!(
+            "new NAME --data {}",
+            shell::quoted(&path.to_string_lossy())
+        ));
+        let help = format!("`{new}` writes a manifest that trains on it");
+        return Err(Failure::plain(title, Some(help)));
+    }
     let text = read(path).map_err(|(title, help)| Failure::plain(title, Some(help)))?;
     Manifest::new(path, text, sets)
 }

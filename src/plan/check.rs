@@ -60,8 +60,11 @@ fn denoiser(kind: &str, facts: &DatasetFacts, loss: &LossSpec) -> Option<String>
     }
 }
 
+const ONE_CLASS: &str = "the dataset has a single class, so there is nothing to tell apart";
+
 fn mlp(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
     match (facts.target, loss) {
+        (Target::Class { classes: ..2 }, _) => Some(ONE_CLASS.to_owned()),
         (Target::Values { .. }, LossSpec::Mse(_))
         | (Target::Class { .. }, LossSpec::CrossEntropy(_)) => None,
         (Target::Values { .. }, loss) => Some(format!(
@@ -120,8 +123,14 @@ fn unet(
 }
 
 fn equilibrium(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-    if !matches!(facts.target, Target::Class { .. }) {
-        return Some("`equilibrium` needs classes, the dataset's targets are numbers".to_owned());
+    match facts.target {
+        Target::Class { classes: ..2 } => return Some(ONE_CLASS.to_owned()),
+        Target::Class { .. } => {}
+        _ => {
+            return Some(
+                "`equilibrium` needs classes, the dataset's targets are numbers".to_owned(),
+            );
+        }
     }
     let fits = matches!(loss, LossSpec::CrossEntropy(_));
     (!fits).then(|| {

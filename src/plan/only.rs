@@ -90,7 +90,11 @@ fn index_of(name: &str, axes: &[AxisInfo]) -> Result<usize, Failure> {
         .position(|axis| axis.name == name || Some(&axis.path) == long.as_ref());
     found.ok_or_else(|| {
         let names = || axes.iter().map(|axis| axis.name.as_str());
-        let advice = did_you_mean(name, names()).unwrap_or_else(|| {
+        let end = format!(".{name}");
+        let ending = names().find(|axis| axis.ends_with(&end));
+        let ending = ending.map(|axis| format!("did you mean `{axis}`?"));
+        let near = ending.or_else(|| did_you_mean(name, names()));
+        let advice = near.unwrap_or_else(|| {
             if axes.is_empty() {
                 "this plan has no axes".to_owned()
             } else {

@@ -26,6 +26,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut 
     treatment(plan, mistakes);
     matrix_paths(plan, mistakes);
     set_twice(plan, mistakes);
+    overridden(plan, mistakes);
 }
 
 fn unused(plan: &Plan, section: &str, what: &str, warnings: &mut Vec<Diagnostic>) {
@@ -246,6 +247,63 @@ fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             );
         }
     }
+}
+
+/// A `--set` of what every cell takes from an axis, from `set` or from the search: it would change nothing.
+fn overridden(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    let names = |path: &[Key]| path.iter().map(|key| key.name.clone()).collect::<Vec<_>>();
+    let Some((first, others)) = plan.matrices.split_first() else {
+        return;
+    };
+    let axes = first.axes.iter().map(|axis| (&axis.path[..], Some(axis)));
+    let set = first.set.iter().map(|one| (&one.path[..], None));
+    let searched = plan.searched.parameters.iter();
+    let in_all = |path: &[Key]| {
+        others.iter().all(|matrix| {
+            let axes = matrix.axes.iter().map(|axis| &axis.path[..]);
+            let mut set = axes.chain(matrix.set.iter().map(|one| &one.path[..]));
+            set.any(|other| names(other) == names(path))
+        })
+    };
+    let in_matrix = axes.chain(set).filter(|(path, _)| in_all(path));
+    let in_matrix = in_matrix.map(|(path, axis)| {
+        let help = match axis {
+            Some(axis) if axis.name.contains('.') => axis_help(&format!("\"{}\"", axis.name)),
+            Some(axis) => axis_help(&axis.name),
+            None => "change it where the matrix sets it".to_owned(),
+        };
+        (path, "`[matrix]`", help)
+    });
+    let in_search = searched.map(|one| {
+        let help = "change its range in `[search.space]`".to_owned();
+        (&one.path[..], "`[search]`", help)
+    });
+    for (path, setter, help) in in_matrix.chain(in_search) {
+        let written = written_at(&plan.written.root, path);
+        let Some(node) = written.filter(|node| node.place.is_override()) else {
+            continue;
+        };
+        let long = names(path).join(".");
+        mistakes.push(
+            Diagnostic::error(format!("{setter} sets `{long}` in every cell"))
+                .at(node.place, "this would change nothing")
+                .help(help),
+        );
+    }
+}
+
+fn axis_help(name: &str) -> String {
+    format!(
+        "change the axis, `--set 'matrix.{name}=[...]'`, or choose among its values with `--only`"
+    )
+}
+
+/// What the sections say at `path`.
+fn written_at<'a>(root: &'a Table, path: &[Key]) -> Option<&'a Node> {
+    let (first, rest) = path.split_first()?;
+    let section = root.get(&first.name)?;
+    rest.iter()
+        .try_fold(section, |node, key| node.as_table()?.get(&key.name))
 }
 
 /// A path into a named thing that is not there (`models.unte.base-channels`).

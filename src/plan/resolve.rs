@@ -346,7 +346,7 @@ pub(super) fn read_where<T: DeserializeOwned>(
 }
 
 /// `path` seen from `folder`, absolute, without `.` and `..`.
-pub(super) fn absolute(folder: &Path, path: &Path) -> PathBuf {
+pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
     let joined = folder.join(path);
     let whole = std::path::absolute(&joined).unwrap_or(joined);
     whole

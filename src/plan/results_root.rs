@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::resolve::absolute;
+
 /// The folder `reports/` for a manifest: in its nearest ancestor folder that contains `experiments/` or `reports/`,
 /// else in the current directory. Absolute.
 pub fn results_root(manifest: &Path) -> PathBuf {
-    let absolute = std::path::absolute(manifest).unwrap_or_else(|_| manifest.to_owned());
+    let absolute = absolute(Path::new("."), manifest);
     let has = |folder: &Path, name: &str| folder.join(name).is_dir();
     let root = absolute
         .ancestors()

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::plan::{Plan, project_folder};
+use crate::plan::{Plan, absolute, project_folder};
 
 use super::files::read_text;
 use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError, value};
@@ -13,8 +13,7 @@ use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError, value};
 /// Returns `plan.json` of a plan without its cells and columns, which follow from the runs.
 pub fn plan_header(plan: &Plan) -> PlanFile {
     let root = project_folder(&plan.results_folder);
-    let manifest =
-        std::path::absolute(&plan.manifest_path).unwrap_or_else(|_| plan.manifest_path.clone());
+    let manifest = absolute(Path::new("."), &plan.manifest_path);
     let manifest = manifest.strip_prefix(root).unwrap_or(&plan.manifest_path);
     let json = |value: Result<Value, _>| value.unwrap_or_default();
     PlanFile {

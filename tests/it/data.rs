@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::project::{Ended, Project};
+use crate::project::{Ended, Project, fieldtrial};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];
@@ -166,6 +166,12 @@ fn a_class_without_classes_true_gets_that_advice() {
     ];
     assert_refused(&text, &words);
     set(&text, "target = \"y\"", "target = \"y\"\nclasses = true");
+    let one = text.run(&PLAN);
+    assert_eq!(one.code, 2, "{}", one.stdout);
+    let reason = "infeasible  the dataset has a single class, so there is nothing to tell apart";
+    assert!(one.stdout.contains(reason), "{}", one.stdout);
+    let rows = text.read("data/table.csv");
+    text.write("data/table.csv", &rows.replace("7,setosa", "7,virginica"));
     assert_good(&text.run(&PLAN));
 }
 
@@ -349,4 +355,19 @@ fn data_with_splits_of_its_own_loses_nothing_to_validation() {
         samples(&watched),
         "  samples: 1437 to train on, 0 to validate on, 360 to test on"
     );
+}
+
+#[test]
+fn results_name_the_data_as_the_manifest_does_wherever_run_is_called() {
+    let project =
+        table("a,y\n1,2\n3,4\n5,6\n7,8\n9,10\n11,12\n13,14\n15,16\n").file("elsewhere/empty", "");
+    let ended = fieldtrial()
+        .args(["run", "../experiments/tiny.toml"])
+        .current_dir(project.path("elsewhere"))
+        .output()
+        .expect("the program");
+    assert!(ended.status.success(), "{ended:?}");
+    let plan = project.read("reports/tiny/plan.json");
+    assert!(plan.contains("\"path\":\"../data/table.csv\""), "{plan}");
+    assert!(plan.contains("\"experiments/tiny.toml\""), "{plan}");
 }

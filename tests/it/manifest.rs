@@ -149,3 +149,53 @@ fn a_manifest_is_read_from_its_file() {
     let manifest = manifest::load(&project.path("a/good.toml"), &[]).expect("a manifest");
     assert_eq!(manifest.text, GOOD);
 }
+
+#[test]
+fn an_override_of_what_an_axis_sets_is_a_mistake() {
+    let set = message("good.toml", GOOD, &["train.batch-size=5"]);
+    insta::assert_snapshot!("set-of-an-axis", set);
+    // With an axis in one of two matrices only, it counts in the other.
+    let two = GOOD.replace("[matrix]", "[[matrices]]\nname = \"a\"")
+        + "[[matrices]]\nname = \"b\"\nseed = [1]\n";
+    let two = two.replace("seed = [1]", "workers = [0]");
+    let set = message("good.toml", &two, &["train.batch-size=5"]);
+    assert!(set.contains("no mistake was found; 3 cells"), "{set}");
+}
+
+#[test]
+fn an_override_of_a_section_that_is_not_there_names_the_nearest() {
+    let set = message("good.toml", GOOD, &["models.mpl.hidden=3"]);
+    insta::assert_snapshot!("set-of-nothing", set);
+}
+
+#[test]
+fn a_table_of_data_given_as_a_manifest_is_one_mistake() {
+    let project = Project::new().file("table.csv", "a,b\n1,2\n3,4\n");
+    let ended = project.run(&["run", "table.csv"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("`table.csv` is data, not a manifest"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("new NAME --data table.csv"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_selection_by_the_end_of_an_axis_names_the_axis() {
+    let project = Project::new().file(
+        "good.toml",
+        &GOOD.replace("batch-size = [8, 16]", "\"models.mlp.hidden\" = [8, 16]"),
+    );
+    let ended = project.run(&["plan", "good.toml", "--only", "hidden=8"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("did you mean `models.mlp.hidden`?"),
+        "{}",
+        ended.stderr
+    );
+}

@@ -11,6 +11,9 @@ const IMAGES: [&str; 3] = ["png", "jpg", "jpeg"];
 /// Images that we do not read: better an error than a class that silently lacks them.
 const FOREIGN: [&str; 8] = ["bmp", "gif", "tif", "tiff", "webp", "avif", "heic", "jxl"];
 
+/// Folders below a class folder.
+const DEEPEST: usize = 16;
+
 /// The files of an image folder: classes by alphabet, in each class files by alphabet (by bytes, not by locale).
 pub(super) struct Listing {
     pub(super) class_names: Vec<String>,
@@ -21,8 +24,8 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Lists `root`. Hidden entries and files that are no images are passed over; folders in class folders are not
-    /// entered.
+    /// Lists `root`, folders in class folders too, as torchvision's `ImageFolder` does. Hidden entries and files that are no
+    /// images are left out.
     pub(super) fn of(root: &Path) -> Result<Self, DatasetError> {
         let mut listing = Self {
             class_names: Vec::new(),
@@ -46,7 +49,36 @@ impl Listing {
 
     fn add_class(&mut self, class: String, folder: &Path) -> Result<(), DatasetError> {
         let before = self.files.len();
+        self.add_images(&class, folder, 0)?;
+        if self.files.len() == before {
+            return Err(DatasetError::Mismatch(format!(
+                "the class folder `{}` has no PNG or JPEG file",
+                folder.display()
+            )));
+        }
+        self.class_names.push(class);
+        Ok(())
+    }
+
+    /// Adds the images in `folder`, which is called `within` and lies `depth` folders below its class folder.
+    fn add_images(
+        &mut self,
+        within: &str,
+        folder: &Path,
+        depth: usize,
+    ) -> Result<(), DatasetError> {
+        if depth > DEEPEST {
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` lies more than {DEEPEST} folders deep; does a link lead back to a folder above it?",
+                folder.display()
+            )));
+        }
         for (name, path) in entries(folder)? {
+            let name = format!("{within}/{name}");
+            if path.is_dir() {
+                self.add_images(&name, &path, depth + 1)?;
+                continue;
+            }
             let suffix = path.extension().map(OsStr::to_ascii_lowercase);
             let is_in = |list: &[&str]| list.iter().any(|known| suffix == Some((*known).into()));
             if is_in(&FOREIGN) {
@@ -55,19 +87,12 @@ impl Listing {
                     path.display()
                 )));
             }
-            if is_in(&IMAGES) && path.is_file() {
-                self.names.push(format!("{class}/{name}"));
+            if is_in(&IMAGES) {
+                self.names.push(name);
                 self.files.push(path);
                 self.labels.push(self.class_names.len() as u32);
             }
         }
-        if self.files.len() == before {
-            return Err(DatasetError::Mismatch(format!(
-                "the class folder `{}` has no PNG or JPEG file",
-                folder.display()
-            )));
-        }
-        self.class_names.push(class);
         Ok(())
     }
 

@@ -200,6 +200,25 @@ fn classes_are_folders_by_alphabet_and_foreign_things_are_told() {
 }
 
 #[test]
+fn folders_in_a_class_folder_belong_to_the_class() {
+    let (folder, spec) = folder("0.png", &grey(8, 8));
+    fs::create_dir_all(folder.path().join("a/2019/may")).unwrap();
+    fs::write(folder.path().join("a/2019/may/1.png"), grey(8, 8)).unwrap();
+    let open = spec.open(Seed(1), 0.0).unwrap();
+    assert_eq!(open.dataset.class_names(), ["a", "b"]);
+    assert_eq!(open.dataset.labels(), [0, 0, 1]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_folder_above_ends_with_an_error() {
+    let (folder, spec) = folder("0.png", &grey(8, 8));
+    std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("a/again")).unwrap();
+    let error = spec.open(Seed(1), 0.0).err().unwrap().to_string();
+    assert!(error.contains("does a link lead back"), "{error}");
+}
+
+#[test]
 fn one_changed_file_changes_the_fingerprint_and_the_cache_notices() {
     let (folder, spec) = folder("0.png", &grey(8, 8));
     let mut cache = FingerprintCache::default();
