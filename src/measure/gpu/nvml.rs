@@ -95,6 +95,10 @@ fn listed(device: &Device<'_>) -> ListedGpu {
 
 #[cfg(all(test, feature = "cuda-stand-in"))]
 mod tests {
+    use std::time::Instant;
+
+    use super::super::tally::Tally;
+    use super::super::{PERIOD, SETTLE};
     use super::*;
 
     fn library() -> PathBuf {
@@ -103,12 +107,18 @@ mod tests {
 
     #[test]
     fn the_gpu_is_found_by_its_address_and_watched_while_training() {
-        let meter = GpuMeter::nvml(library(), "0000:18:00.0".into());
-        meter.begin();
-        std::thread::sleep(std::time::Duration::from_millis(320));
-        meter.end();
-        let seen = meter.finish().unwrap();
-        assert!(seen.readings >= 3, "{seen:?}");
+        let nvml = open(&library()).unwrap();
+        let device = nvml.device_by_pci_bus_id("0000:18:00.0").unwrap();
+        let start = Instant::now();
+        let at = |number| start + number * PERIOD;
+        let mut tally = Tally::new(SETTLE);
+        tally.begin(start, &device);
+        for number in 1..=6 {
+            tally.look(at(number), &device);
+        }
+        tally.end(at(6), &device);
+        let seen = tally.used();
+        assert_eq!(seen.readings, 6);
         // Too short for what looks back a second.
         assert_eq!((seen.busy_percent, seen.power_w), (None, None));
         assert_eq!(seen.clock_mhz, Some(1980.0));
