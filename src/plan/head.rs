@@ -7,9 +7,9 @@ use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
 use crate::manifest::{Key, Manifest, Node, Table, Value};
 
 use super::assign;
-use super::homes::NAMED;
 use super::matrices;
 use super::matrix::Matrix;
+use super::references;
 use super::reported::default_template;
 use super::resolve::{Written, absolute, read as read_section};
 use super::results_root::{namesakes, results_root};
@@ -65,7 +65,7 @@ pub(super) fn read(
     let searched = search(root, &mut axes, mistakes);
     let folder = absolute(Path::new("."), manifest.folder());
     let mut sections = without_matrices(root);
-    overrides_of_nothing(&mut sections, mistakes);
+    references::overrides_of_nothing(&mut sections, mistakes);
     let results_name = options.results_name.as_deref().unwrap_or(&name);
     Plan {
         title: text(root, "title", mistakes).unwrap_or_else(|| name.clone()),
@@ -115,28 +115,6 @@ fn without_matrices(root: &Table) -> Table {
     let entries = root.entries.iter().filter(|(key, _)| !is_matrix(key));
     Table {
         entries: entries.cloned().collect(),
-    }
-}
-
-/// Takes out what a `--set` made because nothing of that name is in the file (`--set models.mpl.hidden=8`).
-fn overrides_of_nothing(sections: &mut Table, mistakes: &mut Vec<Diagnostic>) {
-    for section in NAMED {
-        let Some(table) = sections.get_mut(section).and_then(Node::as_table_mut) else {
-            continue;
-        };
-        let is_of_nothing = |(key, node): &mut (Key, Node)| {
-            let lacks_kind = |table: &Table| table.get("kind").is_none();
-            key.place.is_override() && node.as_table().is_some_and(lacks_kind)
-        };
-        let taken: Vec<_> = table.entries.extract_if(.., is_of_nothing).collect();
-        for (key, _) in taken {
-            mistakes.push(
-                Diagnostic::error(format!("there is no `[{section}.{}]`", key.name))
-                    .at(key.place, "")
-                    .maybe_help(did_you_mean(&key.name, table.names()))
-                    .help(format!("`{section}` has {}", list(table.names()))),
-            );
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::diag::{Diagnostic, did_you_mean, list};
 use crate::manifest::{Key, Node, Table};
 
 use super::Plan;
+use super::homes::NAMED;
 use super::key::value_text;
 use super::matrix::{Axis, Matrix};
 use super::validate::tries;
@@ -298,6 +299,28 @@ fn axis_help(name: &str) -> String {
     )
 }
 
+/// Takes out what a `--set` made because nothing of that name is in the file (`--set models.mpl.hidden=8`).
+pub(super) fn overrides_of_nothing(sections: &mut Table, mistakes: &mut Vec<Diagnostic>) {
+    for section in NAMED {
+        let Some(table) = sections.get_mut(section).and_then(Node::as_table_mut) else {
+            continue;
+        };
+        let is_of_nothing = |(key, node): &mut (Key, Node)| {
+            let lacks_kind = |table: &Table| table.get("kind").is_none();
+            key.place.is_override() && node.as_table().is_some_and(lacks_kind)
+        };
+        let taken: Vec<_> = table.entries.extract_if(.., is_of_nothing).collect();
+        for (key, _) in taken {
+            mistakes.push(
+                Diagnostic::error(format!("there is no `[{section}.{}]`", key.name))
+                    .at(key.place, "")
+                    .maybe_help(did_you_mean(&key.name, table.names()))
+                    .help(format!("`{section}` has {}", list(table.names()))),
+            );
+        }
+    }
+}
+
 /// What the sections say at `path`.
 fn written_at<'a>(root: &'a Table, path: &[Key]) -> Option<&'a Node> {
     let (first, rest) = path.split_first()?;
@@ -320,7 +343,7 @@ fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let searched = plan.searched.parameters.iter().map(|one| &one.path[..]);
     for path in axes.chain(others).chain(searched) {
         let [section, rest @ ..] = path else { continue };
-        let is_named = super::homes::NAMED.contains(&section.name.as_str());
+        let is_named = NAMED.contains(&section.name.as_str());
         let Some(name) = rest.first().filter(|_| is_named) else {
             continue;
         };

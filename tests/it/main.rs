@@ -5,6 +5,7 @@ mod ab;
 mod advice;
 mod architecture;
 mod branches;
+mod cell_hashes;
 mod checkpoints;
 mod cluster;
 mod compare;
