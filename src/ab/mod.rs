@@ -5,7 +5,7 @@
 //!                                                  ├── duel ──▶ reports/NAME/ab/{before,after}
 //!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘            two results folders of one session
 //! ```
-//! Each side plans its own manifest and keeps its own results; this room pairs their runs by key, seed and block, gives
+//! Each side plans its own manifest and keeps its own results; this module pairs their runs by key, seed and block, gives
 //! the turns and looks after both processes. It draws nothing and compares nothing: `compare` reads the two folders.
 
 mod builder;

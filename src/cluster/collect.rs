@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::base::build_info::{Arithmetic, code_hash};
+use crate::build_info::{Arithmetic, code_hash};
 use crate::record::{Disagreement, RecordError, agree};
 use crate::results::store::{Entries, Store, StoredRun, Taken, journals};
 

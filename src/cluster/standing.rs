@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::base::build_info::{Arithmetic, code_hash};
+use crate::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status, numeric_class};
 use crate::execute::{Decision, Wish, decide};

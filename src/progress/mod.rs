@@ -1,4 +1,4 @@
-//! Run events → the terminal: bars where there is one, plain lines elsewhere; and → JSON lines for programs. The only room
+//! Run events → the terminal: bars where there is one, plain lines elsewhere; and → JSON lines for programs. The only module
 //! that draws.
 //!
 //! Owns [`Progress`], a sink of [`RunEvent`]s. It tells people on standard error and programs on standard output, keeps no

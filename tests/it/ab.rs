@@ -467,7 +467,11 @@ fn a_commit_that_slows_an_operation_is_found_and_an_unrelated_one_is_not() {
     clone.commit("unrelated");
     let call = "    let (y, probabilities) = pass.device().attention(qkv.data(), size)?;\n";
     let slow = "    for _ in 0..20 {\n        std::hint::black_box(pass.device().attention(qkv.data(), size)?);\n    }\n";
-    clone.replace("src/ops/attention/mod.rs", call, &format!("{slow}{call}"));
+    clone.replace(
+        "src/kernels/ops/attention/mod.rs",
+        call,
+        &format!("{slow}{call}"),
+    );
     clone.commit("attention, twenty times too often");
     copy_built_dependencies(&clone.path("target/release"));
     for reference in ["HEAD~1", "HEAD~2"] {

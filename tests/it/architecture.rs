@@ -1,21 +1,22 @@
-//! The layers of the source tree (docs/architecture.md), checked: imports go strictly downward.
+//! What the compiler cannot say of the source tree (docs/architecture.md): the order of modules inside a crate, which module
+//! uses which library, the length of files. Every rule is shown to find what breaks it.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The rooms by level, lowest first; rooms of one level do not import each other.
+/// The modules by level, lowest first; modules of one level do not import each other. Between crates cargo sees to it.
 const LEVELS: &[&[&str]] = &[
     &["base", "diag"],
     &["manifest", "device", "measure"],
-    &["ops"],
+    &["ops", "build_info"],
     &["datasets", "losses", "optim", "layers"],
     &["loader", "models"],
     &["tasks"],
     &["plan"],
     &["event"],
+    &["train", "verify"],
     &["results"],
-    &["execute", "record", "progress", "verify", "train"],
+    &["execute", "record", "progress"],
     &["compare"],
     &["report"],
     &["ab", "search", "cluster"],
@@ -23,7 +24,16 @@ const LEVELS: &[&[&str]] = &[
     &["cli"],
 ];
 
-/// Libraries and the only rooms that may name them.
+/// Modules that only files, or a process and JSON lines, connect (docs/architecture.md).
+const APART: &[(&str, &[&str])] = &[
+    ("execute", &["train", "tasks", "models"]),
+    ("record", &["train", "tasks", "models"]),
+    ("progress", &["train", "tasks", "models"]),
+    ("report", &["execute", "train", "record", "progress"]),
+    ("compare", &["execute", "train", "record", "progress"]),
+];
+
+/// Libraries and the only modules that may name them.
 const ADDRESSES: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("csv", &["results", "datasets"]),
@@ -31,83 +41,126 @@ const ADDRESSES: &[(&str, &[&str])] = &[
     ("indicatif", &["progress"]),
     ("annotate_snippets", &["diag"]),
     ("libc", &["base"]),
-    (
-        "dfdx",
-        &[
-            "device", "ops", "losses", "optim", "layers", "models", "tasks", "train", "verify",
-        ],
-    ),
-    ("gemm", &["ops"]),
+    ("dfdx", &["device", "ops", "optim", "train", "verify"]),
+    ("gemm_f32", &["ops"]),
     ("pulp", &["ops"]),
 ];
 
-#[test]
-fn imports_go_strictly_downward() {
-    let level: BTreeMap<&str, usize> = LEVELS
+const LONGEST: usize = 400;
+
+/// A source file.
+struct Source {
+    module: String,
+    path: String,
+    text: String,
+}
+
+/// A rule: what is wrong with a file.
+type Rule = fn(&Source) -> Vec<String>;
+
+/// Each rule with a file that breaks it.
+const RULES: [(Rule, (&str, &str)); 5] = [
+    (
+        imports_upward,
+        ("plan", "use crate::{base, train::Session};"),
+    ),
+    (imports_unknown, ("plan", "use crate::nowhere::Thing;")),
+    (
+        imports_across_a_cut,
+        ("report", "let run = crate::execute::run();"),
+    ),
+    (names_a_library, ("report", "use gemm_f32::gemm;")),
+    (is_long, ("plan", "\n")),
+];
+
+fn level(module: &str) -> Option<usize> {
+    LEVELS.iter().position(|level| level.contains(&module))
+}
+
+fn imports_upward(source: &Source) -> Vec<String> {
+    let own = level(&source.module);
+    let used = modules_used(&source.text).into_iter();
+    used.filter(|used| *used != source.module && level(used) >= own)
+        .map(|used| format!("`{}` imports `{used}`", source.module))
+        .collect()
+}
+
+fn imports_unknown(source: &Source) -> Vec<String> {
+    let used = modules_used(&source.text).into_iter();
+    used.chain([source.module.clone()])
+        .filter(|used| level(used).is_none())
+        .map(|used| format!("`{used}` has no level"))
+        .collect()
+}
+
+fn imports_across_a_cut(source: &Source) -> Vec<String> {
+    let cut = APART.iter().find(|(module, _)| *module == source.module);
+    let apart = cut.map_or(&[][..], |(_, apart)| apart);
+    let used = modules_used(&source.text).into_iter();
+    used.filter(|used| apart.contains(&used.as_str()))
+        .map(|used| format!("`{}` imports `{used}`", source.module))
+        .collect()
+}
+
+fn names_a_library(source: &Source) -> Vec<String> {
+    let is_named = |library: &str| {
+        let path = format!("{library}::");
+        code_lines(&source.text).any(|line| {
+            line.match_indices(&path).any(|(at, _)| {
+                let before = line[..at].chars().next_back();
+                !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
+            })
+        })
+    };
+    ADDRESSES
         .iter()
-        .enumerate()
-        .flat_map(|(level, rooms)| rooms.iter().map(move |room| (*room, level)))
-        .collect();
-    let mut wrong = Vec::new();
-    for (room, path, text) in sources() {
-        let Some(own) = level.get(room.as_str()) else {
-            wrong.push(format!("{}: room `{room}` has no level", path.display()));
-            continue;
-        };
-        for used in rooms_used(&text) {
-            if used == room {
-                continue;
-            }
-            match level.get(used.as_str()) {
-                Some(other) if other < own => {}
-                Some(_) => wrong.push(format!("{}: `{room}` imports `{used}`", path.display())),
-                None => wrong.push(format!("{}: `{used}` has no level", path.display())),
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        .filter(|(library, modules)| !modules.contains(&&*source.module) && is_named(library))
+        .map(|(library, _)| format!("`{}` names `{library}`", source.module))
+        .collect()
 }
 
-#[test]
-fn libraries_keep_their_addresses() {
-    let mut wrong = Vec::new();
-    for (room, path, text) in sources() {
-        for (library, rooms) in ADDRESSES {
-            let named = names_library(&text, library);
-            if named && !rooms.contains(&room.as_str()) {
-                wrong.push(format!("{}: `{room}` names `{library}`", path.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn no_file_is_longer_than_400_lines() {
-    let long: Vec<String> = sources()
+fn is_long(source: &Source) -> Vec<String> {
+    let lines = source.text.lines().count();
+    let is_long = lines > LONGEST;
+    is_long
+        .then(|| format!("{lines} lines"))
         .into_iter()
-        .map(|(_, path, text)| (path, text.lines().count()))
-        .filter(|(_, lines)| *lines > 400)
-        .map(|(path, lines)| format!("{}: {lines} lines", path.display()))
-        .collect();
-    assert!(long.is_empty(), "{}", long.join("\n"));
+        .collect()
 }
 
 #[test]
-fn only_the_three_cuts_stay_cut() {
-    // A process and JSON lines lie between `execute` and `train`; only files lie between them and `report`.
-    for (room, path, text) in sources() {
-        let used = rooms_used(&text);
-        let forbidden: &[&str] = match room.as_str() {
-            "execute" | "record" | "progress" => &["train", "tasks", "models"],
-            "report" | "compare" => &["execute", "train", "record", "progress"],
-            _ => &[],
-        };
-        for name in forbidden {
+fn sources_keep_the_rules() {
+    let sources = sources();
+    let mut wrong = Vec::new();
+    for (rule, _) in RULES {
+        for source in &sources {
+            let found = rule(source).into_iter();
+            wrong.extend(found.map(|found| format!("{}: {found}", source.path)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_rule_finds_what_breaks_it() {
+    for (number, (rule, (module, text))) in RULES.into_iter().enumerate() {
+        let text = text.repeat(LONGEST + 1);
+        let (module, path) = (module.to_owned(), String::new());
+        let found = rule(&Source { module, path, text });
+        assert!(!found.is_empty(), "rule {number} finds nothing");
+    }
+}
+
+#[test]
+fn every_address_is_that_of_a_library_that_is_used() {
+    let sources = sources();
+    for (library, modules) in ADDRESSES {
+        let path = format!("{library}::");
+        for module in *modules {
+            let mut own = sources.iter().filter(|source| source.module == *module);
             assert!(
-                !used.iter().any(|u| u == name),
-                "{}: imports `{name}`",
-                path.display()
+                own.any(|source| source.text.contains(&path)),
+                "{module}: {library}"
             );
         }
     }
@@ -117,7 +170,7 @@ fn only_the_three_cuts_stay_cut() {
 fn no_kernel_of_dfdx_can_be_linked() {
     // dfdx is built without its kernels (ADR 13): what would compile, load or launch one must stay undefined, so that
     // the linker refuses a program that refers to it.
-    let file = "src/device/cuda/forward.rs";
+    let file = "src/kernels/device/cuda/forward.rs";
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let forwarded: Vec<&str> = code_lines(&text)
         .filter(|line| line.ends_with(");"))
@@ -134,66 +187,64 @@ fn no_kernel_of_dfdx_can_be_linked() {
     }
 }
 
-/// Every source file of a room: (room, path, text without its tests).
-fn sources() -> Vec<(String, PathBuf, String)> {
+/// Every source file of a module, of all crates but the build scripts' own.
+fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
-    for entry in fs::read_dir(&root).unwrap() {
-        let folder = entry.unwrap().path();
-        if folder.is_dir() {
-            let room = folder.file_name().unwrap().to_string_lossy().into_owned();
-            collect(&room, &folder, &mut found);
+    let crates = ["kernels", "engine", "lab"];
+    for folder in crates.map(|name| root.join(name)).into_iter().chain([root]) {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let module = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let is_crate = path.join("Cargo.toml").is_file();
+            let is_root = ["lib", "main", "build"].contains(&&*module);
+            if !is_crate && !is_root {
+                collect(&module, &path, &mut found);
+            }
         }
     }
     assert!(found.len() > 50, "the walk finds the sources");
     found
 }
 
-fn collect(room: &str, folder: &Path, found: &mut Vec<(String, PathBuf, String)>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(room, &path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
-            found.push((room.to_owned(), path, text));
+fn collect(module: &str, path: &Path, found: &mut Vec<Source>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            collect(module, &entry.unwrap().path(), found);
         }
+    } else if path.extension().is_some_and(|suffix| suffix == "rs") {
+        found.push(Source {
+            module: module.to_owned(),
+            path: path.display().to_string(),
+            text: fs::read_to_string(path).unwrap(),
+        });
     }
 }
 
-/// Names of rooms after `crate::` in code (docs and comments do not count).
-fn rooms_used(text: &str) -> Vec<String> {
-    let mut rooms = Vec::new();
+/// Names of modules after `crate::` in code.
+fn modules_used(text: &str) -> Vec<String> {
+    let mut modules = Vec::new();
     for line in code_lines(text) {
         for part in line.split("crate::").skip(1) {
-            if let Some(list) = part.strip_prefix('{') {
-                let names = list.split(['}', ',']).map(|n| first_name(n.trim()));
-                rooms.extend(names.filter(|n| !n.is_empty()));
-            } else {
-                rooms.push(first_name(part));
-            }
+            let names = part.strip_prefix('{').map_or(part, |list| {
+                list.split_once('}').map_or(list, |(list, _)| list)
+            });
+            let is_list = part.starts_with('{');
+            let names = names.split(',').take(if is_list { usize::MAX } else { 1 });
+            modules.extend(names.map(|name| first_name(name.trim())));
         }
     }
-    rooms
+    modules.retain(|name| !name.is_empty());
+    modules
 }
 
 fn first_name(text: &str) -> String {
-    text.chars()
-        .take_while(|c| c.is_ascii_lowercase() || *c == '_')
-        .collect()
+    let is_part = |c: &char| c.is_ascii_lowercase() || *c == '_';
+    text.chars().take_while(is_part).collect()
 }
 
-fn names_library(text: &str, library: &str) -> bool {
-    code_lines(text).any(|line| {
-        line.match_indices(&format!("{library}::")).any(|(at, _)| {
-            let before = line[..at].chars().next_back();
-            !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
-        })
-    })
-}
-
+/// Lines that are no comments.
 fn code_lines(text: &str) -> impl Iterator<Item = &str> {
-    // Macros are named through `$crate` only in `ops`; strings do not mention `crate::`.
     text.lines()
         .map(str::trim)
         .filter(|line| !line.starts_with("//"))

@@ -184,10 +184,10 @@ fn a_change_on_a_branch_runs_again_what_it_can_have_changed_and_the_way_back_run
     assert!(clone.run().contains("2 runs to do"));
     clone.commit("results of a");
 
-    // One constant of one operation: every cell runs again, for the code's digest is over whole rooms, ...
+    // One constant of one operation: every cell runs again, for the code's digest is over whole modules, ...
     clone.git(&["checkout", "--quiet", "-b", "b"]);
     clone.replace(
-        "src/ops/attention/mod.rs",
+        "src/kernels/ops/attention/mod.rs",
         "1.0 / (self.head_width()",
         "2.0 / (self.head_width()",
     );

@@ -32,6 +32,7 @@ mod manifest;
 mod manual;
 mod million;
 mod new;
+mod package;
 mod plan;
 #[cfg(unix)]
 mod processes;

@@ -64,7 +64,7 @@ fn killed_searches_end_as_if_nothing_had_been(kills: usize, seed: u64) {
     while done < kills {
         let project = project(&whole());
         let mut at = Vec::new();
-        // Five kills a search leave room for each to be at another place.
+        // Five kills a search let each be at another place.
         while at.len() < 5 && done < kills {
             let pause = took.mul_f64(moments.next() * 0.6);
             if !kill_after(&project, pause) {

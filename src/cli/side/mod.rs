@@ -11,8 +11,8 @@ use std::time::SystemTime;
 use clap::Args;
 
 use crate::ab::{Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said};
-use crate::base::build_info::{Arithmetic, code_hash};
 use crate::base::os;
+use crate::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
 use crate::diag::Failure;
 use crate::event::{RunEvent, RunId, numeric_class};

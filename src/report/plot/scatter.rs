@@ -1,4 +1,4 @@
-//! Points over two numeric axes, with labels where there is room, and a fitted curve.
+//! Points over two numeric axes, with labels where there is space, and a fitted curve.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -27,7 +27,7 @@ pub(crate) struct Point {
     pub(crate) interval: Option<(f64, f64)>,
     /// The values of its runs, drawn as small dots; empty where they are not known or are the point itself.
     pub(crate) runs: Vec<f64>,
-    /// Written beside it, where a scatter plot has room; empty for none.
+    /// Written beside it, where a scatter plot has space; empty for none.
     pub(crate) label: String,
     /// Shown when the pointer rests on it.
     pub(crate) about: String,

@@ -1,4 +1,4 @@
-"""Writes samplers.json: what Optuna's samplers find on the problems of src/search/sampler/acceptance.rs.
+"""Writes samplers.json: what Optuna's samplers find on the problems of src/lab/search/sampler/acceptance.rs.
 
 Run with a Python that has optuna (PyPI): `python make_samplers.py`. The problems are written twice, here and in Rust;
 `probes` holds their values at a few points, so that a test sees that both are the same functions.

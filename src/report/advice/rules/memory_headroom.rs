@@ -16,7 +16,7 @@ pub(super) const ABOUT: &str = "Recommends twice the largest measured batch size
     memory = a + b × batch size, fitted to the runs";
 
 /// Share of the machine's memory that a cell may take.
-const ROOM: f64 = 0.8;
+const USABLE: f64 = 0.8;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let along = study.along(SETTING);
@@ -51,7 +51,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         human((faster - 1.0) * 100.0, 2)
     );
     let predicted = line.growth(own, next, runs);
-    let is_useful = at_most < ROOM * memory && faster >= WORTH && fits(study, next);
+    let is_useful = at_most < USABLE * memory && faster >= WORTH && fits(study, next);
     let Some(predicted) = predicted.filter(|_| is_useful) else {
         return Said::Nothing(format!("peak memory {checked}"));
     };

@@ -1,0 +1,49 @@
+//! Takes the digests of this crate's sources and of the packages that it is built of (`build_info`).
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fieldtrial_source_hash::{Lock, Parts, lock_file};
+
+/// Modules whose sources can change a fact; a change anywhere else leaves stored results valid.
+const MODULES: [&str; 8] = [
+    "layers", "models", "losses", "optim", "datasets", "loader", "tasks", "train",
+];
+
+fn main() {
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    for watched in MODULES.iter().copied().chain(["build.rs"]) {
+        println!("cargo:rerun-if-changed={watched}");
+    }
+    let lock = lock_file(&root);
+    println!("cargo:rerun-if-changed={}", lock.display());
+    let lock = Lock::read(&fs::read_to_string(lock).expect("Cargo.lock is text"));
+    println!(
+        "cargo:rustc-env=FIELDTRIAL_DFDX={}",
+        lock.version("dfdx").unwrap_or("unknown")
+    );
+    let rustc = rustc_version();
+    println!("cargo:rustc-env=FIELDTRIAL_RUSTC={rustc}");
+    let mut parts = Parts::of(&root, &MODULES);
+    parts
+        .cpu
+        .push(("Cargo.lock".into(), lock.digest("fieldtrial-engine")));
+    parts.cpu.push(("rustc".into(), rustc));
+    let target = Path::new(&variable("OUT_DIR")).join("build_info.rs");
+    fs::write(target, parts.to_rust()).expect("cargo gives a folder that can be written");
+}
+
+fn rustc_version() -> String {
+    let output = Command::new(variable("RUSTC")).arg("--version").output();
+    output.map_or_else(
+        |_| "unknown".into(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}
+
+/// A variable that cargo always sets for build scripts.
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_default()
+}

@@ -1,0 +1,94 @@
+//! What this build is made of: digests of the sources that decide a result, compiler, features.
+//!
+//! The build scripts of both crates that the worker links take them file by file; a change in a report or in this
+//! program's commands leaves the code hash alone.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use crate::base::build_info as kernels;
+use crate::base::hash::Digest;
+
+pub use kernels::{Arithmetic, features};
+
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/build_info.rs"));
+}
+
+/// The version of dfdx.
+pub const DFDX: &str = env!("FIELDTRIAL_DFDX");
+
+/// The compiler, as it names itself.
+pub const RUSTC: &str = env!("FIELDTRIAL_RUSTC");
+
+/// The digest over everything of this build that can change a fact of a cell.
+pub fn code_hash(arithmetic: Arithmetic) -> String {
+    // Every cell of a plan asks.
+    static HASHES: OnceLock<[String; 2]> = OnceLock::new();
+    let hashes = HASHES.get_or_init(|| [digest(Arithmetic::Cpu), digest(Arithmetic::Gpu)]);
+    hashes[arithmetic as usize].clone()
+}
+
+fn digest(arithmetic: Arithmetic) -> String {
+    let mut digest = Digest::new();
+    for (name, value) in code_parts(arithmetic) {
+        digest = digest.with(name).with(value);
+    }
+    digest.short()
+}
+
+/// The parts of [`code_hash`] by name (`ops/conv2d`, `ops/conv2d (cuda)`, `Cargo.lock`, `rustc`, `features`): what
+/// `plan --explain` names.
+pub fn code_parts(arithmetic: Arithmetic) -> BTreeMap<String, String> {
+    let own: &[(&str, &str)] = match arithmetic {
+        Arithmetic::Cpu => &[],
+        Arithmetic::Gpu => generated::GPU_PARTS,
+    };
+    let parts = generated::CPU_PARTS.iter().chain(own).copied();
+    let parts = parts.chain(kernels::parts(arithmetic));
+    let mut parts: BTreeMap<String, String> = parts
+        .map(|(name, digest)| (name.to_owned(), digest.to_owned()))
+        .collect();
+    parts.insert("features".into(), features(arithmetic));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_hash_has_a_part_for_every_file_and_folder_of_its_modules() {
+        let parts = code_parts(Arithmetic::Cpu);
+        for name in [
+            "base/seed",
+            "device/cpu",
+            "ops/simd",
+            "models/mlp",
+            "train/session",
+            "Cargo.lock",
+            "rustc",
+            "features",
+        ] {
+            assert!(parts.contains_key(name), "{name} is missing in {parts:?}");
+        }
+        assert!(!parts.keys().any(|name| name.starts_with("plan")));
+    }
+
+    #[test]
+    fn what_only_gpus_use_is_no_part_of_the_cpus_code() {
+        let (cpu, gpu) = (code_parts(Arithmetic::Cpu), code_parts(Arithmetic::Gpu));
+        assert!(!cpu.keys().any(|name| name.contains("cuda")), "{cpu:?}");
+        for name in ["ops/silu (cuda)", "device/cuda", "kernels (compiler)"] {
+            assert!(gpu.contains_key(name), "{name} is missing in {gpu:?}");
+        }
+        for (name, digest) in cpu.iter().filter(|(name, _)| *name != "features") {
+            assert_eq!(gpu.get(name), Some(digest), "{name}");
+        }
+    }
+
+    #[test]
+    fn processors_and_gpus_have_code_hashes_of_their_own() {
+        assert_ne!(code_hash(Arithmetic::Cpu), code_hash(Arithmetic::Gpu));
+    }
+}

@@ -1,0 +1,116 @@
+//! Mistakes of the user as values: where, what, what next; and their drawing.
+//!
+//! Owns [`Diagnostic`] (one mistake), [`Source`] (the text that it points into) and [`Failure`] (all mistakes of one
+//! input, with the closing line). It knows nothing of manifests: modules above build diagnostics, [`Failure`] draws them.
+
+mod failure;
+mod place;
+mod render;
+mod suggest;
+
+pub use failure::Failure;
+pub use place::{Place, Source};
+pub use suggest::{did_you_mean, list, nearest};
+
+/// One mistake, or one warning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// A lower-case fragment that stands alone, literals in backticks, no full stop.
+    pub title: String,
+    /// The places it is about, the primary one first.
+    pub labels: Vec<Label>,
+    /// What to do next, one line each, nearest name first.
+    pub help: Vec<String>,
+    /// Background that is no advice, one line each.
+    pub note: Vec<String>,
+    /// How bad it is.
+    pub severity: Severity,
+}
+
+/// A place with what is to be said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The place.
+    pub place: Place,
+    /// A few words; may be empty.
+    pub text: String,
+    /// Whether the message is about this place (`^^^`), or it only explains (`---`).
+    pub is_primary: bool,
+}
+
+/// How bad a diagnostic is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// Nothing is run.
+    Error,
+    /// Worth a look; everything goes on.
+    Warning,
+}
+
+impl Diagnostic {
+    /// An error without a place.
+    pub fn error(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            labels: Vec::new(),
+            help: Vec::new(),
+            note: Vec::new(),
+            severity: Severity::Error,
+        }
+    }
+
+    /// A warning without a place.
+    pub fn warning(title: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(title)
+        }
+    }
+
+    /// Adds the place that the message is about.
+    #[must_use]
+    pub fn at(self, place: Place, text: impl Into<String>) -> Self {
+        self.label(place, text, true)
+    }
+
+    /// Adds a place that explains.
+    #[must_use]
+    pub fn context(self, place: Place, text: impl Into<String>) -> Self {
+        self.label(place, text, false)
+    }
+
+    /// Adds a line of advice.
+    #[must_use]
+    pub fn help(mut self, line: impl Into<String>) -> Self {
+        self.help.push(line.into());
+        self
+    }
+
+    /// Adds a line of advice if there is one.
+    #[must_use]
+    pub fn maybe_help(mut self, line: Option<String>) -> Self {
+        self.help.extend(line);
+        self
+    }
+
+    /// Adds a line of background.
+    #[must_use]
+    pub fn note(mut self, line: impl Into<String>) -> Self {
+        self.note.push(line.into());
+        self
+    }
+
+    /// The place that the message is about.
+    pub fn place(&self) -> Option<Place> {
+        self.labels.first().map(|label| label.place)
+    }
+
+    fn label(mut self, place: Place, text: impl Into<String>, is_primary: bool) -> Self {
+        self.labels.push(Label {
+            place,
+            text: text.into(),
+            is_primary,
+        });
+        self
+    }
+}

@@ -1,0 +1,28 @@
+//! What trains in Fieldtrial: models, tasks, manifests, plans and the worker.
+//!
+//! It re-exports the modules of `fieldtrial-kernels`, and the crates above re-export its own, so that a module has the same
+//! path, `crate::plan`, in every crate above its own (docs/adr/0018).
+
+pub use fieldtrial_kernels::{base, device, measure, ops};
+
+pub mod build_info;
+pub mod diag;
+
+pub mod manifest;
+
+pub mod datasets;
+pub mod layers;
+pub mod losses;
+pub mod optim;
+
+pub mod loader;
+pub mod models;
+
+pub mod tasks;
+
+pub mod plan;
+
+pub mod event;
+
+pub mod train;
+pub mod verify;

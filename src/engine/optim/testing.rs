@@ -1,0 +1,146 @@
+//! Models whose gradients stand in closed form, for the tests of this module.
+
+use super::OptimizerSpec;
+use crate::device::Backend;
+use crate::ops::testing::{self, TestDevice, assert_close, filled};
+use crate::ops::{Grads, Layout, Module, Parameter, Pass, Path, Var};
+
+/// `Σ k a² + Σ b³` with `k = (1, 2, 3)`, from `a = (1, -2, ½)`, `b = (¼, -¾)`.
+pub(super) struct Bowl {
+    a: Parameter<TestDevice>,
+    b: Parameter<TestDevice>,
+}
+
+impl Module<TestDevice> for Bowl {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<TestDevice>)) {
+        visit(path.join("a").as_str(), &mut self.a);
+        visit(path.join("b").as_str(), &mut self.b);
+    }
+}
+
+impl Bowl {
+    pub(super) fn new() -> Self {
+        let device = testing::device();
+        let parameter =
+            |values: &[f32], shape| Parameter::new(&device, values, shape, Layout::Plain).unwrap();
+        Self {
+            a: parameter(&[1.0, -2.0, 0.5], [3].into()),
+            b: parameter(&[0.25, -0.75], [1, 2].into()),
+        }
+    }
+
+    pub(super) fn first(&self) -> &Parameter<TestDevice> {
+        &self.a
+    }
+
+    pub(super) fn values(&self) -> Vec<f32> {
+        [&self.a, &self.b].map(values).concat()
+    }
+
+    /// `2 k a` and `3 b²`.
+    pub(super) fn gradients(&self) -> Grads<TestDevice> {
+        self.scaled_gradients(1.0)
+    }
+
+    /// The same, `scale` times.
+    pub(super) fn scaled_gradients(&self, scale: f32) -> Grads<TestDevice> {
+        self.gradients_by(|a, k| scale * (2.0 * k * a), |b| scale * (3.0 * b * b))
+    }
+
+    fn gradients_by(
+        &self,
+        of_a: impl Fn(f32, f32) -> f32,
+        of_b: impl Fn(f32) -> f32,
+    ) -> Grads<TestDevice> {
+        let mut grads = no_gradients(&testing::device());
+        let a = values(&self.a);
+        let of_a = a.iter().zip([1.0, 2.0, 3.0]).map(|(a, k)| of_a(*a, k));
+        set_gradient(&mut grads, &self.a, of_a.collect());
+        let of_b = values(&self.b).into_iter().map(of_b);
+        set_gradient(&mut grads, &self.b, of_b.collect());
+        grads
+    }
+}
+
+fn values(parameter: &Parameter<TestDevice>) -> Vec<f32> {
+    testing::device().download(parameter.data()).unwrap()
+}
+
+/// Gradients of which none has flowed yet.
+pub(super) fn no_gradients<D: Backend>(device: &D) -> Grads<D> {
+    let zero = Var::constant(device, vec![0.0], [1]).unwrap();
+    Pass::recording(device).backward(&zero, 1.0).unwrap()
+}
+
+pub(super) fn set_gradient<D: Backend>(
+    grads: &mut Grads<D>,
+    parameter: &Parameter<D>,
+    values: Vec<f32>,
+) {
+    let values = grads.device().upload(values).unwrap();
+    *grads.of_parameter(parameter).unwrap() = values;
+}
+
+/// Parameters of given lengths with random values, each a part of its own.
+pub(super) struct Many<D: Backend>(Vec<Parameter<D>>);
+
+impl<D: Backend> Module<D> for Many<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        for (index, parameter) in self.0.iter_mut().enumerate() {
+            visit(path.join(index).as_str(), parameter);
+        }
+    }
+}
+
+impl<D: Backend> Many<D> {
+    pub(super) fn new(device: &D, lengths: &[usize]) -> Self {
+        let parameter = |(len, seed): (&usize, u64)| {
+            Parameter::new(device, &filled(*len, seed), [*len].into(), Layout::Plain).unwrap()
+        };
+        Self(lengths.iter().zip(0..).map(parameter).collect())
+    }
+
+    /// Random gradients of step `step`.
+    #[cfg(feature = "cuda")]
+    pub(super) fn gradients(&self, device: &D, step: u64) -> Grads<D> {
+        let mut grads = no_gradients(device);
+        for (parameter, seed) in self.0.iter().zip(1_000 * (step + 1)..) {
+            set_gradient(&mut grads, parameter, filled(parameter.len(), seed));
+        }
+        grads
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(super) fn values(&self, device: &D) -> Vec<Vec<f32>> {
+        let values = |parameter: &Parameter<D>| device.download(parameter.data()).unwrap();
+        self.0.iter().map(values).collect()
+    }
+}
+
+/// Panics unless the first steps lead to these values.
+#[track_caller]
+pub(super) fn assert_steps(spec: &OptimizerSpec, expected: &[[f32; 5]]) {
+    let mut bowl = Bowl::new();
+    let mut optimizer = spec.build();
+    for values in expected {
+        let mut grads = bowl.gradients();
+        optimizer
+            .step(&mut bowl, &mut grads, spec.lr(), None)
+            .unwrap();
+        assert_close(&bowl.values(), values, 1e-6);
+    }
+}
+
+/// Panics unless `Σ k a² + Σ (b - 1)²` is at its minimum after 500 steps.
+#[track_caller]
+pub(super) fn assert_reaches_the_minimum(spec: &OptimizerSpec) {
+    let mut bowl = Bowl::new();
+    let mut optimizer = spec.build();
+    for _ in 0..500 {
+        let mut grads = bowl.gradients_by(|a, k| 2.0 * k * a, |b| 2.0 * (b - 1.0));
+        optimizer
+            .step(&mut bowl, &mut grads, spec.lr(), None)
+            .unwrap();
+    }
+    assert_close(&bowl.values(), &[0.0, 0.0, 0.0, 1.0, 1.0], 1e-3);
+}

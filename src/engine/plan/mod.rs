@@ -1,0 +1,304 @@
+//! From a manifest to all of its cells, and whether they can run.
+//!
+//! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that modules above read. It
+//! runs nothing, generates nothing and draws nothing. Start at [`Plan::new`]; the way is
+//! `homes` (paths) → `matrix` (axes) → `rows` (choices) → `resolve` (typed units) → `planned` (cells), with `ranges` and
+//! `check` for what types cannot say and `identity` for hashes.
+
+mod assign;
+mod axes;
+mod axis_info;
+mod bounds;
+mod cell;
+mod check;
+mod data;
+mod filters;
+mod head;
+mod homes;
+mod identity;
+mod key;
+mod matrices;
+mod matrix;
+mod memo;
+mod only;
+mod pairing;
+mod planned;
+mod prediction;
+mod probe;
+mod ranges;
+mod reader;
+mod references;
+mod reported;
+mod resolve;
+mod results_root;
+mod rows;
+mod schema;
+pub mod search;
+mod section;
+mod settings;
+mod slurm;
+mod targets;
+mod toml_text;
+mod units;
+mod validate;
+mod world;
+
+pub use axis_info::{AxisInfo, AxisKind};
+pub use bounds::range_words;
+pub use cell::{
+    CellSpec, Checkpoint, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit,
+};
+pub use check::Feasibility;
+pub use data::HeldOut;
+pub use head::wrong_name;
+pub use only::{Only, Selection};
+pub use planned::{CellOutline, PlannedCell};
+pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
+pub use probe::{DeviceAnswer, device_facts, known_devices, probe, probe_devices_by};
+pub use reported::{COMPARISON, SEARCH, TEMPLATES, default_template, template_meant};
+pub use resolve::absolute;
+pub use results_root::{experiment_folder, namesakes, project_folder, results_root};
+pub use schema::manifest_schema;
+pub use settings::{
+    CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReachSpec, ReportSpec, TargetSpec,
+};
+pub use slurm::SlurmSpec;
+pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
+pub use toml_text::toml_text;
+pub use world::{Facts, World};
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::diag::Failure;
+use crate::manifest::Manifest;
+
+use matrix::Matrix;
+use planned::Resolver;
+use resolve::Written;
+use search::{SearchSpec, Searched};
+
+/// Combinations that a plan may have. More would take longer to list than anyone would wait.
+const LARGEST_PLAN: u64 = 100_000_000;
+
+/// How to plan.
+#[derive(Debug, Clone, Default)]
+pub struct PlanOptions {
+    /// Cells to choose; all without it. The others stay in the plan.
+    pub only: Option<Only>,
+    /// Name of the results folder, if not the manifest's (`run --as NAME`).
+    pub results_name: Option<String>,
+}
+
+/// All cells of a manifest. They are resolved when they are asked for, so a million of them cost nothing.
+#[derive(Debug)]
+pub struct Plan {
+    /// `name`.
+    pub name: String,
+    /// `title`; the name where there is none.
+    pub title: String,
+    /// `question`.
+    pub question: Option<String>,
+    /// Name of the manifest whose recommendations this one tests.
+    pub follows: Option<String>,
+    /// The axes, in manifest order; `matrix` first where there are several matrices. In a search the axis `trial` and one
+    /// per parameter come after them.
+    pub axes: Vec<AxisInfo>,
+    /// What each variant sets, by long path.
+    pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
+    /// `[measure]` (cells carry their own, which an axis may change).
+    pub measure: MeasureSpec,
+    /// `[report]`.
+    pub report: ReportSpec,
+    /// `[compare]`.
+    pub compare: CompareSpec,
+    /// `[cost]`.
+    pub cost: CostSpec,
+    /// `[slurm]`.
+    pub slurm: SlurmSpec,
+    /// `[search]`: every cell is a study then, and [`Plan::trial`] makes its trials.
+    pub search: Option<SearchSpec>,
+    /// The manifest's text, the command line's overrides above it as comments.
+    pub manifest_text: String,
+    /// The manifest's path, as given.
+    pub manifest_path: PathBuf,
+    /// Folder of the results: `reports/<name>`, absolute.
+    pub results_folder: PathBuf,
+    /// What is kept from training where the manifest does not say, and where nothing is.
+    pub held_out: Vec<HeldOut>,
+    /// What is worth a look; drawn by [`Failure::render_each`].
+    pub warnings: Failure,
+    written: Written,
+    searched: Searched,
+    matrices: Vec<Matrix>,
+    count: usize,
+    selection: Option<Selection>,
+    world: World,
+}
+
+impl Plan {
+    /// Plans a manifest.
+    ///
+    /// # Errors
+    /// Every mistake in the manifest, and in `options.only`.
+    pub fn new(manifest: &Manifest, world: &World, options: PlanOptions) -> Result<Self, Failure> {
+        let mut mistakes = Vec::new();
+        let mut warnings = Vec::new();
+        let mut plan = head::read(manifest, world, &options, &mut mistakes, &mut warnings);
+        validate::sections(&plan, &mut mistakes);
+        validate::cells(&plan, &mut mistakes);
+        plan.held_out = data::check(&plan, &mut mistakes);
+        references::check(&plan, &mut mistakes, &mut warnings);
+        reported::check(&plan, &mut mistakes);
+        search::check(&plan, &mut mistakes, &mut warnings);
+        if !mistakes.is_empty() {
+            return Err(Failure::new(mistakes, manifest.sources.clone()));
+        }
+        let size = plan.matrices.iter().map(Matrix::product_size);
+        let size = size.fold(0, u64::saturating_add);
+        if size > LARGEST_PLAN {
+            let mistake = references::too_large(head::top(manifest), size);
+            return Err(Failure::new(vec![mistake], manifest.sources.clone()));
+        }
+        plan.count = plan.matrices.iter().map(Matrix::count).sum();
+        if plan.count == 0 {
+            return Err(Failure::new(
+                vec![references::nothing_left(head::top(manifest))],
+                manifest.sources.clone(),
+            ));
+        }
+        plan.list_studies()
+            .map_err(|mistake| Failure::new(vec![mistake], manifest.sources.clone()))?;
+        let mistakes = reported::targets(&plan);
+        if !mistakes.is_empty() {
+            return Err(Failure::new(mistakes, manifest.sources.clone()));
+        }
+        plan.measure = plan
+            .written
+            .plain("measure", std::iter::empty())
+            .unwrap_or_default();
+        plan.selection = options
+            .only
+            .map(|only| only.select(plan.cell_axes()))
+            .transpose()?;
+        plan.warnings = Failure::new(warnings, manifest.sources.clone());
+        Ok(plan)
+    }
+
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are no cells; a plan always has one.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Every cell (of a search, every study: [`Plan::studies`]), in row order: by matrix, then by the axes in their order, numbers by size and anything else as listed.
+    pub fn cells(&self) -> Cells<'_> {
+        Cells {
+            plan: self,
+            next_matrix: 0,
+            current: None,
+            left: self.count,
+        }
+    }
+
+    /// The axes that [`Plan::cells`] have values of: all, but in a search those of the matrix.
+    pub fn cell_axes(&self) -> &[AxisInfo] {
+        let count = match self.search {
+            Some(_) => self.searched.axes,
+            None => self.axes.len(),
+        };
+        self.axes.get(..count).unwrap_or(&self.axes)
+    }
+
+    /// Whether every cell is chosen: there is no `--only`.
+    pub fn is_whole(&self) -> bool {
+        self.selection.is_none()
+    }
+
+    /// Whether `--only` chose the cell; in a search, a trial of the chosen studies.
+    pub fn is_selected(&self, cell: &PlannedCell) -> bool {
+        self.selection
+            .as_ref()
+            .is_none_or(|selection| selection.holds(&cell.axes))
+    }
+
+    fn checkpoint_folder(&self, cell_hash: &str) -> PathBuf {
+        self.results_folder.join("checkpoints").join(cell_hash)
+    }
+}
+
+/// The cells of a plan, made one after the other.
+pub struct Cells<'a> {
+    plan: &'a Plan,
+    next_matrix: usize,
+    current: Option<(Resolver<'a>, rows::Choices<'a>)>,
+    left: usize,
+}
+
+impl Cells<'_> {
+    /// Leaves out the next `count` cells without resolving them.
+    #[must_use]
+    pub fn after(mut self, count: usize) -> Self {
+        let mut left = count;
+        while left > 0 {
+            let skipped = match &mut self.current {
+                Some((_, choices)) => choices.leave_out(left),
+                None => 0,
+            };
+            self.left = self.left.saturating_sub(skipped);
+            left -= skipped;
+            if left == 0 || self.choice().is_none() {
+                break;
+            }
+            left -= 1;
+        }
+        self
+    }
+
+    /// The same cells, each as counting needs it; not of a search.
+    pub fn outlines(mut self) -> impl Iterator<Item = CellOutline> {
+        std::iter::from_fn(move || {
+            let choice = self.choice()?;
+            let (resolver, _) = self.current.as_mut()?;
+            Some(resolver.outline(&choice))
+        })
+    }
+
+    fn choice(&mut self) -> Option<Vec<u32>> {
+        loop {
+            if let Some((_, choices)) = &mut self.current
+                && let Some(choice) = choices.next()
+            {
+                self.left = self.left.saturating_sub(1);
+                return Some(choice);
+            }
+            let matrix = self.plan.matrices.get(self.next_matrix)?;
+            self.next_matrix += 1;
+            self.current = Some((Resolver::new(self.plan, matrix), matrix.choices()));
+        }
+    }
+}
+
+impl Iterator for Cells<'_> {
+    type Item = PlannedCell;
+
+    fn next(&mut self) -> Option<PlannedCell> {
+        let choice = self.choice()?;
+        let (resolver, _) = self.current.as_mut()?;
+        if self.plan.search.is_some() {
+            // `choice` has counted this one off.
+            return Some(self.plan.study(self.plan.count - self.left - 1));
+        }
+        Some(resolver.cell(&choice))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Cells<'_> {}

@@ -1,0 +1,255 @@
+//! `[search]`: the space, the sampler, the pruner, the objectives; and what results keep of a trial.
+//!
+//! A matrix without a search lists its cells. With one, each cell of the matrix is a *study*: `trials` cells, each of
+//! which takes values of the search space that a sampler proposes (module `search`).
+
+mod check;
+mod condition;
+mod domain;
+pub mod objective;
+mod point;
+mod read;
+mod section;
+mod space;
+mod study;
+mod tries;
+mod written;
+
+pub use point::{Point, Value};
+pub use section::{
+    FloatSection, IntSection, ObjectiveSection, PrunerSection, SamplerSection, SearchSection,
+};
+pub use space::{Condition, Domain, Parameter, Space};
+
+pub(super) use check::{check, names_of_metrics};
+pub(super) use read::read;
+pub(super) use study::Searched;
+pub(super) use tries::cells;
+pub(super) use written::Written;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Studies that a search may have.
+const MOST_STUDIES: usize = 10_000;
+
+/// `[search]`, read and checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchSpec {
+    /// The parameters, in manifest order.
+    pub space: Space,
+    /// How values are proposed.
+    pub sampler: SamplerSpec,
+    /// Which trials end early.
+    pub pruner: PrunerSpec,
+    /// What is optimised; one or several, never none.
+    pub objectives: Vec<ObjectiveSpec>,
+    /// Trials of each study.
+    pub trials: usize,
+    /// Trials at one time, where the command line does not say.
+    pub jobs: usize,
+    /// Sampler and pruner decide about trial `i` from trials `0 … i − lag − 1`, which have ended then.
+    pub lag: usize,
+    /// Seed of sampler and regret sample.
+    pub seed: u64,
+    /// Seconds of the search's clock after which no trial begins.
+    pub max_time_s: Option<f64>,
+    /// Cost (`[cost]`) after which no trial begins.
+    pub max_cost: Option<f64>,
+    /// Pruned trials of each study that are run again to their end, to see what pruning cost.
+    pub regret: usize,
+    /// Best trials of each study whose predictions are averaged at the end; 0 for none.
+    pub ensemble: usize,
+    /// Overrides for the final training of the best configuration (`best.toml`), by long path.
+    pub final_set: serde_json::Map<String, serde_json::Value>,
+}
+
+impl SearchSpec {
+    /// Whether decisions about a trial depend on trials before it.
+    pub fn learns(&self) -> bool {
+        let proposes = matches!(
+            self.sampler,
+            SamplerSpec::Tpe { .. } | SamplerSpec::Nsga2 { .. }
+        );
+        proposes || self.pruner != PrunerSpec::None
+    }
+
+    /// Whether the same seed may give other trials, because a clock has a say.
+    pub fn depends_on_clock(&self) -> bool {
+        let has_limit = self.max_time_s.is_some() || self.max_cost.is_some();
+        has_limit || self.objectives.iter().any(|one| one.depends_on_clock)
+    }
+}
+
+/// How values are proposed (`search.sampler`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
+pub enum SamplerSpec {
+    /// Every combination in order; a parameter that is a range needs a step.
+    Grid,
+    /// Independent draws.
+    Random,
+    /// A low-discrepancy sequence (Sobol, Owen-scrambled).
+    Sobol,
+    /// Tree-structured Parzen estimator (Bergstra et al. 2011), as Optuna's `TPESampler`.
+    Tpe {
+        /// Trials drawn at random first.
+        startup_trials: usize,
+        /// Candidates drawn from the good trials' density, of which the best is proposed.
+        candidates: usize,
+    },
+    /// Non-dominated sorting genetic algorithm II (Deb et al. 2002), as Optuna's `NSGAIISampler`.
+    Nsga2 {
+        /// Trials of a generation.
+        population: usize,
+    },
+}
+
+/// Which trials end early (`search.pruner`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
+pub enum PrunerSpec {
+    /// None.
+    None,
+    /// Those whose best value so far is worse than the median of earlier trials at the same step, as Optuna's
+    /// `MedianPruner`.
+    Median {
+        /// Completed trials below which none is pruned.
+        startup_trials: usize,
+        /// Steps before which none is pruned.
+        warmup_steps: usize,
+        /// Steps from one look to the next.
+        interval_steps: usize,
+    },
+    /// Those that are not among the best 1 / `reduction` at a rung, as Optuna's `SuccessiveHalvingPruner`.
+    SuccessiveHalving {
+        /// Steps of the first rung.
+        min_resource: usize,
+        /// Factor from one rung to the next, and share that goes on.
+        reduction: usize,
+        /// Shift of the first rung.
+        early_stopping_rate: usize,
+    },
+}
+
+/// What is optimised (`search.objective`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ObjectiveSpec {
+    /// Column of the results, metric, or derived value (`results::objective`).
+    pub column: String,
+    /// Which way is better.
+    pub direction: ObjectiveDirection,
+    /// Whether its values depend on a clock, so that the same seed may give other trials.
+    pub depends_on_clock: bool,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectiveDirection {
+    /// A smaller value is better.
+    Minimize,
+    /// A larger value is better.
+    Maximize,
+}
+
+impl ObjectiveDirection {
+    /// `value` such that smaller is better.
+    pub fn as_loss(self, value: f64) -> f64 {
+        match self {
+            Self::Minimize => value,
+            Self::Maximize => -value,
+        }
+    }
+}
+
+/// What results keep of a trial beside its row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialInfo {
+    /// Study: the row of its cell in the matrix.
+    pub study: usize,
+    /// Number in its study, from 0.
+    pub number: usize,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "TrialRole::is_trial")]
+    pub role: TrialRole,
+    /// Values of the space's parameters.
+    pub point: Point,
+    /// Values of the objectives as columns have them, `None` where the trial gave none.
+    #[serde(default)]
+    pub values: Vec<Option<f64>>,
+    /// Why and when it was ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned: Option<PrunedInfo>,
+}
+
+/// What a cell of a search is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrialRole {
+    /// The sampler proposed it.
+    #[default]
+    Trial,
+    /// A pruned trial, run again to its end.
+    Regret,
+    /// The mean of the best trials' predictions.
+    Ensemble,
+}
+
+impl TrialRole {
+    /// Whether the sampler proposed it.
+    pub fn is_trial(&self) -> bool {
+        *self == Self::Trial
+    }
+}
+
+/// Why a trial was ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PrunedInfo {
+    /// Step (epoch, from 0) after which it was ended.
+    pub step: usize,
+    /// Column of `epochs.csv` that was looked at.
+    pub metric: String,
+    /// Its best value so far (of successive halving its value at that step), as the column has it; NaN where it had no
+    /// number, `null` in files.
+    #[serde(deserialize_with = "number_or_nan")]
+    pub value: f64,
+    /// What it was held against (the median, the rung's limit), as the column has it; NaN where there was nothing.
+    #[serde(deserialize_with = "number_or_nan")]
+    pub threshold: f64,
+    /// Trials that the threshold is made of.
+    pub trials: Vec<usize>,
+}
+
+/// JSON has no NaN and writes `null`.
+fn number_or_nan<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_was_pruned_for_want_of_a_number_is_read_back() {
+        let pruned = PrunedInfo {
+            step: 3,
+            metric: "val_loss".to_owned(),
+            value: f64::NAN,
+            threshold: 0.25,
+            trials: vec![1, 4],
+        };
+        let text = serde_json::to_string(&pruned).expect("JSON");
+        let read: PrunedInfo = serde_json::from_str(&text).expect("read back");
+        assert!(read.value.is_nan());
+        assert_eq!((read.threshold, read.trials), (0.25, vec![1, 4]));
+    }
+}

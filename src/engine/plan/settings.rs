@@ -1,0 +1,271 @@
+//! The sections that modules above read: what to measure, when to give up, what to report, compare and charge.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::prediction::{PredictionSpec, TestedSpec};
+
+/// What to measure (`[measure]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct MeasureSpec {
+    /// How often every cell is run with every seed. A pass over all of them is a block, each in a random order of its own;
+    /// times are compared over repeats and seeds together.
+    #[schemars(range(min = 1))]
+    pub repeats: usize,
+    /// Seeds of weights, splits, order of samples and augmentation. Every cell is trained once with each.
+    pub seeds: Vec<u64>,
+    /// First steps of a run that are left out of its times.
+    pub warmup_steps: usize,
+    /// Extra steps after training, in which every phase of a step is timed by itself: a GPU is waited for after each. With
+    /// `ops`, every operation.
+    #[schemars(range(min = 1))]
+    pub phase_steps: usize,
+    /// Whether every operation is timed, forward and backward, in `phase-steps` extra steps of the first block: writes
+    /// `ops.csv` and `trace/`.
+    pub ops: bool,
+    /// Whether losses, throughput and phases are also written as `TensorBoard` event files: `tensorboard/`.
+    pub tensorboard: bool,
+}
+
+impl Default for MeasureSpec {
+    fn default() -> Self {
+        Self {
+            repeats: 1,
+            seeds: vec![42],
+            warmup_steps: 3,
+            phase_steps: 5,
+            ops: false,
+            tensorboard: false,
+        }
+    }
+}
+
+impl MeasureSpec {
+    /// Whether the runs of a block profile their operations: those of the first, where it is asked for.
+    pub fn profiles(&self, block: usize) -> bool {
+        self.ops && block == 0
+    }
+}
+
+/// When to give up on a run (`[limits]`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct LimitsSpec {
+    /// Seconds after which a run is ended as `timeout`; without it, never.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub time: Option<f64>,
+    /// Bytes of memory that a run may use on the CPU (`RLIMIT_DATA`); a run that needs more ends as `oom`. Without it, what
+    /// the machine has.
+    #[schemars(range(min = 1))]
+    pub memory: Option<u64>,
+    /// A training loss above this ends the run as `diverged`; one that is not finite always does.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub max_loss: Option<f64>,
+}
+
+/// What to report (`[report]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ReportSpec {
+    /// Templates to render; the first writes `report.md` and `report.html`. Where there are none, `analysis`, and of a
+    /// manifest with `[search]` the template `search`. `fieldtrial list templates` shows all.
+    pub templates: Vec<String>,
+    /// Languages of the template `comparison`.
+    #[serde(skip_serializing_if = "is_english")]
+    #[schemars(length(min = 1), extend("default" = ["en"]))]
+    pub languages: Vec<Language>,
+    /// Cell that the others are compared with: a value for each axis, `{ batch-size = 8, workers = 0 }`.
+    pub baseline: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Value of a metric that is to be reached, as a table or a list of tables: the report tells time, epochs and samples
+    /// until then.
+    #[serde(
+        deserialize_with = "one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(schema_with = "one_or_many_targets", extend("default" = []))]
+    pub target: Vec<ReachSpec>,
+    /// Axis whose values are groups of cells to compare with each other; without it, the kinds of models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = null))]
+    pub classes: Option<String>,
+    /// The knee of a batch-size curve is the smallest batch size whose throughput is at most this far below the best (0.05
+    /// is 5 %).
+    #[schemars(range(min = 0, max = 0.5))]
+    pub knee: f64,
+    /// Figures that the results are to meet; the report says which do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
+    pub targets: Vec<TargetSpec>,
+    /// Effects that a report has predicted, to be tested by this experiment; a report writes them into `next.toml`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
+    pub predictions: Vec<PredictionSpec>,
+    /// Changes that are tested already, so that they are not recommended again; a report writes them into `next.toml`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
+    pub tested: Vec<TestedSpec>,
+}
+
+/// A language that comparisons are written in.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Language {
+    /// English.
+    #[default]
+    #[serde(rename = "en")]
+    English,
+    /// German.
+    #[serde(rename = "de")]
+    German,
+}
+
+impl Language {
+    /// Every language.
+    pub const ALL: [Self; 2] = [Self::English, Self::German];
+
+    /// Its code (ISO 639-1), as manifests and file names have it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::German => "de",
+        }
+    }
+
+    /// The language of a code; `None` where there is none.
+    pub fn of_code(code: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|language| language.code() == code)
+    }
+}
+
+/// A value that a metric is to reach (`report.target`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ReachSpec {
+    /// A column of `epochs.csv`: `train_loss`, `val_accuracy`, … Whether it is reached from below or from above follows
+    /// from the column.
+    pub metric: String,
+    /// The value.
+    pub value: f64,
+}
+
+/// A figure that results are to meet: an entry of `report.targets`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TargetSpec {
+    /// What the report calls it.
+    pub name: String,
+    /// The figure: a column of the results (`step_ms`), a share of the step's time (`data_wait_share`) or a metric (`val_r2`).
+    pub column: String,
+    /// Smallest value that meets it.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// Largest value that meets it.
+    #[serde(default)]
+    pub max: Option<f64>,
+    /// Cells that it is about, a value for each axis that is named; without it, all.
+    #[serde(default, rename = "where")]
+    pub cells: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Default for ReportSpec {
+    fn default() -> Self {
+        Self {
+            templates: Vec::new(),
+            languages: vec![Language::English],
+            baseline: None,
+            target: Vec::new(),
+            classes: None,
+            knee: 0.05,
+            targets: Vec::new(),
+            predictions: Vec::new(),
+            tested: Vec::new(),
+        }
+    }
+}
+
+/// Which values of an axis are compared with each other, and what counts as a difference (`[compare]`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CompareSpec {
+    /// Axis whose values are compared with each other, for example `variant`.
+    pub treatment: Option<String>,
+    /// Value of that axis which the others are compared with; without it, its first.
+    pub baseline: Option<String>,
+    /// Largest relative difference that still counts as equal, by column of `runs.csv`: `{ final_loss = 1e-6 }`. Of
+    /// columns without one docs/comparing.md says what is equal.
+    pub tolerance: BTreeMap<String, f64>,
+    /// Smallest relative difference of times that matters (0.02 is 2 %). Without it, the noise of this machine as `fieldtrial
+    /// ab --aa` has measured it, else 2 %.
+    pub threshold: Option<f64>,
+}
+
+/// Prices, for the cost of runs in reports (`[cost]`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CostSpec {
+    /// Price of a core for an hour.
+    #[schemars(range(min = 0))]
+    pub core_hour: Option<f64>,
+    /// Price of a GPU for an hour.
+    #[schemars(range(min = 0))]
+    pub gpu_hour: Option<f64>,
+    /// Currency of the prices.
+    pub currency: String,
+}
+
+impl Default for CostSpec {
+    fn default() -> Self {
+        Self {
+            core_hour: None,
+            gpu_hour: None,
+            currency: "EUR".to_owned(),
+        }
+    }
+}
+
+/// What a resolved section leaves out.
+fn is_english(languages: &[Language]) -> bool {
+    languages == [Language::English]
+}
+
+/// Reads one table, or a list of tables.
+fn one_or_many<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct OneOrMany<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a table or a list of tables")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<T>, A::Error> {
+            Ok(vec![T::deserialize(MapAccessDeserializer::new(map))?])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<T>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+
+    deserializer.deserialize_any(OneOrMany(PhantomData))
+}
+
+fn one_or_many_targets(generator: &mut SchemaGenerator) -> Schema {
+    let one = generator.subschema_for::<ReachSpec>();
+    let many = generator.subschema_for::<Vec<ReachSpec>>();
+    json_schema!({ "anyOf": [one, many] })
+}

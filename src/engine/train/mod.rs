@@ -1,0 +1,114 @@
+//! One run, inside the worker: from an [`Order`] to events. The loop as prose.
+//!
+//! Owns [`run`]. `setup.rs` opens the data and builds what is needed, `session.rs` is the loop, `epoch.rs` one pass
+//! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `accuracy.rs` their best accuracy,
+//! `stopping.rs` decides when to stop, `threads.rs` how many threads compute, `cut_off.rs` ends a run whose parent says so, `assessment.rs` evaluates what costs,
+//! `log.rs` keeps facts and times, `extra.rs` takes steps at the very end whose phases are timed where the device runs
+//! asynchronously, `profile.rs` those whose operations are. An order with members trains nothing: `members.rs` evaluates
+//! the mean of what they predict. It writes nothing but the checkpoint that the cell asks for and the images that the order
+//! asks for, and draws nothing: whoever
+//! called [`run`] hands the events on.
+
+mod accuracy;
+mod assessment;
+mod cut_off;
+mod ensemble;
+mod epoch;
+mod error;
+mod evaluation;
+mod extra;
+mod learner;
+mod log;
+mod members;
+mod profile;
+mod saving;
+mod session;
+mod setup;
+mod steps;
+mod stopping;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod weights;
+
+use std::time::Instant;
+
+use crate::build_info::{Arithmetic, code_hash};
+use crate::device::DeviceKind;
+use crate::event::{Event, Order, PROTOCOL_VERSION, Reply};
+use crate::ops::{self, DeviceJob, Kernels};
+use crate::plan::CellSpec;
+use error::TrainError;
+use session::Outcome;
+
+/// Whoever is told everything; what it answers to [`Event::Epoch`] decides whether the run goes on.
+pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
+
+/// Trains the order's cell, or evaluates its members, telling `emit` everything, from [`Event::Hello`] to
+/// [`Event::Finished`] or [`Event::Failed`]. Never panics on bad input.
+///
+/// Answered [`Reply::Stop`] after an epoch, the run ends there, with the facts of a run of that many epochs: without test
+/// evaluation, ensemble, checkpoint and costly evaluation, and with the weights as they are.
+///
+/// The calling thread becomes one of the threads that compute, if it is not already one of a pool's.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the order is the run's own from here on"
+)]
+pub fn run(order: Order<CellSpec>, emit: &mut Emit<'_>) {
+    let start = Instant::now();
+    let arithmetic = match order.cell.train.device {
+        DeviceKind::Cpu => Arithmetic::Cpu,
+        DeviceKind::Cuda(_) => Arithmetic::Gpu,
+    };
+    emit(Event::Hello {
+        protocol: PROTOCOL_VERSION,
+        code_hash: code_hash(arithmetic),
+    });
+    let end = match train(&order, start, emit) {
+        Ok(outcome) => Event::Finished {
+            facts: Box::new(outcome.facts),
+            times: Box::new(outcome.times),
+        },
+        Err(error) => Event::Failed {
+            status: error.status(),
+            reason: error.reason(&order.cell),
+        },
+    };
+    emit(end);
+}
+
+fn train(
+    order: &Order<CellSpec>,
+    start: Instant,
+    emit: &mut Emit<'_>,
+) -> Result<Outcome, TrainError> {
+    if order.protocol != PROTOCOL_VERSION {
+        return Err(TrainError::Protocol(order.protocol));
+    }
+    let device = order.cell.train.device;
+    ops::run_on(device, Job { order, start, emit })?
+}
+
+struct Job<'a> {
+    order: &'a Order<CellSpec>,
+    start: Instant,
+    emit: &'a mut Emit<'a>,
+}
+
+impl DeviceJob for Job<'_> {
+    type Output = Result<Outcome, TrainError>;
+
+    fn run<D: Kernels>(self, device: D) -> Self::Output {
+        if self.order.members.is_empty() {
+            // What the pool is to be follows from the data; setting up is a handful of hand-overs from outside of it.
+            let session = setup::set_up(&device, self.order, self.start)?;
+            // Held to the end of the run: dropping a pool ends its threads.
+            let _pool = threads::join_pool(session.threads);
+            session.train(self.emit)
+        } else {
+            let _pool = threads::join_pool(self.order.cell.train.threads);
+            members::evaluate(&device, self.order, self.start, self.emit)
+        }
+    }
+}

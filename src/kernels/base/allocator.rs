@@ -1,0 +1,185 @@
+//! The program's allocator: the system's, with large blocks at the beginning of a line of the cache.
+//!
+//! The system's blocks begin 16 bytes into a line, so of the vectors of 64 bytes that kernels load from a `Vec` every one lies
+//! across two lines (docs/adr/0016). A large block is a larger one of the system's, of which up to a line is left in front.
+#![expect(unsafe_code, reason = "an allocator hands out raw memory")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+
+/// Bytes of a line of the cache, and of the widest vector.
+const LINE: usize = 64;
+/// Bytes of a block that is large: a line more is little beside it.
+const LARGE: usize = 4096;
+/// What the system aligns a large block to, so that how much was left in front can be noted there.
+const FRONT: usize = 2 * size_of::<usize>();
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+struct Allocator;
+
+/// The block to ask the system for where one of `layout` is large.
+fn around(layout: Layout) -> Option<Layout> {
+    if layout.size() < LARGE || layout.align() >= LINE {
+        return None;
+    }
+    let align = layout.align().max(FRONT);
+    Layout::from_size_align(layout.size().saturating_add(LINE), align).ok()
+}
+
+/// Bytes that are left in front of the first line of the system's block `whole`: never 0.
+fn to_line(whole: *mut u8) -> usize {
+    LINE - whole.addr() % LINE
+}
+
+/// The first line of the system's block `whole`, in front of which stands how far it is from the block's beginning.
+///
+/// # Safety
+/// `whole` is null or begins a block of [`around`].
+unsafe fn first_line(whole: *mut u8) -> *mut u8 {
+    if whole.is_null() {
+        return whole;
+    }
+    let left = to_line(whole);
+    // SAFETY: `left` is at most the line by which the block is larger. It is at least `FRONT`, which the block's address is a
+    // multiple of, so a `usize` fits in front.
+    unsafe {
+        let note = whole.add(left - size_of::<usize>());
+        note.cast::<usize>().write_unaligned(left);
+        whole.add(left)
+    }
+}
+
+/// How far `line` is from the beginning of the system's block.
+///
+/// # Safety
+/// `line` is from [`first_line`], and not freed.
+unsafe fn left(line: *mut u8) -> usize {
+    // SAFETY: `first_line` wrote it there; the program's block begins at the line.
+    unsafe {
+        line.sub(size_of::<usize>())
+            .cast::<usize>()
+            .read_unaligned()
+    }
+}
+
+// SAFETY: blocks come from `System`, of the layout asked for or, where `around` says so, of one that holds a line more, whose last
+// `layout.size()` bytes or more from `first_line` on are the program's: aligned to `LINE`, which is at least `layout.align()`.
+// `around` sees the same layout when a block is freed or resized as when it was made, so each goes back to `System` by the
+// address and the layout it came with. Nothing here unwinds.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the size is not zero: the caller promises it for `layout`, and `around` only adds.
+        unsafe {
+            match around(layout) {
+                Some(whole) => first_line(System.alloc(whole)),
+                None => System.alloc(layout),
+            }
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as in `alloc`; what is written in front of the line is not the program's.
+        unsafe {
+            match around(layout) {
+                Some(whole) => first_line(System.alloc_zeroed(whole)),
+                None => System.alloc_zeroed(layout),
+            }
+        }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller promises that the block is one of `layout` from here.
+        unsafe {
+            match around(layout) {
+                Some(whole) => System.dealloc(block.sub(left(block)), whole),
+                None => System.dealloc(block, layout),
+            }
+        }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller promises that the block is one of `layout` from here, and that `size` is not zero and, rounded up to
+        // the alignment, no more than `isize::MAX`. Copies are of values that both blocks hold.
+        unsafe {
+            let wanted = Layout::from_size_align_unchecked(size, layout.align());
+            match (around(layout), around(wanted)) {
+                (None, None) => System.realloc(block, layout, size),
+                (Some(whole), Some(new)) => {
+                    let before = left(block);
+                    let moved = System.realloc(block.sub(before), whole, new.size());
+                    if moved.is_null() {
+                        return moved;
+                    }
+                    // The values stand as far from the new block's beginning as they did; its first line may be another.
+                    let values = moved.add(before);
+                    let first = moved.add(to_line(moved));
+                    if first != values {
+                        ptr::copy(values, first, layout.size().min(size));
+                    }
+                    first_line(moved)
+                }
+                _ => {
+                    let new = self.alloc(wanted);
+                    if !new.is_null() {
+                        ptr::copy_nonoverlapping(block, new, layout.size().min(size));
+                        self.dealloc(block, layout);
+                    }
+                    new
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_at_a_line(values: &[u32]) -> bool {
+        values.as_ptr().addr().is_multiple_of(LINE)
+    }
+
+    #[test]
+    fn large_blocks_begin_at_a_line_and_zeros_are_zeros() {
+        for len in [1024, 1025, 5000, 1 << 16, 10 << 20] {
+            let blocks = [Vec::with_capacity(len), vec![7; len], vec![0; len]];
+            assert!(blocks.iter().all(|block| is_at_a_line(block)), "{len}");
+            assert!(blocks[1].iter().all(|value| *value == 7));
+            assert!(blocks[2].iter().all(|value| *value == 0));
+        }
+    }
+
+    #[test]
+    fn values_stay_when_blocks_grow_and_shrink() {
+        // Others between them, so that some move and some are resized where they lie.
+        let mut grown: Vec<Vec<u32>> = vec![Vec::new(); 7];
+        for value in 0..50_000 {
+            for block in &mut grown {
+                block.push(value);
+            }
+        }
+        for (index, block) in grown.iter_mut().enumerate() {
+            assert!(block.iter().copied().eq(0..50_000) && is_at_a_line(block));
+            block.truncate([40_000, 1024, 1023, 10, 1, 20_001, 49_999][index]);
+            block.shrink_to_fit();
+            assert!(
+                (0..)
+                    .zip(block.iter())
+                    .all(|(wanted, value)| *value == wanted)
+            );
+            assert!(block.len() < 1024 || is_at_a_line(block));
+        }
+    }
+
+    #[test]
+    fn the_layouts_own_alignment_is_kept() {
+        #[derive(Clone, Copy)]
+        #[repr(align(256))]
+        struct Wide([u8; 256]);
+        let wide = vec![Wide([3; 256]); 100];
+        assert!(wide.as_ptr().addr().is_multiple_of(256));
+        assert!(wide.iter().all(|wide| wide.0 == [3; 256]));
+    }
+}

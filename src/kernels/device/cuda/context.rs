@@ -1,0 +1,199 @@
+//! [`Context`]: what a thread holds of the one GPU that it works on.
+#![expect(unsafe_code, reason = "the driver's interface is C")]
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::{CString, c_int};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaDevice, CudaSlice, DeviceRepr};
+use dfdx::tensor::{Cuda, Storage};
+
+use super::blas::Blas;
+use super::call::{self, Pointer};
+use super::convolution::Convolutions;
+use super::error::{self, check};
+use super::staging::Staging;
+use crate::device::{Arithmetic, DeviceError};
+
+/// Names the waiting after every launch, so that an error of the device is told of the work that made it.
+const SYNC: &str = "FIELDTRIAL_CUDA_SYNC";
+
+/// Machine code of all kernels, as `compile.rs` made it. The driver reads its header as 64-bit numbers, which bytes alone
+/// would not be aligned for.
+static IMAGE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/kernels.bin")));
+
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
+
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+const MOST_SHARED: c_int = 8;
+
+/// Bytes of shared memory that every kernel may ask for without saying so before.
+const SHARED: usize = 48 << 10;
+
+/// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
+const RELEASE_THRESHOLD: c_int = 4;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
+}
+
+/// Kernels, libraries and memory of the GPU that this thread has opened. dfdx's `Cuda` cannot hold them, and like it
+/// they stay on their thread.
+pub(super) struct Context {
+    module: Pointer,
+    functions: RefCell<HashMap<&'static str, Function>>,
+    pub(super) convolutions: Convolutions,
+    pub(super) blas: Blas,
+    pub(super) staging: RefCell<Staging>,
+    arithmetic: Cell<Arithmetic>,
+    /// Whether every launch is waited for.
+    waits: Cell<bool>,
+    /// What dfdx knows it by: opening it again would make another queue, event and workspace.
+    pub(super) opened: Cuda,
+    /// Dropped last: what the libraries hold lies in its memory.
+    pub(super) device: Arc<CudaDevice>,
+}
+
+#[derive(Clone, Copy)]
+struct Function {
+    address: Pointer,
+    /// Bytes of shared memory that it may ask for.
+    shared_bytes: usize,
+}
+
+impl Context {
+    /// The GPU of this thread.
+    ///
+    /// # Errors
+    /// [`DeviceError::Absent`] before the thread has opened one.
+    pub(super) fn current() -> Result<Rc<Self>, DeviceError> {
+        let current = CURRENT.with(|current| current.borrow().clone());
+        current.ok_or_else(|| DeviceError::Absent("this thread has opened no GPU".into()))
+    }
+
+    /// Prepares `opened` for this thread, whose only GPU it is from here on.
+    pub(super) fn enter(opened: &Cuda) -> Result<(), DeviceError> {
+        let empty = <Cuda as Storage<f32>>::try_alloc_len(opened, 0)
+            .map_err(DeviceError::from_dfdx::<Cuda>)?;
+        let device = empty.device();
+        let mut module = std::ptr::null_mut();
+        // SAFETY: the image lives as long as the program.
+        let code = unsafe { call::load_module(&raw mut module, IMAGE.0.as_ptr().cast()) };
+        error::loading(code)?;
+        let context = Self {
+            module,
+            functions: RefCell::default(),
+            convolutions: Convolutions::default(),
+            blas: Blas::open()?,
+            staging: RefCell::default(),
+            arithmetic: Cell::default(),
+            waits: Cell::new(std::env::var_os(SYNC).is_some_and(|value| value == "1")),
+            opened: opened.clone(),
+            device,
+        };
+        context.keep_freed_memory()?;
+        CURRENT.with(|current| *current.borrow_mut() = Some(Rc::new(context)));
+        Ok(())
+    }
+
+    /// Waits for the device where [`SYNC`] wants it: an error is then told of `what`, which was just queued.
+    pub(super) fn settle(&self, what: &str) -> Result<(), DeviceError> {
+        if self.waits.get() {
+            // SAFETY: it takes nothing.
+            check(what, unsafe { call::synchronize() })?;
+        }
+        Ok(())
+    }
+
+    #[cfg(all(test, feature = "cuda-stand-in"))]
+    pub(super) fn set_waits(&self, waits: bool) {
+        self.waits.set(waits);
+    }
+
+    /// The arithmetic of products on this thread's GPU.
+    pub(super) fn arithmetic(&self) -> Arithmetic {
+        self.arithmetic.get()
+    }
+
+    pub(super) fn set_arithmetic(&self, arithmetic: Arithmetic) {
+        self.arithmetic.set(arithmetic);
+    }
+
+    /// Lets the pool keep what is freed: without it every synchronisation gives all of it back to the driver.
+    ///
+    /// dfdx's own cache (`enable_cache`) stays off. It gives a freed block again only for its very size and never back to
+    /// the pool, so that batches of other sizes hold memory twice, and the pool's counter of used bytes would count what no
+    /// tensor holds.
+    fn keep_freed_memory(&self) -> Result<(), DeviceError> {
+        let (pool, mut threshold) = (self.pool()?, u64::MAX);
+        // SAFETY: the number is read from the place given.
+        check("the memory pool", unsafe {
+            call::set_pool_attribute(pool, RELEASE_THRESHOLD, (&raw mut threshold).cast())
+        })
+    }
+
+    /// The pool that memory of this device comes from.
+    pub(super) fn pool(&self) -> Result<Pointer, DeviceError> {
+        let mut pool = std::ptr::null_mut();
+        // SAFETY: the pool is written to the place given.
+        check("the memory pool", unsafe {
+            call::memory_pool(&raw mut pool, *self.device.cu_device())
+        })?;
+        Ok(pool)
+    }
+
+    /// A kernel that may ask for `shared_bytes` of shared memory.
+    pub(super) fn function(
+        &self,
+        name: &'static str,
+        shared_bytes: usize,
+    ) -> Result<Pointer, DeviceError> {
+        let known = self.functions.borrow().get(name).copied();
+        if let Some(function) = known.filter(|function| shared_bytes <= function.shared_bytes) {
+            return Ok(function.address);
+        }
+        let mut function = match known {
+            Some(function) => function,
+            None => self.look_up(name)?,
+        };
+        if shared_bytes > function.shared_bytes {
+            // SAFETY: the function is one of the loaded module.
+            check(name, unsafe {
+                call::set_function_attribute(
+                    function.address,
+                    MOST_SHARED,
+                    i32::try_from(shared_bytes).unwrap_or(i32::MAX),
+                )
+            })?;
+            function.shared_bytes = shared_bytes;
+        }
+        self.functions.borrow_mut().insert(name, function);
+        Ok(function.address)
+    }
+
+    fn look_up(&self, name: &'static str) -> Result<Function, DeviceError> {
+        let mut address = std::ptr::null_mut();
+        let text = CString::new(name).unwrap_or_default();
+        // SAFETY: the module is loaded, and the name is a C string.
+        check(name, unsafe {
+            call::function(&raw mut address, self.module, text.as_ptr())
+        })?;
+        Ok(Function {
+            address,
+            shared_bytes: SHARED,
+        })
+    }
+
+    /// Memory that no tensor holds, uninitialised: for what lives within one operation. Its content must be written
+    /// before it is read.
+    pub(super) fn scratch<T: DeviceRepr>(&self, len: usize) -> Result<CudaSlice<T>, DeviceError> {
+        // SAFETY: the caller writes before it reads; the type is plain numbers.
+        unsafe { self.device.alloc(len.max(1)) }.map_err(|error| {
+            let free = || super::memory().ok().map(|(free, _)| free);
+            super::driver_error(error).asking((len * size_of::<T>()) as u64, free)
+        })
+    }
+}

@@ -1,0 +1,146 @@
+// The dialect that all kernels are written in: C, with what CUDA adds to it. nvcc compiles it for GPUs. For tests a C
+// compiler compiles it for the CPU, where `stand_in/` plays the grid: so it is C, without templates and references,
+// and functions of a warp or block are the ones below.
+//
+// Kernels end up in one translation unit: names of functions begin with the name of their operation.
+#pragma once
+
+typedef long long i64;
+typedef unsigned long long u64;
+typedef unsigned int u32;
+
+#ifdef __CUDACC__
+
+#include <cuda_fp16.h>
+
+typedef __half half_t;
+#define KERNEL extern "C" __global__ void
+// `KERNEL BLOCK_OF(n)`: launched with up to n threads in a block, and compiled so that so many have their registers, also
+// from PTX for GPUs to come. Without it a block has up to 256, which have all registers that a thread can use.
+#define BLOCK_OF(threads) __launch_bounds__(threads)
+#define DEVICE static __device__ __forceinline__
+// An array that the threads of a block share: `SHARED(float, scratch, [32])`. It begins with arbitrary values.
+#define SHARED(type, name, sizes) __shared__ type name sizes
+// A shared array whose size the launch gives.
+#define SHARED_DYNAMIC(type, name)                                                                                     \
+    extern __shared__ __align__(16) unsigned char shared_dynamic_[];                                                   \
+    type *name = (type *)shared_dynamic_
+#define restrict __restrict__
+// Before a loop that the compiler shall not unroll: one that already reads ahead needs no more registers.
+#define ROLLED _Pragma("unroll 1")
+
+DEVICE float half_to_float(half_t value) { return __half2float(value); }
+DEVICE half_t float_to_half(float value) { return __float2half_rn(value); }
+
+DEVICE float warp_xor(float value, int lane) { return __shfl_xor_sync(0xffffffffu, value, lane); }
+DEVICE double warp_xor_double(double value, int lane) { return __shfl_xor_sync(0xffffffffu, value, lane); }
+#define block_wait() __syncthreads()
+#define warp_wait() __syncwarp()
+
+#else
+
+#include "stand_in.h"
+#define ROLLED
+
+#endif
+
+// All indices below `n`, each by one thread of the grid.
+#define FOR_EACH(i, n)                                                                                                 \
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (i64)gridDim.x * blockDim.x)
+
+// The same where a thread takes TILE indices at once, `start + j * blockDim.x`, as many as are below `n`: it reads all of
+// them before it writes, so that enough reads are under way to use a GPU's memory (`Launch::over_tiles`).
+#define TILE 4
+#define FOR_EACH_TILE(start, n)                                                                                        \
+    for (i64 start = (i64)blockIdx.x * blockDim.x * TILE + threadIdx.x; start < (n);                                   \
+         start += (i64)gridDim.x * blockDim.x * TILE)
+
+// All indices below `n`, each by one thread of the block.
+#define FOR_EACH_IN_BLOCK(i, n) for (i64 i = threadIdx.x; i < (n); i += blockDim.x)
+
+// `index % size`; division of 64 bits is slow on a GPU, and few indices need it.
+DEVICE u32 remainder_of(i64 index, u32 size) { return index >> 32 ? (u32)(index % size) : (u32)index % size; }
+
+DEVICE i64 quotient_of(i64 index, u32 size) { return index >> 32 ? index / size : (i64)((u32)index / size); }
+
+// Sums and maxima over a warp: a butterfly, so that every lane has the result and the order of additions is fixed.
+DEVICE float warp_sum(float value) {
+    for (int lane = 16; lane > 0; lane /= 2) value += warp_xor(value, lane);
+    return value;
+}
+
+DEVICE double warp_sum_double(double value) {
+    for (int lane = 16; lane > 0; lane /= 2) value += warp_xor_double(value, lane);
+    return value;
+}
+
+DEVICE float warp_max(float value) {
+    for (int lane = 16; lane > 0; lane /= 2) value = fmaxf(value, warp_xor(value, lane));
+    return value;
+}
+
+// The same over a block of a multiple of 32 threads, at most 1024. Every thread must call; every thread has the result.
+// `scratch` is shared memory of 32 values, free again at return.
+DEVICE float block_sum(float value, float *scratch) {
+    value = warp_sum(value);
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
+    block_wait();
+    float sum = 0.0f;
+    for (u32 warp = 0; warp < blockDim.x / 32; warp++) sum += scratch[warp];
+    block_wait();
+    return sum;
+}
+
+DEVICE double block_sum_double(double value, double *scratch) {
+    value = warp_sum_double(value);
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
+    block_wait();
+    double sum = 0.0;
+    for (u32 warp = 0; warp < blockDim.x / 32; warp++) sum += scratch[warp];
+    block_wait();
+    return sum;
+}
+
+DEVICE float block_max(float value, float *scratch) {
+    value = warp_max(value);
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
+    block_wait();
+    float most = scratch[0];
+    for (u32 warp = 1; warp < blockDim.x / 32; warp++) most = fmaxf(most, scratch[warp]);
+    block_wait();
+    return most;
+}
+
+// The activations of `ops::Activation`, by its number on a device (`Activation::code`).
+enum { IDENTITY = 0, SILU = 1, RELU = 2, TANH = 3, GELU = 4 };
+
+DEVICE float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+DEVICE float activate(int activation, float x) {
+    switch (activation) {
+    case SILU: return x * sigmoid(x);
+    // Not `fmaxf`, which would swallow NaN.
+    case RELU: return x <= 0.0f ? 0.0f : x;
+    case TANH: return tanhf(x);
+    case GELU: return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+    default: return x;
+    }
+}
+
+// The derivative of the activation at `x`, the value before it.
+DEVICE float activate_slope(int activation, float x) {
+    switch (activation) {
+    case SILU: {
+        float s = sigmoid(x);
+        return s * (1.0f + x * (1.0f - s));
+    }
+    case RELU: return x <= 0.0f ? 0.0f : 1.0f;
+    case TANH: {
+        float t = tanhf(x);
+        return 1.0f - t * t;
+    }
+    case GELU:
+        return 0.5f * (1.0f + erff(x * 0.70710678118654752f)) + x * 0.39894228040143268f * expf(-0.5f * x * x);
+    default: return 1.0f;
+    }
+}

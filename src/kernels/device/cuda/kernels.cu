@@ -1,0 +1,27 @@
+// Kernels that the device itself needs.
+
+KERNEL device_fill(float *values, float value, i64 n) {
+    FOR_EACH(i, n) values[i] = value;
+}
+
+KERNEL device_cast_to_half(const float *restrict values, half_t *restrict half, i64 n) {
+    FOR_EACH(i, n) half[i] = float_to_half(values[i]);
+}
+
+KERNEL device_cast_to_float(const half_t *restrict half, float *restrict values, i64 n) {
+    FOR_EACH(i, n) values[i] = half_to_float(half[i]);
+}
+
+// The sum of what blocks of another kernel left, times a factor; one block.
+KERNEL device_total(const double *restrict partials, i64 count, double factor, float *restrict total) {
+    SHARED(double, scratch, [32]);
+    double sum = 0.0;
+    FOR_EACH_IN_BLOCK(i, count) sum += partials[i];
+    sum = block_sum_double(sum, scratch);
+    if (threadIdx.x == 0) *total = (float)(sum * factor);
+}
+
+// values[i] = the first value of the array at addresses[i].
+KERNEL device_gather_firsts(const u64 *addresses, float *values, i64 n) {
+    FOR_EACH(i, n) values[i] = *(const float *)addresses[i];
+}

@@ -1,0 +1,224 @@
+//! NVIDIA GPUs as a [`Backend`]; compiled with the feature `cuda` only.
+//!
+//! Owns what dfdx leaves open: driver and libraries found at run time (`libraries.rs`, `forward.rs`), the GPU of a thread
+//! (`Context`), launches of kernels ([`Launch`]) and matrix products ([`Product`]). Kernels stand beside their operation
+//! in `ops/*/kernels.cu`, in the dialect of `dialect.h`; `compile.rs` (a part of `build.rs`) compiles them, for GPUs or, with
+//! the feature `cuda-stand-in`, for a driver that computes on the CPU (`stand_in/`), on which all operations are tested.
+//!
+//! Everything is queued on the default stream, in order, but copies of whole batches to the device (`staging.rs`), which
+//! have a queue beside it so that they overlap what is computed; nothing waits for the device but [`Backend::download`],
+//! [`Backend::upload`] when all of its places are under way, and synchronising.
+#![expect(
+    unsafe_code,
+    reason = "copies between host and device memory are raw in cudarc's public interface"
+)]
+
+mod blas;
+mod call;
+mod choice;
+mod context;
+mod convolution;
+mod dnn;
+mod error;
+mod facts;
+mod forward;
+mod launch;
+mod libraries;
+mod mark;
+mod partials;
+mod precision;
+mod staging;
+mod ways;
+
+pub use blas::Product;
+pub use convolution::{
+    CONVOLUTION, Convolution, ConvolutionPlan, ConvolutionWay, Direction, convolve_by,
+};
+pub use facts::{Gpu, gpu, memory, take_peak_bytes};
+pub use launch::{Launch, THREADS};
+pub use libraries::{FOLDERS, Part, find};
+pub use mark::Mark;
+pub use partials::Partials;
+
+use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
+use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
+use dfdx::tensor::{Cuda, Synchronize};
+
+use super::{Arithmetic, Backend, Buffer, CounterAddress, DeviceError, DeviceFacts};
+use crate::base::text::count;
+use context::Context;
+
+impl Backend for Cuda {
+    type Mark = Mark;
+
+    const NAME: &'static str = "cuda";
+    const IS_ASYNCHRONOUS: bool = true;
+
+    fn open(ordinal: usize) -> Result<Self, DeviceError> {
+        if let Ok(current) = Context::current()
+            && current.device.ordinal() == ordinal
+        {
+            return Ok(current.opened.clone());
+        }
+        for part in [Part::Driver, Part::Blas] {
+            find(part).map_err(|reason| DeviceError::Absent(reason.to_owned()))?;
+        }
+        // `Cuda::try_build` panics where the driver has no device, so ask the driver first.
+        init().map_err(|error| DeviceError::Absent(format!("no usable CUDA driver: {error:?}")))?;
+        let gpus = device::get_count().map_err(|error| {
+            DeviceError::Absent(format!("the CUDA driver names no device: {error:?}"))
+        })?;
+        let gpus = usize::try_from(gpus).unwrap_or(0);
+        if ordinal >= gpus {
+            let gpus = count(gpus, "GPU");
+            return Err(DeviceError::Absent(format!(
+                "`cuda:{ordinal}` is not here: the driver counts {gpus}"
+            )));
+        }
+        let device = Self::try_build(ordinal, 0).map_err(DeviceError::from_dfdx::<Self>)?;
+        Context::enter(&device)?;
+        Ok(device)
+    }
+
+    fn facts(&self) -> Result<DeviceFacts, DeviceError> {
+        facts::device_facts()
+    }
+
+    fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
+        if let Some(message) = arithmetic.lack(gpu()?.capability) {
+            return Err(DeviceError::Failed {
+                device: Self::NAME,
+                message,
+            });
+        }
+        Context::current()?.set_arithmetic(arithmetic);
+        Ok(())
+    }
+
+    fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {
+        let mut buffer = self.zeros_buffer(values.len())?;
+        let address = *buffer.device_ptr_mut();
+        let context = Context::current()?;
+        // SAFETY: the buffer was allocated just above with this number of values; memory is freed in the queue's order.
+        unsafe { context.staging.borrow_mut().upload(address, &values) }?;
+        Ok(buffer)
+    }
+
+    fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError> {
+        self.try_synchronize()
+            .map_err(DeviceError::from_dfdx::<Self>)?;
+        let mut host = vec![0.0_f32; self.buffer_len(values)];
+        if !host.is_empty() {
+            // SAFETY: `host` has as many values as the buffer, whose work is done.
+            unsafe { memcpy_dtoh_sync(&mut host, *values.device_ptr()) }.map_err(driver_error)?;
+        }
+        Ok(host)
+    }
+
+    fn download_firsts(&self, buffers: &[&Buffer<Self>]) -> Result<Vec<f32>, DeviceError> {
+        let addresses: Vec<u64> = buffers.iter().map(|buffer| *buffer.device_ptr()).collect();
+        let mut values = self.zeros_buffer(addresses.len())?;
+        Launch::new("device_gather_firsts")
+            .over(addresses.len())
+            .read(&uploaded(&addresses)?)
+            .write(&mut values)
+            .size(addresses.len())
+            .run()?;
+        self.download(&values)
+    }
+
+    fn mark(&self) -> Result<Mark, DeviceError> {
+        Mark::record()
+    }
+
+    fn seconds_between(&self, from: &Mark, to: &Mark) -> Result<f64, DeviceError> {
+        to.seconds_since(from)
+    }
+
+    fn take_peak_bytes(&self) -> Result<Option<u64>, DeviceError> {
+        take_peak_bytes().map(Some)
+    }
+
+    fn memory(&self) -> Result<Option<(u64, u64)>, DeviceError> {
+        memory().map(Some)
+    }
+
+    fn counters(&self) -> Option<Result<CounterAddress, String>> {
+        let address = || {
+            Ok(CounterAddress {
+                library: super::telemetry_library()?,
+                bus_id: facts::bus_id().map_err(|error| error.to_string())?,
+            })
+        };
+        Some(address())
+    }
+
+    fn convolutions(&self) -> String {
+        Context::current().map_or_else(
+            |_| String::new(),
+            |context| context.convolutions.ways.borrow().to_string(),
+        )
+    }
+
+    fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
+        let mut buffer = self.zeros_buffer(len)?;
+        Launch::new("device_fill")
+            .over(len)
+            .write(&mut buffer)
+            .float(value)
+            .size(len)
+            .run()?;
+        Ok(buffer)
+    }
+}
+
+/// Uninitialised memory for what lives within one operation; written before it is read.
+///
+/// # Errors
+/// [`DeviceError::OutOfMemory`].
+pub fn scratch<T: DeviceRepr>(len: usize) -> Result<CudaSlice<T>, DeviceError> {
+    Context::current()?.scratch(len)
+}
+
+/// Copies host values into new device memory, without waiting for the device.
+///
+/// # Errors
+/// [`DeviceError::OutOfMemory`].
+pub fn uploaded<T: DeviceRepr + Copy>(values: &[T]) -> Result<CudaSlice<T>, DeviceError> {
+    let context = Context::current()?;
+    let mut slice = context.scratch::<T>(values.len())?;
+    let address = *slice.device_ptr_mut();
+    // SAFETY: the slice was allocated just above for the values; memory is freed in the queue's order.
+    unsafe { context.staging.borrow_mut().upload(address, values) }?;
+    Ok(slice)
+}
+
+/// Copies device memory to the host; waits for the device.
+///
+/// # Errors
+/// What the driver answers, for anything that was queued before.
+pub fn downloaded<T: DeviceRepr + Copy + Default>(
+    values: &CudaSlice<T>,
+) -> Result<Vec<T>, DeviceError> {
+    Context::current()?
+        .device
+        .dtoh_sync_copy(values)
+        .map_err(driver_error)
+}
+
+/// Lets the stand-in run blocks and threads backwards, for this thread's launches: a missing wait shows as other bits.
+#[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
+pub(crate) fn order_backwards(backwards: bool) {
+    // SAFETY: the stand-in's own function.
+    unsafe { call::set_backwards(backwards.into()) };
+}
+
+fn driver_error(error: DriverError) -> DeviceError {
+    DeviceError::told(Cuda::NAME, &error)
+}
+
+// A part of the build; its tests run here.
+#[cfg(all(test, feature = "cuda-stand-in"))]
+mod registers;
+#[cfg(all(test, feature = "cuda-stand-in"))]
+mod tests;

@@ -1,0 +1,10 @@
+//! What computes in Fieldtrial: devices, and the differentiable operations that dfdx lacks, compiled for speed.
+//!
+//! `fieldtrial-engine` re-exports these modules and adds what trains with them (docs/adr/0018).
+
+pub mod base;
+
+pub mod device;
+pub mod measure;
+
+pub mod ops;

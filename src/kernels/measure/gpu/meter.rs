@@ -1,0 +1,232 @@
+//! [`GpuMeter`]: a thread beside the one that trains, which looks at the counters while training goes on.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::tally::Tally;
+use super::{Counters, GpuUse};
+
+/// From one look to the next. Drivers renew load and power a few times a second, clocks more often.
+pub const PERIOD: Duration = Duration::from_millis(50);
+
+/// Load and power are means of up to a second before the look (NVML's documentation), so they count from this long of
+/// training on.
+pub const SETTLE: Duration = Duration::from_secs(1);
+
+/// Watches a GPU between [`GpuMeter::begin`] and [`GpuMeter::end`], without ever keeping the caller waiting.
+#[derive(Debug)]
+pub struct GpuMeter(State);
+
+#[derive(Debug)]
+enum State {
+    Absent,
+    Failed(String),
+    Watching(Sender<Mark>, JoinHandle<Result<GpuUse, String>>),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Mark {
+    Begin(Instant),
+    End(Instant),
+}
+
+/// What the thread of a meter works with.
+#[derive(Debug)]
+pub struct Watch {
+    marks: Receiver<Mark>,
+    period: Duration,
+    settle: Duration,
+}
+
+impl GpuMeter {
+    /// A meter of a device without counters.
+    pub fn absent() -> Self {
+        Self(State::Absent)
+    }
+
+    /// A meter that cannot see its GPU, and why.
+    pub fn failed(reason: String) -> Self {
+        Self(State::Failed(reason))
+    }
+
+    /// A meter whose thread does `watch`: opens the counters and calls [`Watch::over`].
+    pub fn watching<F>(watch: F) -> Self
+    where
+        F: FnOnce(Watch) -> Result<GpuUse, String> + Send + 'static,
+    {
+        Self::every((PERIOD, SETTLE), watch)
+    }
+
+    fn every<F>((period, settle): (Duration, Duration), watch: F) -> Self
+    where
+        F: FnOnce(Watch) -> Result<GpuUse, String> + Send + 'static,
+    {
+        let (sender, marks) = channel();
+        let own = Watch {
+            marks,
+            period,
+            settle,
+        };
+        let thread = std::thread::Builder::new().name("gpu-meter".into());
+        match thread.spawn(move || watch(own)) {
+            Ok(thread) => Self(State::Watching(sender, thread)),
+            Err(error) => Self::failed(format!("no thread to watch the GPU: {error}")),
+        }
+    }
+
+    /// Whether the device has counters, even if they cannot be read.
+    pub fn has_counters(&self) -> bool {
+        !matches!(self.0, State::Absent)
+    }
+
+    /// Training begins or goes on.
+    pub fn begin(&self) {
+        self.mark(Mark::Begin(Instant::now()));
+    }
+
+    /// Training pauses or is over.
+    pub fn end(&self) {
+        self.mark(Mark::End(Instant::now()));
+    }
+
+    fn mark(&self, mark: Mark) {
+        if let State::Watching(sender, _) = &self.0 {
+            // A thread that has failed hears no more; `finish` tells why.
+            let _ = sender.send(mark);
+        }
+    }
+
+    /// What was seen; nothing for a device without counters.
+    ///
+    /// # Errors
+    /// A sentence: why the counters could not be read.
+    pub fn finish(self) -> Result<GpuUse, String> {
+        match self.0 {
+            State::Absent => Ok(GpuUse::default()),
+            State::Failed(reason) => Err(reason),
+            State::Watching(sender, thread) => {
+                drop(sender);
+                let seen = thread.join();
+                seen.unwrap_or_else(|_| Err("the thread that watched the GPU broke off".into()))
+            }
+        }
+    }
+}
+
+impl Watch {
+    /// Looks at `counters` while training goes on, until the meter is finished.
+    pub fn over(&self, counters: &impl Counters) -> GpuUse {
+        let mut tally = Tally::new(self.settle);
+        let mut next: Option<Instant> = None;
+        loop {
+            let mark = match next {
+                None => self
+                    .marks
+                    .recv()
+                    .map_err(|_| RecvTimeoutError::Disconnected),
+                Some(next) => {
+                    let wait = next.saturating_duration_since(Instant::now());
+                    self.marks.recv_timeout(wait)
+                }
+            };
+            match mark {
+                Ok(Mark::Begin(at)) => {
+                    tally.begin(at, counters);
+                    next = Some(at + self.period);
+                }
+                Ok(Mark::End(at)) => {
+                    tally.end(at, counters);
+                    next = None;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let now = Instant::now();
+                    tally.look(now, counters);
+                    next = Some(now + self.period);
+                }
+                Err(RecvTimeoutError::Disconnected) => return tally.used(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::super::Reading;
+    use super::*;
+
+    /// Counts what is read of it; the test sees the same counts.
+    #[derive(Clone, Default)]
+    struct Scripted {
+        looks: Arc<AtomicU64>,
+        marks: Arc<AtomicU64>,
+    }
+
+    impl Counters for Scripted {
+        fn read(&self) -> Reading {
+            self.looks.fetch_add(1, Ordering::SeqCst);
+            Reading {
+                busy_percent: Some(75),
+                ..Reading::default()
+            }
+        }
+
+        /// Asked for at the begin and at the end of an epoch.
+        fn energy_mj(&self) -> Option<u64> {
+            Some(500 * (1 + self.marks.fetch_add(1, Ordering::SeqCst)))
+        }
+    }
+
+    fn meter(counters: Scripted) -> GpuMeter {
+        let pace = (Duration::from_millis(1), Duration::ZERO);
+        GpuMeter::every(pace, move |watch| Ok(watch.over(&counters)))
+    }
+
+    /// However long it takes.
+    fn wait_for(count: &AtomicU64, least: u64) {
+        while count.load(Ordering::SeqCst) < least {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_meter_looks_between_begin_and_end_and_not_outside() {
+        let counters = Scripted::default();
+        let meter = meter(counters.clone());
+        let looks = || counters.looks.load(Ordering::SeqCst);
+        for epoch in 0..2 {
+            let before = looks();
+            // Many times as long as from one look to the next.
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(looks(), before, "between epochs");
+            meter.begin();
+            wait_for(&counters.looks, before + 3);
+            meter.end();
+            wait_for(&counters.marks, 2 * (epoch + 1));
+        }
+        let seen = meter.finish().unwrap();
+        assert_eq!(seen.readings, looks());
+        assert_eq!(seen.busy_percent, Some(75.0));
+        // Two epochs, each from one look at the energy to the next.
+        assert_eq!(seen.energy_j, Some(1.0));
+    }
+
+    #[test]
+    fn a_meter_that_never_began_saw_nothing() {
+        let meter = || meter(Scripted::default());
+        assert_eq!(meter().finish(), Ok(GpuUse::default()));
+        assert!(meter().has_counters() && !GpuMeter::absent().has_counters());
+        assert_eq!(GpuMeter::absent().finish(), Ok(GpuUse::default()));
+    }
+
+    #[test]
+    fn a_meter_that_cannot_see_says_why_at_its_end() {
+        let meter = GpuMeter::watching(|_| Err("no NVML".into()));
+        meter.begin();
+        meter.end();
+        assert_eq!(meter.finish(), Err("no NVML".into()));
+    }
+}

@@ -1,0 +1,101 @@
+// Attention beside its products: heads apart and together again, softmax and its gradient.
+
+// Heads apart: from `qkv`, (batch, length, 3, heads, width), to `apart`, (3, batch, heads, length, width); with `dy`,
+// (batch, length, heads, width), as a fourth part where it is not null.
+KERNEL attention_split(const float *restrict qkv, const float *restrict dy, float *restrict apart, i64 n, u32 batch,
+                       u32 length, u32 heads, u32 width) {
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            i64 row = quotient_of(i, width), head = quotient_of(row, length), sequence = quotient_of(head, heads);
+            i64 feature = i - row * width, position = row - head * length, part = quotient_of(sequence, batch);
+            i64 place = (sequence - part * batch) * length + position;
+            feature += (head - sequence * heads) * width;
+            values[j] = 0.0f;
+            const float *from = part < 3 ? qkv + (place * 3 + part) * heads * width : dy + place * heads * width;
+            if (i < n) values[j] = from[feature];
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) apart[i] = values[j];
+        }
+    }
+}
+
+// Heads together: adds `apart`, (parts, batch, heads, length, width), to `joined`, (batch, length, parts, heads, width),
+// or writes it there.
+KERNEL attention_join(const float *restrict apart, float *restrict joined, i64 n, u32 batch, u32 length, u32 parts,
+                      u32 heads, u32 width, int adds) {
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            i64 head = quotient_of(i, width), part = quotient_of(head, heads), place = quotient_of(part, parts);
+            i64 sequence = quotient_of(place, length), position = place - sequence * length;
+            i64 feature = i - head * width;
+            i64 block = ((part - place * parts) * batch + sequence) * heads + (head - part * heads);
+            values[j] = i < n ? apart[(block * length + position) * width + feature] : 0.0f;
+            if (adds && i < n) values[j] += joined[i];
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) joined[i] = values[j];
+        }
+    }
+}
+
+// Values of a row that a thread keeps in registers; the rest of a long row is read again.
+enum { ATTENTION_KEPT = 8 };
+
+// Softmax of a row of scores for each block, in place.
+KERNEL attention_softmax(float *restrict scores, int length) {
+    SHARED(float, scratch, [32]);
+    float *row = scores + (i64)blockIdx.x * length;
+    float kept[ATTENTION_KEPT], most = -INFINITY, sum = 0.0f;
+    int rest = (int)(threadIdx.x + ATTENTION_KEPT * blockDim.x);
+    for (int j = 0; j < ATTENTION_KEPT; j++) {
+        int i = (int)(threadIdx.x + j * blockDim.x);
+        kept[j] = i < length ? row[i] : -INFINITY;
+        most = fmaxf(most, kept[j]);
+    }
+    for (int i = rest; i < length; i += blockDim.x) most = fmaxf(most, row[i]);
+    most = block_max(most, scratch);
+    for (int j = 0; j < ATTENTION_KEPT; j++) {
+        int i = (int)(threadIdx.x + j * blockDim.x);
+        kept[j] = i < length ? expf(kept[j] - most) : 0.0f;
+        sum += kept[j];
+    }
+    for (int i = rest; i < length; i += blockDim.x) {
+        row[i] = expf(row[i] - most);
+        sum += row[i];
+    }
+    float inverse = 1.0f / block_sum(sum, scratch);
+    for (int j = 0; j < ATTENTION_KEPT; j++) {
+        int i = (int)(threadIdx.x + j * blockDim.x);
+        if (i < length) row[i] = kept[j] * inverse;
+    }
+    for (int i = rest; i < length; i += blockDim.x) row[i] *= inverse;
+}
+
+// From the gradient of a row of probabilities p to that of the unscaled scores, in place: `p (g - sum of g p) scale`.
+KERNEL attention_softmax_backward(const float *restrict p, float *restrict grads, int length, float scale) {
+    SHARED(float, scratch, [32]);
+    float *row = grads + (i64)blockIdx.x * length;
+    p += (i64)blockIdx.x * length;
+    float kept[ATTENTION_KEPT], kept_p[ATTENTION_KEPT], sum = 0.0f;
+    int rest = (int)(threadIdx.x + ATTENTION_KEPT * blockDim.x);
+    for (int j = 0; j < ATTENTION_KEPT; j++) {
+        int i = (int)(threadIdx.x + j * blockDim.x);
+        kept[j] = i < length ? row[i] : 0.0f;
+        kept_p[j] = i < length ? p[i] : 0.0f;
+    }
+    for (int j = 0; j < ATTENTION_KEPT; j++) sum += kept[j] * kept_p[j];
+    for (int i = rest; i < length; i += blockDim.x) sum += row[i] * p[i];
+    sum = block_sum(sum, scratch);
+    for (int j = 0; j < ATTENTION_KEPT; j++) {
+        int i = (int)(threadIdx.x + j * blockDim.x);
+        if (i < length) row[i] = kept_p[j] * (kept[j] - sum) * scale;
+    }
+    for (int i = rest; i < length; i += blockDim.x) row[i] = p[i] * (row[i] - sum) * scale;
+}

@@ -1,0 +1,358 @@
+//! The two-dimensional transforms of Winograd convolutions, a vector of channels at a time.
+//!
+//! Bounds are checked once a tile: to check them at every vector took as long as to transform it.
+#![expect(
+    unsafe_code,
+    reason = "vectors are read and written through pointers to pixels and points, whose bounds a tile has checked"
+)]
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::Spread;
+use super::scheme::Transform;
+use super::target::Part;
+
+/// Where tiles stand on images.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grid {
+    /// Height and width of the images.
+    pub(super) image: (usize, usize),
+    /// Channels of the images.
+    pub(super) channels: usize,
+    /// Tiles down and across an image.
+    pub(super) tiles: (usize, usize),
+    /// Pixels from one tile to the next.
+    pub(super) step: usize,
+    /// Zeros above and on the left of the images.
+    pub(super) padding: usize,
+}
+
+/// Offset of a pixel outside of the image.
+const OUTSIDE: usize = usize::MAX;
+
+impl Grid {
+    /// Offsets of the pixels of tile `tile`, counted through the images, or [`OUTSIDE`].
+    #[inline(always)]
+    fn pixels<const I: usize>(&self, tile: usize) -> [[usize; I]; I] {
+        let (down, across) = self.tiles;
+        let (image, row, column) = (
+            tile / (down * across),
+            tile / across % down * self.step,
+            tile % across * self.step,
+        );
+        let (h, w) = self.image;
+        let mut offsets = [[OUTSIDE; I]; I];
+        for (i, offsets) in offsets.iter_mut().enumerate() {
+            for (j, offset) in offsets.iter_mut().enumerate() {
+                // Left of or above the image this wraps around to something large.
+                let y = (row + i).wrapping_sub(self.padding);
+                let x = (column + j).wrapping_sub(self.padding);
+                if y < h && x < w {
+                    *offset = ((image * h + y) * w + x) * self.channels;
+                }
+            }
+        }
+        offsets
+    }
+}
+
+/// Transforms I × I pixels of every tile to O × O points: `T · d · Tᵀ`.
+pub(super) struct Gather<'a, T, const I: usize, const O: usize> {
+    pub(super) images: &'a [f32],
+    pub(super) grid: &'a Grid,
+    pub(super) tiles: Range<usize>,
+    pub(super) channels: Range<usize>,
+    pub(super) points: &'a mut [f32],
+    pub(super) spread: Spread,
+    pub(super) transform: PhantomData<T>,
+}
+
+impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Gather<'_, T, I, O> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (channels, plane) = (self.channels.len(), self.spread.plane);
+        self.spread.check(self.tiles.len(), channels, S::F32_LANES);
+        assert!(self.points.len() >= self.spread.len(O * O), "all points");
+        let zeros = vec![0.0; channels];
+        let mut rest = [[simd.splat_f32s(0.0); I]; I];
+        let mut half = [[simd.splat_f32s(0.0); I]; O];
+        for (index, tile) in self.tiles.enumerate() {
+            let mut pixels = [[zeros.as_ptr(); I]; I];
+            for (pixels, offsets) in pixels.iter_mut().zip(self.grid.pixels::<I>(tile)) {
+                for (pixel, offset) in pixels.iter_mut().zip(offsets) {
+                    if offset != OUTSIDE {
+                        *pixel = self.images[offset..][self.channels.clone()].as_ptr();
+                    }
+                }
+            }
+            let row = self.points[index * self.spread.row..].as_mut_ptr();
+            for channel in (0..channels).step_by(S::F32_LANES) {
+                let count = S::F32_LANES.min(channels - channel);
+                if count < S::F32_LANES {
+                    // SAFETY: `count` values are left of those of each pixel, or of as many zeros.
+                    unsafe { fetch::<S, I>(&mut pixels, &mut rest, channel, count) };
+                }
+                square::<S, T, I, O>(
+                    simd,
+                    &mut half,
+                    #[inline(always)]
+                    |i, j| {
+                        let from = pixels[i][j].wrapping_add(channel);
+                        // SAFETY: a vector of the channels of a pixel, of as many zeros, or one of `rest`.
+                        unsafe { from.cast::<S::f32s>().read_unaligned() }
+                    },
+                    #[inline(always)]
+                    |o, p, value| {
+                        let to = row.wrapping_add((o * O + p) * plane + channel);
+                        // SAFETY: a vector of a tile's row, which holds whole vectors, in a plane, which holds the rows of
+                        // all tiles (`Spread::check`), of the `O · O` that the points are (asserted above).
+                        unsafe { to.cast::<S::f32s>().write_unaligned(value) }
+                    },
+                );
+            }
+        }
+    }
+}
+
+/// Copies the last `count` values of every pixel, from `channel` on, to vectors, where they are found from then on: vectors
+/// that are not full never meet the loops, which with masks took twice as long.
+///
+/// # Safety
+/// They lie in memory that nothing writes meanwhile.
+#[inline(always)]
+unsafe fn fetch<S: Simd, const I: usize>(
+    pixels: &mut [[*const f32; I]; I],
+    vectors: &mut [[S::f32s; I]; I],
+    channel: usize,
+    count: usize,
+) {
+    let both = pixels.as_flattened_mut().iter_mut();
+    for (pixel, vector) in both.zip(vectors.as_flattened_mut()) {
+        let vector = std::ptr::from_mut(vector).cast::<f32>();
+        // SAFETY: the caller's promise; `count` is less than a vector has.
+        unsafe { pixel.add(channel).copy_to_nonoverlapping(vector, count) };
+        *pixel = vector.cast_const().wrapping_sub(channel);
+    }
+}
+
+/// Transforms I × I points of every tile to O × O pixels, `T · m · Tᵀ`, and stores or adds them.
+pub(super) struct Scatter<'a, T, const I: usize, const O: usize> {
+    pub(super) points: &'a [f32],
+    pub(super) spread: Spread,
+    pub(super) grid: &'a Grid,
+    pub(super) tiles: Range<usize>,
+    pub(super) channels: Range<usize>,
+    pub(super) images: Part<'a>,
+    /// Added to every pixel, one value for each of `channels`; empty for none.
+    pub(super) bias: &'a [f32],
+    /// Whether the pixels are added to what is there.
+    pub(super) adds: bool,
+    pub(super) transform: PhantomData<T>,
+}
+
+impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_, T, I, O> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let (channels, plane) = (self.channels.len(), self.spread.plane);
+        self.spread.check(self.tiles.len(), channels, S::F32_LANES);
+        assert!(self.points.len() >= self.spread.len(I * I), "all points");
+        // Where pixels outside of the image go.
+        let mut aside = vec![0.0; channels];
+        let mut rest = [[simd.splat_f32s(0.0); O]; O];
+        let mut half = [[simd.splat_f32s(0.0); I]; O];
+        for (index, tile) in self.tiles.clone().enumerate() {
+            let mut pixels = [[aside.as_mut_ptr(); O]; O];
+            for (pixels, offsets) in pixels.iter_mut().zip(self.grid.pixels::<O>(tile)) {
+                for (pixel, offset) in pixels.iter_mut().zip(offsets) {
+                    if offset != OUTSIDE {
+                        let offset = offset + self.channels.start;
+                        *pixel = self.images.piece(offset, channels).as_mut_ptr();
+                    }
+                }
+            }
+            let row = self.points[index * self.spread.row..].as_ptr();
+            for channel in (0..channels).step_by(S::F32_LANES) {
+                let count = S::F32_LANES.min(channels - channel);
+                let (full, targets) = (count == S::F32_LANES, pixels);
+                if !full {
+                    let mut sources = pixels.map(|row| row.map(<*mut f32>::cast_const));
+                    // SAFETY: `count` values are left of those of each pixel, or of as many aside.
+                    unsafe { fetch::<S, O>(&mut sources, &mut rest, channel, count) };
+                    pixels = sources.map(|row| row.map(<*const f32>::cast_mut));
+                }
+                let bias = match self.bias.get(channel..channel + count) {
+                    Some(bias) => load(simd, bias),
+                    None => simd.splat_f32s(0.0),
+                };
+                square::<S, T, I, O>(
+                    simd,
+                    &mut half,
+                    #[inline(always)]
+                    |i, j| {
+                        let from = row.wrapping_add((i * I + j) * plane + channel);
+                        // SAFETY: a vector of a tile's row, which holds whole vectors, in a plane, which holds the rows of
+                        // all tiles (`Spread::check`), of the `I · I` that the points are (asserted above).
+                        unsafe { from.cast::<S::f32s>().read_unaligned() }
+                    },
+                    #[inline(always)]
+                    |o, p, value| {
+                        let pixel = pixels[o][p].wrapping_add(channel).cast::<S::f32s>();
+                        // SAFETY: a vector of the channels of a pixel, which is this task's alone (who made `images` promised
+                        // it), of as many values aside, or one of `rest`.
+                        unsafe {
+                            let before = if self.adds {
+                                pixel.read_unaligned()
+                            } else {
+                                bias
+                            };
+                            pixel.write_unaligned(simd.add_f32s(value, before));
+                        }
+                    },
+                );
+                if !full {
+                    // SAFETY: the values that were fetched from there.
+                    unsafe { give_back(&pixels, &targets, channel, count) };
+                }
+            }
+        }
+    }
+}
+
+/// Copies what [`fetch`] has put aside back to where it was.
+///
+/// # Safety
+/// As [`fetch`], and nothing reads them meanwhile.
+#[inline(always)]
+unsafe fn give_back<const O: usize>(
+    vectors: &[[*mut f32; O]; O],
+    pixels: &[[*mut f32; O]; O],
+    channel: usize,
+    count: usize,
+) {
+    let both = vectors.as_flattened().iter().zip(pixels.as_flattened());
+    for (vector, pixel) in both {
+        let vector = vector.wrapping_add(channel);
+        // SAFETY: the caller's promise.
+        unsafe { pixel.add(channel).copy_from_nonoverlapping(vector, count) };
+    }
+}
+
+/// Where the values of planes lie: value `at` of row r of plane p at `start + p · plane + r · row + at`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    pub(super) start: usize,
+    pub(super) row: usize,
+    pub(super) plane: usize,
+}
+
+impl Layout {
+    /// Planes of one row.
+    pub(super) fn of_planes(start: usize, plane: usize) -> Self {
+        let row = 0;
+        Self { start, row, plane }
+    }
+
+    #[inline(always)]
+    fn at(self, plane: usize, row: usize, at: usize) -> usize {
+        self.start + plane * self.plane + row * self.row + at
+    }
+}
+
+/// Transforms I × I planes of a filter to O × O, `len` values of each of `rows` rows.
+pub(super) struct Planes<'a, T, const I: usize, const O: usize> {
+    pub(super) from: &'a [f32],
+    pub(super) from_layout: Layout,
+    pub(super) to: Part<'a>,
+    pub(super) to_layout: Layout,
+    pub(super) rows: usize,
+    pub(super) len: usize,
+    /// Whether results are added to what is there.
+    pub(super) adds: bool,
+    pub(super) transform: PhantomData<T>,
+}
+
+impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Planes<'_, T, I, O> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let mut half = [[simd.splat_f32s(0.0); I]; O];
+        for row in 0..self.rows {
+            for at in (0..self.len).step_by(S::F32_LANES) {
+                let count = S::F32_LANES.min(self.len - at);
+                square::<S, T, I, O>(
+                    simd,
+                    &mut half,
+                    #[inline(always)]
+                    |i, j| {
+                        let from = self.from_layout.at(i * I + j, row, at);
+                        load(simd, &self.from[from..][..count])
+                    },
+                    #[inline(always)]
+                    |o, p, value| {
+                        let to = self.to_layout.at(o * O + p, row, at);
+                        let to = self.to.piece(to, count);
+                        let value = if self.adds {
+                            simd.add_f32s(value, load(simd, to))
+                        } else {
+                            value
+                        };
+                        store(simd, to, value);
+                    },
+                );
+            }
+        }
+    }
+}
+
+/// `T · values · Tᵀ`. `half` holds `T · values`, of any content: to clear it each time took a tenth of a convolution.
+#[inline(always)]
+fn square<S: Simd, T: Transform<I, O>, const I: usize, const O: usize>(
+    simd: S,
+    half: &mut [[S::f32s; I]; O],
+    load: impl Fn(usize, usize) -> S::f32s,
+    mut store: impl FnMut(usize, usize, S::f32s),
+) {
+    // Loops, not `array::from_fn`, whose inner functions are compiled without the vector level.
+    for j in 0..I {
+        let mut column = [simd.splat_f32s(0.0); I];
+        for (i, value) in column.iter_mut().enumerate() {
+            *value = load(i, j);
+        }
+        let column = T::apply(simd, column);
+        for (half, value) in half.iter_mut().zip(column) {
+            half[j] = value;
+        }
+    }
+    for (o, row) in half.iter().enumerate() {
+        for (p, value) in T::apply(simd, *row).into_iter().enumerate() {
+            store(o, p, value);
+        }
+    }
+}
+
+/// Up to a vector of values; zeros behind them.
+#[inline(always)]
+fn load<S: Simd>(simd: S, values: &[f32]) -> S::f32s {
+    match S::as_simd_f32s(values).0.first() {
+        Some(vector) => *vector,
+        None => simd.partial_load_f32s(values),
+    }
+}
+
+/// As many values of the vector as fit.
+#[inline(always)]
+fn store<S: Simd>(simd: S, values: &mut [f32], vector: S::f32s) {
+    if values.len() == S::F32_LANES {
+        S::as_mut_simd_f32s(values).0[0] = vector;
+    } else {
+        simd.partial_store_f32s(values, vector);
+    }
+}

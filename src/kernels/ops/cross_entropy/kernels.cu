@@ -1,0 +1,37 @@
+// A warp for each row: the highest logit, the exponentials and their sum, then the probabilities. The losses of a
+// block's rows are summed in f64, as on the CPU.
+KERNEL cross_entropy_forward(const float *restrict logits, const u32 *restrict labels, float *probabilities,
+                             double *restrict partials, i64 rows, int classes) {
+    SHARED(double, scratch, [32]);
+    int lane = threadIdx.x % 32;
+    i64 warps = blockDim.x / 32;
+    double loss = 0.0;
+    for (i64 row = blockIdx.x * warps + threadIdx.x / 32; row < rows; row += gridDim.x * warps) {
+        const float *own = logits + row * classes;
+        float *result = probabilities + row * classes;
+        float highest = -INFINITY;
+        for (int i = lane; i < classes; i += 32) highest = fmaxf(highest, own[i]);
+        highest = warp_max(highest);
+        float sum = 0.0f;
+        for (int i = lane; i < classes; i += 32) {
+            float value = expf(own[i] - highest);
+            result[i] = value;
+            sum += value;
+        }
+        sum = warp_sum(sum);
+        for (int i = lane; i < classes; i += 32) result[i] /= sum;
+        if (lane == 0) loss += (double)(logf(sum) + highest - own[labels[row]]);
+    }
+    loss = block_sum_double(loss, scratch);
+    if (threadIdx.x == 0) partials[blockIdx.x] = loss;
+}
+
+KERNEL cross_entropy_backward(const float *restrict probabilities, const u32 *restrict labels,
+                              const float *restrict dy, float *restrict dlogits, i64 rows, int classes) {
+    float scale = dy[0] / (float)rows;
+    FOR_EACH(i, rows * classes) {
+        i64 row = i / classes;
+        float hit = i - row * classes == labels[row] ? 1.0f : 0.0f;
+        dlogits[i] += scale * (probabilities[i] - hit);
+    }
+}

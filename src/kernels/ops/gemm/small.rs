@@ -1,0 +1,149 @@
+//! Which products the tiles of [`super::tile`] do: those that the crate `gemm` does slowly.
+#![expect(
+    unsafe_code,
+    reason = "tiles take raw pointers; the views checked their bounds"
+)]
+
+use super::dots::Dots;
+use super::tile::{Broadcast, Operands};
+use super::{Into, Matrix};
+use crate::ops::scratch::with_scratch;
+use crate::ops::simd::{VectorLevel, simd_vectors, vector_level};
+
+/// Rows of A up to which packing B costs about as much as the product does; `gemm` packs always.
+const FEW_ROWS: usize = 64;
+/// Multiply-adds of a product that is small: its matrices stay in the first two caches.
+const SMALL: usize = 1 << 21;
+/// Rows of A from which on vectors across them are better than vectors along them, even where not all lanes are full.
+const STREAM_ROWS: usize = 8;
+/// Rows of A from which on a transposed copy of B costs less than sums across vectors do.
+const COPY_ROWS: usize = 64;
+
+/// Does the product if tiles are the better way.
+///
+/// # Safety
+/// As [`super::cpu`]'s `product_at`: all of C's elements lie in memory that nothing else reads or writes meanwhile.
+pub(super) unsafe fn try_product(
+    c: *mut f32,
+    c_row: usize,
+    into: Into,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+) -> bool {
+    let (m, n, k) = (a.rows, b.columns, a.columns);
+    let is_small = m <= FEW_ROWS || m * n * k <= SMALL;
+    // Without vectors `gemm` still has its own.
+    if !is_small || m * n * k == 0 || vector_level() == VectorLevel::Portable {
+        return false;
+    }
+    let operands = Operands {
+        m,
+        n,
+        k,
+        a: a.values.as_ptr(),
+        a_row: a.row_stride,
+        a_step: a.column_stride,
+        b: b.values.as_ptr(),
+        b_step: b.row_stride,
+        c,
+        c_row,
+        add: into == Into::Add,
+        streams_a: false,
+        cold: false,
+    };
+    // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements; for C the caller promises it.
+    unsafe {
+        if n == 1 && c_row == 1 && a.row_stride == 1 {
+            // The transposed product, whose row of results is contiguous.
+            let operands = Operands {
+                m: 1,
+                n: m,
+                a: operands.b,
+                a_row: 0,
+                a_step: b.row_stride,
+                b: operands.a,
+                b_step: a.column_stride,
+                ..operands
+            };
+            simd_vectors(Broadcast::new(operands));
+        } else if (STREAM_ROWS..COPY_ROWS).contains(&m) && b.row_stride == 1 && k >= COPY_ROWS {
+            across_rows(operands, a, b);
+        } else if a.column_stride == 1
+            && b.row_stride == 1
+            && (n == 1 || m < COPY_ROWS && k >= COPY_ROWS)
+        {
+            let b_step = b.column_stride;
+            simd_vectors(Dots::new(Operands { b_step, ..operands }));
+        } else if b.column_stride == 1 {
+            simd_vectors(Broadcast::new(operands));
+        } else if b.row_stride == 1 {
+            with_scratch(k * n, |copy| {
+                // The copy holds all of B.
+                transpose(copy.as_mut_ptr(), n, false, b);
+                let (b, b_step) = (copy.as_ptr(), n);
+                simd_vectors(Broadcast::new(Operands {
+                    b,
+                    b_step,
+                    ..operands
+                }));
+            });
+        } else {
+            return false;
+        }
+    }
+    true
+}
+
+/// `Cᵀ = Bᵀ · Aᵀ` for a B of contiguous columns, which are read once, where they lie: vectors run across the rows of A.
+///
+/// # Safety
+/// As [`Broadcast::new`], for the operands of `A · B`.
+unsafe fn across_rows(operands: Operands, a: Matrix<'_>, b: Matrix<'_>) {
+    let Operands { m, n, k, .. } = operands;
+    with_scratch((k + n) * m, |copy| {
+        let (copy, result) = copy.split_at_mut(k * m);
+        // SAFETY: copy and result hold Aᵀ and Cᵀ and are lent to this call alone; A and B are views that hold
+        // their elements; for C the caller promises its memory.
+        unsafe {
+            transpose(copy.as_mut_ptr(), m, false, a.transposed());
+            simd_vectors(Broadcast::new(Operands {
+                m: n,
+                n: m,
+                a: operands.b,
+                a_row: b.column_stride,
+                a_step: 1,
+                b: copy.as_ptr(),
+                b_step: m,
+                c: result.as_mut_ptr(),
+                c_row: m,
+                add: false,
+                streams_a: true,
+                ..operands
+            }));
+            let result = Matrix::new(result, n, m).transposed();
+            transpose(operands.c, operands.c_row, operands.add, result);
+        }
+    });
+}
+
+/// Writes `b` row by row to where `to` points, or adds it to what is there; rows begin `to_row` values apart.
+///
+/// # Safety
+/// `b` fits there, and nothing else reads or writes its place meanwhile.
+unsafe fn transpose(to: *mut f32, to_row: usize, add: bool, b: Matrix<'_>) {
+    /// Columns that are read side by side, each of which is contiguous, so that every line of the cache is written once.
+    const BLOCK: usize = 16;
+    for first in (0..b.columns).step_by(BLOCK) {
+        let count = BLOCK.min(b.columns - first);
+        for row in 0..b.rows {
+            for column in first..first + count {
+                let value = b.values[column * b.column_stride + row * b.row_stride];
+                // SAFETY: element (row, column) of the place that the caller promised.
+                unsafe {
+                    let at = to.add(row * to_row + column);
+                    *at = if add { *at + value } else { value };
+                }
+            }
+        }
+    }
+}

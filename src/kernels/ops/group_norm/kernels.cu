@@ -1,0 +1,350 @@
+// Group norm. A block has one group of one image, or a piece of its positions where groups are large: block (g, p) is
+// piece p of group g of `batch * groups`. A thread stays in one channel as long as a group has no more channels than
+// the block has threads, so neighbours read neighbours.
+
+// Values that a thread reads before it uses the first: enough reads under way, and few enough registers for blocks of
+// 1024 threads.
+enum { GROUP_NORM_AHEAD = 4, GROUP_NORM_FAR_AHEAD = 8 };
+
+// The values of a group that a thread takes: channels `column`, `column + columns` …, of positions `first`,
+// `first + lanes` … below `end`.
+typedef struct {
+    int column, columns, first, end, lane, lanes;
+} group_norm_share;
+
+DEVICE group_norm_share group_norm_own(int positions, int width, int piece) {
+    group_norm_share own;
+    own.columns = min(width, (int)blockDim.x);
+    own.lanes = (int)blockDim.x / own.columns;
+    own.column = (int)threadIdx.x % own.columns;
+    own.lane = (int)threadIdx.x / own.columns;
+    int start = (int)blockIdx.y * piece;
+    own.end = min(start + piece, positions);
+    own.first = own.lane < own.lanes ? start + own.lane : own.end;
+    return own;
+}
+
+// Where the group of this block begins in an array of images.
+DEVICE i64 group_norm_start(int positions, int channels, int width) {
+    int groups = channels / width;
+    return (i64)(blockIdx.x / groups) * positions * channels + (int)(blockIdx.x % groups) * width;
+}
+
+// The sum of a thread's values less `mean`, or of their squares.
+DEVICE float group_norm_moment(const float *restrict x, group_norm_share own, int channels, int width, float mean,
+                               int is_square) {
+    float sum = 0.0f;
+    for (int c = own.column; c < width; c += own.columns) {
+        ROLLED
+        for (int p = own.first; p < own.end; p += GROUP_NORM_FAR_AHEAD * own.lanes) {
+            float next[GROUP_NORM_FAR_AHEAD];
+            for (int j = 0; j < GROUP_NORM_FAR_AHEAD; j++) {
+                int q = p + j * own.lanes;
+                next[j] = q < own.end ? x[(i64)q * channels + c] - mean : 0.0f;
+            }
+            for (int j = 0; j < GROUP_NORM_FAR_AHEAD; j++) sum += is_square ? next[j] * next[j] : next[j];
+        }
+    }
+    return sum;
+}
+
+// Mean of the values of a block, and the sum of squares of their distances from it: two passes, as the difference
+// between the mean square and the square of the mean would cancel.
+DEVICE float group_norm_moments(const float *restrict x, group_norm_share own, int channels, int width, float count,
+                                float *squares, float *scratch) {
+    float mean = block_sum(group_norm_moment(x, own, channels, width, 0.0f, 0), scratch) / count;
+    *squares = block_sum(group_norm_moment(x, own, channels, width, mean, 1), scratch);
+    return mean;
+}
+
+DEVICE float group_norm_inverse(float squares, float count) { return 1.0f / sqrtf(squares / count + 1e-5f); }
+
+// `y = act((x - mean) * rstd * gamma + beta + shift)` for a thread's values.
+DEVICE void group_norm_write(const float *restrict x, const float *restrict gamma, const float *restrict beta,
+                             const float *restrict shift, float *restrict y, group_norm_share own, int channels,
+                             int width, float mean, float rstd, int activation) {
+    for (int c = own.column; c < width; c += own.columns) {
+        float scale = gamma[c] * rstd, offset = shift ? beta[c] + shift[c] : beta[c];
+        ROLLED
+        for (int p = own.first; p < own.end; p += GROUP_NORM_AHEAD * own.lanes) {
+            float next[GROUP_NORM_AHEAD];
+            for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
+                int q = p + j * own.lanes;
+                next[j] = q < own.end ? x[(i64)q * channels + c] : 0.0f;
+            }
+            for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
+                int q = p + j * own.lanes;
+                if (q < own.end) y[(i64)q * channels + c] = activate(activation, (next[j] - mean) * scale + offset);
+            }
+        }
+    }
+}
+
+// Everything at once, for groups that are one piece.
+KERNEL BLOCK_OF(1024)
+group_norm_forward(const float *restrict x, const float *restrict gamma, const float *restrict beta,
+                   const float *restrict shift, float *restrict statistics, float *restrict y, int positions,
+                   int channels, int width, int activation) {
+    SHARED(float, scratch, [32]);
+    group_norm_share own = group_norm_own(positions, width, positions);
+    i64 start = group_norm_start(positions, channels, width);
+    int groups = channels / width, c = (int)(blockIdx.x % groups) * width;
+    float squares, count = (float)positions * (float)width;
+    float mean = group_norm_moments(x + start, own, channels, width, count, &squares, scratch);
+    float rstd = group_norm_inverse(squares, count);
+    if (threadIdx.x == 0) {
+        statistics[2 * blockIdx.x] = mean;
+        statistics[2 * blockIdx.x + 1] = rstd;
+    }
+    if (shift) shift += (i64)(blockIdx.x / groups) * channels + c;
+    group_norm_write(x + start, gamma + c, beta + c, shift, y + start, own, channels, width, mean, rstd, activation);
+}
+
+// For groups in pieces: mean and sum of squares of each piece into `moments`, (batch groups, pieces, 2).
+KERNEL BLOCK_OF(1024)
+group_norm_measure(const float *restrict x, float *restrict moments, int positions, int channels, int width,
+                   int piece) {
+    SHARED(float, scratch, [32]);
+    group_norm_share own = group_norm_own(positions, width, piece);
+    i64 start = group_norm_start(positions, channels, width);
+    float squares, count = (float)min(piece, positions - (int)blockIdx.y * piece) * (float)width;
+    float mean = group_norm_moments(x + start, own, channels, width, count, &squares, scratch);
+    if (threadIdx.x == 0) {
+        float *to = moments + 2 * ((i64)blockIdx.x * gridDim.y + blockIdx.y);
+        to[0] = mean;
+        to[1] = squares;
+    }
+}
+
+// Every block puts the moments of its group's pieces together, then writes its own piece.
+KERNEL BLOCK_OF(1024)
+group_norm_apply(const float *restrict x, const float *restrict gamma, const float *restrict beta,
+                 const float *restrict shift, const float *restrict moments, float *restrict statistics,
+                 float *restrict y, int positions, int channels, int width, int piece, int activation) {
+    SHARED(float, scratch, [32]);
+    int groups = channels / width, c = (int)(blockIdx.x % groups) * width, pieces = gridDim.y;
+    float count = (float)positions * (float)width, sum = 0.0f, squares = 0.0f;
+    moments += (i64)blockIdx.x * 2 * pieces;
+    for (int p = threadIdx.x; p < pieces; p += blockDim.x)
+        sum += moments[2 * p] * ((float)min(piece, positions - p * piece) * (float)width);
+    float mean = block_sum(sum, scratch) / count;
+    for (int p = threadIdx.x; p < pieces; p += blockDim.x) {
+        float apart = moments[2 * p] - mean;
+        squares += moments[2 * p + 1] + apart * apart * ((float)min(piece, positions - p * piece) * (float)width);
+    }
+    float rstd = group_norm_inverse(block_sum(squares, scratch), count);
+    if (threadIdx.x == 0 && blockIdx.y == 0) {
+        statistics[2 * blockIdx.x] = mean;
+        statistics[2 * blockIdx.x + 1] = rstd;
+    }
+    group_norm_share own = group_norm_own(positions, width, piece);
+    i64 start = group_norm_start(positions, channels, width);
+    if (shift) shift += (i64)(blockIdx.x / groups) * channels + c;
+    group_norm_write(x + start, gamma + c, beta + c, shift, y + start, own, channels, width, mean, rstd, activation);
+}
+
+// What backward knows of the group of a block.
+typedef struct {
+    const float *x, *dy, *gamma, *beta, *shift;
+    float mean, rstd;
+    int channels, width, activation;
+} group_norm_group;
+
+DEVICE group_norm_group group_norm_at(const float *x, const float *dy, const float *gamma, const float *beta,
+                                      const float *shift, const float *statistics, int positions, int channels,
+                                      int width, int activation) {
+    group_norm_group at;
+    i64 start = group_norm_start(positions, channels, width);
+    int groups = channels / width, c = (int)(blockIdx.x % groups) * width;
+    at.x = x + start, at.dy = dy + start, at.gamma = gamma + c, at.beta = beta + c;
+    at.shift = shift ? shift + (i64)(blockIdx.x / groups) * channels + c : shift;
+    at.mean = statistics[2 * blockIdx.x], at.rstd = statistics[2 * blockIdx.x + 1];
+    at.channels = channels, at.width = width, at.activation = activation;
+    return at;
+}
+
+// With `dz = dy * act'(z)` the sums of dz and of `dz * (x - mean) * rstd` over a thread's positions of channel c.
+DEVICE void group_norm_gradients(group_norm_group at, group_norm_share own, int c, float *plain, float *along) {
+    float scale = at.gamma[c] * at.rstd, offset = at.shift ? at.beta[c] + at.shift[c] : at.beta[c];
+    *plain = *along = 0.0f;
+    ROLLED
+    for (int p = own.first; p < own.end; p += GROUP_NORM_AHEAD * own.lanes) {
+        float x[GROUP_NORM_AHEAD], dy[GROUP_NORM_AHEAD];
+        for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
+            int q = p + j * own.lanes;
+            x[j] = q < own.end ? at.x[(i64)q * at.channels + c] - at.mean : 0.0f;
+            dy[j] = q < own.end ? at.dy[(i64)q * at.channels + c] : 0.0f;
+        }
+        for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
+            float dz = dy[j] * activate_slope(at.activation, x[j] * scale + offset);
+            *plain += dz;
+            *along += dz * (x[j] * at.rstd);
+        }
+    }
+}
+
+// Adds up two values over the threads of one channel; lane 0 has the results. The arrays have as many values as threads.
+DEVICE void group_norm_add_lanes(group_norm_share own, float *plain, float *along, float *plain_room,
+                                 float *along_room) {
+    if (own.lanes == 1) return;
+    plain_room[threadIdx.x] = *plain;
+    along_room[threadIdx.x] = *along;
+    for (int count = own.lanes; count > 1;) {
+        int half = (count + 1) / 2;
+        block_wait();
+        if (own.lane + half < count) {
+            plain_room[threadIdx.x] += plain_room[threadIdx.x + half * own.columns];
+            along_room[threadIdx.x] += along_room[threadIdx.x + half * own.columns];
+        }
+        count = half;
+    }
+    *plain = plain_room[threadIdx.x];
+    *along = along_room[threadIdx.x];
+}
+
+// `grad_x += rstd * (gamma dz - plain - (x - mean) rstd along)` for a thread's values, where plain and along are means
+// over the group of `gamma dz` and of `gamma dz (x - mean) rstd`.
+DEVICE void group_norm_write_grad(group_norm_group at, group_norm_share own, float plain, float along,
+                                  float *restrict grad_x) {
+    for (int c = own.column; c < at.width; c += own.columns) {
+        float scale = at.gamma[c] * at.rstd, offset = at.shift ? at.beta[c] + at.shift[c] : at.beta[c];
+        ROLLED
+        for (int p = own.first; p < own.end; p += GROUP_NORM_AHEAD * own.lanes) {
+            float x[GROUP_NORM_AHEAD], dy[GROUP_NORM_AHEAD], grad[GROUP_NORM_AHEAD];
+            for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
+                int q = p + j * own.lanes;
+                i64 i = (i64)q * at.channels + c;
+                x[j] = q < own.end ? at.x[i] - at.mean : 0.0f;
+                dy[j] = q < own.end ? at.dy[i] : 0.0f;
+                grad[j] = q < own.end ? grad_x[i] : 0.0f;
+            }
+            for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
+                int q = p + j * own.lanes;
+                float dz = dy[j] * activate_slope(at.activation, x[j] * scale + offset);
+                grad[j] += scale * dz - at.rstd * (plain + x[j] * at.rstd * along);
+                if (q < own.end) grad_x[(i64)q * at.channels + c] = grad[j];
+            }
+        }
+    }
+}
+
+// Where the sums of channel c of this block's group stand in `sums`, (batch, 2, channels).
+DEVICE i64 group_norm_sum_place(int channels, int width, int c) {
+    int groups = channels / width;
+    return (i64)(blockIdx.x / groups) * 2 * channels + (int)(blockIdx.x % groups) * width + c;
+}
+
+// Everything at once, for groups that are one piece: sums over positions into `sums`, and the gradient of x where
+// `grad_x` is not null.
+KERNEL BLOCK_OF(1024)
+group_norm_backward(const float *restrict x, const float *restrict dy, const float *restrict gamma,
+                    const float *restrict beta, const float *restrict shift, const float *restrict statistics,
+                    float *restrict sums, float *restrict grad_x, int positions, int channels, int width,
+                    int activation) {
+    SHARED(float, scratch, [32]);
+    SHARED(float, plain_room, [1024]);
+    SHARED(float, along_room, [1024]);
+    group_norm_share own = group_norm_own(positions, width, positions);
+    group_norm_group at =
+        group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
+    float plain_sum = 0.0f, along_sum = 0.0f;
+    for (int c = own.column; c < width; c += own.columns) {
+        float plain, along;
+        group_norm_gradients(at, own, c, &plain, &along);
+        group_norm_add_lanes(own, &plain, &along, plain_room, along_room);
+        if (own.lane > 0) continue;
+        i64 place = group_norm_sum_place(channels, width, c);
+        sums[place] = plain;
+        sums[place + channels] = along;
+        plain_sum += at.gamma[c] * plain;
+        along_sum += at.gamma[c] * along;
+    }
+    if (!grad_x) return;
+    float count = (float)positions * (float)width;
+    float plain = block_sum(plain_sum, scratch) / count, along = block_sum(along_sum, scratch) / count;
+    group_norm_write_grad(at, own, plain, along, grad_x + group_norm_start(positions, channels, width));
+}
+
+// For groups in pieces: the sums of each piece into `parts`, (batch groups, pieces, 2, width).
+KERNEL BLOCK_OF(1024)
+group_norm_backward_measure(const float *restrict x, const float *restrict dy, const float *restrict gamma,
+                            const float *restrict beta, const float *restrict shift, const float *restrict statistics,
+                            float *restrict parts, int positions, int channels, int width, int piece, int activation) {
+    SHARED(float, plain_room, [1024]);
+    SHARED(float, along_room, [1024]);
+    group_norm_share own = group_norm_own(positions, width, piece);
+    group_norm_group at =
+        group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
+    parts += ((i64)blockIdx.x * gridDim.y + blockIdx.y) * 2 * width;
+    for (int c = own.column; c < width; c += own.columns) {
+        float plain, along;
+        group_norm_gradients(at, own, c, &plain, &along);
+        group_norm_add_lanes(own, &plain, &along, plain_room, along_room);
+        if (own.lane > 0) continue;
+        parts[c] = plain;
+        parts[width + c] = along;
+    }
+}
+
+// Every block puts the sums of its group's pieces together, then writes its own piece; the first one writes `sums`.
+KERNEL BLOCK_OF(1024)
+group_norm_backward_apply(const float *restrict x, const float *restrict dy, const float *restrict gamma,
+                          const float *restrict beta, const float *restrict shift, const float *restrict statistics,
+                          const float *restrict parts, float *restrict sums, float *restrict grad_x, int positions,
+                          int channels, int width, int piece, int activation) {
+    SHARED(float, scratch, [32]);
+    SHARED(float, plain_room, [1024]);
+    SHARED(float, along_room, [1024]);
+    group_norm_share own = group_norm_own(positions, width, piece);
+    group_norm_group at =
+        group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
+    int pieces = gridDim.y;
+    float plain_sum = 0.0f, along_sum = 0.0f;
+    parts += (i64)blockIdx.x * pieces * 2 * width;
+    for (int c = own.column; c < width; c += own.columns) {
+        float plain = 0.0f, along = 0.0f;
+        for (int p = own.lane < own.lanes ? own.lane : pieces; p < pieces; p += own.lanes) {
+            plain += parts[(i64)p * 2 * width + c];
+            along += parts[(i64)p * 2 * width + width + c];
+        }
+        group_norm_add_lanes(own, &plain, &along, plain_room, along_room);
+        if (own.lane > 0) continue;
+        i64 place = group_norm_sum_place(channels, width, c);
+        if (blockIdx.y == 0) {
+            sums[place] = plain;
+            sums[place + channels] = along;
+        }
+        plain_sum += at.gamma[c] * plain;
+        along_sum += at.gamma[c] * along;
+    }
+    if (!grad_x) return;
+    float count = (float)positions * (float)width;
+    float plain = block_sum(plain_sum, scratch) / count, along = block_sum(along_sum, scratch) / count;
+    group_norm_write_grad(at, own, plain, along, grad_x + group_norm_start(positions, channels, width));
+}
+
+// Adds what `sums`, (batch, 2, channels), say of the gradients that are not null: of gamma and beta sums over the batch,
+// of the shift the sums of dz themselves. A block has `width` channels; all of a channel is added by one thread, as two
+// of the gradients may be one array.
+KERNEL BLOCK_OF(1024)
+group_norm_collect(const float *restrict sums, float *gamma, float *beta, float *shift, int batch, int channels,
+                   int width) {
+    SHARED(float, plain_room, [1024]);
+    SHARED(float, along_room, [1024]);
+    group_norm_share own;
+    own.columns = width, own.lanes = (int)blockDim.x / width;
+    own.lane = (int)threadIdx.x / width, own.column = (int)threadIdx.x % width;
+    int c = (int)blockIdx.x * width + own.column;
+    own.first = c < channels && own.lane < own.lanes ? own.lane : batch, own.end = batch;
+    float plain = 0.0f, along = 0.0f;
+    for (int b = own.first; b < own.end; b += own.lanes) {
+        const float *from = sums + (i64)b * 2 * channels + c;
+        plain += from[0];
+        along += from[channels];
+        if (shift) shift[(i64)b * channels + c] += from[0];
+    }
+    group_norm_add_lanes(own, &plain, &along, plain_room, along_room);
+    if (own.lane > 0 || c >= channels) return;
+    if (gamma) gamma[c] += along;
+    if (beta) beta[c] += plain;
+}

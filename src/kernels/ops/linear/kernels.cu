@@ -1,0 +1,134 @@
+// Linear layers beside their products: bias, activation, and sums over rows.
+
+// The column of a tile's next value, `step` places on; `step` is below `columns`.
+DEVICE u32 linear_next_column(u32 column, u32 step, u32 columns) {
+    column += step;
+    return column < columns ? column : column - columns;
+}
+
+// `y = act(y + bias)`; no bias when it is null.
+KERNEL linear_finish(const float *restrict bias, float *restrict y, i64 n, u32 columns, int activation) {
+    u32 step = blockDim.x % columns;
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        u32 column = remainder_of(start, columns);
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            values[j] = i < n ? y[i] : 0.0f;
+            if (bias) values[j] += bias[column];
+            column = linear_next_column(column, step, columns);
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) y[i] = activate(activation, values[j]);
+        }
+    }
+}
+
+// `before += bias; y = act(before)`; no bias when it is null.
+KERNEL linear_finish_keeping(const float *restrict bias, float *restrict before, float *restrict y, i64 n, u32 columns,
+                             int activation) {
+    u32 step = blockDim.x % columns;
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        u32 column = remainder_of(start, columns);
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            values[j] = i < n ? before[i] : 0.0f;
+            if (bias) values[j] += bias[column];
+            column = linear_next_column(column, step, columns);
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) {
+                if (bias) before[i] = values[j];
+                y[i] = activate(activation, values[j]);
+            }
+        }
+    }
+}
+
+// `y = residual + bias`.
+KERNEL linear_start(const float *restrict residual, const float *restrict bias, float *restrict y, i64 n,
+                    u32 columns) {
+    u32 step = blockDim.x % columns;
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        u32 column = remainder_of(start, columns);
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            values[j] = (i < n ? residual[i] : 0.0f) + bias[column];
+            column = linear_next_column(column, step, columns);
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) y[i] = values[j];
+        }
+    }
+}
+
+// `grad = grad_output * act'(before)`.
+KERNEL linear_activation_backward(const float *restrict before, const float *restrict grad_output,
+                                  float *restrict grad, i64 n, int activation) {
+    FOR_EACH_TILE(start, n) {
+        float x[TILE], dy[TILE];
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            x[j] = i < n ? before[i] : 0.0f;
+            dy[j] = i < n ? grad_output[i] : 0.0f;
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) grad[i] = dy[j] * activate_slope(activation, x[j]);
+        }
+    }
+}
+
+// Sums of columns: block (x, y) takes `width` columns of `piece` rows and writes row y of `sums`, or adds to it. A thread
+// stays in its column and takes every `blockDim.x / width`-th row; those sums are added as a tree. Where `before` is not
+// null the values are `values * act'(before)`, which `grad` gets too.
+KERNEL BLOCK_OF(1024)
+linear_column_sums(const float *restrict values, const float *restrict before, float *restrict grad,
+                   float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation) {
+    SHARED(float, scratch, [1024]);
+    int lanes = blockDim.x / width, lane = threadIdx.x / width;
+    i64 column = (i64)blockIdx.x * width + threadIdx.x % width;
+    i64 row = blockIdx.y * piece + lane, end = (blockIdx.y + 1) * piece < rows ? (blockIdx.y + 1) * piece : rows;
+    if (lane >= lanes || column >= columns) row = end;
+    float sum = 0.0f;
+    if (before) {
+        ROLLED
+        for (; row < end; row += 4 * lanes) {
+            float next[4], x[4];
+            for (int j = 0; j < 4; j++) {
+                i64 i = (row + j * lanes) * columns + column;
+                next[j] = row + j * lanes < end ? values[i] : 0.0f;
+                x[j] = row + j * lanes < end ? before[i] : 0.0f;
+            }
+            for (int j = 0; j < 4; j++) {
+                next[j] *= activate_slope(activation, x[j]);
+                sum += next[j];
+                if (row + j * lanes < end) grad[(row + j * lanes) * columns + column] = next[j];
+            }
+        }
+    } else {
+        ROLLED
+        for (; row < end; row += 8 * lanes) {
+            float next[8];
+            for (int j = 0; j < 8; j++)
+                next[j] = row + j * lanes < end ? values[(row + j * lanes) * columns + column] : 0.0f;
+            for (int j = 0; j < 8; j++) sum += next[j];
+        }
+    }
+    scratch[threadIdx.x] = sum;
+    for (int count = lanes; count > 1;) {
+        int half = (count + 1) / 2;
+        block_wait();
+        if (lane + half < count) scratch[threadIdx.x] += scratch[threadIdx.x + half * width];
+        count = half;
+    }
+    if (lane == 0 && column < columns) {
+        float *to = sums + blockIdx.y * columns + column;
+        *to = adds ? *to + scratch[threadIdx.x] : scratch[threadIdx.x];
+    }
+}

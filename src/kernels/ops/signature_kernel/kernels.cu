@@ -1,0 +1,288 @@
+// Signature kernels of pairs of paths, in double precision: a block takes a pair, a thread a row of the refined grid, and
+// the block goes over the grid diagonal by diagonal, so that a step costs one wait. Grids of more rows than a block has
+// threads are swept in bands of rows.
+//
+// Pairs of generated paths come first, `(i, i + k)` in a ring of b for k = 1, 2, …, then those of generated and real ones.
+
+typedef struct {
+    // Pieces of a path; their points are one more.
+    int pieces;
+    int order;
+    // Rows, and columns, of the refined grid.
+    int cells;
+    // -1 / sigma.
+    double scale;
+} signature_kernel_size;
+
+// What the increment of a block of cells makes of them, `g`, `u` and `v`, and the values of the static kernel at the
+// column next to it, at the upper and the lower end of the row's piece.
+typedef struct {
+    double g, u, v, upper, lower;
+} signature_kernel_block;
+
+DEVICE signature_kernel_size signature_kernel_sizes(int points, int order, double scale) {
+    signature_kernel_size size;
+    size.pieces = points - 1;
+    size.order = order;
+    size.cells = (points - 1) << order;
+    size.scale = scale;
+    return size;
+}
+
+// The paths of a pair; whether both are generated.
+DEVICE int signature_kernel_pair(i64 pair, int b, int r, i64 *first, i64 *second) {
+    i64 own = (i64)b * (b - 1) / 2;
+    if (pair < own) {
+        *first = pair % b;
+        *second = (*first + pair / b + 1) % b;
+        return 1;
+    }
+    *first = (pair - own) / r;
+    *second = (pair - own) % r;
+    return 0;
+}
+
+DEVICE double signature_kernel_static(const double *x, const double *y, double scale) {
+    double t = x[0] - y[0], v = x[1] - y[1];
+    return exp((t * t + v * v) * scale);
+}
+
+// Goes on to the block whose columns end, or begin when `step` is -1, at the point `y`; `x` is the row's piece.
+DEVICE void signature_kernel_enter(signature_kernel_block *block, const double *x, const double *y, int step,
+                                   signature_kernel_size size) {
+    double upper = signature_kernel_static(x, y, size.scale), lower = signature_kernel_static(x + 2, y, size.scale);
+    double increment = (lower - block->lower) + (block->upper - upper);
+    double share = 1.0 / (double)(1 << size.order);
+    block->g = (step > 0 ? increment : -increment) * (share * share);
+    double twelfth = block->g * block->g * (1.0 / 12.0);
+    block->u = 1.0 + 0.5 * block->g + twelfth;
+    block->v = 1.0 - twelfth;
+    block->upper = upper;
+    block->lower = lower;
+}
+
+// The last corner of the Goursat problem; only the thread of the last row has it. `border` holds a row where there
+// is more than one band, `edges` for two numbers of each thread; `grid`, if not null, gets all values, diagonal by diagonal.
+DEVICE double signature_kernel_solve(const double *x, const double *y, signature_kernel_size size, double *border,
+                                     double *edges, double *grid) {
+    int thread = (int)threadIdx.x, threads = (int)blockDim.x, mask = (1 << size.order) - 1;
+    double west = 1.0;
+    for (int top = 0; top < size.cells; top += threads) {
+        int rows = min(threads, size.cells - top), steps = size.cells + rows - 1;
+        const double *piece = x + 2 * ((top + min(thread, rows - 1)) >> size.order);
+        signature_kernel_block block = {0.0, 1.0, 1.0, 0.0, 0.0};
+        block.upper = signature_kernel_static(piece, y, size.scale);
+        block.lower = signature_kernel_static(piece + 2, y, size.scale);
+        double diagonal = 1.0, last = 1.0;
+        for (int step = 0; step < steps; step++) {
+            int column = step - thread;
+            if (thread < rows && column >= 0 && column < size.cells) {
+                if ((column & mask) == 0)
+                    signature_kernel_enter(&block, piece, y + 2 * ((column >> size.order) + 1), 1, size);
+                double north = 1.0;
+                if (thread > 0) north = edges[(step + 1) % 2 * threads + thread - 1];
+                else if (top > 0) north = border[column];
+                double from_above = north * block.u - diagonal * block.v;
+                last = last * block.u + from_above;
+                diagonal = north;
+                edges[step % 2 * threads + thread] = last;
+                if (thread == rows - 1 && top + rows < size.cells) border[column] = last;
+                if (grid) grid[(i64)step * threads + thread] = last;
+            }
+            block_wait();
+        }
+        if (top + thread == size.cells - 1) west = last;
+        if (grid) grid += (i64)(size.cells + threads - 1) * threads;
+    }
+    return west;
+}
+
+// The value in a row's column of the grid that `signature_kernel_solve` left: 1 before the first column.
+DEVICE double signature_kernel_at(const double *grid, int thread, int column) {
+    return column < 0 ? 1.0 : grid[((i64)column + thread) * blockDim.x + thread];
+}
+
+// The value in the row above, of which the first of a band is in the band before.
+DEVICE double signature_kernel_above(const double *grid, int top, int cells, int column) {
+    int thread = (int)threadIdx.x, threads = (int)blockDim.x;
+    if (thread > 0) return signature_kernel_at(grid, thread - 1, column);
+    if (top == 0) return 1.0;
+    return signature_kernel_at(grid - (i64)(cells + threads - 1) * threads, threads - 1, column);
+}
+
+// The slopes of `seed` times the last corner by the increments, of every row of cells `(cells, pieces)`. With A the slope
+// by a cell's value, A[i,j] = e[i,j+1] + e[i+1,j] - c[i+1,j+1], where e = u A and c = v A are what a cell hands on. `border`
+// holds two rows where there is more than one band, `edges` for four numbers of each thread.
+DEVICE void signature_kernel_adjoint(const double *x, const double *y, signature_kernel_size size, double seed,
+                                     double *border, double *edges, const double *grid, double *slopes) {
+    int thread = (int)threadIdx.x, threads = (int)blockDim.x, mask = (1 << size.order) - 1;
+    double share = 1.0 / (double)(1 << size.order);
+    int bands = (size.cells + threads - 1) / threads;
+    for (int band = bands - 1; band >= 0; band--) {
+        int top = band * threads, rows = min(threads, size.cells - top);
+        const double *own = grid + (i64)band * (size.cells + threads - 1) * threads;
+        int row = top + min(thread, rows - 1);
+        const double *piece = x + 2 * (row >> size.order), *end = y + 2 * size.pieces;
+        signature_kernel_block block = {0.0, 1.0, 1.0, 0.0, 0.0};
+        block.upper = signature_kernel_static(piece, end, size.scale);
+        block.lower = signature_kernel_static(piece + 2, end, size.scale);
+        double east = 0.0, corner = 0.0, sides = 0.0, corners = 0.0, north = 1.0, west = 1.0, diagonal = 1.0;
+        if (thread < rows) {
+            north = signature_kernel_above(own, top, size.cells, size.cells - 1);
+            west = signature_kernel_at(own, thread, size.cells - 2);
+            diagonal = signature_kernel_above(own, top, size.cells, size.cells - 2);
+        }
+        for (int step = size.cells + rows - 2; step >= 0; step--) {
+            int column = step - thread;
+            if (thread < rows && column >= 0 && column < size.cells) {
+                // What the next column needs is on its way while this one is computed.
+                double west_next = signature_kernel_at(own, thread, column - 2);
+                double diagonal_next = signature_kernel_above(own, top, size.cells, column - 2);
+                if ((column & mask) == mask)
+                    signature_kernel_enter(&block, piece, y + 2 * (column >> size.order), -1, size);
+                double south = 0.0, corner_next = 0.0;
+                if (thread < rows - 1) {
+                    south = edges[(step + 1) % 2 * 2 * threads + thread + 1];
+                    corner_next = edges[((step + 1) % 2 * 2 + 1) * threads + thread + 1];
+                } else if (band < bands - 1) {
+                    south = border[column];
+                    corner_next = border[size.cells + column];
+                }
+                double first = row == size.cells - 1 && column == size.cells - 1 ? seed : 0.0;
+                double slope = east + (south - corner + first);
+                sides += slope * (west + north);
+                corners += slope * diagonal;
+                east = block.u * slope;
+                double handed = block.v * slope;
+                edges[step % 2 * 2 * threads + thread] = east;
+                edges[(step % 2 * 2 + 1) * threads + thread] = handed;
+                if (thread == 0 && band > 0) {
+                    border[column] = east;
+                    border[size.cells + column] = handed;
+                }
+                if ((column & mask) == 0) {
+                    double sixth = block.g * (1.0 / 6.0);
+                    slopes[(i64)row * size.pieces + (column >> size.order)] =
+                        (sides * (0.5 + sixth) + corners * sixth) * (share * share);
+                    sides = 0.0;
+                    corners = 0.0;
+                }
+                corner = corner_next;
+                north = diagonal;
+                west = west_next;
+                diagonal = diagonal_next;
+            }
+            block_wait();
+        }
+    }
+}
+
+// Slopes by the values of the paths' points from those by the increments: each value of the static kernel is part of four
+// increments. `terms` holds `(points, points)`; `slopes` is that of single rows of cells.
+DEVICE void signature_kernel_points(const double *x, const double *y, signature_kernel_size size, double *slopes,
+                                    double *terms, double *dx, double *dy) {
+    int n = size.pieces, side = 1 << size.order, points = n + 1, lane = (int)threadIdx.x % 32;
+    // Sums over the rows of a block, into its first row.
+    FOR_EACH_IN_BLOCK(i, (i64)n * n) {
+        double *cell = slopes + (i / n) * side * n + i % n, sum = 0.0;
+        for (int row = 0; row < side; row++) sum += cell[(i64)row * n];
+        cell[0] = sum;
+    }
+    block_wait();
+    for (int p = (int)threadIdx.x / 32; p < points; p += (int)blockDim.x / 32) {
+        const double *below = slopes + (i64)p * side * n, *above = below - (i64)side * n;
+        double sum = 0.0;
+        for (int q = lane; q < points; q += 32) {
+            double slope = 0.0;
+            if (p < n && q < n) slope += below[q];
+            if (p < n && q > 0) slope -= below[q - 1];
+            if (p > 0 && q < n) slope -= above[q];
+            if (p > 0 && q > 0) slope += above[q - 1];
+            double kernel = signature_kernel_static(x + 2 * p, y + 2 * q, size.scale);
+            double term = 2.0 * size.scale * kernel * slope * (x[2 * p + 1] - y[2 * q + 1]);
+            terms[(i64)p * points + q] = term;
+            sum += term;
+        }
+        sum = warp_sum_double(sum);
+        if (lane == 0) dx[p] = sum;
+    }
+    block_wait();
+    if (!dy) return;
+    for (int q = (int)threadIdx.x; q < points; q += (int)blockDim.x) {
+        double sum = 0.0;
+        for (int p = 0; p < points; p++) sum -= terms[(i64)p * points + q];
+        dy[q] = sum;
+    }
+}
+
+// The kernel of every pair. `borders` has a row for every block of the launch.
+KERNEL BLOCK_OF(800)
+signature_kernel_values(const double *restrict generated, const double *restrict real, double *borders,
+                        double *restrict values, int b, int r, int points, int order, double scale) {
+    SHARED_DYNAMIC(double, edges);
+    signature_kernel_size size = signature_kernel_sizes(points, order, scale);
+    i64 pairs = (i64)b * (b - 1) / 2 + (i64)b * r, first, second;
+    for (i64 pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
+        const double *others = signature_kernel_pair(pair, b, r, &first, &second) ? generated : real;
+        const double *x = generated + first * 2 * points, *y = others + second * 2 * points;
+        double *border = borders + (i64)blockIdx.x * size.cells;
+        double value = signature_kernel_solve(x, y, size, border, edges, 0);
+        if ((int)threadIdx.x == (size.cells - 1) % (int)blockDim.x) values[pair] = value;
+        block_wait();
+    }
+}
+
+// The loss: kernels with their weights, and the mean of the real paths' own. One block.
+KERNEL signature_kernel_loss(const double *restrict values, float *restrict loss, int b, int r, double own_weight,
+                             double cross_weight, double real_mean) {
+    SHARED(double, scratch, [32]);
+    i64 own = (i64)b * (b - 1) / 2, pairs = own + (i64)b * r;
+    double sum = 0.0;
+    FOR_EACH_IN_BLOCK(i, pairs) sum += values[i] * (i < own ? own_weight : cross_weight);
+    sum = block_sum_double(sum, scratch);
+    if (threadIdx.x == 0) loss[0] = (float)(real_mean + sum);
+}
+
+// Of every pair the slopes of the loss by the values of the first path's points, and of the second's where it is generated
+// too: `(pairs, 2, points)`. `work` has `area` numbers for every block of the launch: two borders, the grid, the slopes by
+// rows of cells, and the terms of points.
+KERNEL BLOCK_OF(800)
+signature_kernel_slopes(const double *restrict generated, const double *restrict real, double *work,
+                        double *restrict slopes, int b, int r, int points, int order, double scale, double own_weight,
+                        double cross_weight, i64 area) {
+    SHARED_DYNAMIC(double, edges);
+    signature_kernel_size size = signature_kernel_sizes(points, order, scale);
+    i64 pairs = (i64)b * (b - 1) / 2 + (i64)b * r, first, second;
+    int bands = (size.cells + (int)blockDim.x - 1) / (int)blockDim.x;
+    double *border = work + blockIdx.x * area, *grid = border + 2 * (i64)size.cells;
+    double *rows = grid + (i64)bands * (size.cells + (int)blockDim.x - 1) * blockDim.x;
+    double *terms = rows + (i64)size.cells * size.pieces;
+    for (i64 pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
+        int own = signature_kernel_pair(pair, b, r, &first, &second);
+        const double *x = generated + first * 2 * points, *y = (own ? generated : real) + second * 2 * points;
+        signature_kernel_solve(x, y, size, border, edges, grid);
+        block_wait();
+        signature_kernel_adjoint(x, y, size, own ? own_weight : cross_weight, border, edges, grid, rows);
+        block_wait();
+        double *dx = slopes + pair * 2 * points;
+        signature_kernel_points(x, y, size, rows, terms, dx, own ? dx + points : 0);
+        block_wait();
+    }
+}
+
+// Adds the slopes of all pairs that a generated path is part of to the gradient of its values, `(B, steps)`.
+KERNEL signature_kernel_gather(const double *restrict slopes, const float *restrict dy, float *restrict doutput, int b,
+                               int r, int points, int steps) {
+    i64 own = (i64)b * (b - 1) / 2, row = 2 * (i64)points;
+    FOR_EACH(at, (i64)b * (points - 1)) {
+        i64 path = at / (points - 1), point = at % (points - 1) + 1;
+        double sum = 0.0;
+        for (i64 k = 1; k <= b / 2; k++) {
+            i64 pair = (k - 1) * b + path, other = (k - 1) * b + (path + b - k) % b;
+            if (pair < own) sum += slopes[pair * row + point];
+            if (other < own) sum += slopes[other * row + points + point];
+        }
+        for (i64 j = 0; j < r; j++) sum += slopes[(own + path * r + j) * row + point];
+        doutput[path * steps + point - 1] += (float)((double)dy[0] * sum);
+    }
+}

@@ -1,0 +1,207 @@
+//! Losses on signatures on CUDA: signatures, then kernels or normalised means, then the loss, each in one launch; backward
+//! one launch, a block to a path. Nothing leaves the device; what it needs of the real paths it gets once.
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
+)]
+
+use std::rc::Rc;
+
+use cudarc::driver::CudaSlice;
+use dfdx::tensor::Cuda;
+
+use super::rbf::{FLOOR, Rbf};
+use super::{Kind, RbfStatistic, SignatureLoss, SignatureLossKernel};
+use crate::device::cuda::{Launch, THREADS, scratch, uploaded};
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+use crate::ops::path_batch::generated;
+
+/// Rows of signatures by entry: a word's number in `kernels.cu`.
+const WORDS: usize = 32;
+
+/// Numbers that backward keeps of every piece.
+const PIECE: usize = 33;
+
+/// What backward needs, on the device.
+#[derive(Debug)]
+pub struct Saved {
+    real: Rc<CudaSlice<f64>>,
+    /// `(B, T, 2)`
+    paths: CudaSlice<f64>,
+    /// The signatures of the generated paths, `(32, B)`.
+    columns: CudaSlice<f64>,
+    /// What the slopes by signatures are scaled with.
+    slopes: CudaSlice<f64>,
+    /// Of the T-statistic.
+    dilations: Option<CudaSlice<f64>>,
+    kernels: Option<Kernels>,
+}
+
+/// The kernels of a batch.
+#[derive(Debug)]
+struct Kernels {
+    /// `(B, B)`, where the rule needs it.
+    own: Option<CudaSlice<f64>>,
+    /// `(B, r)`
+    cross: CudaSlice<f64>,
+    r: usize,
+    real_count: usize,
+}
+
+impl SignatureLossKernel for Cuda {
+    type Saved = Saved;
+
+    fn signature_loss(
+        &self,
+        output: &Buffer<Self>,
+        steps: usize,
+        loss: &SignatureLoss,
+    ) -> Result<(Buffer<Self>, Saved), OpError> {
+        let (batch, points) = (self.buffer_len(output) / steps, steps + 1);
+        let real = loss.real_on_device()?;
+        let paths = generated(output, steps, (batch, points))?;
+        let mut columns = scratch(WORDS * batch)?;
+        Launch::new("signature_loss_signatures")
+            .blocks(batch.div_ceil(4))
+            .threads(64)
+            .read(&paths)
+            .write(&mut columns)
+            .number(batch)
+            .number(points)
+            .run()?;
+        let mut value = self.zeros_buffer(1)?;
+        let mut saved = Saved {
+            real,
+            paths,
+            columns,
+            slopes: scratch(WORDS)?,
+            dilations: None,
+            kernels: None,
+        };
+        match &loss.kind {
+            Kind::TStatistic(_) => saved.t_statistic(&mut value, batch)?,
+            Kind::Rbf(rbf) => saved.rbf(&mut value, rbf, batch)?,
+        }
+        Ok((value, saved))
+    }
+
+    fn signature_loss_backward(
+        &self,
+        output: &Buffer<Self>,
+        steps: usize,
+        (_, saved): (&SignatureLoss, &Saved),
+        dy: &Buffer<Self>,
+        doutput: &mut Buffer<Self>,
+    ) -> Result<(), OpError> {
+        let batch = self.buffer_len(output) / steps;
+        let kernels = saved.kernels.as_ref();
+        let mut sweeps = scratch::<f64>(PIECE * batch * steps)?;
+        Launch::new("signature_loss_backward")
+            .blocks(batch)
+            .threads(128)
+            .read(&saved.paths)
+            .read(&saved.columns)
+            .read(&*saved.real)
+            .read_if(kernels.and_then(|kernels| kernels.own.as_ref()))
+            .read_if(kernels.map(|kernels| &kernels.cross))
+            .read(&saved.slopes)
+            .read_if(saved.dilations.as_ref())
+            .read(dy)
+            .write(&mut sweeps)
+            .write(doutput)
+            .number(kernels.map_or(0, |kernels| kernels.r))
+            .number(kernels.map_or(0, |kernels| kernels.real_count))
+            .number(steps)
+            .run()?;
+        Ok(())
+    }
+}
+
+impl SignatureLoss {
+    /// What the device needs of the real paths: signatures by entry, or their normalised mean, by word.
+    fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>, OpError> {
+        if let Some(known) = self.on_device.get() {
+            return Ok(Rc::clone(known));
+        }
+        // The first words have no entries: there is none of number 0, and 1 is the scalar.
+        let values = match &self.kind {
+            Kind::TStatistic(mean) => [&[0.0][..], mean].concat(),
+            Kind::Rbf(rbf) => [&vec![0.0; 2 * self.count], rbf.real_columns()].concat(),
+        };
+        let real = Rc::new(uploaded(&values)?);
+        Ok(Rc::clone(self.on_device.get_or_init(|| real)))
+    }
+}
+
+impl Saved {
+    fn t_statistic(&mut self, value: &mut Buffer<Cuda>, batch: usize) -> Result<(), OpError> {
+        let mut dilations = scratch(batch)?;
+        Launch::new("signature_loss_t_statistic")
+            .threads(32 * batch.clamp(1, 32))
+            .read(&self.columns)
+            .read(&*self.real)
+            .write(value)
+            .write(&mut self.slopes)
+            .write(&mut dilations)
+            .number(batch)
+            .run()?;
+        self.dilations = Some(dilations);
+        Ok(())
+    }
+
+    fn rbf(&mut self, value: &mut Buffer<Cuda>, rbf: &Rbf, batch: usize) -> Result<(), OpError> {
+        let (own_pairs, cross_pairs, real_pairs) = rbf.pairs(batch);
+        let blocks = [own_pairs, cross_pairs, real_pairs].map(|pairs| pairs.div_ceil(THREADS));
+        let [own_blocks, cross_blocks, real_blocks] = blocks;
+        let (r, statistic, sigma) = (cross_pairs / batch, rbf.statistic(), rbf.sigma());
+        let real_count = rbf.real_columns().len() / (WORDS - 2);
+        let mut own = (own_pairs > 0).then(|| scratch(own_pairs)).transpose()?;
+        let mut cross = scratch(cross_pairs)?;
+        let mut parts = scratch::<f64>(blocks.iter().sum())?;
+        Launch::new("signature_loss_kernels")
+            .blocks(blocks.iter().sum())
+            .read(&self.columns)
+            .read(&*self.real)
+            .write_if(own.as_mut())
+            .write(&mut cross)
+            .write(&mut parts)
+            .number(batch)
+            .number(r)
+            .number(real_count)
+            .number(own_blocks)
+            .number(cross_blocks)
+            .int(i32::from(statistic == RbfStatistic::Scoring))
+            .double(-0.5 / (sigma * sigma))
+            .run()?;
+        Launch::new("signature_loss_rbf")
+            .read(&parts)
+            .write(value)
+            .write(&mut self.slopes)
+            .number(batch)
+            .number(r)
+            .number(own_blocks)
+            .number(cross_blocks)
+            .number(real_blocks)
+            .int(code(statistic))
+            .double(-1.0 / (sigma * sigma))
+            .double(FLOOR)
+            .run()?;
+        self.kernels = Some(Kernels {
+            own,
+            cross,
+            r,
+            real_count,
+        });
+        Ok(())
+    }
+}
+
+/// The number of a rule in `kernels.cu`.
+fn code(statistic: RbfStatistic) -> i32 {
+    match statistic {
+        RbfStatistic::Scoring => 0,
+        RbfStatistic::TruncatedMmd => 1,
+        RbfStatistic::SimplifiedScoring => 2,
+    }
+}

@@ -1,0 +1,213 @@
+//! [`decide`]: which runs of a plan have to run, which are kept, and why.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use crate::build_info;
+use crate::event::{RunId, Status};
+use crate::plan::{Feasibility, PlannedCell};
+use crate::results::store::{Here, RunKeys, Store, StoredRun, arithmetic};
+
+/// What the user asked for beside the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
+pub struct Wish {
+    /// `--fresh`: everything runs.
+    pub fresh: bool,
+    /// `--retry`: what failed runs again.
+    pub retry: bool,
+    /// A run counts whatever its times were measured under: machines that share a plan are drawn by chance.
+    pub any_conditions: bool,
+    /// A run counts without its checkpoint, which may be on the machine that did it.
+    pub without_checkpoints: bool,
+}
+
+/// What happens with one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It is finished and counts.
+    Keep(Status),
+    /// It has to run.
+    Run(Why),
+}
+
+/// Why a run has to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// Nothing like it was ever finished.
+    New,
+    /// `--fresh`.
+    Fresh,
+    /// `--retry`, and it ended like this.
+    Retry(Status),
+    /// Parts of the cell that are not as they were (`train.optimizer`, `data`).
+    Cell(Vec<String>),
+    /// Parts of the code that are not as they were (`ops/conv2d`).
+    Code(Vec<String>),
+    /// It ended like this under other limits.
+    Limits(Status),
+    /// Its facts belong to another numeric class.
+    NumericClass(String),
+    /// Its facts count, its times were measured otherwise.
+    Times(Vec<&'static str>),
+    /// It counts, but `measure.ops` asks for a profile that it was not asked for.
+    Profile,
+    /// It counts, but a file is gone that it wrote for `train.save-to`.
+    Checkpoint,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New => f.write_str("new"),
+            Self::Fresh => f.write_str("--fresh"),
+            Self::Retry(status) => write!(f, "--retry: was {status}"),
+            Self::Cell(parts) => write!(f, "{} changed", parts.join(", ")),
+            Self::Code(parts) => write!(f, "code: {}", parts.join(", ")),
+            Self::Limits(status) => write!(f, "limits changed: was {status}"),
+            Self::NumericClass(was) => write!(f, "numeric class: was {was}"),
+            Self::Times(parts) => write!(f, "timed with other {}", parts.join(", ")),
+            Self::Profile => f.write_str("measure.ops: its operations were not profiled"),
+            Self::Checkpoint => f.write_str("checkpoint missing"),
+        }
+    }
+}
+
+/// Decides every run of the cells that can run: blocks × cells × seeds, in plan order.
+///
+/// `cells` are those that were selected, each with its row in the whole plan.
+pub fn decide<'a>(
+    cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>,
+    store: &Store,
+    here: &Here,
+    wish: Wish,
+) -> Vec<(RunId, Decision)> {
+    let by_key = by_key(store);
+    let mut decisions = Vec::new();
+    for (row, cell) in cells {
+        if cell.feasibility != Feasibility::Runs {
+            continue;
+        }
+        let measure = &cell.spec.measure;
+        for block in 0..measure.repeats {
+            for &seed in &measure.seeds {
+                let keys = here.keys(cell, seed, block);
+                let id = RunId {
+                    cell: row,
+                    seed,
+                    block,
+                };
+                decisions.push((id, decision(cell, &keys, store, &by_key, wish)));
+            }
+        }
+    }
+    decisions
+}
+
+type ByKey<'a> = HashMap<&'a str, Vec<&'a StoredRun>>;
+
+fn by_key(store: &Store) -> ByKey<'_> {
+    let mut by_key = ByKey::new();
+    for run in store.runs() {
+        by_key.entry(run.key.as_str()).or_default().push(run);
+    }
+    by_key
+}
+
+fn decision(
+    cell: &PlannedCell,
+    keys: &RunKeys,
+    store: &Store,
+    by_key: &ByKey<'_>,
+    wish: Wish,
+) -> Decision {
+    if wish.fresh {
+        return Decision::Run(Why::Fresh);
+    }
+    let same_cell = store.runs_of(&keys.cell_hash);
+    let facts: Vec<&StoredRun> = same_cell
+        .iter()
+        .filter(|run| run.keys.share_facts(keys))
+        .collect();
+    let serves =
+        |run: &&&StoredRun| wish.any_conditions || run.keys.conditions.serve(&keys.conditions);
+    let lacks_profile = |run: &StoredRun| {
+        let is_wanted = cell.spec.measure.profiles(keys.block);
+        is_wanted && run.status == Status::Done && !run.is_profiled
+    };
+    let mut serving = facts.iter().filter(serves);
+    if let Some(run) = serving
+        .clone()
+        .find(|run| !lacks_profile(run))
+        .or(serving.next())
+    {
+        return if wish.retry && run.status.is_failure() {
+            Decision::Run(Why::Retry(run.status))
+        } else if !run.holds_under(&cell.spec.limits) {
+            Decision::Run(Why::Limits(run.status))
+        } else if lacks_profile(run) {
+            Decision::Run(Why::Profile)
+        } else if lacks_checkpoint(cell, run) && !wish.without_checkpoints {
+            Decision::Run(Why::Checkpoint)
+        } else {
+            Decision::Keep(run.status)
+        };
+    }
+    if let Some(run) = facts.first() {
+        let differences = run.keys.conditions.differences(&keys.conditions);
+        return Decision::Run(Why::Times(differences));
+    }
+    let same_run = |run: &&StoredRun| run.keys.seed == keys.seed && run.keys.block == keys.block;
+    if same_cell.iter().any(|run| same_run(&run)) {
+        let earlier = same_cell.iter().filter(same_run);
+        return Decision::Run(other_code_or_class(cell, keys, store, earlier));
+    }
+    let earlier = by_key.get(cell.spec.key.as_str()).into_iter().flatten();
+    Decision::Run(other_cell(cell, earlier.copied().filter(same_run)))
+}
+
+/// Whether a file is gone that the run wrote: the first block writes them, where it comes to its end.
+fn lacks_checkpoint(cell: &PlannedCell, run: &StoredRun) -> bool {
+    run.keys.block == 0 && run.facts.is_some() && cell.spec.lacks_checkpoint(run.keys.seed)
+}
+
+/// The fewest parts in which the code of an earlier run differs from today's, else its numeric class.
+fn other_code_or_class<'a>(
+    cell: &PlannedCell,
+    keys: &RunKeys,
+    store: &Store,
+    earlier: impl Iterator<Item = &'a StoredRun> + Clone,
+) -> Why {
+    if let Some(run) = earlier
+        .clone()
+        .find(|run| run.keys.code_hash == keys.code_hash)
+    {
+        return Why::NumericClass(run.keys.numeric_class.clone());
+    }
+    let now = build_info::code_parts(arithmetic(&cell.spec));
+    let parts = earlier
+        .filter_map(|run| store.code_parts(&run.keys.code_hash))
+        .map(|then| differing(then, &now))
+        .min_by_key(Vec::len);
+    Why::Code(parts.unwrap_or_else(|| vec!["unknown".into()]))
+}
+
+/// The fewest parts in which an earlier cell of the same key differs.
+fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRun>) -> Why {
+    earlier
+        .map(|run| differing(&run.hash_parts, &StoredRun::parts_of(cell)))
+        .filter(|parts| !parts.is_empty())
+        .min_by_key(Vec::len)
+        .map_or(Why::New, Why::Cell)
+}
+
+/// Names whose values differ, or that only one side has.
+fn differing(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+    let names: std::collections::BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    let differs = |name: &&&String| then.get(**name) != now.get(**name);
+    names
+        .iter()
+        .filter(differs)
+        .map(|name| (*name).clone())
+        .collect()
+}

@@ -1,0 +1,352 @@
+//! [`Recorder`]: the sink of run events that keeps and writes.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::build_info;
+use crate::event::{Job, RunEvent, RunId, RunOutcome, Sample, Status};
+use crate::plan::{CellSpec, PlannedCell, project_folder};
+use crate::results::environment::{TreeLook, env_id};
+use crate::results::store::{
+    Here, RunKeys, Store, StoreError, StoredRun, StoredSample, arithmetic,
+};
+use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, Session};
+
+use super::failures::keep_log;
+use super::trials::Trials;
+use super::{Disagreement, TrialRow, View};
+
+/// Longest time that the CSV files are behind the store.
+const WRITE_EVERY: Duration = Duration::from_secs(10);
+
+/// At least so many times as long as the last writing took lies between two.
+const WRITING_SHARE: u32 = 30;
+
+/// Results that cannot be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The files.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// A log in `failures/`.
+    #[error("cannot write to `{}`: {source}", folder.display())]
+    Log {
+        /// The folder.
+        folder: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Our bug.
+    #[error(transparent)]
+    Disagreement(#[from] Disagreement),
+}
+
+/// Keeps every finished run at once, and writes the files now and then.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    folder: &'a Path,
+    store: Store,
+    cells: &'a [PlannedCell],
+    here: &'a Here,
+    header: PlanFile,
+    environment: Environment,
+    /// Git's look at the working tree, until it has ended.
+    tree: Option<TreeLook>,
+    previous: Option<ResultSet>,
+    last_write: Instant,
+    is_behind: bool,
+    has_measured: bool,
+    manifest_folder: PathBuf,
+    session: Session,
+    /// When each run that goes on began, in seconds of the session.
+    starts: HashMap<RunId, f64>,
+    /// Trials of a search that have ended.
+    trials: Trials,
+    /// What the last writing of all files took.
+    writing: Duration,
+    /// Code hashes whose parts the store has, as this invocation has seen to.
+    known_codes: HashSet<String>,
+    /// Whether the store has the environment as it is known by now.
+    has_environment: bool,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder of `cells` (all of the manifest's; none of a search, whose trials become known as they end) into `folder`,
+    /// whose files so far say `previous`; what runs belongs to `session`.
+    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
+    pub fn new(
+        folder: &'a Path,
+        store: Store,
+        cells: &'a [PlannedCell],
+        here: &'a Here,
+        header: PlanFile,
+        environment: Environment,
+        previous: Option<ResultSet>,
+        session: Session,
+    ) -> Self {
+        let root = project_folder(folder);
+        let manifest = root.join(&header.manifest_path);
+        let manifest_folder = manifest.parent().unwrap_or(root).to_owned();
+        Self {
+            folder,
+            store,
+            cells,
+            here,
+            header,
+            environment,
+            tree: None,
+            previous,
+            last_write: Instant::now(),
+            is_behind: false,
+            has_measured: false,
+            manifest_folder,
+            session,
+            starts: HashMap::new(),
+            trials: Trials::new(),
+            writing: Duration::ZERO,
+            known_codes: HashSet::new(),
+            has_environment: false,
+        }
+    }
+
+    /// The store that it keeps runs in.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Adds to the environment what `tree` finds out; a run that ends before git does is not kept waiting.
+    pub fn listen_to(&mut self, tree: TreeLook) {
+        self.tree = Some(tree);
+    }
+
+    /// Says that the store has runs that were measured since its files were written, by others.
+    pub fn has_new_runs(&mut self) {
+        self.has_measured = true;
+    }
+
+    /// Takes note of an event.
+    ///
+    /// # Errors
+    /// [`RecordError`]; what was kept before stays.
+    pub fn see(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
+        self.hear_of_tree(TreeLook::has_ended);
+        match event {
+            RunEvent::RunStarted { job, .. } => {
+                self.starts.insert(job.id, self.session.seconds());
+                Ok(())
+            }
+            RunEvent::RunEnded { job, outcome } if outcome.is_finished() => {
+                self.keep(job, outcome)?;
+                self.note(job.id, TrialRow::ended(job, outcome));
+                self.write_if_due()
+            }
+            RunEvent::Kept {
+                job,
+                status,
+                info,
+                reason,
+            } => {
+                self.note(job.id, TrialRow::kept(job, *status, info, reason));
+                self.is_behind = true;
+                Ok(())
+            }
+            RunEvent::RunEnded { outcome, .. } => {
+                forget_samples(outcome);
+                Ok(())
+            }
+            RunEvent::Tick => self.write_if_due(),
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&mut self, id: RunId, trial: Option<TrialRow>) {
+        if let Some(mut trial) = trial {
+            if let Some((_, first)) = self.trials.first_key_value() {
+                trial.share_with(first);
+            }
+            self.trials.insert(id.cell, trial);
+        }
+    }
+
+    /// Writes all files and answers with what they say; one that would not change is not touched. Where the store is that
+    /// of a shard nothing is written: its journal is all that there is to keep.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn finish(mut self) -> Result<ResultSet, RecordError> {
+        let has_kept_a_run = !self.known_codes.is_empty();
+        if has_kept_a_run {
+            self.hear_of_tree(|_| true);
+            self.keep_environment()?;
+        }
+        if self.store.is_shard() {
+            return Ok(self.view().results()?);
+        }
+        let results = self.write()?;
+        // Only here: a long run has a million steps.
+        if results::steps_are_behind(self.folder) {
+            results::write_steps(self.folder, self.view().steps(&results))?;
+        }
+        self.view().write_closer(self.folder, &results)?;
+        results::write_checkpoint_index(self.folder, &self.view().checkpoints(self.folder))?;
+        Ok(results)
+    }
+
+    fn write(&mut self) -> Result<ResultSet, RecordError> {
+        let began = Instant::now();
+        let results = self.view().results()?;
+        results::write(self.folder, &results)?;
+        results::write_samples(self.folder, &results, |sample| {
+            self.store.sample(&sample.digest)
+        })?;
+        self.last_write = Instant::now();
+        self.writing = began.elapsed();
+        self.is_behind = false;
+        Ok(results)
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            cells: self.cells,
+            trials: &self.trials,
+            store: &self.store,
+            here: self.here,
+            header: &self.header,
+            previous: self.previous.as_ref(),
+            manifest_folder: &self.manifest_folder,
+            has_measured: self.has_measured,
+        }
+    }
+
+    fn write_if_due(&mut self) -> Result<(), RecordError> {
+        // All files are written anew: of a search with many trials less often, so that it takes no share worth naming.
+        let every = WRITE_EVERY.max(WRITING_SHARE * self.writing);
+        if self.is_behind && !self.store.is_shard() && self.last_write.elapsed() >= every {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, job: &Job, outcome: &RunOutcome) -> Result<(), RecordError> {
+        let cell = match &job.trial {
+            Some(trial) => &trial.cell,
+            None => &self.cells[job.id.cell],
+        };
+        let keys = RunKeys {
+            until: outcome.pruned.as_ref().map(|pruned| pruned.info.step + 1),
+            ..self.here.keys(cell, job.id.seed, job.id.block)
+        };
+        let log = keep_log(self.folder, &keys, outcome);
+        log.map_err(|source| RecordError::Log {
+            folder: self.folder.join("failures"),
+            source,
+        })?;
+        let is_measured = |run: &StoredRun| run.keys == keys && run.facts.is_some();
+        let stored = self.store.runs_of(&keys.cell_hash);
+        if outcome.status == Status::Timeout && stored.iter().any(is_measured) {
+            forget_samples(outcome);
+            return Ok(());
+        }
+        self.keep_surroundings(&keys, &cell.spec)?;
+        self.has_measured = true;
+        let samples = self.keep_samples(outcome)?;
+        let is_profiled = self.keep_profile(&keys, &cell.spec, outcome)?;
+        self.store.put(StoredRun {
+            key: cell.spec.key.clone(),
+            keys,
+            hash_parts: StoredRun::parts_of(cell),
+            work_signature: cell.work_signature.to_string(),
+            kind: cell.spec.kind(),
+            limits: cell.spec.limits.as_ref().clone(),
+            status: outcome.status,
+            reason: outcome.reason.clone(),
+            facts: outcome.facts.clone(),
+            times: outcome.times.clone(),
+            epochs: outcome.epochs.clone(),
+            samples,
+            wall_s: outcome.wall_s,
+            peak_rss_bytes: outcome.peak_rss_bytes,
+            cpu_s: outcome.cpu_s,
+            is_profiled,
+            estimated_s: job.estimated_s,
+            session: Some(self.session.id().to_owned()),
+            start_s: self.starts.remove(&job.id),
+        })?;
+        self.is_behind = true;
+        Ok(())
+    }
+
+    /// Code and environment of what this invocation measures.
+    fn keep_surroundings(&mut self, keys: &RunKeys, spec: &CellSpec) -> Result<(), StoreError> {
+        if !self.known_codes.contains(&keys.code_hash) {
+            let parts = build_info::code_parts(arithmetic(spec));
+            self.store.put_code(&keys.code_hash, parts)?;
+            self.known_codes.insert(keys.code_hash.clone());
+        }
+        self.keep_environment()
+    }
+
+    /// Takes note of what the look at the tree has found out, if it is to be asked.
+    fn hear_of_tree(&mut self, is_to_be_asked: impl FnOnce(&mut TreeLook) -> bool) {
+        if let Some(tree) = self.tree.take_if(is_to_be_asked) {
+            self.environment.info.extend(tree.finish());
+            self.has_environment = false;
+        }
+    }
+
+    /// Keeps the environment as it is known, where the store has not got it so.
+    fn keep_environment(&mut self) -> Result<(), StoreError> {
+        if !self.has_environment {
+            let environment = self.environment.clone();
+            self.store
+                .put_environment(&env_id(&self.environment), environment)?;
+            self.has_environment = true;
+        }
+        Ok(())
+    }
+
+    /// Keeps the profile that the run made, and says whether it was, or an earlier one had been, asked for one: a
+    /// profile of the same code on the same machine outlives a rerun that is asked for none.
+    fn keep_profile(
+        &self,
+        keys: &RunKeys,
+        spec: &CellSpec,
+        outcome: &RunOutcome,
+    ) -> Result<bool, StoreError> {
+        if let Some(profile) = &outcome.profile {
+            self.store.put_profile(keys, profile)?;
+        }
+        let mut stored = self.store.runs_of(&keys.cell_hash).iter();
+        let was_profiled = stored.any(|run| run.keys == *keys && run.is_profiled);
+        Ok(was_profiled || spec.measure.profiles(keys.block))
+    }
+
+    /// Images are facts: a run without any has none either.
+    fn keep_samples(&self, outcome: &RunOutcome) -> Result<Vec<StoredSample>, StoreError> {
+        if outcome.facts.is_none() {
+            forget_samples(outcome);
+            return Ok(Vec::new());
+        }
+        let keep = |sample: &Sample| {
+            self.store.take_sample(sample)?;
+            Ok(StoredSample {
+                name: sample.name.clone(),
+                caption: sample.caption.clone(),
+                digest: sample.digest.clone(),
+            })
+        };
+        outcome.samples.iter().map(keep).collect()
+    }
+}
+
+/// Removes the images of a run that is not kept.
+fn forget_samples(outcome: &RunOutcome) {
+    for sample in &outcome.samples {
+        // One that stays is removed at the next start.
+        let _ = std::fs::remove_file(&sample.path);
+    }
+}

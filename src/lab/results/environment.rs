@@ -1,0 +1,283 @@
+//! The machine and the build that results come from, as `env.toml` keeps them.
+//!
+//! Fields that must match decide [`env_id`]: timings of two `env_id`s are not compared. Whatever cannot be found out,
+//! or is not plausible, is `unknown`.
+
+mod gpus;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::thread::available_parallelism;
+
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
+
+use crate::build_info;
+use crate::ops::simd::vector_level;
+use crate::plan::known_devices;
+
+use super::Environment;
+use super::git::Background;
+
+/// What stands for a value that could not be found out.
+pub const UNKNOWN: &str = "unknown";
+
+/// Collects what describes this machine and this build. `folder` is any folder of the working tree whose commit is noted.
+///
+/// GPUs are those that their driver lists to a build with CUDA: their kind and number must match, their driver, clocks
+/// and power limits are worth a warning. The versions of what computes on GPUs are noted where the planner asked one.
+///
+/// The clock is the one that the system names now; record an environment once and keep it.
+pub fn collect(folder: &Path) -> Environment {
+    let tree = TreeLook::begin(folder);
+    let mut environment = of_machine();
+    environment.info.extend(tree.finish());
+    environment
+}
+
+/// Git's look at a working tree, which takes as long as its files are many (after a fresh clone it reads them all): a plan
+/// can be made meanwhile, and a run begin. What runs goes first.
+#[derive(Debug)]
+pub struct TreeLook(Option<Background>);
+
+impl TreeLook {
+    /// Begins it.
+    pub fn begin(folder: &Path) -> Self {
+        Self(Tree::ask(folder))
+    }
+
+    /// Whether [`Self::finish`] would not wait.
+    pub fn has_ended(&mut self) -> bool {
+        self.0.as_mut().is_none_or(Background::has_ended)
+    }
+
+    /// The fields of [`Environment::info`] that it gives.
+    pub fn finish(self) -> BTreeMap<String, String> {
+        let tree = self.0.map(Tree::answer).unwrap_or_default();
+        let dirty = tree.is_dirty.map(|dirty| dirty.to_string());
+        fields([("commit", tree.commit), ("dirty", dirty)])
+    }
+}
+
+/// What [`collect`] collects without a look at a working tree. The planner must have asked its devices by now.
+pub fn of_machine() -> Environment {
+    let mut environment = machine();
+    environment.info.extend(gpus::software(&known_devices()));
+    environment
+}
+
+/// All but the working tree and the devices that the planner asks.
+fn machine() -> Environment {
+    let refresh = RefreshKind::nothing()
+        .with_cpu(CpuRefreshKind::nothing().with_frequency())
+        .with_memory(MemoryRefreshKind::nothing().with_ram());
+    let system = System::new_with_specifics(refresh).ok();
+    let gpus = gpus::here().as_ref();
+    let listed = gpus.ok().filter(|found| !found.gpus.is_empty());
+    let mut warn = fields([
+        ("clock_mhz", clock_mhz(system.as_ref())),
+        ("kernel", System::kernel_version().ok()),
+        ("os_version", System::os_version().ok()),
+    ]);
+    warn.extend(listed.map(gpus::settings).unwrap_or_default());
+    let info = fields([
+        ("dfdx", Some(build_info::DFDX.to_owned())),
+        ("version", Some(env!("CARGO_PKG_VERSION").to_owned())),
+    ]);
+    Environment {
+        must_match: must_match(
+            system.as_ref(),
+            &listed.map(gpus::names).unwrap_or_default(),
+        ),
+        warn,
+        info,
+    }
+}
+
+/// The [`env_id`] of this machine and build, without a look at any working tree.
+pub fn id_here() -> String {
+    env_id(&machine())
+}
+
+/// Why nothing will be measured of the GPUs that the planner asked; `None` where there is none, or it can be.
+pub fn missing_counters(environment: &Environment) -> Option<&str> {
+    let counters = environment.info.get(gpus::COUNTERS)?.as_str();
+    (counters != gpus::NVML).then_some(counters)
+}
+
+fn must_match(system: Option<&System>, devices: &[String]) -> BTreeMap<String, String> {
+    let cpu = system.and_then(|system| system.cpus().first());
+    let logical = available_parallelism().ok();
+    let devices = if devices.is_empty() {
+        "none".to_owned()
+    } else {
+        devices.join("; ")
+    };
+    fields([
+        ("architecture", Some(std::env::consts::ARCH.to_owned())),
+        ("build_features", Some(features())),
+        ("build_profile", Some(profile().to_owned())),
+        ("build_rustc", Some(build_info::RUSTC.to_owned())),
+        ("cpu_model", cpu.map(|cpu| cpu.brand().trim().to_owned())),
+        ("devices", Some(devices)),
+        ("logical_cores", logical.map(|count| count.to_string())),
+        ("memory_gib", memory_gib(system)),
+        ("os", Some(std::env::consts::OS.to_owned())),
+        (
+            "physical_cores",
+            System::physical_core_count()
+                .ok()
+                .map(|count| count.to_string()),
+        ),
+        ("vector_level", Some(vector_level().to_string())),
+    ])
+}
+
+fn fields<const N: usize>(pairs: [(&str, Option<String>); N]) -> BTreeMap<String, String> {
+    pairs
+        .into_iter()
+        .map(|(name, value)| {
+            let value = value.filter(|value| !value.is_empty());
+            (name.to_owned(), value.unwrap_or_else(|| UNKNOWN.to_owned()))
+        })
+        .collect()
+}
+
+/// Returns the identity of an environment: a digest over the fields that must match.
+pub fn env_id(environment: &Environment) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for (name, value) in &environment.must_match {
+        hasher.update(name.as_bytes());
+        hasher.update(b"=");
+        hasher.update(value.as_bytes());
+        hasher.update(b"\n");
+    }
+    hasher.finalize().to_hex()[..8].to_owned()
+}
+
+/// Clocks from 100 MHz to 10 GHz are plausible; virtual machines name others.
+fn clock_mhz(system: Option<&System>) -> Option<String> {
+    let highest = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
+        .ok()
+        .and_then(|text| text.trim().parse::<u64>().ok())
+        .map(|kilohertz| kilohertz / 1000);
+    let current = || system?.cpus().first().map(sysinfo::Cpu::frequency);
+    highest
+        .or_else(current)
+        .filter(|mhz| (100..=10_000).contains(mhz))
+        .map(|mhz| mhz.to_string())
+}
+
+/// In whole GiB: what the system names varies a little from start to start.
+fn memory_gib(system: Option<&System>) -> Option<String> {
+    let bytes = system?.total_memory();
+    let gib = (bytes as f64 / f64::from(1 << 30)).round();
+    (gib >= 1.0).then(|| format!("{gib:.0}"))
+}
+
+fn profile() -> &'static str {
+    if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    }
+}
+
+fn features() -> String {
+    let all = [
+        ("x86-v4", cfg!(feature = "x86-v4")),
+        ("cuda", cfg!(feature = "cuda")),
+    ];
+    let on: Vec<&str> = all.iter().filter(|(_, on)| *on).map(|(f, _)| *f).collect();
+    if on.is_empty() {
+        "none".to_owned()
+    } else {
+        on.join(" ")
+    }
+}
+
+/// The working tree that a folder lies in.
+#[derive(Debug, Default, PartialEq)]
+struct Tree {
+    /// Hash of its commit.
+    commit: Option<String>,
+    /// Whether tracked or new files outside `reports/` differ from the commit.
+    is_dirty: Option<bool>,
+}
+
+impl Tree {
+    /// One call tells both: each costs a process, and this one looks at every file.
+    fn ask(folder: &Path) -> Option<Background> {
+        let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
+        let arguments = ["status", "--porcelain=v2", "--branch"];
+        let asked = Background::begin(folder, arguments.into_iter().chain(paths)).ok();
+        asked.map(Background::behind_others)
+    }
+
+    fn answer(asked: Background) -> Self {
+        let said = asked.finish();
+        said.map_or_else(|_| Self::default(), |said| Self::read(&said))
+    }
+
+    /// `# branch.oid <hash>` (or `(initial)` before the first commit) among other headings, then a line a file.
+    fn read(said: &str) -> Self {
+        let commit = said
+            .lines()
+            .find_map(|line| line.strip_prefix("# branch.oid "));
+        let is_hash = |text: &&str| text.chars().all(|letter| letter.is_ascii_hexdigit());
+        Self {
+            commit: commit.filter(is_hash).map(str::to_owned),
+            is_dirty: Some(said.lines().any(|line| !line.starts_with('#'))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::git::git;
+    use super::*;
+
+    #[test]
+    fn an_environment_has_no_empty_field_and_an_id_of_its_own_machine() {
+        let here = collect(Path::new("."));
+        for group in [&here.must_match, &here.warn, &here.info] {
+            assert!(group.values().all(|value| !value.is_empty()), "{group:?}");
+        }
+        let mut other = here.clone();
+        other.info.insert("commit".into(), "0".into());
+        assert_eq!(env_id(&here), env_id(&other));
+        other.must_match.insert("cpu_model".into(), "Z80".into());
+        assert_ne!(env_id(&here), env_id(&other));
+        assert_eq!(env_id(&here).len(), 8);
+    }
+
+    #[test]
+    fn only_plausible_clocks_are_told() {
+        if let Some(mhz) = clock_mhz(None) {
+            let mhz: u64 = mhz.parse().expect("a whole number");
+            assert!((100..=10_000).contains(&mhz));
+        }
+    }
+
+    #[test]
+    fn a_folder_without_a_repository_has_no_commit() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        assert!(git(folder.path(), ["rev-parse", "HEAD"]).is_err());
+        let tree = Tree::ask(folder.path()).map(Tree::answer);
+        assert_eq!(tree.unwrap_or_default(), Tree::default());
+    }
+
+    #[test]
+    fn one_look_tells_commit_and_changes() {
+        let clean = "# branch.oid 296c4e31ab\n# branch.head main\n# branch.ab +0 -1";
+        let commit = Some("296c4e31ab".to_owned());
+        let tree = |commit, dirty| Tree {
+            commit,
+            is_dirty: Some(dirty),
+        };
+        assert_eq!(Tree::read(clean), tree(commit.clone(), false));
+        let new = format!("{clean}\n? experiments/x.toml");
+        assert_eq!(Tree::read(&new), tree(commit, true));
+        let first = "# branch.oid (initial)\n# branch.head main\n? a";
+        assert_eq!(Tree::read(first), tree(None, true));
+    }
+}

@@ -1,0 +1,144 @@
+//! A store whose back end is the [journal](super::journal) of one share: what [`Store::open_shard`] opens.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::base::hash::Digest;
+use crate::event::Profile;
+use crate::results::Share;
+
+use super::journal::{Entry, Journal};
+use super::samples::sample_path;
+use super::{Entries, Store, StoreError, StoredRun, journals};
+
+/// What became of a journal's run in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It is kept.
+    Kept,
+    /// The store has it, or one that counts for more.
+    Known,
+}
+
+impl Store {
+    /// Opens the journal of `share` for writing, and reads what else is known of the plan: the store of `results`, where
+    /// it is there, and journals of other numbers of shares. Only the journal is ever written to.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing has been changed then, but folders that were missing.
+    pub fn open_shard(results: &Path, share: Share) -> Result<Self, StoreError> {
+        let mut store = Self::read(results)?;
+        for other in journals(results)? {
+            if other.share.of() != share.of() {
+                for entry in Entries::of(&other.path)? {
+                    let mut run = entry?.run;
+                    run.take_steps();
+                    store.see(run);
+                }
+            }
+        }
+        let (journal, damaged) = Journal::open(results, share, &mut |run| store.see(run))?;
+        let path = journal.path().display();
+        let damaged = damaged.iter().map(|line| format!("{path}:{line}").into());
+        store.damaged.extend(damaged);
+        store.journal = Some(journal);
+        Ok(store)
+    }
+
+    /// Whether it keeps runs in a journal: such a store has no view of all results.
+    pub fn is_shard(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// The journal that it writes to.
+    pub fn journal(&self) -> Option<&Path> {
+        self.journal.as_ref().map(Journal::path)
+    }
+
+    /// Why its journal is not locked, where the file system has no locks.
+    pub fn unlocked(&self) -> Option<&str> {
+        self.journal.as_ref()?.unlocked.as_deref()
+    }
+
+    /// Notes a run of a journal without keeping it; it replaces one under the same keys that counts for less.
+    pub fn see(&mut self, run: StoredRun) {
+        let old = self.runs_of(&run.keys.cell_hash).iter();
+        let old = old.into_iter().find(|other| other.keys == run.keys);
+        if old.is_none_or(|old| supersedes(&run, old)) {
+            self.insert(run);
+        }
+    }
+
+    /// Takes a run of a journal into the store, with everything that belongs to it.
+    ///
+    /// Of two runs under the same keys one with facts counts for more than one without, then the later one, by the clocks
+    /// of their machines; else the one that is there stays.
+    ///
+    /// # Errors
+    /// [`StoreError::System`], also where an image is not what its digest says.
+    pub fn take(&mut self, mut entry: Entry) -> Result<Taken, StoreError> {
+        let keys = entry.run.keys.clone();
+        if let Some(parts) = entry.code {
+            self.put_code(&keys.code_hash, parts)?;
+        }
+        if let Some(environment) = entry.environment {
+            self.put_environment(&keys.conditions.env_id, environment)?;
+        }
+        let runs = self.runs_of(&keys.cell_hash);
+        let old = runs.iter().find(|other| other.keys == keys);
+        if old.is_some_and(|old| !supersedes(&entry.run, old)) {
+            return Ok(Taken::Known);
+        }
+        // A profile of the same code on the same machine outlives a rerun that is asked for none.
+        entry.run.is_profiled |= old.is_some_and(|old| old.is_profiled);
+        for (digest, text) in &entry.images {
+            let bytes = STANDARD.decode(text).unwrap_or_default();
+            if Digest::new().with(&bytes).short() != *digest {
+                let error = std::io::Error::other("an image is not what its digest says");
+                return Err(StoreError::system("read", Path::new(&entry.run.key))(error));
+            }
+            self.write_atomically(sample_path(digest), &bytes)?;
+        }
+        if let Some(profile) = &entry.profile {
+            self.put_profile(&keys, profile)?;
+        }
+        self.put(entry.run)?;
+        Ok(Taken::Kept)
+    }
+
+    /// Appends a run to the journal.
+    pub(super) fn append(&mut self, run: &StoredRun) -> Result<(), StoreError> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        let code = self.codes.get(&run.keys.code_hash);
+        let environment = self.environments.get(&run.keys.conditions.env_id);
+        journal.append(run, code, environment)
+    }
+}
+
+impl Journal {
+    /// Holds an image until its run is kept.
+    pub(super) fn hold_image(&self, digest: &str, bytes: &[u8]) {
+        let text = STANDARD.encode(bytes);
+        self.waiting().images.insert(digest.to_owned(), text);
+    }
+
+    /// Holds a profile until its run is kept.
+    pub(super) fn hold_profile(&self, profile: &Profile) {
+        self.waiting().profile = Some(profile.clone());
+    }
+}
+
+fn supersedes(new: &StoredRun, old: &StoredRun) -> bool {
+    let rank = |run: &StoredRun| (run.facts.is_some(), run.session.clone());
+    match rank(new).cmp(&rank(old)) {
+        std::cmp::Ordering::Equal => new.start_s > old.start_s,
+        order => order.is_gt(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

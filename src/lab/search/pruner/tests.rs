@@ -1,0 +1,247 @@
+//! Every decision of recorded optimisation histories is Optuna's; `tests/reference/search/pruners.py` made them.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+
+use super::{Pruner, Verdict, pruner};
+use crate::plan::search::{
+    ObjectiveDirection, ObjectiveSpec, Point, PrunerSpec, SamplerSpec, SearchSpec, Space,
+};
+use crate::search::{Ending, Record};
+
+const HISTORIES: &[u8] = include_bytes!("../../../../tests/reference/search/pruners.jsonl.gz");
+
+/// A study; see the generator.
+#[derive(Deserialize)]
+struct History {
+    pruner: PrunerSpec,
+    direction: ObjectiveDirection,
+    trials: Vec<RecordedTrial>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RecordedTrial {
+    Pruned(char, Vec<(usize, Option<f64>)>, (Option<f64>, Vec<usize>)),
+    Ended(char, Vec<(usize, Option<f64>)>),
+}
+
+fn histories() -> Vec<History> {
+    let mut text = String::new();
+    GzDecoder::new(HISTORIES)
+        .read_to_string(&mut text)
+        .expect("gzip");
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("a history"))
+        .collect()
+}
+
+fn search(pruner: PrunerSpec, direction: ObjectiveDirection) -> SearchSpec {
+    SearchSpec {
+        space: Space::default(),
+        sampler: SamplerSpec::Random,
+        pruner,
+        objectives: vec![ObjectiveSpec {
+            column: "best_loss".to_owned(),
+            direction,
+            depends_on_clock: false,
+        }],
+        trials: 1,
+        jobs: 1,
+        lag: 0,
+        seed: 0,
+        max_time_s: None,
+        max_cost: None,
+        regret: 0,
+        ensemble: 0,
+        final_set: serde_json::Map::new(),
+    }
+}
+
+fn record(number: usize, ending: Ending, curve: &[(usize, f64)]) -> Record {
+    Record {
+        number,
+        point: Point::default(),
+        ending,
+        curve: curve.to_vec(),
+    }
+}
+
+/// To the last bit, NaN too.
+fn are_same(one: f64, other: f64) -> bool {
+    // `+ 0.0` makes a zero of `−0`.
+    (one + 0.0).total_cmp(&(other + 0.0)).is_eq() || one.is_nan() && other.is_nan()
+}
+
+/// How many histories, decisions and prunings there were.
+#[derive(Debug, Default, PartialEq)]
+struct Count {
+    histories: usize,
+    decisions: usize,
+    pruned: usize,
+}
+
+/// Replays the histories of the pruners that `is_meant`; panics where a decision is not Optuna's.
+fn replay(is_meant: fn(&PrunerSpec) -> bool) -> Count {
+    let mut count = Count::default();
+    for (index, history) in histories().into_iter().enumerate() {
+        if !is_meant(&history.pruner) {
+            continue;
+        }
+        count.histories += 1;
+        let spec = search(history.pruner, history.direction);
+        let judge = pruner(&spec).expect("a pruner");
+        let mut past: Vec<Record> = Vec::new();
+        for (number, trial) in history.trials.into_iter().enumerate() {
+            let (state, curve, expected) = match trial {
+                RecordedTrial::Pruned(state, curve, expected) => (state, curve, Some(expected)),
+                RecordedTrial::Ended(state, curve) => (state, curve, None),
+            };
+            let loss = |value: Option<f64>| history.direction.as_loss(value.unwrap_or(f64::NAN));
+            let curve: Vec<(usize, f64)> = curve
+                .into_iter()
+                .map(|(step, value)| (step, loss(value)))
+                .collect();
+            for length in 1..=curve.len() {
+                let verdict = judge.judge(&past, &curve[..length]);
+                let wanted = expected.as_ref().filter(|_| length == curve.len());
+                let place = format!("history {index}, trial {number}, report {length}");
+                assert_eq!(verdict.is_some(), wanted.is_some(), "{place}: {verdict:?}");
+                if let (Some(verdict), Some((threshold, trials))) = (verdict, wanted) {
+                    let threshold = loss(*threshold);
+                    assert!(
+                        are_same(verdict.threshold, threshold),
+                        "{place}: {verdict:?}"
+                    );
+                    assert_eq!(&verdict.trials, trials, "{place}");
+                    assert_eq!(verdict.step, curve[length - 1].0, "{place}");
+                    count.pruned += 1;
+                }
+                count.decisions += 1;
+            }
+            let ending = match state {
+                'D' => Ending::Done(vec![0.0]),
+                'P' => Ending::Pruned,
+                _ => Ending::Failed,
+            };
+            past.push(record(number, ending, &curve));
+        }
+    }
+    count
+}
+
+#[test]
+fn the_median_pruner_decides_as_optuna_in_200_histories() {
+    let count = replay(|spec| matches!(spec, PrunerSpec::Median { .. }));
+    assert_eq!(
+        count,
+        Count {
+            histories: 200,
+            decisions: 14518,
+            pruned: 1208
+        }
+    );
+}
+
+#[test]
+fn successive_halving_decides_as_optuna_in_60_histories() {
+    let count = replay(|spec| matches!(spec, PrunerSpec::SuccessiveHalving { .. }));
+    assert_eq!(
+        count,
+        Count {
+            histories: 60,
+            decisions: 3081,
+            pruned: 736
+        }
+    );
+}
+
+fn median(startup_trials: usize) -> Box<dyn Pruner> {
+    let spec = PrunerSpec::Median {
+        startup_trials,
+        warmup_steps: 0,
+        interval_steps: 1,
+    };
+    pruner(&search(spec, ObjectiveDirection::Minimize)).expect("a pruner")
+}
+
+fn halving() -> Box<dyn Pruner> {
+    let spec = PrunerSpec::SuccessiveHalving {
+        min_resource: 1,
+        reduction: 2,
+        early_stopping_rate: 0,
+    };
+    pruner(&search(spec, ObjectiveDirection::Minimize)).expect("a pruner")
+}
+
+#[test]
+fn without_a_pruner_nothing_is_pruned() {
+    assert!(pruner(&search(PrunerSpec::None, ObjectiveDirection::Minimize)).is_none());
+}
+
+#[test]
+fn the_median_is_of_done_trials_that_reported_at_this_step() {
+    let done = || Ending::Done(vec![1.0]);
+    let past = [
+        record(0, done(), &[(0, 3.0), (1, 1.0)]),
+        record(1, Ending::Pruned, &[(0, 9.0), (1, 0.1)]),
+        record(2, Ending::Failed, &[(0, 9.0), (1, 0.1)]),
+        record(4, done(), &[(0, 3.0)]),
+        record(5, done(), &[(0, 3.0), (1, f64::NAN)]),
+        record(7, done(), &[(0, 4.0), (1, 2.0)]),
+    ];
+    let curve = [(0, 1.75), (1, 2.5)];
+    let expected = Verdict {
+        step: 1,
+        value: 1.75,
+        threshold: 1.5,
+        trials: vec![0, 7],
+    };
+    assert_eq!(median(4).judge(&past, &curve), Some(expected));
+    assert_eq!(median(4).judge(&past, &curve[..1]), None);
+    assert_eq!(median(5).judge(&past, &curve), None);
+    assert_eq!(median(0).judge(&past[1..3], &curve), None);
+    assert_eq!(median(0).judge(&past, &[]), None);
+}
+
+#[test]
+fn a_trial_that_is_no_better_than_the_median_goes_on() {
+    let past = [record(0, Ending::Done(vec![1.0]), &[(0, 1.5)])];
+    assert_eq!(median(1).judge(&past, &[(0, 1.5)]), None);
+    assert!(median(1).judge(&past, &[(0, 1.5 + 1e-15)]).is_some());
+}
+
+#[test]
+fn a_rung_counts_all_that_reached_it() {
+    let past = [
+        record(0, Ending::Done(vec![1.0]), &[(0, 9.0), (1, 3.0), (2, 2.0)]),
+        record(1, Ending::Pruned, &[(0, 9.0), (1, 4.0)]),
+        record(2, Ending::Failed, &[(0, 9.0), (1, 2.0)]),
+        // Not there yet.
+        record(3, Ending::Failed, &[(0, 0.1)]),
+    ];
+    // Of 2, 3, 3.5, 4 two pass.
+    let verdict = halving().judge(&past, &[(0, 9.0), (1, 3.5)]).expect("ends");
+    assert_eq!((verdict.threshold, verdict.trials), (3.0, vec![0, 1, 2]));
+    assert_eq!(halving().judge(&past, &[(0, 9.0), (1, 3.0)]), None);
+    // The second rung: of 2 and 2.5 one passes. The value, not the best so far, is looked at.
+    let verdict = halving().judge(&past, &[(1, 1.0), (2, 2.5)]).expect("ends");
+    assert_eq!(
+        (verdict.value, verdict.threshold, verdict.trials),
+        (2.5, 2.0, vec![0])
+    );
+}
+
+#[test]
+fn a_pruned_trial_counts_at_the_rungs_up_to_the_one_that_it_did_not_pass() {
+    // Its only report came to the rungs 0, 1 and 2 at once; the first one ended it.
+    let past = [
+        record(0, Ending::Done(vec![1.0]), &[(1, 1.0), (2, 5.0), (4, 5.0)]),
+        record(1, Ending::Pruned, &[(4, 3.0)]),
+    ];
+    assert_eq!(halving().judge(&past, &[(1, 0.5), (2, 4.0)]), None);
+    let verdict = halving().judge(&past, &[(1, 2.0)]).expect("ends");
+    assert_eq!((verdict.threshold, verdict.trials), (1.0, vec![0, 1]));
+}

@@ -1,0 +1,244 @@
+//! Digests of the sources that decide a result, taken when the program is built: a stored result names the code that
+//! made it.
+//!
+//! Files are named by their path inside the crate, so that a package (`cargo package`) has the digests of the repository.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Digests of a crate's sources, by module and file (`ops/conv2d`).
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// What cells on the CPU run.
+    pub cpu: Vec<(String, String)>,
+    /// What only cells on a GPU run: `*.cu`, and modules and folders named `cuda`.
+    pub gpu: Vec<(String, String)>,
+}
+
+impl Parts {
+    /// Digests of `modules` of the crate in the folder `root`.
+    ///
+    /// # Panics
+    /// Where one of them is missing or cannot be read: a digest of less than the sources would take stored results for
+    /// those of this code.
+    pub fn of(root: &Path, modules: &[&str]) -> Self {
+        let mut parts = Self::default();
+        for module in modules {
+            let folder = root.join(module);
+            for (name, files) in units(&folder) {
+                let (gpu, cpu): (Vec<_>, Vec<_>) =
+                    files.into_iter().partition(|file| is_of_gpu(file, &folder));
+                if !cpu.is_empty() {
+                    parts
+                        .cpu
+                        .push((format!("{module}/{name}"), digest(root, &cpu)));
+                }
+                if !gpu.is_empty() {
+                    let mark = if name == "cuda" { "" } else { " (cuda)" };
+                    parts
+                        .gpu
+                        .push((format!("{module}/{name}{mark}"), digest(root, &gpu)));
+                }
+            }
+        }
+        parts
+    }
+
+    /// The digests as two constants of Rust, `CPU_PARTS` and `GPU_PARTS`.
+    pub fn to_rust(&self) -> String {
+        let mut text = String::new();
+        for (name, parts) in [("CPU_PARTS", &self.cpu), ("GPU_PARTS", &self.gpu)] {
+            let _ = writeln!(
+                text,
+                "pub(super) const {name}: &[(&str, &str)] = &{parts:?};"
+            );
+        }
+        text
+    }
+}
+
+/// Whether no cell on the CPU runs what stands in a file.
+fn is_of_gpu(file: &Path, module: &Path) -> bool {
+    let inside = file.strip_prefix(module).unwrap_or(file);
+    let is_cuda = |part| {
+        Path::new(part)
+            .file_stem()
+            .is_some_and(|stem| stem == "cuda")
+    };
+    file.extension().is_some_and(|suffix| suffix == "cu") || inside.iter().any(is_cuda)
+}
+
+/// The files and folders that stand directly in a module, by name; `layers.rs` and the folder `layers` are one.
+fn units(module: &Path) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut units: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in sorted(module) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let files = units.entry(name.into_owned()).or_default();
+        files.extend(files_below(&path));
+    }
+    units
+}
+
+/// All files below a folder, sorted by path; a file is itself.
+///
+/// # Panics
+/// Where it cannot be read.
+pub fn files_below(path: &Path) -> Vec<PathBuf> {
+    if path.is_dir() {
+        let entries = sorted(path).into_iter();
+        return entries.flat_map(|path| files_below(&path)).collect();
+    }
+    vec![path.to_owned()]
+}
+
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("cannot read the sources in {}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn digest(root: &Path, files: &[PathBuf]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for file in files {
+        let name = file.strip_prefix(root).unwrap_or(file);
+        let name = name.to_string_lossy().replace('\\', "/");
+        let bytes = fs::read(file)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
+        for part in [name.as_bytes(), &bytes] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    hasher.finalize().to_hex()[..16].to_owned()
+}
+
+/// The `Cargo.lock` of a crate: in its folder (of a package) or in one above (of the repository).
+///
+/// # Panics
+/// Where there is none.
+pub fn lock_file(root: &Path) -> PathBuf {
+    let mut files = root.ancestors().map(|folder| folder.join("Cargo.lock"));
+    files
+        .find(|file| file.is_file())
+        .expect("there is a Cargo.lock")
+}
+
+/// Names, versions and checksums in a `Cargo.lock`.
+#[derive(Debug)]
+pub struct Lock(Vec<Package>);
+
+#[derive(Debug, Default)]
+struct Package {
+    name: String,
+    version: String,
+    checksum: String,
+    dependencies: Vec<String>,
+}
+
+impl Lock {
+    /// Reads the text of a `Cargo.lock`.
+    pub fn read(text: &str) -> Self {
+        let value = |line: &str, key: &str| {
+            let rest = line.strip_prefix(key)?.strip_prefix(" = ")?;
+            Some(rest.trim_matches('"').to_owned())
+        };
+        let package = |block: &str| {
+            let mut package = Package::default();
+            for line in block.lines() {
+                if let Some(name) = value(line, "name") {
+                    package.name = name;
+                } else if let Some(version) = value(line, "version") {
+                    package.version = version;
+                } else if let Some(checksum) = value(line, "checksum") {
+                    package.checksum = checksum;
+                } else if let Some(name) = line.strip_prefix(" \"") {
+                    package
+                        .dependencies
+                        .push(name.trim_end_matches("\",").to_owned());
+                }
+            }
+            package
+        };
+        Self(text.split("[[package]]").skip(1).map(package).collect())
+    }
+
+    /// The version of a package.
+    pub fn version(&self, name: &str) -> Option<&str> {
+        let mut packages = self.0.iter();
+        packages
+            .find(|package| package.name == name)
+            .map(|package| &*package.version)
+    }
+
+    /// Digest of the packages of others that `name` is built of.
+    pub fn digest(&self, name: &str) -> String {
+        let (mut found, mut queue) = (BTreeSet::new(), vec![name]);
+        while let Some(next) = queue.pop() {
+            // A name, followed by the version where there are several.
+            let mut words = next.split(' ');
+            let (name, version) = (words.next().unwrap_or_default(), words.next());
+            for (index, package) in self.0.iter().enumerate() {
+                let is_meant = package.name == name
+                    && version.is_none_or(|version| version == package.version);
+                if is_meant && found.insert(index) {
+                    queue.extend(package.dependencies.iter().map(String::as_str));
+                }
+            }
+        }
+        let packages = found.into_iter().filter_map(|index| self.0.get(index));
+        let mut hasher = blake3::Hasher::new();
+        for package in packages.filter(|package| !package.name.starts_with("fieldtrial")) {
+            for part in [&package.name, &package.version, &package.checksum] {
+                hasher.update(part.as_bytes());
+                hasher.update(b"\n");
+            }
+        }
+        hasher.finalize().to_hex()[..16].to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCK: &str = "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"1.0.0\"\nchecksum = \"aa\"\n\n\
+        [[package]]\nname = \"a\"\nversion = \"2.0.0\"\nchecksum = \"ab\"\n\n[[package]]\nname = \"other\"\n\
+        version = \"1.0.0\"\nchecksum = \"cc\"\n\n[[package]]\nname = \"fieldtrial-x\"\nversion = \"0.1.0\"\n\
+        dependencies = [\n \"a 2.0.0\",\n]\n";
+
+    #[test]
+    fn only_what_a_package_is_built_of_is_in_its_digest() {
+        let digest = |text: &str| Lock::read(text).digest("fieldtrial-x");
+        assert_eq!(digest(LOCK), digest(&LOCK.replace("cc", "dd")));
+        assert_eq!(digest(LOCK), digest(&LOCK.replace("\"aa\"", "\"ee\"")));
+        assert_ne!(digest(LOCK), digest(&LOCK.replace("\"ab\"", "\"ee\"")));
+        assert_eq!(digest(LOCK), digest(&LOCK.replace("0.1.0", "0.2.0")));
+        assert_eq!(Lock::read(LOCK).version("other"), Some("1.0.0"));
+    }
+
+    #[test]
+    fn a_file_and_the_folder_of_its_modules_are_one_part() {
+        let root = std::env::temp_dir().join(format!("source-hash-{}", std::process::id()));
+        fs::create_dir_all(root.join("ops/conv")).expect("folders");
+        let parts = |own: &str, inner: &str| {
+            fs::write(root.join("ops/conv.rs"), own).expect("a file");
+            fs::write(root.join("ops/conv/cpu.rs"), inner).expect("a file");
+            Parts::of(&root, &["ops"]).cpu
+        };
+        let (one, own, inner) = (parts("a", "b"), parts("x", "b"), parts("a", "x"));
+        assert_eq!(one.len(), 1);
+        assert_ne!(one, own);
+        assert_ne!(one, inner);
+        fs::remove_dir_all(&root).expect("removes");
+    }
+
+    #[test]
+    #[should_panic(expected = "cannot read the sources in")]
+    fn a_module_that_is_missing_ends_the_build() {
+        Parts::of(Path::new(env!("CARGO_MANIFEST_DIR")), &["nowhere"]);
+    }
+}

@@ -1,0 +1,54 @@
+//! Packages of the crates have the code hash of the repository.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use fieldtrial::build_info::{Arithmetic, code_parts};
+use fieldtrial_source_hash::Parts;
+
+#[test]
+fn a_package_has_the_code_hash_of_the_repository() {
+    let built = code_parts(Arithmetic::Gpu);
+    let crates = [
+        ("kernels", &["base", "device", "ops"][..]),
+        (
+            "engine",
+            &[
+                "layers", "models", "losses", "optim", "datasets", "loader", "tasks", "train",
+            ],
+        ),
+    ];
+    let mut count = 0;
+    for (name, modules) in crates {
+        let package = format!("fieldtrial-{name}");
+        let listed = Command::new(env!("CARGO"))
+            .args([
+                "package",
+                "--offline",
+                "--allow-dirty",
+                "--list",
+                "--package",
+                &package,
+            ])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("cargo");
+        let files = String::from_utf8(listed.stdout).expect("names of files");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name);
+        let copy = tempfile::tempdir().expect("a temporary folder");
+        // Cargo makes the two others: the manifest that is published, and its lock file.
+        for file in files.lines().filter(|file| folder.join(file).is_file()) {
+            let to = copy.path().join(file);
+            fs::create_dir_all(to.parent().expect("a folder")).expect("folders");
+            fs::copy(folder.join(file), to).expect("a copy");
+        }
+        let parts = Parts::of(copy.path(), modules);
+        for (name, digest) in parts.cpu.iter().chain(&parts.gpu) {
+            assert_eq!(built.get(name), Some(digest), "{name}");
+            count += 1;
+        }
+    }
+    let of_the_build = ["Cargo.lock", "rustc", "features", "kernels (compiler)"];
+    assert_eq!(count, built.len() - of_the_build.len());
+}
