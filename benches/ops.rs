@@ -36,7 +36,7 @@ const CONVOLUTIONS: [(usize, usize, usize, usize, usize); 14] = [
 ];
 
 /// The ways of the convolutions that have a choice.
-const WAYS: [Convolution; 4] = [
+const ALGORITHMS: [Convolution; 4] = [
     Convolution::Direct,
     Convolution::Winograd2,
     Convolution::Winograd4,
@@ -103,18 +103,18 @@ fn count(device: &Cpu, leaves: &[Var<Cpu>], operation: &Operation) -> (u64, u64)
 }
 
 /// A convolution in a given way, and its sizes as in [`CONVOLUTIONS`].
-type WayAndSizes = (Convolution, (usize, usize, usize, usize, usize));
+type AlgorithmAndSizes = (Convolution, (usize, usize, usize, usize, usize));
 
 /// The 3×3 convolutions with stride 1, each in all ways.
-fn in_all_ways() -> impl Iterator<Item = WayAndSizes> {
+fn in_all_ways() -> impl Iterator<Item = AlgorithmAndSizes> {
     let with_choice = CONVOLUTIONS
         .into_iter()
         .filter(|sizes| sizes.3 == 1 && sizes.4 == 3);
-    with_choice.flat_map(|sizes| WAYS.map(|way| (way, sizes)))
+    with_choice.flat_map(|sizes| ALGORITHMS.map(|algorithm| (algorithm, sizes)))
 }
 
 fn convolution(
-    way: Convolution,
+    algorithm: Convolution,
     (c, side, k, stride, kernel): (usize, usize, usize, usize, usize),
     run: impl FnOnce(&[Shape], &Operation),
 ) {
@@ -128,7 +128,7 @@ fn convolution(
         [k].into(),
     ];
     run(&shapes, &move |pass, v| {
-        ops::conv2d_by(way, pass, &v[0], &v[1], Some(&v[2]), options)
+        ops::conv2d_by(algorithm, pass, &v[0], &v[1], Some(&v[2]), options)
     });
 }
 
@@ -140,15 +140,15 @@ fn conv2d_forward(bencher: Bencher, sizes: (usize, usize, usize, usize, usize)) 
 }
 
 #[divan::bench(args = in_all_ways())]
-fn conv2d_ways_forward(bencher: Bencher, (way, sizes): WayAndSizes) {
-    convolution(way, sizes, |shapes, operation| {
+fn conv2d_algorithms_forward(bencher: Bencher, (algorithm, sizes): AlgorithmAndSizes) {
+    convolution(algorithm, sizes, |shapes, operation| {
         forward(bencher, shapes, operation);
     });
 }
 
 #[divan::bench(args = in_all_ways())]
-fn conv2d_ways_step(bencher: Bencher, (way, sizes): WayAndSizes) {
-    convolution(way, sizes, |shapes, operation| {
+fn conv2d_algorithms_step(bencher: Bencher, (algorithm, sizes): AlgorithmAndSizes) {
+    convolution(algorithm, sizes, |shapes, operation| {
         step(bencher, shapes, operation);
     });
 }

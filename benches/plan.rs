@@ -8,7 +8,7 @@ use std::path::Path;
 
 use divan::Bencher;
 use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::{Feasibility, Plan, PlanOptions, World};
+use fieldtrial::plan::{Feasibility, Plan, PlanInputs, PlanOptions};
 
 fn main() {
     divan::main();
@@ -17,7 +17,12 @@ fn main() {
 fn plan() -> Plan {
     let text = include_str!("../tests/manifests/million.toml").to_owned();
     let manifest = Manifest::new(Path::new("x.toml"), text, &[]).expect("a manifest");
-    Plan::new(&manifest, &World::here(), PlanOptions::default()).expect("a plan")
+    Plan::new(
+        &manifest,
+        &PlanInputs::of_this_machine(),
+        PlanOptions::default(),
+    )
+    .expect("a plan")
 }
 
 /// The manifest and its axes; no cell is resolved.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::AbError;
 use super::protocol::Ended;
-use super::side::{Side, Told};
+use super::side::{Side, SideMessage};
 use super::turns::{Pair, Which};
 
 /// Something that happened.
@@ -18,7 +18,7 @@ pub enum DuelEvent<'a> {
         which: Which,
     },
     /// The side whose turn it is tells.
-    Told(Told),
+    SideMessage(SideMessage),
     /// Both runs of a pair have ended.
     Ended {
         /// The pair.
@@ -62,7 +62,7 @@ pub fn duel(
                 Which::After => &mut *after,
             };
             side.run(&pair.name, interrupted, &mut |told| {
-                see(DuelEvent::Told(told));
+                see(DuelEvent::SideMessage(told));
             })
         };
         let first = turn(pair.first)?;

@@ -22,6 +22,6 @@ pub use duel::{DuelEvent, Score, duel};
 pub use error::AbError;
 pub use protocol::{Ended, Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said, Turn};
 pub use sessions::{Programs, Sessions};
-pub use side::{Side, SideOrder, Told};
+pub use side::{Side, SideMessage, SideOrder};
 pub use turns::{Pair, Turns, Which};
 pub use worktree::Checkout;

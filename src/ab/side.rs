@@ -56,7 +56,7 @@ pub struct SideOrder {
 
 /// Something that a side tells while a run goes on.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum SideMessage {
     /// How far the run is: in words, and as a share.
     Progress(String, f64),
     /// Something the user should know.
@@ -86,7 +86,7 @@ impl Side {
         let mut process = Process::start(order)?;
         loop {
             match process.hear() {
-                Heard::Line(line) => {
+                SideOutput::Line(line) => {
                     let hello = greeting(&line, &order.label)?;
                     process.has_greeted = true;
                     let label = order.label.clone();
@@ -96,9 +96,9 @@ impl Side {
                         process,
                     });
                 }
-                Heard::Words(text) => say(&text),
-                Heard::Silence => {}
-                Heard::End => return Err(process.no_greeting(&order.label)),
+                SideOutput::Words(text) => say(&text),
+                SideOutput::Silence => {}
+                SideOutput::End => return Err(process.no_greeting(&order.label)),
             }
             if interrupted.load(Ordering::SeqCst) {
                 return Err(AbError::Interrupted);
@@ -114,15 +114,15 @@ impl Side {
         &mut self,
         name: &RunName,
         interrupted: &AtomicBool,
-        tell: &mut dyn FnMut(Told),
+        tell: &mut dyn FnMut(SideMessage),
     ) -> Result<Ended, AbError> {
         self.process.tell(&Turn::Run(name.clone()));
         let mut is_stopping = false;
         loop {
             let heard = self.process.hear();
             match self.understood(heard)? {
-                Some(Said::Progress { text, share }) => tell(Told::Progress(text, share)),
-                Some(Said::Warning { message }) => tell(Told::Warning(message)),
+                Some(Said::Progress { text, share }) => tell(SideMessage::Progress(text, share)),
+                Some(Said::Warning { message }) => tell(SideMessage::Warning(message)),
                 Some(Said::Ended(ended)) if ended.name == *name => {
                     let is_whole = ended.status != Status::NotRun && !is_stopping;
                     return if is_whole {
@@ -154,12 +154,12 @@ impl Side {
         }
     }
 
-    fn understood(&mut self, heard: Heard) -> Result<Option<Said>, AbError> {
+    fn understood(&mut self, heard: SideOutput) -> Result<Option<Said>, AbError> {
         match heard {
-            Heard::Line(line) => Ok(serde_json::from_str(&line).ok()),
-            Heard::Words(message) => Ok(Some(Said::Warning { message })),
-            Heard::Silence => Ok(None),
-            Heard::End => Err(self.process.died(&self.label)),
+            SideOutput::Line(line) => Ok(serde_json::from_str(&line).ok()),
+            SideOutput::Words(message) => Ok(Some(Said::Warning { message })),
+            SideOutput::Silence => Ok(None),
+            SideOutput::End => Err(self.process.died(&self.label)),
         }
     }
 }
@@ -194,7 +194,7 @@ fn unlike(title: String) -> AbError {
 }
 
 /// What came from a process.
-enum Heard {
+enum SideOutput {
     Line(String),
     /// A line of standard error.
     Words(String),
@@ -207,7 +207,7 @@ enum Heard {
 struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
-    heard: Receiver<Heard>,
+    heard: Receiver<SideOutput>,
     has_greeted: bool,
     last_words: Vec<String>,
 }
@@ -227,8 +227,8 @@ impl Process {
             AbError::mistake(format!("cannot start `{program}`: {error}"), None)
         })?;
         let (sender, heard) = mpsc::channel();
-        pass_lines(child.stdout.take(), sender.clone(), Heard::Line);
-        pass_lines(child.stderr.take(), sender, Heard::Words);
+        pass_lines(child.stdout.take(), sender.clone(), SideOutput::Line);
+        pass_lines(child.stderr.take(), sender, SideOutput::Words);
         Ok(Self {
             stdin: child.stdin.take(),
             child,
@@ -247,10 +247,10 @@ impl Process {
         }
     }
 
-    fn hear(&mut self) -> Heard {
+    fn hear(&mut self) -> SideOutput {
         match self.heard.recv_timeout(LOOK) {
             Ok(heard) => {
-                if let Heard::Words(text) = &heard {
+                if let SideOutput::Words(text) = &heard {
                     self.last_words.push(text.clone());
                     if self.last_words.len() > LAST_LINES {
                         self.last_words.remove(0);
@@ -258,8 +258,8 @@ impl Process {
                 }
                 heard
             }
-            Err(RecvTimeoutError::Timeout) => Heard::Silence,
-            Err(RecvTimeoutError::Disconnected) => Heard::End,
+            Err(RecvTimeoutError::Timeout) => SideOutput::Silence,
+            Err(RecvTimeoutError::Disconnected) => SideOutput::End,
         }
     }
 
@@ -334,8 +334,8 @@ fn arguments(order: &SideOrder) -> Vec<OsString> {
 
 fn pass_lines(
     from: Option<impl Read + Send + 'static>,
-    to: Sender<Heard>,
-    heard: fn(String) -> Heard,
+    to: Sender<SideOutput>,
+    heard: fn(String) -> SideOutput,
 ) {
     thread::spawn(move || {
         let lines = from

@@ -115,8 +115,8 @@ impl Checkout {
             return Err(AbError::mistake(title, remove));
         }
         let paths = ["status", "--porcelain", "--", ":/", ":(top,exclude)target"];
-        let here = Repository::of(&self.folder)?;
-        if here.run(paths)?.is_empty() {
+        let conditions = Repository::of(&self.folder)?;
+        if conditions.run(paths)?.is_empty() {
             return Ok(());
         }
         let title = format!(

@@ -6,7 +6,7 @@ use crate::diag::Failure;
 use crate::execute::{self, WorkerProgram};
 use crate::plan::{Plan, PlannedCell};
 use crate::record::{RecordError, Recorder};
-use crate::results::store::{Here, Store};
+use crate::results::store::{RunConditions, Store};
 use crate::results::{self, Environment, ResultSet, ResultsError, Session};
 
 use super::Problem;
@@ -17,7 +17,7 @@ pub(super) struct Bench<'a> {
     pub(super) plan: &'a Plan,
     /// All cells of the plan.
     pub(super) cells: &'a [PlannedCell],
-    pub(super) here: &'a Here,
+    pub(super) conditions: &'a RunConditions,
     pub(super) environment: &'a Environment,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Bench<'a> {
             &self.plan.results_folder,
             store,
             self.cells,
-            self.here,
+            self.conditions,
             results::plan_header(self.plan),
             self.environment.clone(),
             previous,
@@ -68,8 +68,8 @@ impl<'a> Bench<'a> {
     /// How the runs share the machine, and when to give up.
     pub(super) fn options(&self, max_failures: Option<usize>) -> execute::Options {
         execute::Options {
-            jobs: self.here.jobs,
-            cores: self.here.cores,
+            jobs: self.conditions.jobs,
+            cores: self.conditions.cores,
             max_failures,
         }
     }

@@ -8,8 +8,8 @@ use clap::Args;
 use crate::base::shell;
 use crate::cluster::Jobs;
 use crate::manifest;
-use crate::plan::{Only, Plan, PlanOptions, PlannedCell, World, project_folder, results_root};
-use crate::results::store::Here;
+use crate::plan::{Only, Plan, PlanInputs, PlanOptions, PlannedCell, project_folder, results_root};
+use crate::results::store::RunConditions;
 use crate::results::{self, Environment, from_here, no_results};
 
 use super::Problem;
@@ -45,9 +45,9 @@ impl PlanChoice {
     pub(super) fn plan(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
         let known = Fingerprints::beside(&choice.manifest);
-        let mut chosen = choice.plan_in(&known.world())?;
+        let mut chosen = choice.plan_in(&known.inputs())?;
         if prepare_data(&chosen.plan, &chosen.cells)? {
-            chosen = choice.plan_in(&known.world())?;
+            chosen = choice.plan_in(&known.inputs())?;
         }
         known.keep();
         Ok(chosen)
@@ -57,7 +57,7 @@ impl PlanChoice {
     pub(super) fn look(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
         let known = Fingerprints::beside(&choice.manifest);
-        choice.plan_in(&known.world())
+        choice.plan_in(&known.inputs())
     }
 
     /// The manifest and options that mean `plan` again, for another command line.
@@ -121,14 +121,14 @@ impl PlanChoice {
         }
     }
 
-    fn plan_in(&self, world: &World) -> Result<Chosen, Problem> {
+    fn plan_in(&self, inputs: &PlanInputs) -> Result<Chosen, Problem> {
         let manifest = manifest::load(&self.manifest, &self.set)?;
         let only = self.only.as_deref().map(Only::parse).transpose()?;
         let options = PlanOptions {
             only,
             results_name: self.results_name.clone(),
         };
-        let plan = Plan::new(&manifest, world, options)?;
+        let plan = Plan::new(&manifest, inputs, options)?;
         refuse_namesakes(&plan)?;
         let cells = plan.cells().collect();
         Ok(Chosen { plan, cells })
@@ -136,11 +136,15 @@ impl PlanChoice {
 }
 
 impl Chosen {
-    pub(super) fn bench<'a>(&'a self, here: &'a Here, environment: &'a Environment) -> Bench<'a> {
+    pub(super) fn bench<'a>(
+        &'a self,
+        conditions: &'a RunConditions,
+        environment: &'a Environment,
+    ) -> Bench<'a> {
         Bench {
             plan: &self.plan,
             cells: &self.cells,
-            here,
+            conditions,
             environment,
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::datasets::FingerprintCache;
-use crate::plan::{World, results_root};
+use crate::plan::{PlanInputs, results_root};
 
 /// The digests in `reports/.store/fingerprints.json`, shared by all experiments beside each other.
 pub(super) struct Fingerprints {
@@ -27,8 +27,8 @@ impl Fingerprints {
     }
 
     /// This machine and build, which remember them.
-    pub(super) fn world(&self) -> World {
-        World::remembering(Arc::clone(&self.cache))
+    pub(super) fn inputs(&self) -> PlanInputs {
+        PlanInputs::remembering(Arc::clone(&self.cache))
     }
 
     /// Writes them where there are new ones and a results root. It is a memory only: failing costs time, not truth.

@@ -12,7 +12,7 @@ use crate::selftest::{self, Check, DRIFT, NOISE, OUTLIERS, RUNS, SEEDS, Selftest
 
 use super::gate::finding_text;
 use super::interrupt::Interrupt;
-use super::output::Told;
+use super::output::Stdout;
 use super::{Outcome, Problem, exit_code};
 
 /// Check that the gate of `compare` catches what is planted, and is silent where nothing is
@@ -49,7 +49,7 @@ pub(super) fn gate_selftest(arguments: &GateSelftestArguments) -> Outcome {
         Err(SelftestError::Machine(failure)) => return Err(failure.into()),
         Err(SelftestError::Bug(sentence)) => return Err(Problem::Bug(sentence)),
     };
-    Told::new().write_all(text(&conditions(arguments.real), &checks).as_bytes())?;
+    Stdout::new().write_all(text(&conditions(arguments.real), &checks).as_bytes())?;
     let has_failed = checks.iter().any(|check| check.failure.is_some());
     Ok(if has_failed {
         exit_code::FAILED

@@ -11,7 +11,7 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 
 use super::exit_code;
 
-/// Signals closer together are one wish: `timeout`, `just` and others pass on what the terminal has sent already.
+/// Signals closer together are one options: `timeout`, `just` and others pass on what the terminal has sent already.
 const ONE_WISH: Duration = Duration::from_millis(500);
 
 /// How often the first signal is looked for.

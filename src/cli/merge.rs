@@ -11,13 +11,13 @@ use crate::diag::Failure;
 use crate::execute::Decision;
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
-use crate::results::store::{Here, Store, journals};
+use crate::results::store::{RunConditions, Store, journals};
 use crate::results::{Session, from_here};
 
 use super::bench::{Bench, mistake, record_problem};
 use super::choice::{Chosen, PlanChoice};
 use super::overview::last_number_of_shares;
-use super::run_plan::here;
+use super::run_plan::conditions;
 use super::trials::Replay;
 use super::{Outcome, Problem, exit_code};
 
@@ -40,20 +40,20 @@ pub(super) struct MergeArguments {
 
 pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let chosen = arguments.choice.plan()?;
-    let (environment, here) = here(chosen.plan.manifest_path.parent(), 1);
-    let bench = chosen.bench(&here, &environment);
+    let (environment, conditions) = conditions(chosen.plan.manifest_path.parent(), 1);
+    let bench = chosen.bench(&conditions, &environment);
     refuse_without_journals(&chosen)?;
     let (mut store, previous) = bench.open()?;
     let collected = cluster::collect(&mut store, &chosen.plan.results_folder);
     let collected = collected.map_err(record_problem)?;
     say(&chosen, &collected);
     // Those that measured may be of another kind than this machine.
-    let here = Here {
+    let conditions = RunConditions {
         classes: cluster::classes(&store),
-        ..here.clone()
+        ..conditions.clone()
     };
     let bench = Bench {
-        here: &here,
+        conditions: &conditions,
         // A search has no cells before it has proposed them.
         cells: if chosen.plan.search.is_some() {
             &[]
@@ -66,7 +66,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     if collected.taken > 0 {
         recorder.has_new_runs();
     }
-    let missing = missing(&chosen, &here, &mut recorder)?;
+    let missing = missing(&chosen, &conditions, &mut recorder)?;
     let results = recorder.finish().map_err(record_problem)?;
     say_files(arguments, &chosen)?;
     missing.say(&arguments.choice.words());
@@ -134,7 +134,11 @@ fn say(chosen: &Chosen, collected: &Collected) {
 }
 
 /// What no journal has; of a search, tells `recorder` of the trials that are there.
-fn missing(chosen: &Chosen, here: &Here, recorder: &mut Recorder<'_>) -> Result<Missing, Problem> {
+fn missing(
+    chosen: &Chosen,
+    conditions: &RunConditions,
+    recorder: &mut Recorder<'_>,
+) -> Result<Missing, Problem> {
     let plan = &chosen.plan;
     let of = last_number_of_shares(chosen)?.unwrap_or(1);
     let mut missing = Missing {
@@ -144,7 +148,9 @@ fn missing(chosen: &Chosen, here: &Here, recorder: &mut Recorder<'_>) -> Result<
     if let Some(search) = &plan.search {
         // The store is read again: its recorder holds it.
         let store = Store::read(&plan.results_folder).map_err(mistake)?;
-        let replay = Replay::of(plan, search, &store, here, &mut |event| recorder.see(event));
+        let replay = Replay::of(plan, search, &store, conditions, &mut |event| {
+            recorder.see(event)
+        });
         let replay = replay.map_err(record_problem)?;
         for name in replay.missing {
             let index = TrialShare::index(search, plan.len(), of, name);
@@ -155,7 +161,7 @@ fn missing(chosen: &Chosen, here: &Here, recorder: &mut Recorder<'_>) -> Result<
         return Ok(missing);
     }
     let deal = Deal::of(&chosen.cells);
-    for (id, decision) in cluster::decisions(plan, &chosen.cells, recorder.store(), here) {
+    for (id, decision) in cluster::decisions(plan, &chosen.cells, recorder.store(), conditions) {
         if matches!(decision, Decision::Run(_)) {
             let key = &chosen.cells[id.cell].spec.key;
             let name = format!("{key} seed {} block {}", id.seed, id.block);

@@ -1,4 +1,4 @@
-//! [`Told`]: standard output of commands whose exit code tells something too.
+//! [`Stdout`]: standard output of commands whose exit code tells something too.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -6,15 +6,15 @@ use std::io::{self, ErrorKind, Write};
 ///
 /// Commands that only print end at the first such error instead, with [`GOOD`](super::exit_code::GOOD).
 #[derive(Debug)]
-pub(super) struct Told(io::Stdout);
+pub(super) struct Stdout(io::Stdout);
 
-impl Told {
+impl Stdout {
     pub(super) fn new() -> Self {
         Self(io::stdout())
     }
 }
 
-impl Write for Told {
+impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.0.write(bytes) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),

@@ -9,12 +9,12 @@ use crate::execute::Decision;
 use crate::plan::Feasibility;
 use crate::plan::search::SearchSpec;
 use crate::results::Share;
-use crate::results::store::{Here, Store, journals};
+use crate::results::store::{RunConditions, Store, journals};
 
 use super::Problem;
 use super::bench::mistake;
 use super::choice::Chosen;
-use super::run_plan::here;
+use super::run_plan::conditions;
 use super::trials::{Replay, TrialName};
 
 /// Every shard of a plan.
@@ -71,20 +71,25 @@ impl Overview {
 fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
     let plan = &chosen.plan;
     let store = cluster::everything(plan).map_err(mistake)?;
-    let (_, here) = here(plan.manifest_path.parent(), 1);
-    let here = Here {
+    let (_, conditions) = conditions(plan.manifest_path.parent(), 1);
+    let conditions = RunConditions {
         classes: cluster::classes(&store),
-        ..here
+        ..conditions
     };
     let runs = match &plan.search {
-        None => runs(chosen, &store, &here, shards),
-        Some(search) => trials(chosen, search, &store, &here, shards),
+        None => runs(chosen, &store, &conditions, shards),
+        Some(search) => trials(chosen, search, &store, &conditions, shards),
     };
     cluster::standings(&plan.results_folder, shards, runs).map_err(mistake)
 }
 
 /// Every run with the index of its share.
-fn runs(chosen: &Chosen, store: &Store, here: &Here, shards: usize) -> Vec<(usize, Progress)> {
+fn runs(
+    chosen: &Chosen,
+    store: &Store,
+    conditions: &RunConditions,
+    shards: usize,
+) -> Vec<(usize, Progress)> {
     let plan = &chosen.plan;
     let mut cells = chosen.cells.clone();
     for cell in &mut cells {
@@ -95,7 +100,7 @@ fn runs(chosen: &Chosen, store: &Store, here: &Here, shards: usize) -> Vec<(usiz
         }
     }
     let deal = Deal::of(&cells);
-    let decisions = cluster::decisions(plan, &cells, store, here);
+    let decisions = cluster::decisions(plan, &cells, store, conditions);
     let run = |(id, decision): &(RunId, Decision)| {
         Some((deal.index(shards, *id)?, Progress::decided(decision)))
     };
@@ -107,11 +112,11 @@ fn trials(
     chosen: &Chosen,
     search: &SearchSpec,
     store: &Store,
-    here: &Here,
+    conditions: &RunConditions,
     shards: usize,
 ) -> Vec<(usize, Progress)> {
     let plan = &chosen.plan;
-    let Ok(replay) = Replay::of::<Infallible>(plan, search, store, here, &mut |_| Ok(()));
+    let Ok(replay) = Replay::of::<Infallible>(plan, search, store, conditions, &mut |_| Ok(()));
     let replay = replay.expecting_devices(plan, search, asks_for_devices(chosen));
     let index = |name: TrialName| TrialShare::index(search, plan.len(), shards, name);
     let ended = replay.ended.iter();

@@ -11,15 +11,15 @@ use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
 use crate::execute::{
-    self, Decision, Estimator, Listed, Summary, Wish, WorkerAhead, WorkerProgram,
+    self, Decision, Estimator, Listed, ResumeOptions, Summary, WorkerAhead, WorkerProgram,
 };
 use crate::manifest;
-use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
+use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell};
 use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
 use crate::report::{self, ReportError, ReportOptions};
 use crate::results::environment::{self, TreeLook, env_id, missing_counters};
-use crate::results::store::{Here, Store, journal_path};
+use crate::results::store::{RunConditions, Store, journal_path};
 use crate::results::{self, Environment, ResultSet, Session, from_here};
 
 use super::bench::{Bench, mistake, record_problem};
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
     let tree = TreeLook::begin(folder_or_here(arguments.manifest.parent()));
     let known = Fingerprints::beside(&arguments.manifest);
-    let mut plan = plan(arguments, &known.world())?;
+    let mut plan = plan(arguments, &known.inputs())?;
     refuse_namesakes(&plan)?;
     let jobs = search_run::jobs(arguments, plan.search.as_ref());
     let ahead = worker_ahead(arguments, jobs);
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let mut cells: Vec<PlannedCell> = plan.cells().collect();
     if !arguments.dry_run && prepare_data(&plan, &cells)? {
         // What was just generated has a content now, and the cells a hash over it.
-        plan = self::plan(arguments, &known.world())?;
+        plan = self::plan(arguments, &known.inputs())?;
         cells = plan.cells().collect();
     }
     known.keep();
@@ -61,11 +61,11 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
             .info
             .extend(tree.take().map(TreeLook::finish).unwrap_or_default());
     }
-    let here = here_as(env_id(&environment), jobs);
+    let conditions = here_as(env_id(&environment), jobs);
     let bench = Bench {
         plan: &plan,
         cells: &cells,
-        here: &here,
+        conditions: &conditions,
         environment: &environment,
     };
     if let Some(spec) = &plan.search {
@@ -112,10 +112,10 @@ fn worker_ahead(arguments: &RunArguments, jobs: usize) -> Option<WorkerAhead> {
 
 /// `--dry-run`: what would happen with every run.
 fn show(arguments: &RunArguments, bench: &Bench<'_>) -> Outcome {
-    let (plan, cells, here) = (bench.plan, bench.cells, bench.here);
+    let (plan, cells, conditions) = (bench.plan, bench.cells, bench.conditions);
     let store = shard::read(plan, arguments.shard)?;
-    let decisions = decisions(arguments, plan, cells, &store, here);
-    announce(plan, cells, &decisions, &Estimator::new(&store, here));
+    let decisions = decisions(arguments, plan, cells, &store, conditions);
+    announce(plan, cells, &decisions, &Estimator::new(&store, conditions));
     io::stdout().write_all(each_run(cells, &decisions).as_bytes())?;
     Ok(exit_code::GOOD)
 }
@@ -126,14 +126,14 @@ fn say_missing_counters(environment: &Environment) {
     }
 }
 
-fn plan(arguments: &RunArguments, world: &World) -> Result<Plan, Problem> {
+fn plan(arguments: &RunArguments, inputs: &PlanInputs) -> Result<Plan, Problem> {
     let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
     let only = arguments.only.as_deref().map(Only::parse).transpose()?;
     let options = PlanOptions {
         only,
         results_name: arguments.results_name.clone(),
     };
-    Ok(Plan::new(&manifest, world, options)?)
+    Ok(Plan::new(&manifest, inputs, options)?)
 }
 
 pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> Result<(), Problem> {
@@ -165,19 +165,19 @@ fn decisions(
     plan: &Plan,
     cells: &[PlannedCell],
     store: &Store,
-    here: &Here,
+    conditions: &RunConditions,
 ) -> Vec<(RunId, Decision)> {
     let selected = cells
         .iter()
         .enumerate()
         .filter(|(_, cell)| plan.is_selected(cell));
-    let wish = Wish {
+    let options = ResumeOptions {
         fresh: arguments.fresh,
         retry: arguments.retry,
         any_conditions: arguments.shard.is_some(),
         without_checkpoints: false,
     };
-    let decisions = execute::decide(selected, store, here, wish);
+    let decisions = execute::decide(selected, store, conditions, options);
     shard::own(arguments.shard, cells, decisions)
 }
 
@@ -196,10 +196,10 @@ struct Invocation<'a> {
 impl Invocation<'_> {
     fn run(mut self) -> Outcome {
         let bench = &self.bench;
-        let (plan, cells, here) = (bench.plan, bench.cells, bench.here);
+        let (plan, cells, conditions) = (bench.plan, bench.cells, bench.conditions);
         let (store, previous) = shard::open(bench, self.arguments.shard)?;
-        let decisions = decisions(self.arguments, plan, cells, &store, here);
-        let estimator = Estimator::new(&store, here);
+        let decisions = decisions(self.arguments, plan, cells, &store, conditions);
+        let estimator = Estimator::new(&store, conditions);
         if self.arguments.detail() > Detail::Quiet {
             announce(plan, cells, &decisions, &estimator);
         }
@@ -226,7 +226,7 @@ impl Invocation<'_> {
         progress: &mut Progress,
     ) -> Result<Summary, Problem> {
         if jobs.is_empty() {
-            progress.see_nothing_to_do(self.bench.here.jobs);
+            progress.see_nothing_to_do(self.bench.conditions.jobs);
             return Ok(Summary::default());
         }
         let mut sink = |event: RunEvent<'_>| {

@@ -7,12 +7,12 @@ use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::event::RunId;
-use crate::execute::{self, Decision, Estimate, Estimator, Wish};
+use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions};
 use crate::plan::{Feasibility, Plan, PlannedCell, namesakes};
 use crate::progress::{Detail, fitted};
 use crate::results::Environment;
 use crate::results::environment::{self, env_id};
-use crate::results::store::{Here, Store};
+use crate::results::store::{RunConditions, Store};
 
 use super::Problem;
 
@@ -81,10 +81,10 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
 
 /// This machine and build, and what runs with `jobs` slots are measured under. `folder` is one of the working tree whose
 /// commit is noted.
-pub(super) fn here(folder: Option<&Path>, jobs: usize) -> (Environment, Here) {
+pub(super) fn conditions(folder: Option<&Path>, jobs: usize) -> (Environment, RunConditions) {
     let environment = environment::collect(folder_or_here(folder));
-    let here = here_as(env_id(&environment), jobs);
-    (environment, here)
+    let conditions = here_as(env_id(&environment), jobs);
+    (environment, conditions)
 }
 
 /// A folder as part of a path that a user gave: none is the current one.
@@ -94,8 +94,8 @@ pub(super) fn folder_or_here(folder: Option<&Path>) -> &Path {
 }
 
 /// What runs with `jobs` slots are measured under.
-pub(super) fn here_as(env_id: String, jobs: usize) -> Here {
-    Here {
+pub(super) fn here_as(env_id: String, jobs: usize) -> RunConditions {
+    RunConditions {
         env_id,
         jobs,
         cores: cores(),
@@ -115,20 +115,20 @@ pub(super) fn cores() -> usize {
 
 /// What the store knows of a plan, for commands that run nothing.
 pub(super) struct Outlook {
-    here: Here,
+    conditions: RunConditions,
     store: Store,
 }
 
 impl Outlook {
     pub(super) fn of(plan: &Plan) -> Result<Self, Problem> {
-        let here = here_as(environment::id_here(), 1);
+        let conditions = here_as(environment::id_here(), 1);
         let store = Store::read(&plan.results_folder);
         let store = store.map_err(|error| Failure::plain(error.to_string(), None))?;
-        Ok(Self { here, store })
+        Ok(Self { conditions, store })
     }
 
     pub(super) fn estimator(&self) -> Estimator<'_> {
-        Estimator::new(&self.store, &self.here)
+        Estimator::new(&self.store, &self.conditions)
     }
 
     /// What is kept, what would run and why.
@@ -137,13 +137,23 @@ impl Outlook {
             .iter()
             .enumerate()
             .filter(|(_, cell)| plan.is_selected(cell));
-        let decisions = execute::decide(selected, &self.store, &self.here, Wish::default());
+        let decisions = execute::decide(
+            selected,
+            &self.store,
+            &self.conditions,
+            ResumeOptions::default(),
+        );
         summary(plan, cells, &decisions, &self.estimator())
     }
 
     /// Every run of one cell and what happens with it.
     pub(super) fn runs_of(&self, cell: &PlannedCell) -> Vec<String> {
-        let decisions = execute::decide([(0, cell)], &self.store, &self.here, Wish::default());
+        let decisions = execute::decide(
+            [(0, cell)],
+            &self.store,
+            &self.conditions,
+            ResumeOptions::default(),
+        );
         let line = |(id, decision): &(RunId, Decision)| {
             format!("seed {} block {}: {}", id.seed, id.block, what(decision))
         };

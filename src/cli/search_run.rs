@@ -9,7 +9,7 @@ use crate::event::{RunEvent, Status, StopReason};
 use crate::execute::{self, Next, Source, Summary, WorkerAhead};
 use crate::plan::search::SearchSpec;
 use crate::progress::{Detail, Ending, Progress};
-use crate::results::store::{Here, Store, journal_path};
+use crate::results::store::{RunConditions, Store, journal_path};
 use crate::results::{ResultSet, Session, from_here};
 use crate::search::{Search, SearchOptions};
 
@@ -110,8 +110,8 @@ impl SearchRun<'_> {
     }
 
     fn search<'s>(&'s self, store: &Store, options: SearchOptions) -> Search<'s> {
-        let (plan, here): (_, &Here) = (self.bench.plan, self.bench.here);
-        Search::new(plan, self.spec, store, here, options)
+        let (plan, conditions): (_, &RunConditions) = (self.bench.plan, self.bench.conditions);
+        Search::new(plan, self.spec, store, conditions, options)
     }
 
     fn options(&self) -> Result<SearchOptions, Problem> {
@@ -141,7 +141,7 @@ impl SearchRun<'_> {
             .map(|kept| format!(", {kept} kept"))
             .unwrap_or_default();
         eprintln!("{}: {each}{kept}", plan.name);
-        let jobs = self.bench.here.jobs;
+        let jobs = self.bench.conditions.jobs;
         let useful = studies * (spec.lag + 1);
         if spec.learns() && jobs > useful {
             eprintln!(

@@ -14,7 +14,7 @@ use crate::cluster::{self, Phase, Standing, slurm_folder};
 use crate::results::from_here;
 
 use super::choice::{Chosen, PlanChoice};
-use super::output::Told;
+use super::output::Stdout;
 use super::overview::Overview;
 use super::{Outcome, exit_code};
 
@@ -33,7 +33,7 @@ pub(super) struct StatusArguments {
 pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     let chosen = arguments.choice.look()?;
     let overview = Overview::of(&chosen, None)?;
-    let mut out = Told::new();
+    let mut out = Stdout::new();
     out.write_all(table(&chosen, &overview).as_bytes())?;
     out.write_all(merge_line(&overview).as_bytes())?;
     if let (Some(error), Some(_)) = (&overview.silent, &overview.jobs) {

@@ -6,7 +6,7 @@ use crate::event::{RunEvent, Status};
 use crate::execute::{Next, Source};
 use crate::plan::Plan;
 use crate::plan::search::SearchSpec;
-use crate::results::store::{Here, Store};
+use crate::results::store::{RunConditions, Store};
 use crate::search::{Search, SearchOptions, sampler};
 
 /// A trial by study and number.
@@ -29,14 +29,14 @@ impl Replay {
         plan: &Plan,
         spec: &SearchSpec,
         store: &Store,
-        here: &Here,
+        conditions: &RunConditions,
         see: &mut dyn FnMut(&RunEvent<'_>) -> Result<(), E>,
     ) -> Result<Self, E> {
         let options = SearchOptions {
             only_kept: true,
             ..SearchOptions::default()
         };
-        let mut search = Search::new(plan, spec, store, here, options);
+        let mut search = Search::new(plan, spec, store, conditions, options);
         let mut replay = Self::default();
         while let Some(next) = search.next() {
             let Next::Kept {

@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 
 use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
 use crate::manifest::{self, Key, Manifest, Node, Table, Value};
-use crate::plan::{CellSpec, Plan, PlanOptions, World};
+use crate::plan::{CellSpec, Plan, PlanInputs, PlanOptions};
 use crate::verify::{self, Verification, VerifyError};
 
-use super::output::Told;
+use super::output::Stdout;
 use super::{Outcome, Problem, exit_code};
 
 /// Hold a model against weights, inputs and gradients of another implementation
@@ -59,7 +59,7 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Outcome {
     let cell = cell(arguments)?;
     let verification =
         verify::verify(&cell, &arguments.reference).map_err(|error| failure(arguments, &error))?;
-    let mut out = Told::new();
+    let mut out = Stdout::new();
     match arguments.format {
         Format::Table => table(&verification, &mut out)?,
         Format::Json => json(&verification, &mut out)?,
@@ -90,7 +90,11 @@ fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
     if let Some(dataset) = first_dataset(&manifest) {
         choose(&mut manifest, "dataset", &dataset);
     }
-    let plan = Plan::new(&manifest, &World::here(), PlanOptions::default())?;
+    let plan = Plan::new(
+        &manifest,
+        &PlanInputs::of_this_machine(),
+        PlanOptions::default(),
+    )?;
     let mut cell = plan
         .cells()
         .next()

@@ -8,10 +8,10 @@ use std::time::SystemTime;
 use crate::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status, numeric_class};
-use crate::execute::{Decision, Wish, decide};
+use crate::execute::{Decision, ResumeOptions, decide};
 use crate::plan::{Plan, PlannedCell};
 use crate::results::Share;
-use crate::results::store::{Entries, Here, JournalFile, Store, StoreError, journals};
+use crate::results::store::{Entries, JournalFile, RunConditions, Store, StoreError, journals};
 
 /// One share's journal, and its runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,16 +82,16 @@ pub fn decisions(
     plan: &Plan,
     cells: &[PlannedCell],
     store: &Store,
-    here: &Here,
+    conditions: &RunConditions,
 ) -> Vec<(RunId, Decision)> {
     let chosen = cells.iter().enumerate();
     let chosen = chosen.filter(|(_, cell)| plan.is_selected(cell));
-    let wish = Wish {
+    let options = ResumeOptions {
         any_conditions: true,
         without_checkpoints: true,
-        ..Wish::default()
+        ..ResumeOptions::default()
     };
-    decide(chosen, store, here, wish)
+    decide(chosen, store, conditions, options)
 }
 
 /// Where a run of a share is.

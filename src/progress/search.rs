@@ -196,7 +196,7 @@ mod tests {
     use crate::event::{RunId, Trial};
     use crate::manifest::Manifest;
     use crate::plan::search::{Point, Value};
-    use crate::plan::{Plan, PlanOptions, World};
+    use crate::plan::{Plan, PlanInputs, PlanOptions};
 
     const MANIFEST: &str = r#"
 name = "tiny"
@@ -218,7 +218,11 @@ sampler = "random"
     fn plan() -> Plan {
         let manifest = Manifest::new(std::path::Path::new("tiny.toml"), MANIFEST.into(), &[]);
         let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-        let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+        let plan = Plan::new(
+            &manifest,
+            &PlanInputs::of_this_machine(),
+            PlanOptions::default(),
+        );
         plan.unwrap_or_else(|failure| panic!("{failure}"))
     }
 

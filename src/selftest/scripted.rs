@@ -10,10 +10,10 @@ use crate::diag::Failure;
 use crate::event::{Event, Job, RunId};
 use crate::execute::{self, Listed, Options, Scripted};
 use crate::manifest::Manifest;
-use crate::plan::{Plan, PlanOptions, PlannedCell, World};
+use crate::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
 use crate::record::{RecordError, Recorder};
 use crate::results::environment::{self, env_id};
-use crate::results::store::{Here, Store};
+use crate::results::store::{RunConditions, Store};
 use crate::results::{self, Session};
 
 use super::folders::compare;
@@ -119,7 +119,11 @@ fn plan(folder: &Path) -> Result<Plan, Failure> {
     let text = text.replace("{repeats}", &REPEATS.to_string());
     let path = folder.join("gate-selftest.toml");
     let manifest = Manifest::new(&path, text, &[])?;
-    Plan::new(&manifest, &World::here(), PlanOptions::default())
+    Plan::new(
+        &manifest,
+        &PlanInputs::of_this_machine(),
+        PlanOptions::default(),
+    )
 }
 
 struct Script<'a> {
@@ -138,7 +142,7 @@ impl Script<'_> {
     ) -> Result<PathBuf, SelftestError> {
         let folder = self.folder.join(name).join(&self.plan.name);
         let environment = environment::collect(self.folder);
-        let here = Here {
+        let conditions = RunConditions {
             env_id: env_id(&environment),
             jobs: 1,
             cores: 1,
@@ -151,7 +155,7 @@ impl Script<'_> {
             &folder,
             store,
             self.cells,
-            &here,
+            &conditions,
             header,
             environment,
             None,

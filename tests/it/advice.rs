@@ -7,9 +7,9 @@ use fieldtrial::manifest;
 use fieldtrial::plan::{Plan, PlanOptions, PlannedCell};
 use fieldtrial::results::read_recommendations;
 
+use crate::inputs::inputs;
 use crate::project::Project;
 use crate::scripted::keep;
-use crate::world::world;
 
 /// Two sizes of batch, of a task that costs a script nothing.
 const MANIFEST: &str = r#"#:schema manifest.schema.json
@@ -170,7 +170,7 @@ fn the_next_manifest_plans_to_the_cells_that_are_meant_without_a_warning() {
     let manifest = manifest::load(&path, &[]).unwrap_or_else(|failure| panic!("{failure}"));
     let options = PlanOptions::default();
     let plan =
-        Plan::new(&manifest, &world(), options).unwrap_or_else(|failure| panic!("{failure}"));
+        Plan::new(&manifest, &inputs(), options).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(plan.warnings.render_each(false), "");
     assert_eq!(
         (&*plan.name, plan.follows.as_deref()),
@@ -186,7 +186,7 @@ fn the_next_manifest_plans_to_the_cells_that_are_meant_without_a_warning() {
     let original = original.unwrap_or_else(|failure| panic!("{failure}"));
     let options = PlanOptions::default();
     let first =
-        Plan::new(&original, &world(), options).unwrap_or_else(|failure| panic!("{failure}"));
+        Plan::new(&original, &inputs(), options).unwrap_or_else(|failure| panic!("{failure}"));
     for cell in first
         .cells()
         .filter(|cell| sizes.contains(&cell.spec.train.batch_size))

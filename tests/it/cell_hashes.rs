@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::world::world;
+use crate::inputs::inputs;
 
 const GENERATED: u64 = 200;
 /// Cells of a manifest that enter its digest, from the first.
@@ -22,7 +22,7 @@ const CELLS: usize = 200;
 fn row(name: &str, text: &str, sets: &[String]) -> String {
     let path = Path::new("/nowhere").join(format!("{name}.toml"));
     let plan = Manifest::new(&path, text.to_owned(), sets)
-        .and_then(|manifest| Plan::new(&manifest, &world(), PlanOptions::default()));
+        .and_then(|manifest| Plan::new(&manifest, &inputs(), PlanOptions::default()));
     let plan =
         plan.unwrap_or_else(|mistakes| panic!("{}\n{text}\n{sets:?}", mistakes.render(false)));
     let mut all = blake3::Hasher::new();

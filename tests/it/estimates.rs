@@ -6,8 +6,8 @@ use std::path::Path;
 use fieldtrial::event::{RunFacts, RunId, RunTimes, Status};
 use fieldtrial::execute::{Basis, Decision, Estimator, Expected, Why};
 use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::{LimitsSpec, Plan, PlanOptions, PlannedCell, World};
-use fieldtrial::results::store::{Here, Store, StoredRun};
+use fieldtrial::plan::{LimitsSpec, Plan, PlanInputs, PlanOptions, PlannedCell};
+use fieldtrial::results::store::{RunConditions, Store, StoredRun};
 
 const MANIFEST: &str = r#"
 name = "tiny"
@@ -31,13 +31,17 @@ fn cells() -> Vec<PlannedCell> {
 fn cells_of(text: &str) -> Vec<PlannedCell> {
     let manifest = Manifest::new(Path::new("tiny.toml"), text.into(), &[]);
     let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-    let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+    let plan = Plan::new(
+        &manifest,
+        &PlanInputs::of_this_machine(),
+        PlanOptions::default(),
+    );
     let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
     plan.cells().collect()
 }
 
-fn here() -> Here {
-    Here {
+fn conditions() -> RunConditions {
+    RunConditions {
         env_id: "here".into(),
         jobs: 1,
         cores: 2,
@@ -51,12 +55,12 @@ fn samples(cell: &PlannedCell) -> f64 {
 }
 
 /// A run of half a second of start, a second of training and as much validation; 1.5 s of costly evaluation in block 0.
-fn run(cell: &PlannedCell, block: usize, here: &Here) -> StoredRun {
+fn run(cell: &PlannedCell, block: usize, conditions: &RunConditions) -> StoredRun {
     let samples = samples(cell);
     let assessment_s = (block == 0).then_some(1.5);
     StoredRun {
         key: cell.spec.key.clone(),
-        keys: here.keys(cell, 42, block),
+        keys: conditions.keys(cell, 42, block),
         hash_parts: StoredRun::parts_of(cell),
         work_signature: cell.work_signature.to_string(),
         kind: cell.spec.kind(),
@@ -112,9 +116,15 @@ fn near(expected: Option<Expected>, seconds: f64, basis: Basis) {
 
 #[test]
 fn an_estimate_has_the_start_of_the_process_and_every_evaluation_in_it() {
-    let (cells, here, results) = (cells(), here(), Results::new());
-    let store = results.store("a", [run(&cells[0], 0, &here), run(&cells[0], 1, &here)]);
-    let estimator = Estimator::new(&store, &here);
+    let (cells, conditions, results) = (cells(), conditions(), Results::new());
+    let store = results.store(
+        "a",
+        [
+            run(&cells[0], 0, &conditions),
+            run(&cells[0], 1, &conditions),
+        ],
+    );
+    let estimator = Estimator::new(&store, &conditions);
     near(estimator.run(&cells[0], 0), 4.0, Basis::SameCell);
     near(estimator.run(&cells[0], 1), 2.5, Basis::SameCell);
     // Ten times as many samples: ten times the training and validation, one start, one costly evaluation.
@@ -126,15 +136,15 @@ fn an_estimate_has_the_start_of_the_process_and_every_evaluation_in_it() {
 
 #[test]
 fn there_is_no_estimate_where_nothing_like_it_has_run_on_this_machine() {
-    let (cells, here, results) = (cells(), here(), Results::new());
+    let (cells, conditions, results) = (cells(), conditions(), Results::new());
     let empty = results.store("a", []);
-    assert_eq!(Estimator::new(&empty, &here).run(&cells[0], 0), None);
-    let elsewhere = Here {
+    assert_eq!(Estimator::new(&empty, &conditions).run(&cells[0], 0), None);
+    let elsewhere = RunConditions {
         env_id: "elsewhere".into(),
-        ..here.clone()
+        ..conditions.clone()
     };
     let store = results.store("b", [run(&cells[0], 0, &elsewhere)]);
-    let estimator = Estimator::new(&store, &here);
+    let estimator = Estimator::new(&store, &conditions);
     assert_eq!(estimator.run(&cells[0], 0), None);
     let id = |cell| RunId {
         cell,
@@ -148,9 +158,9 @@ fn there_is_no_estimate_where_nothing_like_it_has_run_on_this_machine() {
 
 #[test]
 fn a_cell_of_the_same_kind_tells_up_to_a_ratio_of_its_flops() {
-    let (cells, here, results) = (cells(), here(), Results::new());
-    let store = results.store("a", [run(&cells[0], 1, &here)]);
-    let estimator = Estimator::new(&store, &here);
+    let (cells, conditions, results) = (cells(), conditions(), Results::new());
+    let store = results.store("a", [run(&cells[0], 1, &conditions)]);
+    let estimator = Estimator::new(&store, &conditions);
     let flops = |cell: usize| cells[cell].flops_per_sample.expect("a formula");
     let ratio = flops(2) / flops(0);
     assert!(ratio > 1.0 && ratio < 8.0, "{ratio}");
@@ -164,19 +174,19 @@ fn a_cell_of_the_same_kind_tells_up_to_a_ratio_of_its_flops() {
 
 #[test]
 fn runs_in_other_results_folders_count_where_the_own_ones_do_not_suffice() {
-    let (cells, here, results) = (cells(), here(), Results::new());
-    drop(results.store("before", [run(&cells[0], 1, &here)]));
+    let (cells, conditions, results) = (cells(), conditions(), Results::new());
+    drop(results.store("before", [run(&cells[0], 1, &conditions)]));
     let store = results.store("now", []);
-    let estimator = Estimator::new(&store, &here);
+    let estimator = Estimator::new(&store, &conditions);
     near(estimator.run(&cells[0], 1), 2.5, Basis::SameCell);
 }
 
 #[test]
 fn all_epochs_of_a_cell_that_may_stop_early_are_an_upper_bound_until_it_has_run() {
-    let (here, results) = (here(), Results::new());
+    let (conditions, results) = (conditions(), Results::new());
     let cells = cells_of(&format!("{MANIFEST}early-stopping = {{ patience = 1 }}\n"));
-    let store = results.store("a", [run(&cells[0], 1, &here)]);
-    let estimator = Estimator::new(&store, &here);
+    let store = results.store("a", [run(&cells[0], 1, &conditions)]);
+    let estimator = Estimator::new(&store, &conditions);
     let is_upper_bound = |cell| {
         let id = RunId {
             cell,

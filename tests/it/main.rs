@@ -23,6 +23,7 @@ mod gate;
 mod git_diff;
 #[cfg(target_os = "linux")]
 mod gpu_check;
+mod inputs;
 #[cfg(unix)]
 mod justfile;
 #[cfg(unix)]
@@ -57,4 +58,3 @@ mod terminal;
 mod tiny;
 #[cfg(unix)]
 mod unet;
-mod world;

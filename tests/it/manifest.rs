@@ -5,8 +5,8 @@ use std::path::Path;
 use fieldtrial::manifest::{self, Manifest};
 use fieldtrial::plan::{Plan, PlanOptions};
 
+use crate::inputs::inputs;
 use crate::project::Project;
-use crate::world::world;
 
 const GOOD: &str = "name = \"good\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n\
                     [matrix]\nbatch-size = [8, 16]\n";
@@ -15,7 +15,7 @@ const GOOD: &str = "name = \"good\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.lin
 fn message(name: &str, text: &str, sets: &[&str]) -> String {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let planned = Manifest::new(Path::new(name), text.to_owned(), &sets)
-        .and_then(|manifest| Plan::new(&manifest, &world(), PlanOptions::default()));
+        .and_then(|manifest| Plan::new(&manifest, &inputs(), PlanOptions::default()));
     match planned {
         Ok(plan) => format!(
             "no mistake was found; {} cells\n{}",
@@ -133,7 +133,7 @@ fn an_override_changes_what_the_file_says() {
     ];
     let manifest =
         Manifest::new(Path::new("good.toml"), GOOD.to_owned(), &sets).expect("a manifest");
-    let plan = Plan::new(&manifest, &world(), PlanOptions::default()).expect("a plan");
+    let plan = Plan::new(&manifest, &inputs(), PlanOptions::default()).expect("a plan");
     let keys: Vec<String> = plan.cells().map(|cell| cell.spec.key).collect();
     assert_eq!(keys, ["batch-size=4", "batch-size=5", "batch-size=6"]);
     assert!(plan.cells().all(|cell| cell.spec.train.epochs == 7));

@@ -7,8 +7,8 @@ use std::path::Path;
 use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{Feasibility, Plan, PlanOptions};
 
+use crate::inputs::inputs;
 use crate::project::Project;
-use crate::world::world;
 
 fn document() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/manifest.md");
@@ -58,7 +58,7 @@ fn every_example_of_the_manual_plans() {
     for example in examples {
         let manifest = Manifest::new(Path::new("x.toml"), completed(example), &[]);
         let plan = manifest
-            .and_then(|manifest| Plan::new(&manifest, &world(), PlanOptions::default()))
+            .and_then(|manifest| Plan::new(&manifest, &inputs(), PlanOptions::default()))
             .unwrap_or_else(|failure| panic!("{}\n{example}", failure.render(false)));
         let warnings = plan.warnings.render_each(false);
         assert_eq!(warnings, "", "{example}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::{Plan, PlanOptions, World};
+use fieldtrial::plan::{Plan, PlanInputs, PlanOptions};
 
 use crate::plan::HEAD;
 use crate::project::Project;
@@ -112,7 +112,12 @@ fn a_digest_is_over_all_hashes_in_row_order() {
     let text = format!("{HEAD}[matrix]\nbatch-size = {numbers}\nepochs = {numbers}\n");
     let mut digest = blake3::Hasher::new();
     let manifest = Manifest::new(Path::new("x.toml"), text.clone(), &[]).expect("a manifest");
-    let plan = Plan::new(&manifest, &World::here(), PlanOptions::default()).expect("a plan");
+    let plan = Plan::new(
+        &manifest,
+        &PlanInputs::of_this_machine(),
+        PlanOptions::default(),
+    )
+    .expect("a plan");
     let (mut first, mut last) = (String::new(), String::new());
     for cell in plan.cells() {
         digest.update(cell.cell_hash.as_bytes());

@@ -8,8 +8,8 @@ use fieldtrial::device::DeviceFacts;
 use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
 
+use crate::inputs::{inputs, inputs_of};
 use crate::project::Project;
-use crate::world::{world, world_of};
 
 pub(crate) const HEAD: &str =
     "name = \"x\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n";
@@ -17,7 +17,7 @@ pub(crate) const HEAD: &str =
 fn plan(text: &str) -> Plan {
     let manifest = Manifest::new(Path::new("x.toml"), text.to_owned(), &[])
         .unwrap_or_else(|failure| panic!("{failure}"));
-    Plan::new(&manifest, &world(), PlanOptions::default())
+    Plan::new(&manifest, &inputs(), PlanOptions::default())
         .unwrap_or_else(|failure| panic!("{failure}"))
 }
 
@@ -204,7 +204,7 @@ fn only_chooses_cells_by_value() {
             only,
             ..PlanOptions::default()
         };
-        let plan = Plan::new(&manifest, &world(), options)?;
+        let plan = Plan::new(&manifest, &inputs(), options)?;
         Ok::<usize, fieldtrial::diag::Failure>(
             plan.cells().filter(|cell| plan.is_selected(cell)).count(),
         )
@@ -369,7 +369,7 @@ fn a_precision_that_a_gpu_lacks_skips_the_cell_and_every_precision_has_a_hash_of
     let text = "[train]\ndevice = \"cuda\"\n[matrix]\nprecision = [\"f32\", \"tf32\", \"amp\"]\n";
     let manifest = Manifest::new(Path::new("x.toml"), format!("{HEAD}{text}"), &[]);
     let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-    let turing = world_of(|_| {
+    let turing = inputs_of(|_| {
         Ok(DeviceFacts {
             name: Some("T4".to_owned()),
             capability: Some((7, 5)),

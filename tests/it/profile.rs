@@ -9,27 +9,27 @@ use fieldtrial::event::{
     EpochRow, Event, Job, OpRow, PhaseTimes, Profile, RunEvent, RunFacts, RunId, RunOutcome,
     RunTimes, Span, Status, StepRow,
 };
-use fieldtrial::execute::{self, Decision, Listed, Options, Scripted, Why, Wish, decide};
+use fieldtrial::execute::{self, Decision, Listed, Options, ResumeOptions, Scripted, Why, decide};
 use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{Plan, PlanOptions, PlannedCell};
 use fieldtrial::record::Recorder;
-use fieldtrial::results::store::{Here, Store};
+use fieldtrial::results::store::{RunConditions, Store};
 use fieldtrial::results::{Environment, FORMAT_VERSION, PlanFile, ResultSet, Session};
 
+use crate::inputs::inputs;
 use crate::tiny::MANIFEST;
-use crate::world::world;
 
 /// A results folder whose workers are scripts.
 struct Lab {
     folder: tempfile::TempDir,
-    here: Here,
+    conditions: RunConditions,
 }
 
 impl Lab {
     fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
-            here: Here {
+            conditions: RunConditions {
                 env_id: "e".into(),
                 jobs: 1,
                 cores: 2,
@@ -53,8 +53,8 @@ impl Lab {
         let all = decide(
             cells.iter().enumerate(),
             &store,
-            &self.here,
-            Wish::default(),
+            &self.conditions,
+            ResumeOptions::default(),
         );
         let runs = all.into_iter().filter_map(|(id, decision)| match decision {
             Decision::Run(why) => Some((id, why.to_string())),
@@ -71,8 +71,8 @@ impl Lab {
         let decisions = decide(
             cells.iter().enumerate(),
             &store,
-            &self.here,
-            Wish::default(),
+            &self.conditions,
+            ResumeOptions::default(),
         );
         let mut jobs = Vec::new();
         let mut launcher = Scripted::new();
@@ -100,7 +100,7 @@ impl Lab {
             &results,
             store,
             &cells,
-            &self.here,
+            &self.conditions,
             header,
             Environment::default(),
             None,
@@ -129,7 +129,7 @@ fn plan(sets: &[&str]) -> Plan {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let manifest = Manifest::new(Path::new("x.toml"), MANIFEST.to_owned(), &sets)
         .unwrap_or_else(|failure| panic!("{failure}"));
-    Plan::new(&manifest, &world(), PlanOptions::default())
+    Plan::new(&manifest, &inputs(), PlanOptions::default())
         .unwrap_or_else(|failure| panic!("{failure}"))
 }
 

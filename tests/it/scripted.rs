@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 
 use fieldtrial::event::{Job, RunEvent, RunId, RunOutcome};
-use fieldtrial::execute::{self, Decision, Listed, Options, Scripted, Wish, decide};
+use fieldtrial::execute::{self, Decision, Listed, Options, ResumeOptions, Scripted, decide};
 use fieldtrial::manifest;
-use fieldtrial::plan::{Plan, PlanOptions, PlannedCell, World};
+use fieldtrial::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
 use fieldtrial::record::Recorder;
-use fieldtrial::results::store::{Here, Store};
+use fieldtrial::results::store::{RunConditions, Store};
 use fieldtrial::results::{FORMAT_VERSION, PlanFile, Session, environment};
 
 use crate::project::Project;
@@ -18,11 +18,15 @@ use crate::project::Project;
 pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, RunId) -> RunOutcome) {
     let manifest = manifest::load(&project.path(path), &[]);
     let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-    let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+    let plan = Plan::new(
+        &manifest,
+        &PlanInputs::of_this_machine(),
+        PlanOptions::default(),
+    );
     let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
     let cells: Vec<PlannedCell> = plan.cells().collect();
     let environment = environment::collect(&project.path(""));
-    let here = Here {
+    let conditions = RunConditions {
         env_id: environment::env_id(&environment),
         jobs: 1,
         cores: available_parallelism().map_or(1, usize::from),
@@ -30,7 +34,12 @@ pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, Run
     };
     std::fs::create_dir_all(&plan.results_folder).expect("folders");
     let store = Store::open(&plan.results_folder).expect("a store");
-    let all = decide(cells.iter().enumerate(), &store, &here, Wish::default());
+    let all = decide(
+        cells.iter().enumerate(),
+        &store,
+        &conditions,
+        ResumeOptions::default(),
+    );
     let to_do = all
         .into_iter()
         .filter(|(_, decision)| matches!(decision, Decision::Run(_)));
@@ -56,7 +65,7 @@ pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, Run
         folder,
         store,
         &cells,
-        &here,
+        &conditions,
         header,
         environment,
         None,

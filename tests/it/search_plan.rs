@@ -6,9 +6,9 @@ use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::search::{Domain, Point, PrunerSpec, SamplerSpec, Value};
 use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions};
 
+use crate::inputs::inputs;
 use crate::plan::HEAD;
 use crate::project::Project;
-use crate::world::world;
 
 fn with(text: &str, only: Option<&str>) -> Result<Plan, String> {
     let manifest = Manifest::new(Path::new("x.toml"), text.to_owned(), &[])
@@ -18,7 +18,7 @@ fn with(text: &str, only: Option<&str>) -> Result<Plan, String> {
         only,
         ..PlanOptions::default()
     };
-    Plan::new(&manifest, &world(), options).map_err(|failure| failure.to_string())
+    Plan::new(&manifest, &inputs(), options).map_err(|failure| failure.to_string())
 }
 
 fn plan(rest: &str) -> Plan {

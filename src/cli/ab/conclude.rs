@@ -14,7 +14,7 @@ use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_
 
 use super::trial::Trial;
 use crate::cli::compare::{Pages, told};
-use crate::cli::output::Told;
+use crate::cli::output::Stdout;
 use crate::cli::{Problem, exit_code};
 
 impl Trial<'_> {
@@ -78,7 +78,7 @@ impl Trial<'_> {
         let path = self.frame.results.join("noise.csv");
         write_if_changed(&path, &noise_csv(&rows))?;
         let text = noise_text(&new, &rows, &from_here(&path));
-        Told::new().write_all(text.as_bytes())?;
+        Stdout::new().write_all(text.as_bytes())?;
         Ok(exit_code::GOOD)
     }
 }

@@ -41,7 +41,7 @@ impl Frame {
             only,
             results_name: None,
         };
-        let plan = Plan::new(&manifest, &known.world(), options)?;
+        let plan = Plan::new(&manifest, &known.inputs(), options)?;
         known.keep();
         let runs = |cell: &crate::plan::PlannedCell| {
             cell.feasibility == Feasibility::Runs && plan.is_selected(cell)

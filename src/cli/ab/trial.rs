@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::ab::{
-    AbError, DuelEvent, Ended, Pair, Programs, Score, Sessions, Side, SideOrder, Told, Turns,
-    Which, duel,
+    AbError, DuelEvent, Ended, Pair, Programs, Score, Sessions, Side, SideMessage, SideOrder,
+    Turns, Which, duel,
 };
 use crate::diag::Failure;
 use crate::progress::{PairEnd, PairName, Pairs, PairsShape};
@@ -161,10 +161,10 @@ impl Shown<'_> {
                 let label = self.labels[usize::from(*which == Which::After)];
                 self.pairs.begin(name(pair), label, self.is_first);
             }
-            DuelEvent::Told(Told::Progress(text, share)) => {
+            DuelEvent::SideMessage(SideMessage::Progress(text, share)) => {
                 self.pairs.at(text, *share, self.is_first);
             }
-            DuelEvent::Told(Told::Warning(message)) => self.pairs.say(message),
+            DuelEvent::SideMessage(SideMessage::Warning(message)) => self.pairs.say(message),
             DuelEvent::Ended {
                 pair,
                 before,

@@ -20,7 +20,7 @@ use crate::plan::Only;
 use crate::report::{Language, ReportError, languages, render_comparison};
 
 use super::gate::{FailOnArgument, gate};
-use super::output::Told;
+use super::output::Stdout;
 use super::{Outcome, exit_code};
 pub(in crate::cli) use arguments::CompareArguments;
 
@@ -196,7 +196,7 @@ impl Found {
     }
 
     fn print(&self) -> io::Result<()> {
-        let mut out = Told::new();
+        let mut out = Stdout::new();
         let (equal, told) = self.equal_and_told();
         for (place, comparison) in told.iter().enumerate() {
             if place > 0 {

@@ -4,7 +4,7 @@ use crate::base::text::count;
 use crate::base::units::human_bytes;
 use crate::device::{DeviceKind, libraries, telemetry_library};
 use crate::measure::gpu::{ListedGpu, inventory};
-use crate::plan::{Precision, World};
+use crate::plan::{PlanInputs, Precision};
 
 use super::{NAME, line};
 
@@ -26,26 +26,26 @@ pub(super) struct Devices {
 
 /// All devices, or `wanted` alone.
 pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
-    let world = World::here();
+    let inputs = PlanInputs::of_this_machine();
     let mut found = Devices {
         text: String::new(),
         gpus: Vec::new(),
         are_here: true,
     };
     if wanted.is_none_or(|device| device == DeviceKind::Cpu) {
-        found.are_here = found.look(&world, DeviceKind::Cpu);
+        found.are_here = found.look(&inputs, DeviceKind::Cpu);
     }
     match wanted {
         Some(DeviceKind::Cpu) => return found,
-        Some(device) => found.are_here = found.look(&world, device),
+        Some(device) => found.are_here = found.look(&inputs, device),
         // The first that is not here ends the list, and is told only where there is no other.
         None => {
-            let here = (0..MOST).map(DeviceKind::Cuda);
-            let here = here.take_while(|device| {
-                *device == DeviceKind::Cuda(0) || world.presence(*device).is_ok()
+            let conditions = (0..MOST).map(DeviceKind::Cuda);
+            let conditions = conditions.take_while(|device| {
+                *device == DeviceKind::Cuda(0) || inputs.presence(*device).is_ok()
             });
-            for device in here {
-                found.look(&world, device);
+            for device in conditions {
+                found.look(&inputs, device);
             }
         }
     }
@@ -55,8 +55,8 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
 
 impl Devices {
     /// Adds the line of a device; whether it is here.
-    fn look(&mut self, world: &World, device: DeviceKind) -> bool {
-        let presence = world.presence(device);
+    fn look(&mut self, inputs: &PlanInputs, device: DeviceKind) -> bool {
+        let presence = inputs.presence(device);
         let is_here = presence.is_ok();
         let state = match presence {
             Ok(()) => "here".to_owned(),

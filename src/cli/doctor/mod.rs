@@ -19,7 +19,7 @@ use crate::plan::results_root;
 use crate::results::environment;
 use crate::results::store::Store;
 
-use super::output::Told;
+use super::output::Stdout;
 use super::{Outcome, exit_code};
 
 /// Timed loops.
@@ -55,12 +55,12 @@ pub(super) fn doctor(arguments: &DoctorArguments) -> Outcome {
     text.push_str(&devices.text);
     text.push_str(&noise());
     text.push_str(&stores);
-    Told::new().write_all(text.as_bytes())?;
+    Stdout::new().write_all(text.as_bytes())?;
     let mut agree = true;
     for device in devices.gpus {
         let (table, is_good) = operations::self_test(device);
         agree &= is_good;
-        Told::new().write_all(table.as_bytes())?;
+        Stdout::new().write_all(table.as_bytes())?;
     }
     Ok(if devices.are_here && are_sound && agree {
         exit_code::GOOD

@@ -141,7 +141,7 @@ fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
     let unwritten = |failure: Failure| failure.so("nothing was written");
     let manifest = Manifest::new(path, text.to_owned(), &[]).map_err(unwritten)?;
     let known = Fingerprints::beside(path);
-    let plan = Plan::new(&manifest, &known.world(), PlanOptions::default()).map_err(unwritten)?;
+    let plan = Plan::new(&manifest, &known.inputs(), PlanOptions::default()).map_err(unwritten)?;
     let first = plan.cells().next().map(|cell| cell.feasibility);
     match first {
         Some(Feasibility::Infeasible(reason) | Feasibility::Skipped(reason)) => {

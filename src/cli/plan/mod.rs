@@ -76,7 +76,7 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
         only,
         ..PlanOptions::default()
     };
-    let plan = Plan::new(&manifest, &known.world(), options)?;
+    let plan = Plan::new(&manifest, &known.inputs(), options)?;
     eprint!(
         "{}",
         plan.warnings.render_each(Failure::is_stderr_coloured())

@@ -16,15 +16,15 @@ use crate::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
 use crate::diag::Failure;
 use crate::event::{RunEvent, RunId, numeric_class};
-use crate::execute::{self, Decision, Estimator, Wish};
+use crate::execute::{self, Decision, Estimator, ResumeOptions};
 use crate::manifest::Manifest;
-use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell, World};
+use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell};
 use crate::results::store::Store;
 use crate::results::{FORMAT_VERSION, Session};
 
 use super::bench::{Bench, record_problem};
 use super::fingerprints::Fingerprints;
-use super::run_plan::{here, prepare_data};
+use super::run_plan::{conditions, prepare_data};
 use super::{Outcome, Problem, exit_code};
 
 use source::Asked;
@@ -57,25 +57,25 @@ pub(super) struct SideArguments {
 pub(super) fn side(arguments: &SideArguments) -> Outcome {
     let teller = Teller::new(os::take_stdout()?);
     let known = Fingerprints::beside(&arguments.located_at);
-    let mut plan = plan(arguments, &known.world())?;
+    let mut plan = plan(arguments, &known.inputs())?;
     let cells: Vec<PlannedCell> = plan.cells().collect();
     if prepare_data(&plan, &cells)? {
-        plan = self::plan(arguments, &known.world())?;
+        plan = self::plan(arguments, &known.inputs())?;
     }
     let cells: Vec<PlannedCell> = plan.cells().collect();
     known.keep();
-    let (environment, here) = here(arguments.manifest.parent(), 1);
+    let (environment, conditions) = conditions(arguments.manifest.parent(), 1);
     let bench = Bench {
         plan: &plan,
         cells: &cells,
-        here: &here,
+        conditions: &conditions,
         environment: &environment,
     };
     take_turns(arguments, bench, teller)?;
     Ok(exit_code::GOOD)
 }
 
-fn plan(arguments: &SideArguments, world: &World) -> Result<Plan, Problem> {
+fn plan(arguments: &SideArguments, inputs: &PlanInputs) -> Result<Plan, Problem> {
     let text = fs::read_to_string(&arguments.manifest)?;
     let manifest = Manifest::new(&arguments.located_at, text, &arguments.set)?;
     let only = arguments.only.as_deref().map(Only::parse).transpose()?;
@@ -83,7 +83,7 @@ fn plan(arguments: &SideArguments, world: &World) -> Result<Plan, Problem> {
         only,
         results_name: None,
     };
-    let mut plan = Plan::new(&manifest, world, options)?;
+    let mut plan = Plan::new(&manifest, inputs, options)?;
     plan.results_folder = std::path::absolute(&arguments.results)?;
     Ok(plan)
 }
@@ -121,18 +121,21 @@ fn take_turns(
 /// Every run of the selected cells that can run.
 fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<OfferedRun> {
     let Bench {
-        plan, cells, here, ..
+        plan,
+        cells,
+        conditions,
+        ..
     } = bench;
     let selected = cells.iter().enumerate();
     let selected = selected.filter(|(_, cell)| plan.is_selected(cell));
-    let wish = Wish {
+    let options = ResumeOptions {
         fresh: arguments.fresh,
-        ..Wish::default()
+        ..ResumeOptions::default()
     };
-    let estimator = Estimator::new(store, here);
+    let estimator = Estimator::new(store, conditions);
     let offer = |(id, decision): (RunId, Decision)| {
         let cell = &cells[id.cell];
-        let keys = here.keys(cell, id.seed, id.block);
+        let keys = conditions.keys(cell, id.seed, id.block);
         let mut stored = store.runs_of(&keys.cell_hash).iter();
         let stored = stored.find(|run| run.keys == keys);
         let kept = stored.filter(|_| matches!(decision, Decision::Keep(_)));
@@ -146,7 +149,7 @@ fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<Of
             kept_in: kept.and_then(|run| run.session.clone()),
         }
     };
-    let decisions = execute::decide(selected, store, here, wish);
+    let decisions = execute::decide(selected, store, conditions, options);
     decisions.into_iter().map(offer).collect()
 }
 

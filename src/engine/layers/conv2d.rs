@@ -15,7 +15,7 @@ pub struct Conv2d<D: Backend> {
     weight: Parameter<D>,
     bias: Parameter<D>,
     options: Conv2dOptions,
-    way: Convolution,
+    algorithm: Convolution,
 }
 
 impl<D: Kernels> Conv2d<D> {
@@ -33,7 +33,7 @@ impl<D: Kernels> Conv2d<D> {
             weight,
             bias,
             options,
-            way: init.convolution(),
+            algorithm: init.convolution(),
         })
     }
 
@@ -57,7 +57,7 @@ impl<D: Kernels> Conv2d<D> {
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
         let bias = self.bias.var();
         let weight = self.weight.var();
-        ops::conv2d_by(self.way, pass, x, &weight, Some(&bias), self.options)
+        ops::conv2d_by(self.algorithm, pass, x, &weight, Some(&bias), self.options)
     }
 }
 

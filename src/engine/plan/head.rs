@@ -7,6 +7,7 @@ use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
 use crate::manifest::{Key, Manifest, Node, Table, Value};
 
 use super::assign;
+use super::inputs::PlanInputs;
 use super::matrices;
 use super::matrix::Matrix;
 use super::references;
@@ -15,7 +16,6 @@ use super::resolve::{Written, absolute, read as read_section};
 use super::results_root::{namesakes, results_root};
 use super::search::{self, SearchSpec, Searched};
 use super::slurm::{self, SlurmSpec};
-use super::world::World;
 use super::{AxisInfo, CompareSpec, CostSpec, MeasureSpec, Plan, PlanOptions, ReportSpec};
 
 /// Every key of a manifest's top level.
@@ -48,7 +48,7 @@ const RESERVED: [&str; 2] = ["templates", "bench"];
 /// Reads what stands outside the cells.
 pub(super) fn read(
     manifest: &Manifest,
-    world: &World,
+    inputs: &PlanInputs,
     options: &PlanOptions,
     mistakes: &mut Vec<Diagnostic>,
     warnings: &mut Vec<Diagnostic>,
@@ -97,7 +97,7 @@ pub(super) fn read(
         matrices: found,
         count: 0,
         selection: None,
-        world: world.clone(),
+        inputs: inputs.clone(),
     }
 }
 

@@ -16,6 +16,7 @@ mod filters;
 mod head;
 mod homes;
 mod identity;
+mod inputs;
 mod key;
 mod matrices;
 mod matrix;
@@ -41,7 +42,6 @@ mod targets;
 mod toml_text;
 mod units;
 mod validate;
-mod world;
 
 pub use axis_info::{AxisInfo, AxisKind};
 pub use bounds::range_words;
@@ -51,6 +51,7 @@ pub use cell::{
 pub use check::Feasibility;
 pub use data::HeldOut;
 pub use head::wrong_name;
+pub use inputs::{Facts, PlanInputs};
 pub use only::{Only, Selection};
 pub use planned::{CellOutline, PlannedCell};
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
@@ -65,7 +66,6 @@ pub use settings::{
 pub use slurm::SlurmSpec;
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
 pub use toml_text::toml_text;
-pub use world::{Facts, World};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -133,7 +133,7 @@ pub struct Plan {
     matrices: Vec<Matrix>,
     count: usize,
     selection: Option<Selection>,
-    world: World,
+    inputs: PlanInputs,
 }
 
 impl Plan {
@@ -141,10 +141,14 @@ impl Plan {
     ///
     /// # Errors
     /// Every mistake in the manifest, and in `options.only`.
-    pub fn new(manifest: &Manifest, world: &World, options: PlanOptions) -> Result<Self, Failure> {
+    pub fn new(
+        manifest: &Manifest,
+        inputs: &PlanInputs,
+        options: PlanOptions,
+    ) -> Result<Self, Failure> {
         let mut mistakes = Vec::new();
         let mut warnings = Vec::new();
-        let mut plan = head::read(manifest, world, &options, &mut mistakes, &mut warnings);
+        let mut plan = head::read(manifest, inputs, &options, &mut mistakes, &mut warnings);
         validate::sections(&plan, &mut mistakes);
         validate::cells(&plan, &mut mistakes);
         plan.held_out = data::check(&plan, &mut mistakes);

@@ -9,8 +9,8 @@ use crate::models::ModelSpec;
 use super::cell::ValidationSpec;
 use super::check;
 use super::identity::{combine, digest, digest_without};
+use super::inputs::PlanInputs;
 use super::memo::Part;
-use super::world::World;
 
 /// A dataset of a cell with what is known of it.
 #[derive(Debug, Clone)]
@@ -43,11 +43,11 @@ pub(super) struct Pairing {
 impl Data {
     /// Asks the world about a dataset.
     pub(super) fn of(
-        world: &World,
+        inputs: &PlanInputs,
         dataset: &Part<DatasetSpec>,
         validation: &ValidationSpec,
     ) -> Self {
-        let (facts, unknown) = match world.facts(dataset, validation.share()) {
+        let (facts, unknown) = match inputs.facts(dataset, validation.share()) {
             Ok(facts) => (facts, None),
             Err(unknown) => (Arc::new(no_facts()), Some(unknown)),
         };

@@ -155,7 +155,7 @@ impl<'a> Resolver<'a> {
         if let Some(reason) = misfit.or_else(|| check::oversized(train, facts)) {
             return Feasibility::Infeasible(reason);
         }
-        let device = self.plan.world.device(train.device);
+        let device = self.plan.inputs.device(train.device);
         let lack = device.map(|facts| check::lacking_arithmetic(train, &facts));
         match lack {
             Ok(None) => Feasibility::Runs,

@@ -18,11 +18,11 @@ use crate::tasks::{SamplingSpec, SelectionSpec, VerificationSpec};
 use super::cell::{TrainSpec, ValidationSpec};
 use super::homes::{CHOICES, Unit};
 use super::identity::combine;
+use super::inputs::PlanInputs;
 use super::memo::{Memo, Part};
 use super::reader::{Read, Reader};
 use super::resolve::absolute;
 use super::settings::{LimitsSpec, MeasureSpec};
-use super::world::World;
 
 /// A section whose keys can be read one by one.
 pub(super) trait Keyed: Clone + Default + DeserializeOwned + JsonSchema {
@@ -94,7 +94,7 @@ keyed! { TrainSpec, "train", |train, folder| {
     "epochs" epochs json;
     // The content of initial weights stands for their path.
     "init-from" init_from |path: &Option<std::path::PathBuf>| {
-        let content = |path: &std::path::PathBuf| World::file_digest(path).unwrap_or_else(|| "absent".to_owned());
+        let content = |path: &std::path::PathBuf| PlanInputs::file_digest(path).unwrap_or_else(|| "absent".to_owned());
         Some(path.as_ref().map_or_else(|| "null".to_owned(), content))
     };
     "precision" precision json;

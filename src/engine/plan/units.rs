@@ -134,10 +134,10 @@ impl<'a> Units<'a> {
         let (validation, default_share) = self.validation(choice, &dataset.value, &loss.value);
         let measure = self.measure.get(reader, choice).1;
         let limits = self.limits.get(reader, choice).1;
-        let world = &reader.plan.world;
+        let inputs = &reader.plan.inputs;
         let [plain, shared] = &mut self.data;
         let data = if default_share > 0.0 { shared } else { plain };
-        let data = data.value(choice, || Data::of(world, &dataset, &validation.value));
+        let data = data.value(choice, || Data::of(inputs, &dataset, &validation.value));
         let pairing = self.pairing.value(choice, || {
             Pairing::of(&model, &loss, &data, &mut self.tasks)
         });

@@ -22,11 +22,11 @@ use crate::plan::{
 };
 
 /// Everything that a run told.
-struct Told {
+struct Recorded {
     events: Vec<Event>,
 }
 
-impl Told {
+impl Recorded {
     fn facts(&self) -> &RunFacts {
         self.finished().0
     }
@@ -95,11 +95,11 @@ fn with(change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
     cell
 }
 
-fn told(cell: CellSpec) -> Told {
+fn told(cell: CellSpec) -> Recorded {
     told_by(order(cell))
 }
 
-fn told_in_block(block: usize, cell: CellSpec) -> Told {
+fn told_in_block(block: usize, cell: CellSpec) -> Recorded {
     told_by(Order {
         block,
         ..order(cell)
@@ -118,13 +118,16 @@ fn order(cell: CellSpec) -> Order<CellSpec> {
     }
 }
 
-fn told_by(order: Order<CellSpec>) -> Told {
+fn told_by(order: Order<CellSpec>) -> Recorded {
     told_and_answered(order, |_| Reply::GoOn)
 }
 
 /// Runs in a thread of its own, since a run makes its thread part of a pool. After each epoch the run is answered by
 /// `reply`.
-fn told_and_answered(order: Order<CellSpec>, reply: impl Fn(&EpochRow) -> Reply + Sync) -> Told {
+fn told_and_answered(
+    order: Order<CellSpec>,
+    reply: impl Fn(&EpochRow) -> Reply + Sync,
+) -> Recorded {
     let run = || {
         let mut events = Vec::new();
         run(order, &mut |event| {
@@ -135,7 +138,7 @@ fn told_and_answered(order: Order<CellSpec>, reply: impl Fn(&EpochRow) -> Reply 
             events.push(event);
             answer
         });
-        Told { events }
+        Recorded { events }
     };
     std::thread::scope(|scope| scope.spawn(run).join().unwrap())
 }

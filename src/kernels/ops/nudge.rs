@@ -1,6 +1,6 @@
 //! A value pushed down the slope of a classifier's loss: the nudged phase of equilibrium propagation.
 
-use super::gemm::Into;
+use super::gemm::Accumulate;
 use super::{Activation, Kernels, LinearSize, OpError, Pass, Var, Work};
 
 /// `f - strength · dL/df`, with L the mean cross-entropy of `f · weight + bias`. Gives no gradient.
@@ -39,7 +39,7 @@ pub fn nudge<D: Kernels>(
     let mut slope = device.zeros_buffer(values)?;
     device.cross_entropy_backward(&probabilities, size.outputs, labels, &seed, &mut slope)?;
     let mut nudged = f_data.clone();
-    device.linear_backward_x(&slope, weight_data, size, (&mut nudged, Into::Add))?;
+    device.linear_backward_x(&slope, weight_data, size, (&mut nudged, Accumulate::Add))?;
     let work = Work::new(4 * values * size.inputs + 9 * values + f.shape().len(), 0);
     let shape = f.shape();
     let nudged = Var::from_buffer(&device, nudged, shape, false)?;

@@ -9,8 +9,8 @@ use dfdx::tensor::{OwnedTape, PutTape, SplitTape, Tape, Tensor, Trace};
 use dfdx::tensor_ops::Backward;
 use rand_chacha::ChaCha8Rng;
 
-use super::profile::Told;
-use super::slots::{Owed, slot, take};
+use super::profile::OpHandle;
+use super::slots::{PendingRecycle, slot, take};
 use super::squares::Squares;
 use super::{GradSlots, Grads, Held, OpError, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
@@ -26,7 +26,7 @@ pub struct Pass<D: Backend> {
     /// What went wrong in a backward closure: dfdx's tape can only carry the device's own error type.
     failure: Rc<RefCell<Option<OpError>>>,
     /// Gradients whose memory the device gets back with [`Grads`].
-    owed: Owed<D>,
+    owed: PendingRecycle<D>,
     /// What was found of their norms in passing.
     squares: Squares,
     dropout: Option<ChaCha8Rng>,
@@ -40,7 +40,7 @@ pub struct Pass<D: Backend> {
 struct Recorded<D: Backend> {
     memory: Weak<Held<D>>,
     len: usize,
-    told: Option<Told>,
+    told: Option<OpHandle>,
 }
 
 impl<D: Backend> Recorded<D> {
@@ -90,7 +90,7 @@ impl<D: Backend> Pass<D> {
             device: device.clone(),
             tape: None,
             failure: Rc::default(),
-            owed: Owed::default(),
+            owed: PendingRecycle::default(),
             squares: Squares::default(),
             dropout: None,
             work: Work::default(),
@@ -192,7 +192,7 @@ impl<D: Backend> Pass<D> {
         Ok(output)
     }
 
-    fn record<F>(&mut self, output: &Var<D>, told: Option<Told>, backward: F)
+    fn record<F>(&mut self, output: &Var<D>, told: Option<OpHandle>, backward: F)
     where
         F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<(), OpError> + 'static,
     {
@@ -208,7 +208,7 @@ impl<D: Backend> Pass<D> {
         let squares = self.squares.clone();
         tape.add_backward_op(move |gradients| {
             if failure.borrow().is_none() {
-                let start = told.as_ref().map(Told::begin_backward);
+                let start = told.as_ref().map(OpHandle::begin_backward);
                 let grad_output = take(gradients, &device, &token, len)?;
                 let done = backward(
                     &mut GradSlots {

@@ -34,7 +34,7 @@ impl<D: Backend> Pass<D> {
         inputs: &[&Var<D>],
         work: Work,
         allocated: usize,
-    ) -> Option<Told> {
+    ) -> Option<OpHandle> {
         let profiler = self.profiler.as_ref()?;
         let cost = OpCost {
             flops_forward: work.forward,
@@ -42,7 +42,7 @@ impl<D: Backend> Pass<D> {
             allocated_bytes: (allocated * size_of::<f32>()) as u64,
         };
         let keys = inputs.iter().map(|input| input.key());
-        Some(Told {
+        Some(OpHandle {
             id: profiler.operation(op, keys, cost),
             profiler: profiler.clone(),
         })
@@ -51,12 +51,12 @@ impl<D: Backend> Pass<D> {
 
 /// An operation that a profiler knows.
 #[derive(Clone)]
-pub(super) struct Told {
+pub(super) struct OpHandle {
     profiler: Profiler,
     id: OpId,
 }
 
-impl Told {
+impl OpHandle {
     pub(super) fn begin_backward(&self) -> Instant {
         self.profiler.begin_backward()
     }

@@ -5,20 +5,20 @@ use std::rc::Rc;
 
 use dfdx::tensor::{Gradients, Storage};
 
-use super::gemm::Into;
+use super::gemm::Accumulate;
 use super::squares::Squares;
 use super::var::Token;
 use super::{AddKernel, OpError, Parameter, UpdateKernel, Var};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// The keys of gradients whose memory goes back to the device when the gradients are dropped.
-pub(super) type Owed<D> = Rc<RefCell<Vec<Token<D>>>>;
+pub(super) type PendingRecycle<D> = Rc<RefCell<Vec<Token<D>>>>;
 
 /// The gradients while the tape runs backwards.
 pub struct GradSlots<'a, D: Backend> {
     pub(super) device: &'a D,
     pub(super) gradients: &'a mut Gradients<f32, D>,
-    pub(super) owed: &'a Owed<D>,
+    pub(super) owed: &'a PendingRecycle<D>,
     pub(super) squares: &'a Squares,
 }
 
@@ -44,24 +44,24 @@ impl<D: Backend> GradSlots<'_, D> {
         var.needs_grad().then(|| self.of(var)).transpose()
     }
 
-    /// The gradient of `var`, and whether to add to it or to replace what stands there: [`Into::Replace`] when nothing was
+    /// The gradient of `var`, and whether to add to it or to replace what stands there: [`Accumulate::Replace`] when nothing was
     /// written yet; then the memory holds arbitrary values, and all of them have to be overwritten.
     ///
-    /// A device whose kernels only add gets zeros and [`Into::Add`] ([`Backend::REPLACES`]).
-    pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Into), OpError> {
+    /// A device whose kernels only add gets zeros and [`Accumulate::Add`] ([`Backend::REPLACES`]).
+    pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Accumulate), OpError> {
         self.squares.forget(var.token());
         let (device, len) = (self.device, var.shape().len());
         let slot = found(self.gradients, var)?;
         if device.buffer_len(slot) == len {
-            return Ok((slot, Into::Add));
+            return Ok((slot, Accumulate::Add));
         }
         if !D::REPLACES {
             *slot = device.zeros_buffer(len)?;
-            return Ok((slot, Into::Add));
+            return Ok((slot, Accumulate::Add));
         }
         *slot = device.spare_buffer(len)?;
         owe(self.owed, var);
-        Ok((slot, Into::Replace))
+        Ok((slot, Accumulate::Replace))
     }
 
     /// Makes `values` the gradient of `var`, or adds them to what is there.
@@ -105,7 +105,7 @@ fn found<'a, D: Backend>(
 }
 
 /// Notes that the memory of the gradient of `var` is one to hand back.
-fn owe<D: Backend>(owed: &Owed<D>, var: &Var<D>) {
+fn owe<D: Backend>(owed: &PendingRecycle<D>, var: &Var<D>) {
     if var.shape().len() >= D::REUSED_LEN {
         owed.borrow_mut().push(var.token().clone());
     }
@@ -145,7 +145,7 @@ pub(super) fn take<D: Backend>(
 pub struct Grads<D: Backend> {
     device: D,
     inner: Gradients<f32, D>,
-    owed: Owed<D>,
+    owed: PendingRecycle<D>,
     squares: Squares,
     /// Whether a step ends with them: no later pass adds to them.
     ends_step: bool,
@@ -155,7 +155,7 @@ impl<D: Backend> Grads<D> {
     pub(super) fn new(
         device: D,
         inner: Gradients<f32, D>,
-        owed: Owed<D>,
+        owed: PendingRecycle<D>,
         squares: Squares,
     ) -> Self {
         Self {
@@ -169,12 +169,12 @@ impl<D: Backend> Grads<D> {
 
     /// No gradients yet: what a step goes on from whose [`Grads::sum_of_squares`] will be asked for.
     pub fn for_norms(device: &D) -> Self {
-        let (inner, owed) = (Gradients::leaky(), Owed::default());
+        let (inner, owed) = (Gradients::leaky(), PendingRecycle::default());
         Self::new(device.clone(), inner, owed, Squares::wanted())
     }
 
     /// What a pass that adds to these gradients goes on from.
-    pub(super) fn into_parts(mut self) -> (Gradients<f32, D>, Owed<D>, Squares) {
+    pub(super) fn into_parts(mut self) -> (Gradients<f32, D>, PendingRecycle<D>, Squares) {
         self.ends_step = false;
         let inner = std::mem::replace(&mut self.inner, Gradients::leaky());
         let owed = std::mem::take(&mut self.owed);
@@ -276,8 +276,8 @@ mod tests {
         let device = slots.device().clone();
         let ramp = device.upload(ramp(x.shape().len()))?;
         match slots.entry(x)? {
-            (slot, Into::Replace) => *slot = ramp,
-            (slot, Into::Add) => device.accumulate(&ramp, slot)?,
+            (slot, Accumulate::Replace) => *slot = ramp,
+            (slot, Accumulate::Add) => device.accumulate(&ramp, slot)?,
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::base::statistics::median;
 use crate::event::{RunId, Status};
 use crate::plan::PlannedCell;
-use crate::results::store::{Here, Store, StoredRun};
+use crate::results::store::{RunConditions, Store, StoredRun};
 
 use super::Decision;
 
@@ -49,7 +49,7 @@ pub struct Expected {
 /// threads, large ones compute, and no rule leads from one to the other.
 const FARTHEST: f64 = 8.0;
 
-/// Estimates how long runs take, from finished runs under this machine and build ([`Here::env_id`]), those of other results
+/// Estimates how long runs take, from finished runs under this machine and build ([`RunConditions::env_id`]), those of other results
 /// folders beside the store's among them.
 ///
 /// A run takes what runs of its cell took. Else, from the runs of the nearest cell (in samples and batch size) of the same
@@ -59,7 +59,7 @@ const FARTHEST: f64 = 8.0;
 #[derive(Debug)]
 pub struct Estimator<'a> {
     store: &'a Store,
-    here: &'a Here,
+    conditions: &'a RunConditions,
     own: Costs,
     /// Read when the own ones do not suffice.
     others: OnceCell<Costs>,
@@ -67,11 +67,11 @@ pub struct Estimator<'a> {
 
 impl<'a> Estimator<'a> {
     /// An estimator from what `store` and those beside it hold.
-    pub fn new(store: &'a Store, here: &'a Here) -> Self {
+    pub fn new(store: &'a Store, conditions: &'a RunConditions) -> Self {
         Self {
             store,
-            here,
-            own: Costs::of(store.runs(), here),
+            conditions,
+            own: Costs::of(store.runs(), conditions),
             others: OnceCell::new(),
         }
     }
@@ -80,8 +80,8 @@ impl<'a> Estimator<'a> {
     pub fn run(&self, cell: &PlannedCell, block: usize) -> Option<Expected> {
         let all = [Basis::SameCell, Basis::SameWork, Basis::SameKind];
         all.into_iter().find_map(|basis| {
-            let own = self.own.expected(cell, basis, self.here, block);
-            let others = || self.others().expected(cell, basis, self.here, block);
+            let own = self.own.expected(cell, basis, self.conditions, block);
+            let others = || self.others().expected(cell, basis, self.conditions, block);
             let seconds = own.or_else(others)?;
             Some(Expected { seconds, basis })
         })
@@ -89,13 +89,13 @@ impl<'a> Estimator<'a> {
 
     /// Runs that go on at one time.
     pub fn jobs(&self) -> usize {
-        self.here.jobs
+        self.conditions.jobs
     }
 
     fn others(&self) -> &Costs {
         self.others.get_or_init(|| {
             let stores = self.store.beside();
-            Costs::of(stores.iter().flat_map(Store::runs), self.here)
+            Costs::of(stores.iter().flat_map(Store::runs), self.conditions)
         })
     }
 
@@ -181,10 +181,10 @@ struct Costs {
 }
 
 impl Costs {
-    fn of<'r>(runs: impl Iterator<Item = &'r StoredRun>, here: &Here) -> Self {
+    fn of<'r>(runs: impl Iterator<Item = &'r StoredRun>, conditions: &RunConditions) -> Self {
         let mut costs = Self::default();
         let done = runs.filter(|run| run.status == Status::Done);
-        for run in done.filter(|run| run.keys.conditions.env_id == here.env_id) {
+        for run in done.filter(|run| run.keys.conditions.env_id == conditions.env_id) {
             let Some(cost) = Cost::of(run) else { continue };
             let index = costs.all.len();
             costs.all.push(cost);
@@ -199,7 +199,13 @@ impl Costs {
         costs
     }
 
-    fn expected(&self, cell: &PlannedCell, basis: Basis, here: &Here, block: usize) -> Option<f64> {
+    fn expected(
+        &self,
+        cell: &PlannedCell,
+        basis: Basis,
+        conditions: &RunConditions,
+        block: usize,
+    ) -> Option<f64> {
         if self.all.is_empty() {
             return None;
         }
@@ -215,7 +221,7 @@ impl Costs {
         let near: Vec<&Cost> = known
             .filter(|cost| basis != Basis::SameKind || is_near(flops.map(|_| ratio(cost))))
             .collect();
-        let (threads, is_alone) = (here.threads(&cell.spec), here.jobs <= 1);
+        let (threads, is_alone) = (conditions.threads(&cell.spec), conditions.jobs <= 1);
         let is_alike = |cost: &Cost| (cost.threads == threads) && (cost.is_exclusive == is_alone);
         let has_alike = near.iter().any(|cost| is_alike(cost));
         let alike = near.iter().filter(|cost| !has_alike || is_alike(cost));

@@ -19,7 +19,7 @@ mod worker;
 pub use ahead::WorkerAhead;
 pub use estimate::{Basis, Estimate, Estimator, Expected};
 pub use order::in_block_order;
-pub use resume::{Decision, Why, Wish, decide};
+pub use resume::{Decision, ResumeOptions, Why, decide};
 pub use schedule::{Options, Sink, Summary, run};
 pub use scripted::Scripted;
 pub use source::{Listed, Next, Source};

@@ -6,12 +6,15 @@ use std::fmt;
 use crate::build_info;
 use crate::event::{RunId, Status};
 use crate::plan::{Feasibility, PlannedCell};
-use crate::results::store::{Here, RunKeys, Store, StoredRun, arithmetic};
+use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, arithmetic};
 
 /// What the user asked for beside the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
-pub struct Wish {
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a options of its own"
+)]
+pub struct ResumeOptions {
     /// `--fresh`: everything runs.
     pub fresh: bool,
     /// `--retry`: what failed runs again.
@@ -79,8 +82,8 @@ impl fmt::Display for Why {
 pub fn decide<'a>(
     cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>,
     store: &Store,
-    here: &Here,
-    wish: Wish,
+    conditions: &RunConditions,
+    options: ResumeOptions,
 ) -> Vec<(RunId, Decision)> {
     let by_key = by_key(store);
     let mut decisions = Vec::new();
@@ -91,13 +94,13 @@ pub fn decide<'a>(
         let measure = &cell.spec.measure;
         for block in 0..measure.repeats {
             for &seed in &measure.seeds {
-                let keys = here.keys(cell, seed, block);
+                let keys = conditions.keys(cell, seed, block);
                 let id = RunId {
                     cell: row,
                     seed,
                     block,
                 };
-                decisions.push((id, decision(cell, &keys, store, &by_key, wish)));
+                decisions.push((id, decision(cell, &keys, store, &by_key, options)));
             }
         }
     }
@@ -119,9 +122,9 @@ fn decision(
     keys: &RunKeys,
     store: &Store,
     by_key: &ByKey<'_>,
-    wish: Wish,
+    options: ResumeOptions,
 ) -> Decision {
-    if wish.fresh {
+    if options.fresh {
         return Decision::Run(Why::Fresh);
     }
     let same_cell = store.runs_of(&keys.cell_hash);
@@ -130,7 +133,7 @@ fn decision(
         .filter(|run| run.keys.share_facts(keys))
         .collect();
     let serves =
-        |run: &&&StoredRun| wish.any_conditions || run.keys.conditions.serve(&keys.conditions);
+        |run: &&&StoredRun| options.any_conditions || run.keys.conditions.serve(&keys.conditions);
     let lacks_profile = |run: &StoredRun| {
         let is_wanted = cell.spec.measure.profiles(keys.block);
         is_wanted && run.status == Status::Done && !run.is_profiled
@@ -141,13 +144,13 @@ fn decision(
         .find(|run| !lacks_profile(run))
         .or(serving.next())
     {
-        return if wish.retry && run.status.is_failure() {
+        return if options.retry && run.status.is_failure() {
             Decision::Run(Why::Retry(run.status))
         } else if !run.holds_under(&cell.spec.limits) {
             Decision::Run(Why::Limits(run.status))
         } else if lacks_profile(run) {
             Decision::Run(Why::Profile)
-        } else if lacks_checkpoint(cell, run) && !wish.without_checkpoints {
+        } else if lacks_checkpoint(cell, run) && !options.without_checkpoints {
             Decision::Run(Why::Checkpoint)
         } else {
             Decision::Keep(run.status)

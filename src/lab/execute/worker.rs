@@ -167,7 +167,7 @@ impl Launch for WorkerProgram {
             began,
             deadline,
             stop,
-            heard: Heard::default(),
+            heard: WorkerOutput::default(),
         };
         let ended = watch.until_the_end(emit);
         drop(watch.stdin.take());
@@ -178,7 +178,7 @@ impl Launch for WorkerProgram {
 
 /// What the worker said so far.
 #[derive(Default)]
-struct Heard {
+struct WorkerOutput {
     by_parent: Option<EndedByParent>,
     /// The verdict that told it to stop.
     pruned: Option<Pruned>,
@@ -201,7 +201,7 @@ struct Watch<'a> {
     began: Instant,
     deadline: Option<Duration>,
     stop: &'a AtomicBool,
-    heard: Heard,
+    heard: WorkerOutput,
 }
 
 impl Watch<'_> {
@@ -277,7 +277,7 @@ impl Watch<'_> {
     }
 }
 
-impl Heard {
+impl WorkerOutput {
     fn note(&mut self, event: &Event) {
         match event {
             Event::Hello { .. } => self.has_greeted = true,
@@ -312,7 +312,7 @@ fn understand(line: &[u8], has_greeted: bool) -> Result<Event, String> {
 }
 
 fn outcome(
-    heard: Heard,
+    heard: WorkerOutput,
     ended: Ended,
     stderr: String,
     memory_bytes: Option<u64>,

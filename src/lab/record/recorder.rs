@@ -9,7 +9,7 @@ use crate::event::{Job, RunEvent, RunId, RunOutcome, Sample, Status};
 use crate::plan::{CellSpec, PlannedCell, project_folder};
 use crate::results::environment::{TreeLook, env_id};
 use crate::results::store::{
-    Here, RunKeys, Store, StoreError, StoredRun, StoredSample, arithmetic,
+    RunConditions, RunKeys, Store, StoreError, StoredRun, StoredSample, arithmetic,
 };
 use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, Session};
 
@@ -51,7 +51,7 @@ pub struct Recorder<'a> {
     folder: &'a Path,
     store: Store,
     cells: &'a [PlannedCell],
-    here: &'a Here,
+    conditions: &'a RunConditions,
     header: PlanFile,
     environment: Environment,
     /// Git's look at the working tree, until it has ended.
@@ -82,7 +82,7 @@ impl<'a> Recorder<'a> {
         folder: &'a Path,
         store: Store,
         cells: &'a [PlannedCell],
-        here: &'a Here,
+        conditions: &'a RunConditions,
         header: PlanFile,
         environment: Environment,
         previous: Option<ResultSet>,
@@ -95,7 +95,7 @@ impl<'a> Recorder<'a> {
             folder,
             store,
             cells,
-            here,
+            conditions,
             header,
             environment,
             tree: None,
@@ -214,7 +214,7 @@ impl<'a> Recorder<'a> {
             cells: self.cells,
             trials: &self.trials,
             store: &self.store,
-            here: self.here,
+            conditions: self.conditions,
             header: &self.header,
             previous: self.previous.as_ref(),
             manifest_folder: &self.manifest_folder,
@@ -238,7 +238,7 @@ impl<'a> Recorder<'a> {
         };
         let keys = RunKeys {
             until: outcome.pruned.as_ref().map(|pruned| pruned.info.step + 1),
-            ..self.here.keys(cell, job.id.seed, job.id.block)
+            ..self.conditions.keys(cell, job.id.seed, job.id.block)
         };
         let log = keep_log(self.folder, &keys, outcome);
         log.map_err(|source| RecordError::Log {

@@ -9,8 +9,8 @@ use super::Recorder;
 use crate::event::{EpochRow, Job, Pruned, RunEvent, RunFacts, RunId, RunOutcome, Status, Trial};
 use crate::manifest::Manifest;
 use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole, Value};
-use crate::plan::{Plan, PlanOptions, World};
-use crate::results::store::{Here, Store};
+use crate::plan::{Plan, PlanInputs, PlanOptions};
+use crate::results::store::{RunConditions, Store};
 use crate::results::{self, Environment, ResultSet, Session, plan_header};
 
 const MANIFEST: &str = r#"
@@ -32,18 +32,22 @@ pruner = "median"
 struct Lab {
     folder: tempfile::TempDir,
     plan: Plan,
-    here: Here,
+    conditions: RunConditions,
 }
 
 impl Lab {
     fn new() -> Self {
         let manifest = Manifest::new(Path::new("tiny.toml"), MANIFEST.into(), &[]);
         let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-        let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+        let plan = Plan::new(
+            &manifest,
+            &PlanInputs::of_this_machine(),
+            PlanOptions::default(),
+        );
         Self {
             folder: tempfile::tempdir().unwrap(),
             plan: plan.unwrap_or_else(|failure| panic!("{failure}")),
-            here: Here {
+            conditions: RunConditions {
                 env_id: "e".into(),
                 jobs: 2,
                 cores: 2,
@@ -59,7 +63,7 @@ impl Lab {
             self.folder.path(),
             store,
             &[],
-            &self.here,
+            &self.conditions,
             plan_header(&self.plan),
             Environment::default(),
             None,

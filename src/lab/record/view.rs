@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::device::DeviceKind;
 use crate::event::Status;
 use crate::plan::{Feasibility, PlannedCell};
-use crate::results::store::{Here, RunKeys, Store, StoredRun};
+use crate::results::store::{RunConditions, RunKeys, Store, StoredRun};
 use crate::results::{
     BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, SampleInfo,
     metric_column, timings,
@@ -29,7 +29,7 @@ pub struct View<'a> {
     /// The store.
     pub store: &'a Store,
     /// This machine, build and way of running.
-    pub here: &'a Here,
+    pub conditions: &'a RunConditions,
     /// `plan.json` without cells and columns.
     pub header: &'a PlanFile,
     /// What the files say so far.
@@ -105,7 +105,7 @@ impl View<'_> {
     pub(super) fn keys(&self, shown: Shown<'_>, seed: u64, block: usize) -> RunKeys {
         RunKeys {
             until: shown.trial.and_then(TrialRow::until),
-            ..self.here.keys(shown.cell, seed, block)
+            ..self.conditions.keys(shown.cell, seed, block)
         }
     }
 
@@ -116,7 +116,7 @@ impl View<'_> {
             // How it ended is what the search says, and nothing that was said of it before counts.
             return Ok(as_search_says(shown.cell, trial, now));
         }
-        let keys = self.here.keys(cell, 0, 0);
+        let keys = self.conditions.keys(cell, 0, 0);
         let Some(before) = previous.rows(cell) else {
             return Ok(completed(cell, now));
         };

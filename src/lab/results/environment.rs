@@ -238,16 +238,16 @@ mod tests {
 
     #[test]
     fn an_environment_has_no_empty_field_and_an_id_of_its_own_machine() {
-        let here = collect(Path::new("."));
-        for group in [&here.must_match, &here.warn, &here.info] {
+        let conditions = collect(Path::new("."));
+        for group in [&conditions.must_match, &conditions.warn, &conditions.info] {
             assert!(group.values().all(|value| !value.is_empty()), "{group:?}");
         }
-        let mut other = here.clone();
+        let mut other = conditions.clone();
         other.info.insert("commit".into(), "0".into());
-        assert_eq!(env_id(&here), env_id(&other));
+        assert_eq!(env_id(&conditions), env_id(&other));
         other.must_match.insert("cpu_model".into(), "Z80".into());
-        assert_ne!(env_id(&here), env_id(&other));
-        assert_eq!(env_id(&here).len(), 8);
+        assert_ne!(env_id(&conditions), env_id(&other));
+        assert_eq!(env_id(&conditions).len(), 8);
     }
 
     #[test]

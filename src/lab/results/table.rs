@@ -47,9 +47,9 @@ impl Table {
             .filter(|name| !header.contains(name))
             .cloned()
             .collect();
-        let here = expected.iter().filter(|name| !lacks.contains(name));
-        let here: Vec<&String> = here.collect();
-        check_header(&header, &here, has_metrics).map_err(|reason| damaged(1, reason))?;
+        let conditions = expected.iter().filter(|name| !lacks.contains(name));
+        let conditions: Vec<&String> = conditions.collect();
+        check_header(&header, &conditions, has_metrics).map_err(|reason| damaged(1, reason))?;
         let mut records = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| {
@@ -67,7 +67,7 @@ impl Table {
             path: path.to_owned(),
             header,
             records,
-            fixed: here.len(),
+            fixed: conditions.len(),
             lacks,
         })
     }

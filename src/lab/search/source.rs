@@ -13,7 +13,7 @@ use crate::event::{EpochRow, Job, Member, RunId, RunOutcome, Verdict};
 use crate::execute::{Next, Source};
 use crate::plan::search::{Domain, Point, SearchSpec, Space, TrialInfo, TrialRole, Value};
 use crate::plan::{CellSpec, Plan, PlannedCell};
-use crate::results::store::{Here, RunKeys, Store};
+use crate::results::store::{RunConditions, RunKeys, Store};
 
 use super::Ending;
 use super::finale::{self, Weights};
@@ -42,7 +42,7 @@ pub struct SearchOptions {
 pub struct Search<'a> {
     pub(super) plan: &'a Plan,
     pub(super) spec: &'a SearchSpec,
-    pub(super) here: &'a Here,
+    pub(super) conditions: &'a RunConditions,
     pub(super) options: SearchOptions,
     pub(super) sampler: Box<dyn Sampler>,
     pub(super) pruner: Option<Box<dyn Pruner>>,
@@ -73,12 +73,12 @@ impl<'a> Search<'a> {
         plan: &'a Plan,
         spec: &'a SearchSpec,
         store: &Store,
-        here: &'a Here,
+        conditions: &'a RunConditions,
         options: SearchOptions,
     ) -> Self {
         let sampler = sampler(spec);
         let reader = Arc::new(Reader::new(spec, plan.report.target.first()));
-        let memory = Memory::new(Arc::clone(&reader), here.cores);
+        let memory = Memory::new(Arc::clone(&reader), conditions.cores);
         let memory = if options.fresh {
             memory
         } else {
@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
             spent: None,
             plan,
             spec,
-            here,
+            conditions,
             options,
             sampler,
             memory,
@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
         info: TrialInfo,
         members: Vec<Member>,
     ) -> Proposal {
-        let keys = self.here.keys(&cell, finale::seed(&cell.spec), 0);
+        let keys = self.conditions.keys(&cell, finale::seed(&cell.spec), 0);
         Proposal {
             study,
             cell,

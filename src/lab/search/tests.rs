@@ -11,8 +11,8 @@ use crate::event::{EpochRow, Job, Pruned, RunFacts, RunOutcome, Status, Verdict}
 use crate::execute::{Next, Source};
 use crate::manifest::Manifest;
 use crate::plan::search::TrialRole;
-use crate::plan::{Plan, PlanOptions, World};
-use crate::results::store::{Here, Store};
+use crate::plan::{Plan, PlanInputs, PlanOptions};
+use crate::results::store::{RunConditions, Store};
 
 use super::{Search, SearchOptions};
 
@@ -43,11 +43,16 @@ pruner = { kind = "median", startup-trials = 4 }
 fn plan(sets: &[&str]) -> Plan {
     let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
     let manifest = Manifest::new(Path::new("tiny.toml"), MANIFEST.to_owned(), &sets).unwrap();
-    Plan::new(&manifest, &World::here(), PlanOptions::default()).unwrap()
+    Plan::new(
+        &manifest,
+        &PlanInputs::of_this_machine(),
+        PlanOptions::default(),
+    )
+    .unwrap()
 }
 
-fn here() -> Here {
-    Here {
+fn conditions() -> RunConditions {
+    RunConditions {
         env_id: "m".into(),
         jobs: 1,
         cores: 2,
@@ -157,10 +162,10 @@ fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
 fn ends(plan: &Plan, slots: usize, dice: u64) -> Ends {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::read(folder.path()).unwrap();
-    let here = here();
+    let conditions = conditions();
     let spec = plan.search.as_ref().unwrap();
     drive(
-        &mut Search::new(plan, spec, &store, &here, SearchOptions::default()),
+        &mut Search::new(plan, spec, &store, &conditions, SearchOptions::default()),
         slots,
         dice,
     )
@@ -209,9 +214,9 @@ fn a_trial_waits_for_those_that_it_is_decided_from() {
     let plan = plan(&["search.lag=0"]);
     let folder = tempfile::tempdir().unwrap();
     let store = Store::read(folder.path()).unwrap();
-    let here = here();
+    let conditions = conditions();
     let spec = plan.search.as_ref().unwrap();
-    let mut search = Search::new(&plan, spec, &store, &here, SearchOptions::default());
+    let mut search = Search::new(&plan, spec, &store, &conditions, SearchOptions::default());
     let Some(Next::Run(mut job)) = search.next() else {
         panic!("a first trial");
     };
@@ -245,7 +250,7 @@ fn shares_of_a_search_that_does_not_learn_are_disjoint_and_whole() {
     let spec = plan.search.as_ref().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let store = Store::read(folder.path()).unwrap();
-    let here = here();
+    let conditions = conditions();
     let whole = ends(&plan, 2, 0);
     let mut parts = Ends::new();
     for index in 0..3 {
@@ -253,7 +258,11 @@ fn shares_of_a_search_that_does_not_learn_are_disjoint_and_whole() {
             owns: Some(Box::new(move |_, number| number % 3 == index)),
             ..SearchOptions::default()
         };
-        let part = drive(&mut Search::new(&plan, spec, &store, &here, options), 2, 0);
+        let part = drive(
+            &mut Search::new(&plan, spec, &store, &conditions, options),
+            2,
+            0,
+        );
         assert_eq!(part.len(), 8);
         parts.extend(part);
     }
@@ -266,12 +275,12 @@ fn nothing_runs_where_only_what_is_kept_is_asked_for() {
     let spec = plan.search.as_ref().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let store = Store::read(folder.path()).unwrap();
-    let here = here();
+    let conditions = conditions();
     let options = SearchOptions {
         only_kept: true,
         ..SearchOptions::default()
     };
-    let mut search = Search::new(&plan, spec, &store, &here, options);
+    let mut search = Search::new(&plan, spec, &store, &conditions, options);
     assert!(search.next().is_none());
     assert_eq!(search.missing().len(), 1);
     assert!(

@@ -8,7 +8,7 @@ use super::fixture::{ONE, Shape, TWO, searched};
 use crate::compare::golden::side;
 use crate::compare::{Comparison, Options};
 use crate::manifest::load;
-use crate::plan::{Plan, PlanOptions, World};
+use crate::plan::{Plan, PlanInputs, PlanOptions};
 use crate::report::table::Table;
 use crate::report::{Language, Report, ReportOptions, render, render_comparison};
 use crate::results::{ResultSet, Status, write};
@@ -237,7 +237,11 @@ fn best_toml_is_a_manifest_of_the_best_configurations() {
             .into_owned();
         assert_eq!(read["name"].as_str(), Some(&*format!("{name}-best")));
         let manifest = load(&folder.join("best.toml"), &[]).expect("loads");
-        let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+        let plan = Plan::new(
+            &manifest,
+            &PlanInputs::of_this_machine(),
+            PlanOptions::default(),
+        );
         let plan = plan.unwrap_or_else(|failure| panic!("{failure:?}\n{text}"));
         assert_eq!(plan.cells().count(), cells, "{text}");
     }

@@ -217,7 +217,7 @@ impl<'a> Tried<'a> {
         for axis in axes {
             for value in 0..self.count(*axis) {
                 let mut fixed = vec![(*axis, value)];
-                self.make_room(*axis, &mut fixed);
+                self.add_requirements(*axis, &mut fixed);
                 choices.push(self.settled(&fixed));
             }
         }
@@ -225,7 +225,7 @@ impl<'a> Tried<'a> {
     }
 
     /// Adds to `fixed` what axis `axis` needs to exist.
-    fn make_room(&self, axis: usize, fixed: &mut Vec<(usize, u32)>) {
+    fn add_requirements(&self, axis: usize, fixed: &mut Vec<(usize, u32)>) {
         let Some(written) = self.written(axis) else {
             return;
         };
@@ -242,7 +242,7 @@ impl<'a> Tried<'a> {
         {
             let parent = self.first + condition.parameter;
             fixed.push((parent, *choice as u32));
-            self.make_room(parent, fixed);
+            self.add_requirements(parent, fixed);
         }
     }
 

@@ -14,7 +14,7 @@ fn on(device: DeviceKind, change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
 }
 
 /// A run whose loss rises above its limit in the midst of the first epoch.
-fn diverging(device: DeviceKind, change: impl FnOnce(&mut TrainSpec)) -> Told {
+fn diverging(device: DeviceKind, change: impl FnOnce(&mut TrainSpec)) -> Recorded {
     let mut cell = on(device, |train| {
         train.batch_size = 4;
         train.optimizer = OptimizerSpec::Sgd(SgdSpec {
@@ -45,7 +45,7 @@ fn a_diverged_run_has_the_facts_of_the_cpu() {
             (own.steps, own.samples, own.epochs),
             (expected.steps, expected.samples, expected.epochs)
         );
-        let rows = |told: &Told| {
+        let rows = |told: &Recorded| {
             told.epochs()
                 .iter()
                 .map(|row| row.steps.len())

@@ -5,10 +5,10 @@ use crate::losses::NoiseMseSpec;
 use crate::models::DdpmUnetSpec;
 use crate::ops::Convolution;
 
-fn facts(way: Convolution) -> RunFacts {
+fn facts(algorithm: Convolution) -> RunFacts {
     let mut cell = with(|train| {
         (train.epochs, train.batch_size, train.steps_per_epoch) = (1, 4, Some(2));
-        train.convolution = way;
+        train.convolution = algorithm;
     });
     cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
     cell.loss = Arc::new(LossSpec::NoiseMse(NoiseMseSpec::default()));
@@ -29,17 +29,20 @@ fn each_way_rounds_in_its_own_manner_and_learns_the_same() {
     // So few channels are convolved directly.
     let auto = facts(Convolution::Auto);
     assert_eq!(auto.weight_checksum, direct.weight_checksum);
-    for way in [
+    for algorithm in [
         Convolution::Winograd2,
         Convolution::Winograd4,
         Convolution::Winograd5,
     ] {
-        let facts = facts(way);
-        assert_ne!(facts.weight_checksum, direct.weight_checksum, "{way:?}");
+        let facts = facts(algorithm);
+        assert_ne!(
+            facts.weight_checksum, direct.weight_checksum,
+            "{algorithm:?}"
+        );
         let (loss, expected) = (facts.final_loss.unwrap(), direct.final_loss.unwrap());
         assert!(
             (loss / expected - 1.0).abs() < 1e-4,
-            "{way:?}: {loss} for {expected}"
+            "{algorithm:?}: {loss} for {expected}"
         );
     }
 }

@@ -11,7 +11,7 @@ fn asking(cell: CellSpec) -> Order<CellSpec> {
 }
 
 /// A run that is told to stop after `epochs` epochs.
-fn cut_off(cell: CellSpec, epochs: usize) -> Told {
+fn cut_off(cell: CellSpec, epochs: usize) -> Recorded {
     told_and_answered(asking(cell), |row| {
         if row.epoch + 1 == epochs {
             Reply::Stop

@@ -28,7 +28,7 @@ fn trained(folder: &Path, mut cell: CellSpec) -> Trained {
     }
 }
 
-fn told_of(members: &[&Trained]) -> Told {
+fn told_of(members: &[&Trained]) -> Recorded {
     told_by(Order {
         members: members.iter().map(|one| one.member.clone()).collect(),
         ..order((*members[0].member.cell).clone())

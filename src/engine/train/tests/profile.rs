@@ -11,7 +11,7 @@ use crate::models::{
 use crate::optim::ClipBy;
 use crate::tasks::Algorithm;
 
-impl Told {
+impl Recorded {
     fn profiles(&self) -> Vec<&Profile> {
         let profiles = self.events.iter().filter_map(|event| match event {
             Event::Profile(profile) => Some(&**profile),
@@ -58,7 +58,7 @@ fn unet() -> CellSpec {
 }
 
 /// Its run, told once for all tests.
-static UNET: LazyLock<Told> = LazyLock::new(|| told(profiled(unet())));
+static UNET: LazyLock<Recorded> = LazyLock::new(|| told(profiled(unet())));
 
 fn of_paths(model: ModelSpec) -> CellSpec {
     let mut cell = with(|train| (train.epochs, train.batch_size) = (1, 4));
@@ -145,7 +145,7 @@ fn assert_sums(profile: &Profile) {
 
 /// FLOPs and held bytes are those that the run itself counted in its first micro-step.
 #[track_caller]
-fn assert_counts(told: &Told, samples: usize, micro_steps: usize) {
+fn assert_counts(told: &Recorded, samples: usize, micro_steps: usize) {
     let (profile, (facts, times)) = (told.profile(), told.finished());
     assert_eq!(profile.samples, samples);
     let samples = samples as f64;
@@ -307,7 +307,7 @@ fn facts_and_curves_are_the_same_with_and_without_a_profile() {
 }
 
 #[track_caller]
-fn assert_same_run(without: &Told, with: &Told) {
+fn assert_same_run(without: &Recorded, with: &Recorded) {
     assert_eq!(without.facts(), with.facts());
     assert_eq!(without.curves(), with.curves());
     let [a, b] = [without, with].map(|told| told.finished().1);

@@ -16,11 +16,11 @@ use std::sync::{Once, OnceLock};
 
 use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
 
+use super::algorithms::Algorithms;
 use super::choice::Choice;
 use super::context::Context;
 use super::dnn::{self, Dnn, NONE_FITS, Stage, refusal};
 use super::libraries::{Part, find};
-use super::ways::Ways;
 use crate::device::{Arithmetic, DeviceError};
 
 /// Names the way of all convolutions: `cudnn` or `im2col`.
@@ -31,7 +31,7 @@ const HALF_CHANNELS: usize = 8;
 
 /// Who computes convolutions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConvolutionWay {
+pub enum ConvolutionAlgorithm {
     /// cuDNN, and nothing else.
     Library,
     /// Matrix products over written-out windows.
@@ -86,9 +86,9 @@ pub(super) type Key = (Convolution, Direction, Arithmetic);
 #[derive(Default)]
 pub(super) struct Convolutions {
     library: OnceCell<Option<Dnn>>,
-    way: Cell<Option<ConvolutionWay>>,
+    forced: Cell<Option<ConvolutionAlgorithm>>,
     plans: RefCell<HashMap<Key, Option<Rc<Choice>>>>,
-    pub(super) ways: RefCell<Ways>,
+    pub(super) algorithms: RefCell<Algorithms>,
 }
 
 /// An algorithm of cuDNN for one direction of one convolution.
@@ -104,8 +104,8 @@ pub struct ConvolutionPlan {
 ///
 /// # Errors
 /// [`DeviceError::Absent`] before the thread has opened a GPU.
-pub fn convolve_by(way: Option<ConvolutionWay>) -> Result<(), DeviceError> {
-    Context::current()?.convolutions.way.set(way);
+pub fn convolve_by(forced: Option<ConvolutionAlgorithm>) -> Result<(), DeviceError> {
+    Context::current()?.convolutions.forced.set(forced);
     Ok(())
 }
 
@@ -117,16 +117,20 @@ impl Convolution {
     pub fn plan(self, direction: Direction) -> Result<Option<ConvolutionPlan>, DeviceError> {
         let context = Context::current()?;
         let key = (self, direction, context.arithmetic());
-        let way = context.convolutions.way()?;
-        let choice = match way {
-            Some(ConvolutionWay::Products) => None,
+        let forced = context.convolutions.forced()?;
+        let choice = match forced {
+            Some(ConvolutionAlgorithm::Products) => None,
             _ => context.convolutions.choice(key)?,
         };
-        if choice.is_none() && way == Some(ConvolutionWay::Library) {
+        if choice.is_none() && forced == Some(ConvolutionAlgorithm::Library) {
             return Err(self.refused(direction));
         }
         let algorithm = choice.as_ref().map(|choice| choice.algorithm);
-        context.convolutions.ways.borrow_mut().note(key, algorithm);
+        context
+            .convolutions
+            .algorithms
+            .borrow_mut()
+            .note(key, algorithm);
         Ok(choice.map(|choice| ConvolutionPlan {
             key,
             channels: self.channels_in_memory(key.2),
@@ -211,7 +215,7 @@ impl ConvolutionPlan {
         context
             .convolutions
             .refuse(self.key, code, Stage::Computing)?;
-        if context.convolutions.way()? == Some(ConvolutionWay::Library) {
+        if context.convolutions.forced()? == Some(ConvolutionAlgorithm::Library) {
             return Err(convolution.refused(direction));
         }
         Ok(false)
@@ -220,17 +224,17 @@ impl ConvolutionPlan {
 
 impl Convolutions {
     /// The way that thread or user insist on.
-    fn way(&self) -> Result<Option<ConvolutionWay>, DeviceError> {
-        match self.way.get() {
-            Some(way) => Ok(Some(way)),
+    fn forced(&self) -> Result<Option<ConvolutionAlgorithm>, DeviceError> {
+        match self.forced.get() {
+            Some(forced) => Ok(Some(forced)),
             None => chosen(),
         }
     }
 
     /// The version of cuDNN, where convolutions may go by it.
     pub(super) fn version(&self) -> Option<String> {
-        match self.way() {
-            Ok(Some(ConvolutionWay::Products)) => None,
+        match self.forced() {
+            Ok(Some(ConvolutionAlgorithm::Products)) => None,
             _ => dnn::version(),
         }
     }
@@ -269,7 +273,7 @@ impl Convolutions {
         let what = format!("{:?} of {:?}", key.1, key.0);
         warn(&what, &refusal(&what, code, stage)?);
         self.plans.borrow_mut().insert(key, None);
-        self.ways.borrow_mut().note(key, None);
+        self.algorithms.borrow_mut().note(key, None);
         Ok(())
     }
 }
@@ -286,12 +290,12 @@ fn warn(what: &str, reason: &str) {
 }
 
 /// What the user's environment says.
-fn chosen() -> Result<Option<ConvolutionWay>, DeviceError> {
-    static CHOSEN: OnceLock<Result<Option<ConvolutionWay>, String>> = OnceLock::new();
+fn chosen() -> Result<Option<ConvolutionAlgorithm>, DeviceError> {
+    static CHOSEN: OnceLock<Result<Option<ConvolutionAlgorithm>, String>> = OnceLock::new();
     let read = || match std::env::var(CONVOLUTION).as_deref() {
         Err(_) | Ok("") => Ok(None),
-        Ok("cudnn") => Ok(Some(ConvolutionWay::Library)),
-        Ok("im2col") => Ok(Some(ConvolutionWay::Products)),
+        Ok("cudnn") => Ok(Some(ConvolutionAlgorithm::Library)),
+        Ok("im2col") => Ok(Some(ConvolutionAlgorithm::Products)),
         Ok(other) => Err(format!(
             "{CONVOLUTION} is `{other}`; it takes `cudnn` or `im2col`"
         )),

@@ -13,6 +13,7 @@
     reason = "copies between host and device memory are raw in cudarc's public interface"
 )]
 
+mod algorithms;
 mod blas;
 mod call;
 mod choice;
@@ -28,11 +29,10 @@ mod mark;
 mod partials;
 mod precision;
 mod staging;
-mod ways;
 
 pub use blas::Product;
 pub use convolution::{
-    CONVOLUTION, Convolution, ConvolutionPlan, ConvolutionWay, Direction, convolve_by,
+    CONVOLUTION, Convolution, ConvolutionAlgorithm, ConvolutionPlan, Direction, convolve_by,
 };
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
 pub use launch::{Launch, THREADS};
@@ -156,7 +156,7 @@ impl Backend for Cuda {
     fn convolutions(&self) -> String {
         Context::current().map_or_else(
             |_| String::new(),
-            |context| context.convolutions.ways.borrow().to_string(),
+            |context| context.convolutions.algorithms.borrow().to_string(),
         )
     }
 

@@ -5,7 +5,7 @@ use dfdx::tensor::Cpu;
 use super::AddKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{CHUNK, add_assign, for_each_chunk, for_each_chunk_pair};
 use crate::ops::simd::simd;
 use crate::ops::{Activation, GradSlots, OpError, Var};
@@ -104,8 +104,8 @@ pub(in crate::ops) fn give(
     slots: &mut GradSlots<'_, Cpu>,
 ) -> Result<(), OpError> {
     match slots.entry(var)? {
-        (slot, Into::Add) => add_assign(slot, grad),
-        (slot, Into::Replace) => for_each_chunk(slot, CHUNK, |start, slot| {
+        (slot, Accumulate::Add) => add_assign(slot, grad),
+        (slot, Accumulate::Replace) => for_each_chunk(slot, CHUNK, |start, slot| {
             slot.copy_from_slice(&grad[start..start + slot.len()]);
         }),
     }

@@ -16,7 +16,7 @@ use dfdx::tensor::Cpu;
 
 use super::{AttentionKernel, AttentionSize};
 use crate::device::{Backend, Buffer};
-use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
@@ -38,7 +38,7 @@ impl AttentionKernel for Cpu {
         for_each_chunk_if(parallel, &mut probabilities, t * t, |start, p| {
             let Head { q, k, .. } = Head::new(qkv, size, start / (t * t));
             let mut scores = MatrixMut::new(p, t, t);
-            product(&mut scores, Into::Replace, q, k.transposed());
+            product(&mut scores, Accumulate::Replace, q, k.transposed());
             simd(
                 #[inline(always)]
                 || softmax_rows(p, t, size.scale()),
@@ -50,7 +50,12 @@ impl AttentionKernel for Cpu {
                 let p = Matrix::new(&probabilities[index * t * t..], t, t);
                 let mut y = MatrixMut::strided(&mut y[head * d..], rows.len(), d, c);
                 let p = p.row_range(rows.start, rows.len());
-                product(&mut y, Into::Replace, p, Head::new(qkv, size, index).v);
+                product(
+                    &mut y,
+                    Accumulate::Replace,
+                    p,
+                    Head::new(qkv, size, index).v,
+                );
             }
         });
         Ok((y, probabilities))
@@ -62,7 +67,7 @@ impl AttentionKernel for Cpu {
         probabilities: &Buffer<Self>,
         size: AttentionSize,
         grad_output: &Buffer<Self>,
-        (grad_qkv, into): (&mut Buffer<Self>, Into),
+        (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         let (t, c, d) = (size.positions, size.features, size.head_width());
         with_scratch(probabilities.len(), |scores| {
@@ -70,7 +75,7 @@ impl AttentionKernel for Cpu {
                 let head = Head::new(qkv, size, start / (t * t));
                 let dy = head_gradient(grad_output, size, start / (t * t));
                 let mut dp = MatrixMut::new(scores, t, t);
-                product(&mut dp, Into::Replace, dy, head.v.transposed());
+                product(&mut dp, Accumulate::Replace, dy, head.v.transposed());
                 let p = &probabilities[start..start + t * t];
                 simd(
                     #[inline(always)]
@@ -92,7 +97,7 @@ impl AttentionKernel for Cpu {
                     for (part, (a, b)) in parts.into_iter().enumerate() {
                         let grad = &mut grad[part * c + head * d..];
                         let mut grad = MatrixMut::strided(grad, rows.len(), d, 3 * c);
-                        product(&mut grad, into, a, b);
+                        product(&mut grad, accumulate, a, b);
                     }
                 }
             });

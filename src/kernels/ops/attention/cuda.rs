@@ -11,7 +11,7 @@ use super::{AttentionKernel, AttentionSize};
 use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 
 impl AttentionKernel for Cuda {
     fn attention(
@@ -54,7 +54,7 @@ impl AttentionKernel for Cuda {
         size: AttentionSize,
         grad_output: &Buffer<Self>,
         // A GPU's kernels only add.
-        (grad_qkv, _): (&mut Buffer<Self>, Into),
+        (grad_qkv, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         let places = Places::new(size);
         if !places.is_split {

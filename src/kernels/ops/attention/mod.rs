@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::gemm::Into;
+use super::gemm::Accumulate;
 use super::{Held, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
@@ -59,7 +59,7 @@ pub trait AttentionKernel: Backend {
         _probabilities: &Buffer<Self>,
         _size: AttentionSize,
         _grad_output: &Buffer<Self>,
-        _grad_qkv: (&mut Buffer<Self>, Into),
+        _grad_qkv: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("attention"))
     }

@@ -5,7 +5,7 @@ use dfdx::tensor::Cpu;
 use super::ConcatKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
 
@@ -37,7 +37,7 @@ impl ConcatKernel for Cpu {
         total: usize,
         offset: usize,
         width: usize,
-        (grad, into): (&mut Buffer<Self>, Into),
+        (grad, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         for_each_chunk(grad, rows_of(total) * width, |start, grad| {
             let first = start / width;
@@ -47,9 +47,9 @@ impl ConcatKernel for Cpu {
                 || {
                     for (grad, row) in grad.chunks_exact_mut(width).zip(rows) {
                         let row = &row[offset..offset + width];
-                        match into {
-                            Into::Replace => grad.copy_from_slice(row),
-                            Into::Add => grad.iter_mut().zip(row).for_each(|(g, v)| *g += v),
+                        match accumulate {
+                            Accumulate::Replace => grad.copy_from_slice(row),
+                            Accumulate::Add => grad.iter_mut().zip(row).for_each(|(g, v)| *g += v),
                         }
                     }
                 },

@@ -6,7 +6,7 @@ use super::ConcatKernel;
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 
 impl ConcatKernel for Cuda {
     fn concat(
@@ -36,7 +36,7 @@ impl ConcatKernel for Cuda {
         offset: usize,
         width: usize,
         // A GPU's kernels only add.
-        (grad, _): (&mut Buffer<Self>, Into),
+        (grad, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         let n = self.buffer_len(grad);
         Ok(Launch::new("concat_backward")

@@ -11,7 +11,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::gemm::Into;
+use super::gemm::Accumulate;
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
@@ -34,7 +34,7 @@ pub trait ConcatKernel: Backend {
         _total: usize,
         _offset: usize,
         _width: usize,
-        _grad: (&mut Buffer<Self>, Into),
+        _grad: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("concat"))
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ops::testing::{self, filled};
 
-const WAYS: [Convolution; 4] = [
+const ALGORITHMS: [Convolution; 4] = [
     Convolution::Direct,
     Convolution::Winograd2,
     Convolution::Winograd4,
@@ -33,7 +33,7 @@ impl Case {
         ]
     }
 
-    fn run(self, way: Convolution) -> Results<f32> {
+    fn run(self, algorithm: Convolution) -> Results<f32> {
         let Self(batch, (h, w), (c, k), padding) = self;
         let [x, weight, grad] = self.values();
         let options = Conv2dOptions { stride: 1, padding };
@@ -42,7 +42,7 @@ impl Case {
             (&weight, [3, 3, c, k].into()),
         ];
         let (y, grads) = testing::backward(&leaves, &grad, |pass, v| {
-            conv2d_by(way, pass, &v[0], &v[1], None, options)
+            conv2d_by(algorithm, pass, &v[0], &v[1], None, options)
         });
         let [grad_x, grad_weight] = grads.try_into().unwrap();
         [y, grad_x, grad_weight]
@@ -80,8 +80,8 @@ impl Case {
     }
 
     /// Largest errors relative to the largest values.
-    fn errors(self, way: Convolution) -> [f64; 3] {
-        let (results, exact) = (self.run(way), self.exact());
+    fn errors(self, algorithm: Convolution) -> [f64; 3] {
+        let (results, exact) = (self.run(algorithm), self.exact());
         [0, 1, 2].map(|i| {
             let largest = exact[i].iter().fold(0.0, |m: f64, v| m.max(v.abs()));
             let difference = results[i].iter().zip(&exact[i]);
@@ -91,12 +91,12 @@ impl Case {
     }
 
     /// Prints the errors, and fails where one is not below the way's bound.
-    fn check(self, way: Convolution) {
-        let (errors, bound) = (self.errors(way), bound(way));
-        println!("{self:?}, {way:?}: {}", told(errors));
+    fn check(self, algorithm: Convolution) {
+        let (errors, bound) = (self.errors(algorithm), bound(algorithm));
+        println!("{self:?}, {algorithm:?}: {}", told(errors));
         assert!(
             errors.iter().all(|e| *e < bound),
-            "{self:?}, {way:?}: {}",
+            "{self:?}, {algorithm:?}: {}",
             told(errors)
         );
     }
@@ -107,8 +107,8 @@ fn told([y, grad_x, grad_weight]: [f64; 3]) -> String {
 }
 
 /// Largest relative error that each way may have.
-fn bound(way: Convolution) -> f64 {
-    match way {
+fn bound(algorithm: Convolution) -> f64 {
+    match algorithm {
         Convolution::Auto | Convolution::Direct | Convolution::Winograd2 => 1e-6,
         Convolution::Winograd4 => 1e-5,
         Convolution::Winograd5 => 2e-5,
@@ -129,8 +129,8 @@ fn odd_sizes_are_as_accurate_as_any() {
         Case(1, (1, 5), (3, 17), 2),
     ];
     for case in cases {
-        for way in WAYS {
-            case.check(way);
+        for algorithm in ALGORITHMS {
+            case.check(algorithm);
         }
     }
 }
@@ -144,8 +144,8 @@ fn few_tiles_of_many_channels_are_as_accurate_as_any() {
         Case(3, (1, 3), (193, 129), 2),
     ];
     for case in cases {
-        for way in &WAYS[1..] {
-            case.check(*way);
+        for algorithm in &ALGORITHMS[1..] {
+            case.check(*algorithm);
         }
     }
 }
@@ -160,8 +160,8 @@ fn errors_of_the_shapes_of_models_are_bounded() {
         Case(1, (10, 10), (256, 64), 1),
     ];
     for case in cases {
-        for way in WAYS {
-            case.check(way);
+        for algorithm in ALGORITHMS {
+            case.check(algorithm);
         }
     }
 }

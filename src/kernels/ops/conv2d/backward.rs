@@ -3,7 +3,7 @@
 use super::Conv2dSize;
 use super::cpu::convolve;
 use super::windows::Windows;
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
@@ -15,7 +15,7 @@ pub(super) fn backward_phase(
     weight: &[f32],
     size: &Conv2dSize,
     phase: (usize, usize),
-    (grad_x, into): (&mut [f32], Into),
+    (grad_x, accumulate): (&mut [f32], Accumulate),
 ) {
     let (stride, padding, (c, k)) = (size.options.stride, size.options.padding, size.channels);
     let taps = |kernel: usize, phase: usize| kernel.saturating_sub(phase).div_ceil(stride);
@@ -45,10 +45,17 @@ pub(super) fn backward_phase(
     with_scratch(kernel.0 * kernel.1 * k * c, |turned| {
         turn(weight, size, phase, kernel, turned);
         if stride == 1 {
-            convolve(&windows, grad, turned, c, grad_x, |y, values| match into {
-                Into::Replace => y.copy_from_slice(values),
-                Into::Add => add_row(y, values),
-            });
+            convolve(
+                &windows,
+                grad,
+                turned,
+                c,
+                grad_x,
+                |y, values| match accumulate {
+                    Accumulate::Replace => y.copy_from_slice(values),
+                    Accumulate::Add => add_row(y, values),
+                },
+            );
         } else {
             with_scratch(size.batch * output.0 * output.1 * c, |values| {
                 convolve(&windows, grad, turned, c, values, |y, values| {

@@ -3,12 +3,12 @@
 
 use dfdx::tensor::Cpu;
 
-use super::way::note_use;
+use super::algorithm::note_use;
 use super::windows::{Chunk, Windows};
 use super::{Conv2dKernel, Conv2dSize, backward, winograd};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
-use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product, sum_partials};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product, sum_partials};
 use crate::ops::parallel::{CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
@@ -29,7 +29,7 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>, OpError> {
         let mut y = self.spare_buffer(size.output_shape().len())?;
-        let tile = size.way.tile(size);
+        let tile = size.algorithm.tile(size);
         note_use(tile);
         if let Some(tile) = tile {
             let bias = bias.map(|bias| bias.as_slice());
@@ -55,23 +55,23 @@ impl Conv2dKernel for Cpu {
         grad_output: &Buffer<Self>,
         weight: &Buffer<Self>,
         size: &Conv2dSize,
-        (grad_x, into): (&mut Buffer<Self>, Into),
+        (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
-        if let Some(tile) = size.way.tile(size) {
+        if let Some(tile) = size.algorithm.tile(size) {
             let turn = |turned: &mut [f32]| {
                 backward::turn(weight, size, (0, 0), size.kernel, turned);
             };
             let shape = winograd_shape(size);
-            winograd::backward_x(tile, &shape, grad_output, turn, (grad_x, into));
+            winograd::backward_x(tile, &shape, grad_output, turn, (grad_x, accumulate));
             return Ok(());
         }
         let stride = size.options.stride;
-        if stride > 1 && into == Into::Replace {
+        if stride > 1 && accumulate == Accumulate::Replace {
             // Phases add, each to its own pixels, and some may have no taps.
             for_each_chunk(grad_x, CHUNK, |_, values| values.fill(0.0));
         }
         for phase in (0..stride * stride).map(|i| (i / stride, i % stride)) {
-            backward::backward_phase(grad_output, weight, size, phase, (grad_x, into));
+            backward::backward_phase(grad_output, weight, size, phase, (grad_x, accumulate));
         }
         Ok(())
     }
@@ -81,11 +81,11 @@ impl Conv2dKernel for Cpu {
         x: &Buffer<Self>,
         grad_output: &Buffer<Self>,
         size: &Conv2dSize,
-        (grad_weight, into): (&mut Buffer<Self>, Into),
+        (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
-        if let Some(tile) = size.way.tile(size) {
+        if let Some(tile) = size.algorithm.tile(size) {
             let shape = winograd_shape(size);
-            winograd::backward_weight(tile, &shape, x, grad_output, (grad_weight, into));
+            winograd::backward_weight(tile, &shape, x, grad_output, (grad_weight, accumulate));
             return Ok(());
         }
         let windows = windows(size);
@@ -99,7 +99,7 @@ impl Conv2dKernel for Cpu {
         // Partial results pay where they are small against the factors that they are made from.
         let values = size.batch * size.output.0 * size.output.1 * (c + k);
         if parallel && (segments == 1 || 2 * segments * grad_weight.len() > values) {
-            by_rows(&windows, x, grad_output, k, (grad_weight, into));
+            by_rows(&windows, x, grad_output, k, (grad_weight, accumulate));
         } else {
             by_segments(
                 &windows,
@@ -107,7 +107,7 @@ impl Conv2dKernel for Cpu {
                 grad_output,
                 size.batch.div_ceil(segments),
                 k,
-                (grad_weight, into),
+                (grad_weight, accumulate),
             );
         }
         Ok(())
@@ -195,11 +195,15 @@ fn convolve_chunk(
         chunk.lay_out(x, layout, false);
         let filter_row = weight.len() / chunk.filter_rows();
         for (r, weight) in weight.chunks_exact(filter_row).enumerate() {
-            let into = if r == 0 { Into::Replace } else { Into::Add };
+            let accumulate = if r == 0 {
+                Accumulate::Replace
+            } else {
+                Accumulate::Add
+            };
             let weight = Matrix::new(weight, filter_row / k, k);
             product(
                 &mut MatrixMut::new(results, m, k),
-                into,
+                accumulate,
                 chunk.filter_row(layout, r),
                 weight,
             );
@@ -223,7 +227,7 @@ fn by_segments(
     grad: &[f32],
     images: usize,
     k: usize,
-    (grad_weight, into): (&mut [f32], Into),
+    (grad_weight, accumulate): (&mut [f32], Accumulate),
 ) {
     let (len, batch) = (grad_weight.len(), windows.batch);
     let segments = batch.div_ceil(images);
@@ -241,14 +245,14 @@ fn by_segments(
                     let a = chunk.filter_row(layout, r).transposed();
                     product(
                         &mut MatrixMut::new(partial, rows, k),
-                        Into::Replace,
+                        Accumulate::Replace,
                         a,
                         grad,
                     );
                 }
             });
         });
-        sum_partials(grad_weight, into, partials);
+        sum_partials(grad_weight, accumulate, partials);
     });
 }
 
@@ -258,7 +262,7 @@ fn by_rows(
     x: &[f32],
     grad: &[f32],
     k: usize,
-    (grad_weight, into): (&mut [f32], Into),
+    (grad_weight, accumulate): (&mut [f32], Accumulate),
 ) {
     let chunk = Chunk::all(windows);
     with_factors(&chunk, x, grad, k, true, |layout, grad| {
@@ -270,7 +274,7 @@ fn by_rows(
                 let rows = part.len() / k;
                 product(
                     &mut MatrixMut::new(part, rows, k),
-                    into,
+                    accumulate,
                     a.row_range(start / k, rows),
                     grad,
                 );

@@ -10,7 +10,7 @@ use super::{Conv2dKernel, Conv2dSize};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::OpError;
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 
 impl Conv2dKernel for Cuda {
     fn conv2d(
@@ -33,7 +33,7 @@ impl Conv2dKernel for Cuda {
         grad_output: &Buffer<Self>,
         weight: &Buffer<Self>,
         size: &Conv2dSize,
-        (grad_x, _): (&mut Buffer<Self>, Into),
+        (grad_x, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         if !library::backward_x(grad_output, weight, size, grad_x)? {
             windows::backward_x(grad_output, weight, size, grad_x, MOST_VALUES)?;
@@ -46,7 +46,7 @@ impl Conv2dKernel for Cuda {
         x: &Buffer<Self>,
         grad_output: &Buffer<Self>,
         size: &Conv2dSize,
-        (grad_weight, _): (&mut Buffer<Self>, Into),
+        (grad_weight, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         if !library::backward_weight(x, grad_output, size, grad_weight)? {
             windows::backward_weight(x, grad_output, size, grad_weight, MOST_VALUES)?;

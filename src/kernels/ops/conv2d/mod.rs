@@ -16,17 +16,17 @@
 //! # Source
 //! PyTorch `torch.nn.functional.conv2d`, channels last.
 
+mod algorithm;
 mod backward;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
-mod way;
 mod windows;
 mod winograd;
 
-pub use way::{Convolution, take_convolutions};
+pub use algorithm::{Convolution, take_convolutions};
 
-use super::gemm::Into;
+use super::gemm::Accumulate;
 use super::{Activation, Kernels, OpError, Pass, Shape, Var, Work, linear};
 use crate::device::{Backend, Buffer};
 
@@ -55,7 +55,7 @@ pub struct Conv2dSize {
     /// Stride and padding.
     pub options: Conv2dOptions,
     /// How the CPU does it.
-    pub way: Convolution,
+    pub algorithm: Convolution,
 }
 
 impl Conv2dSize {
@@ -89,7 +89,7 @@ pub trait Conv2dKernel: Backend {
         _grad_output: &Buffer<Self>,
         _weight: &Buffer<Self>,
         _size: &Conv2dSize,
-        _grad_x: (&mut Buffer<Self>, Into),
+        _grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("conv2d"))
     }
@@ -100,7 +100,7 @@ pub trait Conv2dKernel: Backend {
         _x: &Buffer<Self>,
         _grad_output: &Buffer<Self>,
         _size: &Conv2dSize,
-        _grad_weight: (&mut Buffer<Self>, Into),
+        _grad_weight: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("conv2d"))
     }
@@ -125,7 +125,7 @@ pub fn conv2d<D: Kernels>(
 /// # Errors
 /// As [`conv2d`].
 pub fn conv2d_by<D: Kernels>(
-    way: Convolution,
+    algorithm: Convolution,
     pass: &mut Pass<D>,
     x: &Var<D>,
     weight: &Var<D>,
@@ -133,7 +133,7 @@ pub fn conv2d_by<D: Kernels>(
     options: Conv2dOptions,
 ) -> Result<Var<D>, OpError> {
     let size = Conv2dSize {
-        way,
+        algorithm,
         ..check(x, weight, bias, options)?
     };
     if size.kernel == (1, 1)
@@ -235,7 +235,7 @@ fn check<D: Backend>(
         kernel: (kh, kw),
         channels: (c, k),
         options,
-        way: Convolution::Auto,
+        algorithm: Convolution::Auto,
     })
 }
 

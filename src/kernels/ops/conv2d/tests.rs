@@ -14,7 +14,7 @@ const HALF: Conv2dOptions = Conv2dOptions {
 
 /// All ways of the CPU; a GPU has its own.
 #[cfg(not(feature = "cuda"))]
-const WAYS: [Convolution; 5] = [
+const ALGORITHMS: [Convolution; 5] = [
     Convolution::Auto,
     Convolution::Direct,
     Convolution::Winograd2,
@@ -23,34 +23,37 @@ const WAYS: [Convolution; 5] = [
 ];
 
 fn run(
-    way: Convolution,
+    algorithm: Convolution,
     options: Conv2dOptions,
 ) -> impl Fn(
     &mut Pass<testing::TestDevice>,
     &[Var<testing::TestDevice>],
 ) -> Result<Var<testing::TestDevice>, OpError> {
-    move |pass, v| conv2d_by(way, pass, &v[0], &v[1], v.get(2), options)
+    move |pass, v| conv2d_by(algorithm, pass, &v[0], &v[1], v.get(2), options)
 }
 
 /// Runs a test on every way that the device has for convolutions.
-fn on_each_way(test: impl Fn(Convolution)) {
+fn on_each_algorithm(test: impl Fn(Convolution)) {
     #[cfg(feature = "cuda")]
     {
-        use crate::device::cuda::{ConvolutionWay, convolve_by};
+        use crate::device::cuda::{ConvolutionAlgorithm, convolve_by};
         testing::device();
-        for way in [ConvolutionWay::Library, ConvolutionWay::Products] {
-            convolve_by(Some(way)).unwrap();
+        for algorithm in [
+            ConvolutionAlgorithm::Library,
+            ConvolutionAlgorithm::Products,
+        ] {
+            convolve_by(Some(algorithm)).unwrap();
             test(Convolution::Auto);
         }
         convolve_by(None).unwrap();
     }
     #[cfg(not(feature = "cuda"))]
-    WAYS.into_iter().for_each(test);
+    ALGORITHMS.into_iter().for_each(test);
 }
 
 /// How far values may be from the definition's.
-fn tolerance(way: Convolution) -> f32 {
-    if matches!(way, Convolution::Winograd4 | Convolution::Winograd5) {
+fn tolerance(algorithm: Convolution) -> f32 {
+    if matches!(algorithm, Convolution::Winograd4 | Convolution::Winograd5) {
         5e-5
     } else {
         1e-5
@@ -92,7 +95,7 @@ fn naive(x: &[f32], weight: &[f32], size: &Conv2dSize) -> Vec<f32> {
 
 #[test]
 fn values_are_those_of_the_definition() {
-    on_each_way(|way| {
+    on_each_algorithm(|algorithm| {
         let shapes = [
             (2, 5, 3, 3),
             (1, 1, 1, 3),
@@ -126,7 +129,7 @@ fn values_are_those_of_the_definition() {
                     kernel: (kernel, kernel),
                     channels: (c, k),
                     options,
-                    way: Convolution::Auto,
+                    algorithm: Convolution::Auto,
                 };
                 let (x, weight) = (
                     testing::filled(batch * h * w * c, 1),
@@ -137,9 +140,9 @@ fn values_are_those_of_the_definition() {
                     (&weight, [kernel, kernel, c, k].into()),
                 ];
                 testing::assert_close(
-                    &testing::forward(&leaves, run(way, options)),
+                    &testing::forward(&leaves, run(algorithm, options)),
                     &naive(&x, &weight, &size),
-                    tolerance(way),
+                    tolerance(algorithm),
                 );
             }
         }
@@ -148,7 +151,7 @@ fn values_are_those_of_the_definition() {
 
 #[test]
 fn values_and_gradients_are_those_of_pytorch() {
-    on_each_way(|way| {
+    on_each_algorithm(|algorithm| {
         // x = ((torch.arange(16.) - 6) / 4).reshape(1, 1, 4, 4).requires_grad_()
         // w = ((torch.arange(18.) - 9) / 8).reshape(2, 1, 3, 3).requires_grad_()
         // b = torch.tensor([.5, -1.], requires_grad=True)
@@ -164,7 +167,7 @@ fn values_and_gradients_are_those_of_pytorch() {
                 (&[0.5, -1.0], [2].into()),
             ],
             &[-1.5, 0.5, -1.0, 1.0, -0.5, 1.5, 0.0, 2.0],
-            run(way, HALF),
+            run(algorithm, HALF),
         );
         testing::assert_close(
             &y,
@@ -195,7 +198,7 @@ fn values_and_gradients_are_those_of_pytorch() {
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    on_each_way(|way| {
+    on_each_algorithm(|algorithm| {
         let wide = Conv2dOptions {
             stride: 3,
             padding: 2,
@@ -226,7 +229,7 @@ fn gradients_are_those_of_finite_differences() {
         for (options, x, weight) in cases {
             testing::check_gradients(
                 &[x.into(), weight.into(), [weight[3]].into()],
-                run(way, options),
+                run(algorithm, options),
             );
         }
     });
@@ -234,12 +237,12 @@ fn gradients_are_those_of_finite_differences() {
 
 #[test]
 fn a_batch_is_its_samples() {
-    on_each_way(|way| {
+    on_each_algorithm(|algorithm| {
         for options in [SAME, HALF] {
             testing::check_batch(
                 4,
                 &[[4, 5, 7, 5].into(), [3, 3, 5, 3].into(), [3].into()],
-                run(way, options),
+                run(algorithm, options),
             );
         }
     });
@@ -254,7 +257,7 @@ fn gradients_replace_what_memory_held_and_add_to_what_was_written() {
         (HALF, [2, 17, 9, 33], [3, 3, 33, 17]),
         (HALF, [2, 17, 9, 33], [1, 1, 33, 130]),
     ];
-    on_each_way(|way| {
+    on_each_algorithm(|algorithm| {
         for (options, x, weight) in cases {
             let options = Conv2dOptions {
                 padding: options.padding.min(weight[0] / 2),
@@ -263,11 +266,11 @@ fn gradients_replace_what_memory_held_and_add_to_what_was_written() {
             let [a, b] = [(x, 1), (weight, 2)]
                 .map(|(shape, seed)| testing::filled(shape.iter().product(), seed));
             let leaves: [(&[f32], _); 2] = [(&a, x.into()), (&b, weight.into())];
-            let results = testing::forward(&leaves, run(way, options)).len();
+            let results = testing::forward(&leaves, run(algorithm, options)).len();
             let weights = testing::filled(results, 3);
-            let once = testing::backward(&leaves, &weights, run(way, options));
+            let once = testing::backward(&leaves, &weights, run(algorithm, options));
             let (_, twice) = testing::backward(&leaves, &weights, |pass, v| {
-                let both = [(); 2].map(|()| run(way, options)(pass, v));
+                let both = [(); 2].map(|()| run(algorithm, options)(pass, v));
                 let [first, second] = both;
                 crate::ops::add(pass, &first?, &second?)
             });
@@ -276,7 +279,7 @@ fn gradients_replace_what_memory_held_and_add_to_what_was_written() {
                 testing::assert_close(twice, &wanted, 1e-4);
             }
             assert_eq!(
-                testing::backward(&leaves, &weights, run(way, options)),
+                testing::backward(&leaves, &weights, run(algorithm, options)),
                 once
             );
         }
@@ -297,15 +300,15 @@ fn one_and_two_threads_give_the_same_bits() {
         (SAME, [2, 17, 31, 48], [3, 3, 48, 33]),
         (SAME, [1, 9, 10, 130], [3, 3, 130, 128]),
     ];
-    on_each_way(|way| {
-        let cases = match way {
+    on_each_algorithm(|algorithm| {
+        let cases = match algorithm {
             Convolution::Auto | Convolution::Direct => direct,
             Convolution::Winograd2 | Convolution::Winograd4 | Convolution::Winograd5 => winograd,
         };
         for (options, x, weight) in cases {
             testing::check_threads(
                 &[x.into(), weight.into(), [weight[3]].into()],
-                run(way, options),
+                run(algorithm, options),
             );
         }
     });

@@ -4,7 +4,7 @@
 
 use super::cpu::{Gradients, Sequence};
 use super::{CrossAttentionSize, LINEAR_EPS};
-use crate::ops::gemm::{Into, Matrix, MatrixMut, product};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product};
 use crate::ops::scratch::with_scratch;
 
 /// Writes the result of one sequence to `y`.
@@ -41,19 +41,29 @@ pub(super) fn backward(
         let sums = Matrix::new(sums, d, d + 1);
         product(
             &mut into(&mut grads.q[head.start..]),
-            Into::Replace,
+            Accumulate::Replace,
             slopes,
             sums.transposed(),
         );
         with_scratch(d * (d + 1), |dsums| {
             let mut target = MatrixMut::new(dsums, d, d + 1);
-            product(&mut target, Into::Replace, head.q.transposed(), slopes);
+            product(
+                &mut target,
+                Accumulate::Replace,
+                head.q.transposed(),
+                slopes,
+            );
             let whole = Matrix::new(dsums, d, d + 1);
             let mut dk = MatrixMut::strided(&mut grads.k[head.start..], m, d, c);
-            product(&mut dk, Into::Replace, head.values, whole.transposed());
+            product(
+                &mut dk,
+                Accumulate::Replace,
+                head.values,
+                whole.transposed(),
+            );
             let mut dv = MatrixMut::strided(&mut grads.v[head.start..], m, d, c);
             let without_last = Matrix::strided(dsums, d, d, d + 1);
-            product(&mut dv, Into::Replace, head.k, without_last);
+            product(&mut dv, Accumulate::Replace, head.k, without_last);
         });
     });
 }
@@ -93,11 +103,16 @@ fn each_head(
                 values: Matrix::new(values, m, d + 1),
             };
             let mut target = MatrixMut::new(sums, d, d + 1);
-            product(&mut target, Into::Replace, head.k.transposed(), head.values);
+            product(
+                &mut target,
+                Accumulate::Replace,
+                head.k.transposed(),
+                head.values,
+            );
             let mut target = MatrixMut::new(quotients, n, d + 1);
             product(
                 &mut target,
-                Into::Replace,
+                Accumulate::Replace,
                 head.q,
                 Matrix::new(sums, d, d + 1),
             );

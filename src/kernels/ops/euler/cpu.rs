@@ -8,7 +8,7 @@ use super::{EulerGrads, EulerKernel, EulerSize, Field};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::OpError;
 use crate::ops::chunks::map_chunks;
-use crate::ops::gemm::{Into, Matrix, MatrixMut, product, transposed_product};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product, transposed_product};
 use crate::ops::math::tanh;
 use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP};
 use crate::ops::simd::simd;
@@ -150,7 +150,7 @@ impl<'a> Group<'a> {
         );
         product(
             &mut MatrixMut::new(second, self.rows, hidden),
-            Into::Replace,
+            Accumulate::Replace,
             Matrix::new(first, self.rows, hidden),
             Matrix::new(w2, hidden, hidden),
         );
@@ -231,7 +231,7 @@ impl<'a> Group<'a> {
         );
         product(
             &mut MatrixMut::new(first, self.rows, hidden),
-            Into::Replace,
+            Accumulate::Replace,
             Matrix::new(second, self.rows, hidden),
             Matrix::new(w2, hidden, hidden).transposed(),
         );

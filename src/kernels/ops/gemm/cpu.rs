@@ -5,7 +5,7 @@
 )]
 
 use super::small::try_product;
-use super::{Into, Matrix, MatrixMut};
+use super::{Accumulate, Matrix, MatrixMut};
 use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
 
@@ -26,22 +26,28 @@ const VECTOR: usize = 16;
 ///
 /// # Panics
 /// When the dimensions do not agree.
-pub fn product(c: &mut MatrixMut<'_>, into: Into, a: Matrix<'_>, b: Matrix<'_>) {
+pub fn product(c: &mut MatrixMut<'_>, accumulate: Accumulate, a: Matrix<'_>, b: Matrix<'_>) {
     assert!(
         a.rows == c.rows && b.columns == c.columns && a.columns == b.rows,
         "a product of matrices that fit"
     );
     // SAFETY: `c` borrows its slice mutably, so it overlaps neither `a` nor `b`, and it holds all of its elements.
-    unsafe { product_at(c.values.as_mut_ptr(), c.row_stride, into, a, b) }
+    unsafe { product_at(c.values.as_mut_ptr(), c.row_stride, accumulate, a, b) }
 }
 
 /// `C = A · B` or `C += A · B` for a row-major C at `c`, whose rows begin `row_stride` values apart.
 ///
 /// # Safety
 /// All of C's elements must lie in memory that nothing else reads or writes meanwhile, and not overlap each other.
-unsafe fn product_at(c: *mut f32, row_stride: usize, into: Into, a: Matrix<'_>, b: Matrix<'_>) {
+unsafe fn product_at(
+    c: *mut f32,
+    row_stride: usize,
+    accumulate: Accumulate,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+) {
     // SAFETY: what the caller promises about C.
-    if unsafe { try_product(c, row_stride, into, a, b) } {
+    if unsafe { try_product(c, row_stride, accumulate, a, b) } {
         return;
     }
     // `gemm` wants a C of contiguous columns: Cᵀ = Bᵀ · Aᵀ.
@@ -56,7 +62,7 @@ unsafe fn product_at(c: *mut f32, row_stride: usize, into: Into, a: Matrix<'_>, 
             c,
             row_stride.cast_signed(),
             1,
-            into == Into::Add,
+            accumulate == Accumulate::Add,
             b.values.as_ptr(),
             b.row_stride.cast_signed(),
             b.column_stride.cast_signed(),
@@ -80,7 +86,7 @@ unsafe fn product_at(c: *mut f32, row_stride: usize, into: Into, a: Matrix<'_>, 
 /// When the dimensions do not agree.
 pub fn rows_product(
     c: &mut [f32],
-    into: Into,
+    accumulate: Accumulate,
     a: Matrix<'_>,
     b: Matrix<'_>,
     finish: impl Fn(usize, &mut [f32]) + Sync,
@@ -90,7 +96,7 @@ pub fn rows_product(
     let rows = even_chunk(a.rows, ROWS);
     let large = 2 * a.rows * n * a.columns >= PRODUCT_FLOP;
     if large && rows == a.rows && n >= 2 * VECTOR {
-        columns_product(c, into, a, b);
+        columns_product(c, accumulate, a, b);
         finish(0, c);
         return;
     }
@@ -98,7 +104,7 @@ pub fn rows_product(
         let (first, count) = (start / n, c.len() / n);
         product(
             &mut MatrixMut::new(c, count, n),
-            into,
+            accumulate,
             a.row_range(first, count),
             b,
         );
@@ -107,7 +113,7 @@ pub fn rows_product(
 }
 
 /// `C = A · B` or `C += A · B` with C's columns cut into blocks for threads: each reads its own part of B.
-fn columns_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
+fn columns_product(c: &mut [f32], accumulate: Accumulate, a: Matrix<'_>, b: Matrix<'_>) {
     let n = b.columns;
     let width = even_chunk(n, COLUMNS).next_multiple_of(VECTOR);
     assert_eq!(
@@ -121,7 +127,7 @@ fn columns_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>) {
         let b = b.column_range(first, width.min(n - first));
         // SAFETY: `c` is borrowed mutably for the whole call and holds `a.rows` rows of n values; a block writes the
         // columns from `first` to below `first + b.columns ≤ n` of each, and no other block has any of them.
-        unsafe { product_at(start.at(first), n, into, a, b) }
+        unsafe { product_at(start.at(first), n, accumulate, a, b) }
     });
 }
 
@@ -145,7 +151,7 @@ impl Start {
 /// # Panics
 /// When the dimensions do not agree.
 pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
-    tall_product(c, Into::Add, a, b, |_, _| ());
+    tall_product(c, Accumulate::Add, a, b, |_, _| ());
 }
 
 /// `C = Aᵀ · B` or `C += Aᵀ · B` for tall matrices, as weight gradients are: `a: (k × m)`, `b: (k × n)`, `c: (m × n)`.
@@ -158,7 +164,7 @@ pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
 /// When the dimensions do not agree.
 pub fn tall_product(
     c: &mut [f32],
-    into: Into,
+    accumulate: Accumulate,
     a: Matrix<'_>,
     b: Matrix<'_>,
     finish: impl Fn(usize, &mut [f32]) + Sync,
@@ -170,10 +176,10 @@ pub fn tall_product(
     );
     let segments = (k / DEPTH).clamp(1, SEGMENTS);
     if 2 * m * n * k < PRODUCT_FLOP {
-        product(&mut MatrixMut::new(c, m, n), into, a.transposed(), b);
+        product(&mut MatrixMut::new(c, m, n), accumulate, a.transposed(), b);
         finish(0, c);
     } else if segments > 1 && 2 * segments * m * n <= k * (m + n) {
-        segmented_product(c, into, a, b, segments);
+        segmented_product(c, accumulate, a, b, segments);
         finish(0, c);
     } else {
         let rows = even_chunk(m, BLOCK.min((BLOCK_VALUES / n).max(1)));
@@ -181,7 +187,7 @@ pub fn tall_product(
             let count = c.len() / n;
             product(
                 &mut MatrixMut::new(c, count, n),
-                into,
+                accumulate,
                 a.transposed().row_range(start / n, count),
                 b,
             );
@@ -191,7 +197,13 @@ pub fn tall_product(
 }
 
 /// [`tall_product`] with the depth cut into `segments`.
-fn segmented_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>, segments: usize) {
+fn segmented_product(
+    c: &mut [f32],
+    accumulate: Accumulate,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    segments: usize,
+) {
     let (k, m, n) = (a.rows, a.columns, b.columns);
     let depth = k.div_ceil(segments);
     with_scratch(segments * m * n, |partials| {
@@ -204,19 +216,19 @@ fn segmented_product(c: &mut [f32], into: Into, a: Matrix<'_>, b: Matrix<'_>, se
             );
             product(
                 &mut MatrixMut::new(partial, m, n),
-                Into::Replace,
+                Accumulate::Replace,
                 a.transposed(),
                 b,
             );
         });
-        sum_partials(c, into, partials);
+        sum_partials(c, accumulate, partials);
     });
 }
 
 /// Adds partial results up in their order, each as long as `target`.
-pub(in crate::ops) fn sum_partials(target: &mut [f32], into: Into, partials: &[f32]) {
+pub(in crate::ops) fn sum_partials(target: &mut [f32], accumulate: Accumulate, partials: &[f32]) {
     let mut partials = partials.chunks_exact(target.len());
-    if into == Into::Replace
+    if accumulate == Accumulate::Replace
         && let Some(first) = partials.next()
     {
         target.copy_from_slice(first);

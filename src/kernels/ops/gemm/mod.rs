@@ -140,7 +140,7 @@ fn needed(rows: usize, columns: usize, row_stride: usize) -> usize {
 
 /// Whether a product is added to what stands in the result, or replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Into {
+pub enum Accumulate {
     /// `C = A · B`; nothing is read from C.
     Replace,
     /// `C += A · B`.
@@ -185,10 +185,10 @@ mod tests {
                 // Sums of more terms round more.
                 let tolerance = 1e-5 * (k as f32 / 70.0).max(1.0);
                 let mut c = vec![f32::NAN; m * n];
-                product(&mut MatrixMut::new(&mut c, m, n), Into::Replace, a, b);
+                product(&mut MatrixMut::new(&mut c, m, n), Accumulate::Replace, a, b);
                 assert_close(&c, &wanted, tolerance);
                 let twice: Vec<f32> = wanted.iter().map(|v| 2.0 * v).collect();
-                rows_product(&mut c, Into::Add, a, b, |_, _| ());
+                rows_product(&mut c, Accumulate::Add, a, b, |_, _| ());
                 assert_close(&c, &twice, tolerance);
             }
         }
@@ -218,7 +218,7 @@ mod tests {
                     let mut c = vec![0.5; m * (n + 3)];
                     product(
                         &mut MatrixMut::strided(&mut c, m, n, n + 3),
-                        Into::Add,
+                        Accumulate::Add,
                         a,
                         b,
                     );
@@ -244,12 +244,17 @@ mod tests {
             for b in [Matrix::new(&b, k, n), Matrix::new(&b, n, k).transposed()] {
                 let a = Matrix::new(&a, m, k);
                 let mut whole = vec![0.0; m * n];
-                product(&mut MatrixMut::new(&mut whole, m, n), Into::Replace, a, b);
+                product(
+                    &mut MatrixMut::new(&mut whole, m, n),
+                    Accumulate::Replace,
+                    a,
+                    b,
+                );
                 let (rows, columns) = (m / 3, n / 3);
                 let mut part = vec![0.0; rows * columns];
                 let mut at = MatrixMut::new(&mut part, rows, columns);
                 let a = a.row_range(m - rows, rows);
-                product(&mut at, Into::Replace, a, b.column_range(2, columns));
+                product(&mut at, Accumulate::Replace, a, b.column_range(2, columns));
                 for (i, part) in part.chunks_exact(columns).enumerate() {
                     let from = (m - rows + i) * n + 2;
                     assert_eq!(part, &whole[from..from + columns]);
@@ -265,7 +270,7 @@ mod tests {
         let ones = [1.0, 1.0];
         product(
             &mut MatrixMut::new(&mut sums, 3, 1),
-            Into::Replace,
+            Accumulate::Replace,
             Matrix::strided(&signal, 3, 2, 1),
             Matrix::new(&ones, 2, 1),
         );
@@ -282,7 +287,7 @@ mod tests {
             transposed_product(&mut c, a, b);
             let mut again = vec![f32::NAN; m * n];
             let found: Vec<_> = (0..m).map(|_| AtomicUsize::new(0)).collect();
-            tall_product(&mut again, Into::Replace, a, b, |first, rows| {
+            tall_product(&mut again, Accumulate::Replace, a, b, |first, rows| {
                 for (row, found) in rows.chunks_exact(n).zip(&found[first..]) {
                     assert!(row.iter().all(|value| value.is_finite()));
                     found.fetch_add(1, Ordering::Relaxed);

@@ -6,7 +6,7 @@
 
 use super::dots::Dots;
 use super::tile::{Broadcast, Operands};
-use super::{Into, Matrix};
+use super::{Accumulate, Matrix};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{VectorLevel, simd_vectors, vector_level};
 
@@ -26,7 +26,7 @@ const COPY_ROWS: usize = 64;
 pub(super) unsafe fn try_product(
     c: *mut f32,
     c_row: usize,
-    into: Into,
+    accumulate: Accumulate,
     a: Matrix<'_>,
     b: Matrix<'_>,
 ) -> bool {
@@ -47,7 +47,7 @@ pub(super) unsafe fn try_product(
         b_step: b.row_stride,
         c,
         c_row,
-        add: into == Into::Add,
+        add: accumulate == Accumulate::Add,
         streams_a: false,
         cold: false,
     };

@@ -184,22 +184,22 @@ DEVICE void group_norm_gradients(group_norm_group at, group_norm_share own, int 
 }
 
 // Adds up two values over the threads of one channel; lane 0 has the results. The arrays have as many values as threads.
-DEVICE void group_norm_add_lanes(group_norm_share own, float *plain, float *along, float *plain_room,
-                                 float *along_room) {
+DEVICE void group_norm_add_lanes(group_norm_share own, float *plain, float *along, float *plain_scratch,
+                                 float *along_scratch) {
     if (own.lanes == 1) return;
-    plain_room[threadIdx.x] = *plain;
-    along_room[threadIdx.x] = *along;
+    plain_scratch[threadIdx.x] = *plain;
+    along_scratch[threadIdx.x] = *along;
     for (int count = own.lanes; count > 1;) {
         int half = (count + 1) / 2;
         block_wait();
         if (own.lane + half < count) {
-            plain_room[threadIdx.x] += plain_room[threadIdx.x + half * own.columns];
-            along_room[threadIdx.x] += along_room[threadIdx.x + half * own.columns];
+            plain_scratch[threadIdx.x] += plain_scratch[threadIdx.x + half * own.columns];
+            along_scratch[threadIdx.x] += along_scratch[threadIdx.x + half * own.columns];
         }
         count = half;
     }
-    *plain = plain_room[threadIdx.x];
-    *along = along_room[threadIdx.x];
+    *plain = plain_scratch[threadIdx.x];
+    *along = along_scratch[threadIdx.x];
 }
 
 // `grad_x += rstd * (gamma dz - plain - (x - mean) rstd along)` for a thread's values, where plain and along are means
@@ -242,8 +242,8 @@ group_norm_backward(const float *restrict x, const float *restrict dy, const flo
                     float *restrict sums, float *restrict grad_x, int positions, int channels, int width,
                     int activation) {
     SHARED(float, scratch, [32]);
-    SHARED(float, plain_room, [1024]);
-    SHARED(float, along_room, [1024]);
+    SHARED(float, plain_scratch, [1024]);
+    SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, positions);
     group_norm_group at =
         group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
@@ -251,7 +251,7 @@ group_norm_backward(const float *restrict x, const float *restrict dy, const flo
     for (int c = own.column; c < width; c += own.columns) {
         float plain, along;
         group_norm_gradients(at, own, c, &plain, &along);
-        group_norm_add_lanes(own, &plain, &along, plain_room, along_room);
+        group_norm_add_lanes(own, &plain, &along, plain_scratch, along_scratch);
         if (own.lane > 0) continue;
         i64 place = group_norm_sum_place(channels, width, c);
         sums[place] = plain;
@@ -270,8 +270,8 @@ KERNEL BLOCK_OF(1024)
 group_norm_backward_measure(const float *restrict x, const float *restrict dy, const float *restrict gamma,
                             const float *restrict beta, const float *restrict shift, const float *restrict statistics,
                             float *restrict parts, int positions, int channels, int width, int piece, int activation) {
-    SHARED(float, plain_room, [1024]);
-    SHARED(float, along_room, [1024]);
+    SHARED(float, plain_scratch, [1024]);
+    SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, piece);
     group_norm_group at =
         group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
@@ -279,7 +279,7 @@ group_norm_backward_measure(const float *restrict x, const float *restrict dy, c
     for (int c = own.column; c < width; c += own.columns) {
         float plain, along;
         group_norm_gradients(at, own, c, &plain, &along);
-        group_norm_add_lanes(own, &plain, &along, plain_room, along_room);
+        group_norm_add_lanes(own, &plain, &along, plain_scratch, along_scratch);
         if (own.lane > 0) continue;
         parts[c] = plain;
         parts[width + c] = along;
@@ -293,8 +293,8 @@ group_norm_backward_apply(const float *restrict x, const float *restrict dy, con
                           const float *restrict parts, float *restrict sums, float *restrict grad_x, int positions,
                           int channels, int width, int piece, int activation) {
     SHARED(float, scratch, [32]);
-    SHARED(float, plain_room, [1024]);
-    SHARED(float, along_room, [1024]);
+    SHARED(float, plain_scratch, [1024]);
+    SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, piece);
     group_norm_group at =
         group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
@@ -307,7 +307,7 @@ group_norm_backward_apply(const float *restrict x, const float *restrict dy, con
             plain += parts[(i64)p * 2 * width + c];
             along += parts[(i64)p * 2 * width + width + c];
         }
-        group_norm_add_lanes(own, &plain, &along, plain_room, along_room);
+        group_norm_add_lanes(own, &plain, &along, plain_scratch, along_scratch);
         if (own.lane > 0) continue;
         i64 place = group_norm_sum_place(channels, width, c);
         if (blockIdx.y == 0) {
@@ -329,8 +329,8 @@ group_norm_backward_apply(const float *restrict x, const float *restrict dy, con
 KERNEL BLOCK_OF(1024)
 group_norm_collect(const float *restrict sums, float *gamma, float *beta, float *shift, int batch, int channels,
                    int width) {
-    SHARED(float, plain_room, [1024]);
-    SHARED(float, along_room, [1024]);
+    SHARED(float, plain_scratch, [1024]);
+    SHARED(float, along_scratch, [1024]);
     group_norm_share own;
     own.columns = width, own.lanes = (int)blockDim.x / width;
     own.lane = (int)threadIdx.x / width, own.column = (int)threadIdx.x % width;
@@ -343,7 +343,7 @@ group_norm_collect(const float *restrict sums, float *gamma, float *beta, float 
         along += from[channels];
         if (shift) shift[(i64)b * channels + c] += from[0];
     }
-    group_norm_add_lanes(own, &plain, &along, plain_room, along_room);
+    group_norm_add_lanes(own, &plain, &along, plain_scratch, along_scratch);
     if (own.lane > 0 || c >= channels) return;
     if (gamma) gamma[c] += along;
     if (beta) beta[c] += plain;

@@ -10,7 +10,7 @@ use super::{LinearKernel, LinearSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
 use crate::ops::chunks::rows_per_chunk;
-use crate::ops::gemm::{Into, Matrix, rows_product, tall_product};
+use crate::ops::gemm::{Accumulate, Matrix, rows_product, tall_product};
 use crate::ops::parallel::{
     CHUNK, ELEMENTWISE_LEN, add_assign, for_each_chunk, for_each_chunk_pair,
 };
@@ -43,7 +43,7 @@ impl LinearKernel for Cpu {
             Matrix::new(weight, inputs, outputs),
         );
         if !keep {
-            rows_product(&mut y, Into::Replace, x, weight, |_, values| {
+            rows_product(&mut y, Accumulate::Replace, x, weight, |_, values| {
                 if let Some(bias) = bias {
                     simd(
                         #[inline(always)]
@@ -54,7 +54,7 @@ impl LinearKernel for Cpu {
             });
             return Ok((y, None));
         }
-        rows_product(&mut y, Into::Replace, x, weight, |_, _| ());
+        rows_product(&mut y, Accumulate::Replace, x, weight, |_, _| ());
         let mut slopes = self.spare_buffer(rows * outputs)?;
         let chunk = rows_per_chunk(outputs) * outputs;
         for_each_chunk_pair(&mut y, &mut slopes, chunk, |_, y, slopes| {
@@ -82,7 +82,7 @@ impl LinearKernel for Cpu {
         let mut y = residual.to_vec();
         let x = Matrix::new(x, size.rows, size.inputs);
         let weight = Matrix::new(weight, size.inputs, size.outputs);
-        rows_product(&mut y, Into::Add, x, weight, |_, values| {
+        rows_product(&mut y, Accumulate::Add, x, weight, |_, values| {
             simd(
                 #[inline(always)]
                 || add_bias(values, bias),
@@ -161,11 +161,11 @@ impl LinearKernel for Cpu {
         grad: &Buffer<Self>,
         weight: &Buffer<Self>,
         size: LinearSize,
-        (grad_x, into): (&mut Buffer<Self>, Into),
+        (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         let grad = Matrix::new(grad, size.rows, size.outputs);
         let weight = Matrix::new(weight, size.inputs, size.outputs);
-        rows_product(grad_x, into, grad, weight.transposed(), |_, _| ());
+        rows_product(grad_x, accumulate, grad, weight.transposed(), |_, _| ());
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl LinearKernel for Cpu {
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
-        grad_weight: (&mut Buffer<Self>, Into),
+        grad_weight: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         weight_gradient(x, grad, size, grad_weight, |_, _| ());
         Ok(())
@@ -185,7 +185,7 @@ impl LinearKernel for Cpu {
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
-        grad_weight: (&mut Buffer<Self>, Into),
+        grad_weight: (&mut Buffer<Self>, Accumulate),
     ) -> Result<Option<f64>, OpError> {
         // One sum for each row that a chunk begins with: threads write them, and they are added up in order.
         let sums: Vec<_> = (0..size.inputs).map(|_| AtomicU64::new(0)).collect();
@@ -226,12 +226,12 @@ fn weight_gradient(
     x: &[f32],
     grad: &[f32],
     size: LinearSize,
-    (grad_weight, into): (&mut Buffer<Cpu>, Into),
+    (grad_weight, accumulate): (&mut Buffer<Cpu>, Accumulate),
     finish: impl Fn(usize, &mut [f32]) + Sync,
 ) {
     let x = Matrix::new(x, size.rows, size.inputs);
     let grad = Matrix::new(grad, size.rows, size.outputs);
-    tall_product(grad_weight, into, x, grad, finish);
+    tall_product(grad_weight, accumulate, x, grad, finish);
 }
 
 fn activate_all(values: &mut [f32], activation: Activation) {

@@ -7,7 +7,7 @@ use dfdx::tensor::Cuda;
 use super::{LinearKernel, LinearSize};
 use crate::device::cuda::{Launch, Product, THREADS, scratch};
 use crate::device::{Backend, Buffer, DeviceError};
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 use crate::ops::{Activation, OpError};
 
 /// Rows from which on a few blocks, one for each tile of columns, would be too slow: rows are cut into pieces too.
@@ -103,7 +103,7 @@ impl LinearKernel for Cuda {
         grad: &Buffer<Self>,
         weight: &Buffer<Self>,
         size: LinearSize,
-        (grad_x, _): (&mut Buffer<Self>, Into),
+        (grad_x, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Ok(Product::new(size.rows, size.inputs, size.outputs)
             .transposed_b()
@@ -116,7 +116,7 @@ impl LinearKernel for Cuda {
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
-        (grad_weight, _): (&mut Buffer<Self>, Into),
+        (grad_weight, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Ok(Product::new(size.inputs, size.outputs, size.rows)
             .transposed_a()

@@ -18,7 +18,7 @@ mod transposed;
 pub use residual::linear_residual;
 pub use transposed::linear_transposed;
 
-use super::gemm::Into;
+use super::gemm::Accumulate;
 use super::{Activation, Held, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
@@ -105,7 +105,7 @@ pub trait LinearKernel: Backend {
         _grad: &Buffer<Self>,
         _weight: &Buffer<Self>,
         _size: LinearSize,
-        _grad_x: (&mut Buffer<Self>, Into),
+        _grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("linear"))
     }
@@ -116,7 +116,7 @@ pub trait LinearKernel: Backend {
         _x: &Buffer<Self>,
         _grad: &Buffer<Self>,
         _size: LinearSize,
-        _grad_weight: (&mut Buffer<Self>, Into),
+        _grad_weight: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("linear"))
     }
@@ -128,7 +128,7 @@ pub trait LinearKernel: Backend {
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
-        grad_weight: (&mut Buffer<Self>, Into),
+        grad_weight: (&mut Buffer<Self>, Accumulate),
     ) -> Result<Option<f64>, OpError> {
         self.linear_backward_weight(x, grad, size, grad_weight)?;
         Ok(None)

@@ -1,6 +1,6 @@
 //! A linear layer's weight the other way: `y = x · Wᵀ`, as a block with tied weights needs it.
 
-use super::super::gemm::Into;
+use super::super::gemm::Accumulate;
 use super::super::{Kernels, OpError, Pass, Var, Work};
 use super::LinearSize;
 
@@ -25,12 +25,12 @@ pub fn linear_transposed<D: Kernels>(
     let size = check(x, weight, residual)?;
     let shape = x.shape().with_last(size.inputs);
     let device = pass.device().clone();
-    let (mut y, into) = match residual {
-        Some(residual) => (residual.data().clone(), Into::Add),
-        None if D::REPLACES => (device.spare_buffer(shape.len())?, Into::Replace),
-        None => (device.zeros_buffer(shape.len())?, Into::Add),
+    let (mut y, accumulate) = match residual {
+        Some(residual) => (residual.data().clone(), Accumulate::Add),
+        None if D::REPLACES => (device.spare_buffer(shape.len())?, Accumulate::Replace),
+        None => (device.zeros_buffer(shape.len())?, Accumulate::Add),
     };
-    device.linear_backward_x(x.data(), weight.data(), size, (&mut y, into))?;
+    device.linear_backward_x(x.data(), weight.data(), size, (&mut y, accumulate))?;
     let inputs: Vec<&Var<D>> = [x, weight].into_iter().chain(residual).collect();
     let product = 2 * size.rows * size.inputs * size.outputs;
     let needed = |var: &Var<D>| usize::from(var.needs_grad());

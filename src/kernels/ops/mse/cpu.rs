@@ -10,7 +10,7 @@ use super::MseKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::chunks::sum_chunks;
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
 
@@ -30,16 +30,16 @@ impl MseKernel for Cpu {
         x: &Buffer<Self>,
         target: &Buffer<Self>,
         dy: &Buffer<Self>,
-        (dx, into): (&mut Buffer<Self>, Into),
+        (dx, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         let scale = 2.0 * dy[0] / x.len() as f32;
         for_each_chunk(dx, CHUNK, |start, dx| {
             let range = start..start + dx.len();
             simd(
                 #[inline(always)]
-                || match into {
-                    Into::Add => add_difference(dx, &x[range.clone()], &target[range], scale),
-                    Into::Replace => difference(dx, &x[range.clone()], &target[range], scale),
+                || match accumulate {
+                    Accumulate::Add => add_difference(dx, &x[range.clone()], &target[range], scale),
+                    Accumulate::Replace => difference(dx, &x[range.clone()], &target[range], scale),
                 },
             );
         });

@@ -6,7 +6,7 @@ use super::MseKernel;
 use crate::device::cuda::{Launch, Partials};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 
 impl MseKernel for Cuda {
     fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
@@ -27,7 +27,7 @@ impl MseKernel for Cuda {
         x: &Buffer<Self>,
         target: &Buffer<Self>,
         dy: &Buffer<Self>,
-        (dx, _): (&mut Buffer<Self>, Into),
+        (dx, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         let n = self.buffer_len(x);
         Launch::new("mse_backward")

@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::gemm::Into;
+use super::gemm::Accumulate;
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
@@ -21,7 +21,7 @@ pub trait MseKernel: Backend {
         _x: &Buffer<Self>,
         _target: &Buffer<Self>,
         _dy: &Buffer<Self>,
-        _dx: (&mut Buffer<Self>, Into),
+        _dx: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("mse"))
     }

@@ -10,7 +10,7 @@ use super::UpsampleKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::chunks::for_rows;
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 use crate::ops::simd::simd;
 
 impl UpsampleKernel for Cpu {
@@ -42,13 +42,13 @@ impl UpsampleKernel for Cpu {
         &self,
         (_, h, w, c): (usize, usize, usize, usize),
         dy: &Buffer<Self>,
-        (dx, into): (&mut Buffer<Self>, Into),
+        (dx, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         let (vertical, horizontal) = (taps(h), taps(w));
         let (row_in, row_out) = (w * c, 2 * w * c);
         for_rows(dx, row_in, |first, rows| {
             for (offset, dx) in rows.chunks_exact_mut(row_in).enumerate() {
-                if into == Into::Replace {
+                if accumulate == Accumulate::Replace {
                     dx.fill(0.0);
                 }
                 let (image, row) = ((first + offset) / h, (first + offset) % h);

@@ -7,7 +7,7 @@ use super::UpsampleKernel;
 use crate::device::cuda::{Launch, THREADS};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 
 impl UpsampleKernel for Cuda {
     fn upsample_bilinear(
@@ -32,7 +32,7 @@ impl UpsampleKernel for Cuda {
         (b, h, w, c): (usize, usize, usize, usize),
         dy: &Buffer<Self>,
         // A GPU's kernels only add.
-        (dx, _): (&mut Buffer<Self>, Into),
+        (dx, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Ok(Launch::new("upsample_backward")
             .grid([b * h, (w * c).div_ceil(THREADS), 1])

@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::gemm::Into;
+use super::gemm::Accumulate;
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
@@ -24,7 +24,7 @@ pub trait UpsampleKernel: Backend {
         &self,
         _dims: (usize, usize, usize, usize),
         _dy: &Buffer<Self>,
-        _dx: (&mut Buffer<Self>, Into),
+        _dx: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Err(OpError::unsupported::<Self>("upsample"))
     }

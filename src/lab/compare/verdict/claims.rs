@@ -1,6 +1,6 @@
-//! Whether intervals cover the truth and detectable effects are found, in the world of [`simulation`](super::simulation).
+//! Whether intervals cover the truth and detectable effects are found, in the scenario of [`simulation`](super::simulation).
 
-use super::simulation::{CALM, QUICK, World, finds_first, rate, stream};
+use super::simulation::{CALM, QUICK, Scenario, finds_first, rate, stream};
 use super::*;
 use crate::base::statistics::median;
 
@@ -19,7 +19,7 @@ fn intervals_cover_the_truth() {
         (20, true),
         (20, false),
     ] {
-        let world = World {
+        let scenario = Scenario {
             cells: 1,
             runs,
             drift: if is_paired { 0.05 } else { 0.0 },
@@ -28,9 +28,9 @@ fn intervals_cover_the_truth() {
         };
         let covered = rate(1000, runs as u64, |rng| {
             let cells = if is_paired {
-                world.interleaved(rng)
+                scenario.interleaved(rng)
             } else {
-                world.sessions(rng)
+                scenario.sessions(rng)
             };
             let cell = &cells[0];
             let ratio = ratio_of_runs(cell.sides(), &cell.resampled(QUICK)).expect("runs");
@@ -46,19 +46,19 @@ fn intervals_cover_the_truth() {
 #[test]
 fn the_detectable_effect_is_found_about_four_times_in_five() {
     for (runs, cells, drift) in [(6, 8, 0.0), (10, 20, 0.0), (10, 1, 0.0), (14, 20, 0.3)] {
-        let world = World {
+        let scenario = Scenario {
             cells,
             runs,
             drift,
             ..CALM
         };
         let mut rng = stream();
-        let judged = (0..40).map(|_| judge_with(&world.interleaved(&mut rng), None, FEW));
+        let judged = (0..40).map(|_| judge_with(&scenario.interleaved(&mut rng), None, FEW));
         let stated = judged.filter_map(|found| found.cells[0].detectable);
         let stated = median(&stated.collect::<Vec<f64>>()).expect("detectable effects");
-        let planted = World {
+        let planted = Scenario {
             planted: (1, stated),
-            ..world
+            ..scenario
         };
         let found = rate(120, 21, |rng| finds_first(&planted.interleaved(rng)));
         assert!(

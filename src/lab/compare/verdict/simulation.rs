@@ -26,7 +26,7 @@ const OUTLIERS: f64 = 0.02;
 
 /// A machine and an experiment on it.
 #[derive(Clone, Copy)]
-pub(super) struct World {
+pub(super) struct Scenario {
     pub cells: usize,
     /// Runs a side.
     pub runs: usize,
@@ -41,7 +41,7 @@ pub(super) struct World {
     pub planted: (usize, f64),
 }
 
-pub(super) const CALM: World = World {
+pub(super) const CALM: Scenario = Scenario {
     cells: 20,
     runs: 10,
     cv: 0.05,
@@ -51,7 +51,7 @@ pub(super) const CALM: World = World {
     planted: (0, 0.0),
 };
 
-impl World {
+impl Scenario {
     fn normal(rng: &mut ChaCha8Rng) -> f64 {
         StandardNormal.sample(rng)
     }
@@ -156,8 +156,8 @@ fn samples(cell: usize, before: Vec<f64>, after: Vec<f64>, design: Design) -> Sa
 }
 
 /// Stores what `sessions` sessions of A/A showed.
-fn with_floor(world: &World, sessions: usize, rng: &mut ChaCha8Rng, cells: &mut [Samples]) {
-    let floors = Floors::new(&world.noise(sessions, rng), "");
+fn with_floor(scenario: &Scenario, sessions: usize, rng: &mut ChaCha8Rng, cells: &mut [Samples]) {
+    let floors = Floors::new(&scenario.noise(sessions, rng), "");
     for cell in cells {
         cell.floor = floors.of(&cell.key, "?");
     }
@@ -216,22 +216,22 @@ pub(super) fn finds_first(cells: &[Samples]) -> bool {
 
 #[test]
 fn in_one_session_that_drifts_no_more_than_one_of_twenty_comparisons_raises_an_alarm() {
-    let world = World {
+    let scenario = Scenario {
         drift: 0.05,
         ..CALM
     };
-    let found = rate(1000, 1, |rng| alarms(&world.interleaved(rng)));
+    let found = rate(1000, 1, |rng| alarms(&scenario.interleaved(rng)));
     assert!(found <= 0.05, "{found}");
 }
 
 #[test]
 fn two_sessions_without_a_stored_floor_are_always_unclear() {
-    let world = World {
+    let scenario = Scenario {
         offset: (0.03, 0.01),
         planted: (20, 0.5),
         ..CALM
     };
-    let cells = world.sessions(&mut Seed(2).stream(Purpose::Noise));
+    let cells = scenario.sessions(&mut Seed(2).stream(Purpose::Noise));
     let verdicts = judge_with(&cells, None, QUICK);
     let doubt = Verdict::Unclear(Doubt::NoSessionFloor);
     assert!(verdicts.cells.iter().all(|cell| cell.verdict == doubt));
@@ -240,13 +240,13 @@ fn two_sessions_without_a_stored_floor_are_always_unclear() {
 
 #[test]
 fn two_sessions_raise_an_alarm_in_no_more_than_one_of_twenty_above_a_stored_floor() {
-    let world = World {
+    let scenario = Scenario {
         offset: (0.03, 0.01),
         ..CALM
     };
     let found = rate(1000, 4, |rng| {
-        let mut cells = world.sessions(rng);
-        with_floor(&world, 5, rng, &mut cells);
+        let mut cells = scenario.sessions(rng);
+        with_floor(&scenario, 5, rng, &mut cells);
         alarms(&cells)
     });
     assert!(found <= 0.05, "{found}");
@@ -254,25 +254,25 @@ fn two_sessions_raise_an_alarm_in_no_more_than_one_of_twenty_above_a_stored_floo
 
 #[test]
 fn a_tenth_slower_is_found_in_nine_of_ten_sessions_of_pairs() {
-    let world = World {
+    let scenario = Scenario {
         cv: 0.03,
         drift: 0.05,
         planted: (1, 0.1),
         ..CALM
     };
-    let found = rate(400, 6, |rng| finds_first(&world.interleaved(rng)));
+    let found = rate(400, 6, |rng| finds_first(&scenario.interleaved(rng)));
     assert!(found >= 0.9, "{found}");
 }
 
 #[test]
 fn a_tenth_slower_is_found_in_nine_of_ten_pairs_of_sessions_above_a_floor_of_three_percent() {
-    let world = World {
+    let scenario = Scenario {
         cv: 0.03,
         planted: (1, 0.1),
         ..CALM
     };
     let found = rate(400, 7, |rng| {
-        let mut cells = world.sessions(rng);
+        let mut cells = scenario.sessions(rng);
         for cell in &mut cells {
             cell.floor.between = Some(0.03);
         }
@@ -283,26 +283,26 @@ fn a_tenth_slower_is_found_in_nine_of_ten_pairs_of_sessions_above_a_floor_of_thr
 
 #[test]
 fn pairs_carry_through_a_session_that_drifts_by_a_third() {
-    let world = World {
+    let scenario = Scenario {
         cv: 0.03,
         drift: 0.3,
         runs: 14,
         planted: (1, 0.1),
         ..CALM
     };
-    let tested = choice::test_cells(&world.interleaved(&mut stream()));
+    let tested = choice::test_cells(&scenario.interleaved(&mut stream()));
     assert!(
         tested
             .iter()
             .flatten()
             .all(|test| test.test == Test::SignFlip)
     );
-    let found = rate(100, 8, |rng| finds_first(&world.interleaved(rng)));
+    let found = rate(100, 8, |rng| finds_first(&scenario.interleaved(rng)));
     assert!(found >= 0.6, "{found}");
-    let quiet = World {
+    let quiet = Scenario {
         planted: (0, 0.0),
         cv: 0.05,
-        ..world
+        ..scenario
     };
     let alarm = rate(200, 9, |rng| alarms(&quiet.interleaved(rng)));
     assert!(alarm <= 0.05, "{alarm}");
@@ -314,7 +314,7 @@ pub(super) fn stream() -> ChaCha8Rng {
 
 #[test]
 fn three_repeats_of_eight_cells_show_a_tenth_over_the_matrix() {
-    let world = World {
+    let scenario = Scenario {
         cells: 8,
         runs: 3,
         cv: 0.03,
@@ -326,20 +326,20 @@ fn three_repeats_of_eight_cells_show_a_tenth_over_the_matrix() {
         let matrix = judge_with(cells, None, QUICK).matrix;
         matrix.is_some_and(|matrix| is_effect(&matrix.verdict))
     };
-    let paired = rate(200, 11, |rng| is_shown(&world.interleaved(rng)));
+    let paired = rate(200, 11, |rng| is_shown(&scenario.interleaved(rng)));
     assert!(paired >= 0.9, "{paired}");
     let apart = rate(200, 12, |rng| {
-        let mut cells = world.sessions(rng);
+        let mut cells = scenario.sessions(rng);
         for cell in &mut cells {
             cell.floor.between = Some(0.03);
         }
         is_shown(&cells)
     });
     assert!(apart >= 0.9, "{apart}");
-    let quiet = World {
+    let quiet = Scenario {
         planted: (0, 0.0),
         cv: 0.05,
-        ..world
+        ..scenario
     };
     let alarm = rate(300, 11, |rng| is_shown(&quiet.interleaved(rng)));
     assert!(alarm <= 0.05, "{alarm}");

@@ -6,7 +6,7 @@ use super::*;
 use crate::event::{EpochRow, Event, Pruned, Trial};
 use crate::manifest::Manifest;
 use crate::plan::search::{Point, PrunedInfo, TrialInfo, TrialRole};
-use crate::plan::{Plan, PlanOptions, PlannedCell, World};
+use crate::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
 
 const MANIFEST: &str = r#"
 name = "one"
@@ -29,7 +29,11 @@ const OPTIONS: Options = Options {
 fn planned() -> PlannedCell {
     let manifest = Manifest::new(Path::new("one.toml"), MANIFEST.into(), &[]);
     let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
-    let plan = Plan::new(&manifest, &World::here(), PlanOptions::default());
+    let plan = Plan::new(
+        &manifest,
+        &PlanInputs::of_this_machine(),
+        PlanOptions::default(),
+    );
     let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
     plan.cells().next().unwrap()
 }

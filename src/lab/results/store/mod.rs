@@ -15,20 +15,20 @@
 //! ```
 //! A run is written to `tmp/` and renamed, so that a file is whole or not there, whatever ends the program.
 
-mod here;
 mod journal;
 mod keys;
 mod lock;
 mod neighbours;
 mod profiles;
+mod run_conditions;
 mod samples;
 mod shard;
 mod stored_run;
 
-pub use here::{Here, arithmetic};
 pub use journal::{Entries, Entry, JournalFile, journal_path, journals};
 pub use keys::{Conditions, RunKeys};
 pub use lock::Lock;
+pub use run_conditions::{RunConditions, arithmetic};
 pub use shard::Taken;
 pub use stored_run::{StoredRun, StoredSample};
 

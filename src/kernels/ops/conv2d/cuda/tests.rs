@@ -4,10 +4,13 @@ use dfdx::tensor::Cpu;
 
 use super::*;
 use crate::device::Arithmetic;
-use crate::device::cuda::{ConvolutionWay, convolve_by};
+use crate::device::cuda::{ConvolutionAlgorithm, convolve_by};
 use crate::ops::{Conv2dOptions, Convolution, testing};
 
-const WAYS: [ConvolutionWay; 2] = [ConvolutionWay::Library, ConvolutionWay::Products];
+const ALGORITHMS: [ConvolutionAlgorithm; 2] = [
+    ConvolutionAlgorithm::Library,
+    ConvolutionAlgorithm::Products,
+];
 
 /// Batch, height and width, kernel, channels in and out, stride, padding.
 type Case = (usize, (usize, usize), usize, (usize, usize), (usize, usize));
@@ -35,7 +38,7 @@ fn size((batch, input, kernel, channels, (stride, padding)): Case) -> Conv2dSize
         channels,
         options: Conv2dOptions { stride, padding },
         // The definition, where the CPU stands beside.
-        way: Convolution::Direct,
+        algorithm: Convolution::Direct,
     }
 }
 
@@ -49,8 +52,8 @@ fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3], 
     let grad = upload(size.output_shape().len(), 3);
     let y = device.conv2d(&x, &weight, Some(&upload(k, 4)), size)?;
     let (mut grad_x, mut grad_weight) = (upload(pixels * c, 5), upload(weights, 6));
-    device.conv2d_backward_x(&grad, &weight, size, (&mut grad_x, Into::Add))?;
-    device.conv2d_backward_weight(&x, &grad, size, (&mut grad_weight, Into::Add))?;
+    device.conv2d_backward_x(&grad, &weight, size, (&mut grad_x, Accumulate::Add))?;
+    device.conv2d_backward_weight(&x, &grad, size, (&mut grad_weight, Accumulate::Add))?;
     Ok([y, grad_x, grad_weight].map(|values| device.download(&values).unwrap()))
 }
 
@@ -76,12 +79,15 @@ fn is_refusal(result: &Result<[Vec<f32>; 3], OpError>) -> bool {
 fn check(arithmetic: Arithmetic, tolerance: f64) {
     let device = testing::device();
     device.set_arithmetic(arithmetic).unwrap();
-    for (case, way) in CASES.iter().flat_map(|case| WAYS.map(|way| (case, way))) {
-        convolve_by(Some(way)).unwrap();
+    for (case, algorithm) in CASES
+        .iter()
+        .flat_map(|case| ALGORITHMS.map(|algorithm| (case, algorithm)))
+    {
+        convolve_by(Some(algorithm)).unwrap();
         let size = size(*case);
         let expected = all(&Cpu::open(0).unwrap(), &size).unwrap();
         let actual = all(&device, &size);
-        if way == ConvolutionWay::Library && is_refusal(&actual) {
+        if algorithm == ConvolutionAlgorithm::Library && is_refusal(&actual) {
             continue;
         }
         let actual = actual.unwrap();
@@ -92,10 +98,13 @@ fn check(arithmetic: Arithmetic, tolerance: f64) {
             let distance = distance(actual, expected);
             assert!(
                 distance < tolerance,
-                "{way:?}, {size:?}, {what}: {distance}"
+                "{algorithm:?}, {size:?}, {what}: {distance}"
             );
         }
-        assert!(all(&device, &size).unwrap() == actual, "{way:?}, {size:?}");
+        assert!(
+            all(&device, &size).unwrap() == actual,
+            "{algorithm:?}, {size:?}"
+        );
     }
     convolve_by(None).unwrap();
     device.set_arithmetic(Arithmetic::Single).unwrap();
@@ -121,8 +130,8 @@ fn half_precision_rounds_factors_and_keeps_sums() {
 #[test]
 fn factors_are_rounded_where_the_arithmetic_rounds() {
     let (device, size) = (testing::device(), size(CASES[5]));
-    for way in WAYS {
-        convolve_by(Some(way)).unwrap();
+    for algorithm in ALGORITHMS {
+        convolve_by(Some(algorithm)).unwrap();
         let run = |arithmetic| {
             device.set_arithmetic(arithmetic).unwrap();
             all(&device, &size)
@@ -145,7 +154,10 @@ fn factors_are_rounded_where_the_arithmetic_rounds() {
             }
             let (rounded, single) = (rounded.unwrap(), single.as_ref().unwrap());
             for (rounded, exact) in rounded.iter().zip(single) {
-                assert!(distance(rounded, exact) >= least, "{way:?}, {arithmetic}");
+                assert!(
+                    distance(rounded, exact) >= least,
+                    "{algorithm:?}, {arithmetic}"
+                );
             }
         }
         device.set_arithmetic(Arithmetic::Single).unwrap();
@@ -188,7 +200,7 @@ fn where_cudnn_refuses_products_take_over() {
         for (actual, expected) in all(&device, &size).unwrap().iter().zip(&expected) {
             assert!(distance(actual, expected) < 1e-6, "{kernel}");
         }
-        convolve_by(Some(ConvolutionWay::Library)).unwrap();
+        convolve_by(Some(ConvolutionAlgorithm::Library)).unwrap();
         let refusal = all(&device, &size).unwrap_err().to_string();
         assert!(refusal.contains("cuDNN does not do Forward"), "{refusal}");
         convolve_by(None).unwrap();
@@ -216,13 +228,13 @@ fn a_failure_of_cudnn_is_an_error_and_not_another_way() {
 #[test]
 fn the_way_of_every_convolution_is_kept_for_the_results() {
     let device = testing::device();
-    for (kernel, way) in [
+    for (kernel, algorithm) in [
         (3, None),
-        (5, Some(ConvolutionWay::Products)),
+        (5, Some(ConvolutionAlgorithm::Products)),
         (7, None),
         (9, None),
     ] {
-        convolve_by(way).unwrap();
+        convolve_by(algorithm).unwrap();
         all(&device, &size((2, (5, 6), kernel, (3, 2), (1, kernel / 2)))).unwrap();
     }
     convolve_by(None).unwrap();
@@ -239,7 +251,7 @@ fn the_version_of_cudnn_is_told_where_it_may_compute() {
     testing::device();
     let version = || crate::device::cuda::gpu().unwrap().dnn;
     assert_eq!(version().as_deref(), Some("9.10.2"));
-    convolve_by(Some(ConvolutionWay::Products)).unwrap();
+    convolve_by(Some(ConvolutionAlgorithm::Products)).unwrap();
     assert_eq!(version(), None);
     convolve_by(None).unwrap();
 }

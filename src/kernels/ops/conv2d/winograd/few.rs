@@ -16,7 +16,7 @@ use super::scheme::{Scheme, Transform};
 use super::target::Target;
 use super::transform::{Gather, Grid, Layout, Planes, Scatter};
 use super::{Shape, Spread};
-use crate::ops::gemm::{Into, Matrix, MatrixMut, product};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product};
 use crate::ops::parallel::{for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
@@ -101,14 +101,18 @@ fn multiply<T: Transform<3, N>, const N: usize>(
                 adds: false,
                 transform: PhantomData,
             });
-            let into = if block == 0 { Into::Replace } else { Into::Add };
+            let accumulate = if block == 0 {
+                Accumulate::Replace
+            } else {
+                Accumulate::Add
+            };
             for (point, u) in u.chunks_exact(plane).enumerate() {
                 let m = &mut m[spread.plane(point)];
                 let v = data.matrix(v, point, inputs.len());
                 let u = Matrix::new(u, inputs.len(), count);
                 product(
                     &mut MatrixMut::strided(m, data.rows, count, spread.row),
-                    into,
+                    accumulate,
                     v,
                     u,
                 );
@@ -122,7 +126,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     shape: &Shape,
     x: &[f32],
     grad: &[f32],
-    (grad_weight, into): (&mut [f32], Into),
+    (grad_weight, accumulate): (&mut [f32], Accumulate),
 ) {
     let (rows, (c, k)) = (shape.tiles::<M>(), shape.channels);
     let data = Blocks::new(shape.input_grid::<M>(), rows, N * N);
@@ -142,7 +146,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
                         let v = data.matrix(v, point, inputs.len()).transposed();
                         let d = results.matrix(d, point, columns.len());
                         let mut du = MatrixMut::new(&mut du[..len], inputs.len(), columns.len());
-                        product(&mut du, Into::Replace, v, d);
+                        product(&mut du, Accumulate::Replace, v, d);
                     }
                     simd_vectors(Planes::<W::FilterAdjoint, N, 3> {
                         from: du,
@@ -160,7 +164,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
                         },
                         rows: inputs.len(),
                         len: columns.len(),
-                        adds: into == Into::Add,
+                        adds: accumulate == Accumulate::Add,
                         transform: PhantomData,
                     });
                 });

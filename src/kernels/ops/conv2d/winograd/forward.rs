@@ -8,7 +8,7 @@ use super::scheme::Scheme;
 use super::target::Target;
 use super::transform::{Gather, Layout, Planes, Scatter};
 use super::{Shape, Spread, few};
-use crate::ops::gemm::{Into, Matrix, MatrixMut, even_chunk, product};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
@@ -122,7 +122,7 @@ fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
             let m = &mut m[m_spread.plane(point)];
             product(
                 &mut MatrixMut::strided(m, rows, k, m_spread.row),
-                Into::Replace,
+                Accumulate::Replace,
                 Matrix::strided(&v[v_spread.plane(point)], rows, c, v_spread.row),
                 u,
             );

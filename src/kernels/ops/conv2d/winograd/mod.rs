@@ -45,7 +45,7 @@ use scheme::Minimal;
 use transform::Grid;
 use weight::add_gradient;
 
-use crate::ops::gemm::Into;
+use crate::ops::gemm::Accumulate;
 use crate::ops::scratch::with_scratch;
 
 /// Which of the two.
@@ -177,13 +177,13 @@ pub(super) fn backward_x(
     shape: &Shape,
     grad: &[f32],
     turn: impl FnOnce(&mut [f32]),
-    (grad_x, into): (&mut [f32], Into),
+    (grad_x, accumulate): (&mut [f32], Accumulate),
 ) {
     with_scratch(9 * shape.channels.0 * shape.channels.1, |turned| {
         turn(turned);
-        let store = match into {
-            Into::Replace => Store::Replace(None),
-            Into::Add => Store::Add,
+        let store = match accumulate {
+            Accumulate::Replace => Store::Replace(None),
+            Accumulate::Add => Store::Add,
         };
         convolve_by(tile, &shape.turned(), grad, turned, grad_x, &store);
     });
@@ -210,7 +210,7 @@ pub(super) fn backward_weight(
     shape: &Shape,
     x: &[f32],
     grad: &[f32],
-    grad_weight: (&mut [f32], Into),
+    grad_weight: (&mut [f32], Accumulate),
 ) {
     match tile {
         Tile::Two => add_gradient::<Minimal, 4, 2>(shape, x, grad, grad_weight),

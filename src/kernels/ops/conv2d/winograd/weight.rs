@@ -8,7 +8,7 @@ use super::scheme::Scheme;
 use super::target::Target;
 use super::transform::{Gather, Layout, Planes};
 use super::{Shape, Spread, few};
-use crate::ops::gemm::{Into, Matrix, MatrixMut, product, sum_partials};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product, sum_partials};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
@@ -27,11 +27,11 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     shape: &Shape,
     x: &[f32],
     grad: &[f32],
-    (grad_weight, into): (&mut [f32], Into),
+    (grad_weight, accumulate): (&mut [f32], Accumulate),
 ) {
     let (c, total) = (shape.channels.0, shape.tiles::<M>());
     if few::are_few(total, N * N * c * shape.channels.1) {
-        return few::add_gradient::<W, N, M>(shape, x, grad, (grad_weight, into));
+        return few::add_gradient::<W, N, M>(shape, x, grad, (grad_weight, accumulate));
     }
     let parts = c.div_ceil(CHANNELS);
     let channels = c.div_ceil(parts).next_multiple_of(Spread::VECTOR).min(c);
@@ -51,7 +51,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     if segments == 1 {
         let target = Target::new(grad_weight);
         for_each_index(shape.parallel, parts, |part| {
-            let adds = into == Into::Add;
+            let adds = accumulate == Accumulate::Add;
             task(0, part).add_gradient::<W, N, M>(x, grad, &target, 0, adds);
         });
         return;
@@ -64,7 +64,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
             let start = segment * len;
             task(segment, part).add_gradient::<W, N, M>(x, grad, &target, start, false);
         });
-        sum_partials(grad_weight, into, partials);
+        sum_partials(grad_weight, accumulate, partials);
     });
 }
 
@@ -98,10 +98,10 @@ impl Task<'_> {
                 let tiles = first..self.tiles.end.min(first + block);
                 let rows = tiles.len();
                 self.gather::<W, N, M>(x, grad, &tiles, (&mut *v, v_spread), (&mut *d, d_spread));
-                let into = if first == self.tiles.start {
-                    Into::Replace
+                let accumulate = if first == self.tiles.start {
+                    Accumulate::Replace
                 } else {
-                    Into::Add
+                    Accumulate::Add
                 };
                 for (point, du) in du.chunks_exact_mut(plane).enumerate() {
                     let v = &v[v_spread.plane(point)];
@@ -109,7 +109,7 @@ impl Task<'_> {
                     let d = &d[d_spread.plane(point)];
                     let d = Matrix::strided(d, rows, k, d_spread.row);
                     let mut du = MatrixMut::new(&mut du[..channels * k], channels, k);
-                    product(&mut du, into, v.transposed(), d);
+                    product(&mut du, accumulate, v.transposed(), d);
                 }
             }
             simd_vectors(Planes::<W::FilterAdjoint, N, 3> {

@@ -2,21 +2,21 @@
 
 use fieldtrial::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, Target};
 use fieldtrial::device::{DeviceFacts, DeviceKind};
-use fieldtrial::plan::{DeviceAnswer, World};
+use fieldtrial::plan::{DeviceAnswer, PlanInputs};
 
 /// Data as the specifications say, `nowhere` and `nowhere.csv` are not there, and only a CPU.
-pub(crate) fn world() -> World {
-    world_of(|device| match device {
+pub(crate) fn inputs() -> PlanInputs {
+    inputs_of(|device| match device {
         DeviceKind::Cpu => Ok(DeviceFacts::default()),
         DeviceKind::Cuda(_) => Err("this build has no CUDA".to_owned()),
     })
 }
 
 /// The same with devices that answer so.
-pub(crate) fn world_of(
+pub(crate) fn inputs_of(
     device: impl Fn(DeviceKind) -> DeviceAnswer + Send + Sync + 'static,
-) -> World {
-    World::new(facts, device)
+) -> PlanInputs {
+    PlanInputs::new(facts, device)
 }
 
 fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {

@@ -1,4 +1,4 @@
-//! [`Here`]: this machine, build and way of running, from which the keys of new runs are made.
+//! [`RunConditions`]: this machine, build and way of running, from which the keys of new runs are made.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::{Conditions, RunKeys};
 
 /// Under what the runs of this invocation are measured.
 #[derive(Debug, Clone)]
-pub struct Here {
+pub struct RunConditions {
     /// Machine and build.
     pub env_id: String,
     /// Runs at one time.
@@ -22,7 +22,7 @@ pub struct Here {
     pub classes: HashMap<String, String>,
 }
 
-impl Here {
+impl RunConditions {
     /// Threads of a run: what the cell asks for, else its slot's share of the cores.
     pub fn threads(&self, spec: &CellSpec) -> usize {
         let share = (self.cores / self.jobs.max(1)).max(1);

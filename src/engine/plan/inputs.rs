@@ -1,4 +1,4 @@
-//! [`World`]: what the planner may ask about this machine, its files and this build.
+//! [`PlanInputs`]: what the planner may ask about this machine, its files and this build.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ type DeviceOf = dyn Fn(DeviceKind) -> DeviceAnswer + Send + Sync;
 
 /// Answers of the world outside the manifest. Planning asks and never changes anything.
 #[derive(Clone)]
-pub struct World {
+pub struct PlanInputs {
     inner: Arc<Inner>,
 }
 
@@ -32,13 +32,13 @@ struct Inner {
 /// Facts of a dataset, or why there are none.
 pub type Facts = Result<Arc<DatasetFacts>, Arc<DatasetError>>;
 
-impl std::fmt::Debug for World {
+impl std::fmt::Debug for PlanInputs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("World")
+        f.write_str("PlanInputs")
     }
 }
 
-impl World {
+impl PlanInputs {
     /// A world that answers as the two functions do.
     pub fn new(
         facts: impl Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync + 'static,
@@ -54,7 +54,7 @@ impl World {
     }
 
     /// This machine and this build.
-    pub fn here() -> Self {
+    pub fn of_this_machine() -> Self {
         Self::remembering(Arc::default())
     }
 

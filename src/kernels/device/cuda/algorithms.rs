@@ -8,9 +8,9 @@ use super::convolution::{Convolution, Key};
 
 /// The algorithm of cuDNN that every convolution took, or that it was computed by matrix products; the last way counts.
 #[derive(Debug, Default)]
-pub(super) struct Ways(HashMap<Key, Option<c_int>>);
+pub(super) struct Algorithms(HashMap<Key, Option<c_int>>);
 
-impl Ways {
+impl Algorithms {
     /// Notes that `key` goes by cuDNN's algorithm of this number, or by matrix products.
     pub(super) fn note(&mut self, key: Key, algorithm: Option<c_int>) {
         self.0.insert(key, algorithm);
@@ -19,19 +19,19 @@ impl Ways {
 
 /// Convolutions by what computed them: `f32 cudnn-1/cudnn-1/cudnn-3: SIZE SIZE; f32 im2col/-/-: SIZE`, where the three are
 /// the result, the gradient of the input and that of the filter, `-` where it was not asked for.
-impl fmt::Display for Ways {
+impl fmt::Display for Algorithms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut sizes: BTreeMap<(Convolution, String), [String; 3]> = BTreeMap::new();
         for ((convolution, direction, arithmetic), algorithm) in &self.0 {
-            let ways = sizes
+            let algorithms = sizes
                 .entry((*convolution, arithmetic.to_string()))
                 .or_insert_with(|| ["-"; 3].map(str::to_owned));
-            ways[*direction as usize] =
+            algorithms[*direction as usize] =
                 algorithm.map_or_else(|| "im2col".to_owned(), |number| format!("cudnn-{number}"));
         }
         let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for ((convolution, arithmetic), ways) in &sizes {
-            let group = format!("{arithmetic} {}", ways.join("/"));
+        for ((convolution, arithmetic), algorithms) in &sizes {
+            let group = format!("{arithmetic} {}", algorithms.join("/"));
             groups
                 .entry(group)
                 .or_default()
@@ -39,7 +39,7 @@ impl fmt::Display for Ways {
         }
         let groups: Vec<String> = groups
             .iter()
-            .map(|(ways, sizes)| format!("{ways}: {}", sizes.join(" ")))
+            .map(|(algorithms, sizes)| format!("{algorithms}: {}", sizes.join(" ")))
             .collect();
         f.write_str(&groups.join("; "))
     }
@@ -82,17 +82,17 @@ mod tests {
             stride: 1,
             padding: 1,
         };
-        let mut ways = Ways::default();
-        assert_eq!(ways.to_string(), "");
+        let mut algorithms = Algorithms::default();
+        assert_eq!(algorithms.to_string(), "");
         for (channels, algorithm) in [(64, 1), (128, 1), (3, 0)] {
-            ways.note((size(8, channels), Forward, Single), Some(algorithm));
-            ways.note((size(8, channels), BackwardWeight, Single), Some(3));
+            algorithms.note((size(8, channels), Forward, Single), Some(algorithm));
+            algorithms.note((size(8, channels), BackwardWeight, Single), Some(3));
         }
-        ways.note((size(8, 64), BackwardX, Single), None);
-        ways.note((size(8, 128), BackwardX, Single), None);
-        ways.note((size(16, 3), Forward, Half), Some(1));
+        algorithms.note((size(8, 64), BackwardX, Single), None);
+        algorithms.note((size(8, 128), BackwardX, Single), None);
+        algorithms.note((size(16, 3), Forward, Half), Some(1));
         assert_eq!(
-            ways.to_string(),
+            algorithms.to_string(),
             "f16 cudnn-1/-/-: 16x40x40x3>64:3x3s1p1; \
              f32 cudnn-0/-/cudnn-3: 8x40x40x3>64:3x3s1p1; \
              f32 cudnn-1/im2col/cudnn-3: 8x40x40x64>64:3x3s1p1 8x40x40x128>64:3x3s1p1"

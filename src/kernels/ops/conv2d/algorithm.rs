@@ -151,7 +151,7 @@ mod tests {
             kernel: (3, 3),
             channels,
             options: Conv2dOptions { stride, padding: 1 },
-            way: Convolution::Auto,
+            algorithm: Convolution::Auto,
         }
     }
 
