@@ -29,7 +29,7 @@ impl Lab {
             .count()
     }
 
-    /// The store, with all journals taken into it.
+    /// The store, with all journals merged into it.
     fn merged(&self) -> Store {
         let mut store = Store::open(self.0.path()).unwrap();
         for journal in journals(self.0.path()).unwrap() {
@@ -41,7 +41,7 @@ impl Lab {
     }
 }
 
-/// A run with steps, in session `session`, with `loss` as its facts.
+/// A run with steps, in session `session`, with `loss` as its final loss.
 fn full(hash: &str, seed: u64, session: &str, loss: f64) -> StoredRun {
     let mut run = run(hash, seed);
     run.session = Some(session.into());
@@ -90,7 +90,7 @@ fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
     shard.put(run("a", 2)).unwrap();
     drop(shard);
     let all = fs::read(lab.journal("1/1")).unwrap();
-    // Wherever a kill may have cut the second line.
+    // Every position at which a kill may have cut the second line.
     for length in [
         whole.len() + 1,
         whole.len().midpoint(all.len()),
@@ -171,7 +171,7 @@ fn what_the_store_and_shards_of_another_number_have_counts() {
     lab.shard("1/2").put(run("b", 1)).unwrap();
     let shard = lab.shard("3/3");
     assert_eq!((shard.runs_of("a").len(), shard.runs_of("b").len()), (1, 1));
-    // A shard of the same number is another machine's business.
+    // Shares with the same total belong to other machines and are not read.
     assert!(lab.shard("2/2").runs_of("b").is_empty());
 }
 
