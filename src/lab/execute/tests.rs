@@ -1,4 +1,4 @@
-//! Workers that are shell scripts: whatever a worker may do, its end is a clear result.
+//! Workers are shell scripts; every behaviour of a worker must give a well-defined outcome.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn job_of(cell: usize, limits: LimitsSpec) -> Job {
     }
 }
 
-/// What a worker does that has to be ended: a test that waits for it waits forever.
+/// A worker that does not end by itself: a test that fails to kill it hangs.
 pub(super) const FOR_A_DAY: &str = "exec sleep 86400";
 
 pub(super) fn command(script: &str) -> WorkerCommand {
@@ -197,8 +197,8 @@ fn a_worker_that_takes_too_long_is_ended_and_its_last_words_are_kept() {
 
 #[test]
 fn what_a_worker_said_is_heard_to_its_end_however_late_it_is_read() {
-    // As on a machine with many times more work than cores: the last line is written when the end has been seen (until
-    // then there is a process of this number) and not before.
+    // As on an overloaded machine: the last line is written only after the parent has seen the end (until then a process
+    // with this ID exists).
     let script = format!(
         "read order; echo '{HELLO}'; (while kill -0 $$; do sleep 0.01; done 2> /dev/null; echo '{}') & exit 0",
         finished()
@@ -215,7 +215,7 @@ fn a_flood_on_standard_error_keeps_its_end_only() {
     assert!(outcome.stderr.len() <= 64 << 10 && outcome.stderr.ends_with("end\n"));
 }
 
-/// Events of a whole schedule as short words.
+/// Events of a whole schedule as short strings.
 fn seen(
     source: &mut dyn Source,
     launcher: &dyn Launch,

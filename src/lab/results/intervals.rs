@@ -1,4 +1,5 @@
-//! Medians over runs with their intervals: computed once, here, for `timings.csv`; reports and comparisons read them.
+//! Medians over runs with their intervals, for `timings.csv`. They are computed only here; reports and comparisons read that
+//! file.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! .store/format                                 version of this layout
-//! .store/lock                                   locked by the writing program; contains its name
+//! .store/lock                                   locked by the writing program; contains its process ID
 //! .store/runs/<cell hash>/<seed>-<block>-<digest over the other keys>.json      (…-until-<epochs>.json: ended there by a search)
 //! .store/steps/<cell hash>/<the same name>      losses and times of its steps, which a resume does not need
 //! .store/profiles/<cell hash>/<the same name>   times of its operations, if they were measured
