@@ -1,4 +1,4 @@
-//! What counts as a regression, as a change, as unclear, and what as nothing.
+//! Classification as regression, change, unclear, or no finding.
 
 use super::*;
 use crate::compare::Obstacle;
@@ -7,7 +7,7 @@ use crate::results::Direction;
 
 use FailOn::{Change, Regression, Unclear};
 
-/// What is found in a comparison of one pair.
+/// The findings in a comparison of one pair.
 fn found(pair: CellPair, kinds: &[FailOn]) -> Vec<(FailOn, &'static str)> {
     let comparison = Comparison {
         cells: vec![pair],

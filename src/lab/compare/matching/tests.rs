@@ -1,7 +1,7 @@
 use super::*;
 use crate::plan::AxisKind;
 
-/// A plan with these axes; a cell is its values and its hash.
+/// A plan with these axes; a cell is given by its values and its hash.
 fn plan(axes: &[(&str, &str)], cells: &[(&[&str], &str)]) -> PlanFile {
     let infos = axes.iter().enumerate().map(|(place, (name, path))| {
         let mut values: Vec<std::sync::Arc<str>> = Vec::new();

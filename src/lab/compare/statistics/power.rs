@@ -1,4 +1,4 @@
-//! How large an effect a test would have found.
+//! The size of effect that a test would have detected.
 
 use crate::base::statistics::{median, quantile};
 
@@ -13,18 +13,19 @@ const POWER: f64 = 0.8;
 /// Simulated repetitions.
 const REPETITIONS: usize = 400;
 
-/// Returns the smallest relative effect (0.03 is 3 %) of a cell that is found with 80 % power: that its test calls
-/// significant at `alpha` (two-sided), and whose ratio of medians exceeds `least` (a logarithm: the threshold, or half the
-/// width of its interval, which must not hold 1). `None` where no effect could be.
+/// Returns the smallest relative effect (0.03 is 3 %) of a cell that is detected with 80 % power: its test is significant at
+/// `alpha` (two-sided), and its ratio of medians exceeds `least` (a logarithm: the larger of the threshold and half the
+/// width of the interval, which must not contain 1). `None` if no effect can be detected.
 ///
-/// The comparison is repeated on runs without an effect, drawn with replacement from the cell's own distances from their
-/// side's median (of the pairs' differences where signs are tested), widened by `√(N / (N − sides))`. In each repetition the
-/// smallest shift of logarithms that suffices follows in closed form: ranks turn significant at an order statistic of the
-/// differences between the sides (of the means of two differences, for signs). The effect is the 80 % quantile of those
-/// shifts. So neither a normal distribution is assumed, nor a test that is finer than it is, and outliers are what they were.
+/// Simulates the comparison on runs without an effect: residuals from the side's median (for the sign test, from the median
+/// of the pairs' differences), drawn with replacement and widened by `√(N / (N − sides))`. In each repetition the smallest
+/// sufficient shift of the logarithms has a closed form: a rank test becomes significant at an order statistic of the
+/// differences between the sides (for signed ranks, of the pairwise means of the differences). The result is the 80 %
+/// quantile of these shifts. This assumes no normal distribution, accounts for the discreteness of the test, and keeps
+/// outliers.
 ///
 /// # Source
-/// Hodges & Lehmann 1963 (shift at which a rank test turns); Collings & Hamilton 1988 (power by resampling).
+/// Hodges & Lehmann 1963 (shift at which a rank test becomes significant); Collings & Hamilton 1988 (power by resampling).
 pub(in crate::compare) fn detectable(
     sides: Sides<'_>,
     alpha: f64,
@@ -43,7 +44,7 @@ pub(in crate::compare) fn detectable(
         noise.extend(around_median(&logarithms(sides.after)));
         (noise, critical_mann_whitney(n, m, alpha)?)
     };
-    // The order of runs does not enter.
+    // Sorted, so that the order of runs has no effect.
     noise.sort_by(f64::total_cmp);
     let groups = if sides.is_paired { 1 } else { 2 };
     let freedom = noise
@@ -72,10 +73,11 @@ pub(in crate::compare) fn detectable(
     Some(quantile(&shifts?, POWER)?.max(0.0).exp_m1())
 }
 
-/// Returns the smallest relative change of a mean of logarithms of ratios that is found with 80 % power; `resampled` is its
+/// Returns the smallest relative change of a mean of log ratios that is detected with 80 % power; `resampled` is its
 /// bootstrap distribution.
 ///
-/// `exp(max(t(1 − α/2) e, ln(1 + threshold)) + t(0.8) e) − 1` with `e` the half width of the 95 % interval over `t(0.975)`.
+/// `exp(max(t(1 − α/2) e, ln(1 + threshold)) + t(0.8) e) − 1` with `e` the half width of the 95 % interval divided by
+/// `t(0.975)`.
 ///
 /// # Source
 /// The usual formula for a mean (Cohen 1988, §2), on logarithms.
@@ -92,7 +94,7 @@ pub(in crate::compare) fn detectable_mean(
     Some((shift + of(POWER) * error).exp_m1())
 }
 
-/// Shift of `after` beyond which at most `critical` pairs of runs have the larger one before.
+/// Shift of `after` beyond which at most `critical` pairs of runs have the larger value before.
 fn turn_of_ranks(before: &[f64], after: &[f64], critical: usize) -> f64 {
     let differences = before.iter().flat_map(|b| after.iter().map(move |a| b - a));
     let mut differences: Vec<f64> = differences.collect();
@@ -100,7 +102,7 @@ fn turn_of_ranks(before: &[f64], after: &[f64], critical: usize) -> f64 {
     *turn
 }
 
-/// Shift beyond which ranks of negative differences sum to at most `critical`.
+/// Shift beyond which the ranks of negative differences sum to at most `critical`.
 fn turn_of_signs(differences: &[f64], critical: usize) -> f64 {
     let mut means = Vec::new();
     for (index, a) in differences.iter().enumerate() {

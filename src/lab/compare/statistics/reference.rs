@@ -67,7 +67,7 @@ fn mann_whitney_is_scipys_exact_without_ties_and_asymptotic_with() {
     for case in cases {
         let found = mann_whitney(&case.before, &case.after).expect("values");
         let what = format!("{} and {} values", case.before.len(), case.after.len());
-        // Far closer than the thousandth that is asked for with ties: it is the same formula.
+        // Much closer than the required thousandth with ties: the formula is the same.
         assert_close(found, case.p, 1e-12, &what);
     }
 }
