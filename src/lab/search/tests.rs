@@ -1,4 +1,4 @@
-//! Searches without a process: a table of slots in which trials go on epoch by epoch, in a random order.
+//! Searches without processes: simulated slots in which trials advance epoch by epoch, in a random order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -60,7 +60,7 @@ fn conditions() -> RunConditions {
     }
 }
 
-/// What a trial reports after an epoch: falls with time, lowest at lr 1e-3 and large batches.
+/// A trial's report after an epoch: decreases over time, lowest at lr 1e-3 and large batches.
 fn loss(job: &Job, epoch: usize) -> f64 {
     let train = &job.spec.train;
     let far = (train.optimizer.lr().log10() + 3.0).abs();
@@ -101,10 +101,10 @@ struct Going {
     epoch: usize,
 }
 
-/// What came of every trial: key, status, reason.
+/// The result of every trial: key, status, reason.
 type Ends = BTreeMap<usize, (String, Status, String)>;
 
-/// Goes on with one trial by an epoch; `Some` when it has ended.
+/// Advances one trial by an epoch; `Some` if it has ended.
 fn step(search: &mut Search<'_>, going: &mut Going) -> Option<(Status, String)> {
     let row = row(&going.job, going.epoch);
     going.epoch += 1;
@@ -128,7 +128,7 @@ fn step(search: &mut Search<'_>, going: &mut Going) -> Option<(Status, String)> 
     Some((outcome.status, outcome.reason))
 }
 
-/// Runs a search in `slots` slots; `dice` chooses who goes on.
+/// Runs a search in `slots` slots; `dice` chooses which trial advances.
 fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
     let mut dice = ChaCha8Rng::seed_from_u64(dice);
     let mut going: Vec<Going> = Vec::new();

@@ -9,7 +9,7 @@ use crate::search::Record;
 
 use super::{Sampler, decide, dice, unit};
 
-/// Draws every parameter uniformly over its domain, whatever came before.
+/// Draws every parameter uniformly over its domain, independent of earlier trials.
 #[derive(Debug)]
 pub(super) struct Random {
     /// Seed of the search.
