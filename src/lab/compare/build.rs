@@ -182,7 +182,6 @@ struct Parts<'a> {
     across_env: bool,
 }
 
-/// The results computed from the parts.
 struct Made {
     environment: EnvironmentChange,
     cells: Vec<CellPair>,

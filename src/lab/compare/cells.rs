@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::base::statistics::median;
 use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, counted_runs};
 
-/// A cell with its result rows.
 pub(super) struct Cell<'a> {
     pub(super) info: &'a CellInfo,
     /// Its rows of `runs.csv` by seed.
@@ -72,7 +71,6 @@ fn class(info: &CellInfo) -> &str {
 }
 
 impl Cell<'_> {
-    /// Whether a row is marked as nondeterministic.
     pub(super) fn is_nondeterministic(&self) -> bool {
         let mut facts = self.runs.values().filter_map(|row| row.facts.as_ref());
         facts.any(|facts| !facts.nondeterministic.is_empty())
@@ -88,7 +86,6 @@ impl Cell<'_> {
         self.set.plan.samples_per_step(self.info)
     }
 
-    /// Milliseconds per sample in a run.
     pub(super) fn sample_ms(&self, run: &BlockRow) -> Option<f64> {
         self.set.plan.sample_ms(self.info, run)
     }

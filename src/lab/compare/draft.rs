@@ -13,7 +13,6 @@ use super::timings::Runs;
 use super::verdict::{Samples, Verdicts, judge};
 use super::{MatchedBy, Obstacle, Side, SpecChange, Work};
 
-/// Two matched cells.
 pub(super) struct Draft<'a> {
     pub(super) before: &'a Cell<'a>,
     pub(super) after: &'a Cell<'a>,

@@ -63,7 +63,6 @@ pub(super) fn obstacles(before: (&ResultSet, &str), after: (&ResultSet, &str)) -
     }
 }
 
-/// Environments of a result, by their ids.
 type Named<'a> = (&'a ResultSet, &'a BTreeSet<String>);
 
 fn between(before: Named<'_>, after: Named<'_>) -> Vec<FieldChange> {

@@ -93,12 +93,10 @@ fn place(column: &str, direction: Direction) -> (u8, bool) {
     )
 }
 
-/// Result of comparing the facts of two cells.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// Differences by seed, the most important ones first.
     pub(super) changes: Vec<FactChange>,
-    /// Number of compared rows.
     pub(super) rows: usize,
     /// Metrics over the seeds.
     pub(super) quality: Vec<QualityChange>,
@@ -157,14 +155,12 @@ fn status_change(seed: u64, before: &RunRow, after: &RunRow) -> FactChange {
     }
 }
 
-/// A column with its text before and after.
 struct Pair {
     column: String,
     before: String,
     after: String,
 }
 
-/// The columns of two results.
 struct Columns<'a>(&'a ResultSet, &'a ResultSet);
 
 impl Columns<'_> {

@@ -132,7 +132,6 @@ impl<'a> Sessions<'a> {
         })
     }
 
-    /// The bound of each cell.
     fn bounds(&self) -> BTreeMap<&'a str, f64> {
         let (sessions, cells) = (self.shared.len(), self.rest.len());
         let squares = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>();

@@ -11,7 +11,6 @@ use crate::results::{BlockRow, CellInfo, ResultSet, timings};
 
 use super::{Comparison, Options, Origin, Side};
 
-/// Blocks per cell.
 const BLOCKS: usize = 12;
 /// `env_id` of another machine.
 const OTHER: &str = "0badcafe";

@@ -88,10 +88,8 @@ impl Matching {
 /// Identity of a cell in one step of matching; `None` if it has none.
 type Identify<'f> = &'f dyn Fn(&CellInfo) -> Option<BTreeMap<String, String>>;
 
-/// Cells by identity.
 type Groups = BTreeMap<BTreeMap<String, String>, (Vec<usize>, Vec<usize>)>;
 
-/// The cells that are not paired yet.
 struct Open<'a> {
     plans: (&'a PlanFile, &'a PlanFile),
     before: BTreeSet<usize>,

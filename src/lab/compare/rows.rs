@@ -53,7 +53,6 @@ fn of_matrix(matrix: &MatrixJudgement) -> ComparisonRow {
     with_verdict(with_threshold(row, matrix.threshold), &matrix.verdict)
 }
 
-/// A row about a pair of cells.
 fn of_pair(pair: &CellPair, kind: &str, figure: &str) -> ComparisonRow {
     ComparisonRow {
         key: pair.after.clone(),

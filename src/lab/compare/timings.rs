@@ -12,7 +12,6 @@ pub(super) struct Runs<'a> {
     pub(super) design: Design,
     /// Runs before; in an interleaved design each has its partner at the same index of `after`.
     pub(super) before: Vec<&'a BlockRow>,
-    /// Runs after.
     pub(super) after: Vec<&'a BlockRow>,
 }
 

@@ -137,7 +137,6 @@ struct Cost {
     /// Samples trained on, and samples per step.
     samples: f64,
     step_samples: f64,
-    /// Forward FLOPs per sample.
     flops: f64,
     /// Training and validation.
     work_s: f64,

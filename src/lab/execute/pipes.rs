@@ -38,7 +38,6 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
     Some(stdin)
 }
 
-/// Replies to an epoch.
 pub(super) fn answer(stdin: Option<&mut ChildStdin>, reply: Reply) {
     if let Some(stdin) = stdin {
         tell(stdin, &reply);

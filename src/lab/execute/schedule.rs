@@ -63,7 +63,7 @@ pub fn run<E>(
     let (sender, receiver) = mpsc::channel();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let _end = EndOfSlots(&stop);
+        let _end = StopOnDrop(&stop);
         let mut schedule = Schedule {
             source,
             held: Vec::new(),
@@ -83,9 +83,9 @@ pub fn run<E>(
 
 /// Sets the stop flag when dropped. The thread scope waits for the slots' threads; after a failed sink or a panic it must
 /// not wait for training, or for a verdict that will never come.
-struct EndOfSlots<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for EndOfSlots<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -113,7 +113,6 @@ struct Schedule<'scope, 'env> {
     last_tick: Instant,
 }
 
-/// Result of filling the slots.
 #[derive(PartialEq, Eq)]
 enum Filled {
     /// Nothing more can start before a run ends.
@@ -129,7 +128,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
             slots: self.running.len(),
         })?;
         loop {
-            self.look_for_a_stop(sink)?;
+            self.check_for_stop(sink)?;
             let filled = self.fill_slots(sink)?;
             if filled == Filled::AsFarAsPossible && self.running.iter().all(Option::is_none) {
                 break;
@@ -140,7 +139,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                 Filled::AsFarAsPossible => TICK,
             };
             match receiver.recv_timeout(wait) {
-                Ok(message) => self.hear(message, sink)?,
+                Ok(message) => self.handle(message, sink)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     self.tick(sink)?;
                 }
@@ -156,7 +155,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         Ok(self.summary)
     }
 
-    fn hear<E>(&mut self, message: Message, sink: Sink<'_, E>) -> Result<(), E> {
+    fn handle<E>(&mut self, message: Message, sink: Sink<'_, E>) -> Result<(), E> {
         match message {
             Message::Worker(id, event) => sink(RunEvent::Worker { id, event: &event }),
             Message::Waiting(id, event, answer) => {
@@ -178,7 +177,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         sink(RunEvent::Tick)
     }
 
-    fn look_for_a_stop<E>(&mut self, sink: Sink<'_, E>) -> Result<(), E> {
+    fn check_for_stop<E>(&mut self, sink: Sink<'_, E>) -> Result<(), E> {
         if self.summary.stopped == Some(StopReason::Interrupted) {
             return Ok(());
         }

@@ -22,14 +22,14 @@ use super::outcome::{EndedByParent, Evidence, judge};
 use super::pipes::{answer, drain, feed, read_lines};
 
 /// How often a silent worker is checked.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
 /// First pause before checking whether a worker that closed its output has exited; each further pause is 1.5 times as long.
-const FIRST_NAP: Duration = Duration::from_micros(100);
+const FIRST_PAUSE: Duration = Duration::from_micros(100);
 
 /// How long to wait for the remaining output of a worker that has exited. It is in the pipe already, but on a busy machine
 /// the reader thread may be late.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A program that speaks the worker protocol, with its arguments.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ impl Launch for WorkerProgram {
             stop,
             heard: WorkerOutput::default(),
         };
-        let ended = watch.until_the_end(emit);
+        let ended = watch.read_until_exit(emit);
         drop(watch.stdin.take());
         let stderr = stderr.join().unwrap_or_default();
         outcome(watch.heard, ended, stderr, self.memory_bytes(job), began)
@@ -180,15 +180,13 @@ impl Launch for WorkerProgram {
 #[derive(Default)]
 struct WorkerOutput {
     by_parent: Option<EndedByParent>,
-    /// The verdict that pruned it.
     pruned: Option<Pruned>,
     last: Option<Event>,
-    has_greeted: bool,
+    has_said_hello: bool,
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
     profile: Option<Profile>,
     warnings: Vec<String>,
-    /// Bytes of all lines.
     bytes: u64,
 }
 
@@ -206,36 +204,36 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Reads until the process has exited; kills it on time limit, Ctrl-C or a protocol violation.
-    fn until_the_end(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) -> Ended {
-        let mut nap = FIRST_NAP;
+    fn read_until_exit(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) -> Ended {
+        let mut pause = FIRST_PAUSE;
         loop {
-            match self.lines.recv_timeout(LOOK) {
+            match self.lines.recv_timeout(POLL) {
                 Ok(line) => self.hear(&line, emit),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    thread::sleep(nap);
-                    nap = (nap + nap / 2).min(LOOK);
+                    thread::sleep(pause);
+                    pause = (pause + pause / 2).min(POLL);
                 }
             }
             match os::wait_without_blocking(&mut self.child) {
                 Ok(Some(ended)) => {
-                    self.hear_the_rest(emit);
+                    self.read_remaining(emit);
                     return ended;
                 }
-                Ok(None) => self.end_if_asked(),
+                Ok(None) => self.end_if_due(),
                 Err(_) => return Ended::default(),
             }
         }
     }
 
     /// Reads the lines that were written before the exit and are still in the pipe.
-    fn hear_the_rest(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) {
-        while let Ok(line) = self.lines.recv_timeout(LAST_WORDS) {
+    fn read_remaining(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) {
+        while let Ok(line) = self.lines.recv_timeout(OUTPUT_TIMEOUT) {
             self.hear(&line, emit);
         }
     }
 
-    fn end_if_asked(&mut self) {
+    fn end_if_due(&mut self) {
         if self.heard.by_parent.is_some() {
             return;
         }
@@ -256,7 +254,7 @@ impl Watch<'_> {
         if self.heard.by_parent.is_some() {
             return;
         }
-        match understand(line, self.heard.has_greeted) {
+        match parse_event(line, self.heard.has_said_hello) {
             Ok(event) => {
                 // A profile is not part of the run's record, so it does not count in `log_bytes`.
                 if !matches!(event, Event::Profile(_)) {
@@ -280,7 +278,7 @@ impl Watch<'_> {
 impl WorkerOutput {
     fn note(&mut self, event: &Event) {
         match event {
-            Event::Hello { .. } => self.has_greeted = true,
+            Event::Hello { .. } => self.has_said_hello = true,
             Event::Epoch(row) => self.epochs.push(row.as_ref().clone()),
             Event::Sample(sample) => self.samples.push(sample.clone()),
             Event::Profile(profile) => self.profile = Some(profile.as_ref().clone()),
@@ -292,7 +290,7 @@ impl WorkerOutput {
 }
 
 /// An event, or a sentence that says what is wrong with the line.
-fn understand(line: &[u8], has_greeted: bool) -> Result<Event, String> {
+fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, String> {
     let event: Event = serde_json::from_slice(line).map_err(|_| {
         let text: String = String::from_utf8_lossy(line)
             .trim()
@@ -306,7 +304,7 @@ fn understand(line: &[u8], has_greeted: bool) -> Result<Event, String> {
             "the worker speaks version {protocol}, this program {PROTOCOL_VERSION}"
         )),
         Event::Hello { .. } => Ok(event),
-        _ if !has_greeted => Err("the worker did not begin with its version".into()),
+        _ if !has_said_hello => Err("the worker did not begin with its version".into()),
         _ => Ok(event),
     }
 }

@@ -64,9 +64,7 @@ pub struct Recorder<'a> {
     session: Session,
     /// Start time of each running run, in seconds of the session.
     starts: HashMap<RunId, f64>,
-    /// Trials of a search that have ended.
     trials: Trials,
-    /// Duration of the last write of all files.
     writing: Duration,
     /// Code hashes whose parts this invocation has stored.
     known_codes: HashSet<String>,
@@ -133,7 +131,7 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`]; everything stored before is unchanged.
     pub fn see(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
-        self.hear_of_tree(TreeLook::has_ended);
+        self.finish_tree(TreeLook::has_ended);
         match event {
             RunEvent::RunStarted { job, .. } => {
                 self.starts.insert(job.id, self.session.seconds());
@@ -180,7 +178,7 @@ impl<'a> Recorder<'a> {
     pub fn finish(mut self) -> Result<ResultSet, RecordError> {
         let has_kept_a_run = !self.known_codes.is_empty();
         if has_kept_a_run {
-            self.hear_of_tree(|_| true);
+            self.finish_tree(|_| true);
             self.keep_environment()?;
         }
         if self.store.is_shard() {
@@ -252,7 +250,7 @@ impl<'a> Recorder<'a> {
             forget_samples(outcome);
             return Ok(());
         }
-        self.keep_surroundings(&keys, &cell.spec)?;
+        self.store_code_and_environment(&keys, &cell.spec)?;
         self.has_measured = true;
         let samples = self.keep_samples(outcome)?;
         let is_profiled = self.keep_profile(&keys, &cell.spec, outcome)?;
@@ -282,7 +280,11 @@ impl<'a> Recorder<'a> {
     }
 
     /// Stores code and environment of this invocation's measurements.
-    fn keep_surroundings(&mut self, keys: &RunKeys, spec: &CellSpec) -> Result<(), StoreError> {
+    fn store_code_and_environment(
+        &mut self,
+        keys: &RunKeys,
+        spec: &CellSpec,
+    ) -> Result<(), StoreError> {
         if !self.known_codes.contains(&keys.code_hash) {
             let parts = build_info::code_parts(arithmetic(spec));
             self.store.put_code(&keys.code_hash, parts)?;
@@ -292,8 +294,8 @@ impl<'a> Recorder<'a> {
     }
 
     /// Takes the result of the background `git status`; waits for it only if requested.
-    fn hear_of_tree(&mut self, is_to_be_asked: impl FnOnce(&mut TreeLook) -> bool) {
-        if let Some(tree) = self.tree.take_if(is_to_be_asked) {
+    fn finish_tree(&mut self, is_due: impl FnOnce(&mut TreeLook) -> bool) {
+        if let Some(tree) = self.tree.take_if(is_due) {
             self.environment.info.extend(tree.finish());
             self.has_environment = false;
         }
@@ -344,7 +346,6 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Removes the images of a run that is not stored.
 fn forget_samples(outcome: &RunOutcome) {
     for sample in &outcome.samples {
         // Failure is ignored: the next start removes the file.

@@ -28,7 +28,6 @@ pub(super) fn leading<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
     done.or_else(measured).or(blocks.first()).copied()
 }
 
-/// A row of `runs.csv`.
 pub(super) fn run_row(cell: &PlannedCell, run: &StoredRun) -> RunRow {
     RunRow {
         key: cell.spec.key.clone(),

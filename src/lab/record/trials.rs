@@ -16,7 +16,6 @@ pub struct TrialRow {
     cell: PlannedCell,
     pub(super) info: TrialInfo,
     pub(super) status: Status,
-    /// One line; empty for `done`.
     pub(super) reason: String,
 }
 

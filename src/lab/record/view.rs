@@ -40,7 +40,6 @@ pub struct View<'a> {
     pub has_measured: bool,
 }
 
-/// The rows of one cell.
 #[derive(Default)]
 struct CellRows {
     runs: Vec<RunRow>,

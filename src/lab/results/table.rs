@@ -72,7 +72,6 @@ impl Table {
         })
     }
 
-    /// Whether the file has a column of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         !self.lacks.iter().any(|lacking| lacking == name)
     }
@@ -82,7 +81,6 @@ impl Table {
         &self.header[self.fixed..]
     }
 
-    /// One cursor per row.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Cursor<'_>> {
         self.records.iter().map(|record| Cursor {
             table: self,
@@ -138,7 +136,6 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// Reads the next field.
     pub(crate) fn next<T: Field>(&mut self) -> Result<T, ResultsError> {
         let text = self.record.get(self.column).unwrap_or_default();
         let value = T::read(text).map_err(|expected| self.error(expected, text))?;
@@ -156,7 +153,6 @@ impl Cursor<'_> {
         Ok(text)
     }
 
-    /// Reads `count` fields.
     pub(crate) fn next_texts(&mut self, count: usize) -> Result<Vec<String>, ResultsError> {
         (0..count).map(|_| self.next()).collect()
     }
@@ -171,7 +167,6 @@ impl Cursor<'_> {
         Ok(row)
     }
 
-    /// Reads the fields of the given columns into `row`.
     pub(crate) fn next_into<R>(
         &mut self,
         table: &[Column<R>],
@@ -194,7 +189,6 @@ impl Cursor<'_> {
         fields.all(str::is_empty)
     }
 
-    /// Skips `count` fields.
     pub(crate) fn skip(&mut self, count: usize) {
         self.column += count;
     }

@@ -14,7 +14,6 @@ use crate::event::{Profile, Span};
 use super::ProfiledRun;
 use super::slug::cell_slug;
 
-/// The process ID of all lanes.
 const PROCESS: u64 = 1;
 
 /// Name of a run's file below `trace/`.
@@ -101,14 +100,12 @@ fn microseconds(nanoseconds: i64) -> f64 {
     nanoseconds as f64 / 1000.0
 }
 
-/// One thread of the trace.
 struct Lane<'a> {
     name: String,
     is_loader: bool,
     blocks: Vec<Block<'a>>,
 }
 
-/// Rank of the loader's lanes.
 const LOADER: u64 = 3;
 
 /// The lanes from top to bottom: steps, phases, operations, loader threads by number, then others by name.

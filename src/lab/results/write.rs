@@ -95,7 +95,6 @@ pub(crate) fn epochs_header(plan: &PlanFile) -> Vec<String> {
     header
 }
 
-/// The header of `blocks.csv`.
 pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
     let mut header = identity(&["key", "seed"], plan);
     header.extend(names(RUN_ENDS));
@@ -105,14 +104,12 @@ pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
     header
 }
 
-/// The header of `ops.csv`.
 pub(crate) fn ops_header(plan: &PlanFile) -> Vec<String> {
     let mut header = identity(&["key", "seed"], plan);
     header.extend(names(OPS));
     header
 }
 
-/// The header of `timings.csv`.
 pub(crate) fn timings_header(plan: &PlanFile) -> Vec<String> {
     let mut header = identity(&["key"], plan);
     header.extend(["n", "env_id", "interval", "outliers"].map(str::to_owned));

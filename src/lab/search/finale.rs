@@ -91,7 +91,6 @@ pub(super) fn seed(trial: &CellSpec) -> u64 {
 /// Weights that trials saved for an ensemble; only those of the best are kept.
 #[derive(Debug)]
 pub(super) struct Weights {
-    /// Number of members of an ensemble.
     wanted: usize,
     /// `(study, trial, folder)` of the saved weights.
     kept: Vec<(usize, usize, PathBuf)>,

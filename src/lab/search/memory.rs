@@ -9,20 +9,17 @@ use crate::results::store::{RunKeys, Store, StoredRun};
 
 use super::values::Reader;
 
-/// A finished run.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) keys: RunKeys,
     pub(super) status: Status,
     pub(super) reason: String,
     limits: LimitsSpec,
-    /// Values of the objectives.
     pub(super) values: Vec<Option<f64>>,
     /// Its epochs, for replaying the pruner.
     pub(super) epochs: Vec<EpochRow>,
 }
 
-/// Finished runs by cell.
 #[derive(Debug)]
 pub(super) struct Memory {
     reader: Arc<Reader>,
@@ -30,11 +27,9 @@ pub(super) struct Memory {
     /// Seconds from start to last end of each earlier invocation.
     sessions: BTreeMap<String, f64>,
     used: Used,
-    /// Cores of this machine.
     cores: usize,
 }
 
-/// Resources used by runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Used {
     core_s: f64,
@@ -109,7 +104,6 @@ impl Memory {
         self.sessions.values().sum()
     }
 
-    /// Cost of all runs.
     pub(super) fn cost(&self, prices: &CostSpec) -> f64 {
         let price = |price: Option<f64>, seconds: f64| price.unwrap_or(0.0) * seconds / 3600.0;
         price(prices.core_hour, self.used.core_s) + price(prices.gpu_hour, self.used.gpu_s)

@@ -13,7 +13,6 @@ use super::memory::Known;
 use super::source::{Running, Search};
 use super::{Ending, Record};
 
-/// A proposed trial.
 pub(super) struct Proposal {
     pub(super) study: usize,
     pub(super) cell: PlannedCell,
@@ -173,7 +172,6 @@ impl Search<'_> {
         Some(self.reader.pruned(verdict, metric))
     }
 
-    /// Starts the trial.
     pub(super) fn begin(&mut self, proposal: Proposal) -> Next {
         let job = self.job(&proposal);
         self.studies[proposal.study].running += 1;

@@ -58,7 +58,6 @@ pub struct Search<'a> {
     pub(super) spent: Option<String>,
 }
 
-/// A running trial.
 pub(super) struct Running {
     pub(super) study: usize,
     pub(super) number: usize,
@@ -145,19 +144,20 @@ impl<'a> Search<'a> {
     }
 
     /// Closes all studies once a limit of the search is reached.
-    fn look_at_the_clock(&mut self) {
+    fn check_limits(&mut self) {
         if self.spent.is_some() || self.options.only_kept {
             return;
         }
         let seconds = self.earlier_s + self.opened.elapsed().as_secs_f64();
         let cost = self.memory.cost(&self.plan.cost);
-        let late = self.spec.max_time_s.filter(|limit| seconds >= *limit);
-        let dear = self.spec.max_cost.filter(|limit| cost >= *limit);
-        self.spent = late
+        let exceeded_time = self.spec.max_time_s.filter(|limit| seconds >= *limit);
+        let exceeded_cost = self.spec.max_cost.filter(|limit| cost >= *limit);
+        self.spent = exceeded_time
             .map(|limit| format!("`search.max-time` of {limit} s is over"))
             .or_else(|| {
                 let currency = &self.plan.cost.currency;
-                dear.map(|limit| format!("`search.max-cost` of {limit} {currency} is spent"))
+                exceeded_cost
+                    .map(|limit| format!("`search.max-cost` of {limit} {currency} is spent"))
             });
         if self.spent.is_some() {
             self.studies.iter_mut().for_each(Study::close);
@@ -298,7 +298,7 @@ impl Source for Search<'_> {
 
     fn next(&mut self) -> Option<Next> {
         loop {
-            self.look_at_the_clock();
+            self.check_limits();
             let Some(position) = self.ready() else {
                 return self.after_the_trials();
             };

@@ -6,15 +6,12 @@ use crate::plan::search::{Point, PrunedInfo, Space, TrialInfo, TrialRole};
 
 use super::{Ending, Record};
 
-/// The trials of one matrix cell.
 #[derive(Debug)]
 pub(super) struct Study {
     /// Row of the cell in the matrix.
     pub(super) index: usize,
     pub(super) space: Space,
-    /// Maximum number of trials.
     pub(super) limit: usize,
-    /// Number of the next trial.
     next: usize,
     /// Finished trials, up to the first unfinished one.
     ended: Vec<Record>,
@@ -26,11 +23,9 @@ pub(super) struct Study {
     pub(super) pruned: Vec<(usize, Point)>,
     /// Runs after the last trial, in reverse order; `None` until they are determined.
     pub(super) finale: Option<Vec<Finale>>,
-    /// Number of running trials.
     pub(super) running: usize,
 }
 
-/// A done trial.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ranked {
     pub(super) number: usize,
@@ -38,7 +33,6 @@ pub(super) struct Ranked {
     pub(super) point: Point,
 }
 
-/// A run after the last trial.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Finale {
     /// A pruned trial, run to its end.

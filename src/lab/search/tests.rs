@@ -95,8 +95,7 @@ fn outcome(job: &Job, epochs: usize, pruned: Option<Pruned>) -> RunOutcome {
     }
 }
 
-/// A trial in a slot.
-struct Going {
+struct RunningTrial {
     job: Job,
     epoch: usize,
 }
@@ -105,38 +104,38 @@ struct Going {
 type Ends = BTreeMap<usize, (String, Status, String)>;
 
 /// Advances one trial by an epoch; `Some` if it has ended.
-fn step(search: &mut Search<'_>, going: &mut Going) -> Option<(Status, String)> {
-    let row = row(&going.job, going.epoch);
-    going.epoch += 1;
-    let asks = going
+fn step(search: &mut Search<'_>, trial: &mut RunningTrial) -> Option<(Status, String)> {
+    let row = row(&trial.job, trial.epoch);
+    trial.epoch += 1;
+    let asks = trial
         .job
         .trial
         .as_ref()
         .is_some_and(|trial| trial.awaits_verdicts);
     let verdict = if asks {
-        search.verdict(going.job.id, &row)
+        search.verdict(trial.job.id, &row)
     } else {
         Verdict::GoOn
     };
     let pruned = match verdict {
-        Verdict::GoOn if going.epoch < EPOCHS => return None,
+        Verdict::GoOn if trial.epoch < EPOCHS => return None,
         Verdict::GoOn => None,
         Verdict::Prune(pruned) => Some(pruned),
     };
-    let outcome = outcome(&going.job, going.epoch, pruned);
-    search.ended(&mut going.job, &outcome);
+    let outcome = outcome(&trial.job, trial.epoch, pruned);
+    search.ended(&mut trial.job, &outcome);
     Some((outcome.status, outcome.reason))
 }
 
 /// Runs a search in `slots` slots; `dice` chooses which trial advances.
 fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
     let mut dice = ChaCha8Rng::seed_from_u64(dice);
-    let mut going: Vec<Going> = Vec::new();
+    let mut running: Vec<RunningTrial> = Vec::new();
     let mut ends = Ends::new();
     loop {
-        while going.len() < slots {
+        while running.len() < slots {
             match search.next() {
-                Some(Next::Run(job)) => going.push(Going { job, epoch: 0 }),
+                Some(Next::Run(job)) => running.push(RunningTrial { job, epoch: 0 }),
                 Some(Next::Kept {
                     job,
                     status,
@@ -148,12 +147,12 @@ fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
                 None => break,
             }
         }
-        if going.is_empty() {
+        if running.is_empty() {
             return ends;
         }
-        let chosen = dice.gen_range(0..going.len());
-        if let Some((status, reason)) = step(search, &mut going[chosen]) {
-            let job = going.swap_remove(chosen).job;
+        let chosen = dice.gen_range(0..running.len());
+        if let Some((status, reason)) = step(search, &mut running[chosen]) {
+            let job = running.swap_remove(chosen).job;
             ends.insert(job.id.cell, (job.spec.key.clone(), status, reason));
         }
     }

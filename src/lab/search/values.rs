@@ -10,7 +10,6 @@ use super::Ending;
 use super::pruner::Verdict;
 use super::study::reason;
 
-/// Extracts values from runs.
 #[derive(Debug)]
 pub(super) struct Reader {
     objectives: Vec<ObjectiveSpec>,
@@ -52,7 +51,6 @@ impl Reader {
         prunes.map(bare).collect()
     }
 
-    /// Objective values of a run that has just ended.
     pub(super) fn values_of(&self, outcome: &RunOutcome) -> Vec<Option<f64>> {
         let times = outcome.times.as_ref();
         self.values(
@@ -63,7 +61,6 @@ impl Reader {
         )
     }
 
-    /// Objective values, as in the CSV columns.
     pub(super) fn values(
         &self,
         facts: Option<&RunFacts>,

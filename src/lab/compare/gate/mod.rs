@@ -169,7 +169,6 @@ fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
     found.collect()
 }
 
-/// The statuses of both sides' rows, by key and seed.
 struct Rows<'a> {
     before: BTreeMap<(&'a str, u64), (Status, &'a str)>,
     after: BTreeMap<(&'a str, u64), (Status, &'a str)>,

@@ -19,7 +19,6 @@ pub(in crate::compare) struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Number of values of the smaller side.
     pub(in crate::compare) fn fewer(&self) -> usize {
         self.before.len().min(self.after.len())
     }
@@ -36,7 +35,6 @@ impl Sides<'_> {
         pairs.map(|(before, after)| (after / before).ln()).collect()
     }
 
-    /// Ratio of the medians, after divided by before.
     fn ratio(&self) -> Option<f64> {
         Some(median(self.after)? / median(self.before)?)
     }

@@ -11,7 +11,6 @@ pub(in crate::compare) struct Dice {
 }
 
 impl Dice {
-    /// Draws from `stream`.
     pub(in crate::compare) fn new(rng: ChaCha8Rng) -> Self {
         Self {
             rng,

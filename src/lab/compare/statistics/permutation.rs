@@ -25,7 +25,6 @@ pub(in crate::compare) struct Draws {
     pub enough: u64,
 }
 
-/// Result of a permutation test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::compare) struct Permuted {
     /// Two-sided p-value.

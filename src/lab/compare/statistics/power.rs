@@ -10,7 +10,6 @@ use super::{Dice, percentiles};
 
 /// Power at which an effect counts as detectable.
 const POWER: f64 = 0.8;
-/// Simulated repetitions.
 const REPETITIONS: usize = 400;
 
 /// Returns the smallest relative effect (0.03 is 3 %) of a cell that is detected with 80 % power: its test is significant at
@@ -61,11 +60,14 @@ pub(in crate::compare) fn detectable(
             };
             let (turn, without) = if sides.is_paired {
                 let differences = side(n);
-                (turn_of_signs(&differences, critical), median(&differences)?)
+                (
+                    significant_sign_shift(&differences, critical),
+                    median(&differences)?,
+                )
             } else {
                 let (before, after) = (side(n), side(m));
                 let without = median(&after)? - median(&before)?;
-                (turn_of_ranks(&before, &after, critical), without)
+                (significant_rank_shift(&before, &after, critical), without)
             };
             Some(turn.max(least - without))
         })
@@ -95,7 +97,7 @@ pub(in crate::compare) fn detectable_mean(
 }
 
 /// Shift of `after` beyond which at most `critical` pairs of runs have the larger value before.
-fn turn_of_ranks(before: &[f64], after: &[f64], critical: usize) -> f64 {
+fn significant_rank_shift(before: &[f64], after: &[f64], critical: usize) -> f64 {
     let differences = before.iter().flat_map(|b| after.iter().map(move |a| b - a));
     let mut differences: Vec<f64> = differences.collect();
     let (_, turn, _) = differences.select_nth_unstable_by(critical, |a, b| b.total_cmp(a));
@@ -103,7 +105,7 @@ fn turn_of_ranks(before: &[f64], after: &[f64], critical: usize) -> f64 {
 }
 
 /// Shift beyond which the ranks of negative differences sum to at most `critical`.
-fn turn_of_signs(differences: &[f64], critical: usize) -> f64 {
+fn significant_sign_shift(differences: &[f64], critical: usize) -> f64 {
     let mut means = Vec::new();
     for (index, a) in differences.iter().enumerate() {
         means.extend(differences[index..].iter().map(|b| f64::midpoint(*a, *b)));
@@ -132,7 +134,7 @@ mod tests {
         let before = [0.3, -0.1, 0.25, 0.0, -0.2, 0.11];
         let after = [0.02, -0.3, 0.21, 0.07, -0.15, 0.4];
         let critical = critical_mann_whitney(6, 6, 0.05).expect("six a side");
-        let turn = turn_of_ranks(&before, &after, critical);
+        let turn = significant_rank_shift(&before, &after, critical);
         let p = |shift: f64| mann_whitney(&before, &after.map(|a| a + shift)).expect("values");
         assert!(p(turn + 1e-6) <= 0.05 && p(turn - 1e-6) > 0.05);
     }
@@ -141,7 +143,7 @@ mod tests {
     fn a_test_of_signs_turns_at_the_shift_that_is_computed() {
         let differences = [0.3, -0.1, 0.25, 0.04, -0.2, 0.11, -0.31, 0.02];
         let critical = critical_sign_flip(8, 0.05).expect("eight pairs");
-        let turn = turn_of_signs(&differences, critical);
+        let turn = significant_sign_shift(&differences, critical);
         let p = |shift: f64| sign_flip(&differences.map(|d| d + shift)).expect("values");
         assert!(p(turn + 1e-6) <= 0.05 && p(turn - 1e-6) > 0.05);
     }

@@ -7,7 +7,6 @@ use crate::results::IntervalKind;
 use super::choice::CellTest;
 use super::{ALPHA, SAME_AT_MOST, Samples};
 
-/// Inputs of a cell's verdict.
 pub(super) struct Evidence<'a> {
     pub cell: &'a Samples,
     pub ratio: Option<Ratio>,
@@ -28,7 +27,6 @@ impl Evidence<'_> {
     }
 }
 
-/// Returns the judgement of a cell.
 pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let cell = evidence.cell;
     let detectable = evidence.test.and_then(|test| {

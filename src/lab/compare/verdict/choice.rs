@@ -7,11 +7,10 @@ use crate::compare::statistics::{mann_whitney, sign_flip, smallest_mann_whitney}
 use super::{ALPHA, Samples, needed_pairs, tests};
 
 /// Number of pairs needed to estimate whether pairing helps.
-const PAIRS_TO_SEE: usize = 4;
+const MIN_PAIRS: usize = 4;
 /// Pairing helps if runs within pairs differ by less than this fraction of the differences between pairs.
-const HELD_TOGETHER: f64 = 0.5;
+const HELPFUL_RATIO: f64 = 0.5;
 
-/// A cell's own test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CellTest {
     pub test: Test,
@@ -25,14 +24,14 @@ pub(super) struct CellTest {
 /// helps is estimated from the *other* cells, so that a cell's own runs do not choose its test.
 pub(super) fn test_cells(samples: &[Samples]) -> Vec<Option<CellTest>> {
     let cells = samples.iter().filter(|cell| cell.counts()).count();
-    let held: Vec<Option<f64>> = samples.iter().map(within_pairs).collect();
+    let ratios: Vec<Option<f64>> = samples.iter().map(relative_spread).collect();
     let test = |(index, cell): (usize, &Samples)| {
         let (n, m) = (cell.before.len(), cell.after.len());
         let can_be_called = smallest_mann_whitney(n, m) * tests(cells) as f64 <= ALPHA;
         if !cell.counts() || !can_be_called {
             return None;
         }
-        if cell.is_paired() && n >= needed_pairs(cells) && others_hold(&held, index) {
+        if cell.is_paired() && n >= needed_pairs(cells) && pairing_helps_elsewhere(&ratios, index) {
             let p = sign_flip(&cell.sides().differences())?;
             return Some(CellTest {
                 test: Test::SignFlip,
@@ -49,16 +48,16 @@ pub(super) fn test_cells(samples: &[Samples]) -> Vec<Option<CellTest>> {
 }
 
 /// Whether pairing helps in the cells other than `own`; assumed if there are none.
-fn others_hold(held: &[Option<f64>], own: usize) -> bool {
-    let others = held.iter().enumerate().filter(|(index, _)| *index != own);
-    let others: Vec<f64> = others.filter_map(|(_, held)| *held).collect();
-    median(&others).is_none_or(|held| held < HELD_TOGETHER)
+fn pairing_helps_elsewhere(ratios: &[Option<f64>], own: usize) -> bool {
+    let others = ratios.iter().enumerate().filter(|(index, _)| *index != own);
+    let others: Vec<f64> = others.filter_map(|(_, ratio)| *ratio).collect();
+    median(&others).is_none_or(|ratio| ratio < HELPFUL_RATIO)
 }
 
 /// Spread within pairs relative to the spread between pairs: the median distance between two pairs' log differences divided
 /// by that between their log sums. It is 1 if pairing has no effect; a constant effect does not change it.
-fn within_pairs(cell: &Samples) -> Option<f64> {
-    if !cell.counts() || !cell.is_paired() || cell.before.len() < PAIRS_TO_SEE {
+fn relative_spread(cell: &Samples) -> Option<f64> {
+    if !cell.counts() || !cell.is_paired() || cell.before.len() < MIN_PAIRS {
         return None;
     }
     let pairs = || cell.before.iter().zip(&cell.after);

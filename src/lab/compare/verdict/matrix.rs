@@ -14,7 +14,6 @@ use super::{ALPHA, Family, JUDGED, Samples, sessions_threshold, threshold_from};
 /// Values are clipped at this distance from the median, in median absolute deviations.
 const CLIP: f64 = 3.0;
 
-/// The test over all cells.
 pub(super) struct MatrixTest {
     pub permuted: Permuted,
 }

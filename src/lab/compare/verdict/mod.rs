@@ -87,7 +87,6 @@ impl Samples {
         self.design == Design::Interleaved && self.before.len() == self.after.len()
     }
 
-    /// The effective design.
     fn design(&self) -> Design {
         if self.is_paired() {
             Design::Interleaved
@@ -104,7 +103,6 @@ impl Samples {
         }
     }
 
-    /// Whether a ratio can be computed.
     fn counts(&self) -> bool {
         self.comparable.is_ok() && self.sides().is_usable()
     }
@@ -172,7 +170,6 @@ fn tests(cells: usize) -> usize {
     cells.max(1) + usize::from(cells > 1)
 }
 
-/// All tests of a comparison.
 struct Tested {
     /// The test of each cell; `None` for cells with too few runs or without comparable times.
     cells: Vec<Option<CellTest>>,
@@ -213,11 +210,9 @@ fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Ve
     }
 }
 
-/// Values shared by all tests of a comparison.
 struct Family {
     /// Significance level of Holm's first step.
     alpha: f64,
-    /// Threshold of the manifest.
     manifest: Option<f64>,
     needed_runs: usize,
 }

@@ -93,14 +93,12 @@ impl Scenario {
         (0..self.cells).map(cell).collect()
     }
 
-    /// Offsets of a session, one per cell.
     fn offsets(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let shared = self.offset.0 * Self::normal(rng);
         let own = |_| (shared + self.offset.1 * Self::normal(rng)).exp();
         (0..self.cells).map(own).collect()
     }
 
-    /// Two sessions.
     pub(super) fn sessions(&self, rng: &mut ChaCha8Rng) -> Vec<Samples> {
         let (first, second) = (self.offsets(rng), self.offsets(rng));
         let side = |factor: f64, rng: &mut ChaCha8Rng| -> Vec<f64> {

@@ -127,7 +127,6 @@ fn row(epoch: usize) -> Event {
     }))
 }
 
-/// Every run reports three epochs.
 fn three_epochs() -> Scripted {
     Scripted::new().playing(|_| {
         let events: Vec<Event> = (0..3).map(row).collect();

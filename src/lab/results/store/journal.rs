@@ -62,7 +62,6 @@ pub(super) struct Waiting {
     pub(super) images: BTreeMap<String, String>,
 }
 
-/// A journal opened for writing.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
@@ -115,7 +114,6 @@ impl Journal {
         Ok((journal, lines.damaged))
     }
 
-    /// The journal's file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -304,7 +304,6 @@ impl Store {
         Ok(all)
     }
 
-    /// Writes one of a run's files.
     fn write_of_run(
         &self,
         keys: &RunKeys,

@@ -108,7 +108,6 @@ impl Store {
         Ok(Taken::Kept)
     }
 
-    /// Appends a run to the journal.
     pub(super) fn append(&mut self, run: &StoredRun) -> Result<(), StoreError> {
         let Some(journal) = &mut self.journal else {
             return Ok(());

@@ -60,7 +60,6 @@ impl Pruner for SuccessiveHalving {
 }
 
 impl SuccessiveHalving {
-    /// The step of a rung.
     fn step_of(&self, rung: usize) -> usize {
         let power = u32::try_from(self.early_stopping_rate + rung).unwrap_or(u32::MAX);
         // With a reduction of 1 all rungs would be at one step, and their number infinite.

@@ -20,7 +20,7 @@ impl Sampler for Grid {
         }
         let mut rest = number;
         while point.values.len() < space.parameters.len() {
-            rest = turn(space, &mut point, rest);
+            rest = set_next(space, &mut point, rest);
         }
         Some(point)
     }
@@ -32,7 +32,7 @@ impl Sampler for Grid {
 
 /// Sets the next parameter of `point`, for combination number `rest` of the remaining parameters; returns the combination
 /// number for the parameters after it.
-fn turn(space: &Space, point: &mut Point, mut rest: usize) -> usize {
+fn set_next(space: &Space, point: &mut Point, mut rest: usize) -> usize {
     let index = point.values.len();
     if !space.is_active(index, point) {
         point.values.push(None);

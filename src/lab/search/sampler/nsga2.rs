@@ -29,7 +29,6 @@ const SWAP: f64 = 0.5;
 /// Deb et al. 2002; Optuna's `NSGAIISampler`, which applies crossover only to parameters that every trial has.
 #[derive(Debug)]
 pub(super) struct Nsga2 {
-    /// Seed of the search.
     pub(super) seed: Seed,
     /// Trials per generation.
     pub(super) population: usize,

@@ -20,7 +20,6 @@ const LENGTH: usize = 1 << 16;
 /// Burley 2020, *Practical Hash-based Owen Scrambling* (crate `sobol_burley`).
 #[derive(Debug)]
 pub(super) struct Sobol {
-    /// Seed of the search.
     pub(super) seed: Seed,
 }
 

@@ -29,7 +29,6 @@ pub(super) enum Kernels {
         hit: f64,
         /// Probability of each other choice.
         miss: f64,
-        /// Number of choices.
         choices: usize,
     },
 }
@@ -89,7 +88,6 @@ impl Kernels {
         Self::Normal { kinds, kernels }
     }
 
-    /// Draws a value from kernel `index`.
     pub(super) fn draw(&self, domain: &Domain, index: usize, rng: &mut ChaCha8Rng) -> Value {
         match self {
             Self::Normal { kinds, kernels } => {

@@ -58,7 +58,6 @@ impl Mixture {
         }
     }
 
-    /// Draws a value of each parameter.
     pub(super) fn draw(&self, domains: &[&Domain], rng: &mut ChaCha8Rng) -> Vec<Value> {
         let mut left = rng.gen_range(0.0..1.0);
         let mut kernel = self.weights.len() - 1;
@@ -76,7 +75,6 @@ impl Mixture {
             .collect()
     }
 
-    /// Returns the density at each candidate.
     pub(super) fn densities(&self, domains: &[&Domain], candidates: &[Vec<Value>]) -> Vec<f64> {
         candidates
             .iter()

@@ -38,7 +38,6 @@ const BAD_AT_MOST: usize = 1000;
 /// [`BAD_AT_MOST`].
 #[derive(Debug)]
 pub(super) struct Tpe {
-    /// Seed of the search.
     pub(super) seed: Seed,
     /// Number of trials drawn at random first.
     pub(super) startup_trials: usize,

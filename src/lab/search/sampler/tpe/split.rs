@@ -8,14 +8,11 @@ use crate::search::{Ending, Record};
 /// Trials split by quality, each part sorted by number.
 #[derive(Debug)]
 pub(super) struct Split<'a> {
-    /// The best.
     pub(super) good: Vec<&'a Record>,
-    /// The others.
     pub(super) bad: Vec<&'a Record>,
 }
 
 impl Split<'_> {
-    /// Returns the total number of trials.
     pub(super) fn count(&self) -> usize {
         self.good.len() + self.bad.len()
     }
