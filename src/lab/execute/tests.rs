@@ -103,7 +103,7 @@ fn a_worker_that_finishes_hands_over_facts_epochs_and_its_own_figures() {
 }
 
 #[test]
-fn a_mark_that_the_worker_put_back_counts_by_what_it_noted() {
+fn a_peak_memory_counter_reset_by_the_worker_is_replaced_by_its_reported_peaks() {
     let times = RunTimes {
         peak_train_bytes: Some(1 << 50),
         peak_validation_bytes: Some(1 << 40),
@@ -119,7 +119,7 @@ fn a_mark_that_the_worker_put_back_counts_by_what_it_noted() {
 }
 
 #[test]
-fn nonsense_on_the_protocol_ends_the_worker_and_says_what_it_wrote() {
+fn an_invalid_line_kills_the_worker_and_is_quoted_in_the_reason() {
     let (status, reason) = end_of(&format!("echo '{HELLO}'; echo half a line; {FOR_A_DAY}"));
     assert_eq!(status, Status::Panicked);
     assert_eq!(
@@ -167,7 +167,7 @@ fn a_worker_that_does_not_start_is_a_result() {
 }
 
 #[test]
-fn a_worker_that_takes_too_long_is_ended_and_its_last_words_are_kept() {
+fn a_worker_that_times_out_is_killed_and_its_stderr_is_kept() {
     let limits = LimitsSpec {
         time: Some(0.3),
         ..LimitsSpec::default()
@@ -196,7 +196,7 @@ fn a_worker_that_takes_too_long_is_ended_and_its_last_words_are_kept() {
 }
 
 #[test]
-fn what_a_worker_said_is_heard_to_its_end_however_late_it_is_read() {
+fn output_of_a_worker_is_read_to_its_end_after_the_worker_has_exited() {
     // As on an overloaded machine: the last line is written only after the parent has seen the end (until then a process
     // with this ID exists).
     let script = format!(
@@ -250,7 +250,7 @@ fn listed(n: usize) -> Listed {
 }
 
 #[test]
-fn an_interruption_ends_what_runs_and_begins_nothing_more() {
+fn an_interruption_kills_running_workers_and_starts_no_further_run() {
     let options = Options {
         jobs: 1,
         cores: 2,
@@ -274,7 +274,7 @@ fn an_interruption_ends_what_runs_and_begins_nothing_more() {
 }
 
 #[test]
-fn no_run_begins_after_as_many_failures_as_allowed() {
+fn no_run_starts_after_the_maximum_number_of_failures() {
     let options = Options {
         jobs: 1,
         cores: 2,

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_has_nine_digits_and_a_count_all_of_its_own() {
+    fn a_fact_has_nine_digits_and_a_count_has_all_digits() {
         for (value, text) in [
             (0.081_742_255_363_293_94, "0.0817422554"),
             (-1.234_567_890_123e-12, "-1.23456789e-12"),

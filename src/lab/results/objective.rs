@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_not_reached_comes_after_the_last_epoch() {
+    fn a_target_that_is_not_reached_counts_as_the_number_of_epochs() {
         let target = |metric: &str, value| ReachSpec {
             metric: metric.to_owned(),
             value,

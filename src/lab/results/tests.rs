@@ -132,7 +132,7 @@ fn nudge(value: &mut Option<f64>) {
 }
 
 #[test]
-fn another_order_of_a_sum_leaves_rows_alone_and_one_bit_of_a_weight_shows_in_the_checksum() {
+fn rounding_differences_leave_rows_unchanged_and_one_bit_of_a_weight_changes_the_checksum() {
     let folder = written();
     let mut set = ddpm();
     for facts in set.runs.iter_mut().filter_map(|row| row.facts.as_mut()) {
@@ -183,7 +183,7 @@ fn another_order_of_a_sum_leaves_rows_alone_and_one_bit_of_a_weight_shows_in_the
 }
 
 #[test]
-fn rows_stand_in_plan_order_whatever_order_they_come_in() {
+fn rows_are_written_in_plan_order_independent_of_input_order() {
     let folder = written();
     let mut set = ddpm();
     set.runs.reverse();

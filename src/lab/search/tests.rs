@@ -209,7 +209,7 @@ fn another_seed_gives_other_trials_and_more_trials_begin_with_the_same() {
 }
 
 #[test]
-fn a_trial_waits_for_those_that_it_is_decided_from() {
+fn a_trial_waits_for_the_trials_that_its_proposal_depends_on() {
     let plan = plan(&["search.lag=0"]);
     let folder = tempfile::tempdir().unwrap();
     let store = Store::read(folder.path()).unwrap();
@@ -269,7 +269,7 @@ fn shares_of_a_search_that_does_not_learn_are_disjoint_and_whole() {
 }
 
 #[test]
-fn nothing_runs_where_only_what_is_kept_is_asked_for() {
+fn with_only_kept_no_trial_runs() {
     let plan = plan(&[]);
     let spec = plan.search.as_ref().unwrap();
     let folder = tempfile::tempdir().unwrap();

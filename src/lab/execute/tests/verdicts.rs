@@ -275,7 +275,7 @@ fn time_runs_out_for_a_worker_that_does_not_end_when_it_is_told_to() {
 }
 
 #[test]
-fn a_sink_that_fails_lets_nobody_wait_for_a_verdict() {
+fn after_a_failed_sink_no_worker_waits_for_a_verdict() {
     let queue = [Next::Run(trial(0, LimitsSpec::default()))];
     let mut source = Search {
         queue: queue.into(),

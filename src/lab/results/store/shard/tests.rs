@@ -66,7 +66,7 @@ fn without_steps(mut run: StoredRun) -> StoredRun {
 }
 
 #[test]
-fn what_a_shard_kept_is_there_after_the_next_start_and_only_in_its_journal() {
+fn runs_of_a_shard_are_read_again_at_the_next_start_and_are_only_in_its_journal() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/2");
     shard.put(full("a", 1, "s", 0.5)).unwrap();
@@ -108,7 +108,7 @@ fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
 }
 
 #[test]
-fn a_line_that_is_no_run_is_named_and_counts_as_not_there() {
+fn a_line_that_is_not_a_run_is_listed_and_skipped() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/1");
     shard.put(run("a", 1)).unwrap();
@@ -165,7 +165,7 @@ fn a_second_program_is_refused_and_another_shard_is_not() {
 }
 
 #[test]
-fn what_the_store_and_shards_of_another_number_have_counts() {
+fn runs_in_the_store_and_in_shards_of_another_total_count() {
     let lab = Lab::new();
     Store::open(lab.0.path()).unwrap().put(run("a", 1)).unwrap();
     lab.shard("1/2").put(run("b", 1)).unwrap();
@@ -176,7 +176,7 @@ fn what_the_store_and_shards_of_another_number_have_counts() {
 }
 
 #[test]
-fn a_journal_carries_all_that_belongs_to_its_runs() {
+fn a_journal_contains_all_data_of_its_runs() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/1");
     let image = shard.temporary_folder().join("x");

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_trials_some_stand_for_the_rest_and_the_last_is_among_them() {
+    fn many_trials_are_thinned_evenly_and_the_last_is_kept() {
         let thin = |count: usize| thinned(&(0..count).collect::<Vec<_>>()).collect::<Vec<_>>();
         assert_eq!(thin(BAD_AT_MOST), (0..BAD_AT_MOST).collect::<Vec<_>>());
         assert!(thin(0).is_empty());
