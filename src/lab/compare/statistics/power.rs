@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_mean_is_detected_as_the_formula_says() {
-        // A uniform grid on ±0.1: its central 95 % are ±0.095, e = 0.095 / t(0.975; 18) with t = 2.100922, t(0.8; 18) = 0.862049.
+        // A uniform grid on ±0.1 (central 95 %: ±0.095): e = 0.095 / t(0.975; 18), t(0.975; 18) = 2.100922, t(0.8; 18) = 0.862049.
         let grid: Vec<f64> = (-1000..=1000).map(|i| f64::from(i) * 1e-4).collect();
         let found = detectable_mean(&grid, 18, 0.05, 0.02).expect("an effect");
         let error = 0.095 / 2.100_922;

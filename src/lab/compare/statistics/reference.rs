@@ -1,4 +1,4 @@
-//! The tests, corrections and quantiles of `SciPy`, `statsmodels` and `NumPy`, as `tests/reference/compare/make.py` wrote them.
+//! Reference values from `SciPy`, `statsmodels` and `NumPy`, written by `tests/reference/compare/make.py`.
 
 use serde::Deserialize;
 
