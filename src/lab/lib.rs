@@ -1,6 +1,7 @@
-//! Starts the runs of Fieldtrial, keeps their results, compares and searches.
+//! The library behind Fieldtrial's commands: it starts training runs, stores their results, compares two results and
+//! searches hyperparameters.
 //!
-//! The crate `fieldtrial` re-exports these modules and adds what people see: progress, reports, commands (docs/adr/0018).
+//! The crate `fieldtrial` re-exports these modules and adds the user interface: progress, reports, commands (docs/adr/0018).
 
 pub use fieldtrial_engine::{
     base, build_info, datasets, device, diag, event, layers, loader, losses, manifest, measure,

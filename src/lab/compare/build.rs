@@ -1,4 +1,4 @@
-//! A [`Comparison`] made of two sides.
+//! Builds a [`Comparison`] of two sides.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,12 @@ use super::{
     CellPair, Comparison, EnvironmentChange, FieldClass, Judgement, MatrixJudgement, Origin, Side,
 };
 
-/// What is asked of a comparison.
+/// Options of a comparison.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Compare times although fields of the environments differ that must match.
+    /// Compare times even if environment fields that must match differ.
     pub across_env: bool,
-    /// Cells to compare; all where it is missing.
+    /// Cells to compare; all if missing.
     pub only: Option<Only>,
 }
 
@@ -65,8 +65,8 @@ impl Comparison {
         })
     }
 
-    /// Compares the cells of one result that have `before` on `axis` with those that have `after` there and are equal
-    /// on all other axes.
+    /// Compares the cells of one result that have the value `before` on `axis` with those that have `after` there and equal
+    /// values on all other axes.
     ///
     /// # Errors
     /// The result has no such axis, or the axis no such value; `options.only` as in [`Self::between`].
@@ -109,10 +109,10 @@ impl Comparison {
     }
 }
 
-/// Place of the axis that is called `name`.
+/// Position of the axis called `name`.
 ///
 /// # Errors
-/// There is none; the nearest name.
+/// There is no such axis; names the most similar one.
 pub fn axis_place(axes: &[AxisInfo], name: &str) -> Result<usize, Failure> {
     let found = axes.iter().position(|axis| axis.is_called(name));
     found.ok_or_else(|| {
@@ -134,10 +134,10 @@ fn check_value(axis: &AxisInfo, value: &str) -> Result<(), Failure> {
     Err(Failure::plain(title, Some(help)))
 }
 
-/// The cells of a side that `--only` chooses.
+/// The cells of a side that `--only` selects.
 enum Choice {
     All,
-    /// The side lacks an axis or a value that is named.
+    /// The side lacks an axis or a value that `--only` names.
     None,
     Some(Selection),
 }
@@ -152,7 +152,7 @@ impl Choice {
     }
 }
 
-/// What `--only` chooses before and after.
+/// The selections of `--only` before and after.
 struct Chosen(Choice, Choice);
 
 impl Chosen {
@@ -171,18 +171,17 @@ impl Chosen {
     }
 }
 
-/// Two sides with their cells, and what belongs together.
+/// Two sides with their cells and the pairs.
 struct Parts<'a> {
     sides: (&'a Side, &'a Side),
     before: Vec<Cell<'a>>,
     after: Vec<Cell<'a>>,
     pairs: Vec<Pair>,
-    /// Place of the axis that is compared along.
+    /// Position of the axis that is compared along.
     along: Option<usize>,
     across_env: bool,
 }
 
-/// What follows from the parts.
 struct Made {
     environment: EnvironmentChange,
     cells: Vec<CellPair>,
@@ -301,8 +300,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Values of the axes that tell the cells apart, in words: those that vary among the measured ones for these, all that
-/// vary for the others; where none does, of all axes.
+/// Labels made of axis values that distinguish the cells. For measured cells, the axes that vary among the measured ones;
+/// for the others, all axes that vary. If none varies, all axes.
 fn labels(set: &ResultSet, drafts: &[Draft<'_>], without: Option<usize>) -> Vec<String> {
     let axes = &set.plan.axes;
     let all: Vec<usize> = (0..axes.len()).filter(|&at| Some(at) != without).collect();
@@ -343,7 +342,7 @@ fn labels(set: &ResultSet, drafts: &[Draft<'_>], without: Option<usize>) -> Vec<
     drafts.iter().map(label).collect()
 }
 
-/// A value of an axis in words: numbers with the axis' name, names alone.
+/// Label of an axis value: numbers with the axis' name, other values alone.
 fn words(axis: &str, value: &str) -> String {
     if value.parse::<f64>().is_ok() || value == "true" || value == "false" {
         format!("{axis} {value}")

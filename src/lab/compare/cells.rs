@@ -1,18 +1,17 @@
-//! The cells of a side with their rows.
+//! The cells of a side with their result rows.
 
 use std::collections::BTreeMap;
 
 use crate::base::statistics::median;
 use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, counted_runs};
 
-/// A cell with its rows.
 pub(super) struct Cell<'a> {
     pub(super) info: &'a CellInfo,
     /// Its rows of `runs.csv` by seed.
     pub(super) runs: BTreeMap<u64, &'a RunRow>,
-    /// The runs that its times rest on, by seed and block.
+    /// The runs that its times are computed from, sorted by seed and block.
     pub(super) counted: Vec<&'a BlockRow>,
-    /// Whether it was measured with other code than the rest of its side.
+    /// Whether it was measured with other code than most cells of its side.
     pub(super) is_other_code: bool,
     set: &'a ResultSet,
 }
@@ -31,7 +30,7 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
     let all = set.plan.cells.iter().map(|info| {
         let rows = blocks.get(&*info.key).map_or(&[][..], Vec::as_slice);
         let mut counted = counted_runs(rows);
-        // The order of rows in a file says nothing.
+        // The order of rows in a file has no meaning.
         counted.sort_by_key(|row| (row.seed, row.block));
         let usual = usual.get(class(info)).copied();
         Cell {
@@ -45,8 +44,8 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
     all.collect()
 }
 
-/// The code that most cells of a numeric class were measured with; of two with as many, that of the cell that comes
-/// first. Cells of different classes have different code hashes by construction.
+/// The code hash of most cells, per numeric class; of equally frequent ones, that of the first cell. Cells of different
+/// classes have different code hashes by construction.
 fn usual_code(set: &ResultSet) -> BTreeMap<&str, &str> {
     let mut counts: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
     for info in &set.plan.cells {
@@ -72,23 +71,21 @@ fn class(info: &CellInfo) -> &str {
 }
 
 impl Cell<'_> {
-    /// Whether a row says that something in its run may give other bits every time.
     pub(super) fn is_nondeterministic(&self) -> bool {
         let mut facts = self.runs.values().filter_map(|row| row.facts.as_ref());
         facts.any(|facts| !facts.nondeterministic.is_empty())
     }
 
-    /// The plan that it stands in, and itself.
+    /// The cell together with its plan.
     pub(super) fn place(&self) -> (&PlanFile, &CellInfo) {
         (&self.set.plan, self.info)
     }
 
-    /// Samples of a step; `None` where the specification does not say.
+    /// Samples per step; `None` if the specification does not contain them.
     pub(super) fn samples_per_step(&self) -> Option<u64> {
         self.set.plan.samples_per_step(self.info)
     }
 
-    /// Milliseconds of a sample in a run.
     pub(super) fn sample_ms(&self, run: &BlockRow) -> Option<f64> {
         self.set.plan.sample_ms(self.info, run)
     }
@@ -98,7 +95,7 @@ impl Cell<'_> {
         self.counted.first().map(|run| &*run.env_id)
     }
 
-    /// The median of [`Self::sample_ms`] over the counted runs; `None` where one of them has none.
+    /// The median of [`Self::sample_ms`] over the counted runs; `None` if one of them has none.
     pub(super) fn median_sample_ms(&self) -> Option<f64> {
         let values: Option<Vec<f64>> = self.counted.iter().map(|run| self.sample_ms(run)).collect();
         median(&values?)

@@ -1,4 +1,4 @@
-//! What differs between the specifications of two cells, and whether they do the same work.
+//! Differences between the specifications of two cells, and whether they do the same work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::results::{CellInfo, PlanFile};
 use super::cells::Cell;
 use super::{SpecChange, Work};
 
-/// Settings, by the start of their paths, that decide the arithmetic of a sample.
+/// Prefixes of the paths of settings that determine the arithmetic per sample.
 const WORK: [&str; 5] = [
     "dataset",
     "loss",
@@ -19,16 +19,16 @@ const WORK: [&str; 5] = [
     "train.precision",
 ];
 
-/// Names of specifications where a manifest sets them.
+/// Fields of a stored specification and the manifest settings that they come from.
 const HOMES: [(&str, &str); 2] = [
     ("model_name", "train.model"),
     ("dataset_name", "train.dataset"),
 ];
 
-/// Everything in two specifications that differs, by path.
+/// All differences between two specifications, by path.
 ///
-/// Where the cell hashes differ and no setting does, what is not a setting did: the content of the data
-/// (`dataset.content`, shown by the task signatures), else `cell_hash`.
+/// If the cell hashes differ but no setting does, the cause is not a setting: it is listed as `dataset.content` (the data
+/// changed, which the task signatures show), else as `cell_hash`.
 pub(super) fn changes(before: &Cell<'_>, after: &Cell<'_>) -> Vec<SpecChange> {
     let mut found = setting_changes(before.place(), after.place());
     found.extend(hidden(before, after, &found));
@@ -36,7 +36,7 @@ pub(super) fn changes(before: &Cell<'_>, after: &Cell<'_>) -> Vec<SpecChange> {
     found
 }
 
-/// The settings in which two cells differ, each given with the plan that it stands in, sorted by path.
+/// The settings in which two cells differ, sorted by path. Each cell is given with its plan.
 pub fn setting_changes(
     before: (&PlanFile, &CellInfo),
     after: (&PlanFile, &CellInfo),
@@ -54,7 +54,7 @@ pub fn setting_changes(
     changed.map(change).collect()
 }
 
-/// A change of the cell hash that no setting explains.
+/// A change of the cell hash that no changed setting explains.
 fn hidden(before: &Cell<'_>, after: &Cell<'_>, known: &[SpecChange]) -> Option<SpecChange> {
     let has_dataset = known.iter().any(|change| is_at(&change.path, "dataset"));
     let (old, new) = (before.info, after.info);
@@ -78,7 +78,7 @@ fn hidden(before: &Cell<'_>, after: &Cell<'_>, known: &[SpecChange]) -> Option<S
     })
 }
 
-/// Whether a setting is part of the cell hash: how often is measured, and what a thing is called, are not.
+/// Whether a setting is part of the cell hash. Measurement settings, limits (except `limits.max-loss`) and names are not.
 fn is_hashed(path: &str) -> bool {
     let is_limit = is_at(path, "limits") && path != "limits.max-loss";
     let is_name = HOMES.iter().any(|(_, home)| *home == path);
@@ -90,10 +90,10 @@ fn is_at(path: &str, section: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Every plain value of a specification as a manifest would write it, texts without quotes; `null` is no value.
+/// Every scalar of a specification as a manifest would contain it, strings without quotes; `null` is left out.
 fn leaves((plan, cell): (&PlanFile, &CellInfo)) -> BTreeMap<String, String> {
     let sections = |info: &CellInfo| info.spec.as_object().cloned().unwrap_or_default();
-    // A cell's own sections are those that differ from the first cell's.
+    // A cell stores only the sections that differ from the first cell's.
     let mut spec = plan.cells.first().map(sections).unwrap_or_default();
     spec.extend(sections(cell));
     let mut found = BTreeMap::new();
@@ -120,8 +120,8 @@ fn collect(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
     found.insert(path.to_owned(), text);
 }
 
-/// Whether two cells do the same arithmetic per sample, in the same precision. `is_treatment`: they differ along the
-/// axis that is declared as the treatment.
+/// Whether two cells do the same arithmetic per sample, in the same precision. `is_treatment`: they differ along the axis
+/// declared as the treatment.
 pub(super) fn work(
     before: &Cell<'_>,
     after: &Cell<'_>,

@@ -1,4 +1,4 @@
-//! Results of a commit, read with git: nothing is checked out.
+//! Reads results from a commit with git, without checking it out.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,11 +11,11 @@ use crate::results::names_below;
 
 use super::side::{Experiment, Place, Source};
 
-/// Why a text is no source of a commit.
+/// Why a text does not name results in a commit.
 pub(super) enum NoSource {
-    /// Git cannot read it.
+    /// Git cannot read the commit.
     Git(GitError),
-    /// The ref is there, the results are not.
+    /// The ref exists, but has no such results.
     NoResults {
         reference: String,
         folder: String,
@@ -43,7 +43,7 @@ impl NoSource {
                 };
                 let is_near = |help: &String| help.starts_with("did you mean");
                 if let Some(first) = failure.diagnostics.first_mut() {
-                    // The nearest name alone says more than two lists.
+                    // The most similar name alone is more helpful than two lists.
                     match near {
                         Some(near) => first.help = vec![near],
                         None if first.help.iter().any(is_near) => {}
@@ -124,7 +124,7 @@ pub(super) fn of_ref(given: &str) -> Result<Source, NoSource> {
     })
 }
 
-/// The folder that holds `reports/`, and `reports/` itself, from the root of the repository.
+/// The folder that contains `reports/`, and `reports/` itself, relative to the root of the repository.
 fn project(repository: &Repository) -> (String, String) {
     let reports = results_root(Path::new("manifest.toml"));
     let project = reports.parent().unwrap_or(Path::new("."));
@@ -147,7 +147,7 @@ fn joined(folder: &str, name: &str) -> String {
     }
 }
 
-/// The results folders among `files`: `folder` itself, or those directly below it.
+/// The results folders among `files`: `folder` itself, or its direct subfolders.
 fn experiments(
     repository: &Repository,
     reference: &str,
@@ -199,7 +199,7 @@ fn experiments(
     all.collect()
 }
 
-/// The files of a results folder of a commit, in a temporary folder: nothing is checked out.
+/// Copies the files of a results folder from a commit into a temporary folder, without a checkout.
 pub(super) fn copied(
     repository: &Repository,
     files: &[CommitFile],

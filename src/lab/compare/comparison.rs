@@ -1,4 +1,4 @@
-//! [`Comparison`]: what two sides have in common, what differs, and what may be said of it.
+//! [`Comparison`]: matched cells of two sides, their differences, and the verdicts.
 
 use serde::Serialize;
 
@@ -6,38 +6,37 @@ use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 
 use super::judgement::{Judgement, MatrixJudgement, Obstacle, Ratio, Verdict};
 
-/// Two sides, cell by cell.
+/// Two sides, compared cell by cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// Name of the experiment.
     pub name: String,
-    /// What is compared with.
+    /// The reference side.
     pub before: Side,
-    /// What is compared.
+    /// The compared side.
     pub after: Side,
-    /// The axis of one result along which it is compared; `None` for two results.
+    /// The axis that one result is compared along; `None` for two results.
     pub along: Option<String>,
-    /// What differs between the machines and builds of both sides.
+    /// Differences between the machines and builds of both sides.
     pub environment: EnvironmentChange,
-    /// Axes and values that only one side has.
+    /// Axes and values that exist on one side only.
     pub axes: Vec<AxisChange>,
-    /// Cells of both sides, in the plan order of `after`.
+    /// Matched cells, in the plan order of `after`.
     pub cells: Vec<CellPair>,
-    /// Cells that only `after` has.
+    /// Cells that exist only in `after`.
     pub added: Vec<CellInfo>,
-    /// Cells that only `before` has.
+    /// Cells that exist only in `before`.
     pub removed: Vec<CellInfo>,
-    /// Cells among the added and removed ones that may belong together in several ways; none of them is paired.
+    /// Groups of added and removed cells with more than one possible pairing; none of them is paired.
     pub ambiguous: Vec<Ambiguity>,
-    /// One test over all cells whose times can be compared; `None` where there is none.
+    /// One test over all cells with comparable times; `None` if there are too few of them.
     pub matrix: Option<MatrixJudgement>,
-    /// Runs a side that a matrix of this size and design needs before a single cell can be called.
+    /// Runs per side that a matrix of this size and design needs before the verdict on a single cell can be an effect.
     pub needed_runs: usize,
 }
 
 impl Comparison {
-    /// Whether the two sides show the same: the same cells, each with the same runs or with none, and nothing else that
-    /// differs.
+    /// Whether both sides are equal: the same cells, each with the same runs or with none, and no other difference.
     pub fn is_without_difference(&self) -> bool {
         let is_one_sided = !self.added.is_empty() || !self.removed.is_empty();
         !self.cells.is_empty()
@@ -51,13 +50,13 @@ impl Comparison {
 /// One of two sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    /// What it is called: a git ref, a folder, a value of an axis.
+    /// Display name: a git ref, a folder, a value of an axis.
     pub name: String,
     /// Where it comes from.
     pub origin: Origin,
-    /// Its results; of one result along an axis, the whole of it on both sides.
+    /// Its results; when comparing along an axis, both sides contain the whole result.
     pub set: ResultSet,
-    /// What comparing a build with itself showed: `noise.csv` beside the results.
+    /// A/A results (a build compared with itself): `noise.csv` beside the results.
     pub noise: Vec<NoiseRow>,
 }
 
@@ -65,14 +64,14 @@ pub struct Side {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// A results folder, as it was named.
+    /// A results folder, as given by the user.
     Folder {
         /// The folder.
         path: String,
     },
     /// A commit.
     Git {
-        /// The ref as it was named.
+        /// The ref, as given by the user.
         reference: String,
         /// The commit's full hash.
         commit: String,
@@ -81,22 +80,22 @@ pub enum Origin {
     Value {
         /// Name of the axis.
         axis: String,
-        /// The value, as keys show it.
+        /// The value, as shown in keys.
         value: String,
     },
 }
 
-/// What differs between the machines and builds of two sides.
+/// Differences between the machines and builds of two sides.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct EnvironmentChange {
-    /// Fields that differ, must-match first.
+    /// Fields that differ, must-match fields first.
     pub fields: Vec<FieldChange>,
-    /// Whether the user asked to compare times although fields differ that must match.
+    /// Whether the user asked to compare times despite differing must-match fields.
     pub is_across: bool,
 }
 
 impl EnvironmentChange {
-    /// Whether times are not compared, since fields differ that must match and nobody asked to compare all the same.
+    /// Whether times are not compared, because must-match fields differ and the user did not ask for it.
     pub fn is_refused(&self) -> bool {
         let must_match = |field: &FieldChange| field.class == FieldClass::MustMatch;
         !self.is_across && self.fields.iter().any(must_match)
@@ -108,7 +107,7 @@ impl EnvironmentChange {
 pub struct FieldChange {
     /// Name of the field (`cpu_model`).
     pub field: String,
-    /// What a difference in it means.
+    /// Consequence of a difference.
     pub class: FieldClass,
     /// Values of the side before, each once.
     pub before: Vec<String>,
@@ -116,19 +115,19 @@ pub struct FieldChange {
     pub after: Vec<String>,
 }
 
-/// What a difference in a field of an environment means.
+/// Consequence of a difference in a field of an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FieldClass {
     /// Times cannot be compared.
     MustMatch,
-    /// Times may differ for it.
+    /// Times may differ because of it.
     Warn,
-    /// It is told.
+    /// For information only.
     Info,
 }
 
-/// An axis that only one side has, or whose values differ.
+/// An axis that exists on one side only, or whose values differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AxisChange {
     /// Name of the axis.
@@ -137,46 +136,46 @@ pub struct AxisChange {
     pub in_before: bool,
     /// Whether the side after has it.
     pub in_after: bool,
-    /// Values that only the side before has.
+    /// Values that exist only before.
     pub removed: Vec<String>,
-    /// Values that only the side after has.
+    /// Values that exist only after.
     pub added: Vec<String>,
 }
 
-/// A cell of both sides.
+/// A pair of matched cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellPair {
     /// Key on the side before.
     pub before: String,
     /// Key on the side after.
     pub after: String,
-    /// What tells it from the other pairs: values of the axes that vary among them.
+    /// Label that distinguishes it from the other pairs: values of the axes that vary among them.
     pub label: String,
-    /// How the two were found to belong together.
+    /// Criterion by which the two were matched.
     pub matched: MatchedBy,
-    /// Everything in the two specifications that differs, sorted by path.
+    /// All differences between the two specifications, sorted by path.
     pub changes: Vec<SpecChange>,
     /// Whether a ratio of their times is a speed-up.
     pub work: Work,
-    /// Facts that differ, by seed and column; empty where all agree.
+    /// Facts that differ, by seed and column; empty if all agree.
     pub facts: Vec<FactChange>,
-    /// Rows of facts that were compared (seeds that both sides have, finished).
+    /// Number of compared rows of facts (seeds that finished on both sides).
     pub compared_rows: usize,
-    /// Whether the cell's row was measured with other code than the rest of its side, before and after: then it draws no
-    /// verdict, and its facts are not compared.
+    /// Whether the cell's row was measured with other code than most cells of its side, before and after. Such a cell gets
+    /// no verdict, and its facts are not compared.
     pub other_code: (bool, bool),
-    /// Median milliseconds of a sample over the counted runs, before and after; `None` where nothing was measured.
+    /// Median milliseconds per sample over the counted runs, before and after; `None` if nothing was measured.
     pub sample_ms: (Option<f64>, Option<f64>),
     /// Quality over seeds, one for each metric and loss with a direction.
     pub quality: Vec<QualityChange>,
-    /// Every timing that both sides have, as a ratio; empty where times cannot be compared.
+    /// The ratio of every timing that both sides have; empty if times cannot be compared.
     pub timings: Vec<TimingChange>,
-    /// What may be said of the time per sample.
+    /// Verdict on the time per sample.
     pub judgement: Judgement,
 }
 
 impl CellPair {
-    /// Whether nothing was measured since, and nothing about it differs.
+    /// Whether nothing was measured since, and nothing about the cell differs.
     pub fn is_untouched(&self) -> bool {
         self.asks_nothing()
             && self.matched == MatchedBy::Key
@@ -184,8 +183,8 @@ impl CellPair {
             && self.changes.is_empty()
     }
 
-    /// Whether its times raise no question: both sides show the same runs, or neither has measured it (its device is
-    /// absent, perhaps).
+    /// Whether its times need no verdict: both sides contain the same runs, or neither has measured it (its device may be
+    /// absent).
     pub fn asks_nothing(&self) -> bool {
         let Verdict::NotComparable(obstacles) = &self.judgement.verdict else {
             return false;
@@ -197,7 +196,7 @@ impl CellPair {
     }
 }
 
-/// How two cells were found to belong together.
+/// Criterion by which two cells were matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchedBy {
@@ -205,16 +204,16 @@ pub enum MatchedBy {
     Key,
     /// Same cell hash under another key.
     CellHash,
-    /// Same values on the axes that both have, the others having one value only.
+    /// Same values on all axes that both sides have; every other axis has a single value.
     SharedAxes,
-    /// Same values on all axes but the one that is compared along.
+    /// Same values on all axes except the one compared along.
     OtherAxes,
 }
 
-/// Cells that have the same hash, or the same values on all shared axes, several times over.
+/// Cells that share a hash, or the values on all shared axes, with more than one cell of the other side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ambiguity {
-    /// What they have in common.
+    /// The criterion that matches them.
     pub by: MatchedBy,
     /// Keys on the side before.
     pub before: Vec<String>,
@@ -227,9 +226,9 @@ pub struct Ambiguity {
 pub struct SpecChange {
     /// Dotted path (`train.optimizer.lr`).
     pub path: String,
-    /// Value before; `None` where it has none.
+    /// Value before; `None` if the setting did not exist.
     pub before: Option<String>,
-    /// Value after; `None` where it has none.
+    /// Value after; `None` if the setting does not exist.
     pub after: Option<String>,
 }
 
@@ -239,9 +238,9 @@ pub struct SpecChange {
 pub enum Work {
     /// Equal work signatures: a ratio of times is a speed-up.
     Same,
-    /// Declared as different treatments: a ratio of times is a ratio of treatments. What differs.
+    /// Declared as different treatments: a ratio of times is a ratio of treatments. Contains the differing settings.
     Treatments(Vec<String>),
-    /// Different work: no ratio is drawn. What differs.
+    /// Different work: no ratio is computed. Contains the differing settings.
     Different(Vec<String>),
 }
 
@@ -252,13 +251,13 @@ pub struct FactChange {
     pub seed: u64,
     /// Column of `runs.csv`.
     pub column: String,
-    /// Which way is better.
+    /// Direction: whether higher or lower is better.
     pub direction: Direction,
-    /// Text before, as the file has it.
+    /// Text before, as in the file.
     pub before: String,
     /// Text after.
     pub after: String,
-    /// `(after − before) / |before|`; `None` where one is no number or before is 0.
+    /// `(after − before) / |before|`; `None` if one is not a number or before is 0.
     pub relative: Option<f64>,
     /// Largest relative difference that counts as equal.
     pub tolerance: f64,
@@ -271,42 +270,42 @@ pub struct FactChange {
 pub struct QualityChange {
     /// Column of `runs.csv`.
     pub column: String,
-    /// Which way is better.
+    /// Direction: whether higher or lower is better.
     pub direction: Direction,
     /// Medians over seeds, before and after.
     pub medians: (f64, f64),
-    /// Seeds that both sides have.
+    /// Number of seeds that both sides have.
     pub pairs: usize,
-    /// What may be said.
+    /// The verdict.
     pub verdict: QualityVerdict,
-    /// Two-sided p-value of the paired sign-flip test over seeds; `None` where no test was possible.
+    /// Two-sided p-value of the paired sign-flip test over seeds; `None` if no test was possible.
     pub p: Option<f64>,
 }
 
-/// What may be said of a metric.
+/// Verdict on a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QualityVerdict {
     /// Equal in every seed, or within the tolerance.
     Equal,
-    /// Better over seeds.
+    /// Better, tested over seeds.
     Better,
-    /// Worse over seeds.
+    /// Worse, tested over seeds.
     Worse,
-    /// Values differ, no test finds a direction.
+    /// Values differ, but the test shows no direction.
     NotTold,
-    /// Values differ, and there are too few seeds to test; how many are needed.
+    /// Values differ, but there are too few seeds for a test; contains the number needed.
     TooFewSeeds(usize),
 }
 
-/// A timing of both sides.
+/// A timing that both sides have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimingChange {
     /// Column of `timings.csv`.
     pub column: String,
-    /// Whether the values are those of a step divided by its samples, since the steps of both sides differ in size.
+    /// Whether the values are step times divided by samples, because the step sizes of both sides differ.
     pub is_per_sample: bool,
-    /// Which way is better.
+    /// Direction: whether higher or lower is better.
     pub direction: Direction,
     /// Medians, before and after.
     pub medians: (f64, f64),

@@ -1,4 +1,4 @@
-//! [`Doubt`]: why a time is neither faster nor slower nor the same.
+//! [`Doubt`]: why a time got the verdict "unclear".
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,17 +8,17 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
-    /// No effect is shown, and the interval reaches beyond what counts as the same.
+    /// No significant effect, and the interval is too wide for "same".
     WideInterval,
-    /// No effect is shown by fewer runs than an interval needs, so that its absence is not shown either.
+    /// No significant effect, and fewer runs than an interval needs, so "same" is not shown either.
     FewRuns,
-    /// An effect is shown, but neither above the threshold nor below it.
+    /// An effect is shown, but not whether it exceeds the threshold; contains the threshold.
     AtThreshold(f64),
-    /// Two sessions, and what sessions of this machine differ by was not measured.
+    /// Two sessions, and the variation between sessions of this machine was not measured.
     NoSessionFloor,
-    /// Two sessions that differ by no more than sessions of this machine do; by how much these do (0.02 is 2 %).
+    /// Two sessions that differ no more than sessions of this machine usually do; contains that bound (0.02 is 2 %).
     WithinSessionFloor(f64),
-    /// Two sessions that differ by more than sessions of this machine do, but not by more than their own noise.
+    /// Two sessions that differ more than sessions of this machine usually do, but the difference is not significant.
     SessionNoise,
 }
 

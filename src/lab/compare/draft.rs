@@ -1,4 +1,4 @@
-//! Pairs of cells before they are judged: what stands in the way of comparing their times, and the judgement over all.
+//! Pairs of cells before their verdict: obstacles to comparing their times, and the call that judges all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,44 +13,43 @@ use super::timings::Runs;
 use super::verdict::{Samples, Verdicts, judge};
 use super::{MatchedBy, Obstacle, Side, SpecChange, Work};
 
-/// Two cells that belong together.
 pub(super) struct Draft<'a> {
     pub(super) before: &'a Cell<'a>,
     pub(super) after: &'a Cell<'a>,
     pub(super) by: MatchedBy,
     pub(super) changes: Vec<SpecChange>,
     pub(super) work: Work,
-    /// Why their times cannot be compared; empty where they can.
+    /// Why their times cannot be compared; empty if they can.
     pub(super) obstacles: Vec<Obstacle>,
     pub(super) runs: Runs<'a>,
 }
 
 impl Draft<'_> {
-    /// Whether both cells have times, whether or not these can be compared.
+    /// Whether both cells have times, comparable or not.
     pub(super) fn is_measured(&self) -> bool {
         let is_missing = |obstacle: &Obstacle| matches!(obstacle, Obstacle::NotMeasured(..));
         !self.obstacles.iter().any(is_missing)
     }
 }
 
-/// What decides whether times of two cells may be compared.
+/// Inputs that decide whether times of two cells can be compared.
 pub(super) struct Question<'q> {
     pub(super) sets: (&'q ResultSet, &'q ResultSet),
     pub(super) work: &'q Work,
-    /// Whether environments may differ in fields that must match.
+    /// Whether environments may differ in must-match fields.
     pub(super) across_env: bool,
-    /// Whether the number of threads is what is compared.
+    /// Whether the number of threads may differ because it is the compared setting.
     pub(super) allows_threads: bool,
 }
 
 impl Question<'_> {
-    /// Whether both cells were measured on one machine, as far as its description tells.
+    /// Whether both cells were measured on one machine, according to its description.
     pub(super) fn is_one_machine(&self, before: &Cell<'_>, after: &Cell<'_>) -> bool {
         let fields = self.fields(before, after);
         fields.iter().all(|field| is_of_build(field))
     }
 
-    /// Names of the fields that must match and differ between the environments of two cells.
+    /// Names of the must-match fields that differ between the environments of two cells.
     fn fields(&self, before: &Cell<'_>, after: &Cell<'_>) -> Vec<String> {
         let ids = before.env_id().zip(after.env_id());
         let fields =
@@ -58,7 +57,7 @@ impl Question<'_> {
         fields.unwrap_or_default()
     }
 
-    /// Everything that stands in the way; nothing else is said of cells that were not measured, or not since.
+    /// All obstacles. For cells that were not measured, or not measured since, that is the only one.
     pub(super) fn obstacles(&self, before: &Cell<'_>, after: &Cell<'_>) -> Vec<Obstacle> {
         let is_missing = |cell: &Cell<'_>| cell.median_sample_ms().is_none();
         let missing = (is_missing(before), is_missing(after));
@@ -94,12 +93,12 @@ impl Question<'_> {
     }
 }
 
-/// Whether environments that differ in these fields are of one machine: builds of it differ.
+/// Whether environments that differ in this field can be of one machine: only the builds differ.
 fn is_of_build(field: &str) -> bool {
     field.starts_with("build_")
 }
 
-/// Whether two lists have the same runs: a result that was kept, and is compared with itself.
+/// Whether two lists contain the same runs: an unchanged result compared with itself.
 fn are_the_same(before: &[&BlockRow], after: &[&BlockRow]) -> bool {
     let pairs = before.iter().zip(after);
     before.len() == after.len()
@@ -109,7 +108,7 @@ fn are_the_same(before: &[&BlockRow], after: &[&BlockRow]) -> bool {
         })
 }
 
-/// The numbers of threads that runs computed with: `2`, or `2, 4`.
+/// The thread counts of the runs: `2`, or `2, 4`.
 fn threads(runs: &[&BlockRow]) -> String {
     let counts = runs.iter().filter_map(|run| run.times.as_ref());
     let counts: BTreeSet<usize> = counts.map(|times| times.threads).collect();
@@ -117,10 +116,10 @@ fn threads(runs: &[&BlockRow]) -> String {
     texts.join(", ")
 }
 
-/// What may be said of all pairs, and of the whole matrix.
+/// Computes the verdicts on all pairs and on the whole matrix.
 ///
-/// Floors are those of the machine after; where times are compared across environments there are none, since no machine
-/// was compared with itself across two.
+/// Noise floors are used only for cells with equal environments before and after, since A/A runs never span two
+/// environments.
 pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>]) -> Verdicts {
     let mut noise = sides.1.noise.clone();
     let others = sides.0.noise.iter();

@@ -1,4 +1,4 @@
-//! What differs between the machines and builds that two sides were measured on.
+//! Differences between the machines and builds that two sides were measured on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::results::{Environment, ResultSet};
 use super::cells::Cell;
 use super::{FieldChange, FieldClass};
 
-/// A class of fields, and where an environment keeps them.
+/// A class of fields, and its accessor.
 type Class = (FieldClass, fn(&Environment) -> &BTreeMap<String, String>);
 
 const CLASSES: [Class; 3] = [
@@ -16,11 +16,11 @@ const CLASSES: [Class; 3] = [
     (FieldClass::Info, |environment| &environment.info),
 ];
 
-/// A result and those of its cells that take part.
+/// A result and its compared cells.
 pub(super) type Part<'a> = (&'a ResultSet, Vec<&'a Cell<'a>>);
 
-/// Fields that differ between the environments of the counted runs of two sides, by class and name; the code under
-/// which the cells were measured is one of them.
+/// Fields that differ between the environments of the counted runs of two sides, by class and name. The code hash of the
+/// cells is treated as such a field.
 pub(super) fn differences(before: &Part<'_>, after: &Part<'_>) -> Vec<FieldChange> {
     let ids = |part: &Part<'_>| -> BTreeSet<String> {
         let ids = part.1.iter().filter_map(|cell| cell.env_id());
@@ -44,8 +44,8 @@ pub(super) fn differences(before: &Part<'_>, after: &Part<'_>) -> Vec<FieldChang
     found
 }
 
-/// Names of the fields that must match and do not, between the environments of two cells; `env_id` where a file does
-/// not say what an environment is.
+/// Names of the must-match fields that differ between the environments of two cells; `env_id` if a file does not describe an
+/// environment.
 pub(super) fn obstacles(before: (&ResultSet, &str), after: (&ResultSet, &str)) -> Vec<String> {
     if before.1 == after.1 {
         return Vec::new();
@@ -63,7 +63,6 @@ pub(super) fn obstacles(before: (&ResultSet, &str), after: (&ResultSet, &str)) -
     }
 }
 
-/// Environments of a result, by their ids.
 type Named<'a> = (&'a ResultSet, &'a BTreeSet<String>);
 
 fn between(before: Named<'_>, after: Named<'_>) -> Vec<FieldChange> {

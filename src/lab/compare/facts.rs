@@ -1,4 +1,4 @@
-//! Facts of two cells, held against each other row by row: exactly, or within a tolerance.
+//! Compares the facts of two cells row by row: exactly, or within a tolerance.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use super::cells::Cell;
 use super::verdict::judge_quality;
 use super::{FactChange, QualityChange};
 
-/// Relative difference that counts as equal between numeric classes, and where a row says `nondeterministic`, unless the
-/// manifest gives one: sums of floats in another order differ in their last digits, and training amplifies that.
+/// Default relative difference that counts as equal between numeric classes, and for rows marked `nondeterministic`: another
+/// summation order changes the last digits of floats, and training amplifies that.
 pub const ACROSS_CLASSES: f64 = 1e-3;
 
-/// Columns that count, and are the same on every machine.
+/// Columns that are integer counts, equal on every machine.
 const COUNTS: [&str; 6] = [
     "parameters",
     "flops_forward_per_sample",
@@ -28,20 +28,20 @@ const COUNTS: [&str; 6] = [
     "epochs",
 ];
 
-/// Losses of the beginning: facts, but no quality of what was trained.
+/// Initial losses: facts, but no measure of the trained model's quality.
 const BEGINNINGS: [&str; 3] = ["first_loss", "first_steps_loss", "eval_loss_before"];
 
 const CHECKSUM: &str = "weight_checksum";
 const STATUS: &str = "status";
 
-/// How much facts may differ: `[compare] tolerance` of the side after, else nothing within a numeric class and
-/// [`ACROSS_CLASSES`] between two, or where a run cannot repeat its bits.
+/// How much facts may differ: `[compare] tolerance` of the side after; else 0 within a numeric class, and [`ACROSS_CLASSES`]
+/// between two classes or for nondeterministic runs.
 ///
-/// Digests count only where every column is held exactly. Which epoch was the best is a whole number that a last digit
-/// can move, so that there it does not count.
+/// Digests are compared only if every column must be equal exactly. The best epoch is an integer that a rounding difference
+/// can change, so it is ignored otherwise.
 pub(super) struct Tolerance<'a> {
     manifest: Option<&'a serde_json::Map<String, Value>>,
-    /// Whether equal runs may differ in their last digits.
+    /// Whether equal runs may differ by rounding.
     is_loose: bool,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Tolerance<'a> {
         }
     }
 
-    /// The tolerance of a column; `None` where it does not count.
+    /// The tolerance of a column; `None` if it is not compared.
     fn of_column(&self, column: &str) -> Option<f64> {
         let declared = self.manifest.and_then(|map| map.get(column)?.as_f64());
         let is_exact = self.manifest.is_none() && !self.is_loose;
@@ -76,8 +76,8 @@ impl<'a> Tolerance<'a> {
     }
 }
 
-/// Where a fact stands among those of its row: how the run ended, what the task is judged by (shares of what is right
-/// before errors, held-out data before training data), losses of training, everything else.
+/// Display order of a fact within its row: first the final status, then metrics (accuracies before errors, held-out before
+/// training data), then training losses, then everything else.
 fn place(column: &str, direction: Direction) -> (u8, bool) {
     let is_metric = fixed_column(column).is_none();
     let place = match direction {
@@ -93,19 +93,17 @@ fn place(column: &str, direction: Direction) -> (u8, bool) {
     )
 }
 
-/// What facts say of two cells.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Differences by seed, those first that say most.
+    /// Differences by seed, the most important ones first.
     pub(super) changes: Vec<FactChange>,
-    /// Rows that were compared.
     pub(super) rows: usize,
     /// Metrics over the seeds.
     pub(super) quality: Vec<QualityChange>,
 }
 
 impl Facts {
-    /// Holds the rows of two cells against each other. Rows that were not measured draw nothing.
+    /// Compares the rows of two cells. Rows that were not measured are skipped.
     pub(super) fn between(before: (&ResultSet, &Cell<'_>), after: (&ResultSet, &Cell<'_>)) -> Self {
         let tolerance = Tolerance::of(after.0, (before.1, after.1));
         let columns = Columns(before.0, after.0);
@@ -139,7 +137,7 @@ impl Facts {
     }
 }
 
-/// Whether a row says something of its cell: one that was not reached, or not possible on this machine, does not.
+/// Whether a row is a result: rows that were not run, or cannot run on this machine, are not.
 fn is_settled(status: Status) -> bool {
     !matches!(status, Status::Skipped | Status::NotRun)
 }
@@ -157,18 +155,16 @@ fn status_change(seed: u64, before: &RunRow, after: &RunRow) -> FactChange {
     }
 }
 
-/// A column with its text before and after.
 struct Pair {
     column: String,
     before: String,
     after: String,
 }
 
-/// The columns of two results.
 struct Columns<'a>(&'a ResultSet, &'a ResultSet);
 
 impl Columns<'_> {
-    /// The columns that both results have, with the texts of two rows; `None` where one has no facts.
+    /// The columns that both results have, with the texts of two rows; `None` if a row has no facts.
     fn pairs(&self, before: &RunRow, after: &RunRow) -> Option<Vec<Pair>> {
         let old = fact_texts(before.facts.as_ref()?);
         let mut new: BTreeMap<String, String> =
@@ -194,7 +190,7 @@ impl Columns<'_> {
         Some(pairs)
     }
 
-    /// Whether an empty field is a value that is missing, and not a column that one of the files does not have.
+    /// Whether both files have the column, so that an empty field is a missing value.
     fn of_both(&self, column: &str) -> bool {
         let has = |set: &ResultSet| set.plan.columns.iter().any(|known| known.name == column);
         match fixed_column(column) {
@@ -212,10 +208,10 @@ impl Columns<'_> {
     }
 }
 
-/// Values of a column over seeds, before and after, and the tolerance of the column.
+/// Values of a column over seeds, before and after, with the column's tolerance.
 type Series = BTreeMap<String, (Direction, f64, Vec<(f64, f64)>)>;
 
-/// The difference in a column, if there is one; values of a quality are added to `series`.
+/// The difference in a column, if there is one; values of quality columns are also added to `series`.
 fn compared(
     columns: &Columns<'_>,
     tolerance: &Tolerance<'_>,

@@ -1,4 +1,4 @@
-//! A comparison as files for other programs: `comparison.csv` and `comparison.json`.
+//! Writes a comparison as files for other programs: `comparison.csv` and `comparison.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::{
 /// Version of `comparison.json`.
 pub const COMPARISON_FORMAT: u32 = 1;
 
-/// Writes `comparison.csv` and `comparison.json` into `folder` where their content would change, and returns both paths.
+/// Writes `comparison.csv` and `comparison.json` into `folder` if their content would change, and returns both paths.
 ///
 /// # Errors
 /// [`ResultsError::Unwritable`].
@@ -36,10 +36,10 @@ pub fn write_files(folder: &Path, comparison: &Comparison) -> Result<Vec<PathBuf
     Ok(written)
 }
 
-/// Returns the comparison as JSON without the result sets, one line for every pair of cells.
+/// Returns the comparison as JSON without the result sets, one line per pair of cells.
 pub fn comparison_json(comparison: &Comparison) -> String {
     let frame = Frame::of(comparison);
-    // Only texts, numbers and maps with text keys: nothing that JSON could refuse. A number that is none becomes null.
+    // Only strings, numbers and maps with string keys: serialization cannot fail. NaN becomes null.
     let frame = serde_json::to_string_pretty(&frame).unwrap_or_default();
     let line = |pair: &CellPair| serde_json::to_string(pair).unwrap_or_default();
     let pairs: Vec<String> = comparison.cells.iter().map(line).collect();
@@ -47,11 +47,11 @@ pub fn comparison_json(comparison: &Comparison) -> String {
         return frame + "\n";
     }
     let pairs = format!("[\n    {}\n  ]", pairs.join(",\n    "));
-    // Two spaces deep there is one key of this name, and texts hold no line breaks.
+    // Only one key of this name is indented by two spaces, and strings contain no line breaks.
     frame.replacen("\n  \"cells\": []", &format!("\n  \"cells\": {pairs}"), 1) + "\n"
 }
 
-/// Everything but the pairs of cells.
+/// Everything except the pairs of cells.
 #[derive(Serialize)]
 struct Frame<'a> {
     format_version: u32,

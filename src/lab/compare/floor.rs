@@ -1,4 +1,5 @@
-//! [`Floors`]: what comparing a build with itself showed on a machine, as a bound on what noise alone does.
+//! [`Floors`]: bounds on the differences that noise alone causes on a machine, estimated from A/A runs (a build against
+//! itself).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,25 +8,25 @@ use crate::results::NoiseRow;
 
 use super::statistics::student_quantile;
 
-/// Sessions from which on the difference between sessions is estimated.
+/// Number of sessions from which on the difference between sessions is estimated.
 pub const SESSIONS: usize = 3;
-/// Probability that two sessions differ by more in what all cells share.
+/// Probability that two sessions differ by more in the part shared by all cells.
 const SHARED_ALPHA: f64 = 0.04;
-/// Probability that any cell differs by more in what is its own.
+/// Probability that any cell differs by more in its own part.
 const OWN_ALPHA: f64 = 0.01;
 
-/// What noise alone does to a cell. Relative sizes (0.02 is 2 %).
+/// Noise floor of a cell. Relative sizes (0.02 is 2 %).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Floor {
-    /// Within one session; `None` where it was not measured.
+    /// Within one session; `None` if it was not measured.
     pub within: Option<f64>,
-    /// Between two sessions; `None` below three sessions.
+    /// Between two sessions; `None` with fewer than three sessions.
     pub between: Option<f64>,
-    /// Sessions in which the cell was compared with itself.
+    /// Number of A/A sessions of the cell.
     pub sessions: usize,
 }
 
-/// The floors of one machine's cells.
+/// The noise floors of one machine's cells.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Floors {
     by_hash: BTreeMap<String, Floor>,
@@ -35,13 +36,13 @@ pub struct Floors {
 impl Floors {
     /// Computes the floors from the rows of the machine `env_id`.
     ///
-    /// *Within*: how far the interval of a cell's ratio reached from 1, as the median over its sessions.
+    /// *Within*: how far the interval of a cell's A/A ratio reached from 1, median over its sessions.
     ///
-    /// *Between*: a bound on how far medians of two further sessions differ, so that all cells of a matrix stay below it with
-    /// probability 95 %. The logarithm of a cell's median is taken as `cell + session + rest`. What a session shares, `g`,
-    /// hits all cells at once and counts once; the rest counts for each of the C cells (Bonferroni):
-    /// `√2 (t(1 − 0.04/2; S − 1) s_g + t(1 − 0.01/(2 C); f) s_rest)`, with `s_rest` pooled over cells, or the cell's own where
-    /// that is larger. Sessions of different commits count what the commits changed as noise, which makes the bound wider.
+    /// *Between*: a bound on how far the medians of two further sessions differ; all cells of a matrix stay below it with
+    /// probability 95 %. The logarithm of a cell's median is modelled as `cell + session + rest`. The session part `g` is
+    /// shared by all cells and is bounded once; the rest is bounded for each of the C cells (Bonferroni): `√2 (t(1 − 0.04/2;
+    /// S − 1) s_g + t(1 − 0.01/(2 C); f) s_rest)`, with `s_rest` pooled over cells, or the cell's own if that is larger.
+    /// Differences between the sessions' commits count as noise, which makes the bound wider.
     pub fn new(rows: &[NoiseRow], env_id: &str) -> Self {
         let rows: Vec<&NoiseRow> = rows.iter().filter(|row| row.env_id == env_id).collect();
         let mut floors = Self::default();
@@ -67,7 +68,7 @@ impl Floors {
         floors
     }
 
-    /// The floor of a cell: of the same specification, or else of the same key.
+    /// The floor of a cell: that of the same cell hash, else of the same key.
     pub fn of(&self, key: &str, cell_hash: &str) -> Floor {
         let found = self.by_hash.get(cell_hash);
         found
@@ -77,7 +78,7 @@ impl Floors {
     }
 }
 
-/// How far the interval of a row's ratio reaches from 1.
+/// How far the interval of a row's ratio extends from 1.
 fn reach(row: &NoiseRow) -> f64 {
     let ends = [row.ratio_low, row.ratio_high, row.ratio];
     let farthest = ends
@@ -87,21 +88,21 @@ fn reach(row: &NoiseRow) -> f64 {
     farthest.exp_m1()
 }
 
-/// Logarithms of medians by cell and session, of cells that were measured in enough sessions.
+/// Logarithms of medians by cell and session, for cells measured in enough sessions.
 struct Sessions<'a> {
-    /// What is left of each after its cell's mean and its session's shift, by cell.
+    /// Residuals after subtracting the cell's mean and the session's shift, by cell.
     rest: BTreeMap<&'a str, Vec<f64>>,
-    /// Shift of each session against the mean of the cells.
+    /// Shift of each session against the cells' means.
     shared: Vec<f64>,
 }
 
 impl<'a> Sessions<'a> {
-    /// `None` where no cell was measured in enough sessions.
+    /// `None` if no cell was measured in enough sessions.
     fn new(cells: &BTreeMap<&'a str, Vec<&'a NoiseRow>>) -> Option<Self> {
         let mut centred: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
         for (key, rows) in cells {
             let logs = |row: &&'a NoiseRow| (&*row.session, row.median_ms_per_sample.ln());
-            // A session counts once for a cell; of several rows the last.
+            // A session counts once per cell; of several rows the last.
             let logs: BTreeMap<&str, f64> = rows.iter().map(logs).collect();
             let centre = mean(&logs.values().copied().collect::<Vec<f64>>())?;
             if logs.len() >= SESSIONS {
@@ -131,7 +132,6 @@ impl<'a> Sessions<'a> {
         })
     }
 
-    /// The bound of each cell.
     fn bounds(&self) -> BTreeMap<&'a str, f64> {
         let (sessions, cells) = (self.shared.len(), self.rest.len());
         let squares = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>();
@@ -144,7 +144,7 @@ impl<'a> Sessions<'a> {
         let quantile = student_quantile(1.0 - OWN_ALPHA / (2.0 * cells as f64), freedom.max(1));
         let bound = |rest: &Vec<f64>| {
             let own = squares(rest) / (rest.len() - 1) as f64;
-            // One cell alone is its own session: nothing is left of it.
+            // With a single cell the session shift absorbs everything: no residual is left.
             let rest = if freedom > 0 {
                 pooled.max(own).sqrt() * quantile
             } else {

@@ -1,4 +1,4 @@
-//! A scripted comparison for tests: the results of `results::golden` on two branches, run in one session.
+//! A scripted comparison for tests: the results of `results::golden` on two branches, measured in one session.
 #![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
 use std::sync::LazyLock;
@@ -11,13 +11,12 @@ use crate::results::{BlockRow, CellInfo, ResultSet, timings};
 
 use super::{Comparison, Options, Origin, Side};
 
-/// Blocks of each cell.
 const BLOCKS: usize = 12;
-/// Another machine.
+/// `env_id` of another machine.
 const OTHER: &str = "0badcafe";
 
-/// The comparison of `main` with a branch that makes batches of 8 slower by 12 %, those of 16 faster by 20 %, changes
-/// the learning rate and thereby the facts of batch 64, loses a cell (batch 8, 4 workers) and gains one (batch 128).
+/// The comparison of `main` with a branch that makes batch size 8 slower by 12 % and 16 faster by 20 %, changes the learning
+/// rate and thereby the facts of batch size 64, removes a cell (batch size 8, 4 workers) and adds one (batch size 128).
 pub fn branches() -> Comparison {
     let compared = Comparison::between(main(), branch(), &Options::default());
     compared.expect("no cells are chosen")
@@ -29,7 +28,7 @@ pub fn batch_sizes() -> Comparison {
     compared.expect("an axis with these values")
 }
 
-/// The same results of two machines; `asked`: times are compared all the same.
+/// The same results from two machines; `asked`: times are compared nevertheless.
 pub fn across(asked: bool) -> Comparison {
     let mut after = branch();
     if let Some((_, mut environment)) = after.set.environments.pop_first() {
@@ -54,7 +53,7 @@ pub fn across(asked: bool) -> Comparison {
 
 /// The side before.
 pub fn main() -> Side {
-    // Intervals take a second without optimisation.
+    // Cached: computing intervals takes a second without optimisation.
     static MAIN: LazyLock<Side> = LazyLock::new(made_main);
     MAIN.clone()
 }
@@ -90,7 +89,7 @@ fn made_branch() -> Side {
     side("faster", "2222222222222222222222222222222222222222", set)
 }
 
-/// Results as a side that stands at a commit.
+/// Wraps the results as a side at a commit.
 pub fn side(name: &str, commit: &str, set: ResultSet) -> Side {
     Side {
         name: name.into(),
@@ -103,8 +102,8 @@ pub fn side(name: &str, commit: &str, set: ResultSet) -> Side {
     }
 }
 
-/// The results with [`BLOCKS`] blocks that differ by about 2 % and drift by 4 %, times `factor` of the key.
-/// `salt` gives every result noise of its own.
+/// The results with [`BLOCKS`] blocks that vary by about 2 % and drift by 4 %, with times scaled by `factor(key)`. `salt`
+/// seeds the noise.
 pub fn repeated(salt: f64, factor: fn(&str) -> f64) -> ResultSet {
     let mut set = ddpm();
     let first = set.blocks.iter().filter(|row| row.block == 0);
@@ -134,7 +133,7 @@ pub fn repeated(salt: f64, factor: fn(&str) -> f64) -> ResultSet {
     set
 }
 
-/// Between −1 and 1, without a pattern.
+/// Pseudo-random, between −1 and 1.
 fn noise(place: f64) -> f64 {
     let value = (place * 12.9898).sin() * 43_758.545;
     2.0 * (value - value.floor()) - 1.0
@@ -185,7 +184,7 @@ fn change_facts(set: &mut ResultSet, key: &str) {
     }
 }
 
-/// A batch size more: the rows of batch 32 under another key, with times of twice the size.
+/// Adds a batch size: the rows of batch size 32 under another key, with doubled times.
 fn add_cell(set: &mut ResultSet) {
     const OLD: &str = "model=unet,device=cpu,batch-size=32,workers=0";
     const NEW: &str = "model=unet,device=cpu,batch-size=128,workers=0";

@@ -1,4 +1,4 @@
-//! [`Judgement`]: what may be said of the times of a cell, and of the whole matrix.
+//! [`Judgement`]: the verdict on the times of a cell, and [`MatrixJudgement`]: that on the whole matrix.
 
 use std::fmt;
 
@@ -17,40 +17,40 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// What the ends are.
+    /// Kind of the interval.
     pub kind: IntervalKind,
 }
 
-/// How the runs of two cells lie to one another in time.
+/// How the runs of two cells are arranged in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
-    /// In one session, in pairs of equal seed and block: what drifts hits both.
+    /// In one session, in pairs of equal seed and block: drift affects both sides.
     Interleaved,
-    /// In different sessions: what differs between sessions looks like an effect.
+    /// In different sessions: differences between sessions look like an effect.
     Sessions,
 }
 
-/// What may be said of a cell's time per sample.
+/// Verdict on a cell's time per sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Ratio of times per sample, `after / before`; `None` where none may be drawn.
+    /// Ratio of times per sample, `after / before`; `None` if it may not be computed.
     pub ratio: Option<Ratio>,
-    /// How the runs were made.
+    /// Design of the measurement.
     pub design: Design,
-    /// Runs that count, before and after (pairs twice, where they are paired).
+    /// Number of counted runs, before and after; for pairs both are the number of pairs.
     pub runs: (usize, usize),
-    /// Test that the p-value is of; `None` where there are too few runs for any.
+    /// Test that gave the p-value; `None` if there are too few runs for a test.
     pub test: Option<Test>,
     /// Two-sided p-value of the cell's own test.
     pub p: Option<f64>,
-    /// The same after Holm's correction over all cells and the matrix.
+    /// The p-value after Holm's correction over all cells and the matrix.
     pub p_holm: Option<f64>,
-    /// Smallest relative effect (0.03 is 3 %) that this many runs of this spread would have shown with 80 % power.
+    /// Smallest relative effect (0.03 is 3 %) that this number of runs with this spread would have detected with 80 % power.
     pub detectable: Option<f64>,
-    /// What an effect has to exceed to matter.
+    /// Effect size that must be exceeded to matter.
     pub threshold: Threshold,
 }
 
@@ -58,22 +58,22 @@ pub struct Judgement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
-    /// Ranks of all runs, exact without ties.
+    /// Mann–Whitney: ranks of all runs, exact without ties.
     MannWhitney,
-    /// Signed ranks of the pairs' differences, over all patterns of signs.
+    /// Signed ranks of the pairs' differences, over all sign patterns.
     SignFlip,
 }
 
-/// What an effect has to exceed to matter.
+/// Effect size that must be exceeded to matter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Threshold {
     /// Relative (0.02 is 2 %).
     pub value: f64,
-    /// Where it comes from.
+    /// Its origin.
     pub source: ThresholdSource,
 }
 
-/// Where a threshold comes from.
+/// Origin of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThresholdSource {
@@ -83,11 +83,11 @@ pub enum ThresholdSource {
     MeasuredWithin,
     /// Measured A/A on this machine, between sessions.
     MeasuredBetween,
-    /// 2 %, since nothing was measured.
+    /// The default of 2 %, because nothing was measured.
     Default,
 }
 
-/// What may be said of a time.
+/// Verdict on a time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -95,14 +95,14 @@ pub enum Verdict {
     Faster,
     /// After is slower.
     Slower,
-    /// No effect as large as `detectable`: the interval lies within the threshold, or within the detectable effect where
-    /// that is at most 10 %.
+    /// No effect as large as `detectable`: the interval lies within the threshold, or within the detectable effect if that
+    /// is at most 10 %.
     Same,
-    /// Fewer runs than any test needs; how many a side are needed.
+    /// Fewer runs than any test needs; contains the number needed per side.
     TooFewRuns(usize),
-    /// Neither an effect nor its absence is shown; why.
+    /// Neither an effect nor its absence is shown; contains the reason.
     Unclear(Doubt),
-    /// Times cannot be compared; why.
+    /// Times cannot be compared; contains the reasons.
     NotComparable(Vec<Obstacle>),
 }
 
@@ -110,24 +110,24 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Obstacle {
-    /// A side has no finished run with measured steps; whether before, after.
+    /// No finished run with measured steps; whether before, after.
     NotMeasured(bool, bool),
-    /// Both sides show the same runs: nothing was measured since.
+    /// Both sides contain the same runs: nothing was measured since.
     SameRuns,
-    /// A side's row is of other code than the rest of it; whether before, after.
+    /// The row was measured with other code than most cells of its side; whether before, after.
     OtherCode(bool, bool),
-    /// Fields of the environment that must match and differ.
+    /// Names of the must-match environment fields that differ.
     Environment(Vec<String>),
-    /// Other work per sample, or another precision; the settings that differ, as [`super::Work::Different`] has them.
+    /// Different work per sample, or another precision; the settings that differ, as in [`super::Work::Different`].
     Work(Vec<String>),
     /// Runs computed with different numbers of threads, before and after.
     Threads(String, String),
-    /// Runs had the machine for themselves on one side only; whether before, after.
+    /// Runs were alone on the machine on one side only; whether before, after.
     Exclusive(bool, bool),
 }
 
 impl fmt::Display for Obstacle {
-    /// In English; a report of another language has words of its own.
+    /// In English; reports in other languages have their own texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sides = |before: bool, after: bool| match (before, after) {
             (true, true) => "before and after",
@@ -167,12 +167,12 @@ pub struct MatrixJudgement {
     pub p: f64,
     /// The same after Holm's correction over all cells that could be tested and the matrix.
     pub p_holm: f64,
-    /// Permutations that it rests on, and whether these are all there are.
+    /// Number of permutations evaluated, and whether these are all possible ones.
     pub permutations: (u64, bool),
-    /// Smallest relative change of the mean that these runs would have shown with 80 % power; `None` below 6 runs.
+    /// Smallest relative change of the mean that these runs would have detected with 80 % power; `None` below 6 runs.
     pub detectable: Option<f64>,
-    /// The verdict over the whole matrix.
+    /// The verdict on the whole matrix.
     pub verdict: Verdict,
-    /// What the mean has to exceed to matter.
+    /// Change of the mean that must be exceeded to matter.
     pub threshold: Threshold,
 }

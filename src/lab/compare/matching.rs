@@ -1,7 +1,7 @@
-//! Which cells of two sides belong together.
+//! Matches the cells of two sides.
 //!
-//! By key; what is left by cell hash; what is left by the axes that both sides have, where every other axis has one
-//! value only. A cell is paired once or not at all: where several would fit, none is paired and the ambiguity is told.
+//! First by key; remaining cells by cell hash; then by the axes that both sides have, if every other axis has a single
+//! value. A cell is paired at most once: if several cells would fit, none is paired and the ambiguity is reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::results::{CellInfo, PlanFile};
 
 use super::{Ambiguity, AxisChange, MatchedBy};
 
-/// Two cells that belong together, by their places in the plans.
+/// Two matched cells, as indices into the plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) before: usize,
@@ -21,9 +21,9 @@ pub(super) struct Pair {
 /// The cells of two plans, matched.
 #[derive(Debug, Default)]
 pub(super) struct Matching {
-    /// In the plan order of the side after.
+    /// Pairs, in the plan order of the side after.
     pub(super) pairs: Vec<Pair>,
-    /// Cells that fit several others.
+    /// Cells with more than one possible partner.
     pub(super) ambiguous: Vec<Ambiguity>,
 }
 
@@ -56,8 +56,8 @@ impl Matching {
         open.finish()
     }
 
-    /// Matches the cells of one result that have `before` on the axis at `place` with those that have `after` there
-    /// and the same values on all other axes.
+    /// Matches the cells of one result that have the value `before` on the axis at `place` with those that have `after`
+    /// there and the same values on all other axes.
     pub(super) fn along(plan: &PlanFile, place: usize, before: &str, after: &str) -> Vec<Pair> {
         let others = |cell: &CellInfo| -> Vec<String> {
             let axes = cell.axes.iter().enumerate();
@@ -85,19 +85,17 @@ impl Matching {
     }
 }
 
-/// What a cell is known by in one step of matching; `None` where it has nothing of the sort.
+/// Identity of a cell in one step of matching; `None` if it has none.
 type Identify<'f> = &'f dyn Fn(&CellInfo) -> Option<BTreeMap<String, String>>;
 
-/// Cells by what they are known by.
 type Groups = BTreeMap<BTreeMap<String, String>, (Vec<usize>, Vec<usize>)>;
 
-/// The cells that are not paired yet.
 struct Open<'a> {
     plans: (&'a PlanFile, &'a PlanFile),
     before: BTreeSet<usize>,
     after: BTreeSet<usize>,
     matching: Matching,
-    /// Cells that fit several others in some step, by that step.
+    /// Cells with more than one possible partner, by matching step.
     doubtful: Vec<(MatchedBy, Vec<usize>, Vec<usize>)>,
 }
 
@@ -112,7 +110,7 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// Pairs the cells that one other cell and no second is known by the same.
+    /// Pairs cells whose identity is unique on both sides.
     fn pair(&mut self, by: MatchedBy, of_before: Identify<'_>, of_after: Identify<'_>) {
         let mut groups = Groups::new();
         for &place in &self.before {
@@ -137,7 +135,7 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// A doubt that a later step has settled for all cells of one side is none.
+    /// An ambiguity is dropped if later steps paired all its cells of one side.
     fn finish(mut self) -> Matching {
         let mut told: BTreeSet<usize> = BTreeSet::new();
         for (by, mut before, mut after) in self.doubtful {
@@ -162,7 +160,7 @@ impl<'a> Open<'a> {
     }
 }
 
-/// A cell's values by long path of the axis, those of `only` these paths; an axis that its matrix lacks is left out.
+/// A cell's values by long axis path, restricted to `only`; axes that its matrix lacks are left out.
 fn values(
     paths: &[String],
     cell: &CellInfo,
@@ -181,8 +179,8 @@ fn hash(cell: &CellInfo) -> Option<BTreeMap<String, String>> {
     has_hash.then(|| BTreeMap::from([(cell.cell_hash.clone(), String::new())]))
 }
 
-/// Paths of the axes that both plans have; `None` where another axis has more than one value, so that the shared ones
-/// cannot tell the cells apart.
+/// Paths of the axes that both plans have; `None` if another axis has more than one value, because the shared axes then do
+/// not distinguish the cells.
 fn shared_axes(before: &PlanFile, after: &PlanFile) -> Option<BTreeSet<String>> {
     let has = |plan: &PlanFile, path: &str| plan.axes.iter().any(|axis| axis.path == path);
     let is_single = |plan: &PlanFile, other: &PlanFile| {
@@ -201,7 +199,7 @@ fn used_values(plan: &PlanFile, place: usize) -> BTreeSet<&str> {
     texts.filter(|text| !text.is_empty()).collect()
 }
 
-/// Axes and values that only one of two plans has, in the order of the plan after; those that are gone come last.
+/// Axes and values that exist in one of two plans only, in the order of the plan after; removed ones come last.
 pub(super) fn axis_changes(before: &PlanFile, after: &PlanFile) -> Vec<AxisChange> {
     let find = |plan: &PlanFile, path: &str| plan.axes.iter().position(|axis| axis.path == path);
     let of_after = after.axes.iter().enumerate().map(|(place, axis)| {

@@ -1,7 +1,7 @@
-//! Two sets of measurements → matched cells and verdicts: values, no text.
+//! Compares two sets of measurements: matched cells and verdicts, as values without text.
 //!
-//! Owns [`Comparison`]: which cells belong together, what differs between them, and what may be said of it. It reads
-//! results files only; words, tables and plots are `report`'s, exit codes `cli`'s.
+//! The result is a [`Comparison`]: matched cells, their differences, and verdicts. The module only reads results files;
+//! texts, tables and plots are made by `report`, exit codes by `cli`.
 
 mod build;
 mod cells;

@@ -1,4 +1,4 @@
-//! What comparing a build with itself showed, as rows of `noise.csv`.
+//! Results of comparing a build with itself (A/A), as rows of `noise.csv`.
 
 use crate::base::statistics::median;
 use crate::results::NoiseRow;
@@ -7,12 +7,12 @@ use super::cells::{Cell, cells};
 use super::timings::Runs;
 use super::{CellPair, Comparison, Design};
 
-/// Fewest pairs that a row rests on: from six on the ratio has a bootstrap interval, below it only a range.
+/// Fewest pairs for a row: from six pairs on the ratio has a bootstrap interval, below only a range.
 const FEWEST_PAIRS: usize = 6;
 
 impl Comparison {
-    /// What a build showed beside itself in `session`: one row a cell, in plan order. Cells with fewer than six pairs in
-    /// that session, or without a ratio, have none.
+    /// The A/A results of a build in `session`: one row per cell, in plan order. Cells with fewer than six pairs in that
+    /// session, or without a ratio, are left out.
     pub fn noise(&self, session: &str) -> Vec<NoiseRow> {
         let (before, after) = (cells(&self.before.set), cells(&self.after.set));
         let find =

@@ -7,11 +7,11 @@ use super::{
     QualityVerdict, Ratio, SpecChange, Test, Threshold, ThresholdSource, TimingChange, Verdict,
 };
 
-/// The figure that verdicts on times rest on.
+/// The column that verdicts on times use.
 const TIME: &str = "ms_per_sample";
 
-/// The rows: the matrix, cell by cell (time per sample, timings, quality, facts and settings that differ), then cells of one
-/// side.
+/// The rows: the matrix, then cell by cell (time per sample, timings, quality, facts and settings that differ), then cells
+/// of one side.
 pub(super) fn rows(comparison: &Comparison) -> Vec<ComparisonRow> {
     let mut rows: Vec<ComparisonRow> = comparison.matrix.iter().map(of_matrix).collect();
     for pair in &comparison.cells {
@@ -53,7 +53,6 @@ fn of_matrix(matrix: &MatrixJudgement) -> ComparisonRow {
     with_verdict(with_threshold(row, matrix.threshold), &matrix.verdict)
 }
 
-/// A row about a pair of cells.
 fn of_pair(pair: &CellPair, kind: &str, figure: &str) -> ComparisonRow {
     ComparisonRow {
         key: pair.after.clone(),
@@ -84,7 +83,7 @@ fn of_time(pair: &CellPair) -> ComparisonRow {
     with_verdict(with_threshold(row, judgement.threshold), &judgement.verdict)
 }
 
-/// Timings of steps that differ in size are those of a sample.
+/// Timings of steps that differ in size are divided by their samples.
 fn of_timing(pair: &CellPair, timing: &TimingChange, design: &str) -> ComparisonRow {
     let per_sample = if timing.is_per_sample {
         "_per_sample"

@@ -1,4 +1,4 @@
-//! Where the sides of a comparison come from: results folders, commits, the working tree.
+//! Sources of the sides of a comparison: results folders, commits, the working tree.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ use crate::results::{
 use super::commit::{copied, of_ref};
 use super::{Origin, Side};
 
-/// Results that one side of a comparison may take: one experiment, or all of a place.
+/// Results that a side of a comparison can be taken from: one experiment, or several at one location.
 #[derive(Debug)]
 pub struct Source {
-    /// As the user named it.
+    /// As given by the user.
     pub name: String,
     /// The experiments, by name.
     pub experiments: Vec<Experiment>,
-    /// Whether the user named one experiment, and not a place with any number of them.
+    /// Whether the user named a single experiment.
     pub is_one: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Experiment {
     pub(super) place: Place,
 }
 
-/// Where an experiment's files are.
+/// Location of an experiment's files.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Folder(PathBuf),
@@ -46,12 +46,12 @@ pub(super) enum Place {
 }
 
 impl Source {
-    /// What `given` means: a results folder, a name under `reports/`, a folder of results folders, a git ref
-    /// (`main`: all of `reports/`), or a folder of a ref (`main:reports/ddpm`, `main:ddpm`). What exists as results
-    /// wins over a ref of the same name; `ref:NAME` means the ref.
+    /// Resolves `given`: a results folder, a name under `reports/`, a folder of results folders, a git ref (`main`: all of
+    /// `reports/`), or a folder in a ref (`main:reports/ddpm`, `main:ddpm`). Existing results take precedence over a ref of
+    /// the same name; `ref:NAME` means the ref.
     ///
     /// # Errors
-    /// Neither results nor a ref, with the nearest names; a ref without results.
+    /// Neither results nor a ref, with the most similar names; a ref without results.
     pub fn find(given: &str) -> Result<Self, Failure> {
         if let Some(reference) = given.strip_prefix("ref:") {
             return of_ref(reference).map_err(|error| error.into_failure(given));
@@ -62,13 +62,13 @@ impl Source {
         of_ref(given).map_err(|error| error.into_failure(given))
     }
 
-    /// Whether it is of folders, and not of a commit.
+    /// Whether its experiments are folders on disk, not in a commit.
     pub fn is_on_disk(&self) -> bool {
         let is_folder = |one: &Experiment| matches!(one.place, Place::Folder(_));
         self.experiments.iter().all(is_folder)
     }
 
-    /// The results of the working tree: all of `reports/`, or those of the experiments that `other` has.
+    /// The results of the working tree: all of `reports/`, or, if `other` is a single experiment, that one.
     pub fn working_tree(other: &Self) -> Self {
         let root = results_root(Path::new("manifest.toml"));
         let mut experiments = below(&root);
@@ -82,8 +82,8 @@ impl Source {
         }
     }
 
-    /// The experiments that both sources have, and the names of those that only one has. Two single experiments belong
-    /// together whatever their names.
+    /// The experiments that both sources have, and the names of those that only one has. Two single experiments are paired
+    /// even if their names differ.
     pub fn common(before: &Self, after: &Self) -> Common {
         let mut common = Common::default();
         if let ([one], [other], true, true) = (
@@ -104,7 +104,7 @@ impl Source {
         let is_new = |its: &&Experiment| !before.experiments.iter().any(|own| own.name == its.name);
         let added = after.experiments.iter().filter(is_new);
         common.only_after = added.map(|its| its.name.clone()).collect();
-        // Whoever names one experiment asks for nothing else.
+        // With a single experiment on the side before, others are not reported as new.
         if before.is_one {
             common.only_after.clear();
         }
@@ -118,19 +118,19 @@ impl Source {
 /// The experiments of two sources.
 #[derive(Debug, Default)]
 pub struct Common {
-    /// Those that both have.
+    /// Experiments of both sources.
     pub pairs: Vec<(Experiment, Experiment)>,
-    /// Names of those that only the source before has.
+    /// Names that exist only in the source before.
     pub only_before: Vec<String>,
-    /// Names of those that only the source after has.
+    /// Names that exist only in the source after.
     pub only_after: Vec<String>,
 }
 
 impl Experiment {
-    /// Reads its results as a side of the name `name`.
+    /// Reads its results as a side named `name`.
     ///
     /// # Errors
-    /// A missing or damaged file, another format version; git that fails.
+    /// A missing or damaged file, another format version, or a failure of git.
     pub fn read(&self, name: &str) -> Result<Side, Failure> {
         match &self.place {
             Place::Folder(path) => {
@@ -171,14 +171,14 @@ impl Experiment {
     }
 }
 
-/// Everything of a results folder that a side has.
+/// All data of a side from a results folder.
 fn whole(folder: &Path) -> Result<(ResultSet, Vec<NoiseRow>), ResultsError> {
-    // The sides of `ab` share what lies in the folder of their experiment.
+    // The two sides of `ab` share the `noise.csv` in the folder of their experiment.
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     Ok((read(folder)?, read_noise(experiment_folder(&absolute))?))
 }
 
-/// A results error with the folder's own name in place of that of its copy.
+/// A results error in which the path of the temporary copy is replaced by the displayed name.
 fn failure(error: &ResultsError, copy: Option<(&Path, &str)>) -> Failure {
     let text = error.to_string();
     let text = copy.map_or(text.clone(), |(path, shown)| {
@@ -187,7 +187,7 @@ fn failure(error: &ResultsError, copy: Option<(&Path, &str)>) -> Failure {
     Failure::plain(text, None)
 }
 
-/// Results on disk that `given` names.
+/// The results on disk that `given` names.
 fn of_folder(given: &str) -> Option<Source> {
     let path = Path::new(given);
     let named = |experiments: Vec<Experiment>, is_one| Source {

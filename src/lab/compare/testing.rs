@@ -1,4 +1,4 @@
-//! A small comparison for tests: a slower cell, one that is the same, one that could not be told, one more and one less.
+//! A small comparison for tests: one slower cell, one equal, one unclear, one added, one removed.
 #![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
 use crate::results::{CellInfo, Direction, IntervalKind, ResultSet, RunRow, Status, golden};
@@ -108,7 +108,7 @@ pub fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
     }
 }
 
-/// A ratio with an interval of 1 % to both sides.
+/// A ratio with an interval of ±1 %.
 pub fn ratio(value: f64) -> Ratio {
     Ratio {
         value,
@@ -154,7 +154,7 @@ pub fn setting(path: &str, before: &str, after: &str) -> SpecChange {
     }
 }
 
-/// The row of a cell, for a change of its status.
+/// A cell's row of `runs.csv`, for a change of its status.
 pub fn row(set: &mut ResultSet, n: usize) -> &mut RunRow {
     let key = key(n);
     let mut rows = set.runs.iter_mut();

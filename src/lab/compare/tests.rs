@@ -33,7 +33,7 @@ fn again() -> Side {
 }
 
 #[test]
-fn added_removed_and_changed_cells_are_each_told() {
+fn added_removed_and_changed_cells_are_listed() {
     let comparison = branches();
     let keys = |cells: &[crate::results::CellInfo]| -> Vec<String> {
         cells.iter().map(|cell| cell.key.clone()).collect()
@@ -94,7 +94,7 @@ fn cells_that_were_not_measured_draw_nothing() {
 }
 
 #[test]
-fn results_that_were_kept_are_compared_by_their_facts_only() {
+fn unchanged_results_are_compared_by_their_facts_only() {
     let comparison = between(main(), main());
     let pair = &comparison.cells[0];
     assert_eq!(obstacles(pair), [Obstacle::SameRuns]);
@@ -109,7 +109,7 @@ fn verdicts_follow_the_times() {
     assert_eq!(verdict("batch-size 8, workers 0"), Verdict::Slower);
     assert_eq!(verdict("batch-size 16, workers 4"), Verdict::Faster);
     assert_eq!(verdict("batch-size 64, workers 0"), Verdict::Same);
-    // Its interval reaches 2.3 % from 1, and an effect of 2.2 % would have shown.
+    // Its interval reaches 2.3 % from 1, and an effect of 2.2 % would have been detected.
     let wide = Verdict::Unclear(Doubt::WideInterval);
     assert_eq!(verdict("batch-size 32, workers 0"), wide);
     let matrix = comparison.matrix.expect("several cells");
@@ -140,7 +140,7 @@ fn a_status_that_changes_is_a_fact() {
 }
 
 #[test]
-fn other_machines_are_not_compared_unless_it_is_asked_for() {
+fn different_machines_are_not_compared_unless_requested() {
     let mut after = again();
     let (_, mut environment) = after.set.environments.pop_first().expect("one");
     let mut set =
@@ -205,7 +205,7 @@ fn threads_and_exclusive_runs_must_agree() {
 }
 
 #[test]
-fn other_work_has_no_ratio_unless_it_is_the_treatment() {
+fn different_work_has_no_ratio_unless_it_is_the_treatment() {
     let other_work = |side: &mut Side| {
         for cell in &mut side.set.plan.cells {
             if cell.axes[2] == "16" {

@@ -1,4 +1,4 @@
-//! Times of two cells: what their runs are compared by, and every timing as a ratio.
+//! Times of two cells: which runs are compared, and the ratio of every timing.
 
 use crate::base::statistics::median;
 use crate::results::{BlockRow, Direction, fixed_column, timed_columns, value};
@@ -7,19 +7,18 @@ use super::cells::Cell;
 use super::verdict::ratio;
 use super::{Design, TimingChange};
 
-/// The runs of two cells that are held against each other, in the order of seed and block.
+/// The compared runs of two cells, sorted by seed and block.
 pub(super) struct Runs<'a> {
     pub(super) design: Design,
-    /// Those before; of an interleaved design each with its partner at the same place of `after`.
+    /// Runs before; in an interleaved design each has its partner at the same index of `after`.
     pub(super) before: Vec<&'a BlockRow>,
-    /// Those after.
     pub(super) after: Vec<&'a BlockRow>,
 }
 
 impl<'a> Runs<'a> {
-    /// Pairs the counted runs of equal seed, block and session of one machine. Where pairs make up at least half of the runs of the
-    /// side that has more, the design is interleaved and runs without a partner are left out; else all runs count, as
-    /// of two sessions.
+    /// Pairs the counted runs of equal seed, block and session on one machine. If pairs make up at least half of the runs of
+    /// the larger side, the design is interleaved and runs without a partner are left out. Otherwise all runs count, as in
+    /// separate sessions.
     pub(super) fn of(before: &Cell<'a>, after: &Cell<'a>, is_one_machine: bool) -> Self {
         let (old, new) = (&before.counted, &after.counted);
         let is_pair = |one: &BlockRow, other: &BlockRow| {
@@ -49,10 +48,10 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Every timing that both cells have in all their runs, as a ratio.
+/// The ratio of every timing that all runs of both cells have.
 ///
-/// Milliseconds of a step are divided by the samples of a step where the two cells' steps differ in size. A timing with
-/// a value that is not positive has no ratio and is left out.
+/// Step times are divided by the samples per step if these differ between the cells. A timing with a value that is not
+/// positive has no ratio and is left out.
 pub(super) fn timings(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> Vec<TimingChange> {
     let samples = before.samples_per_step().zip(after.samples_per_step());
     let differing = samples.filter(|(old, new)| old != new);

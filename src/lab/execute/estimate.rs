@@ -1,4 +1,4 @@
-//! [`Estimator`]: how long the runs of a plan will take, from what runs took on this machine.
+//! [`Estimator`]: estimates the duration of a plan's runs from earlier runs on this machine.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -10,29 +10,29 @@ use crate::results::store::{RunConditions, Store, StoredRun};
 
 use super::Decision;
 
-/// An expected time. It is an estimate: nothing of it was measured for these runs.
+/// An expected total time. It is an estimate: these runs have not been measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Estimate {
-    /// Seconds of all runs whose time can be estimated, one after the other.
+    /// Seconds of all runs that can be estimated, executed one after the other.
     pub seconds: f64,
-    /// Runs of cells that have run before.
+    /// Number of runs estimated from earlier runs of the same cell.
     pub from_same_cell: usize,
-    /// Runs of cells like which others have run: the same work, trained otherwise, or another size of the same kind.
+    /// Number of runs estimated from similar cells: same work with other training settings, or same kind with another size.
     pub from_like_cells: usize,
-    /// Runs of which nothing is known; their time is not in `seconds`.
+    /// Number of runs without an estimate; their time is not in `seconds`.
     pub unknown: usize,
-    /// Whether early stopping may end some of these runs sooner: `seconds` has all epochs of cells that have not run.
+    /// Whether early stopping may shorten some of these runs: for cells that have not run, `seconds` includes all epochs.
     pub is_upper_bound: bool,
 }
 
-/// Where an expected time comes from: always whole runs on this machine, from the start of their process to its end.
+/// What an expected time is based on: always complete runs on this machine, from process start to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// Earlier runs of the cell.
     SameCell,
-    /// Earlier runs of the same model on the same data with the same loss, trained otherwise: batch size, epochs, optimizer.
+    /// Earlier runs of the same model, data and loss with other training settings: batch size, epochs, optimizer.
     SameWork,
-    /// Earlier runs of the same kind of model, data and loss, whose samples take up to eight times more or fewer FLOPs.
+    /// Earlier runs of the same kind of model, data and loss, with up to eight times more or fewer FLOPs per sample.
     SameKind,
 }
 
@@ -41,32 +41,33 @@ pub enum Basis {
 pub struct Expected {
     /// Seconds.
     pub seconds: f64,
-    /// Where they come from.
+    /// What the estimate is based on.
     pub basis: Basis,
 }
 
-/// Largest ratio of FLOPs per sample over which a time is carried from one cell to another: small models wait for memory and
-/// threads, large ones compute, and no rule leads from one to the other.
+/// Largest ratio of FLOPs per sample between two cells for which a time is scaled: small models are bound by memory and
+/// thread latency, large ones by compute, and no rule converts between them.
 const FARTHEST: f64 = 8.0;
 
-/// Estimates how long runs take, from finished runs under this machine and build ([`RunConditions::env_id`]), those of other results
-/// folders beside the store's among them.
+/// Estimates run durations from finished runs on this machine and build ([`RunConditions::env_id`]), including those in
+/// neighbouring results folders.
 ///
-/// A run takes what runs of its cell took. Else, from the runs of the nearest cell (in samples and batch size) of the same
-/// work, else of the same kind: what training and validation took per sample (of the same kind: times the ratio of the
-/// FLOPs), times the cell's samples; and what the rest took: process start, data, model. The first block's costly evaluation
-/// is added where it was measured. Runs with as many threads, and as alone, count before others.
+/// An estimate uses earlier runs of the same cell, else the nearest cell (by samples and batch size) with the same work,
+/// else the nearest one of the same kind. From another cell it takes the time per sample of training and validation (for the
+/// same kind scaled by the ratio of FLOPs) times the cell's samples, plus the remaining time: process start, data, model.
+/// The first block's costly evaluation is added if it was measured. Runs with equal thread count and equal exclusiveness are
+/// preferred.
 #[derive(Debug)]
 pub struct Estimator<'a> {
     store: &'a Store,
     conditions: &'a RunConditions,
     own: Costs,
-    /// Read when the own ones do not suffice.
+    /// Loaded when the store's own runs do not suffice.
     others: OnceCell<Costs>,
 }
 
 impl<'a> Estimator<'a> {
-    /// An estimator from what `store` and those beside it hold.
+    /// An estimator based on `store` and its neighbouring stores.
     pub fn new(store: &'a Store, conditions: &'a RunConditions) -> Self {
         Self {
             store,
@@ -76,7 +77,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// The expected time of a run of `cell` in `block`; `None` where nothing like it has run here.
+    /// The expected time of a run of `cell` in `block`; `None` if there is no similar run on this machine.
     pub fn run(&self, cell: &PlannedCell, block: usize) -> Option<Expected> {
         let all = [Basis::SameCell, Basis::SameWork, Basis::SameKind];
         all.into_iter().find_map(|basis| {
@@ -87,7 +88,7 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    /// Runs that go on at one time.
+    /// Number of concurrent runs.
     pub fn jobs(&self) -> usize {
         self.conditions.jobs
     }
@@ -99,7 +100,7 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    /// Adds up the expected times of all runs that have to run.
+    /// Sums the expected times of all runs that are needed.
     pub fn total(&self, cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> Estimate {
         let mut known = HashMap::new();
         let mut sum = Estimate::default();
@@ -128,21 +129,20 @@ impl Estimate {
     }
 }
 
-/// What one run took, in whole process seconds.
+/// The duration of one run, in wall seconds of the whole process, by parts.
 #[derive(Debug)]
 struct Cost {
     threads: usize,
     is_exclusive: bool,
-    /// Samples trained on, and those of one step.
+    /// Samples trained on, and samples per step.
     samples: f64,
     step_samples: f64,
-    /// FLOPs of a sample, forward.
     flops: f64,
     /// Training and validation.
     work_s: f64,
-    /// Process start, data, model, the end.
+    /// Process start, data, model, shutdown.
     rest_s: f64,
-    /// The first block's evaluation.
+    /// The first block's costly evaluation.
     assessment_s: Option<f64>,
 }
 
@@ -164,14 +164,14 @@ impl Cost {
         })
     }
 
-    /// How far it is from what is asked for.
+    /// Distance (sum of log ratios) from the wanted numbers of samples.
     fn distance(&self, samples: f64, step_samples: f64) -> f64 {
         let ratio = |a: f64, b: f64| ((1.0 + a) / (1.0 + b)).ln().abs();
         ratio(self.samples, samples) + ratio(self.step_samples, step_samples)
     }
 }
 
-/// What finished runs took, by what they have in common.
+/// Durations of finished runs, indexed by what runs have in common.
 #[derive(Debug, Default)]
 struct Costs {
     all: Vec<Cost>,
@@ -225,7 +225,7 @@ impl Costs {
         let is_alike = |cost: &Cost| (cost.threads == threads) && (cost.is_exclusive == is_alone);
         let has_alike = near.iter().any(|cost| is_alike(cost));
         let alike = near.iter().filter(|cost| !has_alike || is_alike(cost));
-        // Of one kind, also in the FLOPs of a sample.
+        // For the same kind, the FLOPs per sample count too.
         let distance = |cost: &Cost| cost.distance(samples, step_samples) + ratio(cost).ln().abs();
         let nearest = alike.clone().map(|cost| distance(cost));
         let nearest = nearest.min_by(f64::total_cmp)?;
@@ -248,7 +248,7 @@ fn is_near(ratio: Option<f64>) -> bool {
     ratio.is_some_and(|ratio| (1.0 / FARTHEST..=FARTHEST).contains(&ratio))
 }
 
-/// Samples that a run of the cell trains on, early stopping left aside, and those of one step.
+/// Samples that a run of the cell trains on, ignoring early stopping, and samples per step.
 fn samples(cell: &PlannedCell) -> (f64, f64) {
     let train = &cell.spec.train;
     let step = train.batch_size.saturating_mul(train.accumulate.max(1));

@@ -1,9 +1,8 @@
-//! A source of runs → worker processes → one stream of [`RunEvent`](crate::event::RunEvent)s.
+//! Runs the jobs of a source in worker processes and reports one stream of [`RunEvent`](crate::event::RunEvent)s.
 //!
-//! Owns which run starts when (`schedule`), the worker process and its limits (`worker`; the first one may start `ahead` of
-//! its order), and what its end means (`outcome`). It knows no progress bar and no file: whoever calls [`run`] hands in a
-//! closure that sees every event.
-//! What has to run at all is `resume`'s answer, from the plan and what the store holds.
+//! `schedule` decides which run starts when, `worker` manages the worker process and its limits, `outcome` interprets how it
+//! ended. `resume` decides from the plan and the store which runs are needed at all. The module draws no progress bars and
+//! writes no files: the caller of [`run`] passes a closure that receives every event.
 
 mod ahead;
 mod estimate;
@@ -29,12 +28,13 @@ use std::sync::atomic::AtomicBool;
 
 use crate::event::{Event, Job, RunOutcome, Verdict};
 
-/// How one run is done: by a worker process, or by a script in tests.
+/// Executes one run: in a worker process, or from a script in tests.
 pub trait Launch: Sync {
-    /// Does `job` with `threads` threads, hands every event of the worker to `emit`, and answers with the end.
+    /// Runs `job` with `threads` threads, passes every event of the worker to `emit`, and returns the outcome.
     ///
-    /// Where the job awaits verdicts, what `emit` answers to [`Event::Epoch`] decides whether the run goes on; to everything
-    /// else it answers [`Verdict::GoOn`]. Ends early, with [`RunOutcome::interrupted`], once `stop` is set.
+    /// If the job awaits verdicts, the return value of `emit` for [`Event::Epoch`] decides whether the run continues; for
+    /// all other events `emit` returns [`Verdict::GoOn`]. Once `stop` is set, the run ends early with
+    /// [`RunOutcome::interrupted`].
     fn launch(
         &self,
         job: &Job,

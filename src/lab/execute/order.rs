@@ -1,4 +1,4 @@
-//! The order of runs: block after block, each in a random order of its own that is the same every time.
+//! The order of runs: block after block, each in its own random order, which is reproducible.
 
 use rand::seq::SliceRandom;
 
@@ -8,8 +8,8 @@ use crate::event::RunId;
 
 /// Sorts runs into blocks, and each block into a seeded random order.
 ///
-/// The order of a block does not depend on which of its runs are wanted: a resumed block goes on in the order in which it
-/// began, so that a drift of the machine is spread over the same cells.
+/// The order within a block does not depend on which of its runs are requested: a resumed block continues in its original
+/// order, so that a drift of the machine affects the same cells equally.
 pub fn in_block_order(cells: usize, seeds: &[u64], wanted: &[RunId]) -> Vec<RunId> {
     let Some(blocks) = wanted.iter().map(|run| run.block + 1).max() else {
         return Vec::new();

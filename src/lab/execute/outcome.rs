@@ -1,41 +1,41 @@
-//! What the end of a worker means, from its events, its exit and its last words.
+//! Determines status and reason of a run from its worker's events, exit status and standard error.
 
 use std::time::Duration;
 
 use crate::base::os::Ended;
 use crate::event::{FailedStatus, PANIC_MARK, RunFacts, RunTimes, Status};
 
-/// Why the parent ended a worker.
+/// Why the parent killed a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum EndedByParent {
     /// `limits.time` ran out.
     Timeout(Duration),
     /// Ctrl-C.
     Interrupted,
-    /// It broke the protocol, in these words.
+    /// It violated the protocol; a description.
     Protocol(String),
 }
 
-/// What is known of a worker that has ended.
+/// What is known about a worker that has ended.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) by_parent: Option<EndedByParent>,
-    /// Why a search told it to stop, in one line.
+    /// Why a search pruned it, in one line.
     pub(super) pruned: Option<String>,
     pub(super) finished: Option<(RunFacts, RunTimes)>,
     pub(super) failed: Option<(FailedStatus, String)>,
     pub(super) ended: Ended,
     pub(super) stderr: String,
-    /// Bytes that the run could have: `limits.memory`, else the machine's.
+    /// Memory available to the run in bytes: `limits.memory`, else the machine's.
     pub(super) memory_bytes: Option<u64>,
 }
 
-/// A run that ended by SIGKILL above this share of its memory ran out of it.
+/// A run killed by SIGKILL above this fraction of its memory ran out of memory.
 const NEAR_LIMIT: f64 = 0.9;
 
 const SIGKILL: i32 = 9;
 
-/// Status and reason. The order of the questions matters: what a worker said itself counts before how its process went.
+/// Status and reason. The order of the checks matters: the worker's own events take precedence over its exit status.
 pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
     match &evidence.by_parent {
         Some(EndedByParent::Protocol(fault)) => {
@@ -45,7 +45,8 @@ pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
         _ => {}
     }
     if let Some((facts, _)) = &evidence.finished {
-        // The verdict comes first, whatever the last epoch did: a search that is resumed finds it again in the curve.
+        // The search's verdict takes precedence even if the last epoch diverged: a resumed search reaches it again from the
+        // curve.
         return match (&evidence.pruned, &facts.diverged) {
             (Some(reason), _) => (Status::Pruned, reason.clone()),
             (None, Some(reason)) => (Status::Diverged, reason.clone()),
@@ -99,7 +100,7 @@ fn by_process(evidence: &Evidence) -> (Status, String) {
     }
 }
 
-/// A panic because memory ran out (a thread that could not be made) is `oom` as well.
+/// A panic because memory ran out (a thread could not be created) is `oom` as well.
 fn panicked(message: &str, memory_bytes: Option<u64>) -> (Status, String) {
     let no_memory = [
         "Cannot allocate memory",
@@ -125,7 +126,7 @@ fn is_near_limit(ended: &Ended, limit: Option<u64>) -> bool {
     }
 }
 
-/// Bytes of the allocation that Rust's runtime gave up on: `memory allocation of N bytes failed`, then an abort.
+/// Size in bytes of the allocation that Rust's runtime aborted on: `memory allocation of N bytes failed`.
 fn failed_allocation(stderr: &str) -> Option<u64> {
     let (_, rest) = stderr.rsplit_once("memory allocation of ")?;
     let (bytes, rest) = rest.split_once(' ')?;
@@ -142,7 +143,7 @@ fn panic_message(stderr: &str) -> Option<String> {
     Some(format!("{} at {}", one_line(message), short_place(place)))
 }
 
-/// A place in a source file without the folders of this machine: results are to be the same everywhere.
+/// A source location without this machine's folders, so that results are equal on all machines.
 fn short_place(place: &str) -> &str {
     let after = |mark: &str| place.rsplit_once(mark).map(|(_, rest)| rest);
     after("/registry/src/")

@@ -1,4 +1,4 @@
-//! The three pipes of a worker: the order in, events out, standard error to be kept.
+//! The three pipes of a worker: the job on stdin, events from stdout, and stderr, which is kept.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -16,14 +16,14 @@ const LONGEST_LINE: u64 = 256 << 20;
 /// Bytes of standard error that are kept, from its end.
 const STDERR_KEPT: usize = 64 << 10;
 
-/// Writes the order. The handle is kept until the end: a worker whose stdin closes ends itself.
+/// Writes the job. Keep the handle until the worker ends: a worker whose stdin closes exits.
 pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> Option<ChildStdin> {
     let order = Order {
         protocol: PROTOCOL_VERSION,
         cell: job.spec.as_ref(),
         seed: job.id.seed,
         block: job.id.block,
-        // Repeats repeat training only.
+        // Only training is repeated in further blocks, not costly evaluation.
         assess_into: assess_into
             .filter(|_| job.id.block == 0)
             .map(Path::to_owned),
@@ -38,7 +38,6 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
     Some(stdin)
 }
 
-/// Answers to an epoch.
 pub(super) fn answer(stdin: Option<&mut ChildStdin>, reply: Reply) {
     if let Some(stdin) = stdin {
         tell(stdin, &reply);
@@ -48,11 +47,11 @@ pub(super) fn answer(stdin: Option<&mut ChildStdin>, reply: Reply) {
 fn tell(stdin: &mut ChildStdin, what: &impl Serialize) {
     let mut line = serde_json::to_vec(what).unwrap_or_default();
     line.push(b'\n');
-    // A worker that is gone already shows in its exit.
+    // Failure is ignored: if the worker is gone, its exit status shows it.
     let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
 }
 
-/// Reads lines on a thread of its own, so that the reader can look at the clock.
+/// Reads lines in a separate thread, so that the receiver can wait with a timeout.
 pub(super) fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::sync_channel(64);
     if let Some(stdout) = child.stdout.take() {

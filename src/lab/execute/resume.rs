@@ -1,4 +1,4 @@
-//! [`decide`]: which runs of a plan have to run, which are kept, and why.
+//! [`decide`]: which runs of a plan are needed, which are kept, and why.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::event::{RunId, Status};
 use crate::plan::{Feasibility, PlannedCell};
 use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, arithmetic};
 
-/// What the user asked for beside the plan.
+/// The user's options beside the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -17,45 +17,46 @@ use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, arithmetic
 pub struct ResumeOptions {
     /// `--fresh`: everything runs.
     pub fresh: bool,
-    /// `--retry`: what failed runs again.
+    /// `--retry`: failed runs run again.
     pub retry: bool,
-    /// A run counts whatever its times were measured under: machines that share a plan are drawn by chance.
+    /// A run counts under any measurement conditions: if several machines share a plan, it is arbitrary which of them
+    /// measures a run.
     pub any_conditions: bool,
-    /// A run counts without its checkpoint, which may be on the machine that did it.
+    /// A run counts without its checkpoint, which may be on the machine that executed it.
     pub without_checkpoints: bool,
 }
 
-/// What happens with one run.
+/// Decision about one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// It is finished and counts.
     Keep(Status),
-    /// It has to run.
+    /// It is needed.
     Run(Why),
 }
 
-/// Why a run has to run.
+/// Why a run is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// Nothing like it was ever finished.
+    /// No similar run was ever finished.
     New,
     /// `--fresh`.
     Fresh,
-    /// `--retry`, and it ended like this.
+    /// `--retry`, and it ended with this status.
     Retry(Status),
-    /// Parts of the cell that are not as they were (`train.optimizer`, `data`).
+    /// These parts of the cell changed (`train.optimizer`, `data`).
     Cell(Vec<String>),
-    /// Parts of the code that are not as they were (`ops/conv2d`).
+    /// These parts of the code changed (`ops/conv2d`).
     Code(Vec<String>),
-    /// It ended like this under other limits.
+    /// It ended with this status under other limits.
     Limits(Status),
     /// Its facts belong to another numeric class.
     NumericClass(String),
-    /// Its facts count, its times were measured otherwise.
+    /// Its facts count, but its times were measured under other conditions.
     Times(Vec<&'static str>),
-    /// It counts, but `measure.ops` asks for a profile that it was not asked for.
+    /// It counts, but was not profiled, and `measure.ops` requests a profile.
     Profile,
-    /// It counts, but a file is gone that it wrote for `train.save-to`.
+    /// It counts, but a file that it wrote for `train.save-to` is missing.
     Checkpoint,
 }
 
@@ -76,9 +77,9 @@ impl fmt::Display for Why {
     }
 }
 
-/// Decides every run of the cells that can run: blocks × cells × seeds, in plan order.
+/// Decides about every run of the cells that can run: blocks × cells × seeds, in plan order.
 ///
-/// `cells` are those that were selected, each with its row in the whole plan.
+/// `cells` are the selected ones, each with its row in the whole plan.
 pub fn decide<'a>(
     cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>,
     store: &Store,
@@ -169,12 +170,12 @@ fn decision(
     Decision::Run(other_cell(cell, earlier.copied().filter(same_run)))
 }
 
-/// Whether a file is gone that the run wrote: the first block writes them, where it comes to its end.
+/// Whether a checkpoint of the run is missing. Only finished runs of the first block write checkpoints.
 fn lacks_checkpoint(cell: &PlannedCell, run: &StoredRun) -> bool {
     run.keys.block == 0 && run.facts.is_some() && cell.spec.lacks_checkpoint(run.keys.seed)
 }
 
-/// The fewest parts in which the code of an earlier run differs from today's, else its numeric class.
+/// The parts of the code that changed since the earlier run with the fewest changes, or another numeric class.
 fn other_code_or_class<'a>(
     cell: &PlannedCell,
     keys: &RunKeys,
@@ -195,7 +196,7 @@ fn other_code_or_class<'a>(
     Why::Code(parts.unwrap_or_else(|| vec!["unknown".into()]))
 }
 
-/// The fewest parts in which an earlier cell of the same key differs.
+/// The parts of the cell that changed since the earlier cell of the same key with the fewest changes.
 fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRun>) -> Why {
     earlier
         .map(|run| differing(&run.hash_parts, &StoredRun::parts_of(cell)))
@@ -204,7 +205,7 @@ fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRu
         .map_or(Why::New, Why::Cell)
 }
 
-/// Names whose values differ, or that only one side has.
+/// Names whose values differ, or that exist on one side only.
 fn differing(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> = then.keys().chain(now.keys()).collect();
     let differs = |name: &&&String| then.get(**name) != now.get(**name);

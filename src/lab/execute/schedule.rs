@@ -10,49 +10,49 @@ use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, StopReason, Verdict}
 
 use super::{Launch, Next, Source};
 
-/// Whoever looks on; its error ends everything.
+/// Receives all events; an error from it ends everything.
 pub type Sink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
 
-/// Longest time without an event; then comes a [`RunEvent::Tick`].
+/// Longest time without an event; then a [`RunEvent::Tick`] is sent.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How runs share the machine, and when to give up.
+/// How runs share the machine, and how many failures are allowed.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Runs at one time. With 1 every run has the machine for itself.
+    /// Number of concurrent runs. With 1 every run has the machine to itself.
     pub jobs: usize,
     /// Cores of the machine, divided among the slots.
     pub cores: usize,
-    /// Failed runs after which no further one starts.
+    /// No further run starts after this number of failed runs.
     pub max_failures: Option<usize>,
 }
 
 impl Options {
-    /// Threads of a run whose cell asks for no number: its share of the cores.
+    /// Threads of a run whose cell sets no number: its share of the cores.
     pub fn threads(&self) -> usize {
         (self.cores / self.jobs.max(1)).max(1)
     }
 }
 
-/// What came of all runs.
+/// Summary of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// Runs that ended by themselves, well or badly.
+    /// Runs that ended by themselves, successfully or not.
     pub ended: usize,
-    /// Of these, runs with a status that makes the exit code 1.
+    /// Those of them with a status that makes the exit code 1.
     pub failed: usize,
-    /// Runs that were not begun, or broken off.
+    /// Runs that were not started, or were interrupted.
     pub left: usize,
-    /// Why no further run started, where something stopped it.
+    /// Why no further run started, if something stopped the schedule.
     pub stopped: Option<StopReason>,
 }
 
-/// Does all runs of `source`, `options.jobs` at a time, and hands every event to `sink`.
+/// Executes all runs of `source`, `options.jobs` at a time, and passes every event to `sink`.
 ///
-/// `interrupted` is set from outside (Ctrl-C): workers are ended then, and their runs count as not run.
+/// `interrupted` is set from outside (Ctrl-C): workers are killed then, and their runs count as not run.
 ///
 /// # Errors
-/// The sink's; running workers are ended first.
+/// The sink's; running workers are killed first.
 pub fn run<E>(
     source: &mut dyn Source,
     launcher: &dyn Launch,
@@ -63,7 +63,7 @@ pub fn run<E>(
     let (sender, receiver) = mpsc::channel();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let _end = EndOfSlots(&stop);
+        let _end = StopOnDrop(&stop);
         let mut schedule = Schedule {
             source,
             held: Vec::new(),
@@ -81,11 +81,11 @@ pub fn run<E>(
     })
 }
 
-/// Ends what runs when it is dropped: the scope waits for the slots' threads, and neither a failed sink nor a panic must
-/// wait for training, or for a verdict that nobody gives any more.
-struct EndOfSlots<'a>(&'a AtomicBool);
+/// Sets the stop flag when dropped. The thread scope waits for the slots' threads; after a failed sink or a panic it must
+/// not wait for training, or for a verdict that will never come.
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for EndOfSlots<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -100,7 +100,7 @@ enum Message {
 
 struct Schedule<'scope, 'env> {
     source: &'env mut dyn Source,
-    /// Runs taken from the source whose GPU is busy.
+    /// Runs taken from the source that wait for their GPU.
     held: Vec<Job>,
     running: Vec<Option<Job>>,
     summary: Summary,
@@ -113,12 +113,11 @@ struct Schedule<'scope, 'env> {
     last_tick: Instant,
 }
 
-/// What filling the slots came to.
 #[derive(PartialEq, Eq)]
 enum Filled {
-    /// Nothing more can begin before something ends.
+    /// Nothing more can start before a run ends.
     AsFarAsPossible,
-    /// A trial was kept from before; more may follow at once.
+    /// A trial was already finished; the next one may follow at once.
     Kept,
 }
 
@@ -129,18 +128,18 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
             slots: self.running.len(),
         })?;
         loop {
-            self.look_for_a_stop(sink)?;
+            self.check_for_stop(sink)?;
             let filled = self.fill_slots(sink)?;
             if filled == Filled::AsFarAsPossible && self.running.iter().all(Option::is_none) {
                 break;
             }
-            // Between kept trials, of which there may be thousands, workers are heard and nobody is waited for.
+            // Between kept trials, of which there may be thousands, messages are received without waiting.
             let wait = match filled {
                 Filled::Kept => Duration::ZERO,
                 Filled::AsFarAsPossible => TICK,
             };
             match receiver.recv_timeout(wait) {
-                Ok(message) => self.hear(message, sink)?,
+                Ok(message) => self.handle(message, sink)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     self.tick(sink)?;
                 }
@@ -156,12 +155,12 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         Ok(self.summary)
     }
 
-    fn hear<E>(&mut self, message: Message, sink: Sink<'_, E>) -> Result<(), E> {
+    fn handle<E>(&mut self, message: Message, sink: Sink<'_, E>) -> Result<(), E> {
         match message {
             Message::Worker(id, event) => sink(RunEvent::Worker { id, event: &event }),
             Message::Waiting(id, event, answer) => {
                 if let Event::Epoch(row) = &event {
-                    // Fails only when the run was broken off meanwhile.
+                    // Fails only if the run has been interrupted.
                     let _ = answer.send(self.source.verdict(id, row));
                 }
                 sink(RunEvent::Worker { id, event: &event })
@@ -178,7 +177,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         sink(RunEvent::Tick)
     }
 
-    fn look_for_a_stop<E>(&mut self, sink: Sink<'_, E>) -> Result<(), E> {
+    fn check_for_stop<E>(&mut self, sink: Sink<'_, E>) -> Result<(), E> {
         if self.summary.stopped == Some(StopReason::Interrupted) {
             return Ok(());
         }
@@ -230,9 +229,9 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         self.running.iter().position(Option::is_none)
     }
 
-    /// What comes next, of runs one whose GPU is free: a GPU has one run at a time.
+    /// The next run whose GPU is free (a GPU executes one run at a time), or the next kept trial.
     ///
-    /// The source is asked as late as possible: a search proposes from what has ended so far.
+    /// The source is queried as late as possible, since a search proposes from the results so far.
     fn next(&mut self) -> Option<Next> {
         if let Some(place) = self.held.iter().position(|job| self.is_free(job)) {
             return Some(Next::Run(self.held.remove(place)));
@@ -266,12 +265,12 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                 Verdict::GoOn
             };
             let outcome = launcher.launch(&job, threads, stop, &mut emit);
-            // Fails only when nobody listens any more: the sink failed.
+            // Fails only if the receiver is gone, because the sink failed.
             drop(sender.send(Message::Ended(slot, Box::new(outcome))));
         });
     }
 
-    /// What the cell asks for, else its share of the cores.
+    /// The cell's setting, else its share of the cores.
     fn threads(&self, job: &Job) -> usize {
         let share = || self.options.threads();
         job.spec.train.threads.unwrap_or_else(share)
@@ -292,7 +291,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
     }
 }
 
-/// Waits for the verdict, but not when everything stops: nobody may answer then, and the run is ended anyway.
+/// Waits for the verdict, unless everything stops: then there may be no reply, and the run is killed anyway.
 fn ask(sender: &Sender<Message>, id: RunId, event: Event, stop: &AtomicBool) -> Verdict {
     let (answer, verdict) = mpsc::sync_channel(1);
     drop(sender.send(Message::Waiting(id, event, answer)));

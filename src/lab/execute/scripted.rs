@@ -1,4 +1,4 @@
-//! [`Scripted`]: replays given ends, for tests of everything that stands above a worker.
+//! [`Scripted`]: replays given outcomes, for tests of the layers above the worker.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -26,19 +26,19 @@ impl fmt::Debug for Scripted {
 }
 
 impl Scripted {
-    /// Every run is done at once, with nothing to tell.
+    /// Every run succeeds at once, without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What run `id` tells, and how it ends.
+    /// Sets the events and the outcome of run `id`.
     #[must_use]
     pub fn with(mut self, id: RunId, events: Vec<Event>, outcome: RunOutcome) -> Self {
         self.runs.insert(id, (events, outcome));
         self
     }
 
-    /// What every other run tells, and how it ends.
+    /// Sets the events and the outcome of all other runs.
     #[must_use]
     pub fn playing(
         mut self,
@@ -48,7 +48,7 @@ impl Scripted {
         self
     }
 
-    /// Run `id` goes on until it is told to stop.
+    /// Run `id` continues until it is stopped.
     #[must_use]
     pub fn endless(mut self, id: RunId) -> Self {
         self.endless.insert(id);
@@ -85,7 +85,7 @@ impl Launch for Scripted {
     }
 }
 
-/// `outcome` as it would have been, had the run been ended after the epoch that `why` is about.
+/// `outcome` as if the run had been ended after the epoch in `why`.
 fn pruned(mut outcome: RunOutcome, why: Pruned) -> RunOutcome {
     outcome.epochs.retain(|row| row.epoch <= why.info.step);
     if let Some(facts) = &mut outcome.facts {

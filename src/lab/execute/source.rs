@@ -1,51 +1,51 @@
-//! [`Source`]: where runs come from: a list, or a search that decides as it goes.
+//! [`Source`]: supplies runs, from a list or from a search that decides during execution.
 
 use crate::event::{EpochRow, Job, RunId, RunOutcome, Status, Verdict};
 use crate::plan::search::TrialInfo;
 
-/// Where runs come from.
+/// Supplies runs.
 pub trait Source {
-    /// Runs to come, as far as they are known.
+    /// Number of remaining runs, as far as known.
     fn remaining(&self) -> usize;
 
-    /// What comes next; `None` when nothing can begin now: there is no more, or it waits for runs that go on. It is asked
-    /// as late as possible, and again whenever a run has ended.
+    /// The next item; `None` if nothing can start now, because there is nothing left or because the source waits for running
+    /// runs. Called as late as possible, and again whenever a run has ended.
     fn next(&mut self) -> Option<Next>;
 
-    /// Whether the run goes on after this epoch. Asked, in the order of its epochs, for jobs that await verdicts; the
-    /// worker waits for the answer.
+    /// Whether the run continues after this epoch. Called in the order of its epochs, for jobs that await verdicts; the
+    /// worker waits for the reply.
     fn verdict(&mut self, _id: RunId, _epoch: &EpochRow) -> Verdict {
         Verdict::GoOn
     }
 
-    /// A run of this source has ended; what it gave, before anybody else sees it.
+    /// A run of this source has ended. Called before the event sink sees the outcome; may add to the job.
     fn ended(&mut self, _job: &mut Job, _outcome: &RunOutcome) {}
 }
 
-/// What comes next.
+/// An item of a source.
 #[derive(Debug)]
 pub enum Next {
-    /// A run.
+    /// A run to execute.
     Run(Job),
-    /// A trial that is finished already.
+    /// A trial that is already finished.
     Kept {
-        /// The trial, as it would be run.
+        /// The job that would run the trial.
         job: Job,
         /// How it ended.
         status: Status,
-        /// With its values, and why it was ended.
+        /// Its values, and why it was ended.
         info: TrialInfo,
-        /// One line for its row.
+        /// One-line reason for its row.
         reason: String,
     },
 }
 
-/// A list of runs.
+/// A fixed list of runs.
 #[derive(Debug)]
 pub struct Listed(std::vec::IntoIter<Job>);
 
 impl Listed {
-    /// The runs of `jobs`, in their order.
+    /// The runs of `jobs`, in order.
     pub fn new(jobs: Vec<Job>) -> Self {
         Self(jobs.into_iter())
     }

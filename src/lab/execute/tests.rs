@@ -1,4 +1,4 @@
-//! Workers that are shell scripts: whatever a worker may do, its end is a clear result.
+//! Workers are shell scripts; every behaviour of a worker must give a well-defined outcome.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn job_of(cell: usize, limits: LimitsSpec) -> Job {
     }
 }
 
-/// What a worker does that has to be ended: a test that waits for it waits forever.
+/// A worker that does not end by itself: a test that fails to kill it hangs.
 pub(super) const FOR_A_DAY: &str = "exec sleep 86400";
 
 pub(super) fn command(script: &str) -> WorkerCommand {
@@ -103,7 +103,7 @@ fn a_worker_that_finishes_hands_over_facts_epochs_and_its_own_figures() {
 }
 
 #[test]
-fn a_mark_that_the_worker_put_back_counts_by_what_it_noted() {
+fn a_peak_memory_counter_reset_by_the_worker_is_replaced_by_its_reported_peaks() {
     let times = RunTimes {
         peak_train_bytes: Some(1 << 50),
         peak_validation_bytes: Some(1 << 40),
@@ -119,7 +119,7 @@ fn a_mark_that_the_worker_put_back_counts_by_what_it_noted() {
 }
 
 #[test]
-fn nonsense_on_the_protocol_ends_the_worker_and_says_what_it_wrote() {
+fn an_invalid_line_kills_the_worker_and_is_quoted_in_the_reason() {
     let (status, reason) = end_of(&format!("echo '{HELLO}'; echo half a line; {FOR_A_DAY}"));
     assert_eq!(status, Status::Panicked);
     assert_eq!(
@@ -167,7 +167,7 @@ fn a_worker_that_does_not_start_is_a_result() {
 }
 
 #[test]
-fn a_worker_that_takes_too_long_is_ended_and_its_last_words_are_kept() {
+fn a_worker_that_times_out_is_killed_and_its_stderr_is_kept() {
     let limits = LimitsSpec {
         time: Some(0.3),
         ..LimitsSpec::default()
@@ -196,9 +196,9 @@ fn a_worker_that_takes_too_long_is_ended_and_its_last_words_are_kept() {
 }
 
 #[test]
-fn what_a_worker_said_is_heard_to_its_end_however_late_it_is_read() {
-    // As on a machine with many times more work than cores: the last line is written when the end has been seen (until
-    // then there is a process of this number) and not before.
+fn output_of_a_worker_is_read_to_its_end_after_the_worker_has_exited() {
+    // As on an overloaded machine: the last line is written only after the parent has seen the end (until then a process
+    // with this ID exists).
     let script = format!(
         "read order; echo '{HELLO}'; (while kill -0 $$; do sleep 0.01; done 2> /dev/null; echo '{}') & exit 0",
         finished()
@@ -215,7 +215,7 @@ fn a_flood_on_standard_error_keeps_its_end_only() {
     assert!(outcome.stderr.len() <= 64 << 10 && outcome.stderr.ends_with("end\n"));
 }
 
-/// Events of a whole schedule as short words.
+/// Events of a whole schedule as short strings.
 fn seen(
     source: &mut dyn Source,
     launcher: &dyn Launch,
@@ -250,7 +250,7 @@ fn listed(n: usize) -> Listed {
 }
 
 #[test]
-fn an_interruption_ends_what_runs_and_begins_nothing_more() {
+fn an_interruption_kills_running_workers_and_starts_no_further_run() {
     let options = Options {
         jobs: 1,
         cores: 2,
@@ -274,7 +274,7 @@ fn an_interruption_ends_what_runs_and_begins_nothing_more() {
 }
 
 #[test]
-fn no_run_begins_after_as_many_failures_as_allowed() {
+fn no_run_starts_after_the_maximum_number_of_failures() {
     let options = Options {
         jobs: 1,
         cores: 2,

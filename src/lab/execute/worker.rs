@@ -1,4 +1,4 @@
-//! [`WorkerProgram`]: spawn, feed, read, limit, kill.
+//! [`WorkerProgram`]: spawns a worker, sends its job, reads its events, enforces limits, kills it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,17 +21,17 @@ use super::ahead::WorkerAhead;
 use super::outcome::{EndedByParent, Evidence, judge};
 use super::pipes::{answer, drain, feed, read_lines};
 
-/// How often a silent worker is looked after.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a silent worker is checked.
+const POLL: Duration = Duration::from_millis(50);
 
-/// First pause before the end of a worker that has said all is looked for; every further one is half as long again.
-const FIRST_NAP: Duration = Duration::from_micros(100);
+/// First pause before checking whether a worker that closed its output has exited; each further pause is 1.5 times as long.
+const FIRST_PAUSE: Duration = Duration::from_micros(100);
 
-/// How long the last words of a worker that has ended are waited for. They are in the pipe; on a busy machine the thread that
-/// reads them may be late.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+/// How long to wait for the remaining output of a worker that has exited. It is in the pipe already, but on a busy machine
+/// the reader thread may be late.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A program that speaks the protocol, and its arguments.
+/// A program that speaks the worker protocol, with its arguments.
 #[derive(Debug)]
 pub(super) struct WorkerCommand {
     pub(super) program: PathBuf,
@@ -39,7 +39,7 @@ pub(super) struct WorkerCommand {
 }
 
 impl WorkerCommand {
-    /// This program, called as `fieldtrial worker`.
+    /// This program as `fieldtrial worker`.
     pub(super) fn this() -> io::Result<Self> {
         Ok(Self {
             program: std::env::current_exe()?,
@@ -47,16 +47,16 @@ impl WorkerCommand {
         })
     }
 
-    /// Starts it with pipes, in a process group of its own.
+    /// Starts it with pipes, in a separate process group.
     pub(super) fn spawn(&self, threads: usize) -> io::Result<Child> {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
             .env("RAYON_NUM_THREADS", threads.to_string())
-            // With a workspace of another size cuBLAS may choose another way to sum, and so give other bits: the size is
-            // what it takes by itself on a GPU of today, whatever the user's shell says.
+            // With another workspace size cuBLAS may choose another summation order and give other bits. This is cuBLAS's
+            // default size on current GPUs; setting it overrides the user's environment.
             .env("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-            // It would decide over TF32 instead of `train.precision`.
+            // It would override the TF32 setting of `train.precision`.
             .env_remove("NVIDIA_TF32_OVERRIDE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -66,15 +66,15 @@ impl WorkerCommand {
     }
 }
 
-/// The program that does one run: this one, called as `fieldtrial worker`.
+/// The program that executes one run: this one, called as `fieldtrial worker`.
 #[derive(Debug)]
 pub struct WorkerProgram {
     command: WorkerCommand,
     /// A process for the first run that it suits.
     ahead: Mutex<Option<WorkerAhead>>,
-    /// Memory of the machine in bytes, where it is known: SIGKILL near it is `oom`.
+    /// Memory of the machine in bytes, if known: SIGKILL near it counts as `oom`.
     machine_bytes: Option<u64>,
-    /// Where images of costly evaluations are written; without it, nothing is evaluated at a cost.
+    /// Where images of costly evaluations are written; without it, costly evaluation is skipped.
     assess_into: Option<PathBuf>,
 }
 
@@ -82,12 +82,12 @@ impl WorkerProgram {
     /// This program itself.
     ///
     /// # Errors
-    /// Where the system does not know the path of the program.
+    /// The operating system cannot determine the program's path.
     pub fn this(machine_bytes: Option<u64>) -> io::Result<Self> {
         Ok(Self::called(WorkerCommand::this()?, machine_bytes))
     }
 
-    /// Another program that speaks the protocol (another build of this one; a test's).
+    /// Another program that speaks the protocol (another build of this one, or a test's).
     pub fn other(program: PathBuf, arguments: Vec<String>, machine_bytes: Option<u64>) -> Self {
         Self::called(WorkerCommand { program, arguments }, machine_bytes)
     }
@@ -110,7 +110,7 @@ impl WorkerProgram {
         }
     }
 
-    /// Lets the runs of the first block evaluate what costs, and write images into `folder` (absolute).
+    /// Enables costly evaluation in the runs of the first block, which write images into `folder` (absolute).
     #[must_use]
     pub fn assessing_into(mut self, folder: &Path) -> Self {
         self.assess_into = Some(folder.to_owned());
@@ -169,33 +169,31 @@ impl Launch for WorkerProgram {
             stop,
             heard: WorkerOutput::default(),
         };
-        let ended = watch.until_the_end(emit);
+        let ended = watch.read_until_exit(emit);
         drop(watch.stdin.take());
         let stderr = stderr.join().unwrap_or_default();
         outcome(watch.heard, ended, stderr, self.memory_bytes(job), began)
     }
 }
 
-/// What the worker said so far.
+/// What the worker has reported so far.
 #[derive(Default)]
 struct WorkerOutput {
     by_parent: Option<EndedByParent>,
-    /// The verdict that told it to stop.
     pruned: Option<Pruned>,
     last: Option<Event>,
-    has_greeted: bool,
+    has_said_hello: bool,
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
     profile: Option<Profile>,
     warnings: Vec<String>,
-    /// Bytes of all lines.
     bytes: u64,
 }
 
 struct Watch<'a> {
     child: Child,
     lines: Receiver<Vec<u8>>,
-    /// Open until the end: a worker whose stdin closes ends itself.
+    /// Open until the end: a worker whose stdin closes exits.
     stdin: Option<ChildStdin>,
     awaits_verdicts: bool,
     began: Instant,
@@ -205,37 +203,37 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Reads until the process is gone; ends it where time, Ctrl-C or the protocol ask for it.
-    fn until_the_end(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) -> Ended {
-        let mut nap = FIRST_NAP;
+    /// Reads until the process has exited; kills it on time limit, Ctrl-C or a protocol violation.
+    fn read_until_exit(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) -> Ended {
+        let mut pause = FIRST_PAUSE;
         loop {
-            match self.lines.recv_timeout(LOOK) {
+            match self.lines.recv_timeout(POLL) {
                 Ok(line) => self.hear(&line, emit),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    thread::sleep(nap);
-                    nap = (nap + nap / 2).min(LOOK);
+                    thread::sleep(pause);
+                    pause = (pause + pause / 2).min(POLL);
                 }
             }
             match os::wait_without_blocking(&mut self.child) {
                 Ok(Some(ended)) => {
-                    self.hear_the_rest(emit);
+                    self.read_remaining(emit);
                     return ended;
                 }
-                Ok(None) => self.end_if_asked(),
+                Ok(None) => self.end_if_due(),
                 Err(_) => return Ended::default(),
             }
         }
     }
 
-    /// Lines that were written before the end and not read yet, to the end of the pipe.
-    fn hear_the_rest(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) {
-        while let Ok(line) = self.lines.recv_timeout(LAST_WORDS) {
+    /// Reads the lines that were written before the exit and are still in the pipe.
+    fn read_remaining(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) {
+        while let Ok(line) = self.lines.recv_timeout(OUTPUT_TIMEOUT) {
             self.hear(&line, emit);
         }
     }
 
-    fn end_if_asked(&mut self) {
+    fn end_if_due(&mut self) {
         if self.heard.by_parent.is_some() {
             return;
         }
@@ -256,9 +254,9 @@ impl Watch<'_> {
         if self.heard.by_parent.is_some() {
             return;
         }
-        match understand(line, self.heard.has_greeted) {
+        match parse_event(line, self.heard.has_said_hello) {
             Ok(event) => {
-                // A profile is no part of the run's record: it must not change what the run is said to have told.
+                // A profile is not part of the run's record, so it does not count in `log_bytes`.
                 if !matches!(event, Event::Profile(_)) {
                     self.heard.bytes += line.len() as u64;
                 }
@@ -280,7 +278,7 @@ impl Watch<'_> {
 impl WorkerOutput {
     fn note(&mut self, event: &Event) {
         match event {
-            Event::Hello { .. } => self.has_greeted = true,
+            Event::Hello { .. } => self.has_said_hello = true,
             Event::Epoch(row) => self.epochs.push(row.as_ref().clone()),
             Event::Sample(sample) => self.samples.push(sample.clone()),
             Event::Profile(profile) => self.profile = Some(profile.as_ref().clone()),
@@ -291,8 +289,8 @@ impl WorkerOutput {
     }
 }
 
-/// An event, or what is wrong with the line in one sentence.
-fn understand(line: &[u8], has_greeted: bool) -> Result<Event, String> {
+/// An event, or a sentence that says what is wrong with the line.
+fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, String> {
     let event: Event = serde_json::from_slice(line).map_err(|_| {
         let text: String = String::from_utf8_lossy(line)
             .trim()
@@ -306,7 +304,7 @@ fn understand(line: &[u8], has_greeted: bool) -> Result<Event, String> {
             "the worker speaks version {protocol}, this program {PROTOCOL_VERSION}"
         )),
         Event::Hello { .. } => Ok(event),
-        _ if !has_greeted => Err("the worker did not begin with its version".into()),
+        _ if !has_said_hello => Err("the worker did not begin with its version".into()),
         _ => Ok(event),
     }
 }
@@ -354,7 +352,7 @@ fn outcome(
     }
 }
 
-/// The worker puts the system's mark back between training and validation, and notes what it was.
+/// The worker resets the kernel's peak-memory counter between training and validation and reports the peak of each.
 fn own_peak(times: Option<&RunTimes>) -> Option<u64> {
     let times = times?;
     times.peak_train_bytes.max(times.peak_validation_bytes)

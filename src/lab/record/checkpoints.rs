@@ -1,4 +1,4 @@
-//! Lines of `checkpoints/index.csv`: the files that finished runs have left.
+//! Lines of `checkpoints/index.csv`: the checkpoint files that finished runs have written.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::trials::Shown;
 use super::view::best;
 
 impl View<'_> {
-    /// Checkpoints that are there, below `results`, in the order of cells and seeds.
+    /// Existing checkpoints, below `results`, in the order of cells and seeds.
     pub(super) fn checkpoints(&self, results: &Path) -> Vec<CheckpointRow> {
         let shown = self.shown();
         shown
@@ -20,7 +20,7 @@ impl View<'_> {
 
     fn checkpoints_of(&self, shown: Shown<'_>, results: &Path) -> Vec<CheckpointRow> {
         let spec = &shown.cell.spec;
-        // A trial that was ended early leaves none; its file is that of the run that went on to the end.
+        // A pruned trial writes none; an existing file comes from a run that went on to the end.
         let is_pruned = shown
             .trial
             .is_some_and(|trial| trial.status == Status::Pruned);
@@ -47,7 +47,7 @@ impl View<'_> {
     }
 }
 
-/// `path` seen from `folder`, with `/` on every system.
+/// `path` relative to `folder`, with `/` on every system.
 fn below(folder: &Path, path: &Path) -> String {
     let path = path.strip_prefix(folder).unwrap_or(path);
     let parts = path.iter().map(|part| part.to_string_lossy());

@@ -1,4 +1,4 @@
-//! Files for a closer look, from the store: `ops.csv`, `trace/`, `tensorboard/`. They are in no git.
+//! Detailed files generated from the store: `ops.csv`, `trace/`, `tensorboard/`. They are not in git.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use super::View;
 use super::view::{best, best_of};
 
 impl View<'_> {
-    /// Writes what is behind its runs in `folder`, and removes what belongs to none.
+    /// Updates the outdated files in `folder`, and removes those without a run.
     ///
     /// # Errors
     /// [`ResultsError::Unwritable`].
@@ -58,7 +58,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Only where `measure.tensorboard` is on: what it wrote before stays when it is off.
+    /// Only if `measure.tensorboard` is on; when it is off, existing files are left in place.
     fn write_tensorboard(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
         if !self
             .shown()
@@ -85,8 +85,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Rows of `blocks.csv` whose run has a profile, with that run; it may be another of the same facts than the one
-    /// whose times stand there.
+    /// Rows of `blocks.csv` whose run has a profile, with that run. The profile may come from another run with the same
+    /// facts than the row's times.
     fn profiled<'r>(
         &'r self,
         results: &'r ResultSet,
@@ -97,7 +97,7 @@ impl View<'_> {
         runs.filter(|(_, run)| run.status == Status::Done)
     }
 
-    /// Rows of `blocks.csv` with what `find` finds for them in the store.
+    /// Rows of `blocks.csv` with the result of `find` for each of them in the store.
     fn runs<'r>(
         &'r self,
         results: &'r ResultSet,
@@ -111,7 +111,7 @@ impl View<'_> {
         })
     }
 
-    /// Whether `path` was written before the run was kept.
+    /// Whether `path` is older than the stored run.
     fn is_behind(&self, path: &Path, keys: &RunKeys) -> bool {
         let written = fs::metadata(path).and_then(|data| data.modified()).ok();
         written < self.store.kept_at(keys).or(Some(SystemTime::UNIX_EPOCH))
@@ -134,7 +134,7 @@ fn create(folder: &Path) -> Result<(), ResultsError> {
     })
 }
 
-/// A trace of a cell that is gone would be mistaken for one of today's.
+/// A trace of a removed cell would be mistaken for a current one.
 fn remove_others(folder: &Path, known: &BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -142,10 +142,10 @@ fn remove_others(folder: &Path, known: &BTreeSet<PathBuf>) {
             .extension()
             .is_some_and(|extension| extension == "json");
         if is_trace && !known.contains(&path) {
-            // One that stays is no harm: the next run tries again.
+            // Failure is ignored: the next run tries again.
             let _ = fs::remove_file(path);
         }
     }
-    // Goes only when it is empty.
+    // Fails, as intended, unless the folder is empty.
     let _ = fs::remove_dir(folder);
 }

@@ -1,4 +1,4 @@
-//! `failures/`: what a failed run wrote to its standard error, one file per run (not in git).
+//! `failures/`: the standard error of failed runs, one file per run (not in git).
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::event::RunOutcome;
 use crate::results::store::RunKeys;
 
-/// Writes the log of a failed run, or removes that of an earlier failure.
+/// Writes the log of a failed run, or removes the log of an earlier failure.
 pub(super) fn keep_log(folder: &Path, keys: &RunKeys, outcome: &RunOutcome) -> io::Result<()> {
     let path = log_path(folder, keys);
     if outcome.status.is_failure() && !outcome.stderr.is_empty() {

@@ -1,8 +1,8 @@
-//! Run events + plan + store → results files.
+//! Turns run events, the plan and the store into results files.
 //!
-//! Owns [`Recorder`], the sink that keeps every finished run in the store at once and writes the CSV files, their view,
-//! every ten seconds, on interruption and at the end (`steps.csv`, `ops.csv`, `trace/` and `tensorboard/` only
-//! at the end). It draws nothing and starts nothing.
+//! [`Recorder`] receives run events, stores every finished run at once, and writes the CSV files from the store every ten
+//! seconds, on interruption and at the end (`steps.csv`, `ops.csv`, `trace/` and `tensorboard/` only at the end). It prints
+//! nothing and starts no runs.
 
 mod checkpoints;
 mod closer;

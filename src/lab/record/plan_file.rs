@@ -8,7 +8,7 @@ use crate::results::{CellInfo, SampleInfo};
 
 use super::trials::Shown;
 
-/// A cell for `plan.json`, under which code and numeric class it was measured.
+/// A cell of `plan.json`, with the code hash and numeric class of its measurement.
 pub(super) fn cell_info(
     Shown { cell, trial }: Shown<'_>,
     manifest_folder: &Path,
@@ -40,8 +40,8 @@ pub(super) fn cell_info(
     }
 }
 
-/// A specification as results keep it: the key stands beside it, folders of this machine are left out, and paths are
-/// relative to the manifest, as it wrote them.
+/// A specification as stored in results: without the key, which is a field of its own, and without this machine's folders;
+/// paths are relative to the manifest, as written there.
 pub(super) fn portable(mut spec: Value, manifest_folder: &Path) -> Value {
     if let Some(sections) = spec.as_object_mut() {
         sections.remove("key");

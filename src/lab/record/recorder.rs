@@ -1,4 +1,4 @@
-//! [`Recorder`]: the sink of run events that keeps and writes.
+//! [`Recorder`]: receives run events, stores runs and writes the results files.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,35 +17,35 @@ use super::failures::keep_log;
 use super::trials::Trials;
 use super::{Disagreement, TrialRow, View};
 
-/// Longest time that the CSV files are behind the store.
+/// Longest time that the CSV files may lag behind the store.
 const WRITE_EVERY: Duration = Duration::from_secs(10);
 
-/// At least so many times as long as the last writing took lies between two.
+/// The pause between two writes is at least this multiple of the last write's duration.
 const WRITING_SHARE: u32 = 30;
 
-/// Results that cannot be kept.
+/// Results that cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The store.
+    /// Error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The files.
+    /// Error of the results files.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// A log in `failures/`.
+    /// Error writing a log in `failures/`.
     #[error("cannot write to `{}`: {source}", folder.display())]
     Log {
         /// The folder.
         folder: PathBuf,
-        /// The system's reason.
+        /// The operating system's reason.
         source: std::io::Error,
     },
-    /// Our bug.
+    /// Two runs that must agree do not: a bug in Fieldtrial.
     #[error(transparent)]
     Disagreement(#[from] Disagreement),
 }
 
-/// Keeps every finished run at once, and writes the files now and then.
+/// Stores every finished run at once, and updates the files from time to time.
 #[derive(Debug)]
 pub struct Recorder<'a> {
     folder: &'a Path,
@@ -54,7 +54,7 @@ pub struct Recorder<'a> {
     conditions: &'a RunConditions,
     header: PlanFile,
     environment: Environment,
-    /// Git's look at the working tree, until it has ended.
+    /// The background `git status`, until it has ended.
     tree: Option<TreeLook>,
     previous: Option<ResultSet>,
     last_write: Instant,
@@ -62,21 +62,19 @@ pub struct Recorder<'a> {
     has_measured: bool,
     manifest_folder: PathBuf,
     session: Session,
-    /// When each run that goes on began, in seconds of the session.
+    /// Start time of each running run, in seconds of the session.
     starts: HashMap<RunId, f64>,
-    /// Trials of a search that have ended.
     trials: Trials,
-    /// What the last writing of all files took.
     writing: Duration,
-    /// Code hashes whose parts the store has, as this invocation has seen to.
+    /// Code hashes whose parts this invocation has stored.
     known_codes: HashSet<String>,
-    /// Whether the store has the environment as it is known by now.
+    /// Whether the store has the current version of the environment.
     has_environment: bool,
 }
 
 impl<'a> Recorder<'a> {
-    /// A recorder of `cells` (all of the manifest's; none of a search, whose trials become known as they end) into `folder`,
-    /// whose files so far say `previous`; what runs belongs to `session`.
+    /// A recorder for `cells` (all cells of the manifest; none for a search, whose trials are added as they end) into
+    /// `folder`, whose files currently contain `previous`; new runs belong to `session`.
     #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
     pub fn new(
         folder: &'a Path,
@@ -113,27 +111,27 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The store that it keeps runs in.
+    /// The store that runs go to.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Adds to the environment what `tree` finds out; a run that ends before git does is not kept waiting.
+    /// Completes the environment with the result of `tree` when available; a run that ends before git does not wait for it.
     pub fn listen_to(&mut self, tree: TreeLook) {
         self.tree = Some(tree);
     }
 
-    /// Says that the store has runs that were measured since its files were written, by others.
+    /// Marks the files as outdated: others have added runs to the store since they were written.
     pub fn has_new_runs(&mut self) {
         self.has_measured = true;
     }
 
-    /// Takes note of an event.
+    /// Handles an event.
     ///
     /// # Errors
-    /// [`RecordError`]; what was kept before stays.
+    /// [`RecordError`]; everything stored before is unchanged.
     pub fn see(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
-        self.hear_of_tree(TreeLook::has_ended);
+        self.finish_tree(TreeLook::has_ended);
         match event {
             RunEvent::RunStarted { job, .. } => {
                 self.starts.insert(job.id, self.session.seconds());
@@ -172,22 +170,22 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Writes all files and answers with what they say; one that would not change is not touched. Where the store is that
-    /// of a shard nothing is written: its journal is all that there is to keep.
+    /// Writes all files and returns their content; unchanged files are not touched. A shard's store writes no files, only
+    /// its journal.
     ///
     /// # Errors
     /// [`RecordError`].
     pub fn finish(mut self) -> Result<ResultSet, RecordError> {
         let has_kept_a_run = !self.known_codes.is_empty();
         if has_kept_a_run {
-            self.hear_of_tree(|_| true);
+            self.finish_tree(|_| true);
             self.keep_environment()?;
         }
         if self.store.is_shard() {
             return Ok(self.view().results()?);
         }
         let results = self.write()?;
-        // Only here: a long run has a million steps.
+        // Only here, since a long run has a million steps.
         if results::steps_are_behind(self.folder) {
             results::write_steps(self.folder, self.view().steps(&results))?;
         }
@@ -223,7 +221,8 @@ impl<'a> Recorder<'a> {
     }
 
     fn write_if_due(&mut self) -> Result<(), RecordError> {
-        // All files are written anew: of a search with many trials less often, so that it takes no share worth naming.
+        // All files are rewritten each time, so the pause grows with their number: the cost stays a negligible share for a
+        // large search.
         let every = WRITE_EVERY.max(WRITING_SHARE * self.writing);
         if self.is_behind && !self.store.is_shard() && self.last_write.elapsed() >= every {
             self.write()?;
@@ -251,7 +250,7 @@ impl<'a> Recorder<'a> {
             forget_samples(outcome);
             return Ok(());
         }
-        self.keep_surroundings(&keys, &cell.spec)?;
+        self.store_code_and_environment(&keys, &cell.spec)?;
         self.has_measured = true;
         let samples = self.keep_samples(outcome)?;
         let is_profiled = self.keep_profile(&keys, &cell.spec, outcome)?;
@@ -280,8 +279,12 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Code and environment of what this invocation measures.
-    fn keep_surroundings(&mut self, keys: &RunKeys, spec: &CellSpec) -> Result<(), StoreError> {
+    /// Stores code and environment of this invocation's measurements.
+    fn store_code_and_environment(
+        &mut self,
+        keys: &RunKeys,
+        spec: &CellSpec,
+    ) -> Result<(), StoreError> {
         if !self.known_codes.contains(&keys.code_hash) {
             let parts = build_info::code_parts(arithmetic(spec));
             self.store.put_code(&keys.code_hash, parts)?;
@@ -290,15 +293,15 @@ impl<'a> Recorder<'a> {
         self.keep_environment()
     }
 
-    /// Takes note of what the look at the tree has found out, if it is to be asked.
-    fn hear_of_tree(&mut self, is_to_be_asked: impl FnOnce(&mut TreeLook) -> bool) {
-        if let Some(tree) = self.tree.take_if(is_to_be_asked) {
+    /// Takes the result of the background `git status`; waits for it only if requested.
+    fn finish_tree(&mut self, is_due: impl FnOnce(&mut TreeLook) -> bool) {
+        if let Some(tree) = self.tree.take_if(is_due) {
             self.environment.info.extend(tree.finish());
             self.has_environment = false;
         }
     }
 
-    /// Keeps the environment as it is known, where the store has not got it so.
+    /// Stores the current environment if the store has an older version of it.
     fn keep_environment(&mut self) -> Result<(), StoreError> {
         if !self.has_environment {
             let environment = self.environment.clone();
@@ -309,8 +312,8 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Keeps the profile that the run made, and says whether it was, or an earlier one had been, asked for one: a
-    /// profile of the same code on the same machine outlives a rerun that is asked for none.
+    /// Stores the profile of the run. Returns whether this run or an earlier one was profiled: a profile of the same code on
+    /// the same machine is kept when a rerun without profiling replaces the run.
     fn keep_profile(
         &self,
         keys: &RunKeys,
@@ -325,7 +328,7 @@ impl<'a> Recorder<'a> {
         Ok(was_profiled || spec.measure.profiles(keys.block))
     }
 
-    /// Images are facts: a run without any has none either.
+    /// Images count as facts: a run without facts has no images either.
     fn keep_samples(&self, outcome: &RunOutcome) -> Result<Vec<StoredSample>, StoreError> {
         if outcome.facts.is_none() {
             forget_samples(outcome);
@@ -343,10 +346,9 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Removes the images of a run that is not kept.
 fn forget_samples(outcome: &RunOutcome) {
     for sample in &outcome.samples {
-        // One that stays is removed at the next start.
+        // Failure is ignored: the next start removes the file.
         let _ = std::fs::remove_file(&sample.path);
     }
 }

@@ -5,7 +5,7 @@ use crate::plan::PlannedCell;
 use crate::results::store::StoredRun;
 use crate::results::{EpochRecord, RunRow};
 
-/// Two runs of one cell, seed, code and numeric class that disagree in a fact: our bug.
+/// Two runs of one cell, seed, code and numeric class that disagree in a fact: a bug in Fieldtrial.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("`{key}` seed {seed}: blocks {blocks:?} disagree in `{fact}`: {values:?}")]
 pub struct Disagreement {
@@ -21,14 +21,13 @@ pub struct Disagreement {
     pub values: [String; 2],
 }
 
-/// The run that gives a row its facts: the first that is done, else the first that has any, else the first.
+/// The run whose facts the row shows: the first one that is done, else the first with facts, else the first.
 pub(super) fn leading<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
     let done = blocks.iter().find(|run| run.status == Status::Done);
     let measured = || blocks.iter().find(|run| run.facts.is_some());
     done.or_else(measured).or(blocks.first()).copied()
 }
 
-/// A row of `runs.csv`.
 pub(super) fn run_row(cell: &PlannedCell, run: &StoredRun) -> RunRow {
     RunRow {
         key: cell.spec.key.clone(),
@@ -40,7 +39,7 @@ pub(super) fn run_row(cell: &PlannedCell, run: &StoredRun) -> RunRow {
     }
 }
 
-/// A row for a seed of which nothing was run.
+/// A row for a seed without any run.
 pub(super) fn empty_row(cell: &PlannedCell, seed: u64, status: Status, reason: &str) -> RunRow {
     RunRow {
         key: cell.spec.key.clone(),
@@ -52,7 +51,7 @@ pub(super) fn empty_row(cell: &PlannedCell, seed: u64, status: Status, reason: &
     }
 }
 
-/// The rows of `epochs.csv`; none where the run was cut off, because how far it came is no fact.
+/// The rows of `epochs.csv`; none without facts: how far a run came before it was cut off is not a fact.
 pub(super) fn epoch_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<EpochRecord> {
     if run.facts.is_none() {
         return Vec::new();
@@ -65,7 +64,7 @@ pub(super) fn epoch_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<EpochRecord
     run.epochs.iter().map(record).collect()
 }
 
-/// Holds all finished blocks of a row against the first.
+/// Compares all finished blocks of a row with the first.
 pub(super) fn check_agreement(
     cell: &PlannedCell,
     blocks: &[&StoredRun],
@@ -75,7 +74,7 @@ pub(super) fn check_agreement(
         return Ok(());
     };
     for run in finished {
-        // Under the key that the cell has now.
+        // Under the cell's current key.
         agree(first, run).map_err(|disagreement| Disagreement {
             key: cell.spec.key.clone(),
             ..disagreement
@@ -84,10 +83,10 @@ pub(super) fn check_agreement(
     Ok(())
 }
 
-/// Holds two runs of one cell, seed, code and numeric class against each other; one without facts agrees with anything.
+/// Compares two runs of one cell, seed, code and numeric class; a run without facts agrees with any other.
 ///
 /// # Errors
-/// [`Disagreement`] in the first fact.
+/// [`Disagreement`] in the first differing fact.
 pub fn agree(first: &StoredRun, other: &StoredRun) -> Result<(), Disagreement> {
     let (Some(facts), Some(others)) = (&first.facts, &other.facts) else {
         return Ok(());
@@ -103,7 +102,7 @@ pub fn agree(first: &StoredRun, other: &StoredRun) -> Result<(), Disagreement> {
     })
 }
 
-/// Facts by name. Values that only one side has are left out: costly evaluation runs in the first block only.
+/// Facts by name. Values that only one run has are left out: costly evaluation happens only in the first block.
 fn first_difference(a: &RunFacts, b: &RunFacts) -> Option<(String, String, String)> {
     let (a, b) = (fact_values(a), fact_values(b));
     a.into_iter().find_map(|(name, a)| {

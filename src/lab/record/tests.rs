@@ -1,4 +1,4 @@
-//! Results of searches: rows of trials that ended now and of those that were kept.
+//! Results of searches: rows of trials that just ended and of kept trials.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -56,7 +56,7 @@ impl Lab {
         }
     }
 
-    /// What the files say after an invocation in which `events` were seen.
+    /// Content of the files after an invocation with `events`.
     fn recorded(&self, events: impl FnOnce(&mut Recorder<'_>)) -> ResultSet {
         let store = Store::open(self.folder.path()).unwrap();
         let mut recorder = Recorder::new(
@@ -122,7 +122,7 @@ fn pruned(step: usize, reason: &str) -> Pruned {
     }
 }
 
-/// The end of a run of so many epochs, pruned or not.
+/// The outcome of a run with this number of epochs, pruned or not.
 fn end(epochs: usize, pruned: Option<Pruned>) -> RunOutcome {
     let status = match pruned {
         Some(_) => Status::Pruned,
@@ -147,7 +147,7 @@ fn end(epochs: usize, pruned: Option<Pruned>) -> RunOutcome {
 
 fn see_end(recorder: &mut Recorder<'_>, mut job: Job, outcome: &RunOutcome) {
     if let (Some(why), Some(trial)) = (&outcome.pruned, &mut job.trial) {
-        // As the source of the search does.
+        // As the search's source does.
         Arc::make_mut(trial).info.pruned = Some(why.info.clone());
     }
     recorder
@@ -189,7 +189,7 @@ fn trials_are_rows_by_number_however_they_end() {
         see_end(recorder, lab.trial(2, 2), &end(2, Some(why)));
         let killed = RunOutcome::empty(Status::Killed, "killed: signal 9".into());
         see_end(recorder, lab.trial(1, 1), &killed);
-        // It was broken off: not a row.
+        // It was interrupted, so it has no row.
         see_end(recorder, lab.trial(0, 0), &RunOutcome::interrupted());
     });
     let expected = [
@@ -234,7 +234,7 @@ fn a_pruned_trial_is_shown_by_its_beginning_beside_a_whole_run_of_the_same_point
     let results = lab.recorded(|recorder| {
         let why = pruned(1, "pruned: step 1");
         see_end(recorder, lab.trial(3, 3), &end(2, Some(why)));
-        // The same point again, later and to its end: another row of the same cell hash.
+        // The same point again, later and to its end: another row with the same cell hash.
         see_end(recorder, lab.trial(7, 3), &end(5, None));
     });
     let hashes: Vec<&str> = results
@@ -249,7 +249,7 @@ fn a_pruned_trial_is_shown_by_its_beginning_beside_a_whole_run_of_the_same_point
         ("7", Status::Done, 5, ""),
     ];
     assert_eq!(rows(&results), expected);
-    // A pruner that sees other trials ends it for another reason at the same step: the search has the word.
+    // A pruner that sees other trials ends it at the same step for another reason: the search's reason is used.
     let results = lab.recorded(|recorder| {
         let why = pruned(1, "pruned: another reason");
         see_kept(recorder, &lab.trial(3, 3), Status::Pruned, Some(&why));

@@ -1,4 +1,4 @@
-//! [`TrialRow`]: what a search says of a trial that has ended. Its rows are those of the cells of a matrix otherwise.
+//! [`TrialRow`]: what a search adds to a row for a finished trial. Apart from that its rows are like those of a matrix cell.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::event::{Job, RunOutcome, Status};
 use crate::plan::PlannedCell;
 use crate::plan::search::TrialInfo;
 
-/// Trials that have ended, by row; rows of others are missing.
+/// Finished trials by row; other rows have no entry.
 pub(super) type Trials = BTreeMap<usize, TrialRow>;
 
 /// A trial that has ended.
@@ -16,12 +16,11 @@ pub struct TrialRow {
     cell: PlannedCell,
     pub(super) info: TrialInfo,
     pub(super) status: Status,
-    /// One line; empty for `done`.
     pub(super) reason: String,
 }
 
 impl TrialRow {
-    /// One that was finished before.
+    /// A trial that was finished in an earlier invocation.
     pub(super) fn kept(job: &Job, status: Status, info: &TrialInfo, reason: &str) -> Option<Self> {
         Some(Self {
             cell: job.trial.as_ref()?.cell.clone(),
@@ -31,13 +30,13 @@ impl TrialRow {
         })
     }
 
-    /// One that has just ended; `None` where the run is no trial's.
+    /// A trial that has just ended; `None` if the run belongs to no trial.
     pub(super) fn ended(job: &Job, outcome: &RunOutcome) -> Option<Self> {
         let info = &job.trial.as_ref()?.info;
         Self::kept(job, outcome.status, info, &outcome.reason)
     }
 
-    /// Holds what is equal in `other` in common with it: thousands of trials differ in a few settings.
+    /// Shares equal parts of the specification with `other` to save memory: thousands of trials differ in a few settings.
     pub(super) fn share_with(&mut self, other: &Self) {
         let (own, other) = (&mut self.cell, &other.cell);
         share(&mut own.spec.model, &other.spec.model);
@@ -53,7 +52,7 @@ impl TrialRow {
         parts.for_each(|((_, own), (_, other))| share(own, other));
     }
 
-    /// Epochs of its run, where a search ended it.
+    /// Number of epochs of its run, if the search ended it.
     pub(super) fn until(&self) -> Option<usize> {
         let pruned = self.info.pruned.as_ref();
         let pruned = pruned.filter(|_| self.status == Status::Pruned);
@@ -67,7 +66,7 @@ fn share<T: PartialEq + ?Sized>(own: &mut Arc<T>, other: &Arc<T>) {
     }
 }
 
-/// A cell whose rows are shown, with what a search says of it.
+/// A cell whose rows are shown, with its trial, if any.
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'a> {
     pub(super) cell: &'a PlannedCell,

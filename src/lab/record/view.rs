@@ -1,4 +1,4 @@
-//! [`View`]: the results files as a view of the store, of the plan, and of what the files said before.
+//! [`View`]: generates the results files from the store, the plan and the previous files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,28 +19,27 @@ use super::plan_file::{cell_info, portable};
 use super::row::{Disagreement, check_agreement, empty_row, epoch_rows, leading, run_row};
 use super::trials::Shown;
 
-/// Everything that the files are made from.
+/// Everything that the files are generated from.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// All cells of the manifest, selected or not, in row order.
     pub cells: &'a [PlannedCell],
-    /// Trials of a search that have ended, by row; a search has no cells beside them.
+    /// Finished trials of a search by row; a search has no other cells.
     pub trials: &'a BTreeMap<usize, TrialRow>,
     /// The store.
     pub store: &'a Store,
-    /// This machine, build and way of running.
+    /// Machine, build and run settings of this invocation.
     pub conditions: &'a RunConditions,
     /// `plan.json` without cells and columns.
     pub header: &'a PlanFile,
-    /// What the files say so far.
+    /// The current content of the files.
     pub previous: Option<&'a ResultSet>,
-    /// Absolute folder of the manifest: paths below it are kept as the manifest wrote them.
+    /// Absolute folder of the manifest: paths below it are stored as written in the manifest.
     pub manifest_folder: &'a Path,
     /// Whether this invocation measured anything.
     pub has_measured: bool,
 }
 
-/// The rows of one cell.
 #[derive(Default)]
 struct CellRows {
     runs: Vec<RunRow>,
@@ -55,7 +54,7 @@ impl View<'_> {
     /// All results, in plan order.
     ///
     /// # Errors
-    /// [`Disagreement`], where two CPU runs that must be equal are not.
+    /// [`Disagreement`], if two CPU runs that must be equal are not.
     pub fn results(&self) -> Result<ResultSet, Disagreement> {
         let mut all = ResultSet {
             plan: self.header.clone(),
@@ -95,13 +94,13 @@ impl View<'_> {
         Shown::all(self.cells, self.trials)
     }
 
-    /// The same by key.
+    /// The same, indexed by key.
     pub(super) fn by_key(&self) -> BTreeMap<&str, Shown<'_>> {
         let shown = self.shown();
         shown.map(|shown| (&*shown.cell.spec.key, shown)).collect()
     }
 
-    /// Under which keys the run of a row is stored: of a trial that was ended early, the beginning of the run.
+    /// Keys of a row's run in the store; for a pruned trial, those of the partial run.
     pub(super) fn keys(&self, shown: Shown<'_>, seed: u64, block: usize) -> RunKeys {
         RunKeys {
             until: shown.trial.and_then(TrialRow::until),
@@ -113,7 +112,7 @@ impl View<'_> {
         let now = self.rows_from_store(shown)?;
         let Shown { cell, trial } = shown;
         if let Some(trial) = trial {
-            // How it ended is what the search says, and nothing that was said of it before counts.
+            // Status and reason come from the current search, not from the stored run.
             return Ok(as_search_says(shown.cell, trial, now));
         }
         let keys = self.conditions.keys(cell, 0, 0);
@@ -146,7 +145,7 @@ impl View<'_> {
         })
     }
 
-    /// What the store holds under today's code and numeric class.
+    /// What the store holds for the current code and numeric class.
     fn rows_from_store(&self, shown: Shown<'_>) -> Result<CellRows, Disagreement> {
         let mut rows = CellRows::default();
         let cell = shown.cell;
@@ -175,8 +174,8 @@ impl View<'_> {
         let before = |id: &String| self.previous?.environments.get(id);
         let stored = |id: &String| self.store.environments().get(id);
         for id in used {
-            // The store keeps the last environment of an id, perhaps of another branch's commit: rows that nobody
-            // measured again keep the commit under which they were measured.
+            // The store keeps the last environment of an ID, perhaps with another branch's commit: rows that were not
+            // measured again keep the commit of their measurement.
             let found = if self.has_measured {
                 stored(id).or_else(|| before(id))
             } else {
@@ -189,7 +188,7 @@ impl View<'_> {
     }
 }
 
-/// The rows of a trial: one for each of its seeds, which is one, with status and reason of the search.
+/// The rows of a trial: one for its single seed, with status and reason from the search.
 fn as_search_says(cell: &PlannedCell, trial: &TrialRow, mut rows: CellRows) -> CellRows {
     if rows.runs.is_empty() {
         let seeds = cell.spec.measure.seeds.iter();
@@ -205,7 +204,7 @@ fn as_search_says(cell: &PlannedCell, trial: &TrialRow, mut rows: CellRows) -> C
     rows
 }
 
-/// One row for every seed: what was not run says why. Rows in the order of seeds and blocks.
+/// One row per seed; rows that were not run say why. Sorted by seed and block.
 fn completed(cell: &PlannedCell, mut rows: CellRows) -> CellRows {
     let seeds = &cell.spec.measure.seeds;
     for &seed in seeds {
@@ -227,12 +226,12 @@ fn completed(cell: &PlannedCell, mut rows: CellRows) -> CellRows {
     rows
 }
 
-/// The stored run of these facts whose times suit best.
+/// The stored run with these facts whose measurement conditions fit best.
 pub(super) fn best<'a>(store: &'a Store, keys: &RunKeys) -> Option<&'a StoredRun> {
     best_of(store, keys, |_| true)
 }
 
-/// The same among those that `is_wanted` accepts.
+/// The same, restricted to runs that `is_wanted` accepts.
 pub(super) fn best_of<'a>(
     store: &'a Store,
     keys: &RunKeys,
@@ -245,12 +244,12 @@ pub(super) fn best_of<'a>(
         .min_by_key(|run| {
             let conditions = &run.keys.conditions;
             let differences = conditions.differences(&keys.conditions).len();
-            // Among equals the one measured alone, then any fixed order.
+            // Among equals, runs measured alone come first; then any fixed order.
             (differences, !conditions.is_exclusive, conditions.threads)
         })
 }
 
-/// What the files said before, by key.
+/// The previous content of the files, by key.
 struct Previous<'a> {
     cells: BTreeMap<&'a str, &'a CellInfo>,
     runs: BTreeMap<&'a str, Vec<&'a RunRow>>,
@@ -284,7 +283,7 @@ impl<'a> Previous<'a> {
         previous
     }
 
-    /// Rows that were measured for this very cell, for seeds and blocks that the plan still has.
+    /// Previous rows of exactly this cell, for seeds and blocks that the plan still has.
     fn rows(&self, cell: &PlannedCell) -> Option<CellRows> {
         let key = cell.spec.key.as_str();
         let info = self.cells.get(key)?;
@@ -326,7 +325,7 @@ fn was_run(status: Status) -> bool {
     )
 }
 
-/// Rows of today under the same code and numeric class as those before: seed by seed, block by block.
+/// Merges new rows with previous rows of the same code and numeric class, by seed and block.
 fn merge(now: CellRows, before: CellRows) -> CellRows {
     let mut merged = now;
     for row in before.runs {
@@ -353,7 +352,7 @@ fn merge(now: CellRows, before: CellRows) -> CellRows {
     merged
 }
 
-/// Whether rows under new code may take the place of rows under other code: not before every measured seed is there.
+/// Whether rows of new code may replace rows of other code: only once every measured seed has a new row.
 fn covers(now: &CellRows, before: &CellRows) -> bool {
     before.runs.iter().all(|old| {
         let new = now.runs.iter().find(|row| row.seed == old.seed);
@@ -361,7 +360,7 @@ fn covers(now: &CellRows, before: &CellRows) -> bool {
     })
 }
 
-/// A measured row is not overwritten by a timeout.
+/// A measured row is not replaced by a timeout.
 fn is_kept(old: &RunRow, new: &RunRow) -> bool {
     old.facts.is_some() && new.status == Status::Timeout
 }

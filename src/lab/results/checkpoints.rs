@@ -1,4 +1,4 @@
-//! `checkpoints/index.csv`: which cell and seed the checkpoint files are of.
+//! `checkpoints/index.csv`: the cell and seed that each checkpoint file belongs to.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use super::ResultsError;
 use super::files::{remove_stale, write_if_changed};
 use super::write::Table;
 
-/// Folder of the checkpoints in a results folder.
+/// Folder of the checkpoints inside a results folder.
 const FOLDER: &str = "checkpoints";
 
-/// A line of `checkpoints/index.csv`: a file that is there.
+/// A line of `checkpoints/index.csv`, for one checkpoint file that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointRow {
-    /// The file, seen from `checkpoints/`, with `/` between folder and name.
+    /// Path of the file relative to `checkpoints/`, with `/` between folder and name.
     pub file: String,
     /// Readable key of the cell.
     pub key: String,
@@ -28,8 +28,8 @@ pub struct CheckpointRow {
     pub dataset: String,
 }
 
-/// Writes `checkpoints/index.csv` in the results folder, a line a file in the order of `rows`; removes it where there are
-/// none, and what a killed program left half-written beside it. The store is locked meanwhile.
+/// Writes `checkpoints/index.csv` in the results folder: one line per checkpoint file, in the order of `rows`. Without rows
+/// the index is removed; so are temporary files that a killed program left beside it. The caller holds the store's lock.
 ///
 /// # Errors
 /// [`ResultsError::Unwritable`].
@@ -38,7 +38,7 @@ pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(
     remove_stale(&folder, Duration::ZERO);
     let path = folder.join("index.csv");
     if rows.is_empty() {
-        // Most often there is none.
+        // Usually there is no index.
         let _ = fs::remove_file(&path);
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The columns of the CSV files as data: name, unit, direction, meaning, and which value they hold.
+//! The columns of the CSV files as data: name, unit, direction, meaning, and the value that each column holds.
 //!
 //! A fixed column is only ever added at the end of its table. Metrics follow the fixed columns of `runs.csv` and
 //! `epochs.csv` by name; [`metric_column`] describes them.
@@ -73,7 +73,7 @@ pub(crate) const EPOCHS: &[Column<EpochRow>] = columns![show_fact;
     "lr" "1" None "Learning rate of the epoch" => lr;
 ];
 
-/// `blocks.csv`, after key, seed and axes: what the parent saw.
+/// `blocks.csv`, after key, seed and axes: values that the parent process measured.
 pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![show_measured;
     "block" "1" None "Block, from 0" => block;
     "status" "" None "How this run ended" => status;
@@ -84,7 +84,7 @@ pub(crate) const RUN_ENDS: &[Column<BlockRow>] = columns![show_measured;
     "cpu_s" "s" Lower "CPU seconds of the process, user and system" => cpu_s;
 ];
 
-/// `blocks.csv`, after that: what the worker measured.
+/// `blocks.csv`, after those: values that the worker measured.
 pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "warmup_steps" "1" None "Steps dropped before the clock counts" => warmup_steps;
     "measured_steps" "1" None "Steps that the figures rest on" => measured_steps;
@@ -141,13 +141,13 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "convolutions" "" None "What computed each convolution on the GPU (result/gradient of the input/of the filter), by size" => convolutions;
 ];
 
-/// `blocks.csv`, after that: how long it was to take, and took.
+/// `blocks.csv`, after those: expected and actual duration.
 pub(crate) const RUN_COSTS: &[Column<BlockRow>] = columns![show_measured;
     "wall_s" "s" Lower "Start to end of the process, as its parent saw it" => wall_s;
     "estimated_s" "s" None "What the run was expected to take before it began" => estimated_s;
 ];
 
-/// `blocks.csv`, after that: when it was.
+/// `blocks.csv`, after those: session and start time.
 pub(crate) const SESSIONS: &[Column<BlockRow>] = columns![show;
     "session" "" None "The invocation in which it ran, by its UTC start" => session;
     "start_s" "s" None "From the start of that invocation to the run's" => start_s;
@@ -172,7 +172,7 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
     "retained_bytes" "bytes" Lower "Of these, held when the forward pass ended" => row.retained_bytes;
 ];
 
-/// Fixed columns that files of earlier versions lack; they read as missing.
+/// Fixed columns that files of earlier versions lack; they are read as missing values.
 pub(crate) const ADDED: [&str; 27] = [
     "first_steps_loss",
     "assessment_s",
@@ -203,7 +203,7 @@ pub(crate) const ADDED: [&str; 27] = [
     "convolutions",
 ];
 
-/// Columns of `blocks.csv` whose medians and intervals stand in `timings.csv`.
+/// Columns of `blocks.csv` whose medians and intervals are in `timings.csv`.
 pub(crate) const TIMED: [&str; 21] = [
     "step_ms",
     "step_mean_ms",
@@ -233,12 +233,12 @@ pub fn timed_columns() -> &'static [&'static str] {
     &TIMED
 }
 
-/// Whether a fixed column is one that files of earlier versions lack.
+/// Whether files of earlier versions may lack this fixed column.
 pub fn is_added_column(name: &str) -> bool {
     ADDED.contains(&name)
 }
 
-/// The facts of a run by column as `runs.csv` shows them: the fixed ones, then the metrics by name.
+/// The facts of a run by column, as `runs.csv` shows them: first the fixed columns, then the metrics by name.
 pub fn fact_texts(facts: &RunFacts) -> Vec<(String, String)> {
     let fixed = FACTS.iter();
     let fixed = fixed.map(|column| (column.name.to_owned(), (column.show)(facts)));
@@ -262,10 +262,11 @@ pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
         .or_else(|| find(OPS, name))
 }
 
-/// Describes a metric by its name, for `plan.json`: accuracies and R² are better high, errors, losses and epochs low.
+/// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and epochs
+/// lower is better.
 ///
-/// `SPLIT_METRIC` stands for the last weights, `best_SPLIT_METRIC` for the best epoch, `SPLIT_METRIC_90_epoch` for the
-/// first epoch that came near it.
+/// `SPLIT_METRIC` is the value of the last weights, `best_SPLIT_METRIC` that of the best epoch, and `SPLIT_METRIC_90_epoch`
+/// the first epoch that came near it.
 pub fn metric_column(name: &str) -> ColumnInfo {
     let (plain, over_epochs) = match name.strip_prefix("best_") {
         Some(plain) => (plain, ", the best over epochs"),
@@ -288,7 +289,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
     }
 }
 
-/// Metrics by the last part of their name: better high or low, and what it is; none has a unit.
+/// Metrics by the last part of their name: direction (higher or lower is better) and meaning; none has a unit.
 pub(crate) const METRICS: [(&str, Direction, &str); 19] = [
     ("r2", Direction::Higher, "R²"),
     ("accuracy", Direction::Higher, "share of right classes"),
@@ -373,8 +374,8 @@ fn described(name: &str) -> (Direction, &'static str) {
     )
 }
 
-/// Returns the columns of the axes: the snake case of their names, or of their long paths where a fixed column has
-/// that name already (an axis `epochs` becomes `train_epochs`).
+/// Returns the columns of the axes: their names in snake case, or their long paths in snake case where a fixed column
+/// already has that name (an axis `epochs` becomes `train_epochs`).
 pub fn axis_columns(plan: &PlanFile) -> Vec<String> {
     let reserved = |name: &str| {
         ["key", "seed", "n", "interval", "outliers"].contains(&name) || fixed_column(name).is_some()

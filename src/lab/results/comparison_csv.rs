@@ -1,8 +1,8 @@
-//! `comparison.csv`: two sides cell by cell, one row for every figure.
+//! `comparison.csv`: a comparison of two sides cell by cell, one row per compared value.
 
 use crate::base::units::{round_significant, shortest};
 
-/// Digits of ratios, tests and medians: those of a time of one run.
+/// Digits of ratios, tests and medians: as many as the times of a single run have.
 const DIGITS: usize = 6;
 
 const HEADER: [&str; 25] = [
@@ -33,21 +33,21 @@ const HEADER: [&str; 25] = [
     "reason",
 ];
 
-/// A row of `comparison.csv`. What does not apply is missing; `ratio` is `after / before`, and relative figures are parts
-/// of 1 (0.02 is 2 %).
+/// A row of `comparison.csv`. Fields that do not apply are missing; `ratio` is `after / before`, and relative values are
+/// fractions of 1 (0.02 is 2 %).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ComparisonRow {
-    /// Key on the side after; empty for the whole matrix and for a cell that only the side before has.
+    /// Key on the side after; empty for the whole matrix and for a cell that exists only before.
     pub key: String,
-    /// Key on the side before; empty for the whole matrix and for a cell that only the side after has.
+    /// Key on the side before; empty for the whole matrix and for a cell that exists only after.
     pub key_before: String,
-    /// What sort of row it is: `matrix`, `time`, `timing`, `quality`, `fact`, `setting`, `added`, `removed`.
+    /// Kind of row: `matrix`, `time`, `timing`, `quality`, `fact`, `setting`, `added`, `removed`.
     pub kind: String,
-    /// Column or setting that it is about, with its unit in its name.
+    /// Column or setting that the row is about; the name includes the unit.
     pub figure: String,
-    /// Seed, of a fact.
+    /// Seed; only for a fact.
     pub seed: Option<u64>,
-    /// Which way is better: `lower`, `higher`, or empty.
+    /// Direction: whether `lower` or `higher` is better, or empty.
     pub direction: String,
     /// Value before: a median over runs or seeds, or the text of a fact or setting.
     pub before: String,
@@ -55,37 +55,37 @@ pub struct ComparisonRow {
     pub after: String,
     /// `after / before`.
     pub ratio: Option<f64>,
-    /// Lower end of its interval.
+    /// Lower end of the ratio's interval.
     pub ratio_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the ratio's interval.
     pub ratio_high: Option<f64>,
-    /// What the ends are: `bootstrap95`, `range`, `single`.
+    /// Kind of the interval: `bootstrap95`, `range`, `single`.
     pub interval: String,
-    /// Runs that count, or seeds, before.
+    /// Number of counted runs or seeds, before.
     pub n_before: Option<usize>,
-    /// The same after.
+    /// Number of counted runs or seeds, after.
     pub n_after: Option<usize>,
     /// `interleaved` or `sessions`.
     pub design: String,
-    /// Test that the p-value is of: `mann-whitney`, `sign-flip`; empty for the permutations of the matrix.
+    /// Test that gave the p-value: `mann-whitney`, `sign-flip`; empty for the matrix, which has a permutation test.
     pub test: String,
     /// Two-sided p-value.
     pub p: Option<f64>,
-    /// The same after Holm's correction over all cells and the matrix.
+    /// The p-value after Holm's correction over all cells and the matrix.
     pub p_holm: Option<f64>,
-    /// Smallest relative effect that this many runs of this spread would have shown with 80 % power.
+    /// Smallest relative effect that this number of runs with this spread would have detected with 80 % power.
     pub detectable: Option<f64>,
-    /// Relative effect that has to be exceeded to matter.
+    /// Relative effect size that must be exceeded to matter.
     pub threshold: Option<f64>,
     /// Where the threshold comes from.
     pub threshold_source: String,
-    /// Largest relative difference of a fact that counts as equal.
+    /// Largest relative difference of a fact that still counts as equal.
     pub tolerance: Option<f64>,
-    /// What may be said.
+    /// The verdict.
     pub verdict: String,
-    /// Runs a side, or seeds, that a verdict needs, where there are too few.
+    /// Runs per side, or seeds, that a verdict needs, where there are too few.
     pub needed: Option<usize>,
-    /// Why nothing can be said.
+    /// Why there is no verdict.
     pub reason: String,
 }
 
@@ -136,7 +136,7 @@ pub fn comparison_csv(rows: &[ComparisonRow]) -> Vec<u8> {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::Any(b'\n'))
         .from_writer(Vec::new());
-    // Writing to memory cannot fail.
+    // Writing into memory cannot fail.
     let _ = writer.write_record(HEADER);
     for row in rows {
         let _ = writer.write_record(row.fields());

@@ -1,7 +1,7 @@
 //! The machine and the build that results come from, as `env.toml` keeps them.
 //!
-//! Fields that must match decide [`env_id`]: timings of two `env_id`s are not compared. Whatever cannot be found out,
-//! or is not plausible, is `unknown`.
+//! Fields that must match determine [`env_id`]: timings with different `env_id`s are not compared. A value that is
+//! unavailable or implausible is recorded as `unknown`.
 
 mod gpus;
 
@@ -18,15 +18,16 @@ use crate::plan::known_devices;
 use super::Environment;
 use super::git::Background;
 
-/// What stands for a value that could not be found out.
+/// Placeholder for a value that could not be determined.
 pub const UNKNOWN: &str = "unknown";
 
-/// Collects what describes this machine and this build. `folder` is any folder of the working tree whose commit is noted.
+/// Collects the description of this machine and this build. `folder` is any folder of the working tree whose commit is
+/// recorded.
 ///
-/// GPUs are those that their driver lists to a build with CUDA: their kind and number must match, their driver, clocks
-/// and power limits are worth a warning. The versions of what computes on GPUs are noted where the planner asked one.
+/// In a build with CUDA the GPUs are those that the driver lists: kind and number must match; a difference in driver, clocks
+/// or power limits gives a warning. The versions of the GPU libraries are recorded if the planner opened a GPU.
 ///
-/// The clock is the one that the system names now; record an environment once and keep it.
+/// The clock frequency is the system's current value, so collect an environment once and keep it.
 pub fn collect(folder: &Path) -> Environment {
     let tree = TreeLook::begin(folder);
     let mut environment = of_machine();
@@ -34,23 +35,23 @@ pub fn collect(folder: &Path) -> Environment {
     environment
 }
 
-/// Git's look at a working tree, which takes as long as its files are many (after a fresh clone it reads them all): a plan
-/// can be made meanwhile, and a run begin. What runs goes first.
+/// A background `git status` of the working tree. Its duration grows with the number of files (after a fresh clone git reads
+/// them all), so planning continues and runs may start at the same time. The process has low priority: runs come first.
 #[derive(Debug)]
 pub struct TreeLook(Option<Background>);
 
 impl TreeLook {
-    /// Begins it.
+    /// Starts git.
     pub fn begin(folder: &Path) -> Self {
         Self(Tree::ask(folder))
     }
 
-    /// Whether [`Self::finish`] would not wait.
+    /// Whether [`Self::finish`] would return at once.
     pub fn has_ended(&mut self) -> bool {
         self.0.as_mut().is_none_or(Background::has_ended)
     }
 
-    /// The fields of [`Environment::info`] that it gives.
+    /// The fields of [`Environment::info`] that git provides.
     pub fn finish(self) -> BTreeMap<String, String> {
         let tree = self.0.map(Tree::answer).unwrap_or_default();
         let dirty = tree.is_dirty.map(|dirty| dirty.to_string());
@@ -58,14 +59,14 @@ impl TreeLook {
     }
 }
 
-/// What [`collect`] collects without a look at a working tree. The planner must have asked its devices by now.
+/// Like [`collect`], without the working tree. Call it after the planner has opened its devices.
 pub fn of_machine() -> Environment {
     let mut environment = machine();
     environment.info.extend(gpus::software(&known_devices()));
     environment
 }
 
-/// All but the working tree and the devices that the planner asks.
+/// All fields except those of the working tree and of the devices that the planner opens.
 fn machine() -> Environment {
     let refresh = RefreshKind::nothing()
         .with_cpu(CpuRefreshKind::nothing().with_frequency())
@@ -93,12 +94,12 @@ fn machine() -> Environment {
     }
 }
 
-/// The [`env_id`] of this machine and build, without a look at any working tree.
+/// The [`env_id`] of this machine and build; does not look at any working tree.
 pub fn id_here() -> String {
     env_id(&machine())
 }
 
-/// Why nothing will be measured of the GPUs that the planner asked; `None` where there is none, or it can be.
+/// Why the GPUs that the planner opened cannot be measured; `None` if no GPU was opened, or if they can be measured.
 pub fn missing_counters(environment: &Environment) -> Option<&str> {
     let counters = environment.info.get(gpus::COUNTERS)?.as_str();
     (counters != gpus::NVML).then_some(counters)
@@ -142,7 +143,7 @@ fn fields<const N: usize>(pairs: [(&str, Option<String>); N]) -> BTreeMap<String
         .collect()
 }
 
-/// Returns the identity of an environment: a digest over the fields that must match.
+/// Returns the identity of an environment: a digest of the fields that must match.
 pub fn env_id(environment: &Environment) -> String {
     let mut hasher = blake3::Hasher::new();
     for (name, value) in &environment.must_match {
@@ -154,7 +155,7 @@ pub fn env_id(environment: &Environment) -> String {
     hasher.finalize().to_hex()[..8].to_owned()
 }
 
-/// Clocks from 100 MHz to 10 GHz are plausible; virtual machines name others.
+/// Clocks from 100 MHz to 10 GHz are plausible; virtual machines report others.
 fn clock_mhz(system: Option<&System>) -> Option<String> {
     let highest = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
         .ok()
@@ -167,7 +168,7 @@ fn clock_mhz(system: Option<&System>) -> Option<String> {
         .map(|mhz| mhz.to_string())
 }
 
-/// In whole GiB: what the system names varies a little from start to start.
+/// In whole GiB, since the reported size varies slightly between boots.
 fn memory_gib(system: Option<&System>) -> Option<String> {
     let bytes = system?.total_memory();
     let gib = (bytes as f64 / f64::from(1 << 30)).round();
@@ -195,7 +196,7 @@ fn features() -> String {
     }
 }
 
-/// The working tree that a folder lies in.
+/// The working tree that contains a folder.
 #[derive(Debug, Default, PartialEq)]
 struct Tree {
     /// Hash of its commit.
@@ -205,7 +206,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// One call tells both: each costs a process, and this one looks at every file.
+    /// One call for both: each call costs a process, and this one scans every file.
     fn ask(folder: &Path) -> Option<Background> {
         let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
         let arguments = ["status", "--porcelain=v2", "--branch"];
@@ -218,7 +219,7 @@ impl Tree {
         said.map_or_else(|_| Self::default(), |said| Self::read(&said))
     }
 
-    /// `# branch.oid <hash>` (or `(initial)` before the first commit) among other headings, then a line a file.
+    /// `# branch.oid <hash>` (or `(initial)` before the first commit) among other header lines, then one line per file.
     fn read(said: &str) -> Self {
         let commit = said
             .lines()

@@ -1,4 +1,4 @@
-//! What can go wrong with results files, in the user's words.
+//! Errors of results files, worded for the user.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use crate::base::shell;
 /// A results folder that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// A file of the folder is not there.
+    /// A file of the folder is missing.
     #[error(
         "`{}` is missing; `{}` writes it again from what is finished",
         path.display(), shell::command("run MANIFEST")
@@ -16,23 +16,23 @@ pub enum ResultsError {
         /// The file.
         path: PathBuf,
     },
-    /// The system refuses to read.
+    /// The operating system refuses to read.
     #[error("cannot read `{}`: {reason}", path.display())]
     Unreadable {
         /// File or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's reason.
         reason: String,
     },
-    /// The system refuses to write; what was there before is still there.
+    /// The operating system refuses to write; the previous content is unchanged.
     #[error("cannot write `{}`: {reason}", path.display())]
     Unwritable {
         /// File or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's reason.
         reason: String,
     },
-    /// The results are of another format.
+    /// The results have another format version.
     #[error(
         "`{}` has format version {found}, this program reads version {expected}; \
          run the manifest again with this program, or report with the program that wrote it",
@@ -41,19 +41,19 @@ pub enum ResultsError {
     Version {
         /// `plan.json`.
         path: PathBuf,
-        /// Its version.
+        /// Version in the file.
         found: u64,
-        /// Ours.
+        /// Version of this program.
         expected: u32,
     },
-    /// A place in a file is not what the format says.
+    /// Something in a file does not follow the format.
     #[error("`{}`, {place}: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// Where: "line 3, column `steps`".
         place: String,
-        /// What is expected, and what is there.
+        /// What was expected, and what was found.
         reason: String,
     },
 }

@@ -1,43 +1,43 @@
-//! How one value stands in a CSV field, and how it is read back.
+//! How one value is written as a CSV field and read back.
 
 use crate::base::units::{round_significant, shortest};
 
 use super::{IntervalKind, Status};
 
-/// What a field should have held, in words that follow "expected".
+/// What a field should contain; a phrase that follows "expected".
 pub(crate) type Expected = &'static str;
 
-/// A value that a CSV field can hold. Missing is empty.
+/// A value that a CSV field can hold. A missing value is an empty field.
 pub(crate) trait Field: Sized {
     /// The field's text.
     fn show(&self) -> String;
 
-    /// Reads the text back.
+    /// Parses the text.
     fn read(text: &str) -> Result<Self, Expected>;
 
-    /// The field's text for something measured: a number with [`RUN_DIGITS`] digits.
+    /// The field's text for a measured value: a number with [`RUN_DIGITS`] digits.
     fn show_measured(&self) -> String {
         self.show()
     }
 
-    /// The field's text for a fact: a number with [`FACT_DIGITS`] digits, a count as it is.
+    /// The field's text for a fact: a number with [`FACT_DIGITS`] digits, an integer in full.
     fn show_fact(&self) -> String {
         self.show()
     }
 }
 
-/// Digits of a time of one run. Intervals, tests and sums of phases are computed from these, so they are finer than
-/// the timings that are shown; a clock's own noise is above them.
+/// Digits of a time of one run. Intervals, tests and sums of phases are computed from these times, so they have more digits
+/// than the displayed timings; the clock's own noise is larger than the last digit.
 pub(crate) const RUN_DIGITS: usize = 6;
 
-/// Digits of a fact: as many as tell two `f32` apart. Further ones change with the order of a sum, and a diff between
-/// branches would show every row for it. The store keeps facts in full.
+/// Digits of a fact: enough to distinguish any two `f32`. Further digits change with the summation order, and a diff between
+/// branches would show every row for them. The store keeps facts with all digits.
 pub(crate) const FACT_DIGITS: usize = 9;
 
-/// Whole numbers below are exact: FLOPs are counted, not rounded.
+/// Integers below this are exact in `f64`: FLOPs are counted, not rounded.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// A value of a run as the files of facts have it.
+/// A value of a run as the files of facts contain it.
 pub(crate) fn as_fact(value: f64) -> f64 {
     if value.fract() == 0.0 && value.abs() < WHOLE {
         return value;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_has_nine_digits_and_a_count_all_of_its_own() {
+    fn a_fact_has_nine_digits_and_a_count_has_all_digits() {
         for (value, text) in [
             (0.081_742_255_363_293_94, "0.0817422554"),
             (-1.234_567_890_123e-12, "-1.23456789e-12"),
@@ -177,7 +177,7 @@ mod tests {
         ] {
             assert_eq!(value.show_fact(), text);
         }
-        // Two neighbours in `f32` stay two.
+        // Two adjacent `f32` values stay distinct.
         let one = 0.1_f32;
         let texts = [one, one.next_up()].map(|value| f64::from(value).show_fact());
         assert_ne!(texts[0], texts[1]);

@@ -1,4 +1,4 @@
-//! Whole files: written under another name and renamed, and not at all when nothing would change.
+//! Writes whole files: under a temporary name, then renamed; skipped when the content would not change.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -7,13 +7,13 @@ use std::time::{Duration, SystemTime};
 
 use super::ResultsError;
 
-/// Writes `bytes` to `path` unless they are already there, and returns whether it wrote.
+/// Writes `bytes` to `path` unless the file already has this content, and returns whether it wrote.
 ///
-/// A reader sees the old file or the new one, never a part; an interrupted write leaves the old one. The file gets
-/// mode 0644: results are for everyone who may enter the folder.
+/// A reader sees the old file or the new one, never a part; an interrupted write leaves the old one. The file gets mode
+/// 0644, so that everyone with access to the folder can read results.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; the old content is then still there.
+/// [`ResultsError::Unwritable`]; the old content is unchanged then.
 pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, ResultsError> {
     if fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(false);
@@ -22,10 +22,10 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, ResultsError>
     Ok(true)
 }
 
-/// Start of the names of files that are being written.
+/// Prefix of the names of temporary files.
 const TEMPORARY: &str = ".writing-";
 
-/// Puts what `write` writes in the place of `path`, whole or not at all.
+/// Replaces `path` atomically by what `write` writes.
 pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut fs::File) -> io::Result<()>,
@@ -36,7 +36,7 @@ pub(super) fn replace(
             .prefix(TEMPORARY)
             .tempfile_in(folder)?;
         write(file.as_file_mut())?;
-        // A full disk shows here at the latest, before the old file is given up.
+        // A full disk is detected here at the latest, before the old file is replaced.
         file.as_file().sync_all()?;
         make_readable(file.as_file())?;
         file.persist(path).map_err(|error| error.error)?;
@@ -59,9 +59,9 @@ fn make_readable(_: &fs::File) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what a killed writer left half-written in `folder`, if it is older than `age`.
+/// Removes temporary files older than `age` that a killed program left in `folder`.
 ///
-/// Failing to do so harms nobody, so nothing is reported.
+/// A failure is ignored: a file that stays has no effect.
 pub fn remove_stale(folder: &Path, age: Duration) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
@@ -86,7 +86,7 @@ fn is_older(entry: &fs::DirEntry, age: Duration) -> bool {
 /// Reads a file as UTF-8 text.
 ///
 /// # Errors
-/// [`ResultsError::Missing`], [`ResultsError::Unreadable`], or [`ResultsError::Damaged`] for other bytes than text.
+/// [`ResultsError::Missing`], [`ResultsError::Unreadable`], or [`ResultsError::Damaged`] if the file is not UTF-8.
 pub(crate) fn read_text(path: &Path) -> Result<String, ResultsError> {
     let bytes = fs::read(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => ResultsError::Missing {

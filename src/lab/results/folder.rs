@@ -1,4 +1,4 @@
-//! Which results folder is meant by a path or a name.
+//! Resolves a path or a name to a results folder.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use crate::base::shell;
 use crate::diag::{Failure, did_you_mean, list};
 use crate::plan::results_root;
 
-/// Whether a folder holds results.
+/// Whether a folder contains results.
 pub fn has_results(folder: &Path) -> bool {
     folder.join("plan.json").is_file()
 }
 
-/// The folder that is meant: itself, or a name under `reports/`, for which a manifest's file name stands too; `None`
-/// where neither has results.
+/// The folder that `given` names: a path, or a name under `reports/` (a manifest's file name works too). `None` if neither
+/// has results.
 pub fn results_folder(given: &Path) -> Option<PathBuf> {
     if has_results(given) {
         return Some(given.to_owned());
@@ -23,7 +23,7 @@ pub fn results_folder(given: &Path) -> Option<PathBuf> {
     has_results(&named).then(|| from_here(&named))
 }
 
-/// The mistake that there are no results at `given`, with the nearest name.
+/// The error for a `given` without results, with the most similar name.
 pub fn no_results(given: &Path) -> Failure {
     let (root, name) = root_and_name(given);
     let known = names_below(&root);
@@ -39,7 +39,7 @@ pub fn no_results(given: &Path) -> Failure {
     Failure::plain(title, Some(help))
 }
 
-/// Names of the folders below `root` that hold results, in alphabetical order.
+/// Names of the folders below `root` that contain results, in alphabetical order.
 pub fn names_below(root: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
@@ -50,7 +50,7 @@ pub fn names_below(root: &Path) -> Vec<String> {
     names
 }
 
-/// Shorter to read, where it is possible.
+/// A shorter path for display, where possible.
 pub fn from_here(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).to_owned()

@@ -1,6 +1,6 @@
-//! The program `git`, called with argument lists: what a commit holds, and where a working tree's root is.
+//! Runs the program `git` with argument lists: contents of a commit, root of a working tree.
 //!
-//! Nothing here checks anything out or writes to the index; `ab` makes its worktrees with [`Repository::run`].
+//! Nothing here checks files out or writes to the index; `ab` creates its worktrees with [`Repository::run`].
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,25 +15,25 @@ pub struct Repository {
     root: PathBuf,
 }
 
-/// A file of a commit.
+/// A file in a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitFile {
-    /// Path from the root of the repository, with `/`.
+    /// Path relative to the root of the repository, with `/`.
     pub path: String,
-    /// Name of its content.
+    /// Object name (hash) of its content.
     pub object: String,
 }
 
-/// What git cannot do, in the user's words.
+/// Errors of git, worded for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
-    /// The folder lies in no repository.
+    /// The folder is in no repository.
     #[error("`{}` lies in no git repository", folder.display())]
     NoRepository {
         /// The folder.
         folder: PathBuf,
     },
-    /// A ref that git would take for an option, or that is empty.
+    /// A ref that is empty or that git would parse as an option.
     #[error("`{reference}` is no git ref: a ref has a name, and does not begin with `-`")]
     NoReference {
         /// The ref.
@@ -44,7 +44,7 @@ pub enum GitError {
     UnknownReference {
         /// The ref.
         reference: String,
-        /// Advice: the nearest name, or the names there are.
+        /// Advice: the most similar name, or the existing names.
         advice: Option<String>,
     },
     /// Git did not start, or ended with an error.
@@ -52,13 +52,13 @@ pub enum GitError {
     Failed {
         /// Its first argument.
         command: String,
-        /// What it said last.
+        /// Last line of its output.
         reason: String,
     },
 }
 
 impl Repository {
-    /// The repository that `folder` lies in.
+    /// The repository that contains `folder`.
     ///
     /// # Errors
     /// [`GitError::NoRepository`]; [`GitError::Failed`] where git does not start.
@@ -77,12 +77,12 @@ impl Repository {
         }
     }
 
-    /// Its root: absolute, links resolved.
+    /// The root: absolute, with links resolved.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// What git prints at the root for these arguments, without white space around it.
+    /// The output of git at the root with these arguments, without surrounding white space.
     ///
     /// # Errors
     /// [`GitError::Failed`].
@@ -93,10 +93,10 @@ impl Repository {
         git(&self.root, arguments)
     }
 
-    /// The full hash of the commit that a ref means (`main`, `HEAD~3`, a tag, a hash).
+    /// The full hash of the commit that a ref resolves to (`main`, `HEAD~3`, a tag, a hash).
     ///
     /// # Errors
-    /// [`GitError::NoReference`] for one that begins with `-`, [`GitError::UnknownReference`].
+    /// [`GitError::NoReference`] for an empty ref or one that begins with `-`, [`GitError::UnknownReference`].
     pub fn commit(&self, reference: &str) -> Result<String, GitError> {
         if reference.is_empty() || reference.starts_with('-') || reference.contains('\0') {
             return Err(GitError::NoReference {
@@ -132,7 +132,7 @@ impl Repository {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// The files of a commit below a folder (`""` is the root), in order of their paths.
+    /// The files of a commit below a folder (`""` is the root), sorted by path.
     ///
     /// # Errors
     /// [`GitError::Failed`].
@@ -146,7 +146,7 @@ impl Repository {
         Ok(text.split('\0').filter_map(listed).collect())
     }
 
-    /// The bytes of a file.
+    /// The content of a file.
     ///
     /// # Errors
     /// [`GitError::Failed`].
@@ -175,10 +175,10 @@ fn listed(line: &str) -> Option<CommitFile> {
     })
 }
 
-/// What git prints in `folder` for these arguments, without white space around it.
+/// The output of git in `folder` with these arguments, without surrounding white space.
 ///
 /// # Errors
-/// [`GitError::Failed`]: git is not there, it ended with an error, or it printed no text.
+/// [`GitError::Failed`]: git is not installed, ended with an error, or printed something that is not UTF-8.
 pub fn git<A: AsRef<OsStr>>(
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
@@ -193,7 +193,7 @@ fn output<A: AsRef<OsStr>>(
     Background::begin(folder, arguments)?.bytes()
 }
 
-/// A git that is at work, while others go on with theirs.
+/// A git process that runs in the background.
 #[derive(Debug)]
 pub(super) struct Background {
     child: Child,
@@ -202,7 +202,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Starts git in `folder`. It is begun by the calling thread itself: a thread of its own would wait for a core first.
+    /// Starts git in `folder`. The calling thread spawns it itself: a new thread would first have to wait for a core.
     pub(super) fn begin<A: AsRef<OsStr>>(
         folder: &Path,
         arguments: impl IntoIterator<Item = A>,
@@ -215,7 +215,7 @@ impl Background {
             .arg("-C")
             .arg(folder)
             .args(&arguments)
-            // Looking must not write to the repository's index.
+            // Without this, `git status` would write to the repository's index.
             .env("GIT_OPTIONAL_LOCKS", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -230,18 +230,18 @@ impl Background {
         }
     }
 
-    /// Takes no core from others who want it.
+    /// Lowers its priority, so that it takes no core from runs.
     pub(super) fn behind_others(self) -> Self {
         os::let_others_go_first(&self.child);
         self
     }
 
-    /// Whether it has ended. One that has more to say than a pipe holds does so only while it is listened to.
+    /// Whether it has ended. If its output exceeds a pipe's capacity, it ends only after `finish` has started to read.
     pub(super) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What it printed, without white space around it, when it has ended.
+    /// Waits for its end and returns its output, without surrounding white space.
     pub(super) fn finish(self) -> Result<String, GitError> {
         let text = String::from_utf8(self.bytes()?).map_err(|_| GitError::Failed {
             command: String::new(),

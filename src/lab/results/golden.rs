@@ -1,5 +1,5 @@
-//! Scripted results of an experiment like `experiments/ddpm.toml`, for tests: batch sizes × workers on a CPU, one cell
-//! out of memory, one skipped for want of a GPU.
+//! Scripted results of an experiment like `experiments/ddpm.toml`, for tests: batch sizes × workers on a CPU; one cell runs
+//! out of memory, one is skipped because there is no GPU.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const REPEATS: usize = 3;
 const ENV: &str = "5f3a9c01";
 const MANIFEST: &str = "name = \"ddpm\"\ntitle = \"DDPM: batch size and loader workers\"\n\n[matrix]\ndevice = [\"cpu\"]\nbatch-size = [8, 16, 32, 64]\nworkers = [0, 4]\n";
 
-/// The whole set.
+/// The complete results.
 pub fn ddpm() -> ResultSet {
     let cells = cells();
     let mut set = ResultSet {
@@ -36,7 +36,7 @@ pub fn ddpm() -> ResultSet {
     set
 }
 
-/// What distinguishes one cell.
+/// The values that differ between cells.
 struct Cell {
     device: &'static str,
     batch: u32,

@@ -1,4 +1,5 @@
-//! Medians over runs with their intervals: computed once, here, for `timings.csv`; reports and comparisons read them.
+//! Medians over runs with their intervals, for `timings.csv`. They are computed only here; reports and comparisons read that
+//! file.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +10,14 @@ use crate::base::{Purpose, Seed};
 use super::columns::{RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
 use super::{BlockRow, Interval, IntervalKind, Status, TimingRow};
 
-/// Runs from which on the interval is a bootstrap interval; below, it is the range of the runs.
+/// From this many runs on, the interval is a bootstrap interval; below, it is the range of the runs.
 pub const BOOTSTRAP_FROM: usize = 6;
 /// Resamples of a bootstrap interval.
 const RESAMPLES: usize = 2000;
 /// Significant digits of a timing that has no interval.
 const SINGLE_DIGITS: usize = 3;
 
-/// Returns one row per cell that has runs to count, in the order in which the cells first appear in `blocks`.
+/// Returns one row per cell that has counted runs, in the order in which the cells first appear in `blocks`.
 pub fn timings(blocks: &[BlockRow]) -> Vec<TimingRow> {
     let mut cells: Vec<(&str, Vec<&BlockRow>)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -33,9 +34,9 @@ pub fn timings(blocks: &[BlockRow]) -> Vec<TimingRow> {
         .collect()
 }
 
-/// Returns the row of one cell over its runs; `None` where no run was measured.
+/// Returns the row of one cell over its runs; `None` if no run was measured.
 ///
-/// The random stream of the bootstrap hangs on the key alone, so that no cell changes another's interval.
+/// The seed of the bootstrap depends on the key alone, so that no cell changes another's interval.
 pub fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
     let counted = counted_runs(blocks);
     let first = counted.first()?;
@@ -59,8 +60,8 @@ pub fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
     })
 }
 
-/// Returns the runs of one cell that its timings rest on: finished, measured, of the environment that has most of them,
-/// and those that ran alone where there are such.
+/// Returns the runs of a cell that its timings are computed from: finished and measured runs of the environment with the
+/// most such runs; if some of these ran alone on the machine, only those.
 pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
     let measured = |block: &&&'a BlockRow| {
         block.status == Status::Done && block.times.as_ref().is_some_and(|t| t.measured_steps > 0)
@@ -73,7 +74,7 @@ pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
     for run in &runs {
         *counts.entry(&run.env_id).or_default() += 1;
     }
-    // Of two environments with as many runs the first name wins, whatever the order of the rows.
+    // Two environments with equal numbers of runs: the first name wins, independent of the order of the rows.
     let most = counts.values().max().copied();
     let chosen = counts.iter().find(|(_, n)| Some(**n) == most);
     let chosen = chosen.map(|(id, _)| (*id).to_owned());
@@ -81,7 +82,7 @@ pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
     runs
 }
 
-/// Returns a measured value of a run by its column in `blocks.csv`, as that file has it; `None` where it is missing.
+/// Returns a measured value of a run by its column in `blocks.csv`, rounded as in that file; `None` if it is missing.
 pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
     let mut of_parent = RUN_ENDS.iter().chain(RUN_COSTS).chain(SESSIONS);
     if let Some(found) = of_parent.find(|known| known.name == column) {
@@ -91,15 +92,15 @@ pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
     (found.show)(block.times.as_ref()?).parse().ok()
 }
 
-/// Returns the median of a figure over the runs of a cell with its interval, as `timings.csv` would have it.
+/// Returns the median of a value over the runs of a cell with its interval, rounded as in `timings.csv`.
 ///
-/// For figures that no column of that file holds; of no value there is none.
+/// For values that have no column in that file; `None` without values.
 pub fn interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
     interval(key, TIMED.len(), values)
 }
 
-/// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, a bootstrap interval from
-/// there on, whose random stream hangs on `key` and `column`; rounded to two digits of the interval.
+/// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, else a bootstrap interval
+/// seeded by `key` and `column`; rounded to two significant digits of the interval.
 pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
     let median = statistics::median(values)?;
     let (kind, (low, high)) = match values.len() {
@@ -122,7 +123,7 @@ pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
     }))
 }
 
-/// Rounds a timing to two digits of its interval; to three significant digits where there is none.
+/// Rounds a timing to two significant digits of its interval, or to three significant digits without an interval.
 fn rounded(interval: &Interval) -> Interval {
     let width = interval.high - interval.low;
     let round = |value: f64| {

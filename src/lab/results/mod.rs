@@ -1,7 +1,7 @@
 //! The format of results: rows, columns with unit, type and direction, `plan.json`, versions, reading and writing.
 //!
-//! Owns [`ResultSet`], everything that one folder under `reports/` says. `record` writes it, `report` and `compare`
-//! read it; neither knows how it came about.
+//! Contains [`ResultSet`], the content of one folder under `reports/`. `record` writes it; `report` and `compare` read it
+//! and do not depend on how it was produced.
 
 mod checkpoints;
 mod columns;
@@ -66,5 +66,5 @@ pub use rows::{
     OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow,
 };
 
-/// Version of the results' format; a folder of another version is refused with a sentence.
+/// Version of the results format; a folder of another version is refused with an error message.
 pub const FORMAT_VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! `noise.csv`: what comparing a build with itself showed on a machine, session by session.
+//! `noise.csv`: results of comparing a build with itself (A/A) on a machine, session by session.
 
 use std::path::Path;
 
@@ -26,9 +26,9 @@ const HEADER: [&str; 9] = [
 /// A row of `noise.csv`: one cell in one session in which a build was compared with itself (`ab --aa`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NoiseRow {
-    /// The machine and build, as `env.toml` names them.
+    /// `env_id` of the machine and build, as in `env.toml`.
     pub env_id: String,
-    /// The session, by its start (`2026-11-21T19:05:33.250Z`).
+    /// The session, named by its start (`2026-11-21T19:05:33.250Z`).
     pub session: String,
     /// Key of the cell.
     pub key: String,
@@ -38,18 +38,18 @@ pub struct NoiseRow {
     pub pairs: usize,
     /// Median time per sample over all runs of both sides, in ms.
     pub median_ms_per_sample: f64,
-    /// Ratio of the sides' medians, which would be 1 without noise.
+    /// Ratio of the two sides' medians; without noise it would be 1.
     pub ratio: f64,
-    /// Lower end of its interval.
+    /// Lower end of the ratio's interval.
     pub ratio_low: f64,
-    /// Upper end of its interval.
+    /// Upper end of the ratio's interval.
     pub ratio_high: f64,
 }
 
 /// Returns the file's text.
 pub fn noise_csv(rows: &[NoiseRow]) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing to memory cannot fail.
+    // Writing into memory cannot fail.
     let _ = writer.write_record(HEADER);
     for row in rows {
         let numbers = [
@@ -71,10 +71,10 @@ pub fn noise_csv(rows: &[NoiseRow]) -> Vec<u8> {
     writer.into_inner().unwrap_or_default()
 }
 
-/// Reads the file in `folder`; no rows where there is none.
+/// Reads the file in `folder`; no rows if it does not exist.
 ///
 /// # Errors
-/// [`ResultsError`]: an unreadable file, or a damaged place in it.
+/// [`ResultsError`]: an unreadable or damaged file.
 pub fn read_noise(folder: &Path) -> Result<Vec<NoiseRow>, ResultsError> {
     let path = folder.join("noise.csv");
     if !path.exists() {
@@ -88,10 +88,10 @@ pub fn read_noise(folder: &Path) -> Result<Vec<NoiseRow>, ResultsError> {
     })
 }
 
-/// Reads the file's text, from wherever it comes.
+/// Parses the file's text.
 ///
 /// # Errors
-/// The line that is damaged, and what is wrong with it.
+/// The damaged line, and what is wrong with it.
 pub fn parse_noise(text: &str) -> Result<Vec<NoiseRow>, (u64, String)> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| (1, error.to_string()))?;

@@ -1,7 +1,7 @@
-//! The value of an objective of a search, from what a run gave.
+//! The value of a search objective, computed from the results of a run.
 //!
-//! Names, directions and what depends on a clock stand in [`crate::plan::search::objective`]. Start at [`value`]; what a
-//! pruner sees of a run that goes on is [`epoch_value`].
+//! Names, directions and the list of clock-dependent objectives are in [`crate::plan::search::objective`]. Start at
+//! [`value`]; [`epoch_value`] is what a pruner sees of a running trial.
 
 use crate::event::{EpochRow, RunFacts, RunTimes};
 use crate::plan::ReachSpec;
@@ -14,7 +14,7 @@ use super::Direction;
 use super::columns::{FACTS, TIMES, metric_column};
 use super::field::{Field, as_fact};
 
-/// Columns of `blocks.csv` that rest on measured steps; without such a step they are no figures.
+/// Columns of `blocks.csv` that need measured steps; without such a step they have no value.
 const OF_STEPS: [&str; 10] = [
     "step_ms",
     "step_mean_ms",
@@ -28,21 +28,22 @@ const OF_STEPS: [&str; 10] = [
     "other_ms",
 ];
 
-/// Returns the value of `column` for a run with these facts, times and epochs, as the CSV files have it.
+/// Returns the value of `column` for a run with these facts, times and epochs, rounded as in the CSV files.
 ///
-/// Beside the fixed numeric columns of `runs.csv` and `blocks.csv` and the metrics of the end there are:
+/// Besides the fixed numeric columns of `runs.csv` and `blocks.csv` and the final metrics there are:
 ///
 /// | column | value |
 /// |---|---|
-/// | `best_<metric>` | the best over the epochs, where the run has no such metric of its own |
-/// | `<metric>` | that of the last epoch which has it, where the run has no such metric of its own |
+/// | `best_<metric>` | the best over the epochs, if the run has no metric of this name |
+/// | `<metric>` | the value of the last epoch that has it, if the run has no metric of this name |
 /// | `flops_to_best` | `(forward + backward FLOPs per sample) × samples × (best epoch + 1) / epochs` |
-/// | `first_epoch_at_target` | the first epoch, from 0, at whose end `target` is reached; the number of epochs where none reaches it |
+/// | `first_epoch_at_target` | the first epoch, from 0, that reaches `target` at its end; the number of epochs if none does
+/// |
 ///
-/// `None` where the run diverged, or has no finite value; so for a target that it never reached.
+/// `None` if the run diverged or has no finite value, for example the time to a target that it never reached.
 ///
 /// # Units
-/// `wall_s` is in seconds, from start to end of the run as its parent saw it; the value has the column's unit.
+/// `wall_s` is in seconds, from start to end of the run, measured by the parent process; the value has the column's unit.
 pub fn value(
     column: &str,
     facts: &RunFacts,
@@ -63,12 +64,12 @@ pub fn value(
     found.filter(|value| value.is_finite()).map(as_fact)
 }
 
-/// What an epoch reports to a pruner: the column of `epochs.csv` that `watched` means, and its value as the file has it, NaN
-/// where it is no finite number. `None` for an epoch that reports nothing, since it was not evaluated.
+/// What an epoch reports to a pruner: the column of `epochs.csv` that `watched` names, and its value as the file has it, NaN
+/// if it is not finite. `None` for an epoch that reports nothing because it was not evaluated.
 ///
-/// `watched` is what [`crate::plan::search::objective::watched`] returned: a column, or the loss that decides the best
-/// epoch. Of a run that evaluates no split this is the training loss, which counts where an evaluation would be due;
-/// `every` is the run's `validation.every`.
+/// `watched` comes from [`crate::plan::search::objective::watched`]: a column, or the loss that selects the best epoch. For
+/// a run without an evaluated split that is the training loss, at the epochs where an evaluation would be due; `every` is
+/// the run's `validation.every`.
 pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option<(&'w str, f64)> {
     let name = match watched {
         DECIDING_LOSS => deciding_loss(every, row)?,
@@ -77,7 +78,7 @@ pub fn epoch_value<'w>(watched: &'w str, every: usize, row: &EpochRow) -> Option
     Some((name, as_fact(of_epoch(name, row)?)))
 }
 
-/// The column of the deciding loss in an epoch that was evaluated, or was to be.
+/// The column of the selecting loss, for an epoch that was evaluated or for which an evaluation was due.
 fn deciding_loss(every: usize, row: &EpochRow) -> Option<&'static str> {
     let mut evaluated = ["val_loss", "test_loss"].into_iter();
     let found = evaluated.find(|name| row.validation.contains_key(*name));
@@ -85,7 +86,7 @@ fn deciding_loss(every: usize, row: &EpochRow) -> Option<&'static str> {
     found.or_else(|| is_due.then_some("train_loss"))
 }
 
-/// The metric of an epoch, NaN where it is no finite number; nothing where the epoch does not have it.
+/// The metric of an epoch, NaN if it is not finite; `None` if the epoch does not have it.
 fn of_epoch(metric: &str, row: &EpochRow) -> Option<f64> {
     let found = match metric {
         "train_loss" => row.train_loss,
@@ -94,7 +95,7 @@ fn of_epoch(metric: &str, row: &EpochRow) -> Option<f64> {
     Some(found.unwrap_or(f64::NAN))
 }
 
-/// The value of a fixed column; NaN where it is empty, nothing where there is no such column.
+/// The value of a fixed column; NaN if it is empty, `None` if there is no such column.
 fn of_table(column: &str, facts: &RunFacts, times: Option<&RunTimes>) -> Option<f64> {
     let text = if let Some(known) = FACTS.iter().find(|known| known.name == column) {
         (known.show)(facts)
@@ -142,7 +143,7 @@ fn first_epoch_at(target: &ReachSpec, epochs: &[EpochRow]) -> Option<f64> {
     let reached = epochs
         .iter()
         .find(|row| of_epoch(&target.metric, row).is_some_and(is_reached));
-    // One that never gets there is worse than one that does in its last epoch, and no failure.
+    // A run that never reaches the target ranks below one that reaches it in its last epoch; it is not a failure.
     Some(reached.map_or(last + 1, |row| row.epoch) as f64)
 }
 
@@ -206,7 +207,7 @@ mod tests {
             ("best_loss", Some(0.5)),
             ("parameters", Some(100.0)),
             ("best_epoch", Some(2.0)),
-            // The run's own metric, not the best of the epochs.
+            // The run's own metric, not the best over the epochs.
             ("best_test_accuracy", Some(0.9)),
             ("best_train_loss", Some(1.0)),
             ("test_accuracy", Some(0.8)),
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_not_reached_comes_after_the_last_epoch() {
+    fn a_target_that_is_not_reached_counts_as_the_number_of_epochs() {
         let target = |metric: &str, value| ReachSpec {
             metric: metric.to_owned(),
             value,
@@ -286,7 +287,7 @@ mod tests {
             let info = fixed_column(column).unwrap_or_else(|| panic!("{column} is no column"));
             let expected = match info.direction {
                 Direction::Higher => ObjectiveDirection::Maximize,
-                // Work, which results call neither, is better small.
+                // Results give work no direction; for a search lower is better.
                 Direction::Lower | Direction::None => ObjectiveDirection::Minimize,
             };
             assert_eq!(direction(column), Some(expected), "{column}");
@@ -335,7 +336,7 @@ mod tests {
     fn the_deciding_loss_is_the_validation_loss_where_there_is_one() {
         let before = row(0, Some(9.0), &[]);
         let evaluated = row(1, Some(8.0), &[("val_loss", Some(3.0))]);
-        // The last epoch is evaluated even where it is not due.
+        // The last epoch is evaluated even when no evaluation is due.
         let last = row(2, Some(7.0), &[("val_loss", None)]);
         assert_eq!(epoch_value(DECIDING_LOSS, 2, &before), None);
         assert_eq!(

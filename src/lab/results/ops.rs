@@ -1,4 +1,4 @@
-//! `ops.csv`: what every operation of every layer took in the profiled steps. Not in git: it grows with the model.
+//! `ops.csv`: the time of every operation of every layer in the profiled steps. Not in git, since it grows with the model.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,13 +17,13 @@ use super::{OpRecord, PlanFile, ResultsError};
 
 const NAME: &str = "ops.csv";
 
-/// Name of the rows that hold what is left of a phase: the phase less its operations.
+/// Name of the rows that hold the rest of a phase: the phase's time minus that of its operations.
 pub const RESIDUAL: &str = "residual";
 
 /// Phase that backward times belong to.
 pub const BACKWARD: &str = "backward";
 
-/// Whose profile it is.
+/// The run that a profile belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct ProfiledRun<'a> {
     /// Readable key of its cell.
@@ -32,11 +32,11 @@ pub struct ProfiledRun<'a> {
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
-    /// Code hash under which it ran.
+    /// Code hash of the run.
     pub code_hash: &'a str,
 }
 
-/// The rows of a profile: its operations, then what is left of every phase, so that all of them sum to the step.
+/// The rows of a profile: its operations, then the rest of every phase, so that all rows sum to the step.
 pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
     let step_ms = profile.step_ms;
     let rows = profile.ops.iter().cloned().chain(residuals(profile));
@@ -58,7 +58,7 @@ pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
     rows.map(record).collect()
 }
 
-/// One row per phase. `other` is the step less all named phases, and less operations of no named phase.
+/// One row per phase. `other` is the step minus all named phases and minus operations outside any named phase.
 fn residuals(profile: &Profile) -> Vec<OpRow> {
     let PhaseTimes {
         data_wait_ms,
@@ -80,7 +80,7 @@ fn residuals(profile: &Profile) -> Vec<OpRow> {
         let rows = profile.ops.iter().filter(|row| row.phase == name);
         rows.map(|row| row.forward_ms).sum()
     };
-    // Sums in another order differ in their last digits; that is no time.
+    // Below this a difference is only rounding from another summation order.
     let time = |ms: f64| {
         if ms.abs() < 1e-9 * profile.step_ms {
             0.0
@@ -110,11 +110,10 @@ fn both(row: &OpRow) -> f64 {
     row.forward_ms + row.backward_ms
 }
 
-/// Writes `ops.csv`, its axis values from `plan`; one that would not change is not touched, and there is none where no run
-/// has a profile.
+/// Writes `ops.csv`, with axis values from `plan`. An unchanged file is not touched; without any profile there is no file.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; the old file is then still there.
+/// [`ResultsError::Unwritable`]; the old file is unchanged then.
 pub fn write_ops(
     folder: &Path,
     plan: &PlanFile,
@@ -159,7 +158,7 @@ fn rows_csv(plan: &PlanFile, runs: impl Iterator<Item = Vec<OpRecord>>) -> io::R
     table.into_inner().map_err(csv::IntoInnerError::into_error)
 }
 
-/// Reads `ops.csv`; empty where there is none, as in every clone.
+/// Reads `ops.csv`; empty if it does not exist, as in every clone.
 pub(super) fn read_ops(folder: &Path, plan: &PlanFile) -> Result<Vec<OpRecord>, ResultsError> {
     let path = folder.join(NAME);
     if !path.exists() {

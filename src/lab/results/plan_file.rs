@@ -10,7 +10,7 @@ use crate::plan::{Plan, absolute, project_folder};
 use super::files::read_text;
 use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError, value};
 
-/// Returns `plan.json` of a plan without its cells and columns, which follow from the runs.
+/// Returns `plan.json` of a plan without cells and columns, which are added from the runs.
 pub fn plan_header(plan: &Plan) -> PlanFile {
     let root = project_folder(&plan.results_folder);
     let manifest = absolute(Path::new("."), &plan.manifest_path);
@@ -39,12 +39,12 @@ pub fn plan_header(plan: &Plan) -> PlanFile {
 impl PlanFile {
     /// A top-level section of a cell's resolved specification (`dataset`, `train`).
     pub fn section<'a>(&'a self, cell: &'a CellInfo, name: &str) -> Option<&'a Value> {
-        // A cell's own sections are those that differ from the first cell's.
+        // A cell stores only the sections that differ from the first cell's.
         let own = cell.spec.get(name);
         own.or_else(|| self.cells.first()?.spec.get(name))
     }
 
-    /// Samples of an optimizer step: `batch-size × accumulate`; `None` where the specification does not say.
+    /// Samples per optimizer step: `batch-size × accumulate`; `None` if the specification does not contain them.
     pub fn samples_per_step(&self, cell: &CellInfo) -> Option<u64> {
         let train = self.section(cell, "train")?;
         let batch = train.get("batch-size")?.as_u64()?;
@@ -52,8 +52,8 @@ impl PlanFile {
         Some(batch * accumulate.unwrap_or(1)).filter(|samples| *samples > 0)
     }
 
-    /// Milliseconds of a sample in a run of a cell: the median step by its samples. What verdicts rest on, so that cells of
-    /// different batch size can be held against each other.
+    /// Milliseconds per sample in a run of a cell: the median step time divided by its samples. Verdicts use it, so that
+    /// cells with different batch sizes can be compared.
     pub fn sample_ms(&self, cell: &CellInfo, run: &BlockRow) -> Option<f64> {
         let time = value(run, "step_ms")? / self.samples_per_step(cell)? as f64;
         (time > 0.0).then_some(time)
@@ -66,7 +66,7 @@ pub(crate) fn plan_json(plan: &PlanFile) -> String {
         cells: Vec::new(),
         ..plan.clone()
     };
-    // Only strings, numbers and maps with text keys: nothing that JSON could refuse.
+    // Only strings, numbers and maps with string keys: serialization cannot fail.
     let frame = serde_json::to_string_pretty(&frame).unwrap_or_default();
     let lines: Vec<String> = plan
         .cells
@@ -78,7 +78,7 @@ pub(crate) fn plan_json(plan: &PlanFile) -> String {
     } else {
         format!("[\n{}\n  ]", lines.join(",\n"))
     };
-    // Two spaces deep there is one key of this name, and strings hold no line breaks.
+    // Only one key of this name is indented by two spaces, and strings contain no line breaks.
     frame.replacen("\n  \"cells\": []", &format!("\n  \"cells\": {cells}"), 1) + "\n"
 }
 
@@ -88,7 +88,7 @@ struct Version {
     format_version: u64,
 }
 
-/// Reads `plan.json`, after its version.
+/// Parses `plan.json` after its version.
 pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
     let text = read_text(path)?;
     let damaged = |error: &serde_json::Error| ResultsError::Damaged {

@@ -1,4 +1,4 @@
-//! The files of a results folder as a [`ResultSet`]: all or an error that says where, never a guess.
+//! Reads a results folder into a [`ResultSet`]: all of it, or an error with file and position; nothing is guessed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,16 +17,16 @@ use super::{
     RunRow, Status, TimingRow,
 };
 
-/// Bytes of `blocks.csv` from which on threads are worth their start: for some milliseconds they look for more work, and
-/// keep a core from the first worker.
+/// Size of `blocks.csv` in bytes from which threads are used: after their work, pool threads spin for some milliseconds and
+/// would keep a core from the first worker.
 const LARGE: u64 = 1 << 20;
 
 /// Reads every results file of `folder`.
 ///
-/// Per-step losses are in none of them, so [`crate::event::EpochRow::steps`] is empty.
+/// Per-step losses are not in these files, so [`crate::event::EpochRow::steps`] is empty.
 ///
 /// # Errors
-/// [`ResultsError`]: a missing file, another format version, or a damaged place with file, line and column.
+/// [`ResultsError`]: a missing file, another format version, or damage, with file, line and column.
 pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
     let plan = read_plan(&folder.join("plan.json"))?;
     let file = |name: &str| folder.join(name);
@@ -105,7 +105,7 @@ fn run_row(
 fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metric, ResultsError> {
     let mut metrics = Metric::new();
     for name in table.metrics() {
-        // A metric that this row does not have and one that is not a number look alike: missing.
+        // An empty field is a missing value: the file does not distinguish an absent metric from NaN.
         if let Some(value) = cursor.next()? {
             metrics.insert(name.clone(), Some(value));
         }

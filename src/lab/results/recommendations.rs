@@ -1,4 +1,4 @@
-//! `recommendations.csv`: what a report recommends, what it predicts of it, and what was measured.
+//! `recommendations.csv`: the recommendations of a report, their predictions, and the measured effects.
 
 use std::path::Path;
 
@@ -29,24 +29,24 @@ const HEADER: [&str; 16] = [
     "verdict",
 ];
 
-/// A row of `recommendations.csv`. Ratios are of `column`, with the change over without.
+/// A row of `recommendations.csv`. Ratios are of `column`: with the change divided by without it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecommendationRow {
-    /// Rule that made it.
+    /// Rule that made the recommendation.
     pub rule: String,
-    /// Key of the cell that it is about.
+    /// Key of the cell that it applies to.
     pub cell: String,
     /// Setting, by its long path.
     pub setting: String,
-    /// Value of the cell.
+    /// Current value of the cell.
     pub from: String,
-    /// Value that is recommended.
+    /// Recommended value.
     pub to: String,
-    /// Column that the prediction is about.
+    /// Column that is predicted.
     pub column: String,
     /// `gain`, `no-worse` or `value`.
     pub claim: String,
-    /// Predicted ratio; empty where only its bounds are known.
+    /// Predicted ratio; empty if only bounds are known.
     pub predicted: Option<f64>,
     /// Lower end, or lower bound, of the predicted ratio.
     pub low: f64,
@@ -54,11 +54,11 @@ pub struct RecommendationRow {
     pub high: f64,
     /// Why, in a sentence.
     pub reasoning: String,
-    /// `proposed`, `tested`, or `dropped` for one that earlier results refuted.
+    /// `proposed`, `tested`, or `dropped` if earlier results refuted it.
     pub status: String,
-    /// Measured ratio with its ends.
+    /// Measured ratio with its interval.
     pub measured: Option<[f64; 3]>,
-    /// `confirmed`, `refuted` or `unclear`; empty while nothing is measured.
+    /// `confirmed`, `refuted` or `unclear`; empty until it is measured.
     pub verdict: String,
 }
 
@@ -66,7 +66,7 @@ pub struct RecommendationRow {
 pub fn recommendations_csv(rows: &[RecommendationRow]) -> Vec<u8> {
     let number = |value: f64| shortest(round_significant(value, DIGITS)).unwrap_or_default();
     let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing to memory cannot fail.
+    // Writing into memory cannot fail.
     let _ = writer.write_record(HEADER);
     for row in rows {
         let mut fields = vec![
@@ -89,10 +89,10 @@ pub fn recommendations_csv(rows: &[RecommendationRow]) -> Vec<u8> {
     writer.into_inner().unwrap_or_default()
 }
 
-/// Reads the file in `folder`; no rows where there is none.
+/// Reads the file in `folder`; no rows if it does not exist.
 ///
 /// # Errors
-/// [`ResultsError`]: an unreadable file, or a damaged place in it.
+/// [`ResultsError`]: an unreadable or damaged file.
 pub fn read_recommendations(folder: &Path) -> Result<Vec<RecommendationRow>, ResultsError> {
     let path = folder.join("recommendations.csv");
     if !path.exists() {

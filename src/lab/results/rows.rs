@@ -1,4 +1,4 @@
-//! The rows of the results files, as values.
+//! The rows of the results files, as Rust values.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::event::{EpochRow, OpRow, RunFacts, RunTimes};
 use crate::plan::AxisInfo;
 use crate::plan::search::{SearchSpec, TrialInfo};
 
-/// Everything that one results folder says.
+/// The content of one results folder.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResultSet {
     /// `plan.json`.
@@ -22,13 +22,13 @@ pub struct ResultSet {
     pub blocks: Vec<BlockRow>,
     /// `timings.csv`: one row per cell.
     pub timings: Vec<TimingRow>,
-    /// `ops.csv`; empty where there is none.
+    /// `ops.csv`; empty if it does not exist.
     pub ops: Vec<OpRecord>,
     /// `env.toml`, by `env_id`.
     pub environments: BTreeMap<String, Environment>,
 }
 
-/// `plan.json`: what the CSV files leave out.
+/// `plan.json`: everything that the CSV files do not contain.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PlanFile {
     /// [`super::FORMAT_VERSION`].
@@ -39,24 +39,24 @@ pub struct PlanFile {
     pub title: String,
     /// `question` of the manifest.
     pub question: Option<String>,
-    /// `follows` of the manifest: the results whose recommendations these test.
+    /// `follows` of the manifest: the results whose recommendations this experiment tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<String>,
-    /// File name of the manifest, relative to the folder that holds `reports/`.
+    /// Path of the manifest, relative to the folder that holds `reports/`.
     pub manifest_path: String,
-    /// The manifest's text as run, overrides of the command line noted above it as comments.
+    /// The manifest's text as run; overrides from the command line are listed above it as comments.
     pub manifest: String,
     /// The axes in matrix order.
     pub axes: Vec<AxisInfo>,
-    /// What each named variant sets, by long path.
+    /// The settings of each named variant, by long path.
     #[serde(default)]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
-    /// `[search]`, resolved; left out where the manifest has none.
+    /// `[search]`, resolved; left out if the manifest has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSpec>,
-    /// The columns of the CSV files that are not fixed: metrics, with unit and direction.
+    /// The CSV columns that are not fixed: metrics, with unit and direction.
     pub columns: Vec<ColumnInfo>,
-    /// Every cell, in row order.
+    /// All cells, in row order.
     pub cells: Vec<CellInfo>,
     /// The `[report]` section, resolved.
     #[serde(default)]
@@ -72,55 +72,56 @@ pub struct PlanFile {
     pub measure: serde_json::Value,
 }
 
-/// A column with its meaning.
+/// A column and its meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ColumnInfo {
     /// Name in the CSV file.
     pub name: String,
     /// Unit (`ms`, `bytes`, `samples/s`, `1`).
     pub unit: String,
-    /// Which way is better.
+    /// Direction: whether higher or lower is better.
     pub direction: Direction,
     /// One sentence.
     pub meaning: String,
 }
 
-/// Which way is better.
+/// Direction of a column: whether higher or lower is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Smaller is better.
+    /// Lower is better.
     Lower,
-    /// Larger is better.
+    /// Higher is better.
     Higher,
     /// Neither.
     None,
 }
 
-/// A cell as `plan.json` keeps it.
+/// A cell as stored in `plan.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CellInfo {
     /// Readable key.
     pub key: String,
-    /// Axis values as keys show them, in axis order.
+    /// Axis values as shown in keys, in axis order.
     pub axes: Vec<String>,
-    /// Digest over the resolved cell and its data.
+    /// Digest of the resolved cell and its data.
     pub cell_hash: String,
-    /// The same job: dataset content, samples, target, quality metric.
+    /// Task signature; equal for the same job: dataset content, samples, target, quality metric.
     pub task_signature: String,
-    /// The same arithmetic per sample: task, loss, model shape.
+    /// Work signature; equal for the same arithmetic per sample: task, loss, model shape.
     pub work_signature: String,
-    /// Code hash under which the row was measured; `None` while it was not.
+    /// Code hash of the measured row; `None` before it is measured.
     pub code_hash: Option<String>,
-    /// Numeric class under which the row was measured.
+    /// Numeric class of the measured row.
     pub numeric_class: Option<String>,
-    /// Images that its costly evaluation made, in `samples/`.
+    /// Images in `samples/` from its costly evaluation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<SampleInfo>,
-    /// What it is in a search; left out for cells of a matrix.
+    /// Its trial in a search; left out for cells of a matrix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<TrialInfo>,
-    /// The resolved specification; for all but the first cell only the top-level sections that differ from it.
+    /// The resolved specification; for all cells but the first, only the top-level sections that differ from the first
+    /// cell's.
     pub spec: serde_json::Value,
 }
 
@@ -129,13 +130,13 @@ pub struct CellInfo {
 pub struct SampleInfo {
     /// Seed of the run that made it.
     pub seed: u64,
-    /// What it is, unique in its run: `ddim`.
+    /// Name of the image, unique within its run: `ddim`.
     pub name: String,
-    /// What it shows, in one sentence.
+    /// Caption, one sentence.
     pub caption: String,
-    /// Name of the file in `samples/`.
+    /// File name in `samples/`.
     pub file: String,
-    /// Digest over the file's bytes.
+    /// Digest of the file's content.
     pub digest: String,
 }
 
@@ -148,11 +149,11 @@ pub struct RunRow {
     pub seed: u64,
     /// Axis values, in axis order.
     pub axes: Vec<String>,
-    /// How it ended.
+    /// How the run ended.
     pub status: Status,
-    /// One line, for all but `done`.
+    /// One line; empty for `done`.
     pub reason: String,
-    /// The facts; `None` where nothing was trained.
+    /// The facts; `None` if nothing was trained.
     pub facts: Option<RunFacts>,
 }
 
@@ -178,29 +179,29 @@ pub struct BlockRow {
     pub block: usize,
     /// How this run ended.
     pub status: Status,
-    /// One line, for all but `done`.
+    /// One line; empty for `done`.
     pub reason: String,
-    /// The environment it ran in.
+    /// Environment of the run (`env_id`).
     pub env_id: String,
-    /// Whether it ran alone.
+    /// Whether no other run ran at the same time.
     pub exclusive: bool,
-    /// The times; `None` where none were measured.
+    /// The times; `None` if none were measured.
     pub times: Option<RunTimes>,
-    /// The process's own high-water mark as the parent saw it (`wait4`), in bytes.
+    /// Peak memory of the process as the parent measured it (`wait4`), in bytes.
     pub peak_rss_bytes: Option<u64>,
     /// CPU seconds of the process (user + system), from `wait4`.
     pub cpu_s: Option<f64>,
-    /// Seconds from start to end, as the parent saw it.
+    /// Seconds from start to end, measured by the parent.
     pub wall_s: Option<f64>,
-    /// Seconds that it was expected to take before it began.
+    /// Expected duration in seconds, estimated before the start.
     pub estimated_s: Option<f64>,
-    /// The invocation in which it ran, by its UTC start ([`super::Session`]).
+    /// The invocation that ran it, named by its UTC start ([`super::Session`]).
     pub session: Option<String>,
-    /// Seconds from the start of that invocation to its own.
+    /// Seconds from the start of the session to the start of the run.
     pub start_s: Option<f64>,
 }
 
-/// A row of `ops.csv`: an operation of a layer in the profiled steps of a run, or what is left of a phase.
+/// A row of `ops.csv`: an operation of a layer in the profiled steps of a run, or the rest of a phase.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpRecord {
     /// Readable key of the cell.
@@ -209,30 +210,30 @@ pub struct OpRecord {
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
-    /// Code hash under which it was measured: the file is in no git, so that it may be of another branch.
+    /// Code hash of the measurement: the file is not in git, so it may come from another branch.
     pub code_hash: String,
-    /// Profiled steps.
+    /// Number of profiled steps.
     pub profiled_steps: usize,
-    /// Samples of one of them.
+    /// Samples per step.
     pub samples_per_step: usize,
-    /// The operation, with what it took a step.
+    /// The operation and its cost per step.
     pub row: OpRow,
-    /// Share of the profiled step that it took in both directions.
+    /// Share of the profiled step, forward and backward together.
     pub share: f64,
 }
 
-/// A row of `timings.csv`: one cell, over its runs.
+/// A row of `timings.csv`: one cell, summarised over its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimingRow {
     /// Readable key of the cell.
     pub key: String,
-    /// Runs that count.
+    /// Number of counted runs.
     pub n: usize,
-    /// Environment of the runs.
+    /// Environment of the runs (`env_id`).
     pub env_id: String,
-    /// Medians with intervals over runs, by column (`step_ms`, `samples_per_s`, `forward_ms`, …).
+    /// Medians over runs with their intervals, by column (`step_ms`, `samples_per_s`, `forward_ms`, …).
     pub values: BTreeMap<String, Interval>,
-    /// Runs whose step time is an outlier (1.5 interquartile ranges), flagged and kept.
+    /// Runs whose step time is an outlier (1.5 interquartile ranges); flagged, but kept.
     pub outliers: usize,
 }
 
@@ -241,28 +242,28 @@ pub struct TimingRow {
 pub struct Interval {
     /// Median over runs.
     pub median: f64,
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// What the ends are.
+    /// Kind of the interval.
     pub kind: IntervalKind,
 }
 
-/// What the ends of an interval are.
+/// Kind of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalKind {
     /// 95 % bootstrap interval of the median (6 runs or more).
     Bootstrap95,
-    /// Smallest and largest of the runs (2 to 5).
+    /// Smallest and largest of the runs (2 to 5 runs).
     Range,
-    /// There was one run.
+    /// A single run.
     Single,
 }
 
 impl IntervalKind {
-    /// As `timings.csv` writes it.
+    /// The text in `timings.csv`.
     pub fn text(self) -> &'static str {
         match self {
             Self::Bootstrap95 => "bootstrap95",
@@ -272,13 +273,13 @@ impl IntervalKind {
     }
 }
 
-/// A machine and build, as `env.toml` keeps it: fields by class.
+/// A machine and build, as `env.toml` stores it: fields by class.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Environment {
     /// Fields that must match for timings to be compared (`cpu_model`, `cores`, `build`, …).
     pub must_match: BTreeMap<String, String>,
-    /// Fields whose difference is worth a warning (`kernel`, `clock_mhz`, …).
+    /// Fields whose difference gives a warning (`kernel`, `clock_mhz`, …).
     pub warn: BTreeMap<String, String>,
-    /// The rest (`commit`, `dirty`, …).
+    /// Informational fields (`commit`, `dirty`, …).
     pub info: BTreeMap<String, String>,
 }

@@ -1,4 +1,4 @@
-//! `samples/`: the images of costly evaluations, a view of the store as the CSV files are.
+//! `samples/`: the images of costly evaluations. Like the CSV files, they are generated from the store.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,15 +9,15 @@ use super::files::{remove_stale, write_if_changed};
 use super::slug::{cell_slug, plain};
 use super::{ResultSet, ResultsError, SampleInfo};
 
-/// The name of a sample's file: `model=unet,dataset=surfaces-seed42-ddim.png`.
+/// File name of a sample: `model=unet,dataset=surfaces-seed42-ddim.png`.
 pub fn sample_file(key: &str, seed: u64, name: &str) -> String {
     let cell = cell_slug(key);
     format!("{cell}-seed{seed}-{}.png", plain(name))
 }
 
-/// Writes every image of `results` that `bytes_of` has, and removes those in `folder` that no row has any more.
+/// Writes every image of `results` that `bytes_of` returns, and removes images in `folder` that belong to no row.
 ///
-/// An image that `bytes_of` does not have (a clone has no store) stays as it lies there.
+/// An image that `bytes_of` does not return (a clone has no store) is left unchanged.
 ///
 /// # Errors
 /// [`ResultsError::Unwritable`].
@@ -47,18 +47,18 @@ pub fn write_samples(
     Ok(())
 }
 
-/// An image of a cell that is gone would be mistaken for one of today's.
+/// An image of a removed cell would be mistaken for a current one.
 fn remove_others(folder: &Path, known: &BTreeSet<&str>) {
     remove_stale(folder, Duration::ZERO);
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_image = path.extension().is_some_and(|extension| extension == "png");
         if is_image && !known.contains(&*entry.file_name().to_string_lossy()) {
-            // One that stays is no harm: the next run tries again.
+            // Failure is ignored: the next run tries again.
             let _ = fs::remove_file(path);
         }
     }
-    // Goes only when it is empty.
+    // Fails, as intended, unless the folder is empty.
     let _ = fs::remove_dir(folder);
 }
 

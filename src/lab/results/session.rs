@@ -1,29 +1,29 @@
-//! [`Session`]: one invocation that runs, by the millisecond of its start.
+//! [`Session`]: one invocation that runs cells, named by its start time in milliseconds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
 const MILLIS_A_SECOND: u64 = 1_000;
 
-/// One invocation that runs: what drifts over hours is alike for runs that lie near one another in it.
+/// One invocation that runs cells. Slow drifts of the machine are similar for runs close together in a session.
 ///
-/// Its name is its UTC start, `2026-11-21T19:05:33.250Z` (`2026-11-21T19:05:33Z` at a whole second, and in results of versions
-/// that named seconds only); the times of its runs count from there.
+/// Its name is its UTC start, `2026-11-21T19:05:33.250Z` (`2026-11-21T19:05:33Z` at a whole second, and in results of
+/// versions that recorded whole seconds only). Start times of runs count from there.
 #[derive(Debug, Clone)]
 pub struct Session {
     id: String,
-    /// Seconds from the start that its name tells to `opened`.
+    /// Seconds from the start in its name to `opened`.
     offset_s: f64,
     opened: Instant,
 }
 
 impl Session {
-    /// The session that begins at this moment.
+    /// A session that starts now.
     pub fn begin() -> Self {
         Self::at(SystemTime::now())
     }
 
-    /// The session that begins at this moment, at which the clock says `now`.
+    /// A session that starts now, with `now` as the wall-clock time.
     pub fn at(now: SystemTime) -> Self {
         let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
@@ -33,8 +33,8 @@ impl Session {
         }
     }
 
-    /// Goes on in the session `id` of another process, at a moment at which the clock says `now`; `None` where `id`
-    /// names no moment, or one that is still to come.
+    /// Continues the session `id` of another process, with `now` as the wall-clock time; `None` if `id` is no time or a
+    /// future one.
     pub fn named(id: &str, now: SystemTime) -> Option<Self> {
         let since = now.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
         let offset_s = since - millis_of(id)? as f64 / 1e3;
@@ -45,19 +45,19 @@ impl Session {
         })
     }
 
-    /// Its name.
+    /// The session's name.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Seconds from its start to now, to the millisecond.
+    /// Seconds since its start, to the millisecond.
     pub fn seconds(&self) -> f64 {
         let seconds = self.offset_s + self.opened.elapsed().as_secs_f64();
         (seconds * 1e3).round() / 1e3
     }
 }
 
-/// `millis` after 1970-01-01T00:00:00Z as a date and a time.
+/// Formats `millis` after 1970-01-01T00:00:00Z as date and time.
 fn name(millis: u64) -> String {
     let whole = utc(millis / MILLIS_A_SECOND);
     match millis % MILLIS_A_SECOND {
@@ -76,10 +76,10 @@ fn millis_of(id: &str) -> Option<u64> {
     (name(millis) == id).then_some(millis)
 }
 
-/// `seconds` after 1970-01-01T00:00:00Z as a date and a time.
+/// Formats `seconds` after 1970-01-01T00:00:00Z as date and time.
 ///
-/// Years of 400 cycles that begin on 1 March, so that the leap day is the last of its year: an era of 400 years has
-/// 146,097 days (Gregorian calendar).
+/// Years are counted from 1 March, so that the leap day is the last day of a year; an era of 400 years has 146,097 days
+/// (Gregorian calendar).
 fn utc(seconds: u64) -> String {
     let (days, second) = (seconds / SECONDS_A_DAY, seconds % SECONDS_A_DAY);
     let (year, month, day) = civil(days);
@@ -91,13 +91,13 @@ fn utc(seconds: u64) -> String {
 const EPOCH_DAY: u64 = 719_468;
 const DAYS_OF_ERA: u64 = 146_097;
 
-/// Year, month and day of the day `days` after 1970-01-01.
+/// Year, month and day of the day number `days` after 1970-01-01.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + EPOCH_DAY;
     let (era, day) = (days / DAYS_OF_ERA, days % DAYS_OF_ERA);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - days_before_year(year);
-    // Months from March, 153 days in five of them.
+    // Months counted from March; every five have 153 days.
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
     let year = era * 400 + year + u64::from(month >= 10);
@@ -125,7 +125,7 @@ fn second_of(id: &str) -> Option<u64> {
     let in_era = days_before_year(year % 400) + (153 * from_march + 2) / 5;
     let days = (year / 400 * DAYS_OF_ERA + in_era + day).checked_sub(EPOCH_DAY + 1)?;
     let seconds = days * SECONDS_A_DAY + hour * 3600 + minute * 60 + second;
-    // A day or an hour out of range gives another text.
+    // Round trip as validation: a day or an hour out of range would give another text.
     (utc(seconds) == id).then_some(seconds)
 }
 

@@ -1,21 +1,20 @@
-//! [`Share`]: which part of numbered things is done here, where several machines divide them.
+//! [`Share`]: the part of a numbered list that this machine works on when several machines divide it.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// One of `of` shares: `3/8` is the third of eight.
 ///
-/// Things are dealt in rows of `of`, each row shifted by one against the one before:
-/// thing `k` goes to share `(k + ⌊k / of⌋) mod of + 1`. Shares differ by one thing at most, and an axis of a matrix whose
-/// length divides `of` does not give one share all cells of one value, as plain `k mod of` would. A thing's share depends
-/// on its number and on `of` alone.
+/// Items are dealt in rows of `of`, each row shifted by one against the row before: item `k` goes to share `(k + ⌊k / of⌋)
+/// mod of + 1`. Share sizes differ by at most one. Plain `k mod of` would give one share all cells with one value of an axis
+/// whose length divides `of`; this rule does not. An item's share depends only on its number and on `of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Share {
     of: usize,
     index: usize,
 }
 
-/// A text, or two numbers, that name no share.
+/// A text, or two numbers, that are not a valid share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected `i/n` with 1 ≤ i ≤ n, for example `1/4`")]
 pub struct NoShare;
@@ -33,28 +32,28 @@ impl Share {
         }
     }
 
-    /// All shares of `of`, in order.
+    /// All `of` shares, in order.
     pub fn all(of: usize) -> impl Iterator<Item = Self> {
         (1..=of).map(move |index| Self { of, index })
     }
 
-    /// Which one, from 1.
+    /// Index of the share, from 1.
     pub fn index(self) -> usize {
         self.index
     }
 
-    /// How many there are.
+    /// Number of shares.
     pub fn of(self) -> usize {
         self.of
     }
 
-    /// The share, of `of`, to which thing `number`, from 0, belongs: its index; 0 where there are no shares.
+    /// Index of the share, of `of`, that item `number` (from 0) belongs to; 0 if `of` is 0.
     pub fn owner(number: usize, of: usize) -> usize {
         let row = number.checked_div(of);
         row.map_or(0, |row| number.wrapping_add(row) % of + 1)
     }
 
-    /// Whether thing `number`, from 0, belongs to this share.
+    /// Whether item `number` (from 0) belongs to this share.
     pub fn owns(self, number: usize) -> bool {
         Self::owner(number, self.of) == self.index
     }
@@ -70,7 +69,7 @@ impl FromStr for Share {
     type Err = NoShare;
 
     fn from_str(text: &str) -> Result<Self, NoShare> {
-        // `usize` would take a sign.
+        // Parsing as `usize` would accept a `+` sign.
         let number = |digits: &str| {
             let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
             digits.parse().ok().filter(|_| is_plain).ok_or(NoShare)

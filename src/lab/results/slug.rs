@@ -1,12 +1,12 @@
-//! Names of files and folders that stand for cells.
+//! Names of files and folders for cells.
 
 use crate::base::hash::short_hash;
 
-/// Longest part of a name that comes from a key; systems allow 255 bytes for the whole.
+/// Longest part of a name that comes from a key; file systems allow 255 bytes in total.
 const LONGEST_KEY: usize = 150;
 
-/// A key as part of a file's name, where it has only letters that every system has in names; else those become `-`,
-/// and a digest keeps names apart.
+/// A key as part of a file name. Characters that are not allowed in file names on every system become `-`. A digest is
+/// appended to changed or too long keys, so that names stay distinct.
 pub(super) fn cell_slug(key: &str) -> String {
     let mut slug = plain(key);
     if slug != key || slug.len() > LONGEST_KEY {
@@ -16,7 +16,7 @@ pub(super) fn cell_slug(key: &str) -> String {
     slug
 }
 
-/// A text with `-` for every letter that not every system has in names.
+/// Replaces every character that is not allowed in file names on every system by `-`.
 pub(super) fn plain(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ',' | '=');
     text.chars()

@@ -1,4 +1,4 @@
-//! `steps.csv`: loss and time of every step, to look closer. Not in git: it grows with training.
+//! `steps.csv`: loss and time of every step. Not in git, since it grows with training.
 
 use std::fs::{self, File};
 use std::io;
@@ -28,7 +28,7 @@ pub struct RunSteps<'a> {
     pub epochs: Vec<Vec<StepRow>>,
 }
 
-/// Whether `steps.csv` of `folder` was written before the runs in `blocks.csv` were.
+/// Whether `steps.csv` of `folder` is older than the runs in `blocks.csv`.
 pub fn steps_are_behind(folder: &Path) -> bool {
     let time = |name: &str| fs::metadata(folder.join(name)).and_then(|data| data.modified());
     match (time(NAME), time("blocks.csv")) {
@@ -37,10 +37,10 @@ pub fn steps_are_behind(folder: &Path) -> bool {
     }
 }
 
-/// Writes `steps.csv`, with one run at a time in memory; there is none where no run has steps.
+/// Writes `steps.csv`, with one run at a time in memory; without steps there is no file.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; the old file is then still there.
+/// [`ResultsError::Unwritable`]; the old file is unchanged then.
 pub fn write_steps<'a>(
     folder: &Path,
     runs: impl Iterator<Item = RunSteps<'a>>,

@@ -1,4 +1,4 @@
-//! A CSV file as records with their lines, and errors that name file, line and column.
+//! Reads a CSV file as records with line numbers; errors name file, line and column.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::columns::{ADDED, Column};
 use super::field::Field;
 use super::files::read_text;
 
-/// A CSV file whose header is known to be right.
+/// A CSV file with a valid header.
 pub(crate) struct Table {
     path: PathBuf,
     header: Vec<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reads `path`, whose header must begin with `expected`; more columns are metrics, where `has_metrics`.
+    /// Reads `path`. Its header must begin with `expected`; with `has_metrics` further columns are metrics.
     pub(crate) fn read(
         path: &Path,
         expected: &[String],
@@ -72,7 +72,6 @@ impl Table {
         })
     }
 
-    /// Whether the file has a column of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         !self.lacks.iter().any(|lacking| lacking == name)
     }
@@ -82,7 +81,6 @@ impl Table {
         &self.header[self.fixed..]
     }
 
-    /// One cursor per row.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Cursor<'_>> {
         self.records.iter().map(|record| Cursor {
             table: self,
@@ -96,7 +94,7 @@ fn line_of(record: &csv::StringRecord) -> u64 {
     record.position().map_or(0, csv::Position::line)
 }
 
-/// Columns that files of earlier versions lack.
+/// Fixed columns that files of earlier versions lack.
 fn added(expected: &[String]) -> impl Iterator<Item = &String> {
     let base = |name: &String| {
         let name = name.strip_suffix("_low").unwrap_or(name);
@@ -138,7 +136,6 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// Reads the next field.
     pub(crate) fn next<T: Field>(&mut self) -> Result<T, ResultsError> {
         let text = self.record.get(self.column).unwrap_or_default();
         let value = T::read(text).map_err(|expected| self.error(expected, text))?;
@@ -146,7 +143,7 @@ impl Cursor<'_> {
         Ok(value)
     }
 
-    /// Reads the next field, which may not be empty.
+    /// Reads the next field, which must not be empty.
     pub(crate) fn next_text(&mut self) -> Result<String, ResultsError> {
         let text: String = self.next()?;
         if text.is_empty() {
@@ -156,12 +153,11 @@ impl Cursor<'_> {
         Ok(text)
     }
 
-    /// Reads `count` fields.
     pub(crate) fn next_texts(&mut self, count: usize) -> Result<Vec<String>, ResultsError> {
         (0..count).map(|_| self.next()).collect()
     }
 
-    /// Reads the fields of a table of columns into a new value.
+    /// Reads the fields of the given columns into a new value.
     pub(crate) fn next_group<R: Default>(
         &mut self,
         table: &[Column<R>],
@@ -171,7 +167,6 @@ impl Cursor<'_> {
         Ok(row)
     }
 
-    /// Reads the fields of a table of columns into `row`.
     pub(crate) fn next_into<R>(
         &mut self,
         table: &[Column<R>],
@@ -188,13 +183,12 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// Whether the next `count` fields are all empty, as far as there are any.
+    /// Whether the next `count` fields (or the remaining ones, if fewer) are all empty.
     pub(crate) fn is_empty_for(&self, count: usize) -> bool {
         let mut fields = self.record.iter().skip(self.column).take(count);
         fields.all(str::is_empty)
     }
 
-    /// Leaves out `count` fields.
     pub(crate) fn skip(&mut self, count: usize) {
         self.column += count;
     }

@@ -1,4 +1,4 @@
-//! Whole folders: the same bytes twice, round trips, damage.
+//! Whole folders: repeated writes give the same bytes, round trips, damaged files.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn text(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).expect("a results file")
 }
 
-/// The message for a folder in which `from` of `file` became `to`.
+/// The error message for a folder in which `from` in `file` was replaced by `to`.
 fn message_after(file: &str, from: &str, to: &str) -> String {
     let folder = written();
     let old = text(folder.path(), file);
@@ -76,7 +76,7 @@ fn results_from_before_a_column_are_read_without_it() {
     assert!(timing.contains_key("peak_rss_bytes") && !timing.contains_key("improvement_per_s"));
 }
 
-/// Quoted fields without their quotes and commas, so that a line splits at its commas.
+/// Removes quotes, and commas inside quoted fields, so that a line can be split at commas.
 fn plain(text: &str) -> String {
     let mut is_quoted = false;
     let keep = |letter: &char| {
@@ -126,13 +126,13 @@ fn facts_and_plan_read_back_as_they_were() {
     assert_eq!(back.blocks.len(), set.blocks.len());
 }
 
-/// The next number, as another order of a sum may give it.
+/// The next larger `f64`, as another summation order may give it.
 fn nudge(value: &mut Option<f64>) {
     *value = value.map(f64::next_up);
 }
 
 #[test]
-fn another_order_of_a_sum_leaves_rows_alone_and_one_bit_of_a_weight_shows_in_the_checksum() {
+fn rounding_differences_leave_rows_unchanged_and_one_bit_of_a_weight_changes_the_checksum() {
     let folder = written();
     let mut set = ddpm();
     for facts in set.runs.iter_mut().filter_map(|row| row.facts.as_mut()) {
@@ -183,7 +183,7 @@ fn another_order_of_a_sum_leaves_rows_alone_and_one_bit_of_a_weight_shows_in_the
 }
 
 #[test]
-fn rows_stand_in_plan_order_whatever_order_they_come_in() {
+fn rows_are_written_in_plan_order_independent_of_input_order() {
     let folder = written();
     let mut set = ddpm();
     set.runs.reverse();
@@ -264,7 +264,7 @@ fn a_missing_file_and_a_half_one_are_errors() {
     for name in FILES {
         let folder = written();
         let old = text(folder.path(), name);
-        // Cut in the last line, where a killed copy would end.
+        // Cut in the last line, as by a copy that was killed.
         fs::write(folder.path().join(name), &old[..old.len() - 9]).expect("writes");
         assert!(read(folder.path()).is_err(), "{name} is cut");
         fs::remove_file(folder.path().join(name)).expect("removes");

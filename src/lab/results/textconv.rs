@@ -5,18 +5,18 @@ use std::fmt::Write;
 use super::columns::fixed_column;
 use super::field::Field;
 
-/// First columns of the files that are shown by key; the others are left as they are. `env_id` is that of `noise.csv`.
+/// First columns of the files that are shown by key; other files are left unchanged. `env_id` is that of `noise.csv`.
 const FIRST: [&str; 2] = ["key", "env_id"];
 
-/// Columns that tell rows of one key and seed from each other: they stand before every value.
+/// Columns that distinguish rows of one key and seed; they are printed before every value.
 const WITHIN: [&str; 4] = ["block", "epoch", "kind", "figure"];
 
-/// Returns a CSV file of results as lines: `# KEY seed SEED`, then `column = value` for every field that is not empty,
-/// with block, epoch or figure before it where a key has several rows. Axes that the key tells already are left out, and
-/// fractions have as many digits as facts do, so that files with more digits differ only where values do.
+/// Returns a CSV file of results as lines: `# KEY seed SEED`, then `column = value` for every non-empty field, preceded by
+/// block, epoch or column where a key has several rows. Axes that are part of the key are left out. Fractions are rounded as
+/// facts are, so that files with more digits differ only where values do.
 ///
-/// `git diff` shows the heading beside `@@` (by `diff.fieldtrial.xfuncname`) and a changed field as one changed line.
-/// `None` where this is no such file: another CSV file, a damaged one.
+/// `git diff` shows the heading beside `@@` (through `diff.fieldtrial.xfuncname`) and a changed field as one changed line.
+/// `None` for other or damaged CSV files.
 pub fn diff_text(text: &str) -> Option<String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let layout = Layout::of(reader.headers().ok()?)?;
@@ -35,13 +35,13 @@ pub fn diff_text(text: &str) -> Option<String> {
     Some(shown)
 }
 
-/// What the columns of one file are.
+/// The roles of the columns of one file.
 struct Layout {
     names: Vec<String>,
     key: usize,
     seed: Option<usize>,
     within: Vec<usize>,
-    /// Columns between the identity and the first fixed one.
+    /// Columns between the identity and the first fixed column.
     axes: std::ops::Range<usize>,
 }
 
@@ -59,7 +59,7 @@ impl Layout {
         let session = (key > 0).then_some("session");
         let within = WITHIN.into_iter().chain(session);
         let within: Vec<usize> = within.filter_map(place).collect();
-        // A foreign file may have a column `key` too.
+        // Another program's file may have a column `key` too.
         if end.is_none() && within.is_empty() {
             return None;
         }
@@ -103,7 +103,7 @@ impl Layout {
     }
 }
 
-/// Whether a key says that an axis has this value: `batch-size=8`.
+/// Whether a key contains this axis value: `batch-size=8`.
 fn is_value_of(key: &str, value: &str) -> bool {
     key.match_indices(value).any(|(at, _)| {
         let (before, after) = (&key[..at], &key[at + value.len()..]);
@@ -111,13 +111,13 @@ fn is_value_of(key: &str, value: &str) -> bool {
     })
 }
 
-/// A number with a decimal point as a fact is written; a hash or a count has none.
+/// A number with a decimal point, formatted like a fact; hashes and integers are unchanged.
 fn rounded(text: &str) -> Option<String> {
     let value = text.contains('.').then(|| f64::read(text).ok()).flatten();
     value.map(|value| value.show_fact())
 }
 
-/// A field of several lines would tear a heading or a value apart.
+/// Line breaks are replaced: they would split a heading or a value.
 fn in_one_line(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('\n', "\\n")

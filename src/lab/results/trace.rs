@@ -2,7 +2,7 @@
 //!
 //! # Source
 //! "Trace Event Format" (Google): object with `traceEvents`; phases `M` (names), `X` (complete events), `C` (counters);
-//! times in microseconds. Events of one thread must nest: what overlaps without nesting gets a lane of its own.
+//! times in microseconds. Events of one thread must nest: those that overlap without nesting get another lane.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,7 +14,6 @@ use crate::event::{Profile, Span};
 use super::ProfiledRun;
 use super::slug::cell_slug;
 
-/// The process that all lanes belong to.
 const PROCESS: u64 = 1;
 
 /// Name of a run's file below `trace/`.
@@ -22,8 +21,8 @@ pub fn trace_file(key: &str, seed: u64) -> String {
     format!("{}-seed-{seed}.json", cell_slug(key))
 }
 
-/// The trace of a profiled run: one lane for steps, phases and operations each, one for every loader thread, and how many of
-/// those were at work. It begins at 0, with the earliest span.
+/// The trace of a profiled run: one lane each for steps, phases and operations, one per loader thread, and a counter of busy
+/// loader threads. Time 0 is the start of the earliest span.
 pub fn trace_json(run: ProfiledRun<'_>, profile: &Profile, spans: &[Span]) -> String {
     let lanes = lanes(spans);
     let ProfiledRun { seed, block, .. } = run;
@@ -48,7 +47,7 @@ pub fn trace_json(run: ProfiledRun<'_>, profile: &Profile, spans: &[Span]) -> St
     document(&events, &about)
 }
 
-/// One event a line, so that the file can be looked at.
+/// One event per line, so that the file is readable.
 fn document(events: &[Value], about: &Value) -> String {
     let mut text =
         format!("{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[\n");
@@ -64,7 +63,7 @@ fn meta(name: &str, thread: u64, args: &Value) -> Value {
     json!({"name": name, "ph": "M", "pid": PROCESS, "tid": thread, "ts": 0, "args": args})
 }
 
-/// A span in nanoseconds from the beginning of the trace: whole numbers, so that rounding keeps what nests nested.
+/// A span in nanoseconds since the start of the trace. Integers keep nested spans nested despite rounding.
 #[derive(Debug, Clone, Copy)]
 struct Block<'a> {
     start: i64,
@@ -101,14 +100,12 @@ fn microseconds(nanoseconds: i64) -> f64 {
     nanoseconds as f64 / 1000.0
 }
 
-/// One thread of the trace.
 struct Lane<'a> {
     name: String,
     is_loader: bool,
     blocks: Vec<Block<'a>>,
 }
 
-/// Rank of the loader's lanes.
 const LOADER: u64 = 3;
 
 /// The lanes from top to bottom: steps, phases, operations, loader threads by number, then others by name.
@@ -116,7 +113,7 @@ fn lanes(spans: &[Span]) -> Vec<Lane<'_>> {
     let mut by_lane: BTreeMap<(u64, u64, &str), Vec<Block<'_>>> = BTreeMap::new();
     let mut blocks: Vec<Block<'_>> = spans.iter().map(Block::of).collect();
     let first = blocks.iter().map(|block| block.start).min().unwrap_or(0);
-    // Outer spans come before those that they hold.
+    // Outer spans sort before the spans that they contain.
     blocks.sort_by_key(|block| (block.start, -block.end));
     for mut block in blocks {
         block.start -= first;
@@ -157,9 +154,9 @@ fn place(lane: &str) -> (u64, u64, &str) {
     }
 }
 
-/// Splits blocks, outer before inner, into as few lanes as it finds on which each two nest or do not touch.
+/// Splits spans, outer before inner, greedily into lanes in which any two spans nest or do not overlap.
 fn nested(blocks: Vec<Block<'_>>) -> Vec<Vec<Block<'_>>> {
-    // A lane with the ends of its blocks that are not over, outermost first.
+    // Each lane with the ends of its open spans, outermost first.
     let mut lanes: Vec<(Vec<Block<'_>>, Vec<i64>)> = Vec::new();
     for block in blocks {
         let fits = |(_, open): &mut (Vec<Block<'_>>, Vec<i64>)| {
@@ -179,7 +176,7 @@ fn nested(blocks: Vec<Block<'_>>) -> Vec<Vec<Block<'_>>> {
     lanes.into_iter().map(|(blocks, _)| blocks).collect()
 }
 
-/// How many loader threads were at work, at every change.
+/// The number of busy loader threads, at every change.
 fn loader_counts(lanes: &[Lane<'_>]) -> Vec<Value> {
     let mut changes: BTreeMap<i64, i64> = BTreeMap::new();
     for lane in lanes.iter().filter(|lane| lane.is_loader) {
@@ -234,7 +231,7 @@ mod tests {
             .collect()
     }
 
-    /// What the format asks of events, and what a viewer needs beyond it.
+    /// Requirements of the format on events, and additional ones of viewers.
     fn check(trace: &Value) {
         let names = names(trace);
         let mut open: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();

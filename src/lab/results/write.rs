@@ -1,4 +1,4 @@
-//! A [`ResultSet`] as files: `plan.json`, `env.toml` and the CSV files, byte for byte the same for the same values.
+//! Writes a [`ResultSet`] as files: `plan.json`, `env.toml` and the CSV files; equal values give equal bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,12 +15,12 @@ use super::files::{remove_stale, write_if_changed};
 use super::plan_file::plan_json;
 use super::{Interval, IntervalKind, PlanFile, ResultSet, ResultsError};
 
-/// Writes every results file of `folder` whose content would change, and returns those.
+/// Writes every results file of `folder` whose content would change, and returns the written files.
 ///
-/// Rows stand in plan order. The folder's lock is the caller's; what a killed writer left half-written is removed.
+/// Rows are in plan order. The caller holds the folder's lock; temporary files of a killed program are removed.
 ///
 /// # Errors
-/// [`ResultsError::Unwritable`]; each file then has its old content or its new one.
+/// [`ResultsError::Unwritable`]; each file has its old or its new content then.
 pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, ResultsError> {
     fs::create_dir_all(folder).map_err(|error| ResultsError::Unwritable {
         path: folder.to_owned(),
@@ -46,7 +46,7 @@ pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, Results
     Ok(written)
 }
 
-/// The plan's cells by key: where a row stands, and its axis values.
+/// The plan's cells by key: row position and axis values.
 struct Order<'a> {
     places: BTreeMap<&'a str, usize>,
     plan: &'a PlanFile,
@@ -61,7 +61,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Rows of cells that the plan does not have come last, by key.
+    /// Rows of cells outside the plan come last, sorted by key.
     fn sort<T, K: Ord>(&self, rows: &'a [T], key: fn(&T) -> &str, then: fn(&T) -> K) -> Vec<&'a T> {
         let mut sorted: Vec<&T> = rows.iter().collect();
         sorted.sort_by_cached_key(|row| {
@@ -95,7 +95,6 @@ pub(crate) fn epochs_header(plan: &PlanFile) -> Vec<String> {
     header
 }
 
-/// The header of `blocks.csv`.
 pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
     let mut header = identity(&["key", "seed"], plan);
     header.extend(names(RUN_ENDS));
@@ -105,14 +104,12 @@ pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
     header
 }
 
-/// The header of `ops.csv`.
 pub(crate) fn ops_header(plan: &PlanFile) -> Vec<String> {
     let mut header = identity(&["key", "seed"], plan);
     header.extend(names(OPS));
     header
 }
 
-/// The header of `timings.csv`.
 pub(crate) fn timings_header(plan: &PlanFile) -> Vec<String> {
     let mut header = identity(&["key"], plan);
     header.extend(["n", "env_id", "interval", "outliers"].map(str::to_owned));
@@ -213,7 +210,7 @@ fn interval_fields(interval: Option<&Interval>) -> [String; 3] {
 }
 
 fn env_toml(results: &ResultSet) -> Vec<u8> {
-    // A map of maps of strings: nothing in it that TOML could refuse.
+    // Maps of maps of strings: TOML serialization cannot fail.
     toml::to_string(&results.environments)
         .unwrap_or_default()
         .into_bytes()
@@ -240,12 +237,12 @@ fn metric_fields<'a>(
     })
 }
 
-/// A reason is one line, whatever a library put into its message.
+/// A reason is one line, also if a library's message has several.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// CSV by RFC 4180, with lines that end in LF.
+/// CSV by RFC 4180, with LF as line end.
 pub(super) struct Table(csv::Writer<Vec<u8>>);
 
 impl Table {
@@ -261,7 +258,7 @@ impl Table {
     }
 
     pub(super) fn push(&mut self, fields: &[String]) {
-        // Writing to memory cannot fail; rows of unequal length are a mistake in this file, which the tests would show.
+        // Writing into memory cannot fail; rows of unequal length would be a bug in this file that the tests would show.
         let written = self.0.write_record(fields);
         debug_assert!(written.is_ok(), "{written:?}: {fields:?}");
     }

@@ -1,4 +1,4 @@
-//! What follows the trials of a study: pruned trials run again to their end, and the mean of the best.
+//! Runs after the regular trials of a study: regret runs (pruned trials run again to the end) and the ensemble of the best.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::plan::{CellSpec, Plan, PlannedCell};
 
 use super::study::{Finale, Ranked, Study};
 
-/// Row of a trial among all of its search: study by study; trials by number, then regret runs, then the ensemble.
+/// Row of a trial within its search: study by study; trials by number, then regret runs, then the ensemble.
 pub(super) fn row(trials: usize, info: &TrialInfo) -> usize {
     let rows = 2 * trials + 1;
     let within = match info.role {
@@ -24,7 +24,7 @@ pub(super) fn row(trials: usize, info: &TrialInfo) -> usize {
     info.study * rows + within
 }
 
-/// What follows the trials of a study, last first. The pruned trials are drawn by the search's seed.
+/// The runs after a study's trials, in reverse order. The pruned trials are selected at random with the search's seed.
 pub(super) fn finale(spec: &SearchSpec, study: &Study, is_spent: bool) -> Vec<Finale> {
     let mut pruned = study.pruned.clone();
     pruned.sort_by_key(|(number, _)| *number);
@@ -47,9 +47,9 @@ pub(super) fn finale(spec: &SearchSpec, study: &Study, is_spent: bool) -> Vec<Fi
         .collect()
 }
 
-/// The cell of the ensemble of `best`, and its members; `None` where they leave no weights.
+/// The cell of the ensemble of `best`, and its members; `None` if they save no weights.
 ///
-/// The cell is that of the best trial, whose data and evaluation the ensemble has; its parameters are nobody's.
+/// The cell is the best trial's, for data and evaluation; its hyperparameter axes are left empty.
 pub(super) fn ensemble(
     plan: &Plan,
     study: usize,
@@ -83,17 +83,16 @@ pub(super) fn ensemble(
     Some((cell, members))
 }
 
-/// The seed of a trial's one run.
+/// The seed of a trial's single run.
 pub(super) fn seed(trial: &CellSpec) -> u64 {
     trial.measure.seeds.first().copied().unwrap_or(0)
 }
 
-/// Weights that trials left for an ensemble: only those of the best stay.
+/// Weights that trials saved for an ensemble; only those of the best are kept.
 #[derive(Debug)]
 pub(super) struct Weights {
-    /// Trials that an ensemble has.
     wanted: usize,
-    /// `(study, trial, folder)` of those that are there.
+    /// `(study, trial, folder)` of the saved weights.
     kept: Vec<(usize, usize, PathBuf)>,
 }
 
@@ -105,7 +104,7 @@ impl Weights {
         }
     }
 
-    /// Trial `number` of `study` has ended: removes the weights that no ensemble will have.
+    /// Trial `number` of `study` has ended: removes the weights that can no longer be part of the ensemble.
     pub(super) fn note(&mut self, study: &Study, number: usize, cell: &PlannedCell) {
         let Some(folder) = &cell.spec.checkpoint_folder else {
             return;
@@ -123,7 +122,7 @@ impl Weights {
         for (_, _, folder) in goes {
             // Two trials at one point share their weights.
             if !self.kept.iter().any(|(_, _, other)| *other == folder) {
-                // A file that stays only takes space.
+                // Failure is ignored: the file only takes space.
                 let _ = std::fs::remove_dir_all(&folder);
             }
         }

@@ -1,4 +1,4 @@
-//! [`Memory`]: what is known of runs that have ended, in this invocation or an earlier one.
+//! [`Memory`]: the finished runs known to a search, of this and earlier invocations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,20 +9,17 @@ use crate::results::store::{RunKeys, Store, StoredRun};
 
 use super::values::Reader;
 
-/// A run that has ended.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) keys: RunKeys,
     pub(super) status: Status,
     pub(super) reason: String,
     limits: LimitsSpec,
-    /// Values of the objectives.
     pub(super) values: Vec<Option<f64>>,
-    /// Where a pruner is to be asked again.
+    /// Its epochs, for replaying the pruner.
     pub(super) epochs: Vec<EpochRow>,
 }
 
-/// Runs that have ended, by cell.
 #[derive(Debug)]
 pub(super) struct Memory {
     reader: Arc<Reader>,
@@ -30,11 +27,9 @@ pub(super) struct Memory {
     /// Seconds from start to last end of each earlier invocation.
     sessions: BTreeMap<String, f64>,
     used: Used,
-    /// Cores of this machine.
     cores: usize,
 }
 
-/// What runs took.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Used {
     core_s: f64,
@@ -42,7 +37,7 @@ struct Used {
 }
 
 impl Used {
-    /// As the report charges a run: all cores of its machine where it ran alone, else the threads that it computed with.
+    /// Charges a run as the report does: all cores of its machine if it ran alone, else its compute threads.
     fn add(&mut self, keys: &RunKeys, wall_s: f64, cores: usize) {
         let conditions = &keys.conditions;
         let kept = if conditions.is_exclusive {
@@ -58,7 +53,7 @@ impl Used {
 }
 
 impl Memory {
-    /// Nothing; `cores` is what a run keeps from others that is alone.
+    /// An empty memory; `cores` is charged for a run that ran alone.
     pub(super) fn new(reader: Arc<Reader>, cores: usize) -> Self {
         Self {
             reader,
@@ -69,7 +64,7 @@ impl Memory {
         }
     }
 
-    /// Everything that a store holds; without `retry` also what failed.
+    /// Adds all runs of a store; with `retry`, failed ones only count for time and cost.
     #[must_use]
     pub(super) fn with(self, store: &Store, retry: bool) -> Self {
         let mut memory = self;
@@ -104,18 +99,17 @@ impl Memory {
         }
     }
 
-    /// Seconds that earlier invocations searched, each from its start to its last end.
+    /// Total seconds of earlier invocations, each from its start to its last end.
     pub(super) fn earlier_s(&self) -> f64 {
         self.sessions.values().sum()
     }
 
-    /// What all runs together cost.
     pub(super) fn cost(&self, prices: &CostSpec) -> f64 {
         let price = |price: Option<f64>, seconds: f64| price.unwrap_or(0.0) * seconds / 3600.0;
         price(prices.core_hour, self.used.core_s) + price(prices.gpu_hour, self.used.gpu_s)
     }
 
-    /// A run of this invocation.
+    /// Adds a run of this invocation.
     pub(super) fn add(&mut self, keys: RunKeys, limits: LimitsSpec, outcome: &RunOutcome) {
         self.used.add(&keys, outcome.wall_s, self.cores);
         self.insert(Known {
@@ -134,8 +128,8 @@ impl Memory {
         runs.push(known);
     }
 
-    /// Runs with the facts that `keys` ask for, whole or ended early, that `limits` would not have ended otherwise: the
-    /// whole ones first, then the longest.
+    /// Runs that match `keys`, complete or ended early, and would end the same under `limits`: complete runs first, then the
+    /// longest.
     pub(super) fn find(&self, keys: &RunKeys, limits: &LimitsSpec) -> Vec<&Known> {
         let runs = self.runs.get(&keys.cell_hash).into_iter().flatten();
         let mut found: Vec<&Known> = runs

@@ -1,8 +1,8 @@
-//! Proposes cells and reads events: samplers, pruners, and the source of a search's runs.
+//! Hyperparameter search: samplers, pruners, and the source of a search's runs.
 //!
-//! Everything that decides is a pure function of the search's seed and of the trials that it may know: `sampler` of where
-//! to look next, `pruner` of whether a trial goes on. `Source` is what `execute` runs: it finds the trials that
-//! are kept already, and waits for those that a decision needs.
+//! All decisions are pure functions of the search's seed and of the trials that may be known at that point: `sampler`
+//! proposes points, `pruner` ends trials. `execute` runs the trials of `Source`, which reuses stored trials and waits for
+//! those that a decision depends on.
 
 pub mod pruner;
 pub mod sampler;

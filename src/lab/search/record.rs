@@ -1,33 +1,33 @@
-//! [`Record`]: a trial that has ended, as samplers and pruners see it.
+//! [`Record`]: a finished trial, as samplers and pruners see it.
 
 use crate::plan::search::Point;
 
-/// A trial that has ended.
+/// A finished trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// Number in its study.
     pub number: usize,
-    /// Where it looked.
+    /// Its point in the search space.
     pub point: Point,
     /// How it ended.
     pub ending: Ending,
-    /// Values that it reported by step (epoch), smaller is better; a value may be NaN. Steps rise.
+    /// Reported values by step (epoch), smaller is better; a value may be NaN. Steps increase.
     pub curve: Vec<(usize, f64)>,
 }
 
 /// How a trial ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
-    /// With a value of every objective, smaller is better.
+    /// Complete, with a value for every objective, smaller is better.
     Done(Vec<f64>),
-    /// A pruner ended it after its last reported step.
+    /// Pruned after its last reported step.
     Pruned,
-    /// It diverged, failed or has no value: samplers learn nothing from it.
+    /// Diverged, failed, or without a value: samplers ignore it.
     Failed,
 }
 
 impl Record {
-    /// Values of the objectives, where it is done.
+    /// Values of the objectives, if it is done.
     pub fn values(&self) -> Option<&[f64]> {
         match &self.ending {
             Ending::Done(values) => Some(values),

@@ -1,4 +1,4 @@
-//! Whether a proposed trial is there already: kept, or run.
+//! Decides whether a proposed trial is reused from known runs or executed.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use super::memory::Known;
 use super::source::{Running, Search};
 use super::{Ending, Record};
 
-/// What is known of a proposed trial.
 pub(super) struct Proposal {
     pub(super) study: usize,
     pub(super) cell: PlannedCell,
@@ -22,7 +21,7 @@ pub(super) struct Proposal {
     pub(super) members: Vec<Member>,
 }
 
-/// What a trial gave, from runs that are known.
+/// The result of a trial, from known runs.
 struct Settled {
     status: Status,
     reason: String,
@@ -33,7 +32,7 @@ struct Settled {
 }
 
 impl Search<'_> {
-    /// Finds the trial among what is known, or has it run.
+    /// Returns the trial as kept if its result is known, otherwise as a run.
     pub(super) fn settle(&mut self, proposal: Proposal) -> Option<Next> {
         let reason = match &proposal.cell.feasibility {
             Feasibility::Runs => None,
@@ -45,13 +44,13 @@ impl Search<'_> {
         let settled = self.settled(&proposal, &found);
         let settled =
             settled.filter(|settled| reason.is_some() || !self.runs_again(&proposal, settled));
-        // What another machine has run is there, also where this one could not.
+        // Results from another machine count even if this machine cannot run the trial.
         if settled.is_none()
             && let Some((status, reason)) = reason
         {
             let looks_on = self.options.only_kept && !self.spec.learns();
             if status == Status::Skipped && !looks_on {
-                // The others would say the same.
+                // The study's other trials would be skipped for the same reason.
                 self.studies[proposal.study].close();
             }
             self.tell(&proposal, Ending::Failed, Vec::new());
@@ -73,8 +72,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a trial that is there runs again for a checkpoint that is gone. With an ensemble the weights of its members
-    /// alone are kept: they are looked for when it is made.
+    /// Whether a finished trial runs again because its checkpoint is missing. With an ensemble only the members' weights are
+    /// kept, and those are checked when the ensemble is made.
     fn runs_again(&self, proposal: &Proposal, settled: &Settled) -> bool {
         let has_saved = matches!(settled.status, Status::Done | Status::Diverged);
         let spec = &proposal.cell.spec;
@@ -82,7 +81,7 @@ impl Search<'_> {
         may_run && has_saved && spec.lacks_checkpoint(proposal.keys.seed)
     }
 
-    /// A trial is not there, and nothing is to run: those that need it are not looked for.
+    /// Records a trial without result when nothing may run; trials that depend on it are not looked up.
     fn leave_out(&mut self, proposal: &Proposal) {
         self.missing.push(proposal.cell.spec.key.clone());
         if proposal.info.role.is_trial() {
@@ -94,7 +93,8 @@ impl Search<'_> {
         }
     }
 
-    /// What a known run says of the trial: the pruner is asked again, which may have seen other trials then.
+    /// The trial's result from known runs. The pruner is replayed, since it may have seen other trials when the run was
+    /// made.
     fn settled(&self, proposal: &Proposal, found: &[&Known]) -> Option<Settled> {
         for known in found {
             let curve = self.reader.curve(&proposal.cell.spec, &known.epochs);
@@ -106,7 +106,7 @@ impl Search<'_> {
                     let prefix = found.iter().find(|other| other.keys.until == until);
                     return prefix.map(|prefix| Self::ended_early(prefix, verdict.clone()));
                 }
-                // A longer run was ended where this trial would go on.
+                // A run that ended early, but which the pruner would let continue in this search: not usable.
                 (None, Some(_)) => {}
             }
         }
@@ -140,7 +140,7 @@ impl Search<'_> {
         }
     }
 
-    /// Where the pruner would have ended a trial with this curve, with the curve up to there.
+    /// The pruner's decision for a trial with this curve, and the curve up to that point.
     fn replay(
         &self,
         proposal: &Proposal,
@@ -172,7 +172,6 @@ impl Search<'_> {
         Some(self.reader.pruned(verdict, metric))
     }
 
-    /// The trial runs.
     pub(super) fn begin(&mut self, proposal: Proposal) -> Next {
         let job = self.job(&proposal);
         self.studies[proposal.study].running += 1;
@@ -216,7 +215,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes note of a trial that has ended.
+    /// Records a trial that has ended.
     fn tell(&mut self, proposal: &Proposal, ending: Ending, curve: Vec<(usize, f64)>) {
         self.note(
             proposal.study,

@@ -1,8 +1,8 @@
 //! [`Search`]: the source of a search's runs.
 //!
-//! Trial by trial: what the sampler proposes is looked up among the runs that are known, and run where it is not there. A
-//! resumed search therefore asks for everything again, and finds what it had. Decisions about trial `i` of a study wait for
-//! its trials up to `i − lag − 1` and see no others, so that they do not depend on how many trials run at one time.
+//! What the sampler proposes is looked up among the known runs, and executed if it is not found. A resumed search therefore
+//! proposes everything again, and finds its earlier trials. Decisions about trial `i` of a study wait for its trials up to
+//! `i − lag − 1` and use no others, so that they do not depend on the number of concurrent trials.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use super::settle::Proposal;
 use super::study::{Finale, Study, info};
 use super::values::Reader;
 
-/// How to search.
+/// Options of a search.
 #[derive(Default)]
 pub struct SearchOptions {
-    /// Runs of earlier invocations count for nothing.
+    /// Ignore runs of earlier invocations.
     pub fresh: bool,
-    /// What failed runs again.
+    /// Run failed trials again.
     pub retry: bool,
-    /// Nothing runs: a study ends where a trial is not there.
+    /// Run nothing: a study ends at the first trial without a stored run.
     pub only_kept: bool,
-    /// Whether a trial, by study and number, is this invocation's; all without it. A search that learns is divided by
-    /// studies: it is asked for their first trials then.
+    /// Whether this invocation owns a trial, given by study and number; without it, all trials. Searches whose sampler or
+    /// pruner learns are divided by study: the function is then called only for the first trial of each study.
     pub owns: Option<Box<dyn Fn(usize, usize) -> bool>>,
 }
 
@@ -53,12 +53,11 @@ pub struct Search<'a> {
     pub(super) weights: Weights,
     pub(super) opened: Instant,
     pub(super) earlier_s: f64,
-    /// Keys of trials that are not there, where nothing is to run.
+    /// Keys of trials without a stored run, if nothing may run.
     pub(super) missing: Vec<String>,
     pub(super) spent: Option<String>,
 }
 
-/// A trial under way.
 pub(super) struct Running {
     pub(super) study: usize,
     pub(super) number: usize,
@@ -68,7 +67,7 @@ pub(super) struct Running {
 }
 
 impl<'a> Search<'a> {
-    /// The search of `plan`, which has one, from what `store` holds.
+    /// The search of `plan` (which must have one), starting from the runs in `store`.
     pub fn new(
         plan: &'a Plan,
         spec: &'a SearchSpec,
@@ -115,12 +114,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Keys of trials that are not there, where nothing was to run; the first of each study where later ones depend on it.
+    /// Keys of trials without a stored run, if nothing may run; for a search that learns only the first of each study.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    /// Why no further trial began, where a limit of the search was reached.
+    /// Why no further trial started, if a limit of the search was reached.
     pub fn spent(&self) -> Option<&str> {
         self.spent.as_deref()
     }
@@ -133,7 +132,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The study with the fewest trials begun that can begin another one.
+    /// The study with the fewest started trials among those that can start another one.
     fn ready(&self) -> Option<usize> {
         let ready = |study: &Study| {
             let number = study.next()?;
@@ -145,26 +144,27 @@ impl<'a> Search<'a> {
     }
 
     /// Closes all studies once a limit of the search is reached.
-    fn look_at_the_clock(&mut self) {
+    fn check_limits(&mut self) {
         if self.spent.is_some() || self.options.only_kept {
             return;
         }
         let seconds = self.earlier_s + self.opened.elapsed().as_secs_f64();
         let cost = self.memory.cost(&self.plan.cost);
-        let late = self.spec.max_time_s.filter(|limit| seconds >= *limit);
-        let dear = self.spec.max_cost.filter(|limit| cost >= *limit);
-        self.spent = late
+        let exceeded_time = self.spec.max_time_s.filter(|limit| seconds >= *limit);
+        let exceeded_cost = self.spec.max_cost.filter(|limit| cost >= *limit);
+        self.spent = exceeded_time
             .map(|limit| format!("`search.max-time` of {limit} s is over"))
             .or_else(|| {
                 let currency = &self.plan.cost.currency;
-                dear.map(|limit| format!("`search.max-cost` of {limit} {currency} is spent"))
+                exceeded_cost
+                    .map(|limit| format!("`search.max-cost` of {limit} {currency} is spent"))
             });
         if self.spent.is_some() {
             self.studies.iter_mut().for_each(Study::close);
         }
     }
 
-    /// The next trial of a study; `None` where its space is exhausted, or the trial is another share's.
+    /// The next trial of a study; `None` if its space is exhausted, or if the trial belongs to another share.
     fn propose(&mut self, position: usize) -> Option<Proposal> {
         let lag = self.lag();
         let study = &mut self.studies[position];
@@ -210,7 +210,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What follows the trials of a study, last first: members of the ensemble run where their weights are gone.
+    /// The runs after the trials of a study, in reverse order. Ensemble members are included only if their weights are
+    /// missing.
     fn finale(&self, study: &Study) -> Vec<Finale> {
         let mut all = finale::finale(self.spec, study, self.spent.is_some());
         all.retain(|one| match one {
@@ -224,7 +225,7 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// What follows the trials of a study that is over.
+    /// The next run after the trials of a finished study.
     fn after_the_trials(&mut self) -> Option<Next> {
         for position in 0..self.studies.len() {
             if !self.studies[position].is_over() && self.studies[position].finale.is_none() {
@@ -271,10 +272,10 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Significant digits of a proposed number: what a trial depends on is not in the seventh, and keys stay readable.
+/// Significant digits of a proposed number: the seventh digit does not matter for a trial, and keys stay readable.
 const DIGITS: usize = 6;
 
-/// The point with its numbers rounded, within their ranges.
+/// The point with its numbers rounded, clamped to their ranges.
 fn rounded(space: &Space, mut point: Point) -> Point {
     for (parameter, value) in space.parameters.iter().zip(&mut point.values) {
         if let (Domain::Float { low, high, .. }, Some(Value::Float(number))) =
@@ -297,7 +298,7 @@ impl Source for Search<'_> {
 
     fn next(&mut self) -> Option<Next> {
         loop {
-            self.look_at_the_clock();
+            self.check_limits();
             let Some(position) = self.ready() else {
                 return self.after_the_trials();
             };

@@ -1,4 +1,4 @@
-//! [`Study`]: the trials of one cell of the matrix, which of them have ended, and what they gave.
+//! [`Study`]: the trials of one matrix cell, with the results of finished ones.
 
 use std::collections::BTreeMap;
 
@@ -6,31 +6,26 @@ use crate::plan::search::{Point, PrunedInfo, Space, TrialInfo, TrialRole};
 
 use super::{Ending, Record};
 
-/// The trials of one cell of the matrix.
 #[derive(Debug)]
 pub(super) struct Study {
-    /// Row of its cell in the matrix.
+    /// Row of the cell in the matrix.
     pub(super) index: usize,
     pub(super) space: Space,
-    /// Trials that there can be.
     pub(super) limit: usize,
-    /// Number of the next trial.
     next: usize,
-    /// Trials that have ended, up to the first that has not.
+    /// Finished trials, up to the first unfinished one.
     ended: Vec<Record>,
-    /// Trials that have ended after one that has not.
+    /// Finished trials after the first unfinished one.
     early: BTreeMap<usize, Record>,
-    /// Done trials with the value of the first objective (smaller is better) and the digest of their cell.
+    /// Done trials with the value of the first objective (smaller is better), best first.
     best: Vec<Ranked>,
     /// Pruned trials with their points.
     pub(super) pruned: Vec<(usize, Point)>,
-    /// What follows the last trial, first to come last; `None` until it is known.
+    /// Runs after the last trial, in reverse order; `None` until they are determined.
     pub(super) finale: Option<Vec<Finale>>,
-    /// Trials under way.
     pub(super) running: usize,
 }
 
-/// A done trial.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ranked {
     pub(super) number: usize,
@@ -38,14 +33,13 @@ pub(super) struct Ranked {
     pub(super) point: Point,
 }
 
-/// What comes after the last trial.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Finale {
-    /// A pruned trial, to its end.
+    /// A pruned trial, run to its end.
     Regret(usize, Point),
-    /// One of the best, once more where its weights are gone.
+    /// One of the best trials, run again because its weights are missing.
     Member(usize, Point),
-    /// The mean of the best.
+    /// The ensemble of the best trials.
     Ensemble,
 }
 
@@ -65,7 +59,7 @@ impl Study {
         }
     }
 
-    /// Number of the next trial, where there is one.
+    /// Number of the next trial, if there is one.
     pub(super) fn next(&self) -> Option<usize> {
         (self.next < self.limit).then_some(self.next)
     }
@@ -74,28 +68,28 @@ impl Study {
         self.next += 1;
     }
 
-    /// No further trial.
+    /// Starts no further trial.
     pub(super) fn close(&mut self) {
         self.limit = self.next;
     }
 
-    /// Whether all its trials have ended.
+    /// Whether all trials have ended.
     pub(super) fn is_over(&self) -> bool {
         self.next >= self.limit && self.running == 0
     }
 
-    /// Whether the trials have ended that a decision about trial `number` is made from.
+    /// Whether all trials that a decision about trial `number` depends on have ended.
     pub(super) fn is_ready(&self, number: usize, lag: usize) -> bool {
         self.ended.len() >= number.saturating_sub(lag)
     }
 
-    /// The trials that a decision about trial `number` is made from.
+    /// The trials that a decision about trial `number` depends on.
     pub(super) fn past(&self, number: usize, lag: usize) -> &[Record] {
         let known = number.saturating_sub(lag).min(self.ended.len());
         &self.ended[..known]
     }
 
-    /// A trial has ended; one that ended before and ran again says nothing new.
+    /// Records a finished trial; a repeated run of a recorded trial is ignored.
     pub(super) fn tell(&mut self, record: Record) {
         if record.number < self.ended.len() || self.early.contains_key(&record.number) {
             return;
@@ -134,7 +128,7 @@ impl Study {
     }
 }
 
-/// What results keep of a trial that has not ended.
+/// The stored description of a trial that has not ended.
 pub(super) fn info(study: usize, number: usize, role: TrialRole, point: Point) -> TrialInfo {
     TrialInfo {
         study,
@@ -146,9 +140,9 @@ pub(super) fn info(study: usize, number: usize, role: TrialRole, point: Point) -
     }
 }
 
-/// One line for the row of a pruned trial.
+/// The one-line reason of a pruned trial.
 ///
-/// `limit` says what the threshold is: "the median of".
+/// `limit` names the threshold: "the median of".
 pub(super) fn reason(pruned: &PrunedInfo, limit: &str) -> String {
     let PrunedInfo {
         step,

@@ -1,4 +1,4 @@
-//! Searches without a process: a table of slots in which trials go on epoch by epoch, in a random order.
+//! Searches without processes: simulated slots in which trials advance epoch by epoch, in a random order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -60,7 +60,7 @@ fn conditions() -> RunConditions {
     }
 }
 
-/// What a trial reports after an epoch: falls with time, lowest at lr 1e-3 and large batches.
+/// A trial's report after an epoch: decreases over time, lowest at lr 1e-3 and large batches.
 fn loss(job: &Job, epoch: usize) -> f64 {
     let train = &job.spec.train;
     let far = (train.optimizer.lr().log10() + 3.0).abs();
@@ -95,48 +95,47 @@ fn outcome(job: &Job, epochs: usize, pruned: Option<Pruned>) -> RunOutcome {
     }
 }
 
-/// A trial in a slot.
-struct Going {
+struct RunningTrial {
     job: Job,
     epoch: usize,
 }
 
-/// What came of every trial: key, status, reason.
+/// The result of every trial: key, status, reason.
 type Ends = BTreeMap<usize, (String, Status, String)>;
 
-/// Goes on with one trial by an epoch; `Some` when it has ended.
-fn step(search: &mut Search<'_>, going: &mut Going) -> Option<(Status, String)> {
-    let row = row(&going.job, going.epoch);
-    going.epoch += 1;
-    let asks = going
+/// Advances one trial by an epoch; `Some` if it has ended.
+fn step(search: &mut Search<'_>, trial: &mut RunningTrial) -> Option<(Status, String)> {
+    let row = row(&trial.job, trial.epoch);
+    trial.epoch += 1;
+    let asks = trial
         .job
         .trial
         .as_ref()
         .is_some_and(|trial| trial.awaits_verdicts);
     let verdict = if asks {
-        search.verdict(going.job.id, &row)
+        search.verdict(trial.job.id, &row)
     } else {
         Verdict::GoOn
     };
     let pruned = match verdict {
-        Verdict::GoOn if going.epoch < EPOCHS => return None,
+        Verdict::GoOn if trial.epoch < EPOCHS => return None,
         Verdict::GoOn => None,
         Verdict::Prune(pruned) => Some(pruned),
     };
-    let outcome = outcome(&going.job, going.epoch, pruned);
-    search.ended(&mut going.job, &outcome);
+    let outcome = outcome(&trial.job, trial.epoch, pruned);
+    search.ended(&mut trial.job, &outcome);
     Some((outcome.status, outcome.reason))
 }
 
-/// Runs a search in `slots` slots; `dice` chooses who goes on.
+/// Runs a search in `slots` slots; `dice` chooses which trial advances.
 fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
     let mut dice = ChaCha8Rng::seed_from_u64(dice);
-    let mut going: Vec<Going> = Vec::new();
+    let mut running: Vec<RunningTrial> = Vec::new();
     let mut ends = Ends::new();
     loop {
-        while going.len() < slots {
+        while running.len() < slots {
             match search.next() {
-                Some(Next::Run(job)) => going.push(Going { job, epoch: 0 }),
+                Some(Next::Run(job)) => running.push(RunningTrial { job, epoch: 0 }),
                 Some(Next::Kept {
                     job,
                     status,
@@ -148,12 +147,12 @@ fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
                 None => break,
             }
         }
-        if going.is_empty() {
+        if running.is_empty() {
             return ends;
         }
-        let chosen = dice.gen_range(0..going.len());
-        if let Some((status, reason)) = step(search, &mut going[chosen]) {
-            let job = going.swap_remove(chosen).job;
+        let chosen = dice.gen_range(0..running.len());
+        if let Some((status, reason)) = step(search, &mut running[chosen]) {
+            let job = running.swap_remove(chosen).job;
             ends.insert(job.id.cell, (job.spec.key.clone(), status, reason));
         }
     }
@@ -210,7 +209,7 @@ fn another_seed_gives_other_trials_and_more_trials_begin_with_the_same() {
 }
 
 #[test]
-fn a_trial_waits_for_those_that_it_is_decided_from() {
+fn a_trial_waits_for_the_trials_that_its_proposal_depends_on() {
     let plan = plan(&["search.lag=0"]);
     let folder = tempfile::tempdir().unwrap();
     let store = Store::read(folder.path()).unwrap();
@@ -270,7 +269,7 @@ fn shares_of_a_search_that_does_not_learn_are_disjoint_and_whole() {
 }
 
 #[test]
-fn nothing_runs_where_only_what_is_kept_is_asked_for() {
+fn with_only_kept_no_trial_runs() {
     let plan = plan(&[]);
     let spec = plan.search.as_ref().unwrap();
     let folder = tempfile::tempdir().unwrap();

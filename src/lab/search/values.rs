@@ -1,4 +1,4 @@
-//! [`Reader`]: what a run means to a search: values of its objectives, and what it reported by epoch.
+//! [`Reader`]: extracts from runs what a search needs: objective values and values reported per epoch.
 
 use crate::event::{EpochRow, Pruned, RunFacts, RunOutcome, RunTimes, Status};
 use crate::plan::search::objective::watched;
@@ -10,15 +10,14 @@ use super::Ending;
 use super::pruner::Verdict;
 use super::study::reason;
 
-/// Reads runs for a search.
 #[derive(Debug)]
 pub(super) struct Reader {
     objectives: Vec<ObjectiveSpec>,
     target: Option<ReachSpec>,
-    /// What the pruner looks at: a column of `epochs.csv`.
+    /// The column of `epochs.csv` that the pruner uses.
     watched: Option<String>,
     prunes: bool,
-    /// What a pruner's threshold is, in words.
+    /// Description of a pruner's threshold.
     limit: &'static str,
 }
 
@@ -42,7 +41,7 @@ impl Reader {
         first.map_or(ObjectiveDirection::Minimize, |first| first.direction)
     }
 
-    /// The epochs that a pruner is asked about again, without their steps; none where nothing is pruned.
+    /// The epochs for replaying the pruner, without their steps; empty without a pruner.
     pub(super) fn replayed(&self, epochs: &[EpochRow]) -> Vec<EpochRow> {
         let bare = |row: &EpochRow| EpochRow {
             steps: Vec::new(),
@@ -52,7 +51,6 @@ impl Reader {
         prunes.map(bare).collect()
     }
 
-    /// Values of the objectives of a run that has just ended.
     pub(super) fn values_of(&self, outcome: &RunOutcome) -> Vec<Option<f64>> {
         let times = outcome.times.as_ref();
         self.values(
@@ -63,7 +61,6 @@ impl Reader {
         )
     }
 
-    /// Values of the objectives, as columns have them.
     pub(super) fn values(
         &self,
         facts: Option<&RunFacts>,
@@ -78,7 +75,7 @@ impl Reader {
         self.objectives.iter().map(value).collect()
     }
 
-    /// How a whole run ended for samplers.
+    /// How a complete run ended, from a sampler's view.
     pub(super) fn ending(&self, status: Status, values: &[Option<f64>]) -> Ending {
         let loss = |(spec, value): (&ObjectiveSpec, &Option<f64>)| {
             Some(
@@ -93,8 +90,8 @@ impl Reader {
         }
     }
 
-    /// What an epoch of `spec` reports to the pruner, smaller is better; `None` for one that reports nothing. A value that
-    /// is no finite number ends the run by itself.
+    /// The value that an epoch of `spec` reports to the pruner, smaller is better; `None` if it reports nothing. A
+    /// non-finite value is not reported, since it ends the run anyway.
     pub(super) fn reported(&self, spec: &CellSpec, epoch: &EpochRow) -> Option<f64> {
         let (_, value) = self.watched(spec, epoch)?;
         Some(self.direction().as_loss(value)).filter(|loss| loss.is_finite())
@@ -104,21 +101,21 @@ impl Reader {
         objective::epoch_value(self.watched.as_ref()?, spec.validation.every, epoch)
     }
 
-    /// What a run of `spec` reported, epoch by epoch.
+    /// The reported values of a run of `spec`, by epoch.
     pub(super) fn curve(&self, spec: &CellSpec, epochs: &[EpochRow]) -> Vec<(usize, f64)> {
         let reported = |row: &EpochRow| Some((row.epoch, self.reported(spec, row)?));
         epochs.iter().filter_map(reported).collect()
     }
 
-    /// The column of `epochs.csv` that an epoch reports from.
+    /// The column of `epochs.csv` that an epoch reports.
     pub(super) fn metric(&self, spec: &CellSpec, epoch: &EpochRow) -> String {
         let watched = self.watched(spec, epoch);
         watched.map_or_else(String::new, |(name, _)| name.to_owned())
     }
 
-    /// A pruner's verdict as results tell it.
+    /// A pruner's verdict as stored in results.
     pub(super) fn pruned(&self, verdict: Verdict, metric: &str) -> Pruned {
-        // Twice is back: the sign is all that `as_loss` changes.
+        // `as_loss` only changes the sign, so applying it twice gives the original value.
         let shown = |loss: f64| self.direction().as_loss(loss);
         let info = PrunedInfo {
             step: verdict.step,

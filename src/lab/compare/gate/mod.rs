@@ -1,4 +1,4 @@
-//! [`violations`]: what of a comparison a gate fails on.
+//! [`violations`]: the findings of a comparison that make a gate fail.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,30 @@ use super::{
     Threshold, Verdict,
 };
 
-/// What a gate fails on. Nothing is judged here: a regression is what a verdict of the comparison calls slower or worse.
+/// Kinds of findings that a gate can fail on. The gate adds no judgement: a regression is a verdict "slower" or "worse" of
+/// the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailOn {
-    /// A verdict says slower or worse, or a row that was done is not any more.
+    /// A verdict is "slower" or "worse", or a row that was done no longer is.
     Regression,
-    /// A fact is another one, a cell was added or is gone, or ends in another way.
+    /// A fact or a final status changed, or a cell was added or removed.
     Change,
-    /// Something could not be told.
+    /// A verdict is unclear.
     Unclear,
 }
 
-/// Something that a gate fails on.
+/// A finding that a gate fails on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violation {
-    /// As what it counts.
+    /// Its kind.
     pub what: FailOn,
-    /// Key of the cell (of the side after, where it has it); `None` for the whole matrix.
+    /// Key of the cell (of the side after, if it exists there); `None` for the whole matrix.
     pub cell: Option<String>,
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
 }
 
-/// What was found.
+/// A finding.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
     /// The time per sample is longer.
@@ -40,36 +41,36 @@ pub enum Finding {
         ratio: Ratio,
         /// Two-sided p-value after Holm's correction.
         p: Option<f64>,
-        /// What it exceeds.
+        /// The threshold that it exceeds.
         threshold: Threshold,
     },
     /// A metric is worse over seeds.
     WorseQuality(QualityChange),
-    /// A fact is another one, by column; the seeds in which it is.
+    /// Facts differ: columns, with the seeds in which they differ.
     OtherFact(Vec<FactChange>),
-    /// A row ends in another way.
+    /// A row ends with another status.
     OtherStatus {
         /// Seed.
         seed: u64,
-        /// How it ended before.
+        /// Status before.
         before: Status,
-        /// How it ended after; `None` where there is no row any more.
+        /// Status after; `None` if the row no longer exists.
         after: Option<Status>,
-        /// Why, of the side after.
+        /// Reason, of the side after.
         reason: String,
     },
     /// Only the side after has the cell.
     Added,
     /// Only the side before has the cell.
     Removed,
-    /// Nothing could be said of the time per sample.
+    /// No verdict on the time per sample.
     TimeNotTold(Verdict),
-    /// Values of a metric differ, and whether they are better could not be told.
+    /// Values of a metric differ, without a verdict on which is better.
     QualityNotTold(QualityChange),
 }
 
-/// Everything in `comparison` that counts as one of `kinds`: the matrix first, then cell by cell in plan order, then cells of
-/// one side. What counts as a regression is not told as a change again.
+/// All findings in `comparison` of the given `kinds`: the matrix first, then cell by cell in plan order, then cells of one
+/// side. A regression is not listed as a change again.
 pub fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
     let matrix = comparison.matrix.as_ref();
     let mut found: Vec<Violation> = matrix.and_then(of_matrix).into_iter().collect();
@@ -145,8 +146,8 @@ fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
     Some(violation(what, Some(&pair.after), finding))
 }
 
-/// Facts beyond their tolerance, each column once, but for those that are told as worse over seeds already. Whether another
-/// value is a worse one is for the verdict over seeds to say: by chance some values get worse.
+/// Facts beyond their tolerance, each column once, except those listed as worse over seeds. Only the verdict over seeds
+/// decides whether a changed value is worse: by chance some values get worse.
 fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
     let mut columns: Vec<(&str, Vec<FactChange>)> = Vec::new();
     for fact in pair.facts.iter().filter(|fact| !fact.is_within) {
@@ -168,7 +169,6 @@ fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
     found.collect()
 }
 
-/// How the rows of both sides ended, by key and seed.
 struct Rows<'a> {
     before: BTreeMap<(&'a str, u64), (Status, &'a str)>,
     after: BTreeMap<(&'a str, u64), (Status, &'a str)>,
@@ -187,7 +187,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Rows that end in another way: a regression where they were done, a change anyhow.
+    /// Rows whose status changed: a regression if they were done before, otherwise a change.
     fn of_status(&self, pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
         let of_pair = (&*pair.before, u64::MIN)..=(&*pair.before, u64::MAX);
         let mut found = Vec::new();
@@ -196,7 +196,7 @@ impl<'a> Rows<'a> {
             if after.is_some_and(|(after, _)| after == before) {
                 continue;
             }
-            // A row that is gone belongs to a seed that the manifest has no more.
+            // A row that no longer exists belongs to a seed that was removed from the manifest.
             let is_worse = *before == Status::Done && after.is_some();
             let is_regression = is_worse && kinds.contains(&FailOn::Regression);
             let what = if is_regression {

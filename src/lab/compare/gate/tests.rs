@@ -1,4 +1,4 @@
-//! What counts as a regression, as a change, as unclear, and what as nothing.
+//! Classification as regression, change, unclear, or no finding.
 
 use super::*;
 use crate::compare::Obstacle;
@@ -7,7 +7,7 @@ use crate::results::Direction;
 
 use FailOn::{Change, Regression, Unclear};
 
-/// What is found in a comparison of one pair.
+/// The findings in a comparison of one pair.
 fn found(pair: CellPair, kinds: &[FailOn]) -> Vec<(FailOn, &'static str)> {
     let comparison = Comparison {
         cells: vec![pair],
@@ -78,7 +78,7 @@ fn a_faster_cell_and_a_better_loss_are_no_regression() {
 }
 
 #[test]
-fn a_cell_that_nobody_measured_or_measured_again_is_not_unclear() {
+fn a_cell_that_was_not_measured_or_not_measured_again_is_not_unclear() {
     let of = |obstacle| pair(0, Verdict::NotComparable(vec![obstacle]), 1.0);
     assert_eq!(found(of(Obstacle::NotMeasured(true, true)), &[Unclear]), []);
     assert_eq!(found(of(Obstacle::SameRuns), &[Unclear]), []);
@@ -101,7 +101,7 @@ fn a_fact_within_its_tolerance_is_nothing() {
 }
 
 #[test]
-fn the_verdict_over_seeds_alone_tells_what_is_worse() {
+fn only_the_verdict_over_seeds_decides_what_is_worse() {
     let mut pair = pair(0, Verdict::Same, 1.0);
     pair.facts = vec![fact("val_loss", Direction::Lower, "0.25", "0.5")];
     for (verdict, expected) in [

@@ -1,7 +1,7 @@
 use super::*;
 use crate::plan::AxisKind;
 
-/// A plan with these axes; a cell is its values and its hash.
+/// A plan with these axes; a cell is given by its values and its hash.
 fn plan(axes: &[(&str, &str)], cells: &[(&[&str], &str)]) -> PlanFile {
     let infos = axes.iter().enumerate().map(|(place, (name, path))| {
         let mut values: Vec<std::sync::Arc<str>> = Vec::new();
@@ -48,7 +48,7 @@ fn pairs(matching: &Matching) -> Vec<(usize, usize, MatchedBy)> {
 }
 
 #[test]
-fn a_value_more_and_a_cell_less_leave_the_others_paired_by_key() {
+fn an_added_value_and_a_removed_cell_leave_the_others_paired_by_key() {
     let before = plan(&[BATCH], &[(&["8"], "a"), (&["16"], "b")]);
     let after = plan(&[BATCH], &[(&["16"], "c"), (&["32"], "d")]);
     assert_eq!(
@@ -65,7 +65,7 @@ fn a_value_more_and_a_cell_less_leave_the_others_paired_by_key() {
 }
 
 #[test]
-fn keys_match_whatever_the_order_and_the_short_names_of_axes() {
+fn keys_match_independent_of_order_and_short_names_of_axes() {
     let before = plan(&[BATCH, WORKERS], &[(&["8", "0"], "a"), (&["0", "8"], "b")]);
     let long = ("train.batch-size", "train.batch-size");
     let after = plan(&[WORKERS, long], &[(&["0", "8"], "c"), (&["8", "0"], "d")]);
@@ -112,7 +112,7 @@ fn a_further_axis_with_several_values_pairs_what_the_hash_finds_and_nothing_else
 }
 
 #[test]
-fn equal_hashes_are_never_paired_twice_and_the_ambiguity_is_told() {
+fn equal_hashes_are_never_paired_twice_and_the_ambiguity_is_reported() {
     let model = ("model", "train.model");
     let before = plan(&[model], &[(&["one"], "a")]);
     let after = plan(&[model], &[(&["two"], "a"), (&["three"], "a")]);

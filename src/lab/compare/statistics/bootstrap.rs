@@ -14,40 +14,38 @@ pub(in crate::compare) struct Sides<'a> {
     pub before: &'a [f64],
     /// Values after.
     pub after: &'a [f64],
-    /// Whether values of equal index belong together.
+    /// Whether values of equal index are pairs.
     pub is_paired: bool,
 }
 
 impl Sides<'_> {
-    /// Values of the side that has fewer.
     pub(in crate::compare) fn fewer(&self) -> usize {
         self.before.len().min(self.after.len())
     }
 
-    /// Whether the sides have values, all of which are positive and finite.
+    /// Whether both sides have values, all positive and finite.
     pub(in crate::compare) fn is_usable(&self) -> bool {
         let mut all = self.before.iter().chain(self.after);
         self.fewer() > 0 && all.all(|value| value.is_finite() && *value > 0.0)
     }
 
-    /// Differences of logarithms within the pairs, after less before.
+    /// Differences of logarithms within the pairs, after minus before.
     pub(in crate::compare) fn differences(&self) -> Vec<f64> {
         let pairs = self.before.iter().zip(self.after);
         pairs.map(|(before, after)| (after / before).ln()).collect()
     }
 
-    /// Ratio of the medians, after over before.
     fn ratio(&self) -> Option<f64> {
         Some(median(self.after)? / median(self.before)?)
     }
 }
 
-/// Returns the ratio of the medians with its ends; `resampled` are logarithms of ratios as [`log_ratios`] draws them.
+/// Returns the ratio of the medians with its interval; `resampled` are log ratios from [`log_ratios`].
 ///
-/// From 6 values a side the ends are the 2.5 % and 97.5 % percentiles of `resampled`, moved out to the ratio where it lies
-/// beyond; it covers the true ratio in 93–98 % of the cases (`verdict/simulation.rs`). Below, they are a range and labelled
-/// as such: of the pairs' ratios, or, without pairs, from the smallest after over the largest before to the largest over
-/// the smallest.
+/// From 6 values per side on, the interval is given by the 2.5 % and 97.5 % percentiles of `resampled`, extended to the
+/// ratio if that lies outside; it covers the true ratio in 93–98 % of the cases (`verdict/simulation.rs`). Below 6, it is a
+/// range and labelled as such: the range of the pairs' ratios, or, without pairs, from the smallest after divided by the
+/// largest before to the largest divided by the smallest.
 ///
 /// # Source
 /// Efron & Tibshirani 1993, §13.3 (percentile interval).
@@ -66,16 +64,16 @@ pub(in crate::compare) fn ratio_of_runs(sides: Sides<'_>, resampled: &[f64]) -> 
     })
 }
 
-/// Returns the ratios at the 2.5 % and 97.5 % percentiles of logarithms of ratios.
+/// Returns the ratios at the 2.5 % and 97.5 % percentiles of log ratios.
 pub(in crate::compare) fn percentiles(log_ratios: &[f64]) -> Option<(f64, f64)> {
     let end = |share| quantile(log_ratios, share).map(f64::exp);
     Some((end(0.025)?, end(0.975)?))
 }
 
-/// Returns logarithms of ratios of medians of values drawn with replacement; pairs are drawn together.
+/// Returns bootstrap log ratios of medians: values are drawn with replacement, pairs together.
 ///
-/// The random stream hangs on `key` and `column` alone, so that no cell changes another's interval. The order of runs does
-/// not enter, and exchanging the sides changes signs only.
+/// The seed depends only on `key` and `column`, so no cell changes another's interval. The order of runs has no effect, and
+/// swapping the sides only changes signs.
 pub(in crate::compare) fn log_ratios(
     sides: Sides<'_>,
     key: &str,
@@ -114,7 +112,7 @@ pub(in crate::compare) fn log_ratios(
     (0..resamples).map(draw).collect()
 }
 
-/// Values in ascending order, each with its index.
+/// Values in ascending order, each with its original index.
 struct Ordered {
     values: Vec<(f64, usize)>,
 }
@@ -126,7 +124,7 @@ impl Ordered {
         Self { values }
     }
 
-    /// Median of a draw in which the value of index `i` came `counts[i]` times.
+    /// Median of a draw that contains the value of index `i` `counts[i]` times.
     fn median(&self, counts: &[u32]) -> f64 {
         let last = self.values.len() as u32 - 1;
         let (lower, upper) = (last / 2, last.div_ceil(2));
@@ -145,7 +143,7 @@ impl Ordered {
     }
 }
 
-/// How often each of `n` values comes in a draw of `n`.
+/// How often each of `n` values occurs in a draw of `n`.
 fn counts(n: usize, dice: &mut Dice) -> Vec<u32> {
     let mut counts = vec![0; n];
     for _ in 0..n {

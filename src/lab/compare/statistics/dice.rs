@@ -1,9 +1,9 @@
-//! [`Dice`]: many small random numbers from one stream.
+//! [`Dice`]: many small random integers from one stream.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// Draws whole numbers below a bound; resampling draws millions, hence a block of words at a time.
+/// Draws integers below a bound. Resampling draws millions of them, so random words are generated in blocks.
 pub(in crate::compare) struct Dice {
     rng: ChaCha8Rng,
     words: [u32; 256],
@@ -11,7 +11,6 @@ pub(in crate::compare) struct Dice {
 }
 
 impl Dice {
-    /// Draws from a stream.
     pub(in crate::compare) fn new(rng: ChaCha8Rng) -> Self {
         Self {
             rng,

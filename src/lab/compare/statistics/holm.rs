@@ -1,8 +1,8 @@
 //! Holm's correction: many tests, one error rate.
 
-/// Returns the p-values adjusted so that rejecting those of at most α errs with probability α over all of them.
+/// Returns adjusted p-values. Rejecting those of at most α keeps the family-wise error rate at α.
 ///
-/// Sorted ascending, `p̃ᵢ = max over j ≤ i of min(1, (m − j + 1) pⱼ)`, with `j` counted from 1; whatever depends on what.
+/// Sorted ascending, `p̃ᵢ = max over j ≤ i of min(1, (m − j + 1) pⱼ)`, with `j` counted from 1; valid under any dependence.
 ///
 /// # Source
 /// Holm 1979; `statsmodels.stats.multitest.multipletests(method="holm")`.

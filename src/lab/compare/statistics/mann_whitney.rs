@@ -1,16 +1,16 @@
-//! The Mann–Whitney U test: whether values of one side tend to be larger than those of the other.
+//! The Mann–Whitney U test: whether the values of one side tend to be larger than those of the other.
 
 use super::ranks::{Ranks, ranks};
 use super::student::normal_tail;
 
-/// Largest number of arrangements that is counted exactly: whole numbers up to here are exact as `f64`.
+/// Largest number of arrangements that is counted exactly: `f64` represents integers exactly up to here.
 const COUNTED: f64 = 9_007_199_254_740_992.0;
 
-/// Returns the two-sided p-value; `None` where a side is empty.
+/// Returns the two-sided p-value; `None` if a side is empty.
 ///
-/// `U = Σ ranks(after) − n (n + 1) / 2`. Without ties `p = 2 P(U' ≥ max(U, n m − U))` over all arrangements of the ranks,
-/// at most 1. With ties, or where the arrangements are too many to count (28 a side), from the normal distribution:
-/// `z = (max(U, n m − U) − n m / 2 − ½) / s`, `s² = n m / 12 · (N + 1 − Σ (t³ − t) / (N (N − 1)))`.
+/// `U = Σ ranks(after) − n (n + 1) / 2`. Without ties `p = 2 P(U' ≥ max(U, n m − U))` over all arrangements of the ranks, at
+/// most 1. With ties, or with too many arrangements to count (28 per side), the normal approximation: `z = (max(U, n m − U)
+/// − n m / 2 − ½) / s`, `s² = n m / 12 · (N + 1 − Σ (t³ − t) / (N (N − 1)))`.
 ///
 /// # Source
 /// Mann & Whitney 1947; `scipy.stats.mannwhitneyu` with `method="exact"` and `method="asymptotic"`.
@@ -26,7 +26,7 @@ pub(crate) fn mann_whitney(before: &[f64], after: &[f64]) -> Option<f64> {
         return Some(normal_p(n, m, larger as f64 / 2.0, ties));
     }
     let counts = counts(n, m);
-    // The counts are symmetric: as many arrangements have U as have n m − U.
+    // The counts are symmetric in U and n m − U.
     let at_most = n * m - (larger / 2) as usize;
     let tail: f64 = counts[..=at_most].iter().sum();
     Some((2.0 * tail / arrangements(n, m)).min(1.0))
@@ -37,7 +37,7 @@ pub(in crate::compare) fn smallest_mann_whitney(n: usize, m: usize) -> f64 {
     (2.0 / arrangements(n, m)).min(1.0)
 }
 
-/// Returns the largest `min(U, n m − U)` whose two-sided p-value is at most `alpha`; `None` where there is none.
+/// Returns the largest `min(U, n m − U)` whose two-sided p-value is at most `alpha`; `None` if there is none.
 pub(super) fn critical_mann_whitney(n: usize, m: usize, alpha: f64) -> Option<usize> {
     if arrangements(n, m) > COUNTED {
         let pairs = n * m;
@@ -52,16 +52,16 @@ pub(super) fn critical_mann_whitney(n: usize, m: usize, alpha: f64) -> Option<us
     tails.take_while(|&p| p <= alpha).count().checked_sub(1)
 }
 
-/// Number of ways to give `n` of `n + m` ranks to one side.
+/// Number of arrangements: `C(n + m, n)`.
 fn arrangements(n: usize, m: usize) -> f64 {
-    // Each partial product is a whole number, hence exact as long as it is counted at all.
+    // Each partial product is an integer, hence exact in the range where it is counted exactly.
     (1..=n.min(m)).fold(1.0, |product, i| {
         (product * (n.max(m) + i) as f64 / i as f64).round()
     })
 }
 
-/// How many arrangements have each `U` from 0 to `n m`: the coefficients of the Gaussian binomial
-/// `Π (1 − q^(m + i)) / (1 − q^i)`, `i = 1 … n`.
+/// Number of arrangements for each `U` from 0 to `n m`: the coefficients of the Gaussian binomial `Π (1 − q^(m + i)) / (1 −
+/// q^i)`, `i = 1 … n`.
 fn counts(n: usize, m: usize) -> Vec<f64> {
     let (n, m) = (n.min(m), n.max(m));
     let mut counts = vec![0.0; n * m + 1];

@@ -1,8 +1,8 @@
-//! Tests, intervals and power: the arithmetic of comparisons, values in and values out.
+//! Tests, intervals and power: the numerical part of comparisons.
 //!
-//! Owns what `base::statistics` lacks: rank tests with exact distributions, Holm's correction, a stratified permutation
-//! test, the bootstrap of a ratio of medians, quantiles of Student's t, and the size of effect that a test would have
-//! found. It knows neither cells nor verdicts. Why these and no others: `docs/adr/0010-tests-and-verdicts.md`.
+//! Complements `base::statistics` with rank tests with exact distributions, Holm's correction, a stratified permutation
+//! test, the bootstrap of a ratio of medians, quantiles of Student's t, and detectable effect sizes. It does not depend on
+//! cells or verdicts. `docs/adr/0010-tests-and-verdicts.md` explains the choice of tests.
 
 mod bootstrap;
 mod dice;

@@ -1,45 +1,45 @@
-//! A stratified permutation test: labels are exchanged within strata, and only there.
+//! A stratified permutation test: labels are exchanged only within strata.
 
 use super::Dice;
 
-/// Most patterns of labels that are gone through one by one.
+/// Largest number of label patterns that is enumerated.
 const EXACT_MOST: f64 = 20_000.0;
-/// Sums that differ by less than this count as equal: labels that give the same sum in another order of adding.
+/// Sums that differ by less than this count as equal: they differ only by summation order.
 const ROUNDING: f64 = 1e-12;
 
-/// Values among which labels may be exchanged: a pair of runs, or all runs of a cell.
+/// Values among which labels are exchanged: a pair of runs, or all runs of a cell.
 #[derive(Debug, Clone)]
 pub(in crate::compare) struct Stratum {
-    /// What each value adds to the statistic if it is labelled, less what it adds on average.
+    /// Contribution of each value to the statistic if it is labelled, minus its average contribution.
     pub scores: Vec<f64>,
-    /// How many are labelled.
+    /// Number of labelled values.
     pub labelled: usize,
 }
 
-/// How many patterns are drawn where they are too many to go through.
+/// Number of random patterns if there are too many to enumerate.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::compare) struct Draws {
-    /// Most that are drawn.
+    /// Maximum number of draws.
     pub most: u64,
-    /// Patterns as extreme as the observed one after which drawing ends: the test will not be significant.
+    /// Drawing stops after this number of patterns as extreme as the observed one: the test will not be significant.
     pub enough: u64,
 }
 
-/// What a permutation test found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::compare) struct Permuted {
     /// Two-sided p-value.
     pub p: f64,
-    /// Patterns that it rests on.
+    /// Number of evaluated patterns.
     pub patterns: u64,
-    /// Whether these are all there are.
+    /// Whether these are all possible patterns.
     pub is_exact: bool,
 }
 
-/// Returns how often the sum of labelled scores is as far from 0 as `observed` when labels are exchanged in each stratum.
+/// Returns how often the sum of labelled scores is at least as far from 0 as `observed` when labels are exchanged within
+/// strata.
 ///
-/// All patterns where these are at most 20,000. Otherwise drawn ones: `p = (hits + 1) / (draws + 1)`, or `hits / draws`
-/// where the hits that are enough come first; both are valid p-values.
+/// Up to 20,000 patterns are enumerated. Otherwise patterns are drawn: `p = (hits + 1) / (draws + 1)`, or `hits / draws` if
+/// drawing stopped early because of enough hits; both are valid p-values.
 ///
 /// # Source
 /// Good 2005, §3; Phipson & Smyth 2010 (drawn patterns); Besag & Clifford 1991 (stopping).
@@ -70,13 +70,13 @@ pub(in crate::compare) fn permute(
     }
 }
 
-/// Number of ways to label a stratum: `C(values, labelled)`.
+/// Number of label patterns of a stratum: `C(values, labelled)`.
 fn patterns_of(stratum: &Stratum) -> f64 {
     let rest = stratum.scores.len() - stratum.labelled;
     (1..=stratum.labelled).fold(1.0, |product, i| product * (rest + i) as f64 / i as f64)
 }
 
-/// Adds to `sums` the sum of every choice of `count` scores.
+/// Appends the sums of all choices of `count` scores to `sums`.
 fn subset_sums(scores: &[f64], count: usize, sum: f64, sums: &mut Vec<f64>) {
     if count == 0 {
         sums.push(sum);
@@ -111,7 +111,7 @@ fn draw(strata: &[Stratum], limit: f64, draws: Draws, dice: &mut Dice) -> Permut
     }
 }
 
-/// Labels a random choice of a stratum's values, and returns the sum of their scores.
+/// Labels a random subset of a stratum's values, and returns the sum of their scores.
 fn relabel(stratum: &mut Stratum, dice: &mut Dice) -> f64 {
     let scores = &mut stratum.scores;
     let mut sum = 0.0;

@@ -1,4 +1,4 @@
-//! How large an effect a test would have found.
+//! The size of effect that a test would have detected.
 
 use crate::base::statistics::{median, quantile};
 
@@ -10,21 +10,21 @@ use super::{Dice, percentiles};
 
 /// Power at which an effect counts as detectable.
 const POWER: f64 = 0.8;
-/// Simulated repetitions.
 const REPETITIONS: usize = 400;
 
-/// Returns the smallest relative effect (0.03 is 3 %) of a cell that is found with 80 % power: that its test calls
-/// significant at `alpha` (two-sided), and whose ratio of medians exceeds `least` (a logarithm: the threshold, or half the
-/// width of its interval, which must not hold 1). `None` where no effect could be.
+/// Returns the smallest relative effect (0.03 is 3 %) of a cell that is detected with 80 % power: its test is significant at
+/// `alpha` (two-sided), and its ratio of medians exceeds `least` (a logarithm: the larger of the threshold and half the
+/// width of the interval, which must not contain 1). `None` if no effect can be detected.
 ///
-/// The comparison is repeated on runs without an effect, drawn with replacement from the cell's own distances from their
-/// side's median (of the pairs' differences where signs are tested), widened by `√(N / (N − sides))`. In each repetition the
-/// smallest shift of logarithms that suffices follows in closed form: ranks turn significant at an order statistic of the
-/// differences between the sides (of the means of two differences, for signs). The effect is the 80 % quantile of those
-/// shifts. So neither a normal distribution is assumed, nor a test that is finer than it is, and outliers are what they were.
+/// Simulates the comparison on runs without an effect: residuals from the side's median (for the sign test, from the median
+/// of the pairs' differences), drawn with replacement and widened by `√(N / (N − sides))`. In each repetition the smallest
+/// sufficient shift of the logarithms has a closed form: a rank test becomes significant at an order statistic of the
+/// differences between the sides (for signed ranks, of the pairwise means of the differences). The result is the 80 %
+/// quantile of these shifts. This assumes no normal distribution, accounts for the discreteness of the test, and keeps
+/// outliers.
 ///
 /// # Source
-/// Hodges & Lehmann 1963 (shift at which a rank test turns); Collings & Hamilton 1988 (power by resampling).
+/// Hodges & Lehmann 1963 (shift at which a rank test becomes significant); Collings & Hamilton 1988 (power by resampling).
 pub(in crate::compare) fn detectable(
     sides: Sides<'_>,
     alpha: f64,
@@ -43,7 +43,7 @@ pub(in crate::compare) fn detectable(
         noise.extend(around_median(&logarithms(sides.after)));
         (noise, critical_mann_whitney(n, m, alpha)?)
     };
-    // The order of runs does not enter.
+    // Sorted, so that the order of runs has no effect.
     noise.sort_by(f64::total_cmp);
     let groups = if sides.is_paired { 1 } else { 2 };
     let freedom = noise
@@ -60,11 +60,14 @@ pub(in crate::compare) fn detectable(
             };
             let (turn, without) = if sides.is_paired {
                 let differences = side(n);
-                (turn_of_signs(&differences, critical), median(&differences)?)
+                (
+                    significant_sign_shift(&differences, critical),
+                    median(&differences)?,
+                )
             } else {
                 let (before, after) = (side(n), side(m));
                 let without = median(&after)? - median(&before)?;
-                (turn_of_ranks(&before, &after, critical), without)
+                (significant_rank_shift(&before, &after, critical), without)
             };
             Some(turn.max(least - without))
         })
@@ -72,10 +75,11 @@ pub(in crate::compare) fn detectable(
     Some(quantile(&shifts?, POWER)?.max(0.0).exp_m1())
 }
 
-/// Returns the smallest relative change of a mean of logarithms of ratios that is found with 80 % power; `resampled` is its
+/// Returns the smallest relative change of a mean of log ratios that is detected with 80 % power; `resampled` is its
 /// bootstrap distribution.
 ///
-/// `exp(max(t(1 − α/2) e, ln(1 + threshold)) + t(0.8) e) − 1` with `e` the half width of the 95 % interval over `t(0.975)`.
+/// `exp(max(t(1 − α/2) e, ln(1 + threshold)) + t(0.8) e) − 1` with `e` the half width of the 95 % interval divided by
+/// `t(0.975)`.
 ///
 /// # Source
 /// The usual formula for a mean (Cohen 1988, §2), on logarithms.
@@ -92,16 +96,16 @@ pub(in crate::compare) fn detectable_mean(
     Some((shift + of(POWER) * error).exp_m1())
 }
 
-/// Shift of `after` beyond which at most `critical` pairs of runs have the larger one before.
-fn turn_of_ranks(before: &[f64], after: &[f64], critical: usize) -> f64 {
+/// Shift of `after` beyond which at most `critical` pairs of runs have the larger value before.
+fn significant_rank_shift(before: &[f64], after: &[f64], critical: usize) -> f64 {
     let differences = before.iter().flat_map(|b| after.iter().map(move |a| b - a));
     let mut differences: Vec<f64> = differences.collect();
     let (_, turn, _) = differences.select_nth_unstable_by(critical, |a, b| b.total_cmp(a));
     *turn
 }
 
-/// Shift beyond which ranks of negative differences sum to at most `critical`.
-fn turn_of_signs(differences: &[f64], critical: usize) -> f64 {
+/// Shift beyond which the ranks of negative differences sum to at most `critical`.
+fn significant_sign_shift(differences: &[f64], critical: usize) -> f64 {
     let mut means = Vec::new();
     for (index, a) in differences.iter().enumerate() {
         means.extend(differences[index..].iter().map(|b| f64::midpoint(*a, *b)));
@@ -130,7 +134,7 @@ mod tests {
         let before = [0.3, -0.1, 0.25, 0.0, -0.2, 0.11];
         let after = [0.02, -0.3, 0.21, 0.07, -0.15, 0.4];
         let critical = critical_mann_whitney(6, 6, 0.05).expect("six a side");
-        let turn = turn_of_ranks(&before, &after, critical);
+        let turn = significant_rank_shift(&before, &after, critical);
         let p = |shift: f64| mann_whitney(&before, &after.map(|a| a + shift)).expect("values");
         assert!(p(turn + 1e-6) <= 0.05 && p(turn - 1e-6) > 0.05);
     }
@@ -139,7 +143,7 @@ mod tests {
     fn a_test_of_signs_turns_at_the_shift_that_is_computed() {
         let differences = [0.3, -0.1, 0.25, 0.04, -0.2, 0.11, -0.31, 0.02];
         let critical = critical_sign_flip(8, 0.05).expect("eight pairs");
-        let turn = turn_of_signs(&differences, critical);
+        let turn = significant_sign_shift(&differences, critical);
         let p = |shift: f64| sign_flip(&differences.map(|d| d + shift)).expect("values");
         assert!(p(turn + 1e-6) <= 0.05 && p(turn - 1e-6) > 0.05);
     }
@@ -162,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_mean_is_detected_as_the_formula_says() {
-        // A uniform grid on ±0.1: its central 95 % are ±0.095, e = 0.095 / t(0.975; 18) with t = 2.100922, t(0.8; 18) = 0.862049.
+        // A uniform grid on ±0.1 (central 95 %: ±0.095): e = 0.095 / t(0.975; 18), t(0.975; 18) = 2.100922, t(0.8; 18) = 0.862049.
         let grid: Vec<f64> = (-1000..=1000).map(|i| f64::from(i) * 1e-4).collect();
         let found = detectable_mean(&grid, 18, 0.05, 0.02).expect("an effect");
         let error = 0.095 / 2.100_922;

@@ -1,8 +1,8 @@
-//! Ranks with ties, and how many values are tied.
+//! Ranks with ties, and the tie correction.
 
-/// Ranks of values, doubled so that ranks of ties are whole numbers.
+/// Ranks of values, doubled so that ranks of ties are integers.
 pub(super) struct Ranks {
-    /// Twice the rank of each value: ties share the mean of their places, counted from 1.
+    /// Twice the rank of each value, counted from 1; ties share the mean of their ranks.
     pub doubled: Vec<u64>,
     /// `Σ (t³ − t)` over groups of `t` equal values; 0 without ties.
     pub ties: f64,

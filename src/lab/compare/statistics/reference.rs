@@ -1,4 +1,4 @@
-//! The tests, corrections and quantiles of `SciPy`, `statsmodels` and `NumPy`, as `tests/reference/compare/make.py` wrote them.
+//! Reference values from `SciPy`, `statsmodels` and `NumPy`, written by `tests/reference/compare/make.py`.
 
 use serde::Deserialize;
 
@@ -67,7 +67,7 @@ fn mann_whitney_is_scipys_exact_without_ties_and_asymptotic_with() {
     for case in cases {
         let found = mann_whitney(&case.before, &case.after).expect("values");
         let what = format!("{} and {} values", case.before.len(), case.after.len());
-        // Far closer than the thousandth that is asked for with ties: it is the same formula.
+        // Much closer than the required thousandth with ties: the formula is the same.
         assert_close(found, case.p, 1e-12, &what);
     }
 }

@@ -1,12 +1,12 @@
-//! The paired sign-flip test: whether differences within pairs tend to one side.
+//! The paired sign-flip test: whether differences within pairs tend to one sign.
 
 use super::ranks::ranks;
 
-/// Returns the two-sided p-value of differences over all `2^n` patterns of their signs; `None` without differences.
+/// Returns the two-sided p-value of differences over all `2^n` sign patterns; `None` without differences.
 ///
-/// The statistic is Wilcoxon's: each difference counts with the rank of its size, so that a run of twice the time weighs no
-/// more than the largest rank, where it would rule a sum. `p = 2 P(W ≤ min(W⁺, W⁻))`, at most 1. A difference of 0 keeps its
-/// rank and counts for neither sign. The distribution is counted, with ties too; nothing is drawn.
+/// Uses Wilcoxon's statistic: each difference counts with the rank of its absolute value, so an outlier of twice the time
+/// counts only as the largest rank, whereas it would dominate a sum. `p = 2 P(W ≤ min(W⁺, W⁻))`, at most 1. A difference of
+/// 0 keeps its rank and counts for neither sign. The distribution is computed exactly, also with ties.
 ///
 /// # Source
 /// Wilcoxon 1945, Pratt 1959 (zeros); `scipy.stats.wilcoxon(zero_method="pratt")` over all patterns.
@@ -33,7 +33,7 @@ pub(in crate::compare) fn smallest_sign_flip(n: usize) -> f64 {
     0.5_f64.powf(n as f64 - 1.0).min(1.0)
 }
 
-/// Returns the largest `min(W⁺, W⁻)` of `n` differences without ties whose two-sided p-value is at most `alpha`; `None` where
+/// Returns the largest `min(W⁺, W⁻)` of `n` differences without ties whose two-sided p-value is at most `alpha`; `None` if
 /// there is none.
 pub(super) fn critical_sign_flip(n: usize, alpha: f64) -> Option<usize> {
     let ranks: Vec<usize> = (1..=n).collect();
@@ -45,12 +45,12 @@ pub(super) fn critical_sign_flip(n: usize, alpha: f64) -> Option<usize> {
     tails.take_while(|&p| p <= alpha).count().checked_sub(1)
 }
 
-/// Sizes that differ by rounding of logarithms only count as equal.
+/// Rounds absolute values, so that differences from rounding of logarithms count as ties.
 fn rounded(size: f64) -> f64 {
     (size * 1e12).round() / 1e12
 }
 
-/// Share of all patterns of signs for which the ranks of one sign sum to each whole number.
+/// Fraction of all sign patterns for which the ranks of one sign sum to each integer.
 fn shares(ranks: &[usize]) -> Vec<f64> {
     let mut shares = vec![0.0; ranks.iter().sum::<usize>() + 1];
     shares[0] = 1.0;

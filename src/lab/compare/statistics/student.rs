@@ -7,15 +7,15 @@ pub(super) fn normal_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z * FRAC_1_SQRT_2)
 }
 
-/// Returns the value below which Student's t with `freedom` degrees of freedom lies with probability `share`.
+/// Returns the quantile `share` of Student's t with `freedom` degrees of freedom.
 ///
 /// # Source
-/// `scipy.stats.t.ppf`; the distribution is that of Abramowitz & Stegun 1964, 26.7.3 and 26.7.4.
+/// `scipy.stats.t.ppf`; the distribution function is Abramowitz & Stegun 1964, 26.7.3 and 26.7.4.
 pub(in crate::compare) fn student_quantile(share: f64, freedom: usize) -> f64 {
     bisect(|t| 0.5 * (1.0 + between(t, freedom.max(1))), share)
 }
 
-/// `P(−t ≤ T ≤ t)`, negative for negative `t`, by the finite sums that whole degrees of freedom have.
+/// `P(−t ≤ T ≤ t)`, negative for negative `t`, by the finite sums for integer degrees of freedom.
 fn between(t: f64, freedom: usize) -> f64 {
     let angle = (t / (freedom as f64).sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();
@@ -36,7 +36,7 @@ fn between(t: f64, freedom: usize) -> f64 {
     }
 }
 
-/// Finds where a growing function has a value, between −10⁸ and 10⁸.
+/// Finds where an increasing function takes a value, between −10⁸ and 10⁸.
 fn bisect(function: impl Fn(f64) -> f64, value: f64) -> f64 {
     let (mut low, mut high) = (-1e8, 1e8);
     for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! The verdict over one cell.
+//! The verdict on one cell.
 
 use crate::compare::statistics::{Dice, Sides, detectable};
 use crate::compare::{Design, Doubt, Judgement, Ratio, Test, Threshold, Verdict};
@@ -7,20 +7,19 @@ use crate::results::IntervalKind;
 use super::choice::CellTest;
 use super::{ALPHA, SAME_AT_MOST, Samples};
 
-/// All that the verdict over a cell rests on.
 pub(super) struct Evidence<'a> {
     pub cell: &'a Samples,
     pub ratio: Option<Ratio>,
     pub test: Option<CellTest>,
     pub p_holm: Option<f64>,
-    /// Level of Holm's first step.
+    /// Significance level of Holm's first step.
     pub alpha: f64,
     pub threshold: Threshold,
     pub needed_runs: usize,
 }
 
 impl Evidence<'_> {
-    /// Logarithm that a ratio has to exceed: of the threshold, or as much as the interval reaches to one side.
+    /// Log ratio that must be exceeded: the larger of the threshold and half the width of the interval.
     fn least_shift(&self) -> Option<f64> {
         let ratio = self.ratio?;
         let half_width = (ratio.high / ratio.low).ln() / 2.0;
@@ -28,7 +27,6 @@ impl Evidence<'_> {
     }
 }
 
-/// Returns the judgement over a cell.
 pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let cell = evidence.cell;
     let detectable = evidence.test.and_then(|test| {
@@ -72,17 +70,17 @@ fn verdict(evidence: &Evidence<'_>, detectable: Option<f64>) -> Verdict {
     }
 }
 
-/// A ratio, and what is known of it.
+/// A ratio with its test result, threshold and detectable effect.
 pub(super) struct Finding {
     pub ratio: Ratio,
-    /// Whether a test and the interval tell it from 1.
+    /// Whether both the test and the interval show that it differs from 1.
     pub is_significant: bool,
     pub threshold: f64,
     pub detectable: Option<f64>,
 }
 
 impl Finding {
-    /// The verdict where nothing but noise and the treatment tells the sides apart.
+    /// The verdict if the sides differ only by noise and the treatment.
     pub(super) fn within_a_session(&self) -> Verdict {
         if self.is_significant && self.exceeds(self.threshold) {
             return self.direction();
@@ -102,7 +100,7 @@ impl Finding {
         }
     }
 
-    /// The verdict where sessions differ too, by up to `between`.
+    /// The verdict if the sides also differ by session, by up to `between`.
     pub(super) fn between_sessions(&self, between: Option<f64>) -> Verdict {
         let Some(floor) = between else {
             return Verdict::Unclear(Doubt::NoSessionFloor);
@@ -127,12 +125,12 @@ impl Finding {
         }
     }
 
-    /// Whether the ratio is farther from 1 than `size`, up or down.
+    /// Whether the ratio differs from 1 by more than `size`, in either direction.
     fn exceeds(&self, size: f64) -> bool {
         self.ratio.value.ln().abs() > size.ln_1p()
     }
 
-    /// Whether the 95 % interval lies within `size` of 1, up and down.
+    /// Whether the 95 % interval lies within `size` of 1, in both directions.
     fn lies_within(&self, size: f64) -> bool {
         let farthest = self.ratio.low.ln().abs().max(self.ratio.high.ln().abs());
         self.ratio.kind == IntervalKind::Bootstrap95 && farthest <= size.ln_1p()

@@ -1,10 +1,11 @@
-//! Whether intervals cover the truth and detectable effects are found, in the scenario of [`simulation`](super::simulation).
+//! Checks by simulation that intervals cover the truth and detectable effects are detected, in the scenario of
+//! [`simulation`](super::simulation).
 
 use super::simulation::{CALM, QUICK, Scenario, finds_first, rate, stream};
 use super::*;
 use crate::base::statistics::median;
 
-/// Fewer still, where only one cell's detectable effect is asked for.
+/// Even fewer draws, for tests that need only one cell's detectable effect.
 const FEW: Effort = Effort {
     resamples: 200,
     draws: Draws { most: 1, enough: 1 },

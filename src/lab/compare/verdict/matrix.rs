@@ -11,20 +11,19 @@ use crate::results::{BOOTSTRAP_FROM, IntervalKind};
 use super::cell::Finding;
 use super::{ALPHA, Family, JUDGED, Samples, sessions_threshold, threshold_from};
 
-/// Distance from the middle, in median distances, at which a run counts no further.
+/// Values are clipped at this distance from the median, in median absolute deviations.
 const CLIP: f64 = 3.0;
 
-/// The test over all cells.
 pub(super) struct MatrixTest {
     pub permuted: Permuted,
 }
 
-/// Tests whether the mean of the cells' logarithms of ratios is 0; `None` below two cells that count.
+/// Tests whether the mean of the cells' log ratios is 0; `None` with fewer than two counted cells.
 ///
-/// The statistic is the mean over cells of `mean(after) − mean(before)` of logarithms, where no run counts for more than three
-/// median distances from the middle of its cell, and no pair for more than three times the median difference: a run of twice
-/// the time cannot rule it. Unlike a ratio of medians it is a sum, and the clipping does not depend on labels, so that the
-/// labels can be exchanged exactly: within each pair where runs are paired, within the cell elsewhere.
+/// The statistic is the mean over cells of `mean(after) − mean(before)` of logarithms. Runs are clipped at three median
+/// absolute deviations from their cell's median, and pair differences at three times the median absolute difference, so that
+/// an outlier of twice the time cannot dominate. Unlike a ratio of medians the statistic is a sum, and the clipping does not
+/// depend on labels, so labels can be exchanged exactly: within each pair if runs are paired, otherwise within the cell.
 pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<MatrixTest> {
     let counted: Vec<&Samples> = samples.iter().filter(|cell| cell.counts()).collect();
     if counted.len() < 2 {
@@ -45,7 +44,7 @@ pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<MatrixTest> {
     })
 }
 
-/// Adds the strata of a cell, and returns what the cell adds to the statistic as it is labelled.
+/// Adds the strata of a cell, and returns the cell's contribution to the observed statistic.
 fn add_strata(cell: &Samples, strata: &mut Vec<Stratum>) -> f64 {
     if cell.is_paired() {
         return add_pairs(cell, strata);
@@ -60,7 +59,7 @@ fn add_strata(cell: &Samples, strata: &mut Vec<Stratum>) -> f64 {
     let middle = mean(&clipped).unwrap_or_default();
     let mut scores: Vec<f64> = clipped.iter().map(|v| (v - middle) * share).collect();
     let observed = scores[..m].iter().sum();
-    // In an order that depends neither on labels nor on the order of runs.
+    // Sorted, so that neither labels nor the order of runs have an effect.
     scores.sort_by(f64::total_cmp);
     strata.push(Stratum {
         scores,
@@ -83,15 +82,15 @@ fn add_pairs(cell: &Samples, strata: &mut Vec<Stratum>) -> f64 {
     clipped.iter().sum::<f64>() / count
 }
 
-/// Values, none farther from 0 than [`CLIP`] median distances.
+/// Clips values at [`CLIP`] median distances from 0.
 fn clip(values: impl Iterator<Item = f64>, distances: &[f64]) -> Vec<f64> {
     let most = CLIP * median(distances).unwrap_or_default();
-    // More than half the runs being equal leaves no distance to clip at.
+    // If more than half of the runs are equal, the median distance is 0 and nothing is clipped.
     let most = if most > 0.0 { most } else { f64::INFINITY };
     values.map(|value| value.clamp(-most, most)).collect()
 }
 
-/// Returns the judgement over the matrix; `resampled` are the cells' drawn logarithms of ratios.
+/// Returns the judgement of the matrix; `resampled` are the cells' bootstrap log ratios.
 pub(super) fn judge(
     samples: &[Samples],
     test: &MatrixTest,
@@ -122,7 +121,7 @@ pub(super) fn judge(
     };
     let finding = Finding {
         ratio,
-        // A range over few runs is no interval: there the test alone decides.
+        // A range over few runs is not a confidence interval: then the test alone decides.
         is_significant: p_holm <= ALPHA && (is_beyond || !is_interval),
         threshold: threshold.value,
         detectable,
@@ -142,7 +141,7 @@ pub(super) fn judge(
     }
 }
 
-/// Interleaved where every cell is.
+/// Interleaved if every cell is.
 fn design(cells: &[&Samples]) -> Design {
     if cells.iter().all(|cell| cell.is_paired()) {
         Design::Interleaved
@@ -151,8 +150,9 @@ fn design(cells: &[&Samples]) -> Design {
     }
 }
 
-/// What the mean has to exceed, and the floor between sessions: the mean of the cells' floors, and, since noise within a
-/// session is each cell's own and averages out, over the root of their number there. No floor where a cell has none.
+/// Threshold of the mean, and the floor between sessions. The floor between sessions is the mean of the cells' floors. The
+/// floor within a session is that mean divided by the square root of the number of cells, because noise within a session is
+/// independent between cells and averages out. No floor if a cell has none.
 fn threshold(cells: &[&Samples], manifest: Option<f64>) -> (Threshold, Option<f64>) {
     let floor = |of: fn(&Samples) -> Option<f64>| {
         let floors: Option<Vec<f64>> = cells.iter().map(|cell| of(cell)).collect();
@@ -170,8 +170,9 @@ fn threshold(cells: &[&Samples], manifest: Option<f64>) -> (Threshold, Option<f6
     (threshold, between)
 }
 
-/// Geometric mean of the cells' ratios. From 6 runs a side in every cell with a bootstrap interval; below, with a range: of
-/// the geometric means of the pairs of equal place where all cells are paired alike, and of the cells' own ends elsewhere.
+/// Geometric mean of the cells' ratios. With at least 6 runs per side in every cell it has a bootstrap interval, otherwise a
+/// range: of the geometric means over pairs of equal index if all cells have the same number of pairs, else of the cells'
+/// own ends.
 fn mean_ratio(counted: &[(&Samples, &[f64])]) -> Ratio {
     let ratios = counted
         .iter()
@@ -216,7 +217,7 @@ fn mean_ratio(counted: &[(&Samples, &[f64])]) -> Ratio {
     }
 }
 
-/// Mean over the rows at each place.
+/// Column means.
 fn means(rows: &[&[f64]]) -> Vec<f64> {
     let places = rows.iter().map(|row| row.len()).min().unwrap_or_default();
     let sum = |place: usize| rows.iter().map(|row| row[place]).sum::<f64>();

@@ -1,7 +1,7 @@
-//! [`judge`]: what may be said of the times of cells, and of all of them together.
+//! [`judge`]: verdicts on the times of all cells and of the matrix.
 //!
-//! First the tests, then Holm's correction over all of them, then the words: a word other than "unclear" needs a test *and*
-//! an interval *and* a size. `docs/adr/0010-tests-and-verdicts.md` has the reasons.
+//! First the tests, then Holm's correction over all of them, then the verdicts: any verdict except "unclear" needs a test,
+//! an interval *and* an effect size. `docs/adr/0010-tests-and-verdicts.md` has the reasons.
 
 mod cell;
 mod choice;
@@ -32,13 +32,13 @@ pub use quality::judge_quality;
 
 /// Family-wise probability of a false alarm over all cells and the matrix.
 const ALPHA: f64 = 0.05;
-/// What an effect has to exceed to matter, where nothing else is known.
+/// Default of the effect size that must be exceeded to matter.
 const DEFAULT_THRESHOLD: f64 = 0.02;
-/// How far from 1 an interval may reach to be called "same", whatever the detectable effect.
+/// Largest distance from 1 that an interval may reach for the verdict "same", even if the detectable effect is larger.
 const SAME_AT_MOST: f64 = 0.10;
-/// Column of the random streams of verdicts; the timing columns have theirs from 0.
+/// Column number of the random streams of verdicts; timing columns use numbers from 0.
 const JUDGED: usize = 1000;
-/// How much is drawn.
+/// Numbers of random draws.
 const EFFORT: Effort = Effort {
     resamples: 2000,
     draws: Draws {
@@ -47,7 +47,7 @@ const EFFORT: Effort = Effort {
     },
 };
 
-/// How much is drawn for intervals and for the test over the matrix.
+/// Numbers of random draws for intervals and for the test of the matrix.
 #[derive(Debug, Clone, Copy)]
 struct Effort {
     resamples: usize,
@@ -57,28 +57,28 @@ struct Effort {
 /// The runs of a cell on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples {
-    /// Key of the cell; random streams hang on it.
+    /// Key of the cell; seeds the random streams.
     pub key: String,
-    /// Time per sample of each run before. Pairs lie at equal indices where the design is interleaved.
+    /// Time per sample of each run before. In an interleaved design pairs have equal indices.
     pub before: Vec<f64>,
     /// Time per sample of each run after.
     pub after: Vec<f64>,
-    /// How the runs were made. Interleaved counts as such only where both sides have as many runs.
+    /// Design of the measurement. Interleaved is used only if both sides have the same number of runs.
     pub design: Design,
-    /// What noise alone does to this cell on this machine.
+    /// Noise floor of this cell on this machine.
     pub floor: Floor,
-    /// Whether the times may be compared, or why not.
+    /// Whether the times can be compared, or why not.
     pub comparable: Result<(), Vec<Obstacle>>,
 }
 
-/// What may be said of all cells.
+/// The verdicts on all cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdicts {
-    /// One for each cell, in their order.
+    /// One per cell, in order.
     pub cells: Vec<Judgement>,
-    /// Over the matrix; `None` below two cells with times that can be compared.
+    /// On the matrix; `None` with fewer than two cells whose times can be compared.
     pub matrix: Option<MatrixJudgement>,
-    /// Runs a side that are needed before a single cell can be called.
+    /// Runs per side needed before the verdict on a single cell can be an effect.
     pub needed_runs: usize,
 }
 
@@ -87,7 +87,6 @@ impl Samples {
         self.design == Design::Interleaved && self.before.len() == self.after.len()
     }
 
-    /// The design that counts.
     fn design(&self) -> Design {
         if self.is_paired() {
             Design::Interleaved
@@ -104,12 +103,11 @@ impl Samples {
         }
     }
 
-    /// Whether a ratio may be drawn.
     fn counts(&self) -> bool {
         self.comparable.is_ok() && self.sides().is_usable()
     }
 
-    /// The random numbers of its detectable effect.
+    /// The random stream of its detectable effect.
     fn stream(&self) -> ChaCha8Rng {
         let place = (*blake3::hash(self.key.as_bytes()).as_bytes()).map(u64::from);
         Seed(JUDGED as u64 + 1).stream_at(Purpose::Bootstrap, &place)
@@ -123,13 +121,13 @@ impl Samples {
     }
 }
 
-/// Returns what may be said of each cell and of all together; `threshold` is that of the manifest (0.02 is 2 %).
+/// Returns the verdicts on all cells and on the matrix; `threshold` is that of the manifest (0.02 is 2 %).
 pub fn judge(samples: &[Samples], threshold: Option<f64>) -> Verdicts {
     judge_with(samples, threshold, EFFORT)
 }
 
-/// Returns the ratio of a timing's medians with its interval, `column` being the timing's place among all columns; `None`
-/// where a value is not positive.
+/// Returns the ratio of a timing's medians with its interval; `column` is the timing's index among all columns. `None` if a
+/// value is not positive.
 pub fn ratio(
     key: &str,
     column: usize,
@@ -146,37 +144,37 @@ pub fn ratio(
     ratio_of_runs(sides, &log_ratios(sides, key, column, EFFORT.resamples))
 }
 
-/// Returns how many runs a side are needed before a single one of `cells` cells can be called: the smallest `n` with
-/// `2 / C(2n, n) ≤ 0.05 / tests`, which is Holm's first step; tests are the cells and, from two cells on, the matrix.
+/// Returns the number of runs per side needed before the verdict on one of `cells` cells can be an effect: the smallest `n`
+/// with `2 / C(2n, n) ≤ 0.05 / tests`, which is Holm's first step. `tests` counts the cells and, from two cells on, the
+/// matrix.
 ///
-/// The same for both designs: pairs that do not reach it by their signs (`2 / 2^n`) are tested as two sets.
+/// The same for both designs: pairs too few for the sign test (`2 / 2^n`) are tested as two samples.
 pub fn needed_runs(cells: usize) -> usize {
     let alpha = ALPHA / tests(cells) as f64;
     fewest(|n| smallest_mann_whitney(n, n) <= alpha)
 }
 
-/// Returns how many pairs a test of signs alone needs: the smallest `n` with `2 / 2^n ≤ 0.05 / tests`.
+/// Returns the number of pairs that the sign test needs: the smallest `n` with `2 / 2^n ≤ 0.05 / tests`.
 pub fn needed_pairs(cells: usize) -> usize {
     let alpha = ALPHA / tests(cells) as f64;
     fewest(|n| smallest_sign_flip(n) <= alpha)
 }
 
-/// The smallest number of runs that is enough. p-values halve with every run at least, so that 1,100 are enough for all.
+/// The smallest sufficient number of runs. Each further run at least halves the p-value, so 1,100 always suffice.
 fn fewest(is_enough: impl Fn(usize) -> bool) -> usize {
     (1..1100).find(|&n| is_enough(n)).unwrap_or(1100)
 }
 
-/// Number of tests in the family of `cells` cells.
+/// Number of tests for `cells` cells.
 fn tests(cells: usize) -> usize {
     cells.max(1) + usize::from(cells > 1)
 }
 
-/// All tests of a comparison.
 struct Tested {
-    /// The test of each cell; `None` for those with too few runs or without comparable times.
+    /// The test of each cell; `None` for cells with too few runs or without comparable times.
     cells: Vec<Option<CellTest>>,
     matrix: Option<matrix::MatrixTest>,
-    /// Holm-adjusted p-values, in the order of the tests: of the cells that have one, then of the matrix.
+    /// Holm-adjusted p-values in the order of the tests: tested cells, then the matrix.
     adjusted: Vec<f64>,
 }
 
@@ -212,11 +210,9 @@ fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Ve
     }
 }
 
-/// What all tests of a comparison share.
 struct Family {
-    /// Level of Holm's first step.
+    /// Significance level of Holm's first step.
     alpha: f64,
-    /// Threshold of the manifest.
     manifest: Option<f64>,
     needed_runs: usize,
 }
@@ -258,8 +254,8 @@ fn adjusted_of_matrix(adjusted: &[f64]) -> f64 {
     adjusted.last().copied().unwrap_or(1.0)
 }
 
-/// What a cell's effect has to exceed: the manifest's word, else what A/A showed, else 2 %; between sessions never less than
-/// what A/A showed between sessions.
+/// The effect size that a cell must exceed: the manifest's threshold, else the A/A floor, else 2 %; between sessions at
+/// least the A/A floor between sessions.
 fn threshold_of(cell: &Samples, manifest: Option<f64>) -> Threshold {
     match cell.design() {
         Design::Interleaved => {

@@ -1,4 +1,4 @@
-//! What holds for all samples.
+//! Properties that hold for all samples.
 
 use proptest::prelude::*;
 
@@ -105,7 +105,7 @@ proptest! {
             verdicts.cells.iter().filter_map(|cell| cell.p_holm).collect()
         };
         prop_assert!(are_close(&p(&here), &p(&there)));
-        // Whether an interval is narrow enough for "same" is drawn anew for the other direction.
+        // The detectable effect, which decides about "same", is drawn anew for the other direction.
         let effects = |verdicts: Vec<Verdict>| -> Vec<Option<Verdict>> {
             let is_effect = |verdict: &Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
             verdicts.into_iter().map(|verdict| Some(verdict).filter(is_effect)).collect()

@@ -1,4 +1,4 @@
-//! The verdict over a metric's values over seeds.
+//! The verdict on a metric over seeds.
 
 use crate::compare::QualityVerdict;
 use crate::compare::statistics::{sign_flip, smallest_sign_flip};
@@ -6,8 +6,8 @@ use crate::results::Direction;
 
 use super::{ALPHA, fewest};
 
-/// Returns what may be said of a metric over the seeds that both sides have, at equal indices, and the p-value of the paired
-/// sign-flip test; `tolerance` is the largest relative difference that counts as equal.
+/// Returns the verdict on a metric over the seeds that both sides have (values at equal indices), and the p-value of the
+/// paired sign-flip test; `tolerance` is the largest relative difference that counts as equal.
 ///
 /// A metric without a direction is never better or worse.
 pub fn judge_quality(
@@ -33,7 +33,7 @@ pub fn judge_quality(
     if p > ALPHA || direction == Direction::None {
         return (QualityVerdict::NotTold, Some(p));
     }
-    // The side whose differences have the larger ranks is the one that the test found.
+    // The direction is the sign whose differences have the larger ranks, consistent with the test.
     let verdict = if is_upward(&differences) == (direction == Direction::Higher) {
         QualityVerdict::Better
     } else {
@@ -42,8 +42,8 @@ pub fn judge_quality(
     (verdict, Some(p))
 }
 
-/// Whether differences tend upward: the median of all means of two of them (Hodges & Lehmann) is above 0, which has the sign
-/// of the test.
+/// Whether differences tend upward: the median of all pairwise means (Hodges & Lehmann) is above 0. Its sign agrees with the
+/// test.
 fn is_upward(differences: &[f64]) -> bool {
     let mut means = Vec::new();
     for (index, a) in differences.iter().enumerate() {

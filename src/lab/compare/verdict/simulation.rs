@@ -1,7 +1,7 @@
-//! How often verdicts err and how often they find what is there, over simulated comparisons.
+//! Error rates and power of verdicts over simulated comparisons.
 //!
-//! Runs scatter log-normally, every fiftieth takes twice the time; a session drifts linearly; sessions differ by an offset
-//! that all cells share and one of each cell's own. Seeded: the rates below are the same on every machine.
+//! Run times are log-normal, and every fiftieth is doubled; a session drifts linearly; sessions differ by an offset shared
+//! by all cells and one per cell. Seeded: the rates below are equal on every machine.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -13,7 +13,7 @@ use crate::base::statistics::median;
 use crate::compare::{Doubt, Floors, Test, Verdict};
 use crate::results::NoiseRow;
 
-/// Fewer draws than a comparison makes: enough for rates, and for p-values that survive 21 tests.
+/// Fewer draws than a real comparison: enough for rates, and for p-values that survive 21 tests.
 pub(super) const QUICK: Effort = Effort {
     resamples: 1000,
     draws: Draws {
@@ -21,23 +21,23 @@ pub(super) const QUICK: Effort = Effort {
         enough: 20,
     },
 };
-/// Share of runs that take twice the time.
+/// Fraction of runs that take twice the time.
 const OUTLIERS: f64 = 0.02;
 
 /// A machine and an experiment on it.
 #[derive(Clone, Copy)]
 pub(super) struct Scenario {
     pub cells: usize,
-    /// Runs a side.
+    /// Runs per side.
     pub runs: usize,
     /// Coefficient of variation between runs.
     pub cv: f64,
     pub outliers: f64,
-    /// How far the time of a run grows over a session.
+    /// Relative growth of run times over a session.
     pub drift: f64,
-    /// Standard deviation of the logarithm of a session's offset: shared by all cells, and of each cell's own.
+    /// Standard deviation of the logarithm of a session's offset: shared by all cells, and per cell.
     pub offset: (f64, f64),
-    /// Cells that are planted slower, and by how much.
+    /// Number of cells that are made slower, and by how much.
     pub planted: (usize, f64),
 }
 
@@ -56,7 +56,7 @@ impl Scenario {
         StandardNormal.sample(rng)
     }
 
-    /// Time of a run at `place` (0 to 1) of its session.
+    /// Time of a run at position `place` (0 to 1) of its session.
     fn time(&self, place: f64, rng: &mut ChaCha8Rng) -> f64 {
         let sigma = (self.cv * self.cv).ln_1p().sqrt();
         let factor = if rng.r#gen::<f64>() < self.outliers {
@@ -93,14 +93,12 @@ impl Scenario {
         (0..self.cells).map(cell).collect()
     }
 
-    /// Offsets of a session, one for each cell.
     fn offsets(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let shared = self.offset.0 * Self::normal(rng);
         let own = |_| (shared + self.offset.1 * Self::normal(rng)).exp();
         (0..self.cells).map(own).collect()
     }
 
-    /// Two sessions.
     pub(super) fn sessions(&self, rng: &mut ChaCha8Rng) -> Vec<Samples> {
         let (first, second) = (self.offsets(rng), self.offsets(rng));
         let side = |factor: f64, rng: &mut ChaCha8Rng| -> Vec<f64> {
@@ -117,7 +115,7 @@ impl Scenario {
         (0..self.cells).map(cell).collect()
     }
 
-    /// What comparing a build with itself in `sessions` sessions leaves in `noise.csv`.
+    /// Rows of `noise.csv` from `sessions` simulated A/A sessions.
     fn noise(&self, sessions: usize, rng: &mut ChaCha8Rng) -> Vec<NoiseRow> {
         let mut rows = Vec::new();
         for session in 0..sessions {
@@ -155,7 +153,7 @@ fn samples(cell: usize, before: Vec<f64>, after: Vec<f64>, design: Design) -> Sa
     }
 }
 
-/// Stores what `sessions` sessions of A/A showed.
+/// Sets the cells' floors from `sessions` simulated A/A sessions.
 fn with_floor(scenario: &Scenario, sessions: usize, rng: &mut ChaCha8Rng, cells: &mut [Samples]) {
     let floors = Floors::new(&scenario.noise(sessions, rng), "");
     for cell in cells {
@@ -163,7 +161,7 @@ fn with_floor(scenario: &Scenario, sessions: usize, rng: &mut ChaCha8Rng, cells:
     }
 }
 
-/// Share of `count` trials that succeed, each with a random stream of its own.
+/// Fraction of `count` trials that succeed; each has its own random stream.
 pub(super) fn rate(count: u64, seed: u64, trial: impl Fn(&mut ChaCha8Rng) -> bool + Sync) -> f64 {
     let succeeds = |index: &u64| {
         let mut rng = Seed(seed).stream_at(Purpose::Noise, &[*index]);
@@ -176,8 +174,8 @@ fn is_effect(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Faster | Verdict::Slower)
 }
 
-/// Whether any word of an effect is said. Intervals are drawn only where sizes and tests leave a chance for it, which
-/// changes no verdict: `properties.rs` holds that each such word has a size above its threshold and a test behind it.
+/// Whether any verdict is an effect. To save time, intervals are drawn only if sizes and tests can lead to one. That changes
+/// no verdict: `properties.rs` checks that each effect has a size above its threshold and a significant test.
 fn alarms(cells: &[Samples]) -> bool {
     let size = |cell: &Samples| {
         let ratio = median(&cell.after).zip(median(&cell.before));
@@ -185,7 +183,7 @@ fn alarms(cells: &[Samples]) -> bool {
     };
     let limit = |cell: &Samples| threshold_of(cell, None).value.ln_1p();
     let is_large = cells.iter().any(|cell| size(cell).abs() > limit(cell));
-    // The matrix is limited by the mean of the cells' thresholds at most.
+    // The threshold of the matrix is at most the mean of the cells' thresholds.
     if !is_large || !test(cells, QUICK).adjusted.iter().any(|&p| p <= ALPHA) {
         return false;
     }
@@ -197,8 +195,8 @@ fn alarms(cells: &[Samples]) -> bool {
             .is_some_and(|matrix| is_effect(&matrix.verdict))
 }
 
-/// Whether the first cell is called slower. Of the matrix, whose p-value is one of Holm's, few patterns are drawn: it then
-/// never allocates the cells.
+/// Whether the verdict on the first cell is "slower". Few patterns are drawn for the matrix: its p-value is then never small
+/// enough to relax Holm's correction of the cells.
 pub(super) fn finds_first(cells: &[Samples]) -> bool {
     let draws = Draws {
         most: 199,

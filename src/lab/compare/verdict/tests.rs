@@ -1,9 +1,9 @@
-//! Every word that a verdict can say, with what leads to it.
+//! Every verdict, with an input that leads to it.
 
 use super::*;
 use crate::compare::{Doubt, Test, Verdict};
 
-/// Ten runs that scatter by about a percent, in an order of no meaning.
+/// Ten runs that scatter by about one percent, in arbitrary order.
 const NOISE: [f64; 10] = [
     1.003, 0.991, 1.012, 0.997, 1.006, 0.988, 1.001, 1.009, 0.994, 0.999,
 ];
@@ -144,7 +144,7 @@ fn what_cannot_be_compared_has_neither_ratio_nor_test() {
     let found = judge(&[refused, cell(10, 1.1, Design::Interleaved)], None);
     assert_eq!(found.cells[0].verdict, Verdict::NotComparable(reasons));
     assert_eq!((found.cells[0].ratio, found.cells[0].p), (None, None));
-    // One cell is left, which the matrix would only repeat.
+    // A single cell is left; a matrix test would only repeat it.
     assert_eq!((found.matrix, found.needed_runs), (None, 4));
 }
 

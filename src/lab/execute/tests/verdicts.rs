@@ -1,4 +1,4 @@
-//! Sources that decide as runs go: verdicts after epochs, trials that are kept, what is known when a run has ended.
+//! Sources that decide during execution: verdicts after epochs, kept trials, changes to a job when its run has ended.
 
 use std::collections::VecDeque;
 
@@ -85,7 +85,7 @@ fn pruned(step: usize) -> Pruned {
     }
 }
 
-/// Ends trial `prunes.0` after epoch `prunes.1`, and notes what it is asked and told.
+/// Prunes trial `prunes.0` after epoch `prunes.1`, and logs all calls.
 #[derive(Default)]
 struct Search {
     queue: VecDeque<Next>,
@@ -127,7 +127,6 @@ fn row(epoch: usize) -> Event {
     }))
 }
 
-/// Every run tells of three epochs.
 fn three_epochs() -> Scripted {
     Scripted::new().playing(|_| {
         let events: Vec<Event> = (0..3).map(row).collect();
@@ -160,7 +159,7 @@ fn a_verdict_is_asked_for_after_every_epoch_until_one_ends_the_run() {
         &mut |event| {
             if let RunEvent::RunEnded { job, outcome } = event {
                 let values = &job.trial.as_ref().unwrap().info.values;
-                // The source has filled them in before anybody else sees the end.
+                // The source fills them in before the sink sees the outcome.
                 assert_eq!(values, &[Some(0.5)]);
                 ends.push((outcome.status, outcome.epochs.len()));
             }
@@ -223,7 +222,7 @@ fn an_interruption_comes_through_between_trials_that_are_kept() {
     assert_eq!((shown, summary.left, summary.ended), (10, 990, 0));
 }
 
-/// Does a run of a worker that waits for the answer to its first epoch, and then runs `rest`.
+/// Executes a run whose worker waits for the reply to its first epoch, and then executes `rest`.
 fn asked(rest: &str, limits: LimitsSpec, stop: &AtomicBool, verdict: &Verdict) -> RunOutcome {
     let epoch = serde_json::to_string(&row(0)).unwrap();
     let script = format!("read order; echo '{HELLO}'; echo '{epoch}'; {rest}");
@@ -235,7 +234,7 @@ fn asked(rest: &str, limits: LimitsSpec, stop: &AtomicBool, verdict: &Verdict) -
     worker(&script).launch(&job, 1, stop, &mut answer)
 }
 
-/// Says on standard error what it was answered, and finishes.
+/// Echoes the reply to standard error, and finishes.
 fn repeats_the_answer() -> String {
     format!("read answer; echo \"$answer\" >&2; echo '{}'", finished())
 }
@@ -276,13 +275,13 @@ fn time_runs_out_for_a_worker_that_does_not_end_when_it_is_told_to() {
 }
 
 #[test]
-fn a_sink_that_fails_lets_nobody_wait_for_a_verdict() {
+fn after_a_failed_sink_no_worker_waits_for_a_verdict() {
     let queue = [Next::Run(trial(0, LimitsSpec::default()))];
     let mut source = Search {
         queue: queue.into(),
         ..Search::default()
     };
-    // The second epoch is told while the first one's end is still being shown, and nobody answers it.
+    // The second epoch is reported while the sink still handles the first one's end, and gets no reply.
     let epochs = [row(0), row(1)].map(|row| serde_json::to_string(&row).unwrap());
     let script = format!(
         "read order; echo '{HELLO}'; echo '{}'; read answer; echo '{}'; read answer; {FOR_A_DAY}",

@@ -1,4 +1,4 @@
-//! The GPUs of this machine as `env.toml` names them, by their driver's list; none of them is opened.
+//! The GPUs of this machine for `env.toml`, from the driver's list; no GPU is opened.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -7,19 +7,19 @@ use crate::base::units::human_bytes;
 use crate::device::{DeviceFacts, telemetry_library};
 use crate::measure::gpu::{Inventory, ListedGpu, inventory};
 
-/// Field that says whether GPUs can be watched.
+/// Field that says whether GPU counters (NVML) can be read.
 pub(super) const COUNTERS: &str = "gpu_counters";
 
-/// Its value where they can.
+/// Value of [`COUNTERS`] if they can.
 pub(super) const NVML: &str = "NVML";
 
-/// The list, or why there is none; asked once.
+/// The list, or why there is none; queried once per process.
 pub(super) fn here() -> &'static Result<Inventory, String> {
     static HERE: OnceLock<Result<Inventory, String>> = OnceLock::new();
     HERE.get_or_init(|| inventory(&telemetry_library()?))
 }
 
-/// Each kind of GPU with its number: `8 × NVIDIA H200 (140 GiB, capability 9.0)`.
+/// Each GPU model with its count: `8 × NVIDIA H200 (140 GiB, capability 9.0)`.
 pub(super) fn names(found: &Inventory) -> Vec<String> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for name in found.gpus.iter().map(name) {
@@ -48,7 +48,7 @@ fn name(gpu: &ListedGpu) -> String {
     format!("{name} ({})", parts.join(", "))
 }
 
-/// What is worth a warning where it differs: driver, highest clocks, power that the boards may draw.
+/// Fields whose difference gives a warning: driver, maximum clocks, power limits.
 pub(super) fn settings(found: &Inventory) -> BTreeMap<String, String> {
     let each = |value: fn(&ListedGpu) -> Option<u32>| {
         let mut values: Vec<u32> = found.gpus.iter().filter_map(value).collect();
@@ -69,7 +69,7 @@ pub(super) fn settings(found: &Inventory) -> BTreeMap<String, String> {
     super::fields(fields)
 }
 
-/// What computes on the GPUs that were asked, and whether their counters can be read; nothing where none was.
+/// Versions of the GPU libraries, and whether counters can be read, for the devices in `asked`; empty without a GPU.
 pub(super) fn software(asked: &[DeviceFacts]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for gpu in asked.iter().filter(|device| device.kind == "cuda") {

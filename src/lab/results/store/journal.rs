@@ -1,11 +1,11 @@
-//! [`Journal`]: what one share of a plan has finished, in one file that is only ever appended to.
+//! [`Journal`]: the finished runs of one share of a plan, in one append-only file.
 //!
 //! ```text
-//! reports/<name>/shards/<i>-of-<n>.jsonl        one line for every finished run: an [`Entry`] as JSON
+//! reports/<name>/shards/<i>-of-<n>.jsonl        one line per finished run: an [`Entry`] as JSON
 //! ```
-//! A line is written whole, flushed and synced before the run counts as kept. What ends the program, or the disk, in the
-//! middle of a line leaves a last line without its end: the next start cuts it off, and does that run again. A line is
-//! all that the store keeps of a run, so that a journal can be carried to another machine by itself.
+//! A line is written whole, flushed and synced before the run counts as stored. A crash or a full disk in the middle of a
+//! line leaves an incomplete last line; the next start cuts it off and repeats that run. Each line contains everything that
+//! the store keeps of a run, so a journal can be copied to another machine alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -24,52 +24,51 @@ use crate::results::Share;
 
 use super::{StoreError, StoredRun, entries};
 
-/// Version of a journal's lines.
+/// Version of the journal's line format.
 const JOURNAL_VERSION: u32 = 1;
 
-/// Folder of a results folder's journals.
+/// Folder of the journals inside a results folder.
 const FOLDER: &str = "shards";
 
-/// How often, and how far apart, a lock is asked for: a look at the journal (`status`) locks it for a moment.
+/// Number of attempts to lock, and the pause between them: a reader of the journal (`status`) locks it for a moment.
 const TRIES: u32 = 5;
 const TRY_EVERY: Duration = Duration::from_millis(100);
 
-/// A line of a journal: one finished run with everything that belongs to it.
+/// A line of a journal: one finished run with all its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Version of the line.
     journal: u32,
-    /// The run, with its steps.
+    /// The run, including its steps.
     pub run: StoredRun,
-    /// Parts of its code hash; in the first line of each code only.
+    /// Parts of its code hash; only in the first line with this code hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) code: Option<BTreeMap<String, String>>,
-    /// Its environment; in the first line of each environment only.
+    /// Its environment; only in the first line with this environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) environment: Option<Environment>,
-    /// Its profile, with spans.
+    /// Its profile, including spans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) profile: Option<Profile>,
-    /// Its images in base64, by their digests.
+    /// Its images in base64, by digest.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) images: BTreeMap<String, String>,
 }
 
-/// What belongs to the run that is kept next.
+/// Data of the run that is appended next.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     pub(super) profile: Option<Profile>,
     pub(super) images: BTreeMap<String, String>,
 }
 
-/// A journal that is open for writing.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
     file: File,
-    /// Bytes of whole lines.
+    /// Bytes of all complete lines.
     length: u64,
-    /// Why it is not locked, where the file system has no locks.
+    /// Why the file is not locked, if the file system has no locks.
     pub(super) unlocked: Option<String>,
     codes: BTreeSet<String>,
     environments: BTreeMap<String, Environment>,
@@ -79,7 +78,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of `share` in the results folder, cuts off a torn last line, and hands every run to `see`.
+    /// Opens the journal of `share` in the results folder, cuts off an incomplete last line, and passes every run to `see`.
     pub(super) fn open(
         results: &Path,
         share: Share,
@@ -115,17 +114,16 @@ impl Journal {
         Ok((journal, lines.damaged))
     }
 
-    /// Its file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What belongs to the run that is kept next.
+    /// Data of the run that is appended next.
     pub(super) fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends a run with what waits for it; it is on the disk when this returns.
+    /// Appends a run with its waiting data; the line is synced to disk on return.
     pub(super) fn append(
         &mut self,
         run: &StoredRun,
@@ -147,7 +145,7 @@ impl Journal {
         };
         let written = self.write(&entry);
         if written.is_err() {
-            // What a full disk has cut off must not stand before the next line. The next start does the same.
+            // A partial line (full disk) must not precede the next line. If this fails too, the next start does the same.
             let _ = self.cut();
         }
         written.map_err(refused_at(&self.path))?;
@@ -164,7 +162,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Leaves whole lines only.
+    /// Truncates the file to its complete lines.
     fn cut(&mut self) -> io::Result<()> {
         if self.file.seek(SeekFrom::End(0))? > self.length {
             self.file.set_len(self.length)?;
@@ -184,22 +182,22 @@ impl Journal {
     }
 }
 
-/// The whole lines of a journal, one after the other. A line that is no run is left out, and its number kept.
+/// Iterates over the complete lines of a journal. A line that is not a run is skipped, and its number recorded.
 #[derive(Debug)]
 pub struct Entries {
     lines: BufReader<File>,
     path: PathBuf,
     line: usize,
-    /// Bytes of the whole lines so far.
+    /// Bytes of the complete lines so far.
     whole_bytes: u64,
-    /// Numbers, from 1, of lines that are no runs: they count as not there.
+    /// Numbers, from 1, of skipped lines that are not runs.
     pub damaged: Vec<usize>,
-    /// Whether the last line has no end: it is being written, or what wrote it was killed.
+    /// Whether the last line is incomplete: it is being written, or its writer was killed.
     pub is_torn: bool,
 }
 
 impl Entries {
-    /// Those of the journal at `path`.
+    /// The entries of the journal at `path`.
     ///
     /// # Errors
     /// [`StoreError::System`].
@@ -246,21 +244,21 @@ impl Iterator for Entries {
 /// A journal in a results folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalFile {
-    /// The file.
+    /// The journal's file.
     pub path: PathBuf,
-    /// Whose it is.
+    /// The share that it belongs to.
     pub share: Share,
 }
 
 impl JournalFile {
-    /// Whether a program writes to it now; `false` also where the file system has no locks.
+    /// Whether a program is writing to it; `false` also if the file system has no locks.
     pub fn is_in_use(&self) -> bool {
         let file = File::open(&self.path);
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 }
 
-/// The journals of a results folder, by number of shares, then by share; none where there is no such folder.
+/// The journals of a results folder, sorted by number of shares, then by share; none if the folder does not exist.
 ///
 /// # Errors
 /// [`StoreError::System`].
@@ -277,7 +275,7 @@ pub fn journals(results: &Path) -> Result<Vec<JournalFile>, StoreError> {
     Ok(files)
 }
 
-/// The journal of a share in a results folder.
+/// Path of a share's journal in a results folder.
 pub fn journal_path(results: &Path, share: Share) -> PathBuf {
     let name = format!("{}-of-{}.jsonl", share.index(), share.of());
     results.join(FOLDER).join(name)
@@ -288,7 +286,7 @@ fn share_of(path: &Path) -> Option<Share> {
     name.replacen("-of-", "/", 1).parse().ok()
 }
 
-/// Locks the file for as long as it is open; answers with why it could not be, where the file system has no locks.
+/// Locks the file until it is closed; returns the reason if the file system has no locks.
 fn lock(file: &File, path: &Path) -> Result<Option<String>, StoreError> {
     for _ in 0..TRIES {
         match file.try_lock() {
@@ -307,7 +305,7 @@ fn refused_at(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     StoreError::system("write", path)
 }
 
-/// A line of another version is refused, not skipped: its run would be done again for nothing.
+/// A line of another version is refused instead of skipped: skipping would repeat its run.
 fn check_version(path: &Path, line: &[u8]) -> Result<(), StoreError> {
     #[derive(Deserialize)]
     struct Version {

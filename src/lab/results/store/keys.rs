@@ -1,4 +1,4 @@
-//! [`RunKeys`]: what must agree for a stored run to count.
+//! [`RunKeys`]: what must match for a stored run to count.
 
 use std::path::{Path, PathBuf};
 
@@ -6,45 +6,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::hash::Digest;
 
-/// What names a stored run. Facts count when cell, code and numeric class agree; times moreover need the conditions.
+/// Identifies a stored run. Its facts count if cell, code and numeric class match; its times also need matching conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunKeys {
-    /// Digest over the resolved cell and its data.
+    /// Digest of the resolved cell and its data.
     pub cell_hash: String,
-    /// Digest over the code that decides a result.
+    /// Digest of the code that determines results.
     pub code_hash: String,
     /// Architecture, vector level, device.
     pub numeric_class: String,
-    /// How it was measured.
+    /// Measurement conditions.
     pub conditions: Conditions,
     /// Seed.
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
-    /// Epochs after which a search ended the run; `None` for one that went its way. It is the beginning of a run then, and
-    /// takes the place of none that is whole.
+    /// Number of epochs after which a search ended the run; `None` for a run that was not ended early. A run with `until` is
+    /// a prefix of a complete run and never replaces one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<usize>,
 }
 
-/// What times depend on, and facts do not.
+/// Conditions that affect times, but not facts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
     /// Machine and build: `env_id`.
     pub env_id: String,
-    /// Threads that computed.
+    /// Number of compute threads.
     pub threads: usize,
-    /// Whether nothing else ran beside it.
+    /// Whether no other run ran at the same time.
     pub is_exclusive: bool,
-    /// Steps dropped before the clock counted.
+    /// Steps dropped before timing starts.
     pub warmup_steps: usize,
     /// Synchronised extra steps.
     pub phase_steps: usize,
 }
 
 impl Conditions {
-    /// Whether times measured under `self` serve where `wanted` is asked for: equal, or measured alone where company
-    /// would do.
+    /// Whether times measured under `self` can be used where `wanted` is required: the conditions are equal, or `self` was
+    /// measured alone where concurrent runs would be allowed.
     pub fn serve(&self, wanted: &Self) -> bool {
         let alone_if_so = Self {
             is_exclusive: self.is_exclusive || wanted.is_exclusive,
@@ -53,7 +53,7 @@ impl Conditions {
         *self == alone_if_so
     }
 
-    /// Names of what differs from `wanted`, in the user's words.
+    /// Names of the conditions that differ from `wanted`, worded for the user.
     pub fn differences(&self, wanted: &Self) -> Vec<&'static str> {
         [
             (self.env_id != wanted.env_id, "machine or build"),
@@ -80,7 +80,7 @@ impl RunKeys {
         self.share_course(other) && self.until == other.until
     }
 
-    /// Whether a run under `other` went the same way epoch by epoch, as far as both went.
+    /// Whether a run under `other` had the same training curve, up to the last epoch that both have.
     pub fn share_course(&self, other: &Self) -> bool {
         self.cell_hash == other.cell_hash
             && self.code_hash == other.code_hash
@@ -89,7 +89,7 @@ impl RunKeys {
             && self.block == other.block
     }
 
-    /// The run's file below `part` of the store.
+    /// Path of the run's file below the store folder `part`.
     pub(super) fn path(&self, part: &str) -> PathBuf {
         Path::new(part).join(&self.cell_hash).join(self.file_name())
     }

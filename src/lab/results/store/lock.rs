@@ -1,4 +1,4 @@
-//! [`Lock`]: one program at a time writes to a results folder.
+//! [`Lock`]: only one program at a time writes to a results folder.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::StoreError;
 
-/// A locked file; the system unlocks it when the program ends, however it ends.
+/// A locked file; the operating system unlocks it when the program ends, even after a crash.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "holds the lock for as long as it lives")] File);
 
@@ -30,7 +30,7 @@ impl Lock {
                 return Err(StoreError::system("lock", path)(source));
             }
         }
-        // Only a help for whoever finds it locked: a failure to write it is no reason to stop.
+        // The content only informs a program that finds the lock taken: a failed write is ignored.
         let note = format!("process {}", std::process::id());
         let _ = file
             .set_len(0)

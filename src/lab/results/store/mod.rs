@@ -1,19 +1,19 @@
-//! The store (`reports/<name>/.store/`): every finished run, under its keys. The truth of which the CSV files are a view.
+//! The store (`reports/<name>/.store/`): every finished run, under its keys. The CSV files are generated from it.
 //!
 //! ```text
 //! .store/format                                 version of this layout
-//! .store/lock                                   locked by the program that writes; says who that is
+//! .store/lock                                   locked by the writing program; contains its process ID
 //! .store/runs/<cell hash>/<seed>-<block>-<digest over the other keys>.json      (…-until-<epochs>.json: ended there by a search)
-//! .store/steps/<cell hash>/<the same name>      losses and times of its steps, which no resume needs
-//! .store/profiles/<cell hash>/<the same name>   times of its operations, where they were measured
-//! .store/spans/<cell hash>/<the same name>      what happened when in the profiled steps, for the trace
-//! .store/samples/<digest>.png                   images of costly evaluations, by their bytes
-//! .store/codes/<code hash>.json                 the parts of a code hash: what `plan --explain` names
+//! .store/steps/<cell hash>/<the same name>      losses and times of its steps, which a resume does not need
+//! .store/profiles/<cell hash>/<the same name>   times of its operations, if they were measured
+//! .store/spans/<cell hash>/<the same name>      time spans of the profiled steps, for the trace
+//! .store/samples/<digest>.png                   images of costly evaluations, by digest of their content
+//! .store/codes/<code hash>.json                 the parts of a code hash, for `plan --explain`
 //! .store/environments/<env id>.json
-//! .store/tmp/                                   files that are being written; emptied at every start
-//! shards/<i>-of-<n>.jsonl                       beside it: what shares of the plan have finished (`journal`)
+//! .store/tmp/                                   temporary files; emptied at every start
+//! shards/<i>-of-<n>.jsonl                       outside `.store`: finished runs of the shares of a plan (`journal`)
 //! ```
-//! A run is written to `tmp/` and renamed, so that a file is whole or not there, whatever ends the program.
+//! A run is written to `tmp/` and renamed, so that a file is complete or absent, even after a crash.
 
 mod journal;
 mod keys;
@@ -48,7 +48,7 @@ use super::Environment;
 /// Version of the store's layout and of its files.
 const STORE_VERSION: u32 = 1;
 
-/// Everything that was ever finished for one results folder.
+/// All finished runs of one results folder.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -57,14 +57,14 @@ pub struct Store {
     environments: BTreeMap<String, Environment>,
     damaged: Vec<PathBuf>,
     lock: Option<Lock>,
-    /// Where new runs go, if not to the folder.
+    /// If set, new runs are appended here instead of to the folder.
     journal: Option<journal::Journal>,
 }
 
 /// A store that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another program writes to it.
+    /// Another program is writing to it.
     #[error("`{}` is in use by {holder}", folder.display())]
     Locked {
         /// The results folder.
@@ -72,22 +72,22 @@ pub enum StoreError {
         /// What the lock file says.
         holder: String,
     },
-    /// Another version of the program has written it.
+    /// It has another layout version.
     #[error("`{}` has format {found}, this program reads and writes format {STORE_VERSION}", folder.display())]
     OtherVersion {
         /// The store.
         folder: PathBuf,
-        /// What it says.
+        /// The version found.
         found: String,
     },
-    /// The system refuses; `doing` is "write", "create", "read".
+    /// The operating system refuses; `doing` is "write", "create", "read".
     #[error("cannot {doing} `{}`: {source}", path.display())]
     System {
-        /// What was tried.
+        /// The attempted operation.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's reason.
         source: io::Error,
     },
 }
@@ -104,11 +104,11 @@ impl StoreError {
 }
 
 impl Store {
-    /// Opens the store of `results` for writing: makes it where it is not there, locks it, clears what an earlier program
-    /// left half-written, and reads every run.
+    /// Opens the store of `results` for writing: creates it if absent, locks it, removes temporary files of an earlier
+    /// program, and reads every run.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing has been changed then, but folders that were missing.
+    /// [`StoreError`]; nothing has changed then, except that missing folders may have been created.
     pub fn open(results: &Path) -> Result<Self, StoreError> {
         let folder = results.join(".store");
         for part in [
@@ -145,13 +145,13 @@ impl Store {
         Self::load(folder)
     }
 
-    /// Runs of a cell under any code, on any machine.
+    /// Runs of a cell, with any code and from any machine.
     pub fn runs_of(&self, cell_hash: &str) -> &[StoredRun] {
         self.runs.get(cell_hash).map_or(&[], Vec::as_slice)
     }
 
-    /// Runs that went the way of a run under `keys`, as far as each of them went and however it was measured: whole ones
-    /// first, then those that a search ended, from the longest to the shortest; among equals in a fixed order.
+    /// Runs with the same training curve as a run under `keys`, complete or ended early, under any measurement conditions:
+    /// complete runs first, then those that a search ended, longest first; ties in a fixed order.
     pub fn runs_sharing(&self, keys: &RunKeys) -> Vec<&StoredRun> {
         let runs = self.runs_of(&keys.cell_hash).iter();
         let mut runs: Vec<&StoredRun> = runs.filter(|run| run.keys.share_course(keys)).collect();
@@ -162,12 +162,12 @@ impl Store {
         runs
     }
 
-    /// All runs, in no order.
+    /// All runs, in unspecified order.
     pub fn runs(&self) -> impl Iterator<Item = &StoredRun> {
         self.runs.values().flatten()
     }
 
-    /// Parts of a code hash that once was current.
+    /// Parts of a code hash that was current at some time.
     pub fn code_parts(&self, code_hash: &str) -> Option<&BTreeMap<String, String>> {
         self.codes.get(code_hash)
     }
@@ -177,24 +177,24 @@ impl Store {
         &self.environments
     }
 
-    /// Files that are no runs; they count as not there.
+    /// Unreadable run files; they are treated as absent.
     pub fn damaged(&self) -> &[PathBuf] {
         &self.damaged
     }
 
-    /// Keeps a finished run; one under the same keys is replaced.
+    /// Stores a finished run; a run with the same keys is replaced.
     ///
     /// # Errors
-    /// [`StoreError::System`], for example on a full disk; what was there before is unharmed.
+    /// [`StoreError::System`], for example on a full disk; the previous content is unchanged.
     pub fn put(&mut self, mut run: StoredRun) -> Result<(), StoreError> {
-        // Apart, so that a start does not read them: a long run has a million.
+        // Steps are stored separately, so that a start does not read them: a long run has a million.
         if self.is_shard() {
             self.append(&run)?;
             run.take_steps();
         } else {
             let steps = run.take_steps();
             if steps.is_empty() {
-                // Those of an earlier run under the same keys are none of this one's; most often there are none.
+                // Removes the steps of an earlier run with the same keys; usually there are none.
                 let _ = fs::remove_file(self.folder.join(run.keys.path("steps")));
             } else {
                 self.write_of_run(&run.keys, "steps", &steps)?;
@@ -205,25 +205,25 @@ impl Store {
         Ok(())
     }
 
-    /// Notes a run, in the place of one under the same keys.
+    /// Adds a run to the index, replacing one with the same keys.
     fn insert(&mut self, run: StoredRun) {
         let runs = self.runs.entry(run.keys.cell_hash.clone()).or_default();
         runs.retain(|other| other.keys != run.keys);
         runs.push(run);
     }
 
-    /// The steps of a stored run, by epoch; none where they were never kept or cannot be read.
+    /// The steps of a stored run, by epoch; empty if they were never stored or cannot be read.
     pub fn steps_of(&self, keys: &RunKeys) -> Vec<Vec<StepRow>> {
         self.read_of_run(keys, "steps").unwrap_or_default()
     }
 
-    /// When a stored run was kept; `None` for one that is not there.
+    /// When a run was stored; `None` if it is not in the store.
     pub fn kept_at(&self, keys: &RunKeys) -> Option<SystemTime> {
         let data = fs::metadata(self.folder.join(keys.path("runs")));
         data.and_then(|data| data.modified()).ok()
     }
 
-    /// Keeps the parts of the current code hash.
+    /// Stores the parts of the current code hash.
     ///
     /// # Errors
     /// [`StoreError::System`].
@@ -241,7 +241,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps the current environment.
+    /// Stores the current environment.
     ///
     /// # Errors
     /// [`StoreError::System`].
@@ -285,7 +285,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Every JSON file of a folder with its stem.
+    /// Every JSON file of a folder with its file stem.
     fn read_all<T: DeserializeOwned>(
         &mut self,
         name: impl AsRef<Path>,
@@ -304,7 +304,6 @@ impl Store {
         Ok(all)
     }
 
-    /// Writes one of the files of a run.
     fn write_of_run(
         &self,
         keys: &RunKeys,
@@ -316,7 +315,7 @@ impl Store {
         self.write_json(&keys.path(part), value)
     }
 
-    /// Reads one of the files of a run; `None` where it was never kept or cannot be read.
+    /// Reads one of a run's files; `None` if it was never stored or cannot be read.
     fn read_of_run<T: DeserializeOwned>(&self, keys: &RunKeys, part: &str) -> Option<T> {
         let bytes = fs::read(self.folder.join(keys.path(part))).ok()?;
         serde_json::from_slice(&bytes).ok()
@@ -333,7 +332,7 @@ impl Store {
         let path = self.folder.join(name);
         let write = || {
             let mut file = tempfile::Builder::new();
-            // Others on a shared folder may read results; a temporary file alone would be private.
+            // Temporary files are private by default; other users of a shared folder must be able to read results.
             #[cfg(unix)]
             file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
             let mut file = file.tempfile_in(self.folder.join("tmp"))?;
@@ -345,7 +344,7 @@ impl Store {
     }
 }
 
-/// Whether there is a store of this version; that of another is refused.
+/// Whether a store of this version exists; another version is refused.
 fn check_version(folder: &Path) -> Result<bool, StoreError> {
     let found = match fs::read_to_string(folder.join("format")) {
         Ok(text) => text.trim().to_owned(),
@@ -358,7 +357,7 @@ fn check_version(folder: &Path) -> Result<bool, StoreError> {
     Err(StoreError::OtherVersion { folder, found })
 }
 
-/// Entries of a folder by name; none where it does not exist.
+/// Entries of a folder, sorted by name; none if it does not exist.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let list = match fs::read_dir(folder) {
         Ok(list) => list,
@@ -370,7 +369,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(paths)
 }
 
-/// Removes what a program that was killed left half-written. Only the holder of the lock may do so.
+/// Removes temporary files that a killed program left. Only the holder of the lock may call this.
 fn remove_temporaries(results: &Path) {
     let unfinished = entries(&results.join(".store/tmp")).unwrap_or_default();
     let beside = entries(results)
@@ -389,7 +388,7 @@ fn remove_temporaries(results: &Path) {
             name.starts_with(".writing-")
         });
     for path in unfinished.into_iter().chain(beside).chain(weights) {
-        // One that stays is no harm: the next start tries again.
+        // Failure is ignored: the next start tries again.
         let _ = fs::remove_file(path);
     }
 }

@@ -1,15 +1,15 @@
-//! Stores of the other results folders beside one: what their runs took, for estimates.
+//! Stores of the neighbouring results folders; their run times are used for estimates.
 
 use std::fs;
 use std::path::Path;
 
 use super::{Store, entries};
 
-/// Most cells that a store may have to be read for estimates: nobody waits for those of a long search.
+/// A neighbouring store with more cells is not read for estimates: reading a long search would take too long.
 const CELLS: usize = 1000;
 
 impl Store {
-    /// The stores of the other results folders beside this one's, as far as they can be read.
+    /// The stores of the neighbouring results folders, as far as they can be read.
     pub fn beside(&self) -> Vec<Self> {
         let results = self.folder.parent();
         let Some(root) = results.and_then(Path::parent) else {

@@ -1,14 +1,14 @@
-//! Profiles of operations beside the runs: the figures, and apart from them the spans, which only a trace wants.
+//! Profiles of operations, stored beside the runs. Spans are in separate files, since only a trace needs them.
 
 use crate::event::{Profile, Span};
 
 use super::{RunKeys, Store, StoreError};
 
 impl Store {
-    /// Keeps the profile of a run; one that was there is replaced.
+    /// Stores the profile of a run; an existing one is replaced.
     ///
     /// # Errors
-    /// [`StoreError::System`]; what was there before is unharmed.
+    /// [`StoreError::System`]; the previous content is unchanged.
     pub fn put_profile(&self, keys: &RunKeys, profile: &Profile) -> Result<(), StoreError> {
         if let Some(journal) = &self.journal {
             journal.hold_profile(profile);
@@ -25,12 +25,12 @@ impl Store {
         self.write_of_run(keys, "profiles", &figures)
     }
 
-    /// The profile of a run without its spans; `None` where it was never kept or cannot be read.
+    /// The profile of a run without its spans; `None` if it was never stored or cannot be read.
     pub fn profile_of(&self, keys: &RunKeys) -> Option<Profile> {
         self.read_of_run(keys, "profiles")
     }
 
-    /// The spans of a run's profile; none where they were never kept or cannot be read.
+    /// The spans of a run's profile; empty if they were never stored or cannot be read.
     pub fn spans_of(&self, keys: &RunKeys) -> Vec<Span> {
         self.read_of_run(keys, "spans").unwrap_or_default()
     }

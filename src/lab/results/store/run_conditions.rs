@@ -1,4 +1,4 @@
-//! [`RunConditions`]: this machine, build and way of running, from which the keys of new runs are made.
+//! [`RunConditions`]: machine, build and run settings, from which the keys of new runs are made.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,22 @@ use crate::plan::{CellSpec, PlannedCell};
 
 use super::{Conditions, RunKeys};
 
-/// Under what the runs of this invocation are measured.
+/// The conditions under which this invocation measures its runs.
 #[derive(Debug, Clone)]
 pub struct RunConditions {
-    /// Machine and build.
+    /// Machine and build (`env_id`).
     pub env_id: String,
-    /// Runs at one time.
+    /// Number of concurrent runs.
     pub jobs: usize,
     /// Cores of the machine.
     pub cores: usize,
-    /// Numeric classes of cells that were measured elsewhere, by cell hash; all others have this machine's.
+    /// Numeric classes of cells that were measured on other machines, by cell hash; all other cells have this machine's
+    /// class.
     pub classes: HashMap<String, String>,
 }
 
 impl RunConditions {
-    /// Threads of a run: what the cell asks for, else its slot's share of the cores.
+    /// Threads of a run: the cell's setting, else the cores divided by the number of concurrent runs.
     pub fn threads(&self, spec: &CellSpec) -> usize {
         let share = (self.cores / self.jobs.max(1)).max(1);
         spec.train.threads.unwrap_or(share)
@@ -34,7 +35,7 @@ impl RunConditions {
         elsewhere.unwrap_or_else(|| numeric_class(cell.spec.train.device))
     }
 
-    /// The keys that a run of `cell` gets here and now.
+    /// The keys that a run of `cell` gets in this invocation.
     pub fn keys(&self, cell: &PlannedCell, seed: u64, block: usize) -> RunKeys {
         let measure = &cell.spec.measure;
         RunKeys {
@@ -55,7 +56,7 @@ impl RunConditions {
     }
 }
 
-/// Which features of the build can change a cell's facts.
+/// The kind of arithmetic (CPU or GPU) that produces a cell's facts; it selects the sources that its code hash covers.
 pub fn arithmetic(spec: &CellSpec) -> Arithmetic {
     match spec.train.device {
         DeviceKind::Cpu => Arithmetic::Cpu,

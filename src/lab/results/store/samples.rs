@@ -1,4 +1,4 @@
-//! Images of costly evaluations, by their bytes.
+//! Images of costly evaluations, stored by digest of their content.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use crate::event::Sample;
 use super::{Store, StoreError};
 
 impl Store {
-    /// Where workers may write images that are to be kept: emptied at every start.
+    /// Where workers write images before they are stored; emptied at every start.
     pub fn temporary_folder(&self) -> PathBuf {
         match &self.journal {
             Some(journal) => journal.temporary.path().to_owned(),
@@ -18,10 +18,10 @@ impl Store {
         }
     }
 
-    /// Takes the image that a worker has written into the store.
+    /// Moves an image that a worker has written into the store.
     ///
     /// # Errors
-    /// [`StoreError::System`], also where the file is not what the worker wrote.
+    /// [`StoreError::System`], also if the file's digest is not the one that the worker reported.
     pub fn take_sample(&self, sample: &Sample) -> Result<(), StoreError> {
         let wrong = StoreError::system("read", &sample.path);
         let bytes = match fs::read(&sample.path) {
@@ -33,18 +33,18 @@ impl Store {
             Some(journal) => journal.hold_image(&sample.digest, &bytes),
             None => self.write_atomically(sample_path(&sample.digest), &bytes)?,
         }
-        // One that stays is removed at the next start.
+        // Failure is ignored: the next start removes the file.
         let _ = fs::remove_file(&sample.path);
         Ok(())
     }
 
-    /// The bytes of an image; `None` where it was never kept or cannot be read.
+    /// The content of an image; `None` if it was never stored or cannot be read.
     pub fn sample(&self, digest: &str) -> Option<Vec<u8>> {
         fs::read(self.folder.join(sample_path(digest))).ok()
     }
 }
 
-/// File of an image below the store's folder.
+/// Path of an image relative to the store's folder.
 pub(super) fn sample_path(digest: &str) -> PathBuf {
     Path::new("samples").join(format!("{digest}.png"))
 }

@@ -1,4 +1,4 @@
-//! A store whose back end is the [journal](super::journal) of one share: what [`Store::open_shard`] opens.
+//! A store that writes to the [journal](super::journal) of one share; opened by [`Store::open_shard`].
 
 use std::path::Path;
 
@@ -13,21 +13,21 @@ use super::journal::{Entry, Journal};
 use super::samples::sample_path;
 use super::{Entries, Store, StoreError, StoredRun, journals};
 
-/// What became of a journal's run in the store.
+/// What happened to a journal's run when the store took it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// It is kept.
+    /// It was stored.
     Kept,
-    /// The store has it, or one that counts for more.
+    /// The store already has it, or a run with the same keys that takes precedence.
     Known,
 }
 
 impl Store {
-    /// Opens the journal of `share` for writing, and reads what else is known of the plan: the store of `results`, where
-    /// it is there, and journals of other numbers of shares. Only the journal is ever written to.
+    /// Opens the journal of `share` for writing, and reads the other known runs of the plan: from the store of `results`, if
+    /// it exists, and from journals of plans with other numbers of shares. Only the journal is ever written to.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing has been changed then, but folders that were missing.
+    /// [`StoreError`]; nothing has changed then, except that missing folders may have been created.
     pub fn open_shard(results: &Path, share: Share) -> Result<Self, StoreError> {
         let mut store = Self::read(results)?;
         for other in journals(results)? {
@@ -47,22 +47,22 @@ impl Store {
         Ok(store)
     }
 
-    /// Whether it keeps runs in a journal: such a store has no view of all results.
+    /// Whether runs go to a journal; such a store does not contain all results of the plan.
     pub fn is_shard(&self) -> bool {
         self.journal.is_some()
     }
 
-    /// The journal that it writes to.
+    /// The journal that runs are written to.
     pub fn journal(&self) -> Option<&Path> {
         self.journal.as_ref().map(Journal::path)
     }
 
-    /// Why its journal is not locked, where the file system has no locks.
+    /// Why the journal is not locked, if the file system has no locks.
     pub fn unlocked(&self) -> Option<&str> {
         self.journal.as_ref()?.unlocked.as_deref()
     }
 
-    /// Notes a run of a journal without keeping it; it replaces one under the same keys that counts for less.
+    /// Adds a journal's run to the index without writing it; it replaces a run with the same keys if it takes precedence.
     pub fn see(&mut self, run: StoredRun) {
         let old = self.runs_of(&run.keys.cell_hash).iter();
         let old = old.into_iter().find(|other| other.keys == run.keys);
@@ -71,13 +71,13 @@ impl Store {
         }
     }
 
-    /// Takes a run of a journal into the store, with everything that belongs to it.
+    /// Moves a journal's run into the store, with all its data.
     ///
-    /// Of two runs under the same keys one with facts counts for more than one without, then the later one, by the clocks
-    /// of their machines; else the one that is there stays.
+    /// Of two runs with the same keys, one with facts takes precedence over one without, then the later one (by the clocks
+    /// of their machines), else the existing one.
     ///
     /// # Errors
-    /// [`StoreError::System`], also where an image is not what its digest says.
+    /// [`StoreError::System`], also if an image does not match its digest.
     pub fn take(&mut self, mut entry: Entry) -> Result<Taken, StoreError> {
         let keys = entry.run.keys.clone();
         if let Some(parts) = entry.code {
@@ -91,7 +91,7 @@ impl Store {
         if old.is_some_and(|old| !supersedes(&entry.run, old)) {
             return Ok(Taken::Known);
         }
-        // A profile of the same code on the same machine outlives a rerun that is asked for none.
+        // A profile of the same code on the same machine is kept when a rerun without profiling replaces the run.
         entry.run.is_profiled |= old.is_some_and(|old| old.is_profiled);
         for (digest, text) in &entry.images {
             let bytes = STANDARD.decode(text).unwrap_or_default();
@@ -108,7 +108,6 @@ impl Store {
         Ok(Taken::Kept)
     }
 
-    /// Appends a run to the journal.
     pub(super) fn append(&mut self, run: &StoredRun) -> Result<(), StoreError> {
         let Some(journal) = &mut self.journal else {
             return Ok(());
@@ -120,13 +119,13 @@ impl Store {
 }
 
 impl Journal {
-    /// Holds an image until its run is kept.
+    /// Holds an image until its run is appended.
     pub(super) fn hold_image(&self, digest: &str, bytes: &[u8]) {
         let text = STANDARD.encode(bytes);
         self.waiting().images.insert(digest.to_owned(), text);
     }
 
-    /// Holds a profile until its run is kept.
+    /// Holds a profile until its run is appended.
     pub(super) fn hold_profile(&self, profile: &Profile) {
         self.waiting().profile = Some(profile.clone());
     }

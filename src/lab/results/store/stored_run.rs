@@ -1,4 +1,4 @@
-//! [`StoredRun`]: one finished run as the store keeps it.
+//! [`StoredRun`]: one finished run as stored.
 
 use std::collections::BTreeMap;
 
@@ -10,51 +10,51 @@ use crate::results::{BlockRow, SampleInfo, sample_file};
 
 use super::RunKeys;
 
-/// One finished run: under which keys, how it ended, what it gave.
+/// One finished run: its keys, how it ended, its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredRun {
-    /// Readable key of the cell when it ran.
+    /// Readable key of the cell at the time of the run.
     pub key: String,
-    /// What must agree for it to count.
+    /// What must match for the run to count.
     pub keys: RunKeys,
-    /// The parts of the cell hash by name: what `plan --explain` names.
+    /// The parts of the cell hash by name, for `plan --explain`.
     pub hash_parts: BTreeMap<String, String>,
-    /// The same arithmetic per sample; for estimates.
+    /// Work signature (equal for the same arithmetic per sample), for estimates.
     pub work_signature: String,
-    /// What its cell had in common with others, for estimates of those: kinds of model, data and loss, algorithm, device.
+    /// Kind signature, for estimates of similar cells: kinds of model, data and loss, algorithm, device.
     #[serde(default)]
     pub kind: String,
-    /// The limits that it ran under; a timeout counts no longer when they change.
+    /// The limits in force; a timeout no longer counts when they change.
     pub limits: LimitsSpec,
-    /// How it ended.
+    /// How the run ended.
     pub status: Status,
-    /// One line, for all but `done`.
+    /// One line; empty for `done`.
     pub reason: String,
     /// The facts.
     pub facts: Option<RunFacts>,
     /// The times.
     pub times: Option<RunTimes>,
-    /// The epochs; their steps are kept apart.
+    /// The epochs; their steps are stored separately.
     pub epochs: Vec<EpochRow>,
-    /// Images of its costly evaluation, kept under their digests.
+    /// Images of its costly evaluation, stored by digest.
     #[serde(default)]
     pub samples: Vec<StoredSample>,
-    /// Seconds from start to end, as the parent saw it.
+    /// Seconds from start to end, measured by the parent.
     pub wall_s: f64,
-    /// High-water mark of the process, from `wait4`.
+    /// Peak memory of the process, from `wait4`.
     pub peak_rss_bytes: Option<u64>,
     /// CPU seconds of the process, from `wait4`.
     pub cpu_s: Option<f64>,
-    /// Whether its operations were to be profiled; what came of it is kept apart.
+    /// Whether the run was to profile its operations; the profile is stored separately.
     #[serde(default)]
     pub is_profiled: bool,
-    /// Seconds that it was expected to take before it began.
+    /// Expected duration in seconds, estimated before the start.
     #[serde(default)]
     pub estimated_s: Option<f64>,
-    /// The invocation in which it ran, by its UTC start.
+    /// The session that ran it, named by its UTC start.
     #[serde(default)]
     pub session: Option<String>,
-    /// Seconds from the start of that invocation to its own.
+    /// Seconds from the start of the session to the start of the run.
     #[serde(default)]
     pub start_s: Option<f64>,
 }
@@ -62,11 +62,11 @@ pub struct StoredRun {
 /// An image of a stored run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSample {
-    /// What it is, unique in its run.
+    /// Name, unique within its run.
     pub name: String,
-    /// What it shows, in one sentence.
+    /// Caption, one sentence.
     pub caption: String,
-    /// Digest over the file's bytes.
+    /// Digest of the file's content.
     pub digest: String,
 }
 
@@ -79,7 +79,7 @@ impl StoredRun {
             .collect()
     }
 
-    /// Takes the steps out of the epochs.
+    /// Moves the steps out of the epochs.
     pub(super) fn take_steps(&mut self) -> Vec<Vec<StepRow>> {
         let epochs = self.epochs.iter_mut();
         epochs
@@ -87,7 +87,7 @@ impl StoredRun {
             .collect()
     }
 
-    /// Whether it would have ended in the same way under `limits`.
+    /// Whether the run would end with the same status under `limits`.
     pub fn holds_under(&self, limits: &LimitsSpec) -> bool {
         match self.status {
             Status::Timeout => limits.time == self.limits.time,
@@ -96,7 +96,7 @@ impl StoredRun {
         }
     }
 
-    /// Its images as `plan.json` has them, under the key that its cell has now.
+    /// Its images for `plan.json`, under the cell's current key.
     pub fn sample_infos(&self, key: &str) -> impl Iterator<Item = SampleInfo> {
         let seed = self.keys.seed;
         self.samples.iter().map(move |sample| SampleInfo {
@@ -108,7 +108,7 @@ impl StoredRun {
         })
     }
 
-    /// Its row of `blocks.csv`, under the key that its cell has now.
+    /// Its row of `blocks.csv`, under the cell's current key.
     pub fn block_row(&self, key: &str) -> BlockRow {
         BlockRow {
             key: key.to_owned(),

@@ -94,7 +94,7 @@ fn another_version_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn what_a_killed_program_left_half_written_is_removed() {
+fn temporary_files_of_a_killed_program_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     drop(Store::open(folder.path()).unwrap());
     let left = [".store/tmp/.tmpAbc", ".tmpXyz"].map(|name| folder.path().join(name));
@@ -106,7 +106,7 @@ fn what_a_killed_program_left_half_written_is_removed() {
 }
 
 #[test]
-fn a_damaged_file_counts_as_not_there_and_is_named() {
+fn a_damaged_file_is_treated_as_absent_and_listed() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();
     store.put(run("a", 1)).unwrap();
@@ -121,7 +121,7 @@ fn a_damaged_file_counts_as_not_there_and_is_named() {
 }
 
 #[test]
-fn the_beginning_of_a_run_is_kept_beside_the_whole_one() {
+fn a_pruned_run_is_stored_beside_the_complete_one() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();
     let until = |epochs: usize, reason: &str| StoredRun {

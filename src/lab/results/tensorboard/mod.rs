@@ -1,7 +1,7 @@
 //! `tensorboard/`: losses, metrics, throughput and phases of every run as event files. Not in git.
 //!
-//! Steps count over the whole run, from 0. Times are seconds since the worker's first instruction: start-up and the steps
-//! before, validation left out, so that the same measurements give the same bytes.
+//! Steps count over the whole run, from 0. Times are seconds since the worker's first instruction: start-up plus the steps
+//! before, without validation, so that equal measurements give equal bytes.
 
 mod wire;
 
@@ -16,10 +16,10 @@ use super::files::replace;
 use super::slug::cell_slug;
 use wire::{record, scalar_event, version_event};
 
-/// `TensorBoard` knows its files by the middle of their names.
+/// `TensorBoard` recognises its files by the middle of their names.
 const NAME: &str = "events.out.tfevents.0.fieldtrial";
 
-/// What the event file of one run says.
+/// The content of one run's event file.
 #[derive(Debug, Clone, Copy)]
 pub struct RunScalars<'a> {
     /// Its epochs.
@@ -32,7 +32,7 @@ pub struct RunScalars<'a> {
     pub times: Option<&'a RunTimes>,
 }
 
-/// The event file of a run, below the results folder.
+/// Path of a run's event file, relative to the results folder.
 pub fn event_file(key: &str, seed: u64, block: usize) -> PathBuf {
     let run = format!("seed-{seed}-block-{block}");
     Path::new("tensorboard")
@@ -43,7 +43,7 @@ pub fn event_file(key: &str, seed: u64, block: usize) -> PathBuf {
 
 /// Writes the event file of a run to `path`.
 ///
-/// # Errors
+/// [`ResultsError::Unwritable`]; the old file is unchanged then.
 /// [`ResultsError::Unwritable`]; the old file is then still there.
 pub fn write_events(path: &Path, run: RunScalars<'_>) -> Result<(), ResultsError> {
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -58,7 +58,7 @@ pub fn write_events(path: &Path, run: RunScalars<'_>) -> Result<(), ResultsError
     })
 }
 
-/// Removes event files of runs that are not among `known`, and folders that are empty then.
+/// Removes event files of runs that are not in `known`, and folders that are empty afterwards.
 pub fn remove_other_events(results: &Path, known: &[PathBuf]) {
     let list = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -70,7 +70,7 @@ pub fn remove_other_events(results: &Path, known: &[PathBuf]) {
             let is_known = file
                 .strip_prefix(results)
                 .is_ok_and(|path| known.iter().any(|k| k == path));
-            // What cannot be removed is no harm; a folder goes only when it is empty.
+            // Failures are ignored; `remove_dir` fails, as intended, unless the folder is empty.
             if !is_known && fs::remove_file(file).is_ok() {
                 let _ = fs::remove_dir(run);
             }
@@ -98,7 +98,7 @@ fn last(steps: u64) -> u64 {
     steps.saturating_sub(1)
 }
 
-/// What is missing or not finite is left out: `TensorBoard` would draw it at 0.
+/// Missing and non-finite values are left out: `TensorBoard` would draw them at 0.
 fn write<T: AsRef<str>>(
     out: &mut impl Write,
     (seconds, step): (f64, u64),

@@ -6,7 +6,7 @@ use crate::event::PhaseTimes;
 /// Scalars of an event: time, step, then tag and value.
 type Event = (f64, u64, Vec<(String, f32)>);
 
-/// A field of a message: its number, and its bytes or number.
+/// A field of a message: its number, and its value as bytes or integer.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),

@@ -4,7 +4,7 @@
 //! `tensorflow/core/lib/io/record_writer.cc` (length, masked CRC, data, masked CRC), `event.proto`, `summary.proto`;
 //! CRC-32C by RFC 3720, Appendix B.4.
 
-/// The first event of a file: which version of the format the others have.
+/// The first event of a file: the format version of the others.
 pub(super) fn version_event() -> Vec<u8> {
     let mut event = Vec::new();
     double(&mut event, 1, 0.0);
@@ -12,7 +12,7 @@ pub(super) fn version_event() -> Vec<u8> {
     event
 }
 
-/// Scalars of one step, at `seconds` since the beginning.
+/// Scalars of one step, at `seconds` since the start.
 pub(super) fn scalar_event(seconds: f64, step: u64, scalars: &[(&str, f64)]) -> Vec<u8> {
     let mut summary = Vec::new();
     for (tag, value) in scalars {
@@ -45,7 +45,7 @@ const FIXED_64: u8 = 1;
 const LENGTH: u8 = 2;
 const FIXED_32: u8 = 5;
 
-/// What precedes a field: its number and how long it is. Numbers below 16 take one byte.
+/// The tag before a field: field number and wire type. Field numbers below 16 take one byte.
 const fn key(field: u8, wire_type: u8) -> u8 {
     field << 3 | wire_type
 }
@@ -69,7 +69,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A checksum of data that itself holds checksums is a poor one: so it is stored rotated, with a constant added.
+/// CRCs are stored rotated with a constant added, because a plain CRC over data that contains CRCs is weak.
 fn masked(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -80,7 +80,7 @@ fn crc32c(data: &[u8]) -> u32 {
     })
 }
 
-/// Remainders of all bytes, for the polynomial 0x1EDC6F41, its bits reversed.
+/// CRC table: remainders of all bytes, for the polynomial 0x1EDC6F41 with its bits reversed.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn checksums_are_those_of_the_standard() {
-        // RFC 3720, B.4, read as little-endian numbers; the last is the customary check value.
+        // RFC 3720, B.4, read as little-endian numbers; the last is the usual check value.
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
         assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
         assert_eq!(crc32c(&(0..32).collect::<Vec<u8>>()), 0x46dd_794e);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_first_record_is_as_tensorflow_writes_it() {
-        // `hexdump` of any event file shows these 12 bytes first; only the time differs from file to file.
+        // `hexdump` of any event file starts with these 12 bytes; only the time differs between files.
         let record = record(&version_event());
         assert_eq!(record[..8], 24_u64.to_le_bytes());
         assert_eq!(record[8..12], [0xa3, 0x7f, 0x4b, 0x22], "of the length 24");

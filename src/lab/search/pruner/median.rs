@@ -1,4 +1,4 @@
-//! [`Median`]: ends trials whose best value is worse than the median of earlier trials at the same step.
+//! [`Median`]: prunes trials whose best value is worse than the median of earlier trials at the same step.
 
 use crate::plan::search::ObjectiveDirection;
 use crate::search::{Ending, Record};
@@ -7,10 +7,10 @@ use super::{Pruner, Verdict};
 
 /// The median stopping rule.
 ///
-/// With fewer than `startup_trials` trials done (or none), before step `warmup_steps`, and at all but the first report of
-/// an interval of `interval_steps` steps (counted from `warmup_steps`), a trial goes on. Else it ends when its best value
-/// so far is worse than the median of the values that the done trials reported **at this very step**; also when it has
-/// reported NaN only. It goes on where no done trial has a number at the step. Pruned and failed trials do not count.
+/// A trial continues as long as fewer than `startup_trials` trials (or none) are done, before step `warmup_steps`, and at
+/// all but the first report in an interval of `interval_steps` steps (counted from `warmup_steps`). Otherwise it is pruned
+/// if its best value so far is worse than the median of the values that done trials reported **at exactly this step**, or if
+/// it has only reported NaN. It continues if no done trial has a number at this step. Pruned and failed trials do not count.
 ///
 /// # Source
 /// Golovin et al. 2017 (Google Vizier), §3.2.2; agrees with Optuna's `MedianPruner` with `n_min_trials = 1`, decision by
@@ -20,7 +20,7 @@ pub(super) struct Median {
     pub(super) startup_trials: usize,
     pub(super) warmup_steps: usize,
     pub(super) interval_steps: usize,
-    /// Of the values as columns have them; only the last bit of a median between two values hangs on it.
+    /// Direction of the values in their columns; it affects only the last bit of a median between two values.
     pub(super) direction: ObjectiveDirection,
 }
 
@@ -35,7 +35,7 @@ impl Pruner for Median {
         if count == 0 || count < self.startup_trials || !self.looks_at(step, curve) {
             return None;
         }
-        // `min` passes NaN over.
+        // `min` ignores NaN.
         let best = curve
             .iter()
             .map(|(_, value)| *value)
@@ -55,7 +55,7 @@ impl Pruner for Median {
 }
 
 impl Median {
-    /// Whether the report at `step`, the last of `curve`, is the first one of an interval.
+    /// Whether the report at `step`, the last of `curve`, is the first in its interval.
     fn looks_at(&self, step: usize, curve: &[(usize, f64)]) -> bool {
         let Some(since) = step.checked_sub(self.warmup_steps) else {
             return false;
@@ -65,11 +65,11 @@ impl Median {
         before.is_none_or(|(before, _)| *before < begin)
     }
 
-    /// The median; of an even number of values the middle of two, rounded as `numpy.percentile` does.
+    /// The median; for an even number of values the midpoint of two, rounded as `numpy.percentile` does.
     ///
-    /// That takes `high − (high − low) / 2`. Values that are better large come here with their sign turned, so that low
-    /// and high have changed places. Accuracies are fractions of few samples: the middle of two is often a third, and
-    /// whether that one is worse must not hang on a rounding.
+    /// `numpy.percentile` computes `high − (high − low) / 2`. Values to maximise are negated here, so low and high are
+    /// swapped. With accuracies (fractions of few samples) the midpoint of two is often equal to a third value, and a
+    /// rounding difference must not decide whether that one is worse.
     fn median(&self, mut values: Vec<f64>) -> Option<f64> {
         values.sort_by(f64::total_cmp);
         let high = *values.get(values.len() / 2)?;

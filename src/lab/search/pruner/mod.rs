@@ -1,7 +1,7 @@
-//! Whether a trial goes on.
+//! Pruners decide whether a trial continues.
 //!
-//! Start at [`pruner`]. Steps are epochs from 0, as a trial reports them; only the epochs with a value of what the pruner
-//! looks at report one. `median` and `successive_halving` decide as Optuna's pruners of the same name do.
+//! Start at [`pruner`]. Steps are epochs, from 0; only epochs with a value of the observed column report one. `median` and
+//! `successive_halving` make the same decisions as Optuna's pruners of the same names.
 
 mod median;
 mod successive_halving;
@@ -15,28 +15,28 @@ use super::Record;
 use median::Median;
 use successive_halving::SuccessiveHalving;
 
-/// Why a trial is to end.
+/// Why a trial is pruned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Step that was looked at.
+    /// Step of the decision.
     pub step: usize,
-    /// What was looked at, smaller is better: the trial's best value up to there, or with successive halving the value
-    /// that it just reported; NaN where that is no number.
+    /// Value that was compared, smaller is better: the trial's best value so far, or with successive halving the value just
+    /// reported; NaN if that is not a number.
     pub value: f64,
-    /// What it was held against; NaN where the value is none and nothing was needed to see that it must end.
+    /// Threshold that it was compared with; NaN if the value is NaN and no threshold was needed.
     pub threshold: f64,
-    /// Numbers of the trials that the threshold is made of.
+    /// Numbers of the trials that determine the threshold.
     pub trials: Vec<usize>,
 }
 
-/// Decides about a running trial. A pure function of its curve and of the trials that it may know.
+/// Decides about a running trial. A pure function of its curve and of the trials that may be known.
 pub trait Pruner: Sync {
-    /// `Some` when the trial with this curve (smaller is better; its last entry was just reported) is to end. `past` are
-    /// the trials that it may know, by number.
+    /// `Some` if the trial with this curve (smaller is better; the last entry was just reported) is to be pruned. `past`
+    /// contains the trials that may be known, by number.
     fn judge(&self, past: &[Record], curve: &[(usize, f64)]) -> Option<Verdict>;
 }
 
-/// The pruner of a search; `None` where nothing is pruned. It judges the first objective.
+/// The pruner of a search; `None` without pruning. It uses the first objective.
 pub fn pruner(search: &SearchSpec) -> Option<Box<dyn Pruner>> {
     let direction = search.objectives.first().map(|first| first.direction);
     let direction = direction.unwrap_or(ObjectiveDirection::Minimize);

@@ -1,4 +1,4 @@
-//! [`SuccessiveHalving`]: lets only the best share of trials pass each rung.
+//! [`SuccessiveHalving`]: only the best fraction of trials passes each rung.
 
 use crate::search::{Ending, Record};
 
@@ -6,22 +6,22 @@ use super::{Pruner, Verdict};
 
 /// Asynchronous successive halving.
 ///
-/// Rung `k` lies at step `min_resource · reduction^(early_stopping_rate + k)`. With the first report at or after that step
-/// a trial reaches the rung, with the value of that report; one report may reach several rungs. The trial passes when its
-/// value is among the best `⌊n / reduction⌋` (at least one) of the `n` values of the rung: its own and those of all
-/// earlier trials that reached it, whether they passed or not, and however they ended. Else it ends. A NaN at a rung ends
-/// a trial, and is no value of the rung.
+/// Rung `k` is at step `min_resource · reduction^(early_stopping_rate + k)`. A trial reaches the rung with its first report
+/// at or after that step, with the reported value; one report may reach several rungs. The trial passes if its value is
+/// among the best `⌊n / reduction⌋` (at least one) of the rung's `n` values: its own and those of all earlier trials that
+/// reached the rung, regardless of whether they passed and how they ended. Otherwise it is pruned. NaN at a rung prunes the
+/// trial, and is not added to the rung's values.
 ///
-/// Steps count from 0: with `min_resource = 1` the first rung is after the second epoch. As every asynchronous rule it
-/// depends on the order of the trials: the first to reach a rung always passes, since it has only itself to beat.
+/// Steps count from 0: with `min_resource = 1` the first rung is after the second epoch. Like every asynchronous rule it
+/// depends on the order of the trials: the first to reach a rung always passes, since it is compared only with itself.
 ///
 /// # Source
-/// Li et al. 2020 (ASHA), §3.2; agrees with Optuna's `SuccessiveHalvingPruner` with a given `min_resource` and
-/// `bootstrap_count = 0`, decision by decision for trials one after another (`tests/reference/search`). Two things differ
-/// where trials run side by side. Optuna holds a trial against all that have reached the rung by then, those still
-/// running too; here it is held against those that it may know (`search.lag`). And Optuna notes the rungs that a trial
-/// reached, while here they follow from its curve: where a pruned trial's last report came to several rungs, it counts at
-/// those up to the first that it does not pass among the trials known now.
+/// Li et al. 2020 (ASHA), §3.2; makes the same decisions as Optuna's `SuccessiveHalvingPruner` with a given `min_resource`
+/// and `bootstrap_count = 0` for trials one after another (`tests/reference/search`). With parallel trials there are two
+/// differences. Optuna compares a trial with all that have reached the rung at that time, including running ones; here it is
+/// compared with those that may be known (`search.lag`). And Optuna stores the rungs that a trial reached, while here they
+/// follow from its curve: if a pruned trial's last report reached several rungs, it counts at those up to the first that it
+/// does not pass among the trials known now.
 #[derive(Debug, Clone)]
 pub(super) struct SuccessiveHalving {
     pub(super) min_resource: usize,
@@ -29,7 +29,7 @@ pub(super) struct SuccessiveHalving {
     pub(super) early_stopping_rate: usize,
 }
 
-/// Values of the trials that reached a rung, with the trials' numbers.
+/// Values of the trials that reached a rung, with their numbers.
 type Rung = Vec<(usize, f64)>;
 
 impl Pruner for SuccessiveHalving {
@@ -60,15 +60,14 @@ impl Pruner for SuccessiveHalving {
 }
 
 impl SuccessiveHalving {
-    /// The step at which a rung lies.
     fn step_of(&self, rung: usize) -> usize {
         let power = u32::try_from(self.early_stopping_rate + rung).unwrap_or(u32::MAX);
-        // With a reduction of 1 all rungs would lie at one step, and there would be no end to them.
+        // With a reduction of 1 all rungs would be at one step, and their number infinite.
         let factor = self.reduction.max(2).saturating_pow(power);
         self.min_resource.max(1).saturating_mul(factor)
     }
 
-    /// Rungs that a trial with this curve has passed: those at or before its last step.
+    /// Number of rungs reached by this curve: those at or before its last step.
     fn passed(&self, curve: &[(usize, f64)]) -> usize {
         let mut rungs = 0;
         while curve
@@ -80,7 +79,7 @@ impl SuccessiveHalving {
         rungs
     }
 
-    /// The values of every rung, by the curves of the trials.
+    /// The values of every rung, from the curves of the trials.
     fn rungs(&self, past: &[Record]) -> Vec<Rung> {
         let mut rungs: Vec<Rung> = Vec::new();
         for record in past {
@@ -103,7 +102,7 @@ impl SuccessiveHalving {
         rungs
     }
 
-    /// The worst value that passes a rung which `others` and a trial with `value` have reached.
+    /// The worst value that passes a rung reached by `others` and a trial with `value`.
     fn threshold(&self, others: &[(usize, f64)], value: f64) -> f64 {
         let mut values: Vec<f64> = others.iter().map(|(_, value)| *value).collect();
         values.push(value);

@@ -1,4 +1,4 @@
-//! Every decision of recorded optimisation histories is Optuna's; `tests/reference/search/pruners.py` made them.
+//! Recorded optimisation histories from `tests/reference/search/pruners.py`: every decision must equal Optuna's.
 
 use std::io::Read;
 
@@ -13,7 +13,7 @@ use crate::search::{Ending, Record};
 
 const HISTORIES: &[u8] = include_bytes!("../../../../tests/reference/search/pruners.jsonl.gz");
 
-/// A study; see the generator.
+/// A study; the fields are explained in the generator.
 #[derive(Deserialize)]
 struct History {
     pruner: PrunerSpec,
@@ -69,13 +69,13 @@ fn record(number: usize, ending: Ending, curve: &[(usize, f64)]) -> Record {
     }
 }
 
-/// To the last bit, NaN too.
+/// Equal to the last bit, also for NaN.
 fn are_same(one: f64, other: f64) -> bool {
-    // `+ 0.0` makes a zero of `−0`.
+    // `+ 0.0` turns `−0` into `0`.
     (one + 0.0).total_cmp(&(other + 0.0)).is_eq() || one.is_nan() && other.is_nan()
 }
 
-/// How many histories, decisions and prunings there were.
+/// Numbers of histories, decisions and prunings.
 #[derive(Debug, Default, PartialEq)]
 struct Count {
     histories: usize,
@@ -83,7 +83,7 @@ struct Count {
     pruned: usize,
 }
 
-/// Replays the histories of the pruners that `is_meant`; panics where a decision is not Optuna's.
+/// Replays the histories of the pruners selected by `is_meant`; panics if a decision differs from Optuna's.
 fn replay(is_meant: fn(&PrunerSpec) -> bool) -> Count {
     let mut count = Count::default();
     for (index, history) in histories().into_iter().enumerate() {
@@ -219,14 +219,14 @@ fn a_rung_counts_all_that_reached_it() {
         record(0, Ending::Done(vec![1.0]), &[(0, 9.0), (1, 3.0), (2, 2.0)]),
         record(1, Ending::Pruned, &[(0, 9.0), (1, 4.0)]),
         record(2, Ending::Failed, &[(0, 9.0), (1, 2.0)]),
-        // Not there yet.
+        // The rung is not reached yet.
         record(3, Ending::Failed, &[(0, 0.1)]),
     ];
     // Of 2, 3, 3.5, 4 two pass.
     let verdict = halving().judge(&past, &[(0, 9.0), (1, 3.5)]).expect("ends");
     assert_eq!((verdict.threshold, verdict.trials), (3.0, vec![0, 1, 2]));
     assert_eq!(halving().judge(&past, &[(0, 9.0), (1, 3.0)]), None);
-    // The second rung: of 2 and 2.5 one passes. The value, not the best so far, is looked at.
+    // The second rung: of 2 and 2.5 one passes. The reported value counts, not the best so far.
     let verdict = halving().judge(&past, &[(1, 1.0), (2, 2.5)]).expect("ends");
     assert_eq!(
         (verdict.value, verdict.threshold, verdict.trials),
@@ -236,7 +236,7 @@ fn a_rung_counts_all_that_reached_it() {
 
 #[test]
 fn a_pruned_trial_counts_at_the_rungs_up_to_the_one_that_it_did_not_pass() {
-    // Its only report came to the rungs 0, 1 and 2 at once; the first one ended it.
+    // Its only report reached the rungs 0, 1 and 2 at once; it was pruned at the first.
     let past = [
         record(0, Ending::Done(vec![1.0]), &[(1, 1.0), (2, 5.0), (4, 5.0)]),
         record(1, Ending::Pruned, &[(4, 3.0)]),

@@ -1,4 +1,4 @@
-//! What the samplers find beside Optuna's, on the problems of `tests/reference/search/make_samplers.py`.
+//! Compares the optima found by the samplers with Optuna's, on the problems of `tests/reference/search/make_samplers.py`.
 
 use std::f64::consts::PI;
 
@@ -16,7 +16,7 @@ use super::random::Random;
 use super::testing::{choice, float, float_step, int, int_log, log_float, records, space, when};
 use super::tpe::Tpe;
 
-/// Seeds of each sample; Optuna's has as many.
+/// Number of seeds per sample; Optuna's samples have the same number.
 const SEEDS: u64 = 30;
 
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ fn reference() -> Reference {
     serde_json::from_str(text).expect("the reference file")
 }
 
-/// Branin's function, above its minimum.
+/// Branin's function minus its minimum.
 fn branin(x: f64, y: f64) -> f64 {
     let a = y - 5.1 / (4.0 * PI * PI) * x * x + 5.0 / PI * x - 6.0;
     a * a + 10.0 * (1.0 - 1.0 / (8.0 * PI)) * x.cos() + 10.0 - 0.397_887_357_729_738_16
@@ -65,7 +65,7 @@ fn rosenbrock(x: &[f64]) -> f64 {
     terms.sum()
 }
 
-/// A network's loss, imagined: rate, hidden, layers, clip, activation, kind, and momentum where kind is 1.
+/// An artificial loss of a network: rate, hidden, layers, clip, activation, kind, and momentum if kind is 1.
 fn mixed(x: &[f64]) -> f64 {
     let [rate, hidden, layers, clip, activation, kind, ..] = x else {
         return f64::NAN;
@@ -137,7 +137,7 @@ fn bests(
         .collect()
 }
 
-/// The area between the front of each search and the reference point.
+/// The hypervolume (area) between the front of each search and the reference point.
 fn areas(seeds: u64, sampler: impl Fn(u64) -> Box<dyn Sampler>) -> Vec<f64> {
     let Reference {
         trials_of_two,
@@ -244,7 +244,7 @@ fn tpe_is_optunas_on_a_mixed_space() {
     assert_no_worse_than_optuna("mixed", &mixed_space(), mixed, &reference().tpe_best.mixed);
 }
 
-/// `found` beats random draws, and is not below Optuna's but by chance.
+/// `found` is better than random search, and not significantly worse than Optuna.
 fn assert_area_is_optunas(name: &str, found: &[f64], optuna: &[f64]) {
     let random = areas(SEEDS, |seed| Box::new(Random { seed: Seed(seed) }));
     let middle = |values: &[f64]| median(values).expect("values");

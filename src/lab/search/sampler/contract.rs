@@ -1,4 +1,4 @@
-//! What every sampler promises.
+//! Properties that every sampler must have.
 
 use crate::plan::search::{
     Domain, ObjectiveDirection, ObjectiveSpec, PrunerSpec, SamplerSpec, SearchSpec, Space, Value,
@@ -41,7 +41,7 @@ fn of(kind: SamplerSpec, seed: u64) -> Box<dyn Sampler> {
     })
 }
 
-/// Every kind of domain; the last three exist under conditions, one of them under a conditional choice.
+/// One of every kind of domain; the last three parameters are conditional, one of them on a conditional choice.
 fn every_domain() -> Space {
     let space = space([
         choice(3),
@@ -58,7 +58,7 @@ fn every_domain() -> Space {
     when(when(when(space, 7, 0, &[1, 2]), 8, 7, &[0]), 9, 0, &[1, 2])
 }
 
-/// Without the continuous parameters, of which a grid has no combinations.
+/// Without the continuous parameters, which a grid cannot enumerate.
 fn stepped() -> Space {
     let mut space = every_domain();
     for parameter in &mut space.parameters {
@@ -150,7 +150,7 @@ fn a_point_follows_from_seed_study_known_trials_and_number() {
         let past = search(&kind, 1);
         assert_eq!(past, search(&kind, 1), "{kind:?}");
         let space = space_of(&kind);
-        // Asked once more, alone and by another sampler, it says the same.
+        // Proposing the same trial again, alone and with a new sampler, gives the same point.
         let asked = |seed: u64, study, known: &[Record], number| {
             of(kind.clone(), seed).propose(&space, study, known, number)
         };
@@ -191,7 +191,7 @@ fn what_learns_learns_from_what_it_may_know_only() {
             records.iter().filter(near).count()
         };
         assert!(near(&found[40..]) > 8, "{kind:?}: {}", near(&found[40..]));
-        // Nothing but failures: nothing is learnt.
+        // Only failures: nothing can be learnt.
         let mut failed = found.clone();
         for record in &mut failed {
             record.ending = Ending::Failed;

@@ -1,4 +1,4 @@
-//! Who is better than whom with several objectives: fronts, crowding, and the best of many. Smaller is better.
+//! Ranking with several objectives: Pareto fronts, crowding distance, and selection of the best. Smaller is better.
 //!
 //! # Source
 //! Deb, Pratap, Agarwal & Meyarivan 2002, *A fast and elitist multiobjective genetic algorithm: NSGA-II*, §III; ties and
@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-/// Whether `a` is nowhere worse than `b` and somewhere better.
+/// Whether `a` dominates `b`: nowhere worse and somewhere better.
 pub(super) fn dominates(a: &[f64], b: &[f64]) -> bool {
     let mut is_better = false;
     for (a, b) in a.iter().zip(b) {
@@ -18,11 +18,11 @@ pub(super) fn dominates(a: &[f64], b: &[f64]) -> bool {
     is_better
 }
 
-/// Returns the fronts, best first: of those that no other dominates, of those that only the first front dominates, …;
-/// as many fronts as hold `enough` together. Members by number.
+/// Returns the Pareto fronts, best first (non-dominated sorting): the non-dominated members, then those dominated only by
+/// the first front, and so on, until they contain `enough` members. Members are indices.
 pub(super) fn fronts(values: &[&[f64]], enough: usize) -> Vec<Vec<usize>> {
     let mut left: Vec<usize> = (0..values.len()).collect();
-    // In this order no later one dominates an earlier one.
+    // In this order no later member dominates an earlier one.
     left.sort_by(|&i, &j| lexicographic(values[i], values[j]));
     let are_two = values.iter().all(|value| value.len() <= 2);
     let (mut found, mut count) = (Vec::new(), 0);
@@ -30,7 +30,7 @@ pub(super) fn fronts(values: &[&[f64]], enough: usize) -> Vec<Vec<usize>> {
         let mut front: Vec<usize> = Vec::new();
         let mut behind = Vec::new();
         for i in left {
-            // Of two objectives, the second falls along the front: its last member dominates whatever any does.
+            // With two objectives, the second decreases along the front: if any member dominates, the last one does.
             let looked_at = if are_two { 1 } else { front.len() };
             let is_dominated = front
                 .iter()
@@ -51,13 +51,13 @@ pub(super) fn fronts(values: &[&[f64]], enough: usize) -> Vec<Vec<usize>> {
     found
 }
 
-/// Values of three and more objectives that are compared each with each at most.
+/// With three or more objectives, at most this number of values is compared pairwise at once.
 const AT_ONCE: usize = 400;
 
-/// Returns the `count` best, by number: whole fronts, and of the front that does not fit the least crowded.
+/// Returns the indices of the `count` best: whole fronts, and the least crowded members of the front that does not fit.
 ///
-/// Of more than [`AT_ONCE`] with three and more objectives, the best of some meet the next ones in turn: those
-/// of the first fronts stay, but who is crowded is decided on the way.
+/// For more than [`AT_ONCE`] values with three or more objectives, the best so far are compared with one batch after
+/// another. Members of the first fronts are kept, but crowding is then evaluated batch by batch.
 pub(super) fn best(values: &[&[f64]], count: usize) -> Vec<usize> {
     let are_two = values.iter().all(|value| value.len() <= 2);
     if are_two || values.len() <= AT_ONCE {
@@ -94,7 +94,7 @@ fn best_at_once(values: &[&[f64]], count: usize) -> Vec<usize> {
 }
 
 /// Returns the crowding distance of each member of a front: the sum over the objectives of the gap between its two
-/// neighbours, as a share of the front's width; infinite at the ends.
+/// neighbours, as a fraction of the front's width; infinite at the ends.
 fn crowding(values: &[&[f64]], front: &[usize]) -> Vec<f64> {
     let objectives = front.first().map_or(0, |&first| values[first].len());
     let mut distance = vec![0.0; front.len()];
@@ -108,7 +108,7 @@ fn crowding(values: &[&[f64]], front: &[usize]) -> Vec<f64> {
     distance
 }
 
-/// Returns the gap between each value's two neighbours, as a share of the width of them all; 0 where all are equal.
+/// Returns the gap between each value's two neighbours, as a fraction of the total width; 0 if all are equal.
 fn gaps(column: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..column.len()).collect();
     order.sort_by(|&a, &b| column[a].total_cmp(&column[b]));
@@ -124,7 +124,7 @@ fn gaps(column: &[f64]) -> Vec<f64> {
     for (rank, &place) in order.iter().enumerate() {
         let below = rank.checked_sub(1).map_or(f64::NEG_INFINITY, |i| sorted[i]);
         let above = sorted.get(rank + 1).copied().unwrap_or(f64::INFINITY);
-        // Two infinities of one sign are no distance apart.
+        // Two equal infinities have distance 0.
         if below < above {
             gaps[place] = (above - below) / width;
         }
@@ -148,7 +148,7 @@ mod tests {
         values.iter().map(Vec::as_slice).collect()
     }
 
-    /// Points of `objectives` whole numbers, so that there are ties.
+    /// Points with `objectives` integer values, so that there are ties.
     fn some(objectives: usize, count: u64) -> Vec<Vec<f64>> {
         let mut state = 7_u64;
         let mut next = || {
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_least_crowded_of_a_front_are_kept_and_its_ends_first() {
-        // A line; the second and third are close together.
+        // A line; the second and third point are close together.
         let values: Vec<Vec<f64>> = [0.0, 1.0, 1.5, 5.0, 10.0]
             .iter()
             .map(|x| vec![*x, 10.0 - x])

@@ -5,10 +5,10 @@ use crate::search::Record;
 
 use super::{Sampler, unit};
 
-/// Counts through the combinations as an odometer does: the last parameter turns fastest.
+/// Counts through the combinations like an odometer: the last parameter changes fastest.
 ///
-/// A parameter that does not exist at a combination does not multiply it, so that no point comes twice. A space
-/// with a range without step has no combinations; the planner refuses it.
+/// An inactive parameter does not multiply the number of combinations, so no point occurs twice. A range without step has
+/// infinitely many values; the planner refuses it.
 #[derive(Debug)]
 pub(super) struct Grid;
 
@@ -20,7 +20,7 @@ impl Sampler for Grid {
         }
         let mut rest = number;
         while point.values.len() < space.parameters.len() {
-            rest = turn(space, &mut point, rest);
+            rest = set_next(space, &mut point, rest);
         }
         Some(point)
     }
@@ -30,9 +30,9 @@ impl Sampler for Grid {
     }
 }
 
-/// Decides the next parameter of `point` for combination `rest` of those behind it; returns which of those behind the
-/// decided one that is.
-fn turn(space: &Space, point: &mut Point, mut rest: usize) -> usize {
+/// Sets the next parameter of `point`, for combination number `rest` of the remaining parameters; returns the combination
+/// number for the parameters after it.
+fn set_next(space: &Space, point: &mut Point, mut rest: usize) -> usize {
     let index = point.values.len();
     if !space.is_active(index, point) {
         point.values.push(None);
@@ -58,13 +58,13 @@ fn turn(space: &Space, point: &mut Point, mut rest: usize) -> usize {
     rest
 }
 
-/// Returns how many combinations the parameters behind those of `point` have.
+/// Returns the number of combinations of the parameters after those of `point`.
 fn behind(space: &Space, point: &mut Point) -> usize {
     let size = space.size_from(point.values.len(), point).unwrap_or(0);
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-/// Whether another parameter exists or not by the value of this one.
+/// Whether the existence of another parameter depends on this one.
 fn is_condition(space: &Space, index: usize) -> bool {
     space
         .parameters
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_multiplies_nothing() {
-        // Choice 0 has none of the others, 1 the first, 2 both; the last one is on its own.
+        // Choice 0 activates none of the others, 1 the first, 2 both; the last one is unconditional.
         let space = space([choice(3), choice(2), int(1, 3, 1), choice(2)]);
         let space = when(when(space, 1, 0, &[1, 2]), 2, 0, &[2]);
         let points = all(&space);

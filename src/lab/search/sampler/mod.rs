@@ -1,8 +1,8 @@
-//! Where to look next: [`Sampler`], and the five of them.
+//! Samplers propose points: the trait [`Sampler`] and its five implementations.
 //!
-//! A sampler keeps nothing: it works out each point from the seed, the space and the trials that it may know. So the
-//! order in which trials end, a resumed search and the number of jobs change nothing. Logarithms and exponentials are
-//! `libm`'s, not the system's: the same points on every machine.
+//! Samplers have no state: each point follows from the seed, the space and the trials that may be known. So the order in
+//! which trials end, resuming, and the number of jobs have no effect. Logarithms and exponentials come from `libm`, not from
+//! the system, so that all machines get the same points.
 
 #[cfg(test)]
 mod acceptance;
@@ -25,14 +25,14 @@ use crate::plan::search::{Parameter, Point, SamplerSpec, SearchSpec, Space, Valu
 
 use super::Record;
 
-/// Proposes points. A pure function: the same seed, trials and number give the same point.
+/// Proposes points. A pure function: equal seed, trials and number give the same point.
 pub trait Sampler: Sync {
-    /// The point of trial `number` of study `study`, from the trials `past` (those that it may know, by number); `None`
-    /// when the space is exhausted.
+    /// The point of trial `number` of study `study`, based on the trials `past` (those that may be known, by number); `None`
+    /// if the space is exhausted.
     fn propose(&self, space: &Space, study: usize, past: &[Record], number: usize)
     -> Option<Point>;
 
-    /// Points that there are at most; `None` where there is no such number.
+    /// Maximum number of points; `None` if unlimited.
     fn limit(&self, _space: &Space) -> Option<usize> {
         None
     }
@@ -57,12 +57,12 @@ pub fn sampler(search: &SearchSpec) -> Box<dyn Sampler> {
     }
 }
 
-/// The random numbers of one trial.
+/// The random stream of one trial.
 fn dice(seed: Seed, study: usize, number: usize) -> ChaCha8Rng {
     seed.stream_at(Purpose::Search, &[study as u64, number as u64])
 }
 
-/// Decides the parameters in their order; `value` is asked for each that exists at the point so far.
+/// Sets the parameters in order; `value` is called for each parameter that is active given the point so far.
 fn decide(space: &Space, mut value: impl FnMut(usize, &Parameter) -> Value) -> Point {
     let mut point = Point::default();
     for (index, parameter) in space.parameters.iter().enumerate() {

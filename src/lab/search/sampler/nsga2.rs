@@ -9,28 +9,28 @@ use crate::search::Record;
 
 use super::{Sampler, decide, dice, front, random, unit};
 
-/// How often a child has two parents.
+/// Probability that a child has two parents (crossover).
 const CROSSOVER: f64 = 0.9;
-/// How often a parameter comes from the second parent.
+/// Probability that a parameter comes from the second parent.
 const SWAP: f64 = 0.5;
 
-/// Breeds each trial from the best of the generations before it.
+/// Derives each trial from the best trials of earlier generations.
 ///
-/// A generation is `population` trials that ended with values, in the order of their numbers; pruned and failed ones
-/// have no children. The parents are the best `population` of the last whole generation and of its own parents: by
-/// fronts, then the least crowded. A child takes each parameter from one of two parents, each the winner of two (with
-/// probability 0.9; else from one of them all); each parameter is drawn anew with probability 1 / parameters. A
-/// parameter that neither parent has is drawn.
+/// A generation is `population` trials that ended with values, in the order of their numbers; pruned and failed ones are
+/// ignored. The parents are the best `population` of the last complete generation and of its parents: by front, then the
+/// least crowded. With probability 0.9 a child has two parents, each the winner of a binary tournament, and takes each
+/// parameter from one of them; otherwise it has one parent drawn from all. Each parameter is drawn anew with probability 1 /
+/// parameters (mutation), and also if neither parent has it.
 ///
-/// With a lag, the first trials of a generation do not know the last ones of the one before, and are bred as those were.
+/// With a lag, the first trials of a generation do not know the last ones of the generation before, and use the same parents
+/// as it.
 ///
 /// # Source
-/// Deb et al. 2002; Optuna's `NSGAIISampler`, which crosses only parameters that every trial has.
+/// Deb et al. 2002; Optuna's `NSGAIISampler`, which applies crossover only to parameters that every trial has.
 #[derive(Debug)]
 pub(super) struct Nsga2 {
-    /// Seed of the search.
     pub(super) seed: Seed,
-    /// Trials of a generation.
+    /// Trials per generation.
     pub(super) population: usize,
 }
 
@@ -51,13 +51,13 @@ impl Sampler for Nsga2 {
     }
 }
 
-/// A trial that can have children.
+/// A trial that can be a parent.
 struct Individual<'a> {
     point: &'a Point,
     values: &'a [f64],
 }
 
-/// Returns the parents of the next trial; none before the first generation is whole.
+/// Returns the parents of the next trial; empty before the first generation is complete.
 fn parents(past: &[Record], population: usize) -> Vec<Individual<'_>> {
     let individuals: Vec<(&Point, &[f64])> = past
         .iter()
@@ -104,7 +104,7 @@ fn child(space: &Space, parents: &[Individual<'_>], rng: &mut ChaCha8Rng) -> Poi
     })
 }
 
-/// Returns the better one of two parents drawn at random, other than `taken`; the second where neither is better.
+/// Binary tournament: returns the better of two random parents other than `taken`; the second if neither is better.
 fn winner(parents: &[Individual<'_>], taken: Option<usize>, rng: &mut ChaCha8Rng) -> usize {
     let free: Vec<usize> = (0..parents.len()).filter(|&i| Some(i) != taken).collect();
     let Some(last) = free.len().checked_sub(1) else {

@@ -9,10 +9,9 @@ use crate::search::Record;
 
 use super::{Sampler, decide, dice, unit};
 
-/// Draws every parameter uniformly over its domain, whatever came before.
+/// Draws every parameter uniformly over its domain, independent of earlier trials.
 #[derive(Debug)]
 pub(super) struct Random {
-    /// Seed of the search.
     pub(super) seed: Seed,
 }
 
@@ -22,7 +21,6 @@ impl Sampler for Random {
     }
 }
 
-/// Draws a point.
 pub(super) fn draw(space: &Space, rng: &mut ChaCha8Rng) -> Point {
     decide(space, |_, parameter| {
         unit::value_at(&parameter.domain, rng.gen_range(0.0..1.0))

@@ -1,4 +1,4 @@
-//! [`Sobol`]: points that fill the space evenly.
+//! [`Sobol`]: low-discrepancy points.
 
 use rand::RngCore;
 
@@ -8,19 +8,18 @@ use crate::search::Record;
 
 use super::{Sampler, decide, unit};
 
-/// Points of one sequence; the next ones are of another, scrambled otherwise.
+/// Points per sequence; further points come from another sequence with another scrambling.
 const LENGTH: usize = 1 << 16;
 
-/// An Owen-scrambled Sobol sequence, one dimension for each parameter.
+/// An Owen-scrambled Sobol sequence, one dimension per parameter.
 ///
-/// Any first `2ᵏ` points are spread over each parameter's range more evenly than chance would. A study has a
-/// scrambling of its own.
+/// The first `2ᵏ` points, for any `k`, are spread over each parameter's range more evenly than random points. Each study has
+/// its own scrambling.
 ///
 /// # Source
 /// Burley 2020, *Practical Hash-based Owen Scrambling* (crate `sobol_burley`).
 #[derive(Debug)]
 pub(super) struct Sobol {
-    /// Seed of the search.
     pub(super) seed: Seed,
 }
 
@@ -28,7 +27,7 @@ impl Sampler for Sobol {
     fn propose(&self, space: &Space, study: usize, _: &[Record], number: usize) -> Option<Point> {
         let dimensions = sobol_burley::NUM_DIMENSIONS as usize;
         Some(decide(space, |index, parameter| {
-            // A sequence ends after 2¹⁶ points and 256 dimensions; beyond, another scrambling goes on.
+            // A sequence ends after 2¹⁶ points and 256 dimensions; beyond that, another scrambling is used.
             let scramble = [
                 study as u64,
                 (number / LENGTH) as u64,

@@ -57,7 +57,7 @@ pub(super) fn choice(count: usize) -> Domain {
     }
 }
 
-/// A space of parameters that all exist.
+/// A space of unconditional parameters.
 pub(super) fn space(domains: impl IntoIterator<Item = Domain>) -> Space {
     let parameters = domains
         .into_iter()
@@ -72,7 +72,7 @@ pub(super) fn space(domains: impl IntoIterator<Item = Domain>) -> Space {
     Space { parameters }
 }
 
-/// `space` with parameter `index` existing only where `parameter` is one of `choices`.
+/// `space` with parameter `index` active only if `parameter` is one of `choices`.
 pub(super) fn when(mut space: Space, index: usize, parameter: usize, choices: &[usize]) -> Space {
     space.parameters[index].when = Some(Condition {
         parameter,
@@ -81,7 +81,7 @@ pub(super) fn when(mut space: Space, index: usize, parameter: usize, choices: &[
     space
 }
 
-/// Searches with a lag: trial `i` is proposed from trials `0 … i − lag − 1`.
+/// Runs a search with a lag: trial `i` is proposed from trials `0 … i − lag − 1`.
 pub(super) fn records(
     sampler: &dyn Sampler,
     space: &Space,

@@ -1,14 +1,14 @@
-//! A domain laid out on the unit interval, so that a uniform place is a uniform (or log-uniform) value.
+//! Maps a domain to the unit interval, so that a uniform place gives a uniform (or log-uniform) value.
 //!
-//! A domain of separate values is cut into bins, one for each: half a step reaches beyond either end, so that the ends
-//! are as likely as the rest. Of a logarithmic whole number, the bin of `v` is `ln (v − ½) … ln (v + ½)`.
+//! A discrete domain is divided into bins, one per value. The bins extend half a step beyond either end, so that the ends
+//! are as likely as the other values. For a logarithmic integer the bin of `v` is `ln (v − ½) … ln (v + ½)`.
 //!
 //! # Source
 //! Optuna's `FloatDistribution`, `IntDistribution`, `CategoricalDistribution` and `_SearchSpaceTransform`.
 
 use crate::plan::search::{Domain, Value};
 
-/// Returns how many values the domain has; `None` where any number between the ends is one.
+/// Returns the number of values of the domain; `None` if it is continuous.
 pub(super) fn levels(domain: &Domain) -> Option<usize> {
     match domain {
         Domain::Float {
@@ -23,7 +23,7 @@ pub(super) fn levels(domain: &Domain) -> Option<usize> {
     }
 }
 
-/// Returns value `index` of the domain, from 0; of a continuous one, the lower end.
+/// Returns value number `index` of the domain, from 0; for a continuous domain the lower end.
 pub(super) fn level(domain: &Domain, index: usize) -> Value {
     match domain {
         Domain::Choice { .. } => Value::Choice { choice: index },
@@ -77,7 +77,7 @@ pub(super) fn value_at(domain: &Domain, place: f64) -> Value {
     }
 }
 
-/// Returns the place of a value of the domain: the middle of its bin, where it has one.
+/// Returns the place of a value: the middle of its bin, if the domain has bins.
 pub(super) fn place_of(domain: &Domain, value: Value) -> f64 {
     match domain {
         Domain::Int {
@@ -108,7 +108,7 @@ pub(super) fn place_of(domain: &Domain, value: Value) -> f64 {
     }
 }
 
-/// Returns the bin of a value; `None` where the domain is continuous.
+/// Returns the bin of a value; `None` if the domain is continuous.
 pub(super) fn bin_of(domain: &Domain, value: Value) -> Option<(f64, f64)> {
     if let Domain::Int {
         low,
@@ -132,12 +132,12 @@ pub(super) fn bin_of(domain: &Domain, value: Value) -> Option<(f64, f64)> {
     Some((index / count, (index + 1.0) / count))
 }
 
-/// The ends of a logarithmic range of whole numbers, half a step beyond either.
+/// The ends of a logarithmic integer range, extended by half a step.
 fn log_ends(low: i64, high: i64) -> (f64, f64) {
     (libm::log(low as f64 - 0.5), libm::log(high as f64 + 0.5))
 }
 
-/// `value` to 14 digits: 0.3 and not 0.30000000000000004.
+/// `value` rounded to 14 digits: 0.3 instead of 0.30000000000000004.
 fn tidy(value: f64) -> f64 {
     format!("{value:.13e}").parse().unwrap_or(value)
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::search::sampler::testing::{choice, float, float_step, int, int_log, log_float};
 
-    /// How often each value comes at 9,000 even places.
+    /// How often each value occurs at 9,000 evenly spaced places.
     fn shares(domain: &Domain) -> Vec<(f64, f64)> {
         let mut counts: Vec<(f64, f64)> = Vec::new();
         for i in 0..9_000 {

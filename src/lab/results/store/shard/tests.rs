@@ -29,7 +29,7 @@ impl Lab {
             .count()
     }
 
-    /// The store, with all journals taken into it.
+    /// The store, with all journals merged into it.
     fn merged(&self) -> Store {
         let mut store = Store::open(self.0.path()).unwrap();
         for journal in journals(self.0.path()).unwrap() {
@@ -41,7 +41,7 @@ impl Lab {
     }
 }
 
-/// A run with steps, in session `session`, with `loss` as its facts.
+/// A run with steps, in session `session`, with `loss` as its final loss.
 fn full(hash: &str, seed: u64, session: &str, loss: f64) -> StoredRun {
     let mut run = run(hash, seed);
     run.session = Some(session.into());
@@ -66,7 +66,7 @@ fn without_steps(mut run: StoredRun) -> StoredRun {
 }
 
 #[test]
-fn what_a_shard_kept_is_there_after_the_next_start_and_only_in_its_journal() {
+fn runs_of_a_shard_are_read_again_at_the_next_start_and_are_only_in_its_journal() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/2");
     shard.put(full("a", 1, "s", 0.5)).unwrap();
@@ -90,7 +90,7 @@ fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
     shard.put(run("a", 2)).unwrap();
     drop(shard);
     let all = fs::read(lab.journal("1/1")).unwrap();
-    // Wherever a kill may have cut the second line.
+    // Every position at which a kill may have cut the second line.
     for length in [
         whole.len() + 1,
         whole.len().midpoint(all.len()),
@@ -108,7 +108,7 @@ fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
 }
 
 #[test]
-fn a_line_that_is_no_run_is_named_and_counts_as_not_there() {
+fn a_line_that_is_not_a_run_is_listed_and_skipped() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/1");
     shard.put(run("a", 1)).unwrap();
@@ -165,18 +165,18 @@ fn a_second_program_is_refused_and_another_shard_is_not() {
 }
 
 #[test]
-fn what_the_store_and_shards_of_another_number_have_counts() {
+fn runs_in_the_store_and_in_shards_of_another_total_count() {
     let lab = Lab::new();
     Store::open(lab.0.path()).unwrap().put(run("a", 1)).unwrap();
     lab.shard("1/2").put(run("b", 1)).unwrap();
     let shard = lab.shard("3/3");
     assert_eq!((shard.runs_of("a").len(), shard.runs_of("b").len()), (1, 1));
-    // A shard of the same number is another machine's business.
+    // Shares with the same total belong to other machines and are not read.
     assert!(lab.shard("2/2").runs_of("b").is_empty());
 }
 
 #[test]
-fn a_journal_carries_all_that_belongs_to_its_runs() {
+fn a_journal_contains_all_data_of_its_runs() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/1");
     let image = shard.temporary_folder().join("x");

@@ -8,48 +8,47 @@ use crate::search::sampler::unit;
 
 use super::normal;
 
-/// Standard deviations beyond which a kernel is taken for zero: the flat kernel is larger there by far.
+/// A kernel is treated as zero beyond this number of standard deviations, where the flat kernel is much larger.
 const REACH: f64 = 9.0;
 
-/// One kernel for each observed value, and a last one that is (nearly) flat.
+/// One kernel per observed value, and a last one that is (nearly) flat.
 #[derive(Debug)]
 pub(super) enum Kernels {
-    /// Normal distributions on the unit interval (`unit`), cut off at its ends.
+    /// Normal distributions on the unit interval (`unit`), truncated at its ends.
     Normal {
-        /// Those that differ: few, where values are.
+        /// The distinct ones; few, if there are few distinct values.
         kinds: Vec<Normal>,
-        /// Which of them each kernel is.
+        /// Index into `kinds` for each kernel.
         kernels: Vec<usize>,
     },
-    /// Distributions over choices: all have the same share, but that the observed one has more.
+    /// Distributions over choices: equal probabilities, except a larger one for the observed choice.
     Choice {
-        /// Choices that were observed; the last kernel has none.
+        /// Observed choices; the last kernel has none.
         observed: Vec<usize>,
-        /// How likely a kernel's own choice is.
+        /// Probability of a kernel's own choice.
         hit: f64,
-        /// How likely each other choice is.
+        /// Probability of each other choice.
         miss: f64,
-        /// Number of choices.
         choices: usize,
     },
 }
 
-/// A normal distribution that is cut off at 0 and 1.
+/// A normal distribution truncated to 0 … 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Normal {
     center: f64,
-    /// Standard deviation before it was cut off.
+    /// Standard deviation before truncation.
     width: f64,
-    /// Part that lies between the ends.
+    /// Probability mass between the ends before truncation.
     mass: f64,
 }
 
 impl Kernels {
-    /// Estimates from what was observed.
+    /// Estimates kernels from observed values.
     ///
-    /// A kernel's width is the larger one of the distances to its two neighbours (the first and the last look inward
-    /// only), at least `1 / min(100, n + 2)` of the range and at most the range; the flat one stands in the middle and is
-    /// as wide as the range. A choice has weight `1 / (n + 1)` in every kernel, and 1 more in its own.
+    /// A kernel's width is the larger distance to its two neighbours (one neighbour for the first and the last), clamped to
+    /// between `1 / min(100, n + 2)` of the range and the whole range; the flat one is centred and as wide as the range. A
+    /// choice has weight `1 / (n + 1)` in every kernel, plus 1 in its own.
     pub(super) fn new(domain: &Domain, observed: &[Value]) -> Self {
         let count = observed.len();
         if let Domain::Choice { values, .. } = domain {
@@ -74,7 +73,7 @@ impl Kernels {
         let mut kernels = vec![0; count + 1];
         for (place, width) in widths(&centers) {
             let (center, width) = (centers[place], width.clamp(smallest, 1.0));
-            // Alike ones come together: at one center, all but the two outer ones have the same width.
+            // Equal kernels are adjacent: at one center, all except the two outer ones have the same width.
             let alike = kinds
                 .iter()
                 .rposition(|kind| !kind.is_at(center) || kind.is_as_wide(width))
@@ -89,7 +88,6 @@ impl Kernels {
         Self::Normal { kinds, kernels }
     }
 
-    /// Draws a value from kernel `index`.
     pub(super) fn draw(&self, domain: &Domain, index: usize, rng: &mut ChaCha8Rng) -> Value {
         match self {
             Self::Normal { kinds, kernels } => {
@@ -101,7 +99,7 @@ impl Kernels {
                 choices,
                 ..
             } => {
-                // Every choice's share is flat; what is left is the observed one's.
+                // The flat part has equal probabilities; the rest belongs to the observed choice.
                 let is_flat = rng.gen_range(0.0..1.0) < miss * *choices as f64;
                 let flat = rng.gen_range(0..*choices);
                 let choice = match observed.get(index) {
@@ -113,7 +111,7 @@ impl Kernels {
         }
     }
 
-    /// Multiplies `weights` by what the density of every value has in common under each kernel.
+    /// Multiplies `weights` by the factors of the kernels' densities that do not depend on the value.
     pub(super) fn scale(&self, domain: &Domain, weights: &mut [f64]) {
         if let Self::Normal { kinds, kernels } = self {
             let is_continuous = unit::levels(domain).is_none();
@@ -127,8 +125,8 @@ impl Kernels {
         }
     }
 
-    /// Multiplies `factors` by the rest of the density of `value` under each kernel; of a continuous parameter it adds
-    /// `z²` to `exponents` instead, where the density is `exp(−z² / 2)`: one exponential for all parameters.
+    /// Multiplies `factors` by the remaining factor of the density of `value` under each kernel. For a continuous parameter
+    /// with density `exp(−z² / 2)` it adds `z²` to `exponents` instead, so that one exponential suffices for all parameters.
     pub(super) fn weigh(
         &self,
         domain: &Domain,
@@ -186,7 +184,8 @@ impl Normal {
         self.width.total_cmp(&width).is_eq()
     }
 
-    /// Draws until the place lies between the ends: a third of the draws do at worst, since the center does.
+    /// Rejection sampling until the place is within the interval. At least a third of the draws succeed, since the center
+    /// lies inside.
     fn draw(self, rng: &mut ChaCha8Rng) -> f64 {
         loop {
             let place = self.center + self.width * normal::draw(rng);
@@ -196,7 +195,7 @@ impl Normal {
         }
     }
 
-    /// Returns what lies between two places, before it was cut off.
+    /// Returns the mass between two places, before truncation.
     fn mass_of(self, low: f64, high: f64) -> f64 {
         let (from, to) = (
             (low - self.center) / self.width,
@@ -209,8 +208,8 @@ impl Normal {
     }
 }
 
-/// Returns each center's number and its distance to the further one of its neighbours, in the order of the centers; the
-/// ends of the interval are neighbours only of one that is alone.
+/// Returns each center's index and the distance to its farther neighbour, sorted by center. The ends of the interval count
+/// as neighbours only if there is a single center.
 fn widths(centers: &[f64]) -> Vec<(usize, f64)> {
     if let [only] = centers {
         return vec![(0, only.max(1.0 - only))];

@@ -1,4 +1,4 @@
-//! [`Mixture`]: the density of some trials over a group of parameters.
+//! [`Mixture`]: the density of a set of trials over a group of parameters.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -7,27 +7,28 @@ use crate::plan::search::{Domain, Value};
 
 use super::kernels::Kernels;
 
-/// Newest trials that all have the full weight.
+/// Number of newest trials with full weight.
 const FULL_WEIGHT: usize = 25;
 
-/// A weighted sum of kernels, each a product over the parameters: one for each trial, and a flat one.
+/// A weighted sum of kernels, each a product over the parameters: one per trial, and a flat one.
 #[derive(Debug)]
 pub(super) struct Mixture {
-    /// Weights of the kernels; their sum is 1.
+    /// Weights of the kernels, with sum 1.
     weights: Vec<f64>,
-    /// Weights times what the density of every point has in common.
+    /// Weights times the constant factors of the kernels' densities.
     scaled: Vec<f64>,
     /// Kernels of each parameter.
     parameters: Vec<Kernels>,
 }
 
 impl Mixture {
-    /// Estimates the density of good trials, which all weigh the same. `rows`: (trials, parameters).
+    /// Estimates the density of good trials, with equal weights. `rows`: (trials, parameters).
     pub(super) fn of_good(domains: &[&Domain], rows: &[Vec<Value>]) -> Self {
         Self::new(domains, rows, vec![1.0; rows.len()])
     }
 
-    /// Estimates the density of the other trials, of which old ones weigh less. `rows`: (trials, parameters), by number.
+    /// Estimates the density of the other trials, with smaller weights for old ones. `rows`: (trials, parameters), by
+    /// number.
     pub(super) fn of_bad(domains: &[&Domain], rows: &[Vec<Value>]) -> Self {
         Self::new(domains, rows, ramp(rows.len()))
     }
@@ -57,7 +58,6 @@ impl Mixture {
         }
     }
 
-    /// Draws a value of each parameter.
     pub(super) fn draw(&self, domains: &[&Domain], rng: &mut ChaCha8Rng) -> Vec<Value> {
         let mut left = rng.gen_range(0.0..1.0);
         let mut kernel = self.weights.len() - 1;
@@ -75,7 +75,6 @@ impl Mixture {
             .collect()
     }
 
-    /// Returns the density at each candidate.
     pub(super) fn densities(&self, domains: &[&Domain], candidates: &[Vec<Value>]) -> Vec<f64> {
         candidates
             .iter()
@@ -96,7 +95,7 @@ impl Mixture {
     }
 }
 
-/// Returns weights by age: 1 for the newest 25, before them rising evenly from `1 / n` to 1.
+/// Returns weights by age: 1 for the newest 25; older ones increase linearly from `1 / n` to 1.
 fn ramp(count: usize) -> Vec<f64> {
     let rising = count.saturating_sub(FULL_WEIGHT);
     let first = 1.0 / count.max(1) as f64;
@@ -133,7 +132,7 @@ mod tests {
         let row = |x, k, choice| vec![Value::Float(x), Value::Int(k), Value::Choice { choice }];
         let rows = [row(0.2, 0, 2), row(0.25, 3, 2), row(0.9, 3, 0)];
         let mixture = Mixture::of_good(&domains, &rows);
-        // Probability of each of 10 × 4 × 3 cells, by the density in the middle of its 20 parts.
+        // Probability of each of 10 × 4 × 3 cells, from the density at the midpoints of 20 parts per cell.
         let mut cells = vec![0.0; 120];
         for (cell, probability) in cells.iter_mut().enumerate() {
             let (slice, k, choice) = (cell / 12, i64::try_from(cell / 3 % 4).unwrap(), cell % 3);

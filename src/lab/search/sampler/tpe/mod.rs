@@ -17,32 +17,31 @@ use super::{Sampler, decide, dice, random, unit};
 use mixture::Mixture;
 use split::split;
 
-/// Trials that are not good and whose density is estimated at most.
+/// Maximum number of other (not good) trials whose density is estimated.
 ///
-/// Beyond, every second, third, … of them stands for the rest: a proposal of trial 10,000 costs what one of trial 1,000
-/// costs, and the estimate of where it was *not* good hardly changes.
+/// With more, only every second, third, … of them is used: proposing trial 10,000 then costs no more than trial 1,000, and
+/// the estimate of where results were *not* good hardly changes.
 const BAD_AT_MOST: usize = 1000;
 
-/// Proposes what is likely among the good trials and unlikely among the others.
+/// Proposes points that are likely among the good trials and unlikely among the others.
 ///
-/// Of the trials that ended with a value or were pruned, the best `min(⌈n / 10⌉, 25)` are good ([`split()`]). Densities
-/// `l` of the good and `g` of the others are mixtures with a kernel for each trial and a flat one ([`Mixture`]), over all
-/// parameters with the same condition together; a conditional one is fitted to the trials that have it. Of `candidates`
-/// points drawn from `l`, the one with the largest `l / g` is proposed. Before `startup_trials` trials are known, points
-/// are drawn at random.
+/// Of the trials that ended with a value or were pruned, the best `min(⌈n / 10⌉, 25)` are good ([`split()`]). The densities
+/// `l` of the good and `g` of the other trials are mixtures with one kernel per trial and a flat one ([`Mixture`]), joint
+/// over all parameters with the same condition; those of a conditional parameter are fitted to the trials that have it. Of
+/// `candidates` points drawn from `l`, the one with the largest `l / g` is proposed. Until `startup_trials` trials are
+/// known, points are drawn at random.
 ///
 /// # Source
 /// Bergstra et al. 2011, *Algorithms for Hyper-Parameter Optimization*, §4; Watanabe 2023, *Tree-Structured Parzen
-/// Estimator*. Agrees with Optuna 5's `TPESampler` (`multivariate`), but that parameters under one condition are
-/// estimated together, not each for itself; that with several objectives the last front is thinned by
-/// crowding, not by hypervolume; and for [`BAD_AT_MOST`].
+/// Estimator*. Equals Optuna 5's `TPESampler` (`multivariate`) with three differences: parameters under one condition are
+/// estimated jointly, not separately; with several objectives the last front is thinned by crowding, not by hypervolume; and
+/// [`BAD_AT_MOST`].
 #[derive(Debug)]
 pub(super) struct Tpe {
-    /// Seed of the search.
     pub(super) seed: Seed,
-    /// Trials drawn at random first.
+    /// Number of trials drawn at random first.
     pub(super) startup_trials: usize,
-    /// Candidates drawn from the good trials' density.
+    /// Number of candidates drawn from the good trials' density.
     pub(super) candidates: usize,
 }
 
@@ -77,7 +76,7 @@ impl Sampler for Tpe {
 }
 
 impl Tpe {
-    /// Returns values of the parameters `group`, which exist together.
+    /// Returns values of the parameters `group`, which are active together.
     fn draw_group(
         &self,
         space: &Space,
@@ -113,7 +112,7 @@ impl Tpe {
     }
 }
 
-/// Returns the parameters, `index` among them, that exist exactly where it exists; those with one value left out.
+/// Returns the parameters that are active exactly when `index` is, including itself, without those with a single value.
 fn group(space: &Space, index: usize) -> Vec<usize> {
     let when = &space.parameters[index].when;
     (0..space.parameters.len())
@@ -122,7 +121,7 @@ fn group(space: &Space, index: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns at most [`BAD_AT_MOST`] of the items, evenly spread, with the last among them.
+/// Returns at most [`BAD_AT_MOST`] of the items, evenly spaced, including the last.
 fn thinned<T: Copy>(items: &[T]) -> impl Iterator<Item = T> {
     let stride = items.len().div_ceil(BAD_AT_MOST).max(1);
     let last = items.len().saturating_sub(1);
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_trials_some_stand_for_the_rest_and_the_last_is_among_them() {
+    fn many_trials_are_thinned_evenly_and_the_last_is_kept() {
         let thin = |count: usize| thinned(&(0..count).collect::<Vec<_>>()).collect::<Vec<_>>();
         assert_eq!(thin(BAD_AT_MOST), (0..BAD_AT_MOST).collect::<Vec<_>>());
         assert!(thin(0).is_empty());

@@ -1,4 +1,4 @@
-//! The standard normal distribution, cut off.
+//! The truncated standard normal distribution.
 
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 /// `1 / √(2 π)`, the density at 0.
 pub(super) const PEAK: f64 = 0.398_942_280_401_432_7;
 
-/// Returns `∫ φ(z) dz` from `low` to `high`, exact in the tails too.
+/// Returns `∫ φ(z) dz` from `low` to `high`, accurate also in the tails.
 pub(super) fn mass(low: f64, high: f64) -> f64 {
     let tail = |z: f64| 0.5 * libm::erfc(z * FRAC_1_SQRT_2);
     if low > 0.0 {
@@ -20,10 +20,10 @@ pub(super) fn mass(low: f64, high: f64) -> f64 {
     }
 }
 
-/// Draws a normal number.
+/// Draws a standard normal number.
 ///
 /// # Source
-/// Box & Muller 1958. `rand_distr`'s calls the system's logarithm, whose last digit is another one elsewhere.
+/// Box & Muller 1958. `rand_distr` uses the system's logarithm, whose last digit differs between systems.
 pub(super) fn draw(rng: &mut ChaCha8Rng) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - rng.gen_range(0.0..1.0)));
     radius * libm::cos(TAU * rng.gen_range(0.0..1.0))
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn masses_are_scipys() {
-        // scipy.special.ndtr(high) - ndtr(low), above zero from the lower tail
+        // scipy.special.ndtr(high) - ndtr(low); above zero the symmetric interval in the lower tail
         for (low, high, expected) in [
             (-1.0, 1.0, 0.682_689_492_137_085_9),
             (-0.5, 2.0, 0.668_712_329_325_833_9),

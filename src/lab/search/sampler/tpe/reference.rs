@@ -1,4 +1,4 @@
-//! The densities of Optuna's estimate, as `tests/reference/search/make_samplers.py` wrote them.
+//! The densities of Optuna's estimator, written by `tests/reference/search/make_samplers.py`.
 
 use serde::Deserialize;
 
@@ -43,7 +43,7 @@ fn densities_are_optunas() {
         choice(3),
     ];
     let domains: Vec<&Domain> = domains.iter().collect();
-    // Ours are per unit interval, Optuna's per logarithm and per unit of the two continuous parameters.
+    // Ours are per unit interval; Optuna's are per unit of the logarithm and per unit of the two continuous parameters.
     let lengths = (1e4_f64).ln() * 5.0;
     assert_eq!(cases.densities.len(), 4);
     for case in cases.densities {

@@ -1,31 +1,28 @@
-//! [`split`]: which trials are good.
+//! [`split`]: selects the good trials.
 
 use std::cmp::Ordering;
 
 use crate::search::sampler::front;
 use crate::search::{Ending, Record};
 
-/// Trials by how good they are, each side by number.
+/// Trials split by quality, each part sorted by number.
 #[derive(Debug)]
 pub(super) struct Split<'a> {
-    /// The best.
     pub(super) good: Vec<&'a Record>,
-    /// The others.
     pub(super) bad: Vec<&'a Record>,
 }
 
 impl Split<'_> {
-    /// Returns how many trials there are.
     pub(super) fn count(&self) -> usize {
         self.good.len() + self.bad.len()
     }
 }
 
-/// Divides the trials that samplers learn from into the best `min(⌈n / 10⌉, 25)` and the others.
+/// Splits the trials that samplers learn from into the best `min(⌈n / 10⌉, 25)` and the others.
 ///
-/// Trials that are done come first: by their value; with several objectives by front, and of the front that does not fit
-/// the least crowded. Then the pruned ones: those that came further first, by their last value at the same step.
-/// Failed trials, and values that are not numbers, are left out.
+/// Done trials rank first: by value; with several objectives by front, and within the front that does not fit the least
+/// crowded. Then pruned trials: those with a later last step first, then by their last value. Failed trials and NaN values
+/// are left out.
 pub(super) fn split(past: &[Record]) -> Split<'_> {
     let mut done: Vec<(usize, &[f64])> = Vec::new();
     let mut pruned: Vec<(usize, (i128, f64))> = Vec::new();
@@ -67,7 +64,7 @@ pub(super) fn split(past: &[Record]) -> Split<'_> {
     }
 }
 
-/// Returns the indices of the `count` best; the earlier one where two are alike.
+/// Returns the indices of the `count` best; of equal ones the earlier.
 fn best_done(done: &mut [(usize, &[f64])], count: usize) -> Vec<usize> {
     if done.first().is_some_and(|(_, values)| values.len() > 1) {
         let values: Vec<&[f64]> = done.iter().map(|(_, values)| *values).collect();
@@ -78,14 +75,14 @@ fn best_done(done: &mut [(usize, &[f64])], count: usize) -> Vec<usize> {
     let order = |a: &(usize, &[f64]), b: &(usize, &[f64])| -> Ordering {
         value(a.1).total_cmp(&value(b.1)).then(a.0.cmp(&b.0))
     };
-    // The best ones need no order among themselves.
+    // The order among the best does not matter.
     if 0 < count && count < done.len() {
         done.select_nth_unstable_by(count - 1, order);
     }
     done.iter().take(count).map(|(index, _)| *index).collect()
 }
 
-/// How far a pruned trial came, smaller is better: minus its last step, then the value there.
+/// Sort key of a pruned trial, smaller is better: minus its last step, then the value there.
 fn progress(record: &Record) -> (i128, f64) {
     match record.curve.last() {
         Some((step, value)) if value.is_nan() => (-(*step as i128), f64::INFINITY),
@@ -142,7 +139,7 @@ mod tests {
         for number in 8..40 {
             past.push(record(number, Ending::Pruned, &[]));
         }
-        // 38 count: 4 are good. The order is 5 (done), 4, 0, 3 (step 1), 1 (step 0), 2, 8, … (none).
+        // 38 count: 4 are good. The order is 5 (done), 4, 0, 3 (step 1), 1 (step 0), 2, 8, … (no report).
         let found = split(&past);
         assert_eq!(numbers(&found.good), [0, 3, 4, 5]);
         assert_eq!(found.count(), 38);
