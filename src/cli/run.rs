@@ -10,9 +10,7 @@ use crate::base::shell;
 use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
-use crate::execute::{
-    self, Decision, Estimator, Listed, ResumeOptions, Summary, WorkerAhead, WorkerProgram,
-};
+use crate::execute::{self, Decision, Estimator, Listed, ResumeOptions, Summary, WorkerProgram};
 use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell};
 use crate::progress::{Detail, Ending, Progress};
@@ -27,8 +25,7 @@ use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
 use super::run_plan::{
-    announce, cores, each_run, folder_or_here, here_as, prepare_data, refuse_namesakes,
-    say_held_out,
+    announce, each_run, folder_or_here, here_as, prepare_data, refuse_namesakes, say_held_out,
 };
 use super::search_run::{self, SearchRun};
 use super::{Outcome, Problem, diff_driver, exit_code, shard};
@@ -40,7 +37,6 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let mut plan = plan(arguments, &known.inputs())?;
     refuse_namesakes(&plan)?;
     let jobs = search_run::jobs(arguments, plan.search.as_ref());
-    let ahead = worker_ahead(arguments, jobs);
     let interrupt = Interrupt::listen()?;
     if arguments.dry_run {
         interrupt.stop_waiting();
@@ -75,7 +71,6 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
             spec,
             interrupt: &interrupt,
             began,
-            ahead,
         };
         return search.run_or_show();
     }
@@ -92,22 +87,8 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         began,
         session: Session::begin(),
         tree,
-        ahead,
     }
     .run()
-}
-
-/// The first worker, which starts while results are read; a run that shows only what it would do needs none.
-fn worker_ahead(arguments: &RunArguments, jobs: usize) -> Option<WorkerAhead> {
-    if arguments.dry_run {
-        return None;
-    }
-    let options = execute::Options {
-        jobs,
-        cores: cores(),
-        max_failures: None,
-    };
-    WorkerAhead::begin(options.threads())
 }
 
 /// `--dry-run`: what would happen with every run.
@@ -190,7 +171,6 @@ struct Invocation<'a> {
     session: Session,
     /// Git's look at the working tree, where it goes on.
     tree: Option<TreeLook>,
-    ahead: Option<WorkerAhead>,
 }
 
 impl Invocation<'_> {
@@ -207,7 +187,7 @@ impl Invocation<'_> {
             eprint!("{}", each_run(cells, &decisions));
         }
         let jobs = jobs(cells, &decisions, &estimator);
-        let launcher = bench.launcher(&store)?.beginning_with(self.ahead.take());
+        let launcher = bench.launcher(&store)?;
         let mut recorder = bench.recorder(store, previous, self.session.clone());
         if let Some(tree) = self.tree.take() {
             recorder.listen_to(tree);

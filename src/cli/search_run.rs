@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::base::text::count;
 use crate::cluster::TrialShare;
 use crate::event::{RunEvent, Status, StopReason};
-use crate::execute::{self, Next, Source, Summary, WorkerAhead};
+use crate::execute::{self, Next, Source, Summary};
 use crate::plan::search::SearchSpec;
 use crate::progress::{Detail, Ending, Progress};
 use crate::results::store::{RunConditions, Store, journal_path};
@@ -27,7 +27,6 @@ pub(super) struct SearchRun<'a> {
     pub(super) spec: &'a SearchSpec,
     pub(super) interrupt: &'a Interrupt,
     pub(super) began: Instant,
-    pub(super) ahead: Option<WorkerAhead>,
 }
 
 impl SearchRun<'_> {
@@ -74,15 +73,14 @@ impl SearchRun<'_> {
         Ok(exit_code::GOOD)
     }
 
-    fn run(mut self) -> Outcome {
+    fn run(self) -> Outcome {
         if self.arguments.detail() > Detail::Quiet {
             self.announce(None);
         }
-        let ahead = self.ahead.take();
         let bench = &self.bench;
         let (store, previous) = shard::open(bench, self.arguments.shard)?;
         let mut search = self.search(&store, self.options()?);
-        let launcher = bench.launcher(&store)?.beginning_with(ahead);
+        let launcher = bench.launcher(&store)?;
         let mut recorder = bench.recorder(store, previous, Session::begin());
         let mut progress = Progress::searching(self.spec, bench.plan.len(), self.arguments.show());
         let mut kept = 0;

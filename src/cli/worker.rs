@@ -33,7 +33,7 @@ pub(super) fn worker() -> Outcome {
     panic::set_hook(Box::new(tell_panic));
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line)? == 0 {
-        // Started ahead, and no run came of it.
+        // The parent ended before it gave an order.
         os::exit_at_once(ORPHANED);
     }
     let (sender, replies) = mpsc::channel();

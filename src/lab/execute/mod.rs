@@ -4,7 +4,6 @@
 //! ended. `resume` decides from the plan and the store which runs are needed at all. The module draws no progress bars and
 //! writes no files: the caller of [`run`] passes a closure that receives every event.
 
-mod ahead;
 mod estimate;
 mod order;
 mod outcome;
@@ -15,7 +14,6 @@ mod scripted;
 mod source;
 mod worker;
 
-pub use ahead::WorkerAhead;
 pub use estimate::{Basis, Estimate, Estimator, Expected};
 pub use order::in_block_order;
 pub use resume::{Decision, ResumeOptions, Why, decide};

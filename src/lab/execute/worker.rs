@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,6 @@ use crate::event::{
 };
 
 use super::Launch;
-use super::ahead::WorkerAhead;
 use super::outcome::{EndedByParent, Evidence, judge};
 use super::pipes::{answer, drain, feed, read_lines};
 
@@ -70,8 +68,6 @@ impl WorkerCommand {
 #[derive(Debug)]
 pub struct WorkerProgram {
     command: WorkerCommand,
-    /// A process for the first run that it suits.
-    ahead: Mutex<Option<WorkerAhead>>,
     /// Memory of the machine in bytes, if known: SIGKILL near it counts as `oom`.
     machine_bytes: Option<u64>,
     /// Where images of costly evaluations are written; without it, costly evaluation is skipped.
@@ -95,18 +91,8 @@ impl WorkerProgram {
     fn called(command: WorkerCommand, machine_bytes: Option<u64>) -> Self {
         Self {
             command,
-            ahead: Mutex::default(),
             machine_bytes,
             assess_into: None,
-        }
-    }
-
-    /// Gives the first run that it suits to a worker that has been started already.
-    #[must_use]
-    pub fn beginning_with(self, ahead: Option<WorkerAhead>) -> Self {
-        Self {
-            ahead: Mutex::new(ahead),
-            ..self
         }
     }
 
@@ -115,17 +101,6 @@ impl WorkerProgram {
     pub fn assessing_into(mut self, folder: &Path) -> Self {
         self.assess_into = Some(folder.to_owned());
         self
-    }
-
-    fn start(&self, threads: usize) -> io::Result<Child> {
-        let ahead = self
-            .ahead
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        ahead
-            .and_then(|ahead| ahead.take(threads))
-            .map_or_else(|| self.command.spawn(threads), Ok)
     }
 
     fn memory_bytes(&self, job: &Job) -> Option<u64> {
@@ -145,7 +120,7 @@ impl Launch for WorkerProgram {
         emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome {
         let began = Instant::now();
-        let mut child = match self.start(threads) {
+        let mut child = match self.command.spawn(threads) {
             Ok(child) => child,
             Err(error) => {
                 let reason = format!("panicked: cannot start a worker: {error}");
