@@ -1,6 +1,7 @@
 //! Several objectives: the Pareto front of each study, which of its points another study's front does not dominate, and
 //! report 002's rule for the winner.
 
+use crate::base::pareto::dominates;
 use crate::base::text::count;
 use crate::report::judged::Judged;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -38,12 +39,6 @@ fn losses(search: &Search<'_, '_>, trial: &Trial<'_, '_>) -> Vec<f64> {
     objectives
         .map(|objective| objective.loss(trial).unwrap_or(f64::INFINITY))
         .collect()
-}
-
-/// Whether `one` is at least as good as `other` everywhere and better somewhere; smaller is better.
-fn dominates(one: &[f64], other: &[f64]) -> bool {
-    let pairs = || one.iter().zip(other);
-    pairs().all(|(a, b)| a <= b) && pairs().any(|(a, b)| a < b)
 }
 
 /// A study with its front.

@@ -6,17 +6,7 @@
 
 use std::cmp::Ordering;
 
-/// Whether `a` dominates `b`: nowhere worse and somewhere better.
-pub(super) fn dominates(a: &[f64], b: &[f64]) -> bool {
-    let mut is_better = false;
-    for (a, b) in a.iter().zip(b) {
-        if a > b {
-            return false;
-        }
-        is_better |= a < b;
-    }
-    is_better
-}
+use crate::base::pareto::dominates;
 
 /// Returns the Pareto fronts, best first (non-dominated sorting): the non-dominated members, then those dominated only by
 /// the first front, and so on, until they contain `enough` members. Members are indices.

@@ -4,6 +4,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::base::Seed;
+use crate::base::pareto::dominates;
 use crate::plan::search::{Point, Space, Value};
 use crate::search::Record;
 
@@ -112,7 +113,7 @@ fn winner(parents: &[Individual<'_>], taken: Option<usize>, rng: &mut ChaCha8Rng
     };
     let a = free[rng.gen_range(0..=last)];
     let b = free[rng.gen_range(0..=last)];
-    if front::dominates(parents[a].values, parents[b].values) {
+    if dominates(parents[a].values, parents[b].values) {
         a
     } else {
         b
