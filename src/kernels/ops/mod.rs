@@ -71,7 +71,7 @@ pub use cross_attention::{
 pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
 pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
-pub use euler::{EulerGrads, EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
+pub use euler::{EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
 pub use fixed_point::{
     AttentionBlock, Damping, FixedPoint, FixedPointKernel, Nudging, Solution, fixed_point,
 };
@@ -90,9 +90,7 @@ pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use pointwise::{PointwiseKernel, PointwiseLayers, PointwiseSize, pointwise_network};
 pub use profile::layers_by_key;
 pub use shape::Shape;
-pub use signature::{
-    ProjectionGrads, ProjectionInputs, SignatureKernel, SignatureSize, signature_projection,
-};
+pub use signature::{ProjectionInputs, SignatureKernel, SignatureSize, signature_projection};
 pub use signature_kernel::{
     KernelLoss, KernelOptions, KernelStatistic, PathKernelKernel, kernel_loss,
 };

@@ -17,13 +17,11 @@ pub trait AddKernel: Backend {
     /// `act(a + b)`, and with `keep` the sum before the activation, which backward needs.
     fn add(
         &self,
-        _a: &Buffer<Self>,
-        _b: &Buffer<Self>,
-        _activation: Activation,
-        _keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
-        Err(OpError::unsupported::<Self>("add"))
-    }
+        a: &Buffer<Self>,
+        b: &Buffer<Self>,
+        activation: Activation,
+        keep: bool,
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError>;
 
     /// Adds `grad_output · act'(before)` to the gradients of those of the `inputs` that need one; `before` is what
     /// [`AddKernel::add`] kept, nothing for a plain sum.
@@ -52,9 +50,7 @@ pub trait AddKernel: Backend {
     }
 
     /// `grad += values`.
-    fn accumulate(&self, _values: &Buffer<Self>, _grad: &mut Buffer<Self>) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("add"))
-    }
+    fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<(), OpError>;
 }
 
 /// `a + b`, elementwise, for equal shapes.

@@ -46,23 +46,19 @@ pub trait AttentionKernel: Backend {
     /// The result `(B, T, C)`, and the probabilities `(B, heads, T, T)`, which backward needs.
     fn attention(
         &self,
-        _qkv: &Buffer<Self>,
-        _size: AttentionSize,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
-        Err(OpError::unsupported::<Self>("attention"))
-    }
+        qkv: &Buffer<Self>,
+        size: AttentionSize,
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
 
     /// Adds the gradient of `qkv` to `grad_qkv`, or replaces it.
     fn attention_backward(
         &self,
-        _qkv: &Buffer<Self>,
-        _probabilities: &Buffer<Self>,
-        _size: AttentionSize,
-        _grad_output: &Buffer<Self>,
-        _grad_qkv: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("attention"))
-    }
+        qkv: &Buffer<Self>,
+        probabilities: &Buffer<Self>,
+        size: AttentionSize,
+        grad_output: &Buffer<Self>,
+        grad_qkv: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
 }
 
 /// Attention within each sequence: per head `softmax(q kᵀ / √d) v`, with `d = C / heads`.

@@ -12,18 +12,14 @@ pub trait BlendKernel: Backend {
     /// `a x + b z`.
     fn blend(
         &self,
-        _x: &Buffer<Self>,
-        _a: f32,
-        _z: &Buffer<Self>,
-        _b: f32,
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("blend"))
-    }
+        x: &Buffer<Self>,
+        a: f32,
+        z: &Buffer<Self>,
+        b: f32,
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// `√Σ (x - z)²`, summed in f64 over fixed chunks.
-    fn distance(&self, _x: &Buffer<Self>, _z: &Buffer<Self>) -> Result<f64, OpError> {
-        Err(OpError::unsupported::<Self>("distance"))
-    }
+    fn distance(&self, x: &Buffer<Self>, z: &Buffer<Self>) -> Result<f64, OpError>;
 }
 
 /// `a x + b z`, elementwise.

@@ -20,24 +20,20 @@ pub trait ConcatKernel: Backend {
     /// Rows of `a` and `b` side by side; `widths` are their features.
     fn concat(
         &self,
-        _a: &Buffer<Self>,
-        _b: &Buffer<Self>,
-        _widths: (usize, usize),
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("concat"))
-    }
+        a: &Buffer<Self>,
+        b: &Buffer<Self>,
+        widths: (usize, usize),
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// Adds columns `offset..offset + width` of `grad_output`, which has `total` columns, to `grad`, or replaces it.
     fn concat_backward(
         &self,
-        _grad_output: &Buffer<Self>,
-        _total: usize,
-        _offset: usize,
-        _width: usize,
-        _grad: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("concat"))
-    }
+        grad_output: &Buffer<Self>,
+        total: usize,
+        offset: usize,
+        width: usize,
+        grad: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
 }
 
 /// `a` and `b` side by side along the last dimension.

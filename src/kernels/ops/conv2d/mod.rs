@@ -75,35 +75,29 @@ pub trait Conv2dKernel: Backend {
     /// The convolution.
     fn conv2d(
         &self,
-        _x: &Buffer<Self>,
-        _weight: &Buffer<Self>,
-        _bias: Option<&Buffer<Self>>,
-        _size: &Conv2dSize,
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("conv2d"))
-    }
+        x: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        bias: Option<&Buffer<Self>>,
+        size: &Conv2dSize,
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// Adds the gradient of the input to `grad_x`, or replaces it.
     fn conv2d_backward_x(
         &self,
-        _grad_output: &Buffer<Self>,
-        _weight: &Buffer<Self>,
-        _size: &Conv2dSize,
-        _grad_x: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("conv2d"))
-    }
+        grad_output: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        size: &Conv2dSize,
+        grad_x: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
 
     /// Adds the gradient of the weight to `grad_weight`, or replaces it.
     fn conv2d_backward_weight(
         &self,
-        _x: &Buffer<Self>,
-        _grad_output: &Buffer<Self>,
-        _size: &Conv2dSize,
-        _grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("conv2d"))
-    }
+        x: &Buffer<Self>,
+        grad_output: &Buffer<Self>,
+        size: &Conv2dSize,
+        grad_weight: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
 }
 
 /// The convolution of `x` with `weight`, in the way that suits its shape; see the module.

@@ -75,25 +75,21 @@ pub trait CrossAttentionKernel: Backend {
     /// The result, `(B, N, C)`.
     fn cross_attention(
         &self,
-        _q: &Buffer<Self>,
-        _k: &Buffer<Self>,
-        _v: &Buffer<Self>,
-        _size: CrossAttentionSize,
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("cross_attention"))
-    }
+        q: &Buffer<Self>,
+        k: &Buffer<Self>,
+        v: &Buffer<Self>,
+        size: CrossAttentionSize,
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// The gradients of q, k and v, which the kernel computes together.
     fn cross_attention_backward(
         &self,
-        _q: &Buffer<Self>,
-        _k: &Buffer<Self>,
-        _v: &Buffer<Self>,
-        _size: CrossAttentionSize,
-        _grad_output: &Buffer<Self>,
-    ) -> Result<[Buffer<Self>; 3], OpError> {
-        Err(OpError::unsupported::<Self>("cross_attention"))
-    }
+        q: &Buffer<Self>,
+        k: &Buffer<Self>,
+        v: &Buffer<Self>,
+        size: CrossAttentionSize,
+        grad_output: &Buffer<Self>,
+    ) -> Result<[Buffer<Self>; 3], OpError>;
 }
 
 /// Attention of queries to keys of another sequence (or the same), per head of `d = C / heads` features:

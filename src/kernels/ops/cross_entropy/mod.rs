@@ -12,24 +12,20 @@ pub trait CrossEntropyKernel: Backend {
     /// The mean loss (one value), and the probabilities, which backward needs.
     fn cross_entropy(
         &self,
-        _logits: &Buffer<Self>,
-        _classes: usize,
-        _labels: &[usize],
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
-        Err(OpError::unsupported::<Self>("cross_entropy"))
-    }
+        logits: &Buffer<Self>,
+        classes: usize,
+        labels: &[usize],
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
 
     /// Adds `dy (probability - [class = label]) / B` to `dlogits`.
     fn cross_entropy_backward(
         &self,
-        _probabilities: &Buffer<Self>,
-        _classes: usize,
-        _labels: &[usize],
-        _dy: &Buffer<Self>,
-        _dlogits: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("cross_entropy"))
-    }
+        probabilities: &Buffer<Self>,
+        classes: usize,
+        labels: &[usize],
+        dy: &Buffer<Self>,
+        dlogits: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 }
 
 /// The mean over rows of `log Σ exp(logits) - logits[label]`.

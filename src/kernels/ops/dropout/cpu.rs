@@ -29,7 +29,7 @@ impl DropoutKernel for Cpu {
         Ok(y)
     }
 
-    fn dropout_backward_owned(
+    fn dropout_backward(
         &self,
         mask: Mask,
         mut dy: Buffer<Self>,

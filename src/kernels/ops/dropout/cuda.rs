@@ -6,7 +6,7 @@ use super::philox::BLOCK;
 use super::{DropoutKernel, Mask};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::{GradSlots, OpError, Var};
 
 /// Words that one counter gives.
 const WORDS: usize = 4;
@@ -14,28 +14,38 @@ const WORDS: usize = 4;
 impl DropoutKernel for Cuda {
     fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>, OpError> {
         let mut y = self.zeros_buffer(self.buffer_len(x))?;
-        self.dropout_backward(mask, x, &mut y)?;
+        dropout_add(self, x, &mut y, mask)?;
         Ok(y)
     }
 
     fn dropout_backward(
         &self,
         mask: Mask,
-        dy: &Buffer<Self>,
-        dx: &mut Buffer<Self>,
+        dy: Buffer<Self>,
+        (input, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<(), OpError> {
-        let n = self.buffer_len(dy);
-        let counters = n.div_ceil(BLOCK) * (BLOCK / WORDS);
-        Launch::new("dropout_add")
-            .over(counters)
-            .read(dy)
-            .write(dx)
-            .u64(mask.key)
-            .u32(mask.threshold)
-            .float(mask.scale)
-            .size(counters)
-            .size(n)
-            .run()?;
-        Ok(())
+        dropout_add(self, &dy, slots.of(input)?, mask)
     }
+}
+
+/// Adds the kept values of `x`, scaled, to `y`.
+fn dropout_add(
+    device: &Cuda,
+    x: &Buffer<Cuda>,
+    y: &mut Buffer<Cuda>,
+    mask: Mask,
+) -> Result<(), OpError> {
+    let n = device.buffer_len(x);
+    let counters = n.div_ceil(BLOCK) * (BLOCK / WORDS);
+    Launch::new("dropout_add")
+        .over(counters)
+        .read(x)
+        .write(y)
+        .u64(mask.key)
+        .u32(mask.threshold)
+        .float(mask.scale)
+        .size(counters)
+        .size(n)
+        .run()?;
+    Ok(())
 }

@@ -36,29 +36,15 @@ impl Mask {
 /// Kernels of [`dropout`] on one device.
 pub trait DropoutKernel: Backend {
     /// Kept values times the mask's scale, zeros elsewhere.
-    fn dropout(&self, _x: &Buffer<Self>, _mask: Mask) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("dropout"))
-    }
+    fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>, OpError>;
 
-    /// Adds the gradient of the input to `dx`.
+    /// Adds the gradient of the input, which may be computed in the memory of `dy`, to its slot.
     fn dropout_backward(
-        &self,
-        _mask: Mask,
-        _dy: &Buffer<Self>,
-        _dx: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("dropout"))
-    }
-
-    /// As [`DropoutKernel::dropout_backward`] with the slot of the input, in the memory of `dy` where a device can.
-    fn dropout_backward_owned(
         &self,
         mask: Mask,
         dy: Buffer<Self>,
-        (input, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
-    ) -> Result<(), OpError> {
-        self.dropout_backward(mask, &dy, slots.of(input)?)
-    }
+        slot: (&Var<Self>, &mut GradSlots<'_, Self>),
+    ) -> Result<(), OpError>;
 }
 
 /// Zeroes each value with probability `p` and multiplies the others by `1 / (1 - p)`; the identity in a pass without
@@ -90,7 +76,7 @@ pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var
         &[x],
         move |grads, dy| {
             let device = grads.device().clone();
-            device.dropout_backward_owned(mask, dy, (&input, grads))
+            device.dropout_backward(mask, dy, (&input, grads))
         },
     )
 }

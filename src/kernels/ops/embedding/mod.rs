@@ -12,23 +12,19 @@ pub trait EmbeddingKernel: Backend {
     /// The rows of `table` that `indices` name, each of `features` values.
     fn embedding(
         &self,
-        _table: &Buffer<Self>,
-        _features: usize,
-        _indices: &[usize],
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("embedding"))
-    }
+        table: &Buffer<Self>,
+        features: usize,
+        indices: &[usize],
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// Adds every row of `dy` to the row of `dtable` that it came from, in index order.
     fn embedding_backward(
         &self,
-        _features: usize,
-        _indices: &[usize],
-        _dy: &Buffer<Self>,
-        _dtable: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("embedding"))
-    }
+        features: usize,
+        indices: &[usize],
+        dy: &Buffer<Self>,
+        dtable: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 }
 
 /// Looks rows of a table up.

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use dfdx::tensor::Cpu;
 
-use super::{EulerGrads, EulerKernel, EulerSize, Field};
-use crate::device::{Backend, Buffer, DeviceError};
-use crate::ops::OpError;
+use super::{EulerInputs, EulerKernel, EulerSize, Field};
+use crate::device::{Backend, Buffer};
 use crate::ops::chunks::map_chunks;
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product, transposed_product};
 use crate::ops::math::tanh;
 use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP};
 use crate::ops::simd::simd;
+use crate::ops::{GradSlots, OpError};
 
 /// Samples of a group.
 const ROWS: usize = 4;
@@ -42,13 +42,13 @@ impl EulerKernel for Cpu {
 
     fn euler_maruyama_backward(
         &self,
-        noise: &Buffer<Self>,
-        fields: [Field<&Buffer<Self>>; 2],
+        inputs: &EulerInputs<Self>,
         saved: &[Buffer<Self>],
         size: EulerSize,
         grad: &Buffer<Self>,
-    ) -> Result<EulerGrads<Self>, OpError> {
-        let fields = slices(fields);
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError> {
+        let (noise, fields) = (inputs.noise.data(), slices(inputs.fields()));
         let groups = each_group(size, |group| {
             let steps = group.start * size.steps..group.end * size.steps;
             let (noise, grad) = (&noise[steps.clone()], &grad[steps]);
@@ -66,11 +66,13 @@ impl EulerKernel for Cpu {
                     .for_each(|(sum, part)| *sum += part);
             }
         }
-        let [drift, diffusion] = total;
-        Ok(EulerGrads {
-            start: self.upload(start)?,
-            fields: [uploaded(self, drift)?, uploaded(self, diffusion)?],
-        })
+        let grads = std::iter::once(start).chain(total.into_iter().flatten());
+        for (input, grad) in inputs.differentiable().zip(grads) {
+            if input.needs_grad() {
+                slots.put(input, self.upload(grad)?)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -342,9 +344,4 @@ fn slices(fields: [Field<&Buffer<Cpu>>; 2]) -> [Slices<'_>; 2] {
 
 fn zeros(field: &Slices<'_>) -> Field<Vec<f32>> {
     field.map(|values| vec![0.0; values.len()])
-}
-
-fn uploaded(device: &Cpu, field: Field<Vec<f32>>) -> Result<Field<Buffer<Cpu>>, DeviceError> {
-    let [a, b, c, d, e, f] = field.map(|values| device.upload(values));
-    Ok([a?, b?, c?, d?, e?, f?])
 }

@@ -43,7 +43,7 @@ impl EulerKernel for Cuda {
         Ok((path, vec![before, hidden]))
     }
 
-    fn add_euler_gradients(
+    fn euler_maruyama_backward(
         &self,
         inputs: &EulerInputs<Self>,
         saved: &[Buffer<Self>],

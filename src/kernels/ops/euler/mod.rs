@@ -48,15 +48,6 @@ impl EulerSize {
 /// Weights and biases of a field, layer by layer: weight, bias, weight, bias, weight, bias.
 pub type Field<T> = [T; 6];
 
-/// Gradients of [`euler_maruyama`].
-#[derive(Debug)]
-pub struct EulerGrads<D: Backend> {
-    /// As the start.
-    pub start: Buffer<D>,
-    /// Of drift and diffusion.
-    pub fields: [Field<Buffer<D>>; 2],
-}
-
 /// What a simulation reads.
 #[derive(Debug)]
 pub struct EulerInputs<D: Backend> {
@@ -85,48 +76,21 @@ pub trait EulerKernel: Backend {
     /// The path, and what backward needs of it.
     fn euler_maruyama(
         &self,
-        _start: &Buffer<Self>,
-        _noise: &Buffer<Self>,
-        _fields: [Field<&Buffer<Self>>; 2],
-        _size: EulerSize,
-    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
-        Err(OpError::unsupported::<Self>("euler_maruyama"))
-    }
+        start: &Buffer<Self>,
+        noise: &Buffer<Self>,
+        fields: [Field<&Buffer<Self>>; 2],
+        size: EulerSize,
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError>;
 
-    /// The gradients of start and fields; `saved` is what forward left.
+    /// Adds the gradients of the inputs to `slots`, where they need one; `saved` is what forward left.
     fn euler_maruyama_backward(
-        &self,
-        _noise: &Buffer<Self>,
-        _fields: [Field<&Buffer<Self>>; 2],
-        _saved: &[Buffer<Self>],
-        _size: EulerSize,
-        _grad: &Buffer<Self>,
-    ) -> Result<EulerGrads<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("euler_maruyama"))
-    }
-
-    /// Adds the gradients of the inputs to `slots`, where they need one; a device that can add them while it computes them
-    /// has its own body.
-    fn add_euler_gradients(
         &self,
         inputs: &EulerInputs<Self>,
         saved: &[Buffer<Self>],
         size: EulerSize,
         grad: &Buffer<Self>,
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError>
-    where
-        Self: Kernels,
-    {
-        let noise = inputs.noise.data();
-        let grads = self.euler_maruyama_backward(noise, inputs.fields(), saved, size, grad)?;
-        let found = std::iter::once(grads.start).chain(grads.fields.into_iter().flatten());
-        let pairs = inputs.differentiable().zip(found);
-        for (input, grad) in pairs.filter(|(input, _)| input.needs_grad()) {
-            self.accumulate(&grad, slots.of(input)?)?;
-        }
-        Ok(())
-    }
+    ) -> Result<(), OpError>;
 }
 
 /// The path of a learned equation; see the module.
@@ -158,7 +122,7 @@ pub fn euler_maruyama<D: Kernels>(
         &differentiable,
         move |slots, grad| {
             let device = slots.device().clone();
-            device.add_euler_gradients(&inputs, &saved, size, grad, slots)
+            device.euler_maruyama_backward(&inputs, &saved, size, grad, slots)
         },
     )
 }

@@ -106,32 +106,43 @@ pub trait FixedPointKernel: Backend {
     /// The fixed point; with `keep` also what backward needs. `None` where the device has no kernel of its own for it.
     fn fixed_point(
         &self,
-        _problem: &FixedPoint<'_, Self>,
-        _keep: bool,
+        problem: &FixedPoint<'_, Self>,
+        keep: bool,
     ) -> Result<Option<Solution<Self>>, OpError>
     where
-        Self: Sized,
-    {
-        Ok(None)
-    }
+        Self: Sized;
 
     /// The gradients of start, keys, values and the block's parameters in the order of [`AttentionBlock::parameters`].
     fn fixed_point_backward(
         &self,
-        _block: &AttentionBlock<Self>,
-        _saved: Self::Saved,
-        _grad: &Buffer<Self>,
+        block: &AttentionBlock<Self>,
+        saved: Self::Saved,
+        grad: &Buffer<Self>,
     ) -> Result<Vec<Buffer<Self>>, OpError>
     where
-        Self: Sized,
-    {
-        Err(OpError::unsupported::<Self>("fixed_point"))
-    }
+        Self: Sized;
 }
 
 #[cfg(feature = "cuda")]
 impl FixedPointKernel for dfdx::tensor::Cuda {
-    type Saved = ();
+    type Saved = std::convert::Infallible;
+
+    fn fixed_point(
+        &self,
+        _problem: &FixedPoint<'_, Self>,
+        _keep: bool,
+    ) -> Result<Option<Solution<Self>>, OpError> {
+        Ok(None)
+    }
+
+    fn fixed_point_backward(
+        &self,
+        _block: &AttentionBlock<Self>,
+        saved: Self::Saved,
+        _grad: &Buffer<Self>,
+    ) -> Result<Vec<Buffer<Self>>, OpError> {
+        match saved {}
+    }
 }
 
 impl<D: Backend> AttentionBlock<D> {

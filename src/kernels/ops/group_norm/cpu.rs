@@ -39,7 +39,7 @@ impl GroupNormKernel for Cpu {
         Ok((y, moments))
     }
 
-    fn group_norm_backward_owned(
+    fn group_norm_backward(
         &self,
         input: &GroupNormSaved<'_, Self>,
         moments: &Buffer<Self>,

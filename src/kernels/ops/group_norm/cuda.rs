@@ -100,14 +100,15 @@ impl GroupNormKernel for Cuda {
         &self,
         input: &GroupNormSaved<'_, Self>,
         statistics: &Buffer<Self>,
-        grad_output: &Buffer<Self>,
+        grad_output: Buffer<Self>,
         size: GroupNormSize,
         activation: Activation,
-        grad_x: Option<&mut Buffer<Self>>,
+        (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>, OpError> {
+        let grad_x = x.needs_grad().then(|| slots.of(x)).transpose()?;
         let grid = Grid::new(size);
         let read = |name| {
-            let launch = grid.launch(name).read(input.x).read(grad_output);
+            let launch = grid.launch(name).read(input.x).read(&grad_output);
             given(launch, input).read(statistics)
         };
         let mut sums = self.zeros_buffer(2 * size.batch * size.channels)?;

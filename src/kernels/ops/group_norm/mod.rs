@@ -65,51 +65,31 @@ pub trait GroupNormKernel: Backend {
     /// The result and the statistics of each sample and group, as [`GroupNormKernel::group_norm_backward`] needs them.
     fn group_norm(
         &self,
-        _input: &GroupNormSaved<'_, Self>,
-        _size: GroupNormSize,
-        _activation: Activation,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
-        Err(OpError::unsupported::<Self>("group_norm"))
-    }
+        input: &GroupNormSaved<'_, Self>,
+        size: GroupNormSize,
+        activation: Activation,
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
 
-    /// Adds the gradient of x to `grad_x` where that is wanted, and returns the sums for
-    /// [`GroupNormKernel::group_norm_collect`].
+    /// Adds the gradient of x, which may be computed in the memory of `grad_output`, to its slot where x needs one, and
+    /// returns the sums for [`GroupNormKernel::group_norm_collect`].
     fn group_norm_backward(
-        &self,
-        _input: &GroupNormSaved<'_, Self>,
-        _statistics: &Buffer<Self>,
-        _grad_output: &Buffer<Self>,
-        _size: GroupNormSize,
-        _activation: Activation,
-        _grad_x: Option<&mut Buffer<Self>>,
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("group_norm"))
-    }
-
-    /// As [`GroupNormKernel::group_norm_backward`] with the slot of x, in the memory of `grad_output` where a device can.
-    fn group_norm_backward_owned(
         &self,
         input: &GroupNormSaved<'_, Self>,
         statistics: &Buffer<Self>,
         grad_output: Buffer<Self>,
         size: GroupNormSize,
         activation: Activation,
-        (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
-    ) -> Result<Buffer<Self>, OpError> {
-        let grad_x = x.needs_grad().then(|| slots.of(x)).transpose()?;
-        self.group_norm_backward(input, statistics, &grad_output, size, activation, grad_x)
-    }
+        slot: (&Var<Self>, &mut GradSlots<'_, Self>),
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// Adds the gradient of `part`, made of `sums`, to `grad`.
     fn group_norm_collect(
         &self,
-        _sums: &Buffer<Self>,
-        _size: GroupNormSize,
-        _part: GroupNormPart,
-        _grad: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("group_norm"))
-    }
+        sums: &Buffer<Self>,
+        size: GroupNormSize,
+        part: GroupNormPart,
+        grad: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 
     /// [`GroupNormKernel::group_norm_collect`] for those of γ, β and the shift that need a gradient.
     fn group_norm_collect_all(
@@ -171,7 +151,7 @@ pub fn group_norm<D: Kernels>(
                 beta: beta.data(),
                 shift: shift_data,
             };
-            let sums = device.group_norm_backward_owned(
+            let sums = device.group_norm_backward(
                 &input,
                 &statistics,
                 grad_output,

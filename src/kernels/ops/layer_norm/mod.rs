@@ -21,45 +21,37 @@ pub trait LayerNormKernel: Backend {
     /// Normalised rows, and what backward needs of them.
     fn layer_norm(
         &self,
-        _x: &Buffer<Self>,
-        _gamma: &Buffer<Self>,
-        _beta: &Buffer<Self>,
-        _eps: f32,
-    ) -> Result<(Buffer<Self>, Saved<Self>), OpError> {
-        Err(OpError::unsupported::<Self>("layer_norm"))
-    }
+        x: &Buffer<Self>,
+        gamma: &Buffer<Self>,
+        beta: &Buffer<Self>,
+        eps: f32,
+    ) -> Result<(Buffer<Self>, Saved<Self>), OpError>;
 
     /// Adds the gradient of the input to `dx`.
     fn layer_norm_backward_x(
         &self,
-        _x: &Buffer<Self>,
-        _gamma: &Buffer<Self>,
-        _saved: &Saved<Self>,
-        _dy: &Buffer<Self>,
-        _dx: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("layer_norm"))
-    }
+        x: &Buffer<Self>,
+        gamma: &Buffer<Self>,
+        saved: &Saved<Self>,
+        dy: &Buffer<Self>,
+        dx: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 
     /// Adds the gradient of the scale to `dgamma`.
     fn layer_norm_backward_gamma(
         &self,
-        _x: &Buffer<Self>,
-        _saved: &Saved<Self>,
-        _dy: &Buffer<Self>,
-        _dgamma: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("layer_norm"))
-    }
+        x: &Buffer<Self>,
+        saved: &Saved<Self>,
+        dy: &Buffer<Self>,
+        dgamma: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 
     /// Adds the gradient of the offset to `dbeta`.
     fn layer_norm_backward_beta(
         &self,
-        _dy: &Buffer<Self>,
-        _dbeta: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("layer_norm"))
-    }
+        dy: &Buffer<Self>,
+        dbeta: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 }
 
 /// Normalises every row, then scales and shifts it: `y = (x - mean) / sqrt(var + eps) · gamma + beta`, with mean and

@@ -39,37 +39,31 @@ pub trait LinearKernel: Backend {
     /// the CPU, the activation's slopes there.
     fn linear(
         &self,
-        _x: &Buffer<Self>,
-        _weight: &Buffer<Self>,
-        _bias: Option<&Buffer<Self>>,
-        _size: LinearSize,
-        _activation: Activation,
-        _keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
-        Err(OpError::unsupported::<Self>("linear"))
-    }
+        x: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        bias: Option<&Buffer<Self>>,
+        size: LinearSize,
+        activation: Activation,
+        keep: bool,
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError>;
 
     /// `residual + x · W + b`.
     fn linear_onto(
         &self,
-        _residual: &Buffer<Self>,
-        _x: &Buffer<Self>,
-        _weight: &Buffer<Self>,
-        _bias: &Buffer<Self>,
-        _size: LinearSize,
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("linear_residual"))
-    }
+        residual: &Buffer<Self>,
+        x: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        bias: &Buffer<Self>,
+        size: LinearSize,
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// The gradient before the activation: `grad_output · act'(before)`.
     fn activation_backward(
         &self,
-        _before: &Buffer<Self>,
-        _grad_output: &Buffer<Self>,
-        _activation: Activation,
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("activation"))
-    }
+        before: &Buffer<Self>,
+        grad_output: &Buffer<Self>,
+        activation: Activation,
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// [`LinearKernel::activation_backward`] and, from its result, [`LinearKernel::bias_backward`].
     fn activation_bias_backward(
@@ -102,24 +96,20 @@ pub trait LinearKernel: Backend {
     /// `grad_x += grad · Wᵀ`, or `grad_x = grad · Wᵀ` where the device can.
     fn linear_backward_x(
         &self,
-        _grad: &Buffer<Self>,
-        _weight: &Buffer<Self>,
-        _size: LinearSize,
-        _grad_x: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("linear"))
-    }
+        grad: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        size: LinearSize,
+        grad_x: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
 
     /// `grad_weight += xᵀ · grad`, or `grad_weight = xᵀ · grad` where the device can.
     fn linear_backward_weight(
         &self,
-        _x: &Buffer<Self>,
-        _grad: &Buffer<Self>,
-        _size: LinearSize,
-        _grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("linear"))
-    }
+        x: &Buffer<Self>,
+        grad: &Buffer<Self>,
+        size: LinearSize,
+        grad_weight: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
 
     /// As [`LinearKernel::linear_backward_weight`], and the sum of the squares of what then stands in `grad_weight`, where the
     /// device finds it in passing.
@@ -137,11 +127,9 @@ pub trait LinearKernel: Backend {
     /// `grad_bias[k] += Σ_rows grad[row, k]`; convolutions use it too.
     fn bias_backward(
         &self,
-        _grad: &Buffer<Self>,
-        _grad_bias: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("bias"))
-    }
+        grad: &Buffer<Self>,
+        grad_bias: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 }
 
 /// `act(x · weight + bias)`; see the module.

@@ -11,20 +11,16 @@ use crate::device::{Backend, Buffer};
 /// Kernels of [`mse`] on one device.
 pub trait MseKernel: Backend {
     /// One value: the mean of `(x - target)²`, summed in f64 over fixed chunks.
-    fn mse(&self, _x: &Buffer<Self>, _target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("mse"))
-    }
+    fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError>;
 
     /// Adds `2 dy (x - target) / n` to `dx`, or replaces it by that where the device can; with the arguments exchanged it is the target's gradient.
     fn mse_backward(
         &self,
-        _x: &Buffer<Self>,
-        _target: &Buffer<Self>,
-        _dy: &Buffer<Self>,
-        _dx: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("mse"))
-    }
+        x: &Buffer<Self>,
+        target: &Buffer<Self>,
+        dy: &Buffer<Self>,
+        dx: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
 }
 
 /// The mean over all values of `(x - target)²`.

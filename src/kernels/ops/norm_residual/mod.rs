@@ -25,10 +25,35 @@ use crate::device::Buffer;
 
 /// The fused end of a residual block on one device.
 pub trait NormResidualKernel: GroupNormKernel {
-    /// Whether this device has it.
-    const FUSES: bool = false;
+    /// Whether this device has it; elsewhere its parts run one after another.
+    const FUSES: bool;
 
     /// The result and the statistics of the norm.
+    fn norm_residual(
+        &self,
+        input: &GroupNormSaved<'_, Self>,
+        residual: &Buffer<Self>,
+        mask: Option<Mask>,
+        size: GroupNormSize,
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
+
+    /// Gives x and the residual their gradients, in this order, where they need one; returns the sums for
+    /// [`GroupNormKernel::group_norm_collect`].
+    fn norm_residual_backward(
+        &self,
+        input: &GroupNormSaved<'_, Self>,
+        statistics: &Buffer<Self>,
+        grad_output: Buffer<Self>,
+        mask: Option<Mask>,
+        size: GroupNormSize,
+        inputs: ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
+    ) -> Result<Buffer<Self>, OpError>;
+}
+
+#[cfg(feature = "cuda")]
+impl NormResidualKernel for dfdx::tensor::Cuda {
+    const FUSES: bool = false;
+
     fn norm_residual(
         &self,
         _input: &GroupNormSaved<'_, Self>,
@@ -39,8 +64,6 @@ pub trait NormResidualKernel: GroupNormKernel {
         Err(OpError::unsupported::<Self>("norm_residual"))
     }
 
-    /// Gives x and the residual their gradients, in this order, where they need one; returns the sums for
-    /// [`GroupNormKernel::group_norm_collect`].
     fn norm_residual_backward(
         &self,
         _input: &GroupNormSaved<'_, Self>,
@@ -53,9 +76,6 @@ pub trait NormResidualKernel: GroupNormKernel {
         Err(OpError::unsupported::<Self>("norm_residual"))
     }
 }
-
-#[cfg(feature = "cuda")]
-impl NormResidualKernel for dfdx::tensor::Cuda {}
 
 /// `silu(drop(norm(x) · gamma + beta) + residual)`, where a value is dropped with probability `p`; see the module.
 ///

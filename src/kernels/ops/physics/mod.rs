@@ -36,24 +36,20 @@ pub trait PhysicsKernel: Backend {
     /// value by ε̂: `a + b i` for voxel i.
     fn physics(
         &self,
-        _estimate: &Buffer<Self>,
-        _noised: &Buffer<Self>,
-        _clean: &Buffer<Self>,
-        _alpha_bars: &[f32],
-        _weight: f32,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
-        Err(OpError::unsupported::<Self>("physics"))
-    }
+        estimate: &Buffer<Self>,
+        noised: &Buffer<Self>,
+        clean: &Buffer<Self>,
+        alpha_bars: &[f32],
+        weight: f32,
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
 
     /// Adds `dy (a + b i)` of every row to `grad`.
     fn physics_backward(
         &self,
-        _gradients: &Buffer<Self>,
-        _dy: &Buffer<Self>,
-        _grad: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("physics"))
-    }
+        gradients: &Buffer<Self>,
+        dy: &Buffer<Self>,
+        grad: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 }
 
 /// `weight · (0.4 energy + 0.3 multiplicity + 0.3 locality)`, each the mean over rows; see the module.

@@ -59,29 +59,25 @@ impl PointwiseSize {
 
 /// Networks at every point on one device.
 pub trait PointwiseKernel: Backend {
-    /// Whether the device has these kernels.
-    const IS_FUSED: bool = false;
+    /// Whether the device has these kernels; elsewhere other operations compose the network.
+    const IS_FUSED: bool;
 
     /// The result, `(rows, F_in + F_out)`.
     fn pointwise_network(
         &self,
-        _x: &Buffer<Self>,
-        _layers: PointwiseLayers<&Buffer<Self>>,
-        _size: PointwiseSize,
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("pointwise_network"))
-    }
+        x: &Buffer<Self>,
+        layers: PointwiseLayers<&Buffer<Self>>,
+        size: PointwiseSize,
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// The gradients of the layers.
     fn pointwise_network_backward(
         &self,
-        _x: &Buffer<Self>,
-        _layers: PointwiseLayers<&Buffer<Self>>,
-        _size: PointwiseSize,
-        _grad: &Buffer<Self>,
-    ) -> Result<PointwiseLayers<Buffer<Self>>, OpError> {
-        Err(OpError::unsupported::<Self>("pointwise_network"))
-    }
+        x: &Buffer<Self>,
+        layers: PointwiseLayers<&Buffer<Self>>,
+        size: PointwiseSize,
+        grad: &Buffer<Self>,
+    ) -> Result<PointwiseLayers<Buffer<Self>>, OpError>;
 }
 
 /// x and, beside it, the network's outputs; see the module.

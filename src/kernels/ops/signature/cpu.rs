@@ -12,21 +12,21 @@ use pulp::{Simd, WithSimd};
 use super::algebra::{Algebra, Arithmetic, Singles};
 use super::stream::{add_difference, increments, rows_of, to_lanes, totals};
 use super::top::Top;
-use super::{ProjectionGrads, SignatureKernel, SignatureSize};
+use super::{ProjectionInputs, SignatureKernel, SignatureSize};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
 use crate::ops::aligned;
 use crate::ops::chunks::map_chunks;
 use crate::ops::simd::{lanes, simd_vectors};
+use crate::ops::{GradSlots, OpError};
 
 /// Channels and depth of `CannedNet`: loops of known lengths.
 const PAPER: (usize, usize) = (4, 3);
 
-/// What a group of paths gives backward.
-struct GroupGrads {
-    path: Vec<f32>,
-    weight: Vec<f32>,
-    bias: f32,
+/// Gradients from a group of paths.
+pub(super) struct GroupGrads {
+    pub(super) path: Vec<f32>,
+    pub(super) weight: Vec<f32>,
+    pub(super) bias: f32,
 }
 
 impl SignatureKernel for Cpu {
@@ -56,40 +56,59 @@ impl SignatureKernel for Cpu {
 
     fn signature_projection_backward(
         &self,
-        path: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        inputs: &ProjectionInputs<Self>,
         saved: &[Buffer<Self>],
         size: SignatureSize,
         grad: &Buffer<Self>,
-    ) -> Result<ProjectionGrads<Self>, OpError> {
-        let groups = map_chunks(size.batch, lanes(), size.values(), |group| {
-            let steps = size.points - 1;
-            simd_vectors(Backward {
-                path,
-                weight,
-                signatures: &saved[group.start / lanes()],
-                size,
-                grad: &grad[group.start * steps..group.end * steps],
-                group,
-            })
-        });
-        let mut total = GroupGrads {
-            path: Vec::with_capacity(path.len()),
-            weight: vec![0.0; weight.len()],
-            bias: 0.0,
-        };
-        for group in groups {
-            total.path.extend(group.path);
-            let sums = total.weight.iter_mut().zip(group.weight);
-            sums.for_each(|(sum, part)| *sum += part);
-            total.bias += group.bias;
+        slots: &mut GradSlots<'_, Self>,
+    ) -> Result<(), OpError> {
+        let ProjectionInputs { path, weight, bias } = inputs;
+        let grads = gradients(path.data(), weight.data(), saved, size, grad);
+        let pairs = [
+            (path, grads.path),
+            (weight, grads.weight),
+            (bias, vec![grads.bias]),
+        ];
+        for (input, grad) in pairs {
+            if input.needs_grad() {
+                slots.put(input, self.upload(grad)?)?;
+            }
         }
-        Ok(ProjectionGrads {
-            path: self.upload(total.path)?,
-            weight: self.upload(total.weight)?,
-            bias: self.upload(vec![total.bias])?,
-        })
+        Ok(())
     }
+}
+
+/// The gradients of all paths; `saved` is what forward left of each group.
+pub(super) fn gradients(
+    path: &[f32],
+    weight: &[f32],
+    saved: &[Buffer<Cpu>],
+    size: SignatureSize,
+    grad: &[f32],
+) -> GroupGrads {
+    let groups = map_chunks(size.batch, lanes(), size.values(), |group| {
+        let steps = size.points - 1;
+        simd_vectors(Backward {
+            path,
+            weight,
+            signatures: &saved[group.start / lanes()],
+            size,
+            grad: &grad[group.start * steps..group.end * steps],
+            group,
+        })
+    });
+    let mut total = GroupGrads {
+        path: Vec::with_capacity(path.len()),
+        weight: vec![0.0; weight.len()],
+        bias: 0.0,
+    };
+    for group in groups {
+        total.path.extend(group.path);
+        let sums = total.weight.iter_mut().zip(group.weight);
+        sums.for_each(|(sum, part)| *sum += part);
+        total.bias += group.bias;
+    }
+    total
 }
 
 /// `(group, steps)` outputs, and the levels below the highest of the signatures, `(steps, S − Cᴺ, lanes)`, that backward

@@ -47,7 +47,7 @@ impl SignatureKernel for Cuda {
         Ok((y, vec![signatures]))
     }
 
-    fn add_projection_gradients(
+    fn signature_projection_backward(
         &self,
         inputs: &ProjectionInputs<Self>,
         saved: &[Buffer<Self>],

@@ -68,17 +68,6 @@ impl SignatureSize {
     }
 }
 
-/// Gradients of [`signature_projection`].
-#[derive(Debug)]
-pub struct ProjectionGrads<D: Backend> {
-    /// As the path.
-    pub path: Buffer<D>,
-    /// As the weight.
-    pub weight: Buffer<D>,
-    /// As the bias.
-    pub bias: Buffer<D>,
-}
-
 /// What a projection of signatures reads.
 #[derive(Debug)]
 pub struct ProjectionInputs<D: Backend> {
@@ -95,54 +84,21 @@ pub trait SignatureKernel: Backend {
     /// The projected signatures of all prefixes, and what backward needs of them.
     fn signature_projection(
         &self,
-        _path: &Buffer<Self>,
-        _weight: &Buffer<Self>,
-        _bias: &Buffer<Self>,
-        _size: SignatureSize,
-    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
-        Err(OpError::unsupported::<Self>("signature_projection"))
-    }
+        path: &Buffer<Self>,
+        weight: &Buffer<Self>,
+        bias: &Buffer<Self>,
+        size: SignatureSize,
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError>;
 
-    /// The gradients of all inputs.
+    /// Adds the gradients of the inputs to `slots`, where they need one; `saved` is what forward left.
     fn signature_projection_backward(
-        &self,
-        _path: &Buffer<Self>,
-        _weight: &Buffer<Self>,
-        _saved: &[Buffer<Self>],
-        _size: SignatureSize,
-        _grad: &Buffer<Self>,
-    ) -> Result<ProjectionGrads<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("signature_projection"))
-    }
-
-    /// Adds the gradients of the inputs to `slots`, where they need one; a device that can add them while it computes them
-    /// has its own body.
-    fn add_projection_gradients(
         &self,
         inputs: &ProjectionInputs<Self>,
         saved: &[Buffer<Self>],
         size: SignatureSize,
         grad: &Buffer<Self>,
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError>
-    where
-        Self: Kernels,
-    {
-        let ProjectionInputs { path, weight, bias } = inputs;
-        let grads =
-            self.signature_projection_backward(path.data(), weight.data(), saved, size, grad)?;
-        let pairs = [
-            (path, grads.path),
-            (weight, grads.weight),
-            (bias, grads.bias),
-        ];
-        for (input, grad) in pairs {
-            if input.needs_grad() {
-                self.accumulate(&grad, slots.of(input)?)?;
-            }
-        }
-        Ok(())
-    }
+    ) -> Result<(), OpError>;
 }
 
 /// `y[b, k] = Σₛ weight[s] · S(first k + 2 points of path b)[s] + bias`; see the module.
@@ -174,7 +130,7 @@ pub fn signature_projection<D: Kernels>(
         &[path, weight, bias],
         move |slots, grad| {
             let device = slots.device().clone();
-            device.add_projection_gradients(&inputs, &saved, size, grad, slots)
+            device.signature_projection_backward(&inputs, &saved, size, grad, slots)
         },
     )
 }

@@ -208,24 +208,20 @@ pub trait PathKernelKernel: Backend {
     /// The loss of `(B, steps)` outputs, one value.
     fn kernel_loss(
         &self,
-        _output: &Buffer<Self>,
-        _steps: usize,
-        _loss: &KernelLoss,
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("kernel_loss"))
-    }
+        output: &Buffer<Self>,
+        steps: usize,
+        loss: &KernelLoss,
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// Adds `dy` times the gradient of the loss to `doutput`.
     fn kernel_loss_backward(
         &self,
-        _output: &Buffer<Self>,
-        _steps: usize,
-        _loss: &KernelLoss,
-        _dy: &Buffer<Self>,
-        _doutput: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("kernel_loss"))
-    }
+        output: &Buffer<Self>,
+        steps: usize,
+        loss: &KernelLoss,
+        dy: &Buffer<Self>,
+        doutput: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 }
 
 /// The loss of generated paths; see the module.

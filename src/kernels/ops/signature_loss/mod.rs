@@ -129,24 +129,20 @@ pub trait SignatureLossKernel: Backend {
     /// The loss of `(B, steps)` outputs, one value, and what backward needs.
     fn signature_loss(
         &self,
-        _output: &Buffer<Self>,
-        _steps: usize,
-        _loss: &SignatureLoss,
-    ) -> Result<(Buffer<Self>, Self::Saved), OpError> {
-        Err(OpError::unsupported::<Self>("signature_loss"))
-    }
+        output: &Buffer<Self>,
+        steps: usize,
+        loss: &SignatureLoss,
+    ) -> Result<(Buffer<Self>, Self::Saved), OpError>;
 
     /// Adds `dy` times the gradient of the loss to `doutput`.
     fn signature_loss_backward(
         &self,
-        _output: &Buffer<Self>,
-        _steps: usize,
-        _loss: (&SignatureLoss, &Self::Saved),
-        _dy: &Buffer<Self>,
-        _doutput: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("signature_loss"))
-    }
+        output: &Buffer<Self>,
+        steps: usize,
+        loss: (&SignatureLoss, &Self::Saved),
+        dy: &Buffer<Self>,
+        doutput: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 }
 
 /// The loss of generated paths; see the module.

@@ -15,19 +15,15 @@ use crate::device::{Backend, Buffer};
 /// SiLU on one device.
 pub trait SiluKernel: Backend {
     /// `x · sigmoid(x)`.
-    fn silu(&self, _x: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("silu"))
-    }
+    fn silu(&self, x: &Buffer<Self>) -> Result<Buffer<Self>, OpError>;
 
     /// Adds `grad_output · d silu(x)/dx` to `grad_x`.
     fn silu_backward(
         &self,
-        _x: &Buffer<Self>,
-        _grad_output: &Buffer<Self>,
-        _grad_x: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("silu"))
-    }
+        x: &Buffer<Self>,
+        grad_output: &Buffer<Self>,
+        grad_x: &mut Buffer<Self>,
+    ) -> Result<(), OpError>;
 }
 
 /// `y = x · sigmoid(x)`, elementwise, for any shape.

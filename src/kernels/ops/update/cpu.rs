@@ -125,6 +125,33 @@ impl UpdateKernel for Cpu {
             sgd_chunk(p, g, momentum, factor, step);
         })
     }
+
+    // There is no control on the CPU: the host decides about each step.
+    fn loss_grad(&self, control: &Infallible, _share: f32) -> Result<Buffer<Self>, OpError> {
+        match *control {}
+    }
+
+    fn add_loss(
+        &self,
+        control: &mut Infallible,
+        _loss: &Buffer<Self>,
+        _share: f64,
+    ) -> Result<(), OpError> {
+        match *control {}
+    }
+
+    fn decide(
+        &self,
+        control: &mut Infallible,
+        _module: &mut dyn Module<Self>,
+        _grads: &mut Grads<Self>,
+    ) -> Result<(), OpError> {
+        match *control {}
+    }
+
+    fn skipped_steps(&self, control: &Infallible) -> Result<Option<u64>, OpError> {
+        match *control {}
+    }
 }
 
 /// One step of Adam; gradients count `factor` times, and with `decay` as an L2 term.

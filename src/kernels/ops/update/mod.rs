@@ -96,56 +96,44 @@ pub trait UpdateKernel: Backend {
     type Control: Debug;
 
     /// `Σ x²` in f64.
-    fn sum_of_squares(&self, _x: &Buffer<Self>) -> Result<f64, OpError> {
-        Err(OpError::unsupported::<Self>("sum_of_squares"))
-    }
+    fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64, OpError>;
 
     /// `x *= factor`.
-    fn scale(&self, _x: &mut Buffer<Self>, _factor: f32) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("scale"))
-    }
+    fn scale(&self, x: &mut Buffer<Self>, factor: f32) -> Result<(), OpError>;
 
     /// `x += factor · y`.
     fn add_scaled(
         &self,
-        _x: &mut Buffer<Self>,
-        _y: &Buffer<Self>,
-        _factor: f32,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("add_scaled"))
-    }
+        x: &mut Buffer<Self>,
+        y: &Buffer<Self>,
+        factor: f32,
+    ) -> Result<(), OpError>;
 
     /// `x += weight · (y - x)`: an exponential average with decay `1 - weight`, PyTorch `lerp_`.
-    fn lerp(&self, _x: &mut Buffer<Self>, _y: &Buffer<Self>, _weight: f32) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("lerp"))
-    }
+    fn lerp(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, weight: f32) -> Result<(), OpError>;
 
     /// One step of Adam; `mean` and `square` are its state, zeros before the first step.
     ///
     /// `p -= lr wd p; m += (1-β₁)(g-m); v = β₂v + (1-β₂)g²; p -= (lr/c₁) m / (√v/√c₂ + ε)`.
     fn adam_step(
         &self,
-        _parameter: &mut Buffer<Self>,
-        _gradient: &Buffer<Self>,
-        _mean: &mut Buffer<Self>,
-        _square: &mut Buffer<Self>,
-        _step: AdamStep,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("adam_step"))
-    }
+        parameter: &mut Buffer<Self>,
+        gradient: &Buffer<Self>,
+        mean: &mut Buffer<Self>,
+        square: &mut Buffer<Self>,
+        step: AdamStep,
+    ) -> Result<(), OpError>;
 
     /// One step of SGD; `momentum` is its state, zeros before the first step (`None` for plain SGD).
     ///
     /// `g += wd p; b = μb + g; p -= lr b`, with Nesterov `p -= lr (g + μb)`.
     fn sgd_step(
         &self,
-        _parameter: &mut Buffer<Self>,
-        _gradient: &Buffer<Self>,
-        _momentum: Option<&mut Buffer<Self>>,
-        _step: SgdStep,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("sgd_step"))
-    }
+        parameter: &mut Buffer<Self>,
+        gradient: &Buffer<Self>,
+        momentum: Option<&mut Buffer<Self>>,
+        step: SgdStep,
+    ) -> Result<(), OpError>;
 
     /// [`UpdateKernel::adam_step`] for all parameters; `decay` is weight decay as an L2 term of the gradient.
     ///
@@ -215,36 +203,28 @@ pub trait UpdateKernel: Backend {
     }
 
     /// The gradient of a loss that is `share` of a step's: `share`, times the loss scale where losses are scaled.
-    fn loss_grad(&self, _control: &Self::Control, _share: f32) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("loss_grad"))
-    }
+    fn loss_grad(&self, control: &Self::Control, share: f32) -> Result<Buffer<Self>, OpError>;
 
     /// Adds `share` of a loss to that of the step.
     fn add_loss(
         &self,
-        _control: &mut Self::Control,
-        _loss: &Buffer<Self>,
-        _share: f64,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("add_loss"))
-    }
+        control: &mut Self::Control,
+        loss: &Buffer<Self>,
+        share: f64,
+    ) -> Result<(), OpError>;
 
     /// Decides about the step of these gradients, with the losses added since the last one: the methods over all
     /// parameters change nothing unless it goes on, and multiply gradients by what clips them and undoes the loss scale.
     fn decide(
         &self,
-        _control: &mut Self::Control,
-        _module: &mut dyn Module<Self>,
-        _grads: &mut Grads<Self>,
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("decide"))
-    }
+        control: &mut Self::Control,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+    ) -> Result<(), OpError>;
 
     /// Steps left out because scaled gradients were no finite numbers, `None` where losses are not scaled; waits for the
     /// device.
-    fn skipped_steps(&self, _control: &Self::Control) -> Result<Option<u64>, OpError> {
-        Err(OpError::unsupported::<Self>("skipped_steps"))
-    }
+    fn skipped_steps(&self, control: &Self::Control) -> Result<Option<u64>, OpError>;
 }
 
 /// How often the gradient of parameter `index` counts.

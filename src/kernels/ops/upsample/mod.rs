@@ -13,21 +13,17 @@ pub trait UpsampleKernel: Backend {
     /// `(B, H, W, C)` to `(B, 2H, 2W, C)`.
     fn upsample_bilinear(
         &self,
-        _x: &Buffer<Self>,
-        _dims: (usize, usize, usize, usize),
-    ) -> Result<Buffer<Self>, OpError> {
-        Err(OpError::unsupported::<Self>("upsample"))
-    }
+        x: &Buffer<Self>,
+        dims: (usize, usize, usize, usize),
+    ) -> Result<Buffer<Self>, OpError>;
 
     /// Adds the gradient of the input, of dimensions `dims`, to `dx`, or replaces it.
     fn upsample_bilinear_backward(
         &self,
-        _dims: (usize, usize, usize, usize),
-        _dy: &Buffer<Self>,
-        _dx: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
-        Err(OpError::unsupported::<Self>("upsample"))
-    }
+        dims: (usize, usize, usize, usize),
+        dy: &Buffer<Self>,
+        dx: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
 }
 
 /// Doubles height and width: output row y lies at `y (H-1)/(2H-1)` of the input, between its two nearest rows, and
