@@ -1,4 +1,4 @@
-//! [`Ways`]: how each convolution was computed, for the results.
+//! [`Algorithms`]: how each convolution was computed, for the results.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::convolution::{Convolution, Key};
 
-/// The algorithm of cuDNN that every convolution took, or that it was computed by matrix products; the last way counts.
+/// The algorithm of cuDNN that every convolution took, or that matrix products; the last call counts.
 #[derive(Debug, Default)]
 pub(super) struct Algorithms(HashMap<Key, Option<c_int>>);
 
