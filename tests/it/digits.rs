@@ -1,4 +1,4 @@
-//! The equilibrium model on digits: both algorithms through the whole program, limits, and what cannot be.
+//! The equilibrium model on digits: both algorithms through the whole program, limits, and infeasible settings.
 
 use std::collections::BTreeMap;
 

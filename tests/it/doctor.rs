@@ -1,4 +1,4 @@
-//! What `doctor` says of this machine and of the results folders.
+//! Output of `doctor` about this machine and the results folders.
 
 use crate::project::Project;
 
