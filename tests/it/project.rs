@@ -11,7 +11,7 @@ pub(crate) struct Project {
 
 /// How a command ended.
 pub(crate) struct Ended {
-    /// Exit code; 128 + the signal's number is not tried to be told apart.
+    /// Exit code; not distinguished from 128 + the number of a signal.
     pub(crate) code: i32,
     /// Standard output.
     pub(crate) stdout: String,
@@ -19,7 +19,7 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// The program, called by its name: printed commands begin with it, wherever tests are built.
+/// The program, called by its name, so that printed commands begin with `fieldtrial`.
 pub(crate) fn fieldtrial() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fieldtrial"));
     #[cfg(unix)]
@@ -68,7 +68,7 @@ impl Project {
         }
     }
 
-    /// What git prints in it, whatever this machine's settings are.
+    /// Output of git in it, independent of this machine's settings.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
@@ -83,7 +83,7 @@ impl Project {
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// Commits all that it holds, changed or not; the first time to `main` of a new repository.
+    /// Commits all files, even without changes; the first time to `main` of a new repository.
     pub(crate) fn commit(&self, subject: &str) {
         if !self.path(".git").is_dir() {
             self.git(&["init", "--quiet", "--initial-branch", "main"]);
