@@ -24,7 +24,6 @@ fn repository_of(first: &str, second: &str) -> Project {
     project
 }
 
-/// A run of one side.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 struct Row {
     start_s: f64,
@@ -432,7 +431,6 @@ epochs = 6
 warmup-steps = 3
 "#;
 
-/// Output of `ab` in a clone.
 fn compared(clone: &Clone, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
         .arg("ab")
@@ -447,7 +445,6 @@ fn compared(clone: &Clone, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The output line of a cell.
 fn line<'a>(said: &'a str, cell: &str) -> &'a str {
     let found = said.lines().find(|line| line.contains(cell));
     found.unwrap_or_else(|| panic!("no line of {cell} in\n{said}"))

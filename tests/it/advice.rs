@@ -52,7 +52,6 @@ fn dear_samples(cell: &PlannedCell) -> f64 {
     0.07 + 0.065 * cell.spec.train.batch_size as f64
 }
 
-/// A run with `step_ms` per step.
 fn ended(cell: &PlannedCell, step_ms: f64) -> RunOutcome {
     let train = &cell.spec.train;
     let samples = (cell.facts.train_samples * train.epochs) as u64;
@@ -100,7 +99,6 @@ fn report(project: &Project, path: &str) -> String {
     ended.stderr
 }
 
-/// After the first run.
 fn advised() -> Project {
     let project = Project::new().file(GROWING, MANIFEST);
     keep(&project, GROWING, taking(dear_steps));

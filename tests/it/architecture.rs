@@ -1,5 +1,5 @@
-//! Rules on the source tree that the compiler does not check (docs/architecture.md): the order of modules inside a crate, which
-//! module uses which library, the length of files. Every rule is tested with a file that violates it.
+//! Rules that the compiler does not check (docs/architecture.md): the order of modules inside a crate, which module uses
+//! which library, the length of files. Every rule is tested with a file that violates it.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +48,6 @@ const ADDRESSES: &[(&str, &[&str])] = &[
 
 const LONGEST: usize = 400;
 
-/// A source file.
 struct Source {
     module: String,
     path: String,
@@ -243,7 +242,6 @@ fn first_name(text: &str) -> String {
     text.chars().take_while(is_part).collect()
 }
 
-/// Lines that are not comments.
 fn code_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .map(str::trim)

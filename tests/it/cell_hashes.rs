@@ -111,7 +111,6 @@ const FAMILIES: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// Settings of every kind of model.
 const COMMON: [&str; 12] = [
     "train.batch-size = [4, 16, 64]",
     "train.epochs = [1, 3, 10]",
@@ -127,8 +126,8 @@ const COMMON: [&str; 12] = [
     "train.early-stopping = [{ patience = 3 }, { patience = 8 }]",
 ];
 
-/// A generated manifest of one family (in rotation), with overrides. Each setting is an override, an axis, set by the matrix,
-/// or set by a variant.
+/// A generated manifest of one family (in rotation), with overrides. Each setting is an override, an axis, or set by the
+/// matrix or a variant.
 fn generated(number: u64) -> (String, Vec<String>) {
     let mut rng = ChaCha8Rng::seed_from_u64(number);
     let (sections, own) = FAMILIES[number as usize % FAMILIES.len()];

@@ -55,7 +55,6 @@ fn run(project: &Project, more: &[&str]) -> Ended {
     ended
 }
 
-/// Folder of the one cell's checkpoints.
 fn folder(project: &Project, row: &BTreeMap<String, String>) -> PathBuf {
     project.path(&format!("reports/tiny/checkpoints/{}", row["file"]))
 }

@@ -54,7 +54,6 @@ fn assert_good(ended: &Ended) {
     assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
 }
 
-/// The first row of `runs.csv`, by column.
 fn row(project: &Project) -> BTreeMap<String, String> {
     let text = project.read("reports/tiny/runs.csv");
     let mut reader = csv::Reader::from_reader(text.as_bytes());

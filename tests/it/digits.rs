@@ -36,7 +36,6 @@ fn project(manifest: &str) -> Project {
     Project::new().file("experiments/tiny.toml", manifest)
 }
 
-/// `MANIFEST` with some lines replaced.
 fn with(changes: &[(&str, &str)]) -> Project {
     let mut text = MANIFEST.to_owned();
     for (line, replacement) in changes {
@@ -46,7 +45,6 @@ fn with(changes: &[(&str, &str)]) -> Project {
     project(&text)
 }
 
-/// Rows of a CSV file by column name.
 fn rows(project: &Project, name: &str) -> Vec<BTreeMap<String, String>> {
     let text = project.read(&format!("reports/tiny/{name}"));
     let mut reader = csv::Reader::from_reader(text.as_bytes());

@@ -2,7 +2,6 @@
 
 use crate::project::Project;
 
-/// The value of a line.
 #[track_caller]
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
     let line = text.lines().find_map(|line| line.strip_prefix(name));

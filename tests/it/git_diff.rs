@@ -128,7 +128,6 @@ fn files_of_seventeen_digits_and_of_nine_have_no_diff() {
     assert_eq!(diff(&project), "");
 }
 
-/// A number as a text of nine digits.
 fn nine(text: &str) -> String {
     let leading = text.trim_start_matches(['0', '.']).len();
     format!("{text}{}", "0".repeat(9 - leading))

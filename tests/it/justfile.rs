@@ -1,4 +1,4 @@
-//! Arguments that recipes of the justfile pass on. Needs `just` on PATH (`pip install rust-just`), and prints a note without it.
+//! Arguments that recipes of the justfile pass on. Needs `just` on PATH (`pip install rust-just`), else prints a note.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -9,13 +9,10 @@ pub(crate) struct Project {
     folder: tempfile::TempDir,
 }
 
-/// How a command ended.
 pub(crate) struct Ended {
     /// Exit code; not distinguished from 128 + the number of a signal.
     pub(crate) code: i32,
-    /// Standard output.
     pub(crate) stdout: String,
-    /// Standard error.
     pub(crate) stderr: String,
 }
 
@@ -28,7 +25,6 @@ pub(crate) fn fieldtrial() -> Command {
 }
 
 impl Project {
-    /// An empty project.
     pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
@@ -43,12 +39,10 @@ impl Project {
         self
     }
 
-    /// A path in the project.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }
 
-    /// Runs `fieldtrial` with `arguments`.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         let Output {
             status,

@@ -44,7 +44,6 @@ pruner = { kind = "median", startup-trials = 2 }
 "train.optimizer.lr" = { float = [1e-4, 3e-1], log = true }
 "#;
 
-/// A row of a results file, by column.
 pub(crate) type Row = BTreeMap<String, String>;
 
 pub(crate) fn project(search: &str) -> Project {

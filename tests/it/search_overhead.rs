@@ -34,7 +34,6 @@ sampler = "random"
 "train.optimizer.lr" = { float = [1e-5, 1e-1], log = true }
 "#;
 
-/// Parallel trials.
 const JOBS: u32 = 2;
 
 /// Resident megabytes of a process; `None` after its end.

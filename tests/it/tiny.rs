@@ -38,7 +38,6 @@ pub(crate) fn project() -> Project {
     Project::new().file("experiments/tiny.toml", MANIFEST)
 }
 
-/// `MANIFEST` with one line replaced.
 pub(crate) fn with(line: &str, replacement: &str) -> String {
     assert!(MANIFEST.contains(line), "{line}");
     MANIFEST.replace(line, replacement)
