@@ -1,8 +1,8 @@
 //! Times of the image loader, the Rust side of `benches/peers/peers.py bench loader`: the same files, the same figures.
 //!
 //! `cargo bench --bench loader` times a generated folder of the paper's size, `cargo bench --bench loader -- FOLDER` your
-//! own; one JSON line a number of workers and way to keep decoded images (`loader.cache`, `loader.cache-file`): medians over
-//! epochs, each of which starts and stops its own workers. The first epoch, which fills what is kept, is left out.
+//! own; one JSON line per number of workers and cache of decoded images (none, `loader.cache`, `loader.cache-file`): medians
+//! over epochs, each of which starts and stops its workers. The first epoch, which fills the cache, is left out.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -41,7 +41,7 @@ fn main() {
         ("file", false, true),
     ];
     for (kept, cache, cache_file) in kept {
-        // Opened anew: what is kept is kept until the dataset goes.
+        // Opened again: the cache lives as long as the dataset.
         let data = spec.open(Seed(0), 0.0).expect("images");
         for workers in WORKERS {
             let spec = LoaderSpec {
@@ -74,8 +74,8 @@ fn line(data: &OpenDataset, spec: &LoaderSpec, kept: &str) -> serde_json::Value 
     })
 }
 
-/// Images a second over the whole epoch and after its first batch, and milliseconds to the first batch and from the
-/// last to the end of the workers.
+/// Images per second over the whole epoch and after its first batch; milliseconds to the first batch, and from the last
+/// batch to the end of the workers.
 fn times(loader: &Loader, epoch: usize, images: usize) -> [f64; 4] {
     let begin = Instant::now();
     let mut batches = loader.epoch(epoch as u64);

@@ -1,7 +1,7 @@
 //! Whole training steps of small and mid-size dense models: `cargo bench --bench models`.
 //!
-//! A step is forward, loss, backward, clipping where the model is trained with it, and Adam; batches lie in memory. Loading,
-//! drawing of noise and the clock of `fieldtrial run` come on top. Compare with `benches/peers/peers.py bench`.
+//! A step is forward, loss, backward, clipping if the model uses it, and Adam; batches are in memory. Loading, drawing of
+//! noise and the timing of `fieldtrial run` are not included. Compare with `benches/peers/peers.py bench`.
 
 use dfdx::tensor::Cpu;
 use divan::Bencher;
@@ -25,7 +25,7 @@ fn constant(device: &Cpu, dims: [usize; 2]) -> Var<Cpu> {
     Var::constant(device, values, dims).expect("an input")
 }
 
-/// Steps of `model`, whose loss a pass gives.
+/// Training steps of `model`; the closure computes the loss.
 fn steps<M: Module<Cpu>>(
     bencher: Bencher,
     model: impl FnOnce(&mut Init<'_, Cpu>) -> Result<M, OpError>,
@@ -48,7 +48,7 @@ fn steps<M: Module<Cpu>>(
     });
 }
 
-/// Makes this thread the first of a pool of `threads`, as a worker does, for as long as the pool lives.
+/// Makes this thread the first of a pool of `threads`, as a worker process does, until the pool is dropped.
 fn pool(threads: usize) -> rayon::ThreadPool {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     pool.use_current_thread().build().expect("a pool")

@@ -1,7 +1,7 @@
 //! Times of the operations at the shapes of the DDPM U-Net, batch 8: `cargo bench --bench ops`.
 //!
-//! `forward` is inference; `step` records, runs forward and backward, and frees everything, so `step − forward` is what
-//! backward costs. Compare with `benches/peers/ops.py` on the same idle machine.
+//! `forward` is inference; `step` records, runs forward and backward, and frees everything, so `step − forward` is the
+//! cost of backward. Compare with `benches/peers/ops.py` on the same idle machine.
 
 use dfdx::tensor::Cpu;
 use divan::Bencher;
@@ -35,7 +35,7 @@ const CONVOLUTIONS: [(usize, usize, usize, usize, usize); 14] = [
     (256, 10, 768, 1, 1),
 ];
 
-/// The ways of the convolutions that have a choice.
+/// The algorithms of the convolutions that have a choice.
 const ALGORITHMS: [Convolution; 4] = [
     Convolution::Direct,
     Convolution::Winograd2,
@@ -78,7 +78,7 @@ fn step(bencher: Bencher, shapes: &[Shape], operation: &Operation) {
             let output = operation(&mut pass, &leaves).expect("an operation");
             let len = output.shape().len();
             let seed = device.upload(vec![0.0]).expect("a loss");
-            // A loss that costs nothing but writing the gradient of the result.
+            // A loss that costs only writing the gradient of the result.
             let loss = pass
                 .finish(
                     "seed",
@@ -102,10 +102,10 @@ fn count(device: &Cpu, leaves: &[Var<Cpu>], operation: &Operation) -> (u64, u64)
     (pass.work().forward, pass.work().backward)
 }
 
-/// A convolution in a given way, and its sizes as in [`CONVOLUTIONS`].
+/// A convolution by a given algorithm, with sizes as in [`CONVOLUTIONS`].
 type AlgorithmAndSizes = (Convolution, (usize, usize, usize, usize, usize));
 
-/// The 3×3 convolutions with stride 1, each in all ways.
+/// The 3×3 convolutions with stride 1, each by all algorithms.
 fn in_all_ways() -> impl Iterator<Item = AlgorithmAndSizes> {
     let with_choice = CONVOLUTIONS
         .into_iter()
@@ -221,7 +221,7 @@ fn linear_step(bencher: Bencher, (rows, inputs, outputs): (usize, usize, usize))
     });
 }
 
-// Operations of the U-Net beside its convolutions, at its shapes.
+// The U-Net's other operations, at its shapes.
 
 /// The end of a residual block, with dropout.
 fn residual((c, side): (usize, usize), run: impl FnOnce(&[Shape], &Operation)) {
@@ -266,7 +266,7 @@ fn silu_step(bencher: Bencher, (c, side): (usize, usize)) {
     });
 }
 
-/// Channels and side of the image that is doubled.
+/// Channels and side of the image that is upsampled.
 #[divan::bench(args = [(256, 10), (128, 20)])]
 fn upsample_bilinear_step(bencher: Bencher, (c, side): (usize, usize)) {
     step(bencher, &[[BATCH, side, side, c].into()], &|pass, v| {

@@ -1,9 +1,9 @@
 //! Times of the path workloads at paper size: `cargo bench --bench paths`.
 //!
 //! `step` is a whole optimizer step (noise, forward, loss, backward, Adam) at the batch of the phase breakdown: 16 for
-//! A, 8 for B. `loss` is the loss alone, forward and then backward of it. The other side, on the same idle machine:
-//! `python benches/peers/peers.py bench a1 --batch 16 --threads 2`, and `b2 --batch 8`; its `phases_ms` tell the loss
-//! (forward) and backward apart.
+//! A, 8 for B. `loss` is the loss alone, forward and backward. For PyTorch, on the same idle machine:
+//! `python benches/peers/peers.py bench a1 --batch 16 --threads 2`, and `b2 --batch 8`; its `phases_ms` separate the loss
+//! (forward) from backward.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ use fieldtrial::optim::OptimizerSpec;
 use fieldtrial::tasks::{self, Algorithm, Place, TaskParts};
 
 fn main() {
-    // As in a worker: freed memory is kept, and this thread is one of those that compute.
+    // As in a worker process: freed memory is kept, and this thread is part of the pool.
     fieldtrial::base::os::keep_freed_memory();
     let pool = rayon::ThreadPoolBuilder::new().use_current_thread().build();
     divan::main();

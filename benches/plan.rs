@@ -1,6 +1,6 @@
-//! Times of planning a million cells: read, counted as `fieldtrial plan` does, hashed as `run` does.
+//! Times of planning a million cells: reading, counting as in `fieldtrial plan`, hashing as in `run`.
 //!
-//! `cargo bench --bench plan`; the program's own figures, with its memory, are those of
+//! Run with `cargo bench --bench plan`; time and memory of the whole program:
 //! `cargo test --release --test it -- million:: --ignored --nocapture`.
 
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-"""Where the milliseconds around a training run go: `fieldtrial run` of a small manifest, watched by the kernel's tracepoints.
+"""Times the phases around a training run: `fieldtrial run` of a small manifest, recorded by the kernel's tracepoints.
 
     python3 benches/startup.py [--program target/release/fieldtrial] [--runs 20] [--folder FOLDER]
 
@@ -98,7 +98,7 @@ def main() -> None:
         manifest.write_text(MANIFEST.format(samples=options.samples))
         (Path(folder) / "reports").mkdir()
         program = options.program.resolve()
-        once(program, manifest, 0)  # warm: the program's pages, the folder of results
+        once(program, manifest, 0)  # warm-up: the program's pages, the results folder
         runs = [once(program, manifest, seed) for seed in range(2, 2 * options.runs + 1, 2)]
     for name in runs[0]:
         values = [run[name] for run in runs]

@@ -1,4 +1,4 @@
-"""Reads back the files for a closer look that `fieldtrial run` writes.
+"""Reads the detailed files (profile, trace, TensorBoard) that `fieldtrial run` writes.
 
 Runs a small experiment in a temporary folder, then
 

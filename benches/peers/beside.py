@@ -1,6 +1,6 @@
-"""Training steps of this program beside PyTorch's on the same CPU, in turns: ours, theirs, ours, theirs, …
+"""Training steps of this program and of PyTorch on the same CPU, in turns: ours, theirs, ours, theirs, …
 
-Ours are cells of beside.toml, trained by `fieldtrial run` in a process of its own; theirs the workloads of this folder.
+Ours are cells of beside.toml, trained by `fieldtrial run` in their own processes; theirs are the workloads of this folder.
 Each measurement waits until the machine is idle, and says how idle it was. Printed are medians over the turns, and ours
 divided by the best of PyTorch's modes (below 1: ours is faster) with an interval: the 2.5th and 97.5th percentile of that
 ratio when turns are drawn again with replacement.
@@ -48,7 +48,7 @@ def steps(name: str, *options: str, threads: tuple[int, ...] = (1, 2), n: int, m
 
 
 def epochs(name: str, n: int, manual: float, loader: float | None) -> Workload:
-    """A whole epoch, loading included, in both ways of making batches."""
+    """A whole epoch, loading included, with both methods of making batches."""
     line = ["epochs", name, "--epochs", str(n)]
     modes = {
         f"{batching}, {how}threads {threads}": [*line, "--batching", batching, *options, "--threads", str(threads)]
@@ -90,7 +90,7 @@ class Failed(Exception):
 def main() -> int:
     args = parse()
     work = Path(args.work).resolve()
-    # Results lie in reports/ beside the folder experiments/.
+    # Results are in reports/, next to the folder experiments/.
     (work / "experiments").mkdir(parents=True, exist_ok=True)
     (work / "experiments/beside.toml").write_text((HERE / "beside.toml").read_text())
     environment = os.environ | (AVX2 if args.vector == "avx2" else {})

@@ -1,7 +1,7 @@
-"""How far each convolution algorithm takes a U-Net from PyTorch's f64: what the tolerances in docs/verify.md rest on.
+"""Errors of a U-Net with each convolution algorithm against PyTorch in f64: the basis of the tolerances in docs/verify.md.
 
 Makes references of many sizes and seeds, runs `fieldtrial verify` on each with every `train.convolution`, and prints a line
-a reference and algorithm and, in the end, the largest errors of each algorithm as Markdown.
+per reference and algorithm and, at the end, the largest errors of each algorithm as Markdown.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def bench_epochs(workload: str, batching: str, epochs: int, compiled: bool) -> d
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         times.append(1e3 * (time.perf_counter() - start))
-    # The first epoch meets cold caches, or compiles.
+    # The first epoch has cold caches, or compiles.
     steps = -(-len(x) // batch)
     return {"workload": workload, "batching": batching, "epoch_ms": statistics.median(times[1:] or times), "steps": steps}
 

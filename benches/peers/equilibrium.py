@@ -1,4 +1,4 @@
-"""§3: weight-tied equilibrium model on digits: block, damped solver, TEP step, BP step."""
+"""Weight-tied equilibrium model on digits: block, damped solver, TEP step, BP step."""
 
 from __future__ import annotations
 

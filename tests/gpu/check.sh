@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Checks the program on a machine with a GPU that has no cargo and no network: docs/cuda.md says what each stage proves.
+# Checks the program on a machine with a GPU that has no cargo and no network: docs/cuda.md describes the stages.
 #
 #   tests/gpu/check.sh [OPTION …] [STAGE …]
 #
 # Stages, in the order of the default:  libraries doctor ops manifests curve twice
-#        each for a call of its own:    sweep · peers · compiled · profile
+#        each in a separate call:       sweep · peers · compiled · profile
 #   --program FILE    the program, built by `just cuda-build`    (target/cuda/fieldtrial)
 #   --tests FOLDER    its tests, tests-*.gz, built with `--tests`; without them the stage `ops` is skipped    (target/cuda)
-#   --limit SECONDS   for all stages together; what does not fit is marked `not-run`    (570)
-#   --dry             tiny sizes, to try this script where there is no GPU: with a program on the stand-in, PyTorch on the CPU
+#   --limit SECONDS   for all stages together; the rest is marked `not-run`    (570)
+#   --dry             tiny sizes, to try this script without a GPU: with a program on the stand-in, PyTorch on the CPU
 #
-# Goes on after failures. Output in $OUT (else target/gpu-check/out): summary.txt (stage, end, seconds, last line said),
-# log.txt, results.tar.gz, and what the stages write. Results of `sweep` are kept in target/gpu-check between calls and
-# gone on with. PYTHON names the Python that has PyTorch (python3).
+# Continues after failures. Output in $OUT (else target/gpu-check/out): summary.txt (stage, status, seconds, last output
+# line), log.txt, results.tar.gz, and the stages' files. Results of `sweep` are kept in target/gpu-check, and the next call
+# resumes it. PYTHON names the Python that has PyTorch (python3).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -45,7 +45,7 @@ cp experiments/*.toml "$work/experiments/"
 
 note() { printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" | tee -a "$out/summary.txt"; }
 
-# check NAME SECONDS COMMAND …: runs the command, a function or a program, and notes how it ended.
+# check NAME SECONDS COMMAND …: runs the command, a function or a program, and records its status.
 check() {
   local name=$1 start=$SECONDS code=0 left=$((limit_all - SECONDS)) end
   limit=$2
@@ -66,14 +66,14 @@ check() {
   note "$name" "$end" $((SECONDS - start)) "$(grep -v '^ *$' "$work/step.log" | tail -1 | tr '\t' ' ' | cut -c1-300)"
 }
 
-# Runs a program in what is left of the step's time; first an interrupt, after which finished runs are kept.
+# Runs a program within the rest of the step's time; the first signal is an interrupt, so that finished runs are kept.
 limited() {
   local left=$((stop - SECONDS))
   [ "$left" -gt 0 ] || return 124
   timeout --signal INT --kill-after 10 "$left" "$@"
 }
 
-# run NAME RESULTS ONLY SETTING …: runs the manifest in the work folder and looks whether all is done.
+# run NAME RESULTS ONLY SETTING …: runs the manifest in the work folder and checks that all runs are done.
 run() {
   local name=$1 results=$2 only=$3 arguments=() setting
   shift 3
@@ -108,8 +108,8 @@ doctor() {
   return $code
 }
 
-# The tests of the modules named: a process for each operation (`ops::conv2d`), several at once, since after a kernel that
-# fails nothing runs in its process any more. All are run, and those that failed are named.
+# The tests of the given modules: one process per operation (`ops::conv2d`), several in parallel, since a process is
+# unusable after a failed kernel. All are run, and those that failed are listed.
 operations() {
   local packed name program groups=() failed=()
   for packed in "$tests"/tests-*.gz; do
@@ -137,7 +137,7 @@ operations() {
   [ ${#failed[@]} = 0 ]
 }
 
-# operation PROGRAM GROUP: its tests, with what they say and how they end in files.
+# operation PROGRAM GROUP: runs its tests; writes their output and exit code into files.
 operation() {
   local file=$work/operations/$1.$2 code=0
   limited "$work/$1" "$2::" --test-threads "${TEST_THREADS:-2}" >"$file.log" 2>&1 || code=$?
@@ -201,7 +201,7 @@ twice_mlp() {
   "$python" tests/gpu/results.py same "$work/reports/twice-mlp-1" "$work/reports/twice-mlp-2"
 }
 
-# The report is rendered also where the time did not suffice: the next call goes on.
+# The report is also rendered if the time was not sufficient: the next call resumes.
 sweep() {
   local settings=("${unet[@]}") only=''
   [ -z "$dry" ] || settings+=(measure.repeats=1 train.steps-per-epoch=3)
@@ -218,11 +218,11 @@ sweep() {
 side_by_side() {
   local options=(--program "$program" --work "$work/peers" --out "$1" --modes "$2" --turns "$3")
   [ -z "$dry" ] || options+=(--dry --precisions f32)
-  # It keeps to the time itself, so that its table is printed.
+  # It respects the time limit itself, so that its table is printed.
   limited "$python" tests/gpu/peers.py "${options[@]}" --limit $((limit - 20))
 }
 
-# Where the time of a U-Net step goes: our own profile, and the kernels' times where Nsight Compute is.
+# Where the time of a U-Net step goes: our own profile, and the kernels' times if Nsight Compute is installed.
 profile() {
   run ddpm profile 'batch-size=8|64,workers=4' 'matrix.device=["cuda"]' "${unet[@]}" measure.repeats=1 \
     'report.templates=["profiling"]' || return
@@ -256,7 +256,7 @@ for stage in "${stages[@]}"; do
   esac
 done
 
-# Facts, times and pages of everything that ran, and what is needed to go on with it; no checkpoints.
+# Facts, times and pages of all results, and the files needed to resume; no checkpoints.
 if [ -d "$work/reports" ]; then
   tar -C "$work" -czf "$out/results.tar.gz" --exclude checkpoints --exclude tensorboard --exclude 'trace' reports
 fi

@@ -37,7 +37,7 @@ MODES: dict[str, list[str]] = {
     "best": ["--fused"],  # for the U-Net in channels-last memory as well
     "compiled": ["--compile"],
 }
-# So small that a CPU takes no time: to try this script.
+# Small enough to try this script on a CPU.
 DRY_THEIRS = {"unet": ["--base-channels", "8", "--image-size", "8"], "neu": ["--voxels", "100", "--hidden", "32"]}
 DRY_OURS = [
     "models.unet.base-channels=8",
@@ -52,7 +52,7 @@ DRY_OURS = [
     "models.neu.hidden=32",
     "train.steps-per-epoch=6",
 ]
-# Folders in which this program looks for NVIDIA's libraries before all others.
+# Folders that this program searches first for NVIDIA's libraries.
 LIBRARIES = "FIELDTRIAL_CUDA_LIBRARIES"
 FIELDS = ["workload", "precision", "side", "mode", "turn", "steps_per_s", "samples_per_s", "peak_bytes", "error"]
 
@@ -108,7 +108,7 @@ def turns(args: argparse.Namespace) -> list[tuple[int, str, str, str]]:
 
 def ours(args: argparse.Namespace, work: Path, row: dict[str, str], limit: float) -> dict[str, float]:
     """One run of one cell of peers.toml."""
-    # Results lie in reports/ beside the manifest.
+    # Results are in reports/, next to the manifest.
     command = [os.path.abspath(args.program), "run", "peers.toml", "--fresh", "--no-report"]
     command += ["--only", f"variant={row['workload']},precision={row['precision']}"]
     settings = DRY_OURS if args.dry else []

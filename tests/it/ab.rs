@@ -1,4 +1,4 @@
-//! `fieldtrial ab`, end to end: this program on both sides, which differ in their manifests.
+//! `fieldtrial ab`, end to end: this program on both sides, with different manifests.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use crate::processes::{
 use crate::project::{Project, fieldtrial};
 use crate::tiny::{MANIFEST, with};
 
-/// A repository whose first commit has a narrow model, and whose second a wider one.
+/// A repository with two commits: a narrow model, then a wider one.
 fn repository() -> Project {
     repository_of(MANIFEST, &with("hidden = 8", "hidden = 48"))
 }
@@ -24,7 +24,6 @@ fn repository_of(first: &str, second: &str) -> Project {
     project
 }
 
-/// A run of one side.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 struct Row {
     start_s: f64,
@@ -34,7 +33,7 @@ struct Row {
     session: String,
 }
 
-/// The runs that ended in one of the two results folders, by their start.
+/// The finished runs of one of the two results folders, by start time.
 fn rows(project: &Project, sides: [&'static str; 2]) -> Vec<Row> {
     let mut rows = Vec::new();
     for side in sides {
@@ -205,7 +204,7 @@ target = "y"
 
 #[test]
 fn an_interrupted_comparison_keeps_its_pairs_and_goes_on() {
-    // A pair that ends, and one that is there to be interrupted however late that is.
+    // A pair that ends, and one without an end, to be interrupted.
     let two = with("batch-size = [8, 16]", "\"train.epochs\" = [2, 100000000]");
     let project = repository_of(&two, &two);
     let stderr = fs::File::create(project.path("stderr")).expect("a file");
@@ -388,7 +387,7 @@ fn mistakes_are_told_before_anything_runs() {
     assert!(!project.path("reports").exists() && !alone.path("reports").exists());
 }
 
-/// A cell with attention and one without, long enough for their steps to be told from noise.
+/// A cell with attention and one without, with steps long enough to be distinguished from noise.
 const ACCEPTANCE: &str = r#"
 name = "acceptance"
 
@@ -432,7 +431,6 @@ epochs = 6
 warmup-steps = 3
 "#;
 
-/// What `ab` says of a comparison in a clone.
 fn compared(clone: &Clone, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
         .arg("ab")
@@ -447,7 +445,6 @@ fn compared(clone: &Clone, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The line of a cell.
 fn line<'a>(said: &'a str, cell: &str) -> &'a str {
     let found = said.lines().find(|line| line.contains(cell));
     found.unwrap_or_else(|| panic!("no line of {cell} in\n{said}"))

@@ -1,6 +1,6 @@
-//! Recommendations: from a run over `next.toml` to the report that holds predictions against measurements.
+//! Recommendations: from a run over `next.toml` to the report that compares predictions with measurements.
 //!
-//! What the runs took is scripted: no verdict depends on how fast a machine is.
+//! Times of runs are scripted: no verdict depends on the speed of the machine.
 
 use fieldtrial::event::{PhaseTimes, RunFacts, RunId, RunOutcome, RunTimes, Status};
 use fieldtrial::manifest;
@@ -11,7 +11,7 @@ use crate::inputs::inputs;
 use crate::project::Project;
 use crate::scripted::keep;
 
-/// Two sizes of batch, of a task that costs a script nothing.
+/// Two batch sizes of a task that scripted runs do not compute.
 const MANIFEST: &str = r#"#:schema manifest.schema.json
 name = "growing"
 
@@ -42,18 +42,16 @@ baseline = { batch-size = 2 }
 const GROWING: &str = "experiments/growing.toml";
 const NEXT: &str = "reports/growing/next.toml";
 
-/// Steps that cost a time of their own, whatever their size is, and little more for each sample: throughput grows with the
-/// batch.
+/// Step times with a large constant part and a small one per sample: throughput grows with the batch.
 fn dear_steps(cell: &PlannedCell) -> f64 {
     0.2 + 0.001 * cell.spec.train.batch_size as f64
 }
 
-/// Steps of which a small part is a time of their own: throughput grows, and far less than with [`dear_steps`].
+/// Step times with a small constant part: throughput grows, but far less than with [`dear_steps`].
 fn dear_samples(cell: &PlannedCell) -> f64 {
     0.07 + 0.065 * cell.spec.train.batch_size as f64
 }
 
-/// A run that took `step_ms` a step.
 fn ended(cell: &PlannedCell, step_ms: f64) -> RunOutcome {
     let train = &cell.spec.train;
     let samples = (cell.facts.train_samples * train.epochs) as u64;
@@ -88,12 +86,12 @@ fn ended(cell: &PlannedCell, step_ms: f64) -> RunOutcome {
     }
 }
 
-/// Runs that took `step_ms` a step, and in each block a little more than in the one before.
+/// Runs with `step_ms` per step, a little more in each block than in the previous one.
 fn taking(step_ms: impl Fn(&PlannedCell) -> f64) -> impl Fn(&PlannedCell, RunId) -> RunOutcome {
     move |cell, id| ended(cell, step_ms(cell) * (1.0 + 0.01 * id.block as f64))
 }
 
-/// `run` of a manifest whose runs are all kept; it must end well.
+/// `run` of a manifest whose runs are all kept; must succeed.
 fn report(project: &Project, path: &str) -> String {
     let ended = project.run(&["run", path]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -101,7 +99,6 @@ fn report(project: &Project, path: &str) -> String {
     ended.stderr
 }
 
-/// After the first run.
 fn advised() -> Project {
     let project = Project::new().file(GROWING, MANIFEST);
     keep(&project, GROWING, taking(dear_steps));
@@ -111,7 +108,7 @@ fn advised() -> Project {
     project
 }
 
-/// The status and verdict that results have of the recommendation of 32 samples a batch, once for each of its predictions.
+/// Status and verdict of the recommendation of batch size 32 in the results, one per prediction.
 fn of_32(project: &Project, name: &str) -> Vec<(String, String)> {
     let rows = read_recommendations(&project.path(&format!("reports/{name}"))).expect("reads");
     let own = rows.into_iter().filter(|row| row.to == "32");
@@ -146,7 +143,7 @@ fn a_recommendation_is_tested_and_its_outcome_stands_in_both_reports() {
     let rows = read_recommendations(&project.path("reports/growing-next")).expect("reads");
     let followed = rows.iter().find(|row| row.to == "32").expect("a row");
     let [ratio, low, high] = followed.measured.expect("a measurement");
-    // Sixteen times as many samples in a step of 0.232 ms after one of 0.202.
+    // 16 times the samples in a step of 0.232 ms instead of 0.202.
     let expected = 16.0 * 0.202 / 0.232;
     assert!(
         low <= ratio && ratio <= high && (ratio / expected - 1.0).abs() < 1e-4,
@@ -158,7 +155,7 @@ fn a_recommendation_is_tested_and_its_outcome_stands_in_both_reports() {
     assert_eq!(of_32(&project, "growing"), pair("tested", "confirmed"));
     let again = report(&project, GROWING);
     assert!(!again.contains("next.toml"), "all are tested: {again}");
-    // Its cells can be run, not only planned.
+    // Its cells also run.
     let run = project.run(&["run", NEXT, "--fresh", "--no-report"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
@@ -211,7 +208,7 @@ fn what_is_refuted_is_not_recommended_again() {
 #[test]
 fn what_its_test_left_unclear_is_not_proposed_again() {
     let project = advised();
-    // Of three pairs of runs two are as good as predicted, and one is no better than before.
+    // Of three pairs of runs two are as predicted, one is no better than before.
     keep(&project, NEXT, |cell, id| {
         let is_tested = cell.spec.train.batch_size == 32;
         let factor = if is_tested {
@@ -223,7 +220,7 @@ fn what_its_test_left_unclear_is_not_proposed_again() {
     });
     report(&project, NEXT);
     assert_eq!(of_32(&project, "growing-next"), pair("followed", "unclear"));
-    // What is tested next remembers it.
+    // The following `next.toml` lists it.
     let next = project.read("reports/growing-next/next.toml");
     assert!(next.contains("verdict = \"unclear\""), "{next}");
 }

@@ -1,10 +1,10 @@
-//! What the compiler cannot say of the source tree (docs/architecture.md): the order of modules inside a crate, which module
-//! uses which library, the length of files. Every rule is shown to find what breaks it.
+//! Rules that the compiler does not check (docs/architecture.md): the order of modules inside a crate, which module uses
+//! which library, the length of files. Every rule is tested with a file that violates it.
 
 use std::fs;
 use std::path::Path;
 
-/// The modules by level, lowest first; modules of one level do not import each other. Between crates cargo sees to it.
+/// The modules by level, lowest first; modules of one level do not import each other. Cargo checks it between crates.
 const LEVELS: &[&[&str]] = &[
     &["base", "diag"],
     &["manifest", "device", "measure"],
@@ -24,7 +24,7 @@ const LEVELS: &[&[&str]] = &[
     &["cli"],
 ];
 
-/// Modules that only files, or a process and JSON lines, connect (docs/architecture.md).
+/// Modules that are connected only by files, or by a process and JSON lines (docs/architecture.md).
 const APART: &[(&str, &[&str])] = &[
     ("execute", &["train", "tasks", "models"]),
     ("record", &["train", "tasks", "models"]),
@@ -48,17 +48,16 @@ const ADDRESSES: &[(&str, &[&str])] = &[
 
 const LONGEST: usize = 400;
 
-/// A source file.
 struct Source {
     module: String,
     path: String,
     text: String,
 }
 
-/// A rule: what is wrong with a file.
+/// A rule: returns what is wrong with a file.
 type Rule = fn(&Source) -> Vec<String>;
 
-/// Each rule with a file that breaks it.
+/// Each rule with a file that violates it.
 const RULES: [(Rule, (&str, &str)); 5] = [
     (
         imports_upward,
@@ -168,8 +167,8 @@ fn every_address_is_that_of_a_library_that_is_used() {
 
 #[test]
 fn no_kernel_of_dfdx_can_be_linked() {
-    // dfdx is built without its kernels (ADR 13): what would compile, load or launch one must stay undefined, so that
-    // the linker refuses a program that refers to it.
+    // dfdx is built without its kernels (ADR 13): functions that compile, load or launch one must stay undefined, so that
+    // the linker rejects a program that refers to them.
     let file = "src/kernels/device/cuda/forward.rs";
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let forwarded: Vec<&str> = code_lines(&text)
@@ -187,7 +186,7 @@ fn no_kernel_of_dfdx_can_be_linked() {
     }
 }
 
-/// Every source file of a module, of all crates but the build scripts' own.
+/// Every source file of a module, of all crates except that of the build scripts.
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
@@ -243,7 +242,6 @@ fn first_name(text: &str) -> String {
     text.chars().take_while(is_part).collect()
 }
 
-/// Lines that are no comments.
 fn code_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .map(str::trim)

@@ -1,10 +1,10 @@
-//! Two branches, end to end: what a change of code, template or data runs again, and what it does not.
+//! Two branches, end to end: which runs a change of code, template or data repeats.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// One cell without and one with attention, each with its own data.
+/// One cell without and one with attention, on different datasets.
 const MANIFEST: &str = r#"
 name = "branches"
 
@@ -48,7 +48,7 @@ repeats = 1
 warmup-steps = 1
 "#;
 
-/// A clone of this repository, built in a folder of its own.
+/// A clone of this repository, with its own build folder.
 pub(crate) struct Clone {
     folder: tempfile::TempDir,
 }
@@ -101,7 +101,7 @@ impl Clone {
         cargo
             .arg(self.folder.path().join("target"))
             .current_dir(self.path(""));
-        // Quicker, and the dependencies stay as they are.
+        // Faster; dependencies are not recompiled.
         cargo
             .env("CARGO_INCREMENTAL", "1")
             .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
@@ -111,7 +111,7 @@ impl Clone {
         succeed(&mut cargo);
     }
 
-    /// Runs the manifest and answers with what it said.
+    /// Runs the manifest and returns its output.
     fn run(&self) -> String {
         let mut program = Command::new(self.profile_folder().join("fieldtrial"));
         program
@@ -143,7 +143,7 @@ fn profile() -> &'static Path {
         .expect("a folder")
 }
 
-/// Dependencies that this test's own build has compiled; without them it takes minutes more.
+/// Dependencies that this test's own build has compiled; without them the test takes minutes longer.
 pub(crate) fn copy_built_dependencies(target: &Path) {
     fs::create_dir_all(target).expect("folders");
     for part in ["deps", "build", ".fingerprint"] {
@@ -184,7 +184,7 @@ fn a_change_on_a_branch_runs_again_what_it_can_have_changed_and_the_way_back_run
     assert!(clone.run().contains("2 runs to do"));
     clone.commit("results of a");
 
-    // One constant of one operation: every cell runs again, for the code's digest is over whole modules, ...
+    // One constant of one operation: every cell runs again, since the code's digest is over whole modules, ...
     clone.git(&["checkout", "--quiet", "-b", "b"]);
     clone.replace(
         "src/kernels/ops/attention/mod.rs",
@@ -194,7 +194,7 @@ fn a_change_on_a_branch_runs_again_what_it_can_have_changed_and_the_way_back_run
     clone.build();
     let said = clone.run();
     assert!(said.contains("code: ops/attention: 2 runs"), "{said}");
-    // ... and facts differ where the operation is used.
+    // ... but facts differ only in cells that use the operation.
     let diff = clone.git(&["diff", "a", "--", "reports/*/runs.csv"]);
     let changed = changed_rows(&diff);
     assert_eq!(changed.len(), 2, "{changed:?}");
@@ -214,7 +214,7 @@ fn a_change_on_a_branch_runs_again_what_it_can_have_changed_and_the_way_back_run
     let report = fs::read_to_string(clone.path("reports/branches/report.md")).expect("a report");
     assert!(report.contains("The last line of branch b."), "{report}");
 
-    // One image: the cells of its dataset run again; put back, nothing does.
+    // One image: the cells of its dataset run again; after restoring it nothing runs.
     let image = clone.path("data/surfaces/normal/000000.png");
     let original = fs::read(&image).expect("an image");
     fs::copy(clone.path("data/surfaces/abnormal/000000.png"), &image).expect("another image");

@@ -1,6 +1,6 @@
-//! Cell hashes name stored runs: one that changes makes all results of its cell run again. `tests/golden/cell-hashes.csv`
-//! has a digest over the hashes of every manifest that is shipped, of those of the planner's tests, and of 200 generated
-//! ones; `FIELDTRIAL_ACCEPT=1` writes it anew.
+//! Cell hashes identify stored runs: if one changes, all runs of its cell are repeated. `tests/golden/cell-hashes.csv` has
+//! a digest over the hashes of every shipped manifest, of the planner tests' manifests, and of 200 generated ones;
+//! `FIELDTRIAL_ACCEPT=1` rewrites it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::inputs::inputs;
 
 const GENERATED: u64 = 200;
-/// Cells of a manifest that enter its digest, from the first.
+/// Number of first cells of a manifest that enter its digest.
 const CELLS: usize = 200;
 
 /// `name,cells,digest of their hashes and signatures`.
@@ -38,7 +38,7 @@ fn row(name: &str, text: &str, sets: &[String]) -> String {
     format!("{name},{},{}\n", plan.len(), &all.finalize().to_hex()[..16])
 }
 
-/// What a manifest of each kind of model can be made of: its sections, settings with values, and variants.
+/// Building blocks of manifests for one kind of model: sections, settings with values, and variants.
 const FAMILIES: [(&str, &[&str]); 7] = [
     (
         "[models.m]\nkind = \"mlp\"\n[datasets.d]\nkind = \"regression-5d\"\n",
@@ -111,7 +111,6 @@ const FAMILIES: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// Settings of every kind of model.
 const COMMON: [&str; 12] = [
     "train.batch-size = [4, 16, 64]",
     "train.epochs = [1, 3, 10]",
@@ -127,8 +126,8 @@ const COMMON: [&str; 12] = [
     "train.early-stopping = [{ patience = 3 }, { patience = 8 }]",
 ];
 
-/// A manifest of the family whose turn it is, and overrides. Each setting is an override, an axis, set by the matrix, or
-/// set by a variant.
+/// A generated manifest of one family (in rotation), with overrides. Each setting is an override, an axis, or set by the
+/// matrix or a variant.
 fn generated(number: u64) -> (String, Vec<String>) {
     let mut rng = ChaCha8Rng::seed_from_u64(number);
     let (sections, own) = FAMILIES[number as usize % FAMILIES.len()];
@@ -140,7 +139,7 @@ fn generated(number: u64) -> (String, Vec<String>) {
     let mut has_optimizer = false;
     for setting in settings {
         let (path, list) = setting.split_once(" = ").expect("a setting");
-        // `train.optimizer` and `train.optimizer.lr` would say the same twice.
+        // `train.optimizer` and `train.optimizer.lr` would set the same value twice.
         if path.starts_with("train.optimizer") && std::mem::replace(&mut has_optimizer, true) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! `train.save-to`: the weights that runs leave, which run each file is of, and what becomes of deleted ones.
+//! `train.save-to`: saved weights, the index of their runs, and recreation of deleted files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::project::{Ended, Project};
 
-/// Two cells, two seeds, two blocks: eight runs, which leave four files.
+/// Two cells, two seeds, two blocks: eight runs, which write four files.
 const MANIFEST: &str = r#"
 name = "tiny"
 
@@ -55,7 +55,6 @@ fn run(project: &Project, more: &[&str]) -> Ended {
     ended
 }
 
-/// Folder of the one cell's checkpoints.
 fn folder(project: &Project, row: &BTreeMap<String, String>) -> PathBuf {
     project.path(&format!("reports/tiny/checkpoints/{}", row["file"]))
 }
@@ -110,7 +109,7 @@ fn every_cell_and_seed_leaves_a_file_and_says_in_it_what_it_is() {
         );
         let scales = normalisation["features"].as_array().unwrap();
         assert_eq!(scales.len(), 2);
-        // The mean of the lengths that were trained on, which are most of 0 … 29.
+        // The mean of the training rows' lengths, which are most of 0 … 29.
         assert!(
             (5.0..25.0).contains(&scales[0]["mean"].as_f64().unwrap()),
             "{normalisation}"
@@ -194,7 +193,7 @@ fn shards_leave_their_checkpoints_and_merge_lists_those_that_are_there() {
     assert_eq!(merge().code, 0);
     let index = project.rows("checkpoints/index.csv");
     assert_eq!(index.len(), 4);
-    // They may be on the machines that did the shards: results are whole without them, and `run` makes them here.
+    // They may be on the shards' machines: results are complete without them, and `run` recreates them here.
     fs::remove_file(folder(&project, &index[0])).unwrap();
     let merged = merge();
     assert_eq!(merged.code, 0, "{}", merged.stderr);

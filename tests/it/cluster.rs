@@ -1,4 +1,4 @@
-//! One plan on several machines: shards, their journals, and how they come together.
+//! One plan on several machines: shards, journals and merging.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::tiny::{project, with};
 
 const MANIFEST: &str = "experiments/tiny.toml";
 
-/// What a single machine promises to repeat to the byte.
+/// Files that a rerun on a single machine repeats byte for byte.
 const FACTS: [&str; 3] = ["runs.csv", "epochs.csv", "plan.json"];
 
 fn shard(project: &Project, share: &str) -> Ended {
@@ -29,7 +29,7 @@ fn lines(project: &Project, journal: &str) -> usize {
         .count()
 }
 
-/// Three cells of two seeds and two blocks: twelve runs. One cell cannot run anywhere.
+/// Three cells, two seeds, two blocks: twelve runs, and one cell that is infeasible.
 fn manifest() -> String {
     let manifest = with("[8, 16]", "[8, 16, 32, 4096]");
     manifest.replace("repeats = 2", "repeats = 2\nseeds = [1, 2]")
@@ -107,7 +107,7 @@ fn a_merge_says_what_is_missing_and_which_command_does_it() {
     let command = format!("shard 2/3: 4 runs  `fieldtrial run {MANIFEST} --shard 2/3`");
     assert!(merged.stderr.contains(&command), "{}", merged.stderr);
     assert!(project.read("reports/tiny/runs.csv").contains("not-run"));
-    // The merging machine knows them now, so that any number of shards goes on from there.
+    // The merging machine's store has them now, so that any number of shards can continue from there.
     assert!(
         shard(&project, "1/1")
             .stderr
@@ -175,7 +175,7 @@ fn nothing_to_merge_and_no_such_share_are_mistakes() {
     );
 }
 
-/// Trials that need no other.
+/// Trials that do not depend on each other.
 const RANDOM: &str = r#"
 [search]
 trials = 7

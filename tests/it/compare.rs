@@ -1,11 +1,11 @@
-//! `fieldtrial compare`, end to end: commits, folders, axes, other machines, and what it refuses.
+//! `fieldtrial compare`, end to end: commits, folders, axes, other machines, and errors.
 
 use std::fs;
 
 use crate::project::{Ended, Project};
 use crate::tiny;
 
-/// Three losses and two sizes of batch: what `main` has.
+/// Three losses and two batch sizes: the manifest on `main`.
 const PATHS: &str = r#"
 name = "walks"
 
@@ -41,7 +41,7 @@ repeats = 1
 warmup-steps = 0
 "#;
 
-/// A repository whose commit on `main` holds the results of a manifest.
+/// A repository whose commit on `main` contains the results of a manifest.
 pub(crate) fn repository(name: &str, manifest: &str) -> Project {
     let project = Project::new()
         .file(".gitignore", ".store/\n")
@@ -65,7 +65,7 @@ pub(crate) fn change(project: &Project, path: &str, old: &str, new: &str) {
 pub(crate) fn expect(ended: &Ended, code: i32, texts: &[&str]) {
     let all = format!("{}{}", ended.stdout, ended.stderr);
     assert_eq!(ended.code, code, "{all}");
-    // Lines break anywhere between words.
+    // Lines may be wrapped between any words.
     let flat = all.split_whitespace().collect::<Vec<_>>().join(" ");
     for text in texts {
         assert!(flat.contains(text), "`{text}` is missing:\n{all}");
@@ -92,7 +92,7 @@ fn a_branch_tells_added_removed_and_changed_cells() {
     );
     run(&project, "walks");
     project.commit("results");
-    // The working tree is not looked at.
+    // The working tree is not read.
     fs::remove_dir_all(project.path("reports")).expect("a folder");
     let ended = project.run(&["compare", "main", "HEAD"]);
     expect(

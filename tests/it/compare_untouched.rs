@@ -1,4 +1,4 @@
-//! `fieldtrial compare main` where a branch changed little: what is said of the rest, and what a gate makes of one fact.
+//! `fieldtrial compare main` if a branch changed little: output for the unchanged rest, and a gate on one changed fact.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::compare::{expect, repository, run};
 use crate::project::Project;
 use crate::tiny;
 
-/// Writes `value` into a column of the first row of `runs.csv`, and returns what stood there.
+/// Writes `value` into a column of the first row of `runs.csv`, and returns the previous value.
 fn set_fact(project: &Project, name: &str, column: &str, value: &str) -> String {
     let path = format!("reports/{name}/runs.csv");
     let text = project.read(&path);
@@ -94,7 +94,7 @@ fn a_folder_whose_runs_all_failed_does_not_make_a_clean_tree_exit_3() {
         0,
         &["no difference in `failing`, `tiny`."],
     );
-    // Alone it is told in full.
+    // A single experiment is shown in full.
     expect(
         &project.run(&["compare", "main:failing", "failing"]),
         0,
@@ -121,14 +121,14 @@ fn an_old_file_of_seventeen_digits_and_a_new_one_of_nine_are_equal() {
     let loss = set_fact(&project, "tiny", "final_loss", "0.5");
     let digits: String = loss.chars().filter(char::is_ascii_digit).collect();
     assert!(digits.trim_start_matches('0').len() <= 9, "{loss}");
-    // What rounds to the same nine digits.
+    // A value that rounds to the same nine digits.
     let longer: f64 = format!("{:.8e}", loss.parse::<f64>().expect("a loss"))
         .replace('e', "12345678e")
         .parse()
         .expect("a number");
     set_fact(&project, "tiny", "final_loss", &longer.to_string());
     project.commit("as an earlier version wrote it");
-    // A resume takes the folder as it is.
+    // A resume does not change the folder.
     let again = project.run(&["run", "experiments/tiny.toml"]);
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert!(again.stderr.contains("nothing to run"), "{}", again.stderr);

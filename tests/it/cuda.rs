@@ -1,4 +1,4 @@
-//! The whole program on the stand-in GPU: every shipped manifest, made small, on `cpu` and `cuda`; what fails is a row.
+//! The whole program on the stand-in GPU: every shipped manifest at small size on `cpu` and `cuda`; failures are rows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::processes::{is_alive, long_worker, signal, start, wait_until};
 use crate::project::{Ended, Project};
 use crate::tiny;
 
-/// Settings that make the U-Net and its images small.
+/// Settings for a small U-Net and small images.
 const SMALL_UNET: [&str; 7] = [
     "models.unet.base-channels=8",
     "models.unet.embed=16",
@@ -20,7 +20,7 @@ const SMALL_UNET: [&str; 7] = [
     "measure.repeats=1",
 ];
 
-/// Settings that make the paths short and few.
+/// Settings for few, short paths.
 const SHORT_PATHS: [&str; 8] = [
     "datasets.brownian.samples=32",
     "datasets.ornstein-uhlenbeck.samples=16",
@@ -32,7 +32,7 @@ const SHORT_PATHS: [&str; 8] = [
     "measure.repeats=1",
 ];
 
-/// A shipped manifest in a project of its own.
+/// A shipped manifest in its own project.
 struct Shipped {
     project: Project,
     name: &'static str,
@@ -54,7 +54,7 @@ impl Shipped {
         }
     }
 
-    /// Rows of `runs.csv` that are `done`, of a run on `device`; no run may have failed.
+    /// Rows of `runs.csv` that are `done`, for a run on `device`; no run may have failed.
     fn rows(&self, device: &str, results: &str) -> Vec<Row> {
         let manifest = format!("experiments/{}.toml", self.name);
         let mut arguments = vec!["run", &manifest, "--no-report", "--as", results];
@@ -80,8 +80,8 @@ impl Shipped {
             .collect()
     }
 
-    /// `count` cells run on both devices; every loss of `cuda` is within `tolerance` of the CPU's, relative to it or, below
-    /// 1, absolute; and a second run on `cuda` has the same weights, bit by bit.
+    /// `count` cells run on both devices; every loss of `cuda` is within `tolerance` of the CPU's (relative; absolute if the
+    /// loss is below 1); and a second run on `cuda` has the same weights, bit by bit.
     fn agrees(&self, count: usize, tolerance: f64) {
         let (cpu, cuda) = (self.rows("cpu", "cpu"), self.rows("cuda", "cuda"));
         assert_eq!(
@@ -172,11 +172,11 @@ fn the_unet_on_cuda_is_the_unet_on_the_cpu() {
     let shipped = Shipped::new("ddpm", "batch-size=8", &settings);
     shipped.agrees(2, 1e-3);
     for row in rows(&shipped.project, "cuda/blocks.csv") {
-        // The first convolution needs no gradient of its input; evaluation needs none at all.
-        let ways = &row["convolutions"];
-        assert!(ways.contains("f32 cudnn-1/-/cudnn-1: 8x8x8x"), "{ways}");
-        assert!(ways.contains("f32 cudnn-1/cudnn-1/cudnn-1: 8x"), "{ways}");
-        assert!(!ways.contains("im2col"), "{ways}");
+        // The first convolution needs no input gradient; evaluation needs no gradients.
+        let used = &row["convolutions"];
+        assert!(used.contains("f32 cudnn-1/-/cudnn-1: 8x8x8x"), "{used}");
+        assert!(used.contains("f32 cudnn-1/cudnn-1/cudnn-1: 8x"), "{used}");
+        assert!(!used.contains("im2col"), "{used}");
     }
     for row in rows(&shipped.project, "cpu/blocks.csv") {
         assert_eq!(row["convolutions"], "");
@@ -268,7 +268,7 @@ fn every_precision_trains() {
     let losses: Vec<f64> = rows.iter().map(|row| number(row, "final_loss")).collect();
     assert_eq!(losses.len(), 3);
     for loss in &losses[1..] {
-        // Inputs of products with 10 bits of fraction.
+        // TF32 inputs of products have 10 fraction bits.
         assert!((loss / losses[0] - 1.0).abs() < 1e-2, "{losses:?}");
         assert!(loss.to_bits() != losses[0].to_bits(), "{losses:?}");
     }
@@ -332,7 +332,7 @@ fn a_run_on_cuda_that_was_killed_is_a_row_and_is_taken_up_again() {
             .code,
         0
     );
-    // Without an end, on a device that is timed by phase after its training: it is there to be killed however late that is.
+    // Without an end, since a GPU is timed by phase after training: the test can kill it at any time.
     let held = [
         "--only",
         "train.epochs=400",
@@ -386,7 +386,7 @@ fn a_driver_that_is_older_than_the_kernels_is_named_with_both_versions() {
         .output()
         .expect("the program");
     let said = String::from_utf8_lossy(&output.stdout);
-    // Lines are broken where the table is.
+    // Lines of the table may be wrapped.
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         said.contains("CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)"),

@@ -1,5 +1,5 @@
-//! Data that a manifest names: what is missing or cannot be trained on is a mistake before anything runs, and what only
-//! shows when it is read is a `failed` run; and what is kept from training.
+//! Data of a manifest: missing or unusable data is a mistake before anything runs, data that turns out damaged when it is
+//! read is a `failed` run; and the rows that are held out from training.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::project::{Ended, Project, fieldtrial};
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];
 
-/// A perceptron on the dataset whose section has these lines.
+/// A perceptron on a dataset with these settings.
 fn manifest(dataset: &str) -> String {
     format!(
         "name = \"tiny\"\n[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 2\n[datasets.own]\n{dataset}\n\
@@ -21,7 +21,7 @@ fn project(dataset: &str) -> Project {
     Project::new().file("experiments/tiny.toml", &manifest(dataset))
 }
 
-/// A project with a table beside the manifest.
+/// A project with a table in the manifest's folder.
 fn table(text: &str) -> Project {
     project("kind = \"csv\"\npath = \"../data/table.csv\"\ntarget = \"y\"")
         .file("data/table.csv", text)
@@ -36,7 +36,7 @@ fn set(project: &Project, from: &str, to: &str) {
     project.write("experiments/tiny.toml", &text.replace(from, to));
 }
 
-/// `plan` and `run` both refuse it with these words, and nothing is written.
+/// `plan` and `run` both reject it with these words, and nothing is written.
 #[track_caller]
 fn assert_refused(project: &Project, words: &[&str]) {
     for command in [PLAN, RUN] {
@@ -54,7 +54,6 @@ fn assert_good(ended: &Ended) {
     assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
 }
 
-/// The first row of `runs.csv`, by column.
 fn row(project: &Project) -> BTreeMap<String, String> {
     let text = project.read("reports/tiny/runs.csv");
     let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -62,7 +61,7 @@ fn row(project: &Project) -> BTreeMap<String, String> {
     row.expect("a row").expect("columns")
 }
 
-/// Numbers of samples to train on, to validate on and to test on.
+/// Numbers of training, validation and test samples.
 fn samples(project: &Project) -> String {
     let ended = project.run(&[&PLAN[..], &["--explain"]].concat());
     let mut lines = ended.stdout.lines();

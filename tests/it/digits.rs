@@ -1,4 +1,4 @@
-//! The equilibrium model on digits: both algorithms through the whole program, limits, and what cannot be.
+//! The equilibrium model on digits: both algorithms through the whole program, limits, and infeasible settings.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,6 @@ fn project(manifest: &str) -> Project {
     Project::new().file("experiments/tiny.toml", manifest)
 }
 
-/// `MANIFEST` with some lines replaced.
 fn with(changes: &[(&str, &str)]) -> Project {
     let mut text = MANIFEST.to_owned();
     for (line, replacement) in changes {
@@ -46,7 +45,6 @@ fn with(changes: &[(&str, &str)]) -> Project {
     project(&text)
 }
 
-/// Rows of a CSV file by column name.
 fn rows(project: &Project, name: &str) -> Vec<BTreeMap<String, String>> {
     let text = project.read(&format!("reports/tiny/{name}"));
     let mut reader = csv::Reader::from_reader(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Disks that are full and folders that cannot be written: one clear sentence, and what is finished stays.
+//! Full disks and read-only folders: one clear sentence, and finished runs are kept.
 
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -66,14 +66,14 @@ fn a_file_that_cannot_grow_stops_the_run_with_one_sentence_and_what_is_finished_
 #[test]
 fn a_full_disk_stops_the_run_with_one_sentence_and_what_is_finished_stays() {
     let project = project();
-    // In a mount namespace of its own: nothing is left of it, however the test ends.
+    // In a separate mount namespace, which disappears however the test ends.
     let (code, _) = shell(
         &project,
         &["unshare", "--mount"],
         "mkdir reports && mount -t tmpfs tmpfs reports",
     );
     if code != 0 {
-        // Past the capture of passing tests: a test that did nothing has to be seen.
+        // Not captured for passing tests: a skipped test has to be visible.
         let _ = std::io::stderr().write_all(
             b"left out: a_full_disk_stops_the_run...: this user may not mount a small disk\n",
         );
@@ -98,7 +98,7 @@ fn a_full_disk_stops_the_run_with_one_sentence_and_what_is_finished_stays() {
 #[test]
 fn a_folder_that_cannot_be_written_stops_before_anything_runs() {
     let project = project();
-    // Not even root may make folders there.
+    // Not even root can create folders there.
     symlink("/sys", project.path("reports")).unwrap();
     let ended = project.run(&RUN);
     assert_eq!(ended.code, 2);

@@ -1,8 +1,7 @@
-//! What `doctor` says of this machine and of the results folders.
+//! Output of `doctor` about this machine and the results folders.
 
 use crate::project::Project;
 
-/// The value of a line.
 #[track_caller]
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
     let line = text.lines().find_map(|line| line.strip_prefix(name));

@@ -1,4 +1,4 @@
-//! How long runs are expected to take, from runs whose times are given.
+//! Estimated durations of runs, from runs with given times.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -49,12 +49,12 @@ fn conditions() -> RunConditions {
     }
 }
 
-/// Samples that a run trains on.
+/// Number of training samples of a run.
 fn samples(cell: &PlannedCell) -> f64 {
     (cell.facts.train_samples * cell.spec.train.epochs) as f64
 }
 
-/// A run of half a second of start, a second of training and as much validation; 1.5 s of costly evaluation in block 0.
+/// A run with 0.5 s of start-up, 1 s of training, 1 s of validation, and 1.5 s of expensive evaluation in block 0.
 fn run(cell: &PlannedCell, block: usize, conditions: &RunConditions) -> StoredRun {
     let samples = samples(cell);
     let assessment_s = (block == 0).then_some(1.5);
@@ -91,7 +91,7 @@ fn run(cell: &PlannedCell, block: usize, conditions: &RunConditions) -> StoredRu
     }
 }
 
-/// Stores below one folder, and what they hold.
+/// Stores below one folder, with their runs.
 struct Results(tempfile::TempDir);
 
 impl Results {
@@ -127,7 +127,7 @@ fn an_estimate_has_the_start_of_the_process_and_every_evaluation_in_it() {
     let estimator = Estimator::new(&store, &conditions);
     near(estimator.run(&cells[0], 0), 4.0, Basis::SameCell);
     near(estimator.run(&cells[0], 1), 2.5, Basis::SameCell);
-    // Ten times as many samples: ten times the training and validation, one start, one costly evaluation.
+    // Ten times the samples: ten times the training and validation, one start-up, one expensive evaluation.
     let factor = samples(&cells[1]) / samples(&cells[0]);
     let rest = 0.5 + 2.0 * factor;
     near(estimator.run(&cells[1], 0), rest + 1.5, Basis::SameKind);

@@ -1,4 +1,4 @@
-//! Every shipped manifest plans, names its schema, and every command of the README is one that exists.
+//! Every shipped manifest plans and names its schema; every command in the README exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ fn the_changelog_has_a_place_for_what_is_not_released() {
     assert!(changelog.contains("## Unreleased") || changelog.contains(env!("CARGO_PKG_VERSION")));
 }
 
-/// Lines inside fences of shell commands.
+/// Lines inside code fences with shell commands.
 fn fenced_lines(text: &str) -> Vec<&str> {
     let mut inside = false;
     text.lines()

@@ -1,4 +1,4 @@
-//! The gate: its self-test on scripted runs, and what `compare --fail-on` makes of the same folders.
+//! The gate: its self-test on scripted runs, and `compare --fail-on` on the same folders.
 
 use crate::project::Project;
 

@@ -1,4 +1,4 @@
-//! `git diff` of results in a repository that is set up as docs/comparing.md says.
+//! `git diff` of results in a repository set up as in docs/comparing.md.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn repository() -> Project {
     project
 }
 
-/// The commands of `just git-setup`, the program being the one of this build.
+/// The commands of `just git-setup`, with the program of this build.
 fn setup() -> Vec<Vec<String>> {
     let justfile = include_str!("../../justfile");
     let recipe = justfile.split("\ngit-setup").nth(1).expect("a recipe");
@@ -47,7 +47,7 @@ fn setup() -> Vec<Vec<String>> {
     commands
 }
 
-/// What `git diff` shows, without the digests of the files.
+/// Output of `git diff`, without the digests of the files.
 fn diff(project: &Project) -> String {
     let diff = project.git(&["diff", "--no-color"]);
     let lines = diff.lines().filter(|line| !line.starts_with("index "));
@@ -128,7 +128,6 @@ fn files_of_seventeen_digits_and_of_nine_have_no_diff() {
     assert_eq!(diff(&project), "");
 }
 
-/// A number as a text of nine digits.
 fn nine(text: &str) -> String {
     let leading = text.trim_start_matches(['0', '.']).len();
     format!("{text}{}", "0".repeat(9 - leading))

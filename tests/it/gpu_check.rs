@@ -1,4 +1,4 @@
-//! `tests/gpu`, what runs on a machine with a GPU and without cargo, tried with stand-ins for the programs that it calls.
+//! The scripts in `tests/gpu` (for a machine with a GPU and without cargo), with stubs for the programs that they call.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 
 use crate::project::Project;
 
-/// A program of tests of which those of `ops::conv2d` abort.
+/// A test program in which the tests of `ops::conv2d` abort.
 const TESTS: &str = r#"#!/bin/sh
 case " $* " in
 *" --list "*)

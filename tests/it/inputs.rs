@@ -1,10 +1,10 @@
-//! A world without files, so that planning is tested on text alone.
+//! Planning inputs without files, so that planning is tested on text alone.
 
 use fieldtrial::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, Target};
 use fieldtrial::device::{DeviceFacts, DeviceKind};
 use fieldtrial::plan::{DeviceAnswer, PlanInputs};
 
-/// Data as the specifications say, `nowhere` and `nowhere.csv` are not there, and only a CPU.
+/// Data as specified, except that `nowhere` and `nowhere.csv` are missing; a CPU only.
 pub(crate) fn inputs() -> PlanInputs {
     inputs_of(|device| match device {
         DeviceKind::Cpu => Ok(DeviceFacts::default()),
@@ -12,7 +12,7 @@ pub(crate) fn inputs() -> PlanInputs {
     })
 }
 
-/// The same with devices that answer so.
+/// The same with these results of device detection.
 pub(crate) fn inputs_of(
     device: impl Fn(DeviceKind) -> DeviceAnswer + Send + Sync + 'static,
 ) -> PlanInputs {

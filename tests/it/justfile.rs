@@ -1,4 +1,4 @@
-//! What recipes of the justfile hand on. Needs `just` on PATH (`pip install rust-just`), and says so where it is absent.
+//! Arguments that recipes of the justfile pass on. Needs `just` on PATH (`pip install rust-just`), else prints a note.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::project::Project;
 
-/// Arguments that a shell would split, expand or take as its own.
+/// Arguments that a shell would split, expand or interpret.
 const ARGUMENTS: [&str; 9] = [
     "--only",
     "a=1|2",
@@ -22,11 +22,11 @@ const ARGUMENTS: [&str; 9] = [
     "{{FILE}}",
 ];
 
-/// Notes its own path and its arguments, each ended by a zero byte, and a line break after the last.
+/// Records its path and its arguments, each ended by a zero byte, and a line break after the last.
 const STUB: &str =
     "#!/bin/sh\nprintf '%s\\0' \"$0\" \"$@\" >> \"$CALLS\"\nprintf '\\n\\0' >> \"$CALLS\"\n";
 
-/// What recipes start, beside programs on PATH.
+/// Programs that recipes start, other than those on PATH.
 const SCRIPTS: [&str; 3] = [
     ".ci/cuda-build",
     "tests/gpu/check.sh",
@@ -65,7 +65,7 @@ fn every_recipe_hands_on_its_arguments_as_they_were_typed() {
     assert!(seen > 10, "{seen} recipes take arguments");
 }
 
-/// The justfile, with stubs for all that its recipes start.
+/// The justfile, with stubs for all programs that its recipes start.
 fn stubs() -> Project {
     let justfile = Path::new(env!("CARGO_MANIFEST_DIR")).join("justfile");
     let mut project = Project::new().file("justfile", &fs::read_to_string(justfile).expect("text"));
@@ -83,7 +83,7 @@ fn arguments(parameters: &[Value], project: &Project) -> Vec<String> {
     let mut arguments = Vec::new();
     for parameter in parameters {
         if parameter["kind"] == "singular" {
-            // A Python is started; everything else is only handed on.
+            // Python is started; everything else is only passed on.
             arguments.push(if parameter["name"] == "PYTHON" {
                 project.path("bin/a python").to_string_lossy().into_owned()
             } else {

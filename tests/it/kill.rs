@@ -1,4 +1,4 @@
-//! Workers and parents that are killed, Ctrl-C, limits: statuses are right, nothing finished is lost, nothing is left.
+//! Killed workers and parents, Ctrl-C, limits: statuses are right, finished runs are kept, no process is left.
 
 use crate::processes::{
     assert_nothing_temporary, is_alive, long_worker, signal, signal_all, start, wait_until,
@@ -6,7 +6,7 @@ use crate::processes::{
 use crate::project::Project;
 use crate::tiny::{project, with};
 
-/// What is said when the short cell is done.
+/// Output when the short cell is done.
 const SHORT: &str = "[1/2]";
 
 /// One cell that ends at once and one that would train for hours.
@@ -70,7 +70,7 @@ fn ctrl_c_ends_the_workers_keeps_what_is_finished_and_says_so_by_its_code() {
     let project = with_a_long_cell();
     let mut parent = start(&project, &[]);
     let worker = long_worker(&project, parent.id(), SHORT);
-    // Whoever stands between (`timeout`, `just`) may pass on what the terminal has sent already.
+    // A parent process (`timeout`, `just`) may forward the signal that the terminal has sent already.
     signal_all(&[parent.id(), parent.id()], "-INT");
     assert_eq!(parent.wait().unwrap().code(), Some(130));
     wait_until("the worker ends", || !is_alive(worker));

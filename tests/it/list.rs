@@ -1,4 +1,4 @@
-//! What `list` prints: every kind with one line, its keys, their defaults and ranges.
+//! Output of `list`: every kind with one line, its keys, their defaults and ranges.
 
 use crate::project::Project;
 

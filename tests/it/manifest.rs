@@ -11,7 +11,7 @@ use crate::project::Project;
 const GOOD: &str = "name = \"good\"\n[models.mlp]\nkind = \"mlp\"\n[datasets.linear]\nkind = \"regression-5d\"\n\
                     [matrix]\nbatch-size = [8, 16]\n";
 
-/// What a user reads about a manifest's mistakes.
+/// The messages about a manifest's mistakes.
 fn message(name: &str, text: &str, sets: &[&str]) -> String {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let planned = Manifest::new(Path::new(name), text.to_owned(), &sets)
@@ -154,7 +154,7 @@ fn a_manifest_is_read_from_its_file() {
 fn an_override_of_what_an_axis_sets_is_a_mistake() {
     let set = message("good.toml", GOOD, &["train.batch-size=5"]);
     insta::assert_snapshot!("set-of-an-axis", set);
-    // With an axis in one of two matrices only, it counts in the other.
+    // With an axis in only one of two matrices, the value applies to the other.
     let two = GOOD.replace("[matrix]", "[[matrices]]\nname = \"a\"")
         + "[[matrices]]\nname = \"b\"\nseed = [1]\n";
     let two = two.replace("seed = [1]", "workers = [0]");

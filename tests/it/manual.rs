@@ -1,4 +1,4 @@
-//! docs/manifest.md: as the types are, every example planned, every link to a heading of it.
+//! docs/manifest.md: matches the types, every example plans, every link leads to a heading of it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ fn document() -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// A fragment with what it lacks to be a manifest.
+/// A fragment, completed to a manifest.
 fn completed(example: &str) -> String {
     let has = |section: &str| example.lines().any(|line| line.starts_with(section));
     let mut text = example.to_owned();

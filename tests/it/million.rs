@@ -1,4 +1,4 @@
-//! A million cells of every natural shape plan in seconds, and little memory.
+//! A million cells of every natural matrix shape are planned in seconds, with little memory.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use fieldtrial::plan::{Plan, PlanInputs, PlanOptions};
 use crate::plan::HEAD;
 use crate::project::Project;
 
-/// Every natural shape of a million cells, by name.
+/// Matrices with a million cells, by name.
 fn a_million_cells() -> Vec<(&'static str, String)> {
     let numbers = |last: usize| format!("{:?}", (1..=last).collect::<Vec<_>>());
     let rates = |last: usize| {
@@ -61,7 +61,7 @@ fn a_million_cells() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Runs `plan --digest`: seconds, megabytes at the most (0 where the system does not say), and what it printed.
+/// Runs `plan --digest`: seconds, peak megabytes (0 if unknown), and output.
 fn timed_digest(text: &str) -> (f64, f64, String) {
     let project = Project::new().file("x.toml", text);
     let start = std::time::Instant::now();
@@ -107,7 +107,7 @@ fn a_million_cells_plan_in_seconds() {
 
 #[test]
 fn a_digest_is_over_all_hashes_in_row_order() {
-    // More cells than one thread resolves at a time.
+    // More cells than one thread resolves in one batch.
     let numbers = format!("{:?}", (1..=100).collect::<Vec<_>>());
     let text = format!("{HEAD}[matrix]\nbatch-size = {numbers}\nepochs = {numbers}\n");
     let mut digest = blake3::Hasher::new();

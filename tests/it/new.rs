@@ -1,4 +1,4 @@
-//! `fieldtrial new`: a manifest that plans and runs as it is, for data of one's own too.
+//! `fieldtrial new`: writes manifests that plan and run unchanged, also for the user's data.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ fn read(project: &Project, path: &str) -> String {
     std::fs::read_to_string(project.path(path)).expect(path)
 }
 
-/// What `plan --format csv` says of a new manifest's cells, without the header.
+/// The cells of a new manifest, as `plan --format csv` prints them, without the header.
 fn planned(project: &Project, path: &str) -> Vec<String> {
     let ended = project.run(&["plan", path, "--format", "csv"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{path}");
@@ -42,7 +42,7 @@ fn a_new_manifest_of_every_form_plans_as_it_is() {
             text.starts_with("#:schema manifest.schema.json\n# "),
             "{text}"
         );
-        // Inline tables have a space there, what a form leaves open has none.
+        // Inline tables have a space after the brace, placeholders of a form have none.
         let is_open = |rest: &str| rest.starts_with(char::is_alphanumeric);
         assert!(!text.split('{').skip(1).any(is_open), "{text}");
         let cells = planned(&project, &path);
@@ -67,7 +67,7 @@ fn the_smallest_new_manifest_runs_by_the_command_that_is_printed() {
     let commands = proposed(&ended);
     assert_eq!(commands.len(), 2, "{}", ended.stderr);
     for command in commands {
-        // `fieldtrial` is what `Project` calls the program.
+        // `Project` calls the program as `fieldtrial`.
         let shell = Command::new("sh")
             .args([
                 "-c",

@@ -1,4 +1,4 @@
-//! What a manifest is planned to.
+//! Plans of manifests.
 
 use std::collections::HashSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Processes that tests start, look for and end.
+//! Starting, finding and ending processes in tests.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::project::{Project, fieldtrial};
 
-/// Starts `run` of the project's one manifest with more `arguments`. Nobody need read what it says.
+/// Starts `run` of the project's one manifest with more `arguments`. Its output need not be read.
 pub(crate) fn start(project: &Project, arguments: &[&str]) -> Child {
     let stderr = fs::File::create(project.path("stderr")).expect("a file");
     fieldtrial()
@@ -23,7 +23,7 @@ pub(crate) fn signal(process: u32, name: &str) {
     signal_all(&[process], name);
 }
 
-/// One right after the other.
+/// Signals all with one `kill`.
 pub(crate) fn signal_all(processes: &[u32], name: &str) {
     let mut kill = Command::new("kill");
     kill.arg(name);
@@ -45,7 +45,7 @@ pub(crate) fn is_alive(process: u32) -> bool {
     fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
-/// Whether it has ended and nobody has asked how.
+/// Whether it is a zombie: ended, but not waited for.
 pub(crate) fn is_zombie(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // `PID (NAME) STATE …`; a name may have brackets of its own.
@@ -54,14 +54,14 @@ pub(crate) fn is_zombie(process: u32) -> bool {
         .is_some_and(|rest| rest.starts_with('Z'))
 }
 
-/// How long anything is waited for: whatever else the machine does, it has happened by then, or never will.
+/// Timeout of all waiting, long enough for a machine under load.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Hundredths of a second of computing after which a worker trains: one that waits for its order has used fewer, however
-/// long it waits.
+/// CPU time in hundredths of a second after which a worker is certainly training: one that waits for its order has used
+/// less.
 const TRAINING: u64 = 30;
 
-/// Hundredths of a second that a process has computed.
+/// CPU time of a process in hundredths of a second.
 fn computed(process: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // `PID (NAME) STATE …`, of which `utime` and `stime` are the 12th and 13th.
@@ -79,8 +79,8 @@ pub(crate) fn children_called(process: u32, command: &str) -> Vec<u32> {
     children(process).into_iter().filter(is_it).collect()
 }
 
-/// The worker of a cell that trains without an end, when `said` stands in what `run` has written: the line of the last run
-/// before it, or nothing where there is none.
+/// The worker of a cell that trains without an end, once `said` is in the output of `run`: the line of the previous run, or
+/// empty for the first run.
 pub(crate) fn long_worker(project: &Project, parent: u32, said: &str) -> u32 {
     wait_until("the runs before it end", || {
         project.read("stderr").contains(said)
@@ -91,7 +91,7 @@ pub(crate) fn long_worker(project: &Project, parent: u32, said: &str) -> u32 {
     })
 }
 
-/// What `find` finds in the end.
+/// Polls `find` until it returns a value.
 pub(crate) fn wait_for<T>(what: &str, find: impl Fn() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What the parent does with profiles of operations, which scripted workers hand it.
+//! The parent's handling of operation profiles from scripted workers.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use fieldtrial::results::{Environment, FORMAT_VERSION, PlanFile, ResultSet, Sess
 use crate::inputs::inputs;
 use crate::tiny::MANIFEST;
 
-/// A results folder whose workers are scripts.
+/// A results folder with scripted workers.
 struct Lab {
     folder: tempfile::TempDir,
     conditions: RunConditions,
@@ -46,7 +46,7 @@ impl Lab {
         fs::read_to_string(self.results().join(name)).unwrap()
     }
 
-    /// The runs to do with their reasons; `sets` as on the command line.
+    /// The required runs with their reasons; `sets` as on the command line.
     fn reasons(&self, sets: &[&str]) -> Vec<(RunId, String)> {
         let cells = cells(sets);
         let store = Store::read(&self.results()).unwrap();
@@ -63,7 +63,7 @@ impl Lab {
         runs.collect()
     }
 
-    /// Does what is to be done, by script, and answers with the results.
+    /// Executes the required runs by script and returns the results.
     fn run(&self, sets: &[&str]) -> ResultSet {
         let cells = cells(sets);
         fs::create_dir_all(self.results()).unwrap();
@@ -137,7 +137,7 @@ fn cells(sets: &[&str]) -> Vec<PlannedCell> {
     plan(sets).cells().collect()
 }
 
-/// A run of two steps that lost a half, with a profile where it is asked for one.
+/// A run of two steps whose loss halves, with a profile if requested.
 fn outcome(cell: &PlannedCell, block: usize) -> RunOutcome {
     let step = |loss| StepRow {
         loss: Some(loss),

@@ -9,17 +9,14 @@ pub(crate) struct Project {
     folder: tempfile::TempDir,
 }
 
-/// How a command ended.
 pub(crate) struct Ended {
-    /// Exit code; 128 + the signal's number is not tried to be told apart.
+    /// Exit code; not distinguished from 128 + the number of a signal.
     pub(crate) code: i32,
-    /// Standard output.
     pub(crate) stdout: String,
-    /// Standard error.
     pub(crate) stderr: String,
 }
 
-/// The program, called by its name: printed commands begin with it, wherever tests are built.
+/// The program, called by its name, so that printed commands begin with `fieldtrial`.
 pub(crate) fn fieldtrial() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fieldtrial"));
     #[cfg(unix)]
@@ -28,7 +25,6 @@ pub(crate) fn fieldtrial() -> Command {
 }
 
 impl Project {
-    /// An empty project.
     pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
@@ -43,12 +39,10 @@ impl Project {
         self
     }
 
-    /// A path in the project.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }
 
-    /// Runs `fieldtrial` with `arguments`.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         let Output {
             status,
@@ -68,7 +62,7 @@ impl Project {
         }
     }
 
-    /// What git prints in it, whatever this machine's settings are.
+    /// Output of git in it, independent of this machine's settings.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
@@ -83,7 +77,7 @@ impl Project {
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// Commits all that it holds, changed or not; the first time to `main` of a new repository.
+    /// Commits all files, even without changes; the first time to `main` of a new repository.
     pub(crate) fn commit(&self, subject: &str) {
         if !self.path(".git").is_dir() {
             self.git(&["init", "--quiet", "--initial-branch", "main"]);

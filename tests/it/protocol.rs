@@ -1,4 +1,4 @@
-//! `fieldtrial worker` as another program would call it.
+//! `fieldtrial worker`, called directly.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -1,8 +1,8 @@
-//! The MLP on the five-dimensional regression: it learns, and never more than the noise leaves.
+//! The MLP on the five-dimensional regression: it learns, but not beyond the noise floor.
 
 use crate::project::Project;
 
-/// Share of the target's variance that is noise: the floor of the normalised mean squared error.
+/// Share of noise in the target's variance: the floor of the normalised mean squared error.
 const FLOOR: f64 = 0.01 / 7.24;
 
 const MANIFEST: &str = r#"
@@ -33,14 +33,14 @@ fn values(project: &Project, column: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Trains with `rest` of the manifest and checks R² and MSE of the test split, and the report's own word on it.
+/// Trains with `rest` of the manifest and checks R² and MSE of the test split, and the report's verdict on them.
 #[track_caller]
 fn assert_learns(rest: &str, samples: usize, least_r2: f64) {
     let text = format!("{MANIFEST}{rest}");
     let project = Project::new().file("experiments/regression.toml", &text);
     let ended = project.run(&["run", "experiments/regression.toml"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    // The noise of n test rows has a mean square of its own: three of its standard errors, √(2/n), belong to chance.
+    // The mean squared noise of n test rows varies: three of its standard errors, √(2/n), are allowed.
     let rows = (0.15 * samples as f64).floor();
     let least = FLOOR * (1.0 - 3.0 * (2.0 / rows).sqrt());
     for (r2, mse) in values(&project, "test_r2")

@@ -1,4 +1,4 @@
-//! What is finished is kept; what runs again, and why.
+//! Resuming: finished runs are kept; which runs are repeated, and why.
 
 use crate::tiny::{project, with};
 

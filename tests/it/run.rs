@@ -1,4 +1,4 @@
-//! `fieldtrial run`: from a manifest to results and a report, and what it refuses.
+//! `fieldtrial run`: from a manifest to results and a report, and errors.
 
 use crate::project::Project;
 use crate::tiny::{MANIFEST, project, with};

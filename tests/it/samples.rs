@@ -1,4 +1,4 @@
-//! Images of costly evaluations: once per cell and seed, kept on resume, gone with their cell.
+//! Images of expensive evaluations: once per cell and seed, kept on resume, deleted with their cell.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Runs by script, kept as if this program had done them on this machine: what they took is what a test says.
+//! Scripted runs, stored as if this program had done them on this machine, with times set by the test.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -14,7 +14,7 @@ use fieldtrial::results::{FORMAT_VERSION, PlanFile, Session, environment};
 
 use crate::project::Project;
 
-/// Keeps an end of every run of the manifest at `path` that is to do: the next `run` finds nothing left to do, and reports.
+/// Stores a result for every missing run of the manifest at `path`: the next `run` has nothing to do, and reports.
 pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, RunId) -> RunOutcome) {
     let manifest = manifest::load(&project.path(path), &[]);
     let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));

@@ -1,4 +1,4 @@
-//! `fieldtrial run` on a manifest with `[search]`: the trials, what ends them, what is kept, what is written.
+//! `fieldtrial run` on a manifest with `[search]`: trials, pruning and failures, resuming, files.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ batch-size = 16
 warmup-steps = 1
 "#;
 
-/// Ten trials by what samplers and pruners learn, of which some are pruned.
+/// Ten trials of a learning sampler with a pruner; some are pruned.
 pub(crate) const LEARNING: &str = r#"
 [search]
 trials = 10
@@ -44,7 +44,6 @@ pruner = { kind = "median", startup-trials = 2 }
 "train.optimizer.lr" = { float = [1e-4, 3e-1], log = true }
 "#;
 
-/// A row of a results file, by column.
 pub(crate) type Row = BTreeMap<String, String>;
 
 pub(crate) fn project(search: &str) -> Project {
@@ -52,7 +51,7 @@ pub(crate) fn project(search: &str) -> Project {
 }
 
 impl Project {
-    /// `run` with more arguments; it must end well.
+    /// `run` with more arguments; must succeed.
     pub(crate) fn search(&self, arguments: &[&str]) -> Ended {
         let ended = self.run(&[&RUN[..], arguments].concat());
         assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -78,7 +77,7 @@ impl Project {
         reader.records().map(row).collect()
     }
 
-    /// What `plan.json` keeps of the trial whose axis `trial` is `label`.
+    /// The entry in `plan.json` of the trial whose axis `trial` is `label`.
     fn trial(&self, label: &str) -> serde_json::Value {
         let plan: serde_json::Value =
             serde_json::from_str(&self.read("reports/tiny/plan.json")).expect("JSON");
@@ -244,7 +243,7 @@ fn trials_that_time_out_are_kept_and_run_again_when_the_limit_is_another() {
         "{}",
         kept.stderr
     );
-    // With time enough all of them run.
+    // With enough time all of them run.
     project.search(&["--set", "limits.time=600"]);
     assert!(with_status(&project.rows("runs.csv"), "timeout").is_empty());
 }
@@ -371,9 +370,9 @@ fn the_best_trials_vote() {
     let best = &done[..3];
     let sum = |column: &str| best.iter().map(|row| number(row, column)).sum::<f64>();
     assert!((number(ensemble, "parameters") - sum("parameters")).abs() < 0.5);
-    // The square is convex: the mean is no worse than the mean of the three.
+    // The square is convex: the ensemble's error is at most the mean of the three.
     assert!(number(ensemble, "val_loss") < sum("val_loss") / 3.0);
-    // Only the members' weights stay.
+    // Only the members' weights are kept.
     let weights = || {
         let mut files: Vec<String> = project
             .rows("checkpoints/index.csv")
@@ -391,7 +390,7 @@ fn the_best_trials_vote() {
     assert!(again.stderr.contains("nothing to run"), "{}", again.stderr);
     assert_eq!(before, project.facts());
 
-    // Weights that are gone are made again, those of the members alone.
+    // Deleted weights are recreated, but only those of the members.
     std::fs::remove_dir_all(project.path("reports/tiny/checkpoints")).expect("a folder");
     project.search(&[]);
     assert_eq!((before, files), (project.facts(), weights()));

@@ -1,4 +1,4 @@
-//! Searches that are killed or interrupted: what they have is kept, nothing is left, and the end is the same.
+//! Killed or interrupted searches: finished trials are kept, no process is left, and the final result is the same.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use crate::search::{LEARNING, project};
 
 /// Kills of the quick test.
 const FEW: usize = 6;
-/// Kills of the heavy one.
+/// Kills of the long test.
 const MANY: usize = 50;
 
-/// A search with all that follows one.
+/// A search with regret runs and an ensemble.
 fn whole() -> String {
     LEARNING.replace("lag = 2", "lag = 2\nregret = 1\nensemble = 2")
 }
 
-/// A whole search that nobody disturbed: its facts, and the time it took.
+/// A search without interruption: its facts and duration.
 fn undisturbed() -> ([String; 2], Duration) {
     let project = project(&whole());
     let began = Instant::now();
@@ -28,11 +28,11 @@ fn undisturbed() -> ([String; 2], Duration) {
     (project.facts(), began.elapsed())
 }
 
-/// `SplitMix64`: the same moments on every run of the tests.
+/// `SplitMix64`: the same moments in every execution of the tests.
 struct Moments(u64);
 
 impl Moments {
-    /// A share of one, evenly drawn.
+    /// A uniform number in [0, 1).
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -42,7 +42,7 @@ impl Moments {
     }
 }
 
-/// Starts the search and kills it after `pause`; whether it was still going on then. Its workers end by themselves.
+/// Starts the search and kills it after `pause`; returns whether it was still running. Its workers end by themselves.
 fn kill_after(project: &Project, pause: Duration) -> bool {
     let mut parent = start(project, &["--jobs", "2"]);
     thread::sleep(pause);
@@ -56,7 +56,7 @@ fn kill_after(project: &Project, pause: Duration) -> bool {
     !is_over
 }
 
-/// Kills searches `kills` times, and lets each end that comes to its end.
+/// Kills searches `kills` times; each is then resumed to its end.
 fn killed_searches_end_as_if_nothing_had_been(kills: usize, seed: u64) {
     let (expected, took) = undisturbed();
     let mut moments = Moments(seed);
@@ -64,7 +64,7 @@ fn killed_searches_end_as_if_nothing_had_been(kills: usize, seed: u64) {
     while done < kills {
         let project = project(&whole());
         let mut at = Vec::new();
-        // Five kills a search let each be at another place.
+        // Five kills per search, each at another point.
         while at.len() < 5 && done < kills {
             let pause = took.mul_f64(moments.next() * 0.6);
             if !kill_after(&project, pause) {
@@ -97,7 +97,7 @@ fn a_search_that_is_killed_fifty_times_ends_as_if_nothing_had_been() {
 
 #[test]
 fn an_interrupted_search_keeps_what_is_finished_and_goes_on() {
-    // Long enough to be in the midst of it.
+    // Long enough for the search to be running.
     let long = ["--jobs", "2", "--set", "train.epochs=400"];
     let expected = {
         let project = project(&whole());
@@ -106,8 +106,7 @@ fn an_interrupted_search_keeps_what_is_finished_and_goes_on() {
     };
     let project = project(&whole());
     let mut parent = start(&project, &long);
-    // A worker that stands still: trials beyond the lag wait for its trial, so that the search is there to be interrupted
-    // however late that is.
+    // A stopped worker: trials beyond the lag wait for its trial, so that the search can be interrupted at any time.
     let held = wait_for("a worker", || {
         children_called(parent.id(), "worker").first().copied()
     });
@@ -119,7 +118,7 @@ fn an_interrupted_search_keeps_what_is_finished_and_goes_on() {
     for worker in workers {
         wait_until("a worker ends", || !is_alive(worker));
     }
-    // Only trials that ended are rows.
+    // Only finished trials are rows.
     let rows = project.rows("runs.csv");
     assert!(rows.len() < 12, "the search was over");
     let ended = |status: &str| ["done", "pruned"].contains(&status);

@@ -1,4 +1,4 @@
-//! What a trial costs beside its training: ten thousand trials without an epoch.
+//! The overhead of a trial: ten thousand trials without an epoch.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::project::Project;
 
-/// The perceptron of the quickstart, and a learning rate that nobody uses.
+/// The perceptron of the quickstart, with a learning rate that has no effect.
 const MANIFEST: &str = r#"
 name = "tiny"
 
@@ -34,10 +34,9 @@ sampler = "random"
 "train.optimizer.lr" = { float = [1e-5, 1e-1], log = true }
 "#;
 
-/// Trials at one time.
 const JOBS: u32 = 2;
 
-/// Resident megabytes of a process; `None` where it is gone.
+/// Resident megabytes of a process; `None` after its end.
 fn megabytes(process: u32) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status
@@ -59,7 +58,7 @@ fn start(project: &Project, trials: usize) -> Child {
         .expect("the program")
 }
 
-/// What a search of empty trials took.
+/// Time and memory of a search of empty trials.
 struct Took {
     seconds: f64,
     /// Of the searching process, ten times a second.
@@ -98,7 +97,7 @@ fn tell(what: &str, trials: usize, took: &Took) {
     );
 }
 
-/// Median milliseconds that a worker lived, as its parent saw it.
+/// Median lifetime of a worker in milliseconds, measured by its parent.
 fn lived_ms(project: &Project) -> f64 {
     let rows = project.rows("blocks.csv");
     let mut seconds: Vec<f64> = rows
@@ -122,7 +121,7 @@ fn ten_thousand_empty_trials_take_little_memory() {
     );
     let again = search(&project, trials);
     tell("all of them kept", trials, &again);
-    // Every trial is a row that is written again at the end: what is kept of it was 13 kB when this was written.
+    // Every trial is a row that is rewritten at the end; it took 13 kB of memory when this test was written.
     let growth = took.megabytes.last().unwrap() - took.megabytes[took.megabytes.len() / 10];
     assert!(growth < 200.0, "{growth} MB");
 }

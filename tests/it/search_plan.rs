@@ -1,4 +1,4 @@
-//! What a search is planned to: studies, spaces, trials as cells.
+//! Plans of searches: studies, spaces, trials as cells.
 
 use std::path::Path;
 
@@ -187,7 +187,7 @@ fn a_condition_on_an_axis_decides_which_studies_have_the_parameter() {
         assert_eq!(space.parameters[momentum].can_exist(), exists, "{study}");
         assert_eq!(space.is_active(momentum, &sgd), exists, "{study}");
     }
-    // Also where a sampler proposes one all the same.
+    // Also if a sampler proposes one anyway.
     let mut at = point(&[choice(1), None, choice(1), Some(Value::Float(1e-3))]);
     at.values.push(Some(Value::Float(0.3)));
     assert!(!plan.trial(0, "0", &at).spec.key.contains("momentum"));
@@ -304,7 +304,7 @@ fn plan_shows_studies_and_space() {
     insta::assert_snapshot!("search", ended.stdout);
 }
 
-/// Trials are made one after the other by the thousand; a release build takes about 0.1 ms each.
+/// Thousands of trials are planned one by one; a release build takes about 0.1 ms each.
 #[test]
 fn a_thousand_trials_differ_in_nothing_but_what_they_set() {
     let plan = full();

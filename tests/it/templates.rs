@@ -1,4 +1,4 @@
-//! A user's own templates: listed, rendered, and their mistakes shown at their place.
+//! A user's own templates: listed, rendered, mistakes shown at their place.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ fn a_template_that_the_manifest_does_not_name_leaves_its_report_alone() {
     assert!(ended.stdout.contains("report-mine.md"), "{}", ended.stdout);
     assert_eq!(project.read("reports/ddpm/report-mine.md"), "Mine: ddpm\n");
     assert!(before == pages(), "the report of `analysis` was touched");
-    // One of the program's that is not named by the manifest has a file of its own too, whatever stands beside it.
+    // A built-in template that the manifest does not name also has its own file, independent of user templates.
     let both = [
         "report",
         "ddpm",

@@ -1,4 +1,4 @@
-//! What commands tell people and programs: pipes that nobody reads, quiet and verbose runs, events, widths, commands to go on.
+//! Output of commands: closed pipes, quiet and verbose runs, events, widths, suggested commands.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::tiny::{MANIFEST, project, with};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 
-/// A pipe whose reader has gone.
+/// A pipe with a closed reading end.
 fn closed() -> Stdio {
     let (reader, writer) = io::pipe().expect("a pipe");
     drop(reader);
@@ -47,7 +47,7 @@ fn a_pipe_that_nobody_reads_is_no_panic_and_no_failure() {
         let both = command().stderr(closed()).status().expect("the program");
         assert_eq!(both.code(), Some(0), "{words}: nobody reads its errors");
     }
-    // A reader of events that goes does not end training.
+    // Training continues when the reader of events closes the pipe.
     assert_eq!(project.statuses().len(), 2);
     assert!(project.statuses().values().all(|status| status == "done"));
 }
@@ -95,7 +95,7 @@ fn a_quiet_run_says_only_what_failed() {
         bad.stderr
     );
     assert!(!bad.stderr.contains("results"), "{}", bad.stderr);
-    // Nothing runs again, and the exit code is still theirs.
+    // Nothing runs again, and the exit code is the same.
     let kept = project.run(&[&RUN[..], &set].concat());
     assert_eq!(kept.code, 1);
     assert!(kept.stderr.contains("  diverged: "), "{}", kept.stderr);
@@ -201,7 +201,7 @@ fn before_the_first_run_there_is_no_estimate_and_after_it_one_that_says_what_it_
     assert!(then.contains("  estimated "), "{then}");
     let rests_on = ", from runs of the same and of like cells on this machine\n";
     assert!(then.contains(rests_on), "{then}");
-    // A copy under another name knows them too.
+    // A copy under another name also has them.
     let copy = project.run(&[&RUN[..], &["--dry-run", "--as", "copy"]].concat());
     assert!(copy.stderr.contains(rests_on), "{}", copy.stderr);
     let plan = project.run(&["plan", "experiments/tiny.toml", "--format", "csv"]);
@@ -227,7 +227,7 @@ fn lines_of_runs_and_of_the_end_fit_80_columns() {
         assert!(ended.code < 2, "{}", ended.stderr);
         assert!(ended.stderr.contains("[16/16]"), "{}", ended.stderr);
         for line in ended.stderr.lines() {
-            // A command stays whole, to be copied.
+            // A command is not wrapped, so that it can be copied.
             let is_long = line.chars().count() > 80 && !line.contains('`');
             assert!(!is_long, "{line}\n{}", ended.stderr);
         }
@@ -256,7 +256,7 @@ fn cells_that_are_not_selected_are_not_skipped_too() {
     }
 }
 
-/// What stands in backticks and begins with this program.
+/// Commands in backticks that begin with this program.
 fn commands(text: &str) -> Vec<String> {
     let quoted = text.split('`').skip(1).step_by(2);
     let program = env!("CARGO_BIN_EXE_fieldtrial");
@@ -268,7 +268,7 @@ fn commands(text: &str) -> Vec<String> {
 fn every_printed_command_works_as_it_is_printed() {
     let manifest = "my experiments/it's tiny.toml";
     let project = Project::new().file(manifest, MANIFEST);
-    // Neither on PATH nor called by a name: as `cargo run` does.
+    // Neither on PATH nor called by name, as with `cargo run`.
     let shell = |words: &str| {
         let ended = Command::new("/bin/sh")
             .args(["-c", words])

@@ -1,4 +1,4 @@
-//! A project with the smallest manifest that trains, and helpers to look at its results.
+//! A project with the smallest manifest that trains, and helpers to read its results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,6 @@ pub(crate) fn project() -> Project {
     Project::new().file("experiments/tiny.toml", MANIFEST)
 }
 
-/// `MANIFEST` with one line replaced.
 pub(crate) fn with(line: &str, replacement: &str) -> String {
     assert!(MANIFEST.contains(line), "{line}");
     MANIFEST.replace(line, replacement)
@@ -53,7 +52,7 @@ impl Project {
         fs::write(self.path(path), text).expect("a file");
     }
 
-    /// Every file of the results but those of the store: bytes and time of modification.
+    /// Every results file except the store's: bytes and modification time.
     pub(crate) fn results(&self) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
         let mut files = BTreeMap::new();
         collect(&self.path("reports"), &mut files);

@@ -1,4 +1,4 @@
-//! The real U-Net on real PNG files, at width 8: killed, resumed, and with files that are damaged.
+//! The real U-Net on real PNG files, at width 8: killed, resumed, and with damaged files.
 
 use std::fs;
 
@@ -39,7 +39,7 @@ const EPOCHS: &str = "400";
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 
-/// Lets a run go on without an end after its training: neither setting is part of what a cell is.
+/// Makes a run continue without an end after training; neither setting is part of the cell hash.
 const HELD: [&str; 4] = [
     "--set",
     "measure.ops=true",
@@ -58,7 +58,7 @@ fn statuses(project: &Project) -> Vec<String> {
 #[test]
 fn a_unet_that_was_killed_and_whose_parent_was_killed_trains_to_its_end_in_the_end() {
     let project = project();
-    // First the short cell alone, then the long one, which is held: it is there to be killed however late that is.
+    // First the short cell alone, then the long one, which does not end, so that it can be killed at any time.
     let held = [&["--only", "train.epochs=400"][..], &HELD].concat();
     let ended = project.run(&[&RUN[..], &["--only", "train.epochs=1"]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -94,7 +94,7 @@ fn a_unet_that_was_killed_and_whose_parent_was_killed_trains_to_its_end_in_the_e
     assert_nothing_temporary(&project.path(""));
 }
 
-/// As [`project`], with so many images that one can look on while they are written.
+/// As [`project`], with enough images that their writing can be observed.
 fn project_that_generates() -> Project {
     let manifest = MANIFEST
         .replace("normal = 12", "normal = 2000")
@@ -173,12 +173,12 @@ fn damaged_and_enormous_images_are_named_before_anything_runs() {
     }
 }
 
-/// A PNG file that promises ten thousand million pixels.
+/// A PNG file whose header claims ten thousand million pixels.
 fn of_100_000_pixels_a_side() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, 100_000, 100_000);
     encoder.set_color(png::ColorType::Rgb);
-    // The header is written at once, the pixels never.
+    // Only the header is written, no pixels.
     drop(encoder.write_header().unwrap());
     bytes
 }

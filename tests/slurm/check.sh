@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Does the way through Slurm give what one machine gives? 64 cells as an array of 8 tasks on a Slurm of our own on loopback;
-# one task is killed, one node drained; then status, submit again, merge; files are held against a local run's, byte for byte.
+# Does Slurm give the same results as one machine? 64 cells as an array of 8 tasks on a private Slurm on loopback; one task
+# is killed, one node drained; then status, submit again, merge; files are compared with a local run's, byte for byte.
 #   tests/slurm/check.sh [PROGRAM]      without it target/release/fieldtrial, else target/debug/fieldtrial
-# Needs (Debian): apt-get install slurm-wlm munge. About a minute. Leaves nothing behind but with KEEP=1.
+# Needs (Debian): apt-get install slurm-wlm munge. About a minute. Removes its files, except with KEEP=1.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$(dirname "$here")")
@@ -12,7 +12,7 @@ program=$(realpath "${program:?there is no program: cargo build first}")
 command -v sbatch >/dev/null || { echo "sbatch is missing: apt-get install slurm-wlm munge" >&2; exit 2; }
 
 work=$(mktemp -d /tmp/fieldtrial-slurm.XXXXXX)
-chmod 755 "$work" # munge wants to reach its socket
+chmod 755 "$work" # munge needs access to its socket
 export SLURM_LAB=$work/slurm-lab SLURM_LAB_PORT=${SLURM_LAB_PORT:-26817}
 end() {
   "$here/down.sh" >/dev/null 2>&1 || true
@@ -37,7 +37,7 @@ wait_for() { # wait_for SECONDS WHAT COMMAND...
 }
 queue_is_empty() { [ -z "$(squeue -h)" ]; }
 
-# A path with blanks and a quote: everything that reads it must cope.
+# A path with blanks and a quote, which everything must handle.
 project="$work/it's a lab"
 mkdir -p "$project/experiments"
 cd "$project"
@@ -91,7 +91,7 @@ said 'submitted job [0-9]+: 8 shards, 64 runs'
 journal=reports/lab/shards/3-of-8.jsonl
 two_runs() { [ "$(wc -l < "$journal")" -ge 2 ]; }
 wait_for 60 "two runs of shard 3" two_runs
-# The job's own process: no other has this project for its folder.
+# The job's own process: the only one whose folder is this project.
 victim=
 for process in $(pgrep -f -- '--shard 3/8'); do
   [ "$(readlink "/proc/$process/cwd")" = "$project" ] && [ "$(readlink "/proc/$process/exe")" = "$program" ] && victim=$process

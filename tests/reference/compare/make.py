@@ -1,4 +1,4 @@
-"""Writes expected.json: tests, corrections and quantiles as SciPy, statsmodels and NumPy have them.
+"""Writes expected.json: tests, corrections and quantiles as computed by SciPy, statsmodels and NumPy.
 
 pip install scipy==1.17.1 statsmodels==0.15.0 numpy==2.4.6; python make.py
 """
@@ -79,6 +79,6 @@ def student():
 if __name__ == "__main__":
     cases = {"mann_whitney": mann_whitney(), "sign_flip": sign_flip(), "holm": holm(),
              "quantiles": quantiles(), "student": student()}
-    # One case a line, so that a change of one changes one line.
+    # One case per line, for small diffs.
     parts = [f' "{name}": [\n  ' + ",\n  ".join(json.dumps(case) for case in rows) + "\n ]" for name, rows in cases.items()]
     Path(__file__).with_name("expected.json").write_text("{\n" + ",\n".join(parts) + "\n}\n")

@@ -1,4 +1,4 @@
-"""Writes importance.json.gz: parameter importances (PED-ANOVA) and hypervolumes as Optuna has them.
+"""Writes importance.json.gz: parameter importances (PED-ANOVA) and hypervolumes as computed by Optuna.
 
 pip install optuna==5.0.0 numpy==2.4.6; python importance.py
 
@@ -49,7 +49,7 @@ SPACES = {
         integer("c", 4, 8),
         integer("d", 0, 100, step=7),
         integer("e", 1, 1000, log=True),
-        # More values than places: every second one lies between two.
+        # More values than grid points: every second one lies between two.
         integer("f", 0, 98),
     ],
     "choices": [choice("a", 2), choice("b", 5), choice("c", 3)],

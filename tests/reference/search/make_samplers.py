@@ -1,4 +1,4 @@
-"""Writes samplers.json: what Optuna's samplers find on the problems of src/lab/search/sampler/acceptance.rs.
+"""Writes samplers.json: results of Optuna's samplers on the problems of src/lab/search/sampler/acceptance.rs.
 
 Run with a Python that has optuna (PyPI): `python make_samplers.py`. The problems are written twice, here and in Rust;
 `probes` holds their values at a few points, so that a test sees that both are the same functions.
@@ -97,7 +97,7 @@ def densities():
     }
     rng = numpy.random.default_rng(7)
 
-    # Whole numbers and steps without repetition: of equal ones, which is an outer one depends on the sort.
+    # Integers and steps without repetition: among equal values, the order of the sort decides which are at the edge.
     hidden, clip = rng.permutation(numpy.arange(16, 1024)), rng.permutation(61)
 
     def draw(i):

@@ -1,4 +1,4 @@
-"""Writes pruners.jsonl.gz: what Optuna's pruners decided in recorded optimisation histories.
+"""Writes pruners.jsonl.gz: the decisions of Optuna's pruners in recorded optimisation histories.
 
 pip install optuna==5.0.0 numpy==2.4.6; python pruners.py
 
@@ -55,7 +55,7 @@ def habits():
         "every": int(rng.choice([1, 1, 1, 2, 5])),
         "nan": float(rng.choice([0.0, 0.0, 0.05, 0.3])),
         "digits": int(rng.choice([1, 2, 3, 5])),
-        # Accuracies are fractions: a median lies between two of them, and on a third.
+        # Accuracies are fractions, so that a median lies between two of them or equals one.
         "share": int(rng.choice([0, 0, 40, 360])),
         "failing": float(rng.choice([0.0, 0.0, 0.1])),
         "stopping": float(rng.choice([0.0, 0.0, 0.15])),
