@@ -5,15 +5,15 @@ use std::path::Path;
 use std::{fmt, fs};
 
 use crate::datasets::{DatasetError, DatasetFacts};
-use crate::diag::{Diagnostic, Place, nearest};
-use crate::manifest::{Key, Node};
+use crate::diag::{Diagnostic, nearest};
+use crate::manifest::Key;
 
 use super::Plan;
 use super::assign::overlay;
-use super::cell::TrainSpec;
 use super::homes::Unit;
 use super::matrix::Axis;
 use super::reader::Reader;
+use super::resolve::absolute;
 use super::units::{Resolved, Units};
 use super::validate::{in_axis, tries};
 
@@ -148,18 +148,17 @@ fn initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
     let is_path = |path: &[Key]| matches!(path, [train, key] if train.name == "train" && key.name == "init-from");
     let axes = reader.axes_where(is_path);
     for choice in tries(matrix, &axes, Axis::all) {
-        let read = reader.keys::<TrainSpec>(|key| key == "init-from", &choice);
-        let Some(path) = read.ok().and_then(|train| train.init_from) else {
-            continue;
-        };
-        if path.is_file() {
-            continue;
-        }
         let assignments = plan.written.assignments(matrix, &choice);
         let section = overlay(plan.written.section("train"), &["train"], assignments);
         let node = section.as_table().and_then(|table| table.get("init-from"));
-        let place = node.map_or_else(Place::default, |node| node.place);
-        let written = node.and_then(Node::as_str).unwrap_or_default();
+        let Some((place, written)) = node.and_then(|node| Some((node.place, node.as_str()?)))
+        else {
+            continue;
+        };
+        let path = absolute(&plan.written.folder, Path::new(written));
+        if path.is_file() {
+            continue;
+        }
         let found = if path.is_dir() {
             Diagnostic::error(format!("`train.init-from`: `{written}` is a folder"))
                 .at(place, "")

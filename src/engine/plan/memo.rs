@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::matrix::Matrix;
 
-/// Combinations that a memo keeps; of something that has more it keeps the last one, so that a large matrix stays small.
-const CAPACITY: u64 = 1 << 16;
+/// Combinations that a memo keeps, so that a large matrix needs little memory.
+const CAPACITY: usize = 1 << 14;
 
 /// A unit of a cell, resolved.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Part<T> {
     pub(super) value: Arc<T>,
     /// Digest over its canonical form.
     pub(super) digest: Arc<str>,
-    /// Why there is none; `value` is then a stand-in.
+    /// Why it could not be read; `value` is then a default.
     pub(super) problem: Option<Arc<str>>,
 }
 
@@ -35,60 +35,33 @@ impl<T> Clone for Part<T> {
 /// Resolved values by the combination that they depend on.
 #[derive(Debug)]
 pub(super) struct Memo<T> {
-    /// The axes that touch it, with the number of their values.
+    /// The axes that change it, with the number of their values.
     axes: Vec<(usize, u64)>,
     known: HashMap<u64, T>,
-    /// Whether there are few enough combinations to keep all.
-    is_kept: bool,
-    last: Option<(u64, T)>,
 }
 
 impl<T: Clone> Memo<T> {
     /// A memo of something that `axes` of `matrix` change.
     pub(super) fn new(matrix: &Matrix, axes: &[usize]) -> Self {
         let count = |axis: usize| {
-            matrix
-                .axes
-                .get(axis)
-                .map_or(1, |axis| axis.values.len() as u64)
+            let axis = matrix.axes.get(axis);
+            axis.map_or(1, |axis| axis.values.len() as u64)
         };
-        let axes: Vec<(usize, u64)> = axes.iter().map(|axis| (*axis, count(*axis))).collect();
-        let combinations = axes.iter().map(|(_, count)| *count);
         Self {
-            is_kept: combinations.fold(1, u64::saturating_mul) <= CAPACITY,
-            axes,
+            axes: axes.iter().map(|axis| (*axis, count(*axis))).collect(),
             known: HashMap::new(),
-            last: None,
         }
     }
 
-    /// Number of the combination that `choice` belongs to.
-    pub(super) fn combination(&self, choice: &[u32]) -> u64 {
-        self.axes.iter().fold(0, |number, (axis, count)| {
+    /// The value for `choice`: a known one, or what `make` returns.
+    pub(super) fn get(&mut self, choice: &[u32], make: impl FnOnce() -> T) -> T {
+        let combination = self.axes.iter().fold(0_u64, |number, (axis, count)| {
             let value = choice.get(*axis).copied().unwrap_or(0);
             number.wrapping_mul(*count).wrapping_add(u64::from(value))
-        })
-    }
-
-    /// As [`Self::get`], without the combination.
-    pub(super) fn value(&mut self, choice: &[u32], make: impl FnOnce() -> T) -> T {
-        self.get(choice, make).1
-    }
-
-    /// The value for `choice`, made when it is asked for first. Also says which combination it is.
-    pub(super) fn get(&mut self, choice: &[u32], make: impl FnOnce() -> T) -> (u64, T) {
-        let combination = self.combination(choice);
-        if let Some((last, value)) = &self.last
-            && *last == combination
-        {
-            return (combination, value.clone());
+        });
+        if self.known.len() >= CAPACITY {
+            self.known.clear();
         }
-        let value = if self.is_kept {
-            self.known.entry(combination).or_insert_with(make).clone()
-        } else {
-            make()
-        };
-        self.last = Some((combination, value.clone()));
-        (combination, value)
+        self.known.entry(combination).or_insert_with(make).clone()
     }
 }

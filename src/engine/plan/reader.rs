@@ -15,9 +15,9 @@ use super::Plan;
 use super::assign::{Assignment, empty_section, overlay};
 use super::cell::{TrainSpec, ValidationSpec};
 use super::homes::Unit;
-use super::matrix::{Axis, Matrix};
-use super::resolve::plural;
-use super::section::{Keyed, is_apart};
+use super::matrix::Matrix;
+use super::resolve::{absolute, plural};
+use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
 
 /// A typed section, or what is wrong with it.
@@ -36,21 +36,19 @@ impl<'a> Reader<'a> {
         self.axes_where(|path| Unit::of(path).is_some_and(|unit| units.contains(&unit)))
     }
 
-    /// Axes of the matrix that set a path that `is_touched`, or choose a variant that does.
-    pub(super) fn axes_where(self, is_touched: impl Fn(&[Key]) -> bool) -> Vec<usize> {
+    /// Axes of the matrix that set a path for which `is_meant` holds, or choose a variant that does.
+    pub(super) fn axes_where(self, is_meant: impl Fn(&[Key]) -> bool) -> Vec<usize> {
         let mut overrides = self.plan.written.variants.values().flatten();
-        let by_variant = overrides.any(|assignment| is_touched(&assignment.path));
-        let touches = |axis: &Axis| {
+        let by_variant = overrides.any(|assignment| is_meant(&assignment.path));
+        let axes = self.matrix.axes.iter().enumerate();
+        let axes = axes.filter(|(_, axis)| {
             if axis.path.len() == 1 {
                 by_variant
             } else {
-                is_touched(&axis.path)
+                is_meant(&axis.path)
             }
-        };
-        let axes = self.matrix.axes.iter().enumerate();
-        axes.filter(|(_, axis)| touches(axis))
-            .map(|(index, _)| index)
-            .collect()
+        });
+        axes.map(|(index, _)| index).collect()
     }
 
     /// What is wrong with one unit of a cell.
@@ -62,10 +60,10 @@ impl<'a> Reader<'a> {
             Unit::Train => self.train(choice).err(),
             Unit::Optimizer => self.optimizer(choice).err(),
             Unit::Schedule => self.schedule(choice).err(),
-            Unit::Loader => self.plain::<LoaderSpec>("loader", choice).err(),
-            Unit::Validation => self.plain::<ValidationSpec>("validation", choice).err(),
-            Unit::Measure => self.plain::<MeasureSpec>("measure", choice).err(),
-            Unit::Limits => self.plain::<LimitsSpec>("limits", choice).err(),
+            Unit::Loader => self.plain::<LoaderSpec>(choice).err(),
+            Unit::Validation => self.plain::<ValidationSpec>(choice).err(),
+            Unit::Measure => self.plain::<MeasureSpec>(choice).err(),
+            Unit::Limits => self.plain::<LimitsSpec>(choice).err(),
         };
         errors.unwrap_or_default()
     }
@@ -105,22 +103,12 @@ impl<'a> Reader<'a> {
         Some(read.map(|value| (chosen.name, value)))
     }
 
-    /// `[train]` without the units that stand in it.
-    fn train(self, choice: &[u32]) -> Read<TrainSpec> {
-        self.plan.written.train(self.assignments(choice))
-    }
-
-    /// Those keys of a plain section that are wanted, the path in `[train]` absolute.
-    pub(super) fn keys<T: Keyed>(
-        self,
-        is_wanted: impl Fn(&str) -> bool,
-        choice: &[u32],
-    ) -> Read<T> {
-        let wanted = |key: &str| is_wanted(key) && !is_apart::<T>(key);
-        let written = &self.plan.written;
-        let mut section: T = written.keys(T::NAME, wanted, self.assignments(choice))?;
-        section.resolve_paths(&written.folder);
-        Ok(section)
+    /// `[train]` without the units that stand in it, its path absolute.
+    pub(super) fn train(self, choice: &[u32]) -> Read<TrainSpec> {
+        let mut train = self.plan.written.train(self.assignments(choice))?;
+        let folder = &self.plan.written.folder;
+        train.init_from = train.init_from.map(|path| absolute(folder, &path));
+        Ok(train)
     }
 
     pub(super) fn optimizer(self, choice: &[u32]) -> Read<OptimizerSpec> {
@@ -138,8 +126,8 @@ impl<'a> Reader<'a> {
     }
 
     /// A section that is one table.
-    fn plain<T: DeserializeOwned>(self, name: &str, choice: &[u32]) -> Read<T> {
-        self.plan.written.plain(name, self.assignments(choice))
+    pub(super) fn plain<T: Section>(self, choice: &[u32]) -> Read<T> {
+        self.plan.written.plain(T::NAME, self.assignments(choice))
     }
 
     fn assignments<'b>(self, choice: &'b [u32]) -> impl Iterator<Item = &'b Assignment> + Clone

@@ -93,27 +93,6 @@ impl Written {
         read(&node, "train", "train", &CHOICES)
     }
 
-    /// Reads some keys of a plain section of a cell; the others are as by default.
-    pub(super) fn keys<'a, T: DeserializeOwned>(
-        &self,
-        name: &str,
-        is_wanted: impl Fn(&str) -> bool,
-        assignments: impl Iterator<Item = &'a Assignment>,
-    ) -> Result<T, Vec<Diagnostic>> {
-        let written = self.root.get(name);
-        let mut section = empty_section(written.map_or_else(Place::default, |node| node.place));
-        let table = written.and_then(Node::as_table);
-        if let (Some(own), Some(table)) = (section.as_table_mut(), table) {
-            let wanted = table.entries.iter().filter(|(key, _)| is_wanted(&key.name));
-            own.entries.extend(wanted.cloned());
-        }
-        let wanted = assignments.filter(|assignment| {
-            let key = assignment.path.get(1);
-            key.is_some_and(|key| is_wanted(&key.name))
-        });
-        read(&overlay(section, &[name], wanted), name, name, &[])
-    }
-
     /// Reads `train.optimizer` or `train.schedule` of a cell; without `kind` it is of the default kind.
     pub(super) fn train_part<'a, T: DeserializeOwned>(
         &self,

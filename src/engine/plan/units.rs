@@ -1,4 +1,4 @@
-//! [`Units`]: the units of cells, resolved once per combination of values.
+//! [`Units`]: the units of cells, resolved once per combination of the values that change them.
 
 use std::sync::Arc;
 
@@ -20,31 +20,26 @@ use super::resolve::default_loss;
 use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// The memory of resolved units.
+/// Resolves the units of cells.
 #[derive(Debug)]
 pub(super) struct Units<'a> {
     reader: Reader<'a>,
     model: Memo<Part<ModelSpec>>,
     dataset: Memo<Part<DatasetSpec>>,
-    /// The loss that a cell names, if it names one.
-    named_loss: Memo<Option<Part<LossSpec>>>,
-    /// Losses of cells that name none.
-    default_losses: Vec<Part<LossSpec>>,
-    train: Section<TrainSpec>,
+    loss: Memo<Part<LossSpec>>,
+    /// `[train]` with the default optimizer and schedule.
+    train: Memo<Part<TrainSpec>>,
     optimizer: Memo<Part<OptimizerSpec>>,
     schedule: Memo<Part<ScheduleSpec>>,
-    loader: Section<LoaderSpec>,
-    validation: Section<ValidationSpec>,
-    measure: Section<MeasureSpec>,
-    limits: Section<LimitsSpec>,
-    /// Data that the default share for validation is not taken from, and data that it is.
-    data: [Memo<Data>; 2],
+    whole_train: Memo<Train>,
+    loader: Memo<Part<LoaderSpec>>,
+    /// With the share of the training rows that is taken by default.
+    validation: Memo<(Part<ValidationSpec>, f64)>,
+    measure: Memo<Part<MeasureSpec>>,
+    limits: Memo<Part<LimitsSpec>>,
+    data: Memo<Data>,
     tasks: Tasks,
     pairing: Memo<Pairing>,
-    /// The last whole `[train]`, by the combinations of its three units.
-    whole_train: Option<([u64; 3], Arc<TrainSpec>)>,
-    /// The last `[validation]` without a written fraction, by its number and the bits of the share that it takes.
-    whole_validation: Option<([u64; 2], Part<ValidationSpec>)>,
 }
 
 /// All units of one cell.
@@ -88,6 +83,7 @@ impl Resolved {
 }
 
 /// `[train]` with the digests of its three units.
+#[derive(Debug, Clone)]
 struct Train {
     whole: Arc<TrainSpec>,
     digests: [Arc<str>; 3],
@@ -99,46 +95,56 @@ impl<'a> Units<'a> {
         fn memo<T: Clone>(reader: Reader<'_>, units: &[Unit]) -> Memo<T> {
             Memo::new(reader.matrix, &reader.axes_of(units))
         }
+        use Unit::{Dataset, Loss, Model, Optimizer, Schedule, Train, Validation};
         Self {
             reader,
-            model: memo(reader, &[Unit::Model]),
-            dataset: memo(reader, &[Unit::Dataset]),
-            named_loss: memo(reader, &[Unit::Loss]),
-            default_losses: Vec::new(),
-            train: Section::new(reader),
-            optimizer: memo(reader, &[Unit::Optimizer]),
-            schedule: memo(reader, &[Unit::Schedule]),
-            loader: Section::new(reader),
-            validation: Section::new(reader),
-            measure: Section::new(reader),
-            limits: Section::new(reader),
-            data: [(); 2].map(|()| memo(reader, &[Unit::Dataset, Unit::Validation])),
+            model: memo(reader, &[Model]),
+            dataset: memo(reader, &[Dataset]),
+            loss: memo(reader, &[Model, Dataset, Loss]),
+            train: memo(reader, &[Train]),
+            optimizer: memo(reader, &[Optimizer]),
+            schedule: memo(reader, &[Schedule]),
+            whole_train: memo(reader, &[Train, Optimizer, Schedule]),
+            loader: memo(reader, &[Unit::Loader]),
+            validation: memo(reader, &[Model, Dataset, Loss, Validation]),
+            measure: memo(reader, &[Unit::Measure]),
+            limits: memo(reader, &[Unit::Limits]),
+            data: memo(reader, &[Model, Dataset, Loss, Validation]),
             tasks: Tasks::default(),
-            pairing: memo(
-                reader,
-                &[Unit::Model, Unit::Dataset, Unit::Loss, Unit::Validation],
-            ),
-            whole_train: None,
-            whole_validation: None,
+            pairing: memo(reader, &[Model, Dataset, Loss, Validation]),
         }
     }
 
     /// Resolves the cell that takes the values `choice`.
     pub(super) fn resolve(&mut self, choice: &[u32]) -> Resolved {
         let reader = self.reader;
-        let model = self.model.value(choice, || model(reader, choice));
-        let dataset = self.dataset.value(choice, || dataset(reader, choice));
-        let loss = self.loss(choice, &model.value, &dataset.value);
+        let model = self.model.get(choice, || {
+            named(reader.model(choice), || ModelSpec::Mlp(MlpSpec::default()))
+        });
+        let dataset = self.dataset.get(choice, || {
+            let default = || DatasetSpec::Digits(DigitsSpec::default());
+            named(reader.dataset(choice), default)
+        });
+        let loss = self.loss.get(choice, || {
+            let default = || default_loss(&model.value, &dataset.value);
+            let by_default = || Ok((default().kind().to_owned(), default()));
+            let read = reader.loss(choice).unwrap_or_else(by_default);
+            named(read, || LossSpec::Mse(MseSpec::default()))
+        });
         let train = self.train(choice);
-        let loader = self.loader.get(reader, choice).1;
-        let (validation, default_share) = self.validation(choice, &dataset.value, &loss.value);
-        let measure = self.measure.get(reader, choice).1;
-        let limits = self.limits.get(reader, choice).1;
+        let loader = self
+            .loader
+            .get(choice, || section(reader.plain::<LoaderSpec>(choice)));
+        let (validation, default_share) = self.validation.get(choice, || {
+            with_fraction(reader.plain(choice), &dataset.value, &loss.value)
+        });
+        let measure = self.measure.get(choice, || section(reader.plain(choice)));
+        let limits = self.limits.get(choice, || section(reader.plain(choice)));
         let inputs = &reader.plan.inputs;
-        let [plain, shared] = &mut self.data;
-        let data = if default_share > 0.0 { shared } else { plain };
-        let data = data.value(choice, || Data::of(inputs, &dataset, &validation.value));
-        let pairing = self.pairing.value(choice, || {
+        let data = self
+            .data
+            .get(choice, || Data::of(inputs, &dataset, &validation.value));
+        let pairing = self.pairing.get(choice, || {
             Pairing::of(&model, &loss, &data, &mut self.tasks)
         });
         let problems = [
@@ -147,9 +153,11 @@ impl<'a> Units<'a> {
             &loss.problem,
             &train.problem,
             &loader.problem,
+            &validation.problem,
+            &measure.problem,
+            &limits.problem,
         ];
-        let more = [&validation.problem, &measure.problem, &limits.problem];
-        let problem = problems.into_iter().chain(more).flatten().next().cloned();
+        let problem = problems.into_iter().flatten().next().cloned();
         Resolved {
             train_digests: train.digests,
             problem,
@@ -167,82 +175,44 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// `[validation]` with its fraction, and that fraction where it is not written.
-    fn validation(
-        &mut self,
-        choice: &[u32],
-        dataset: &DatasetSpec,
-        loss: &LossSpec,
-    ) -> (Part<ValidationSpec>, f64) {
-        let (number, written) = self.validation.get(self.reader, choice);
-        if written.value.fraction.is_some() {
-            return (written, 0.0);
-        }
-        let share = default_share(&written.value, dataset, loss);
-        let name = [number, share.to_bits()];
-        let known = self.whole_validation.take();
-        let known = known.filter(|(known, _)| *known == name);
-        let part = known.map_or_else(
-            || Section::changed(&written, |section| section.fraction = Some(share)),
-            |(_, part)| part,
-        );
-        self.whole_validation = Some((name, part.clone()));
-        (part, share)
-    }
-
-    fn loss(&mut self, choice: &[u32], model: &ModelSpec, dataset: &DatasetSpec) -> Part<LossSpec> {
-        let reader = self.reader;
-        let read = || {
-            let read = reader.loss(choice)?;
-            Some(named(read, || LossSpec::Mse(MseSpec::default())))
-        };
-        if let Some(loss) = self.named_loss.value(choice, read) {
-            return loss;
-        }
-        let loss = default_loss(model, dataset);
-        let known = self
-            .default_losses
-            .iter()
-            .find(|known| *known.value == loss);
-        if let Some(known) = known {
-            return known.clone();
-        }
-        let part = named(Ok((loss.kind().to_owned(), loss)), || {
-            LossSpec::Mse(MseSpec::default())
-        });
-        self.default_losses.push(part.clone());
-        part
-    }
-
     fn train(&mut self, choice: &[u32]) -> Train {
         let reader = self.reader;
-        let (rest_number, rest) = self.train.get(reader, choice);
-        let (optimizer_number, optimizer) = self.optimizer.get(choice, || {
-            part(reader.optimizer(choice), OptimizerSpec::default, digest)
-        });
-        let (schedule_number, schedule) = self.schedule.get(choice, || {
-            part(reader.schedule(choice), ScheduleSpec::default, digest)
-        });
-        let numbers = [rest_number, optimizer_number, schedule_number];
-        let known = self
-            .whole_train
-            .as_ref()
-            .filter(|(known, _)| *known == numbers);
-        let assemble = || {
-            Arc::new(TrainSpec {
-                optimizer: OptimizerSpec::clone(&optimizer.value),
-                schedule: ScheduleSpec::clone(&schedule.value),
-                ..TrainSpec::clone(&rest.value)
-            })
-        };
-        let whole = known.map_or_else(assemble, |(_, train)| Arc::clone(train));
-        self.whole_train = Some((numbers, Arc::clone(&whole)));
-        Train {
-            whole,
-            digests: [rest.digest, optimizer.digest, schedule.digest],
-            problem: rest.problem.or(optimizer.problem).or(schedule.problem),
-        }
+        self.whole_train.get(choice, || {
+            let rest = self.train.get(choice, || section(reader.train(choice)));
+            let optimizer = self.optimizer.get(choice, || {
+                part(reader.optimizer(choice), OptimizerSpec::default, digest)
+            });
+            let schedule = self.schedule.get(choice, || {
+                part(reader.schedule(choice), ScheduleSpec::default, digest)
+            });
+            Train {
+                whole: Arc::new(TrainSpec {
+                    optimizer: OptimizerSpec::clone(&optimizer.value),
+                    schedule: ScheduleSpec::clone(&schedule.value),
+                    ..TrainSpec::clone(&rest.value)
+                }),
+                digests: [rest.digest, optimizer.digest, schedule.digest],
+                problem: rest.problem.or(optimizer.problem).or(schedule.problem),
+            }
+        })
     }
+}
+
+/// `[validation]` with its fraction, and that fraction where it is not written.
+fn with_fraction(
+    read: Read<ValidationSpec>,
+    dataset: &DatasetSpec,
+    loss: &LossSpec,
+) -> (Part<ValidationSpec>, f64) {
+    let mut share = 0.0;
+    let read = read.map(|mut validation| {
+        if validation.fraction.is_none() {
+            share = default_share(&validation, dataset, loss);
+            validation.fraction = Some(share);
+        }
+        validation
+    });
+    (section(read), share)
 }
 
 /// A model that learns targets is to be judged by rows that it has not seen; one that generates or denoises keeps all rows.
@@ -258,14 +228,9 @@ fn default_share(validation: &ValidationSpec, dataset: &DatasetSpec, loss: &Loss
     }
 }
 
-fn model(reader: Reader<'_>, choice: &[u32]) -> Part<ModelSpec> {
-    named(reader.model(choice), || ModelSpec::Mlp(MlpSpec::default()))
-}
-
-fn dataset(reader: Reader<'_>, choice: &[u32]) -> Part<DatasetSpec> {
-    named(reader.dataset(choice), || {
-        DatasetSpec::Digits(DigitsSpec::default())
-    })
+/// A section that is one table, or its default with what is wrong with it.
+fn section<T: Section>(read: Read<T>) -> Part<T> {
+    part(read, T::default, T::digest)
 }
 
 /// A unit, or its stand-in with what is wrong with it.
