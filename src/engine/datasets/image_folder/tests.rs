@@ -154,7 +154,7 @@ fn damaged_images_are_named_with_the_byte() {
 fn an_image_of_a_hundred_thousand_pixels_a_side_is_not_decoded() {
     let mut bytes = grey(8, 8);
     bytes[16..24].copy_from_slice(&[0, 1, 0x86, 0xa0, 0, 1, 0x86, 0xa0]);
-    // The header's checksum, made anew: the claim itself must be what is refused.
+    // The header's checksum is updated, so that the dimensions themselves are rejected.
     let crc = crc32(&bytes[12..29]);
     bytes[29..33].copy_from_slice(&crc.to_be_bytes());
     let (_folder, spec) = folder("0.png", &bytes);
@@ -355,7 +355,7 @@ fn settings_out_of_range_are_mistakes() {
     );
 }
 
-/// `FIELDTRIAL_SHEET=folder cargo test --lib contact_sheet -- --ignored` draws both classes to look at.
+/// `FIELDTRIAL_SHEET=folder cargo test --lib contact_sheet -- --ignored` draws contact sheets of both classes.
 #[test]
 #[ignore = "draws a contact sheet to look at"]
 fn contact_sheet() {
