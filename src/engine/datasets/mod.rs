@@ -296,7 +296,7 @@ pub struct OpenDataset {
     pub dataset: Arc<dyn Dataset>,
     /// The rows of each split.
     pub splits: Splits,
-    /// A second test set from another seed, where the dataset is a generator: no row was trained on, and features and
-    /// target are normalised like the training rows ([`Dataset::normalisation`]).
+    /// A second test set from another random stream, where the dataset is a generator: no row was trained on, and features
+    /// and target are normalised like the training rows ([`Dataset::normalisation`]).
     pub fresh: Option<Arc<dyn Dataset>>,
 }

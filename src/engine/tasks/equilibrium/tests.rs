@@ -206,7 +206,7 @@ fn a_warm_start_goes_on_where_the_samples_were_left() {
             first.to_bits(),
             loss(&gradients(&mut *task_warm, 1.0, None)).to_bits()
         );
-        // The second time the warm solver does its iterations 5 to 8.
+        // In the second call the warm-started solver does iterations 5 to 8.
         let longer = EquilibriumSpec {
             iterations: 8,
             ..cold.clone()
