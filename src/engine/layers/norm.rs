@@ -4,10 +4,10 @@ use super::Init;
 use crate::device::Backend;
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
 
-/// What is added to variances, PyTorch's default.
+/// Added to variances, PyTorch's default.
 pub const NORM_EPS: f32 = 1e-5;
 
-/// Group norm with a scale (1 at first) and an offset (0) for every channel, and what often follows it.
+/// Group norm with weight (initially 1) and bias (0) per channel, fused with operations that often follow it.
 ///
 /// # Source
 /// PyTorch `nn.GroupNorm`.
@@ -62,7 +62,7 @@ impl<D: Backend> Module<D> for GroupNorm<D> {
     }
 }
 
-/// Layer norm over the innermost dimension with a scale (1 at first) and an offset (0) for every feature.
+/// Layer norm over the innermost dimension, with weight (initially 1) and bias (0) per feature.
 ///
 /// # Source
 /// PyTorch `nn.LayerNorm`.
@@ -86,7 +86,7 @@ impl<D: Kernels> LayerNorm<D> {
         Ok(Self { weight, bias, eps })
     }
 
-    /// Scale and offset, for operations that take them apart.
+    /// Weight and bias, for operations that take them separately.
     pub fn parameters(&self) -> [Var<D>; 2] {
         [self.weight.var(), self.bias.var()]
     }

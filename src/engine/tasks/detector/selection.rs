@@ -1,4 +1,4 @@
-//! [`SelectionSpec`]: which voxels are worth a photomultiplier, and how many events those see.
+//! [`SelectionSpec`]: selects voxels for photomultipliers, and measures the share of events that they detect.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::datasets::OpenDataset;
 use crate::ops::{HIT, Kernels};
 use crate::tasks::{Assessment, TaskError};
 
-/// Rows that are read at one time.
+/// Rows per read.
 const ROWS: usize = 256;
 
 /// Selection of photomultipliers by a detector denoiser at the end of a run (`validation.selection`).
@@ -64,7 +64,7 @@ impl Default for SelectionSpec {
 }
 
 impl SelectionSpec {
-    /// What does not work with a diffusion of `timesteps` steps and `voxels` voxels; `None` if all does.
+    /// The first setting that does not fit `timesteps` diffusion steps and `voxels` voxels, as a message; `None` if all fit.
     pub fn check(&self, timesteps: usize, voxels: usize) -> Option<String> {
         if self.time >= timesteps {
             return Some(format!(
@@ -121,7 +121,7 @@ impl<D: Kernels> Detector<D> {
     }
 }
 
-/// The weighted sum of scores, each over its largest size.
+/// The weighted sum of scores, each divided by its largest absolute value.
 fn combine(scores: &[(f64, Vec<f64>)]) -> Vec<f64> {
     let voxels = scores.first().map_or(0, |(_, score)| score.len());
     let mut sum = vec![0.0; voxels];
@@ -138,7 +138,7 @@ fn combine(scores: &[(f64, Vec<f64>)]) -> Vec<f64> {
     sum
 }
 
-/// Voxels from the best score on; ties by index.
+/// Voxels by descending score; ties by index.
 fn ranking(scores: &[f64]) -> Vec<usize> {
     let mut voxels: Vec<usize> = (0..scores.len()).collect();
     voxels.sort_by(|a, b| {
@@ -148,7 +148,7 @@ fn ranking(scores: &[f64]) -> Vec<usize> {
     voxels
 }
 
-/// Share of `a` that `b` has too.
+/// Share of `a` that is in `b` too.
 fn overlap(a: &[usize], b: &[usize]) -> f64 {
     let shared = a.iter().filter(|voxel| b.contains(voxel)).count();
     shared as f64 / a.len().max(1) as f64
@@ -168,7 +168,7 @@ fn hit_rates(data: &OpenDataset) -> Result<Vec<f64>, TaskError> {
     Ok(rates)
 }
 
-/// Share of held-out events that hit at least six of the `chosen` voxels, and six of all.
+/// Shares of held-out events that hit at least six of the `chosen` voxels, and six of all voxels.
 fn detection(data: &OpenDataset, chosen: &[usize]) -> Result<(f64, f64), TaskError> {
     let splits = &data.splits;
     let rows = if splits.validation.is_empty() {
