@@ -1,4 +1,4 @@
-//! The symmetric block: each weight goes in and, transposed, out again; linear attention, no norm.
+//! The symmetric block: each weight is used directly and transposed; linear attention, no norm.
 
 use super::Source;
 use crate::device::Backend;

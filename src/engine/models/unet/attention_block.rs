@@ -41,7 +41,7 @@ impl<D: Kernels> AttentionBlock<D> {
     }
 }
 
-/// `var` in the shape of `like`, an image.
+/// `var`, reshaped as the image `like`.
 fn reshaped<D: Backend>(var: &Var<D>, like: &Var<D>) -> Result<Var<D>, OpError> {
     match *like.shape().dims() {
         [b, h, w, c] => var.reshape([b, h, w, c]),
