@@ -34,7 +34,6 @@ impl Faults {
         }
     }
 
-    /// Number of faults, listed or not.
     pub(crate) fn count(&self) -> usize {
         self.count
     }

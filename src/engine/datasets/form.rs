@@ -90,7 +90,7 @@ pub struct DatasetFacts {
     pub features: Features,
     /// The form of a sample's target.
     pub target: Target,
-    /// Digest over the content (files: names and bytes; generators: parameters); `None` while data is to be generated.
+    /// Digest over the content (files: names and bytes; generators: parameters); `None` if the data is not generated yet.
     pub fingerprint: Option<String>,
 }
 

@@ -26,7 +26,6 @@ pub struct Scale {
 }
 
 impl Normalisation {
-    /// One scale for all pixels.
     pub(super) fn of_pixels(mean: f64, std: f64) -> Self {
         Self {
             features: vec![Scale { mean, std }],

@@ -30,7 +30,7 @@ impl<D: Kernels> GroupNorm<D> {
         })
     }
 
-    /// `act(norm(x) + shift)`, as `x: (B, H, W, C)`, with `shift: (B, C)` added at every pixel.
+    /// `act(norm(x) + shift)` in the shape of `x: (B, H, W, C)`, with `shift: (B, C)` added at every pixel.
     pub fn forward(
         &self,
         pass: &mut Pass<D>,
@@ -42,7 +42,7 @@ impl<D: Kernels> GroupNorm<D> {
         ops::group_norm(pass, x, &gamma, &beta, self.groups, shift, activation)
     }
 
-    /// `silu(drop(norm(x)) + residual)`, as `x: (B, H, W, C)`, where a value is dropped with probability `p`.
+    /// `silu(drop(norm(x)) + residual)` in the shape of `x: (B, H, W, C)`, where a value is dropped with probability `p`.
     pub fn forward_residual(
         &self,
         pass: &mut Pass<D>,
@@ -91,7 +91,7 @@ impl<D: Kernels> LayerNorm<D> {
         [self.weight.var(), self.bias.var()]
     }
 
-    /// As `x: (…, F)`.
+    /// The norm of `x: (…, F)`, of the same shape.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
         ops::layer_norm(pass, x, &self.weight.var(), &self.bias.var(), self.eps)
     }

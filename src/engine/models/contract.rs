@@ -20,7 +20,6 @@ use detector::{AltSubject, NeuSubject};
 use equilibrium::{AsymmetricSubject, SymmetricSubject};
 use paths::{CannedNetSubject, NeuralSdeSubject};
 
-/// Rows of the fixed batch.
 const ROWS: usize = 32;
 
 /// A model of small width, with inputs and targets.
@@ -133,7 +132,6 @@ impl Subject for UnetSubject {
     }
 }
 
-/// The fixed batch and a model.
 struct Bench<S: Subject> {
     device: TestDevice,
     model: S::Model,

@@ -55,7 +55,6 @@ pub(super) fn channels_last(tensor: &Tensor) -> (Vec<f32>, [usize; 4]) {
     (values.collect(), [b, h, w, c])
 }
 
-/// A reference folder.
 struct Reference(PathBuf);
 
 impl Reference {

@@ -165,7 +165,6 @@ mod tests {
             .unwrap()
     }
 
-    /// A model with two parts, named `a` and `b`.
     struct Two(Bowl, Bowl);
 
     impl Module<TestDevice> for Two {

@@ -92,7 +92,7 @@ mod device_tests {
         ]
     }
 
-    /// Weights and averages after three steps, the last after a swap of both.
+    /// Weights and averages after three steps; they are swapped before the last one.
     fn trained<D: Kernels>(device: &D, spec: &OptimizerSpec) -> [Vec<Vec<f32>>; 2] {
         let mut many = Many::new(device, &LENGTHS);
         let (mut optimizer, mut ema) = (spec.build(), Ema::start(&ema(), &mut many).unwrap());
@@ -186,12 +186,10 @@ mod device_tests {
         testing::device().download(values).unwrap()[0]
     }
 
-    /// The loss scale.
     fn scale(control: &Control) -> f32 {
         read(&testing::device().loss_grad(control, 1.0).unwrap())
     }
 
-    /// A bowl trained by Adam, with an average.
     struct Run {
         bowl: Bowl,
         optimizer: Optimizer<TestDevice>,

@@ -42,7 +42,6 @@ impl Bowl {
         self.scaled_gradients(1.0)
     }
 
-    /// The gradients times `scale`.
     pub(super) fn scaled_gradients(&self, scale: f32) -> Grads<TestDevice> {
         self.gradients_by(|a, k| scale * (2.0 * k * a), |b| scale * (3.0 * b * b))
     }
@@ -81,7 +80,7 @@ pub(super) fn set_gradient<D: Backend>(
     *grads.of_parameter(parameter).unwrap() = values;
 }
 
-/// Parameters of given lengths with random values, each a part of its own.
+/// Parameters of given lengths with random values; each is a separate part.
 pub(super) struct Many<D: Backend>(Vec<Parameter<D>>);
 
 impl<D: Backend> Module<D> for Many<D> {

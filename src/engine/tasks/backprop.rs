@@ -16,16 +16,13 @@ pub(super) trait Objective<D: Kernels> {
     /// A batch on the device.
     type Inputs;
 
-    /// The parameters.
     fn module(&mut self) -> &mut dyn Module<D>;
 
     /// Makes the random draws for a batch.
     fn draw(&self, batch: Batch, draw: Draw) -> Self::Drawn;
 
-    /// The draws of a reference step.
     fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn, OpError>;
 
-    /// Moves batch and draws to the device.
     fn upload(&self, device: &D, drawn: Self::Drawn) -> Result<Self::Inputs, OpError>;
 
     /// Draws and moves, and marks the end of [`Phase::Transfer`]; the time of the draws counts as the step's residual.
@@ -43,10 +40,8 @@ pub(super) trait Objective<D: Kernels> {
         Ok(inputs)
     }
 
-    /// How the model's outputs are interpreted.
     fn meaning(&self) -> Meaning;
 
-    /// The model.
     fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError>;
 
     /// The mean loss of the batch, one value.
@@ -57,7 +52,6 @@ pub(super) trait Objective<D: Kernels> {
         inputs: &Self::Inputs,
     ) -> Result<Var<D>, OpError>;
 
-    /// Adds metrics other than the loss to `score`.
     fn score(
         &self,
         _device: &D,
@@ -82,13 +76,11 @@ pub(super) trait Objective<D: Kernels> {
 /// Key of a batch's random streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Draw {
-    /// A micro-step of training.
     Training(Place),
     /// Index of a batch in its split, the same in every evaluation.
     Evaluation(u64),
 }
 
-/// An objective trained by backpropagation.
 pub(super) struct Backprop<D, O> {
     device: D,
     objective: O,
@@ -104,7 +96,6 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         }
     }
 
-    /// The inputs of a batch for evaluation.
     fn evaluated(&self, batch: Batch, index: u64) -> Result<O::Inputs, OpError> {
         let draw = Draw::Evaluation(index);
         self.objective

@@ -54,7 +54,6 @@ impl<D: Kernels> Goal<D> for Classes {
     }
 }
 
-/// Labels as indices for the operations.
 pub(super) fn indices(labels: &[u32]) -> Vec<usize> {
     labels.iter().map(|&label| label as usize).collect()
 }

@@ -17,7 +17,6 @@ use crate::losses::NoiseMseSpec;
 use crate::models::{DdpmUnetSpec, Unet};
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
 
-/// A class-conditional U-Net that estimates noise.
 pub(super) struct Diffusion<D: Kernels> {
     model: Unet<D>,
     loss: NoiseMseSpec,
@@ -35,7 +34,6 @@ pub(super) struct Noised<D: Kernels> {
     labels: Vec<usize>,
 }
 
-/// A batch on the host.
 pub(super) struct Drawn {
     noised: Vec<f32>,
     noise: Vec<f32>,

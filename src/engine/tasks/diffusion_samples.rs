@@ -6,7 +6,6 @@ use super::{Assess, Assessment, SamplerKind, SamplingSpec};
 use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, OpError, Pass, Var};
 
-/// Range of pixel values.
 const RANGE: (f32, f32) = (-1.0, 1.0);
 
 /// A sample's class and its index in the class: it depends on these, the seed and the weights only.

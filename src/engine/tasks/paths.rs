@@ -21,7 +21,6 @@ use crate::ops::{Kernels, Module, OpError, Pass, PathBatch, Var};
 pub(super) struct Paths<D: Kernels> {
     generator: Generator<D>,
     spec: LossSpec,
-    /// The loss against the training split.
     loss: PathLoss,
     points: usize,
     seed: Seed,
@@ -34,7 +33,6 @@ enum Generator<D: Kernels> {
     NeuralSde(Box<NeuralSde<D>>),
 }
 
-/// What a generator reads, and the loss with the real paths that its output is compared to.
 pub(super) struct Noise<D: Kernels> {
     source: Source<D>,
     loss: PathLoss,
@@ -90,7 +88,6 @@ impl<D: Kernels> Paths<D> {
         }
     }
 
-    /// Noise of `size` samples, as in [`Drawn`].
     fn noise(&self, size: usize, draw: Draw) -> Vec<f32> {
         let mut rng = self.rng(draw);
         match &self.generator {

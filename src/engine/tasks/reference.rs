@@ -42,7 +42,6 @@ impl ReferenceInputs {
         }
     }
 
-    /// Samples of the batch.
     pub(super) fn batch(&self) -> usize {
         self.batch.unwrap_or(0)
     }

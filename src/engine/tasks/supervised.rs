@@ -27,16 +27,12 @@ pub(super) trait Goal<D: Kernels> {
     /// Targets of a batch on the device.
     type Targets;
 
-    /// How outputs are interpreted.
     fn meaning(&self) -> Meaning;
 
-    /// The targets of a loader batch.
     fn of_batch(&self, batch: &mut Batch) -> Self::Host;
 
-    /// The targets of a reference step.
     fn of_reference(&self, inputs: &mut ReferenceInputs) -> Self::Host;
 
-    /// Moves the targets of `rows` samples to the device.
     fn upload(&self, device: &D, host: Self::Host, rows: usize) -> Result<Self::Targets, OpError>;
 
     /// The mean loss of the batch, one value, from `output: (B, outputs)`.
@@ -47,7 +43,6 @@ pub(super) trait Goal<D: Kernels> {
         targets: &Self::Targets,
     ) -> Result<Var<D>, OpError>;
 
-    /// Adds metrics other than the loss to `score`.
     fn score(
         &self,
         device: &D,
@@ -57,7 +52,6 @@ pub(super) trait Goal<D: Kernels> {
     ) -> Result<(), OpError>;
 }
 
-/// A model of rows of `inputs` numbers, and its goal.
 pub(super) struct Supervised<M, G> {
     model: M,
     goal: G,
@@ -78,7 +72,6 @@ pub(super) struct Labelled<D: Kernels, T> {
 }
 
 impl<M, G> Supervised<M, G> {
-    /// The task of `model` on rows of `inputs` numbers.
     pub(super) fn new(model: M, goal: G, inputs: usize) -> Self {
         Self {
             model,

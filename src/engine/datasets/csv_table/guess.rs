@@ -15,7 +15,6 @@ const LOOKED_AT: usize = 1000;
 const MOST_CLASSES: usize = 20;
 /// Minimum of the mean number of rows per such class.
 const ROWS_OF_A_CLASS: usize = 5;
-/// Common names of targets.
 const TARGETS: [&str; 8] = [
     "target", "label", "class", "y", "outcome", "output", "species", "category",
 ];
@@ -37,7 +36,6 @@ pub struct CsvGuess {
     pub why_classes: String,
 }
 
-/// Contents of a column.
 #[derive(Default)]
 struct Column {
     name: String,
@@ -45,7 +43,6 @@ struct Column {
     is_whole: bool,
     /// Row and value of the first entry that is not a number.
     text: Option<(Position, String)>,
-    /// Row of the first missing value.
     hole: Option<Position>,
 }
 

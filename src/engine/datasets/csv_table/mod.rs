@@ -113,7 +113,6 @@ impl CsvSpec {
         })
     }
 
-    /// Numbers of rows to validate and to test on.
     fn held_out(&self, rows: usize) -> Result<(usize, usize), DatasetError> {
         let (validation, test) = (self.validation, self.test);
         if validation >= 0.0 && test >= 0.0 && validation + test < 1.0 {

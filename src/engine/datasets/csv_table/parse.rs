@@ -47,7 +47,6 @@ impl Outline {
     }
 }
 
-/// A CSV file as numbers.
 pub(super) struct Parsed {
     pub(super) rows: usize,
     /// Names of the features.
@@ -84,7 +83,6 @@ impl Parsed {
     }
 }
 
-/// One value of a row.
 enum Value<'a> {
     Feature(f32),
     Target(f32),
@@ -302,7 +300,6 @@ pub(super) fn next(
     read.map_err(|error| damaged(path, &error))
 }
 
-/// Index of the target column.
 fn find(spec: &CsvSpec, names: &[String]) -> Result<usize, DatasetError> {
     let path = spec.path.display();
     let mistake = |text| Err(DatasetError::Mismatch(text));

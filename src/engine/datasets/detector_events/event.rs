@@ -139,7 +139,6 @@ fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
-/// Uniform integer below `count`.
 fn below(rng: &mut ChaCha8Rng, count: usize) -> usize {
     ((uniform(rng) * count as f64) as usize).min(count - 1)
 }

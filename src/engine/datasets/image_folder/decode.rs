@@ -13,9 +13,7 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use super::super::DatasetError;
 use super::pixels::Rgb;
 
-/// Images wider or higher than this are not decoded.
 pub(super) const MAX_SIDE: usize = 16_384;
-/// Images of more pixels than this are not decoded.
 const MAX_PIXELS: usize = 64_000_000;
 
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";

@@ -116,7 +116,6 @@ impl Listing {
         Err(DatasetError::faulty(root, "is damaged", faults))
     }
 
-    /// Names and paths, for a fingerprint.
     pub(super) fn named(&self) -> impl Iterator<Item = (&str, &Path)> {
         self.names
             .iter()

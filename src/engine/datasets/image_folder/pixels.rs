@@ -24,7 +24,6 @@ impl Rgb {
         Ok(())
     }
 
-    /// The image at `size × size`.
     pub(super) fn into_resized(self, size: usize) -> Result<Self, String> {
         if (self.width, self.height) == (size, size) {
             return Ok(self);

@@ -28,7 +28,6 @@ pub struct MnistSpec {
     pub path: PathBuf,
 }
 
-/// Images and labels of one split.
 struct Pair {
     images: PathBuf,
     labels: PathBuf,

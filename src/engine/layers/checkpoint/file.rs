@@ -106,7 +106,6 @@ pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
     Ok(tensors)
 }
 
-/// The values in little-endian bytes, as in the file.
 pub(super) fn bytes(values: &[f32]) -> Vec<u8> {
     values
         .iter()

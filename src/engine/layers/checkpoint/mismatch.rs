@@ -90,7 +90,6 @@ impl CheckpointError {
         Self::Mismatch { path, mismatches }
     }
 
-    /// The same error with the name of the file that the weights come from.
     pub(super) fn in_file(self, file: &Path) -> Self {
         match self {
             Self::Mismatch { mismatches, .. } => Self::Mismatch {

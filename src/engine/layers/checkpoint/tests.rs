@@ -6,7 +6,6 @@ use crate::layers::{Embedding, Init, Linear};
 use crate::ops::Parameter;
 use crate::ops::testing::{self, TestDevice};
 
-/// Two layers with the names `first` and `table`.
 struct Two(Linear<TestDevice>, Embedding<TestDevice>);
 
 impl Module<TestDevice> for Two {

@@ -8,7 +8,7 @@ use crate::models::{Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec};
 use crate::ops::testing::TestDevice;
 use crate::ops::{OpError, Pass, Var};
 
-/// Voxels and the numbers of an event side by side in a row.
+/// A row holds the voxels and the numbers of an event, concatenated.
 const DETECTOR: DenoiserSize = DenoiserSize {
     phi: 3,
     voxels: 6,

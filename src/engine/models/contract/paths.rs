@@ -44,7 +44,7 @@ impl Subject for CannedNetSubject {
         model.forward(pass, x)
     }
 
-    /// The increment of the value and half the square of time's: signature entries of every prefix.
+    /// The increment of the value plus half the squared increment of time: signature entries of every prefix.
     fn target(x: &[f32], _: usize) -> Vec<f32> {
         let points = x.chunks(2).skip(1);
         let target = |point: &[f32]| (point[1] - x[1]) + 0.5 * (point[0] - x[0]).powi(2);

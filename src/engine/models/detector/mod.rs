@@ -132,7 +132,6 @@ impl<D: Backend> Module<D> for DenseNorm<D> {
     }
 }
 
-/// `[a, b, c]`, concatenated.
 fn concat<D: Kernels>(
     pass: &mut Pass<D>,
     a: &Var<D>,
@@ -148,7 +147,6 @@ fn dense_flops(inputs: usize, outputs: usize) -> f64 {
     (2 * inputs + 1) as f64 * outputs as f64
 }
 
-/// Operations of swish on `values`.
 fn swish_flops(values: usize) -> f64 {
     (Activation::Silu.flop().0 * values) as f64
 }

@@ -70,7 +70,7 @@ impl<D: Kernels> Asymmetric<D> {
         }
     }
 
-    /// `f(h, x)`, as `h: (B, T, d)`.
+    /// `f(h, x)`, in the shape of `h: (B, T, d)`.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,

@@ -107,7 +107,7 @@ impl<D: Kernels> Equilibrium<D> {
         Var::from_buffer(device, zeros, [samples, 1, self.hidden].into(), false)
     }
 
-    /// `f(h, x)`, as `h: (B, 1, d)`.
+    /// `f(h, x)`, in the shape of `h: (B, 1, d)`.
     pub fn block(
         &self,
         pass: &mut Pass<D>,

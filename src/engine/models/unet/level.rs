@@ -142,7 +142,7 @@ impl<D: Kernels> Middle<D> {
         })
     }
 
-    /// As `x: (B, H, W, C)`.
+    /// The shape of `x: (B, H, W, C)` is kept.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,

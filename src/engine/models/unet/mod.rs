@@ -84,7 +84,7 @@ impl DdpmUnetSpec {
 }
 
 impl<D: Kernels> Unet<D> {
-    /// The estimated noise, as `x: (B, H, W, channels)`, at B times and for B labels.
+    /// The estimated noise, in the shape of `x: (B, H, W, channels)`, at B times and for B labels.
     ///
     /// # Errors
     /// [`OpError::Shape`] when times or labels are not B, a label is above "no class", or H and W cannot be halved.

@@ -53,7 +53,6 @@ pub(super) struct LevelSize {
     pub(super) inputs: usize,
     pub(super) channels: usize,
     pub(super) attention: bool,
-    /// Whether a resampling follows.
     pub(super) resamples: bool,
 }
 

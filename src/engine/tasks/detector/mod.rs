@@ -27,7 +27,6 @@ use crate::ops::parallel::for_each_chunk_pair;
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
 use events::Events;
 
-/// A denoiser of detector signals.
 pub(super) struct Detector<D: Kernels> {
     model: Denoiser<D>,
     loss: DetectorNoiseSpec,
@@ -46,7 +45,6 @@ pub(super) struct Noised<D: Kernels> {
     clean: Option<Var<D>>,
 }
 
-/// A batch on the host.
 pub(super) struct Drawn {
     noised: Vec<f32>,
     noise: Vec<f32>,

@@ -94,7 +94,6 @@ fn distance(a: &[f32], b: &[f32]) -> f64 {
     squares.sum::<f64>().sqrt()
 }
 
-/// Physical properties of generated signals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Physics {
     /// `0.4 (1 - tanh(V / 0.2)) + 0.4 M + 0.2 mean exp(-spread / 1000)`.
@@ -134,7 +133,6 @@ pub(super) fn physics(generated: &[f32], truth: &[f32], voxels: usize) -> Physic
     }
 }
 
-/// Voxels that are hit.
 pub(super) fn hits(signal: &[f32]) -> usize {
     signal.iter().filter(|value| **value > HIT).count()
 }

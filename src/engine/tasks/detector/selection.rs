@@ -13,7 +13,6 @@ use crate::datasets::OpenDataset;
 use crate::ops::{HIT, Kernels};
 use crate::tasks::{Assessment, TaskError};
 
-/// Rows per read.
 const ROWS: usize = 256;
 
 /// Selection of photomultipliers by a detector denoiser at the end of a run (`validation.selection`).
@@ -85,7 +84,6 @@ impl SelectionSpec {
 }
 
 impl<D: Kernels> Detector<D> {
-    /// Adds the metrics `selection_…`.
     pub(super) fn select(
         &self,
         device: &D,

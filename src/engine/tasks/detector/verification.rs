@@ -11,7 +11,6 @@ use crate::ops::{Kernels, OpError, Pass, Var};
 use crate::tasks::sampling::Denoiser;
 use crate::tasks::{Assessment, SamplerKind};
 
-/// Batch size of the model.
 const BATCH: usize = 128;
 /// First part of the key of a random stream, so that no two kinds of draws share a stream.
 const BY_EVENT: u64 = 1;
@@ -82,7 +81,6 @@ struct Wanted<'a> {
 }
 
 impl<D: Kernels> Detector<D> {
-    /// Adds the metrics `verification_…`.
     pub(super) fn verify(
         &self,
         device: &D,

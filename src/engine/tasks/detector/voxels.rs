@@ -14,7 +14,6 @@ use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, OpError, Pass, Var, mse};
 use crate::tasks::Assessment;
 
-/// Batch size of the model.
 const BATCH: usize = 256;
 /// First parts of the keys of random streams; the verification uses 1 and 2.
 const NOISE: u64 = 3;
@@ -40,7 +39,6 @@ impl<D: Kernels> Asked<D> {
         self.phi.len()
     }
 
-    /// Output of the first layer for event `event`.
     fn signal(&self, event: usize) -> &[f32] {
         &self.signal[event * self.hidden..][..self.hidden]
     }

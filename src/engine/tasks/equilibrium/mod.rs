@@ -20,7 +20,6 @@ use crate::measure::{Phase, Stopwatch};
 use crate::models::{Equilibrium, EquilibriumSpec};
 use crate::ops::{Kernels, OpError, Pass, Var, cross_entropy};
 
-/// The task of an equilibrium model on `classes` classes.
 pub(super) fn build<D: Kernels>(
     device: &D,
     model: &EquilibriumSpec,
@@ -82,7 +81,6 @@ impl<D: Kernels> Classifier<D> {
         Ok(labelled)
     }
 
-    /// The inputs of a reference step.
     fn load_reference(&self, inputs: &mut ReferenceInputs) -> Result<Labelled<D>, OpError> {
         let x = inputs.floats("x", &[self.inputs]);
         let labels = inputs.indices("label", self.classes);
@@ -103,7 +101,6 @@ impl<D: Kernels> Classifier<D> {
         }
     }
 
-    /// Stores the equilibria of the batch for a warm start.
     fn remember(&mut self, inputs: &Labelled<D>, state: &Var<D>) -> Result<(), OpError> {
         match &mut self.memory {
             Some(memory) => memory.keep(&self.device, &inputs.rows, state),
@@ -119,7 +116,6 @@ impl<D: Kernels> Classifier<D> {
         self.score(pass, &logits, &inputs, score)
     }
 
-    /// See [`Task::outputs`].
     fn outputs(&self, batch: Batch, score: &mut Score) -> Result<Outputs, OpError> {
         let inputs = self.load(batch, &mut Stopwatch::start())?;
         let mut pass = Pass::inference(&self.device);
@@ -132,7 +128,6 @@ impl<D: Kernels> Classifier<D> {
         })
     }
 
-    /// See [`Task::evaluate_outputs`].
     fn evaluate_outputs(
         &self,
         batch: Batch,
@@ -158,7 +153,6 @@ impl<D: Kernels> Classifier<D> {
         self.model.classify(pass, &solved.state)
     }
 
-    /// Adds loss, accuracy and the pass's work.
     fn score(
         &self,
         mut pass: Pass<D>,

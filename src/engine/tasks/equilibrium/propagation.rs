@@ -20,7 +20,6 @@ pub(super) struct Propagation<D: Kernels> {
     beta: f64,
 }
 
-/// Both equilibria.
 struct Phases<D: Kernels> {
     free: Var<D>,
     nudged: Var<D>,

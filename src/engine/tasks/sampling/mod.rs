@@ -45,7 +45,6 @@ pub enum SamplerKind {
 }
 
 impl SamplerKind {
-    /// The kind, as written in a manifest.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Ddim => "ddim",

@@ -4,7 +4,6 @@ use crate::tasks::assess::Image;
 
 /// Pixels between images and around them.
 const GAP: usize = 4;
-/// Colour between images.
 const PAPER: u8 = 255;
 /// Minimum height and width; smaller images are enlarged by an integer factor.
 const LEAST_SIDE: usize = 72;

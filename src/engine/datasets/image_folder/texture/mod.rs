@@ -25,14 +25,11 @@ const OVERSAMPLING: usize = 3;
 /// Whether a surface has a defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Without.
     Normal,
-    /// With one.
     Abnormal,
 }
 
 impl Class {
-    /// Name of the class folder.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Normal => "normal",

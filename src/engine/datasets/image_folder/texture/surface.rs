@@ -99,7 +99,6 @@ impl Surface {
         }
     }
 
-    /// Strength of specular reflection.
     pub(super) fn gloss(&self) -> f64 {
         match self.material {
             Material::Metal => 0.15,
@@ -109,7 +108,6 @@ impl Surface {
         }
     }
 
-    /// Height and colour at a point.
     pub(super) fn at(&self, x: f64, y: f64) -> Point {
         let (u, v) = (self.cos * x + self.sin * y, self.cos * y - self.sin * x);
         let (height, colour) = match self.material {
