@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_asked_again_only_where_it_has_changed() {
+    fn a_file_is_read_again_only_after_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let mut cache = FingerprintCache::default();

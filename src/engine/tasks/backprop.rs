@@ -21,6 +21,7 @@ pub(super) trait Objective<D: Kernels> {
     /// Makes the random draws for a batch.
     fn draw(&self, batch: Batch, draw: Draw) -> Self::Drawn;
 
+    /// The draws of a reference step.
     fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn, OpError>;
 
     fn upload(&self, device: &D, drawn: Self::Drawn) -> Result<Self::Inputs, OpError>;
@@ -52,6 +53,7 @@ pub(super) trait Objective<D: Kernels> {
         inputs: &Self::Inputs,
     ) -> Result<Var<D>, OpError>;
 
+    /// Adds metrics other than the loss to `score`.
     fn score(
         &self,
         _device: &D,

@@ -1,8 +1,8 @@
 //! Tasks: computation of gradients and loss from a batch, and of metrics from a split. One file per task.
 //!
 //! Owns [`Task`], which the training loop calls, and [`build`], which selects the task for a model, a loss and a dataset.
-//! Most tasks are an `Objective` under `backprop`; an algorithm without backpropagation, or with several forward passes,
-//! implements [`Task`] itself. The training loop is in [`crate::train`].
+//! Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients differently, or needs several
+//! forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
 //!
 //! All random numbers of a step are drawn on the host from streams seeded by the step's [`Place`], so that they depend
 //! neither on the order of batches nor on threads.

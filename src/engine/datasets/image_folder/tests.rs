@@ -107,7 +107,7 @@ fn every_kind_of_png_becomes_rgb() {
 }
 
 #[test]
-fn jpeg_is_read_whatever_the_suffix_says() {
+fn jpeg_is_read_with_any_suffix() {
     // from PIL import Image; Image.new('RGB', (16, 16), (200, 40, 90)).save('plum.jpg', quality=95)
     let plum = include_bytes!("data/plum.jpg");
     let (_folder, spec) = folder("0.png", plum);
@@ -176,7 +176,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn classes_are_folders_by_alphabet_and_foreign_things_are_told() {
+fn classes_are_sorted_folders_and_unsupported_files_are_reported() {
     let (folder, spec) = folder("0.png", &grey(8, 8));
     fs::write(folder.path().join("a/notes.txt"), "").unwrap();
     fs::write(folder.path().join("a/.hidden.png"), "").unwrap();

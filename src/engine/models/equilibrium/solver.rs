@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_no_number_never_converges() {
+    fn a_nan_state_never_converges() {
         let (value, iterations) = solve(SOLVER, f32::NAN);
         assert!(value.is_nan());
         assert_eq!(iterations, 100);

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_count_by_their_weight_whatever_their_size() {
+    fn scores_are_scaled_to_their_maximum_before_weighting() {
         let scores = [(1.0, vec![100.0, 50.0, 0.0]), (2.0, vec![-1e-3, 0.0, 1e-3])];
         assert_eq!(combine(&scores), [-1.0, 0.5, 2.0]);
         assert_eq!(combine(&[(1.0, vec![0.0, 0.0])]), [0.0, 0.0]);

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn shapley_values_share_out_what_all_voxels_do() {
+    fn shapley_values_sum_to_the_effect_of_all_voxels() {
         let (device, task) = (testing::device(), task(&DetectorNoiseSpec::default()));
         let (asked, events) = asked(&task, &device);
         let mut progress = |_: &str, _, _| ();

@@ -144,7 +144,7 @@ fn every_batch_size_has_a_finite_loss() {
 }
 
 #[test]
-fn all_weights_of_every_generator_have_a_slope() {
+fn all_weights_of_every_generator_have_a_gradient() {
     let scoring = KernelScoringSpec {
         order: 1,
         ..KernelScoringSpec::default()

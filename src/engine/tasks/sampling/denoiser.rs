@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_knows_the_noise_leads_to_the_image() {
+    fn the_true_noise_gives_the_image() {
         let schedule = NoiseSchedule::cosine(1000);
         for (sampler, steps) in [(SamplerKind::Ddim, 50), (SamplerKind::Ancestral, 1000)] {
             let denoiser = Denoiser::new(&schedule, sampler, steps, CLIP);
