@@ -43,6 +43,7 @@ pub(super) trait Goal<D: Kernels> {
         targets: &Self::Targets,
     ) -> Result<Var<D>, OpError>;
 
+    /// Adds metrics other than the loss to `score`.
     fn score(
         &self,
         device: &D,

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn invalid_settings_are_reported() {
         let spec = SelectionSpec::default();
         assert_eq!(spec.check(1000, 7789), None);
         assert!(spec.check(500, 7789).unwrap().contains("times below 500"));
