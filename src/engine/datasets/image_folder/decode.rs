@@ -144,7 +144,7 @@ impl<'a> Encoded<'a> {
 
 fn jpeg_options() -> DecoderOptions {
     DecoderOptions::default()
-        .set_max_width(usize::from(u16::MAX)) // smaller limits are checked above, with a better message
+        .set_max_width(usize::from(u16::MAX)) // our smaller limits are checked first, with a better message
         .set_max_height(usize::from(u16::MAX))
         .set_strict_mode(true)
         .jpeg_set_out_colorspace(ColorSpace::RGB)
