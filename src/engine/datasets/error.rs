@@ -1,11 +1,11 @@
-//! [`DatasetError`]: a dataset that cannot be read, in the user's words.
+//! [`DatasetError`]: why a dataset cannot be read.
 
 use std::io;
 use std::path::Path;
 
 use super::faults::Faults;
 
-/// A dataset that cannot be read, in the user's words.
+/// Why a dataset cannot be read, in terms of the manifest and its files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatasetError {
     /// A file or folder that cannot be read or written.
@@ -13,7 +13,7 @@ pub enum DatasetError {
     Unreadable {
         /// The file or folder.
         path: String,
-        /// The system's reason.
+        /// The operating system's error.
         reason: String,
     },
     /// A file or folder that cannot be written; nothing half-written is left.
@@ -21,15 +21,15 @@ pub enum DatasetError {
     Unwritable {
         /// The file or folder.
         path: String,
-        /// The system's reason.
+        /// The operating system's error.
         reason: String,
     },
-    /// A file, or files of a folder, whose content is not what their format says.
+    /// Files whose content is not valid in their format.
     #[error("`{path}` {what}{faults}")]
     Damaged {
         /// The file or folder.
         path: String,
-        /// What is the matter with it: "is damaged", "is ragged".
+        /// The problem: "is damaged", "is ragged".
         what: &'static str,
         /// Where and why.
         faults: Faults,
@@ -47,7 +47,7 @@ pub enum DatasetError {
     /// The specification does not fit the data.
     #[error("{0}")]
     Mismatch(String),
-    /// A loader thread panicked: our bug, reported as an error so that nothing waits for it for ever.
+    /// A loader thread panicked (a bug), reported as an error so that no thread waits for it forever.
     #[error("a loader worker panicked: {0}")]
     Panicked(String),
 }
@@ -84,7 +84,7 @@ impl DatasetError {
         }
     }
 
-    /// The error in one line without a list of faults, that list, and what to do about it.
+    /// The error in one line, the list of faults, and advice.
     pub fn parts(&self) -> (String, Vec<String>, Option<String>) {
         match self {
             Self::Damaged { path, what, faults } => (
@@ -105,7 +105,7 @@ impl DatasetError {
         }
     }
 
-    /// The error without the name of the file that it is about, where the sentence around it names that.
+    /// The error without the file name, for a sentence that already names the file.
     pub(crate) fn within(&self) -> String {
         match self {
             Self::Damaged { faults, .. } => {
@@ -116,19 +116,19 @@ impl DatasetError {
         }
     }
 
-    /// The key of the dataset's section that the error concerns, if it is one of a setting.
+    /// The key of the dataset's section that the error is about, if it is about a setting.
     pub fn key(&self) -> Option<&str> {
         match self {
             Self::Damaged { faults, .. } => faults.key,
             Self::NoColumn { .. } => Some("target"),
-            // What is wrong with a setting begins with its name: "`generate.size` must be …".
+            // Messages about a setting begin with its name: "`generate.size` must be …".
             Self::Mismatch(text) => text.split(['`', '.']).nth(1),
             _ => None,
         }
     }
 }
 
-/// The system's reason without Rust's "(os error 2)".
+/// The operating system's message without Rust's "(os error 2)".
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

@@ -1,18 +1,18 @@
-//! [`Faults`]: what is wrong inside the files of a dataset, each with its place.
+//! [`Faults`]: errors inside the files of a dataset, each with its position.
 
 use std::fmt;
 
-/// Faults that are written out; the others are counted.
+/// Number of faults that are listed; the others are counted.
 const SHOWN: usize = 20;
 
-/// What is wrong inside a file or folder, in its order: all are counted, the first are written out.
+/// Errors inside a file or folder, in file order: all are counted, the first ones are listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
     shown: Vec<(String, String)>,
     count: usize,
-    /// What to do about it, where that is known.
+    /// Advice, if there is any.
     pub help: Option<String>,
-    /// Key of the dataset's section that they concern; `path` without one.
+    /// Key of the dataset's section that the faults are about; `None` means `path`.
     pub key: Option<&'static str>,
 }
 
@@ -26,7 +26,7 @@ impl Faults {
         }
     }
 
-    /// Counts a fault, and keeps its place and reason where there are few yet.
+    /// Counts a fault, and stores its position and reason if it is one of the first.
     pub(crate) fn add(&mut self, fault: impl FnOnce() -> (String, String)) {
         self.count += 1;
         if self.shown.len() < SHOWN {
@@ -34,7 +34,6 @@ impl Faults {
         }
     }
 
-    /// Number of all faults.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -44,7 +43,7 @@ impl Faults {
         self.count == 0
     }
 
-    /// The fault, where there is one; of several, in how many places they are.
+    /// The fault, if it is the only one; else the number of places.
     pub fn title(&self) -> String {
         match self.shown.as_slice() {
             [(place, reason)] if place.is_empty() => format!(": {reason}"),
@@ -53,7 +52,7 @@ impl Faults {
         }
     }
 
-    /// Several faults one by one, and how many more there are; nothing where there is one.
+    /// The listed faults and the number of others; empty if there is only one.
     pub fn list(&self) -> Vec<String> {
         if self.shown.len() < 2 {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Digests over a dataset's content, and the memory of digests that saves reading files again.
+//! Digests of a dataset's content, and a cache of digests that saves reading files again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::DatasetError;
 
-/// Digests of files, and what else was read in them, by path, size and time of modification: planning reads a file once.
+/// Cache of file digests and other facts read from files, by path, size and modification time: planning reads a file once.
 ///
-/// Serialise it (JSON) wherever it is to be kept; [`FingerprintCache::is_changed`] says whether it is worth writing.
+/// Serialised to JSON by the caller; [`FingerprintCache::is_changed`] returns whether there is anything new to write.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FingerprintCache {
     files: BTreeMap<String, Entry>,
@@ -24,16 +24,16 @@ struct Entry {
     bytes: u64,
     modified_ns: u64,
     digest: String,
-    /// What was found in the file, by question.
+    /// Facts read from the file, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     answers: BTreeMap<String, String>,
 }
 
-/// What tells one state of a file from another.
+/// State of a file; another state means that the file was modified.
 struct State {
     bytes: u64,
     modified_ns: u64,
-    /// Whether it is old enough for its time to tell.
+    /// Whether the file is old enough that any further change shows in its modification time.
     is_settled: bool,
 }
 
@@ -62,10 +62,10 @@ impl FingerprintCache {
         self.changed
     }
 
-    /// Digest of the file's bytes, read only where path, size or time of modification are new.
+    /// Digest of the file's bytes; the file is read only if path, size or modification time are new.
     ///
-    /// A file that was modified less than two seconds ago is not remembered: it may still change within the
-    /// resolution of its time.
+    /// A file modified less than two seconds ago is not cached: it may change again within the resolution of its
+    /// modification time.
     pub(crate) fn file(&mut self, path: &Path) -> Result<String, DatasetError> {
         let unreadable = |error| DatasetError::unreadable(path, &error);
         let state = State::of(path)?;
@@ -92,8 +92,8 @@ impl FingerprintCache {
         Ok(digest)
     }
 
-    /// What `read` says of a file whose digest is known: asked once for every state of the file, by the name `question`. A
-    /// mistake is not remembered.
+    /// The result of `read`, cached under the name `question` for each state of the file, if its digest is cached too.
+    /// Errors are not cached.
     pub(crate) fn ask(
         &mut self,
         path: &Path,
@@ -116,7 +116,7 @@ impl FingerprintCache {
         Ok(answer)
     }
 
-    /// Digest over names and bytes of `files`, in the given order. Names are those relative to the dataset.
+    /// Digest of names and bytes of `files`, in the given order. Names are relative to the dataset.
     pub(crate) fn files<'a>(
         &mut self,
         files: impl IntoIterator<Item = (&'a str, &'a Path)>,
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_asked_again_only_where_it_has_changed() {
+    fn a_file_is_read_again_only_after_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let mut cache = FingerprintCache::default();
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(ask(&mut read, "rows").unwrap(), "1");
         write("other", 50);
         assert_eq!(ask(&mut cache, "rows").unwrap(), "3");
-        // Written just now: it may change again without its time telling.
+        // Just written: it may change again with the same modification time.
         write("third", 0);
         let answers = ["rows", "rows"].map(|question| ask(&mut cache, question).unwrap());
         assert_eq!(answers, ["4", "5"]);

@@ -1,4 +1,4 @@
-//! The form of samples, and [`DatasetFacts`]: what is known of a dataset before it is read.
+//! The form of samples, and [`DatasetFacts`]: facts about a dataset before its samples are read.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ pub enum Features {
     },
     /// An image, channels last.
     Image {
-        /// Pixels.
+        /// Height in pixels.
         height: usize,
-        /// Pixels.
+        /// Width in pixels.
         width: usize,
-        /// Colours.
+        /// Number of channels.
         channels: usize,
     },
     /// A path in time: a row of times, then a row of values.
@@ -47,7 +47,7 @@ impl Features {
     }
 }
 
-/// What one sample is to be mapped to.
+/// The form of one sample's target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -56,17 +56,17 @@ pub enum Target {
         /// How many.
         len: usize,
     },
-    /// One of some classes.
+    /// One class.
     Class {
         /// How many classes.
         classes: usize,
     },
-    /// Nothing: a sample stands for itself.
+    /// No target.
     None,
 }
 
 impl Target {
-    /// Numbers that a sample is mapped to; 0 for classes, and where there is no target.
+    /// Number of target values per sample; 0 for classes and without target.
     pub fn values_len(&self) -> usize {
         match *self {
             Self::Values { len } => len,
@@ -75,10 +75,10 @@ impl Target {
     }
 }
 
-/// What is known of a dataset without reading it whole; the planner checks cells against it.
+/// Facts about a dataset that need no sample; the planner checks cells against them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DatasetFacts {
-    /// All samples.
+    /// Number of all samples.
     pub samples: usize,
     /// Samples of the training split, after `validation.fraction`.
     pub train_samples: usize,
@@ -90,18 +90,18 @@ pub struct DatasetFacts {
     pub features: Features,
     /// The form of a sample's target.
     pub target: Target,
-    /// Digest over the content (files: names and bytes; generators: parameters); `None` while data is to be generated.
+    /// Digest over the content (files: names and bytes; generators: parameters); `None` if the data is not generated yet.
     pub fingerprint: Option<String>,
 }
 
-/// The error that a generator's noise leaves: a result that is better by more than chance is a leak.
+/// The smallest error that a generator's noise allows: a result significantly below it indicates a leak.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NoiseFloor {
     /// Mean squared error in units of the target's standard deviation.
     pub mse: f64,
     /// The same in original units.
     pub mse_original: f64,
-    /// Rows of the test split, and of the fresh set: the floor's own sampling error follows from them.
+    /// Rows of the test split and of the fresh set, which determine the sampling error of the floor.
     pub rows: usize,
 }
 

@@ -1,7 +1,7 @@
-//! The datasets, one file each, with the `Spec` that a manifest writes.
+//! The datasets, one file each, with the `Spec` that is read from a manifest.
 //!
 //! Owns [`DatasetSpec`] (all kinds), [`Dataset`] (random access to samples, shared by loader threads), [`Splits`] and
-//! [`DatasetFacts`] (what the planner may know before any data exists). Batches are made in [`crate::loader`].
+//! [`DatasetFacts`] (all that the planner sees, before any data exists). Batches are made in [`crate::loader`].
 //! In order: [`DatasetSpec::facts`] (plan), [`DatasetSpec::prepare`] (once before the runs), [`DatasetSpec::open`] (run).
 
 mod csv_table;
@@ -78,7 +78,7 @@ impl DatasetSpec {
         "detector-events",
     ];
 
-    /// The kind as a manifest writes it.
+    /// The kind, as written in a manifest.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::ImageFolder(_) => "image-folder",
@@ -91,7 +91,7 @@ impl DatasetSpec {
         }
     }
 
-    /// The file or folder that it is read from, if it is.
+    /// The file or folder that the dataset is read from; `None` for generated and embedded data.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::ImageFolder(spec) => Some(&spec.path),
@@ -121,8 +121,8 @@ impl DatasetSpec {
         matches!(self, Self::Regression5d(_) | Self::Csv(_))
     }
 
-    /// What is known of the dataset; generates nothing and decodes no image. Tables, IDX files and the headers of images are
-    /// read, each once: `cache` remembers what they said.
+    /// The facts of the dataset; generates nothing and decodes no image. Tables, IDX files and the headers of images are
+    /// read once each: `cache` stores the results.
     ///
     /// `validation_fraction` is `validation.fraction`: the share of the training rows taken for validation, where the
     /// dataset has no validation split of its own.
@@ -145,7 +145,7 @@ impl DatasetSpec {
         }
     }
 
-    /// The error that the noise of generated data leaves, where it is known.
+    /// The smallest error that the noise of generated data allows, where it is known.
     pub fn noise_floor(&self) -> Option<NoiseFloor> {
         match self {
             Self::Regression5d(spec) => spec.noise_floor(),
@@ -153,12 +153,12 @@ impl DatasetSpec {
         }
     }
 
-    /// Generates the files of the dataset if they are to be generated and not there; says whether it did.
+    /// Generates the files of the dataset if it has a generator and they are missing; returns whether it did.
     ///
-    /// Calls `progress` with the number of files written and of all files, from any thread.
+    /// Calls `progress` with the number of files written and the total, from any thread.
     ///
     /// # Errors
-    /// [`DatasetError::Mismatch`] when the folder was generated from other parameters, and names both.
+    /// [`DatasetError::Mismatch`] when the folder was generated from other parameters; the message names both.
     pub fn prepare(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<bool, DatasetError> {
         match self {
             Self::ImageFolder(spec) => spec.prepare(progress),
@@ -174,7 +174,7 @@ impl DatasetSpec {
     /// Opens the dataset and splits it by the run's seed.
     ///
     /// # Errors
-    /// As [`Self::facts`]; moreover [`DatasetError::Damaged`] names the file and the place in it.
+    /// As [`Self::facts`]; also [`DatasetError::Damaged`] with the file and the position in it.
     pub fn open(&self, seed: Seed, validation_fraction: f64) -> Result<OpenDataset, DatasetError> {
         match self {
             Self::ImageFolder(spec) => spec.open(seed, validation_fraction),
@@ -188,7 +188,7 @@ impl DatasetSpec {
     }
 }
 
-/// Where a sample's values are to be written: a place in a batch's own memory.
+/// Where a sample's values are written: slices of a batch's memory.
 #[derive(Debug)]
 pub struct SampleMut<'a> {
     /// Features, `Features::len()` values, channels last.
@@ -199,7 +199,7 @@ pub struct SampleMut<'a> {
     pub label: &'a mut u32,
 }
 
-/// Where the values of several samples are to be written, row-major.
+/// Where the values of several samples are written, row-major.
 #[derive(Debug)]
 pub struct SamplesMut<'a> {
     /// Features, `(rows, Features::len())`.
@@ -211,7 +211,7 @@ pub struct SamplesMut<'a> {
 }
 
 impl SamplesMut<'_> {
-    /// The place of sample `index`; `features` and `values` numbers a sample.
+    /// The slices of sample `index`, with `features` and `values` numbers per sample.
     pub fn sample(&mut self, index: usize, features: usize, values: usize) -> SampleMut<'_> {
         SampleMut {
             features: &mut self.features[index * features..][..features],
@@ -221,7 +221,7 @@ impl SamplesMut<'_> {
     }
 }
 
-/// Random access to samples. Shared by loader threads; reading is pure given the augmentation stream.
+/// Random access to samples. Shared by loader threads; a read depends only on the row and the augmentation stream.
 pub trait Dataset: Send + Sync {
     /// Number of rows, of all splits.
     fn rows(&self) -> usize;
@@ -241,7 +241,7 @@ pub trait Dataset: Send + Sync {
     /// Writes row `row` to `sample`, augmented if a stream is given.
     ///
     /// # Errors
-    /// [`DatasetError`] names the file and the place in it.
+    /// [`DatasetError`] with the file and the position in it.
     fn read(
         &self,
         row: u32,
@@ -261,7 +261,7 @@ pub trait Dataset: Send + Sync {
         Ok(())
     }
 
-    /// Whether reading costs a decoder or an augmentation, so that the loader looks out for its end between rows.
+    /// Whether reading decodes or augments, so that the loader checks for cancellation after every row.
     fn is_decoded(&self) -> bool {
         false
     }
@@ -274,17 +274,16 @@ pub trait Dataset: Send + Sync {
     /// Keeps decoded samples (before augmentation) in memory from now on; for datasets that decode.
     fn keep_decoded(&self) {}
 
-    /// Keeps decoded samples in a file that all runs over the same files share; for datasets that decode. The file is
-    /// written now, where there is none that holds.
+    /// Keeps decoded samples in a cache file that all runs on the same images share; for datasets that decode. The file is
+    /// written at once unless a valid one exists.
     ///
     /// # Errors
-    /// [`DatasetError::Unwritable`] names it.
+    /// [`DatasetError::Unwritable`] with the file.
     fn keep_decoded_in_file(&self) -> Result<(), DatasetError> {
         Ok(())
     }
 
-    /// How features and target were made from the numbers of files: metrics in original units need it, and whoever uses
-    /// the weights elsewhere.
+    /// How features and target were normalised: needed for metrics in original units and for use of the weights elsewhere.
     fn normalisation(&self) -> Normalisation {
         Normalisation::default()
     }
@@ -297,7 +296,7 @@ pub struct OpenDataset {
     pub dataset: Arc<dyn Dataset>,
     /// The rows of each split.
     pub splits: Splits,
-    /// A fresh set that nobody trained on, where the dataset is a generator: all of its rows are for testing, and
-    /// features and target are normalised like the training rows ([`Dataset::normalisation`] says how).
+    /// A second test set from another random stream, where the dataset is a generator: no row was trained on, and features
+    /// and target are normalised like the training rows ([`Dataset::normalisation`]).
     pub fresh: Option<Arc<dyn Dataset>>,
 }

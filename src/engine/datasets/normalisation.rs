@@ -1,17 +1,17 @@
-//! [`Normalisation`]: how the numbers of files became those that a model sees.
+//! [`Normalisation`]: how features and target were normalised.
 
 use serde::Serialize;
 
-/// How features and target were made from the numbers of files, for those who use the weights elsewhere.
+/// How features and target were computed from the original values, for use of the weights elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Normalisation {
-    /// Names of the feature columns, in their order; empty where they have none.
+    /// Names of the feature columns, in order; empty if they have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
-    /// Of each feature column, or one for all values; empty where they are as they were.
+    /// Scale of each feature column, or one for all values; empty without normalisation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<Scale>,
-    /// Of a target of one column; `None` where it is as it was.
+    /// Scale of a target of one column; `None` without normalisation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Scale>,
 }
@@ -19,14 +19,13 @@ pub struct Normalisation {
 /// `normalised = (original − mean) / std`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Scale {
-    /// What is subtracted.
+    /// Subtracted from the original value.
     pub mean: f64,
-    /// What is divided by, above 0.
+    /// Divisor, above 0.
     pub std: f64,
 }
 
 impl Normalisation {
-    /// Of pixels: one scale for all.
     pub(super) fn of_pixels(mean: f64, std: f64) -> Self {
         Self {
             features: vec![Scale { mean, std }],
@@ -34,7 +33,7 @@ impl Normalisation {
         }
     }
 
-    /// Whether everything is as it was, and nothing has a name.
+    /// Whether there is no normalisation and there are no column names.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }

@@ -1,7 +1,7 @@
 //! Generated paths of stochastic processes.
 //!
-//! Every path has a stream of its own: the first paths of a larger dataset are those of a smaller one. Normal variates
-//! are Box–Muller pairs, and all functions come from the crate `libm`, so that the bytes are the same on every machine.
+//! Every path has its own random stream: a larger dataset begins with the paths of a smaller one. Normal variates are
+//! Box–Muller pairs, and all functions come from the crate `libm`, so that the bytes are the same on every machine.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ mod process;
 
 pub use process::PathProcess;
 
-/// Part of the fingerprint: raised when the generator's bytes change.
+/// Part of the fingerprint: increased when the generator's output changes.
 const VERSION: u32 = 1;
 /// Rows of a sample: times and values.
 const CHANNELS: usize = 2;

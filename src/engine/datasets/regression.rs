@@ -1,8 +1,8 @@
 //! Generated five-dimensional regression.
 //!
-//! Rows come in blocks of 4,096, each with a stream of its own: blocks are made in parallel, and the first rows of a
-//! larger dataset are those of a smaller one. Normal variates are Box–Muller pairs over the crate `libm`, so that the
-//! bytes are the same on every machine.
+//! Rows come in blocks of 4,096, each with its own random stream: blocks are generated in parallel, and a larger dataset
+//! begins with the rows of a smaller one. Normal variates are Box–Muller pairs computed with the crate `libm`, so that
+//! the bytes are the same on every machine.
 
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::base::{Purpose, Seed};
 
-/// Part of the fingerprint: raised when the generator's bytes change.
+/// Part of the fingerprint: increased when the generator's output changes.
 const VERSION: u32 = 1;
 const COLUMNS: usize = 5;
 const BLOCK_ROWS: usize = 4096;
@@ -109,7 +109,7 @@ impl RegressionSpec {
         })
     }
 
-    /// The error that the noise of the linear target leaves; the non-linear one has no noise.
+    /// The smallest error that the noise of the linear target allows; the non-linear one has no noise.
     pub(super) fn noise_floor(&self) -> Option<NoiseFloor> {
         if self.target != RegressionTarget::Linear {
             return None;
@@ -161,7 +161,7 @@ impl RegressionSpec {
 }
 
 impl RegressionTarget {
-    /// Draws one row to `x` and returns its target.
+    /// Draws one row into `x` and returns its target.
     fn draw(self, rng: &mut ChaCha8Rng, x: &mut [f32]) -> f32 {
         match self {
             Self::Linear => {

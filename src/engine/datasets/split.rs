@@ -1,4 +1,4 @@
-//! [`Splits`]: which rows are trained, validated and tested on.
+//! [`Splits`]: the rows for training, validation and test.
 
 use rand::seq::SliceRandom;
 
@@ -31,19 +31,19 @@ impl Splits {
     }
 }
 
-/// `floor(share × rows)`, where a share such as 0.15 is meant as the decimal number that was written.
+/// `floor(share × rows)`, where a share such as 0.15 means the decimal number, not its nearest float.
 pub(crate) fn share_of(rows: usize, share: f64) -> usize {
-    // 0.15 × 1,000,020 must be 150,003 and not a neighbour of it: the excess is far below one row.
+    // 0.15 × 1,000,020 must be 150,003, not 150,002: the tolerance is far below one row.
     (rows as f64 * share + 1e-6).floor() as usize
 }
 
 /// Moves `count` of `rows` out, each class in proportion to its size, drawn from the run's seed; rows stay ascending.
 ///
-/// The class counts are the proportional shares rounded down; what is missing goes to the largest remainders, lower
-/// class first. So every split has the exact size, and no class is off by more than one.
+/// The class counts are the proportional shares rounded down; the rest goes to the largest remainders, ties to the lower
+/// class. So every split has the exact size, and no class is off by more than one.
 ///
 /// # Source
-/// The idea of scikit-learn's `StratifiedShuffleSplit`; there ties between remainders are drawn, here they are fixed.
+/// As scikit-learn's `StratifiedShuffleSplit`, which breaks ties between remainders at random.
 pub(crate) fn take_stratified(
     rows: &mut Vec<u32>,
     labels: &[u32],

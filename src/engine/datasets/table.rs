@@ -1,10 +1,10 @@
-//! [`Table`]: samples that are kept in memory as numbers.
+//! [`Table`]: samples in memory.
 
 use rand_chacha::ChaCha8Rng;
 
 use super::{Dataset, DatasetError, Features, Normalisation, SampleMut, SamplesMut, Scale, Target};
 
-/// Samples in memory, row-major; what generators, digits and CSV files become.
+/// Samples in memory, row-major: used for generators, digits and CSV files.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     pub(crate) form: Features,
@@ -101,7 +101,7 @@ pub(crate) fn statistics(values: &[f32], width: usize, column: usize, rows: &[u3
     (mean, variance.sqrt())
 }
 
-/// `(x - mean) / (std + 1e-8)` in column `column` of all rows; answers with the scale.
+/// Applies `(x - mean) / (std + 1e-8)` to column `column` of all rows; returns the scale.
 pub(crate) fn normalise(
     values: &mut [f32],
     width: usize,

@@ -1,4 +1,4 @@
-//! [`Init`]: where the values of new parameters come from.
+//! [`Init`]: initial values of parameters.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -7,11 +7,10 @@ use rand_distr::StandardNormal;
 use crate::device::Backend;
 use crate::ops::{Convolution, Layout, OpError, Parameter, Shape};
 
-/// Makes parameters: the device they live on, the stream their initial values are drawn from, and how layers that have a choice
-/// compute.
+/// Creates parameters: holds their device, the random stream of their initial values, and the algorithm of convolutions.
 ///
-/// Values are drawn on one thread, parameter after parameter and in PyTorch's order within each, so that they depend
-/// on the stream alone. Distributions are PyTorch's, the numbers are not.
+/// Values are drawn on one thread, parameter by parameter and in PyTorch's order within each, so that they depend only on
+/// the stream. Distributions are PyTorch's, the numbers are not.
 #[derive(Debug)]
 pub struct Init<'a, D: Backend> {
     device: &'a D,
@@ -30,7 +29,7 @@ impl<'a, D: Backend> Init<'a, D> {
         }
     }
 
-    /// As before, with convolutions that go this way.
+    /// Sets the algorithm of convolutions.
     #[must_use]
     pub fn convolving_by(self, convolution: Convolution) -> Self {
         Self {
@@ -39,12 +38,12 @@ impl<'a, D: Backend> Init<'a, D> {
         }
     }
 
-    /// How convolutions are computed.
+    /// The algorithm of convolutions.
     pub fn convolution(&self) -> Convolution {
         self.convolution
     }
 
-    /// Weight and bias of a linear layer or convolution with `fan_in` values behind each output: both uniform in
+    /// Weight and bias of a linear layer or convolution with `fan_in` inputs per output: both uniform in
     /// `±1 / √fan_in`, the weight first.
     pub fn weight_and_bias(
         &mut self,

@@ -45,7 +45,7 @@ impl<D: Kernels> Linear<D> {
         Ok(Self { weight, bias })
     }
 
-    /// Weight `(inputs, outputs)` and bias `(outputs)`, for operations that take them apart.
+    /// Weight `(inputs, outputs)` and bias `(outputs)`, for operations that take them separately.
     pub fn parameters(&self) -> [Var<D>; 2] {
         [self.weight.var(), self.bias.var()]
     }
@@ -76,7 +76,7 @@ impl<D: Kernels> Linear<D> {
         ops::linear_residual(pass, residual, x, &self.weight.var(), &self.bias.var())
     }
 
-    /// `x W`, the weight the other way and no bias: `(…, inputs)` from `x: (…, outputs)`; added to `residual` if given.
+    /// `x W`, the transposed layer without bias: `(…, inputs)` from `x: (…, outputs)`; added to `residual` if given.
     pub fn transposed(
         &self,
         pass: &mut Pass<D>,

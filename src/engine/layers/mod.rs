@@ -1,7 +1,8 @@
 //! Layers: parameters with an operation, PyTorch's initial values, and PyTorch's names.
 //!
-//! Owns [`Init`] (where initial values come from), the layers, and [`checkpoint`] (safetensors files). It knows no
-//! model. Every layer has `new`, `forward` and a [`crate::ops::Module`] walk in the order of PyTorch's `state_dict`.
+//! Owns [`Init`] (where initial values come from), the layers, and [`checkpoint`] (safetensors files);
+//! independent of the models. Every layer has `new`, `forward` and a [`crate::ops::Module`] walk in the order of PyTorch's
+//! `state_dict`.
 
 pub mod checkpoint;
 mod conv2d;

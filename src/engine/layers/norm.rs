@@ -4,10 +4,10 @@ use super::Init;
 use crate::device::Backend;
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
 
-/// What is added to variances, PyTorch's default.
+/// Added to variances, PyTorch's default.
 pub const NORM_EPS: f32 = 1e-5;
 
-/// Group norm with a scale (1 at first) and an offset (0) for every channel, and what often follows it.
+/// Group norm with weight (initially 1) and bias (0) per channel, fused with operations that often follow it.
 ///
 /// # Source
 /// PyTorch `nn.GroupNorm`.
@@ -30,7 +30,7 @@ impl<D: Kernels> GroupNorm<D> {
         })
     }
 
-    /// `act(norm(x) + shift)`, as `x: (B, H, W, C)`, with `shift: (B, C)` added at every pixel.
+    /// `act(norm(x) + shift)` in the shape of `x: (B, H, W, C)`, with `shift: (B, C)` added at every pixel.
     pub fn forward(
         &self,
         pass: &mut Pass<D>,
@@ -42,7 +42,7 @@ impl<D: Kernels> GroupNorm<D> {
         ops::group_norm(pass, x, &gamma, &beta, self.groups, shift, activation)
     }
 
-    /// `silu(drop(norm(x)) + residual)`, as `x: (B, H, W, C)`, where a value is dropped with probability `p`.
+    /// `silu(drop(norm(x)) + residual)` in the shape of `x: (B, H, W, C)`, where a value is dropped with probability `p`.
     pub fn forward_residual(
         &self,
         pass: &mut Pass<D>,
@@ -62,7 +62,7 @@ impl<D: Backend> Module<D> for GroupNorm<D> {
     }
 }
 
-/// Layer norm over the innermost dimension with a scale (1 at first) and an offset (0) for every feature.
+/// Layer norm over the innermost dimension, with weight (initially 1) and bias (0) per feature.
 ///
 /// # Source
 /// PyTorch `nn.LayerNorm`.
@@ -86,12 +86,12 @@ impl<D: Kernels> LayerNorm<D> {
         Ok(Self { weight, bias, eps })
     }
 
-    /// Scale and offset, for operations that take them apart.
+    /// Weight and bias, for operations that take them separately.
     pub fn parameters(&self) -> [Var<D>; 2] {
         [self.weight.var(), self.bias.var()]
     }
 
-    /// As `x: (…, F)`.
+    /// The norm of `x: (…, F)`, of the same shape.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
         ops::layer_norm(pass, x, &self.weight.var(), &self.bias.var(), self.eps)
     }

@@ -1,4 +1,4 @@
-//! Mean squared error of the noise in a detector signal, with physics terms where they are wanted.
+//! Mean squared error of the noise in a detector signal, with optional physics terms.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,19 +33,19 @@ impl Default for DetectorNoiseSpec {
     }
 }
 
-/// A batch as the physics terms read it.
+/// The inputs of the physics terms for a batch.
 #[derive(Debug)]
 pub struct Signals<'a, D: Kernels> {
     /// The noised signals `(B, voxels)`.
     pub noised: &'a Var<D>,
-    /// The signals themselves.
+    /// The clean signals.
     pub clean: &'a Var<D>,
     /// ᾱ at each signal's time.
     pub alpha_bars: &'a [f32],
 }
 
 impl DetectorNoiseSpec {
-    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
         let [first, last] = self.betas;
         let are_shares = [first, last].iter().all(|beta| *beta > 0.0 && *beta < 1.0);
@@ -55,7 +55,7 @@ impl DetectorNoiseSpec {
         vec!["`betas` must be two shares above 0 and below 1, the smaller first".to_owned()]
     }
 
-    /// Whether the physics terms count.
+    /// Whether the physics terms are used.
     pub fn has_physics(&self) -> bool {
         self.physics_weight > 0.0
     }

@@ -1,7 +1,7 @@
 //! The losses that a manifest can name, one file each, with their `Spec`.
 //!
-//! Owns [`LossSpec`], the list of all kinds. The differentiable operations are in [`crate::ops`]; what a batch means
-//! to a loss is in [`crate::tasks`].
+//! Owns [`LossSpec`], the list of all kinds. The differentiable operations are in [`crate::ops`], the inputs of a loss
+//! are computed in [`crate::tasks`].
 
 mod cross_entropy;
 mod detector_noise;
@@ -72,12 +72,12 @@ impl LossSpec {
         "detector-noise",
     ];
 
-    /// Whether it compares predictions with the targets of a dataset, and not what a model generates or denoises.
+    /// Whether the loss compares predictions with the targets of a dataset (not generated paths or estimated noise).
     pub fn is_supervised(&self) -> bool {
         matches!(self, Self::Mse(_) | Self::CrossEntropy(_))
     }
 
-    /// The kind as a manifest writes it.
+    /// The kind, as written in a manifest.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mse(_) => "mse",

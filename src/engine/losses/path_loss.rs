@@ -1,4 +1,4 @@
-//! [`PathLoss`]: a loss on paths with the real paths that it compares to.
+//! [`PathLoss`]: a loss on paths, with the real paths that it compares with.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::ops::{
     KernelLoss, Kernels, OpError, Pass, PathBatch, SignatureLoss, Var, kernel_loss, signature_loss,
 };
 
-/// A loss on paths, ready: what depends on the real paths alone is computed.
+/// A loss on paths, with all terms that depend only on the real paths precomputed.
 #[derive(Debug, Clone)]
 pub enum PathLoss {
     /// On signatures.
@@ -22,7 +22,7 @@ impl PathLoss {
     /// # Shapes
     /// `(1)` from `output: (B, T − 1)`, the values after the first point.
     /// # Errors
-    /// [`OpError::Shape`] when the real paths do not have T points, or there is none.
+    /// [`OpError::Shape`] when the real paths do not have T points, or there are none.
     pub fn loss<D: Kernels>(&self, pass: &mut Pass<D>, output: &Var<D>) -> Result<Var<D>, OpError> {
         match self {
             Self::Signature(loss) => signature_loss(pass, output, loss),
@@ -32,7 +32,7 @@ impl PathLoss {
 }
 
 impl LossSpec {
-    /// Whether it compares generated paths with real ones.
+    /// Whether the loss compares generated paths with real ones.
     pub fn compares_paths(&self) -> bool {
         matches!(
             self,
@@ -45,7 +45,7 @@ impl LossSpec {
         )
     }
 
-    /// The loss against the real paths of the training split; `None` where it is no loss on paths.
+    /// The loss against the real paths of the training split; `None` if it is not a loss on paths.
     pub fn against(&self, real: &PathBatch) -> Option<PathLoss> {
         match self {
             Self::TStatistic(spec) => Some(spec.against(real)),
@@ -58,7 +58,7 @@ impl LossSpec {
         }
     }
 
-    /// Why a loss on paths cannot see paths of `points` points; `None` where it can.
+    /// Why a loss on paths does not accept paths of `points` points; `None` if it does.
     pub fn check_paths(&self, points: usize) -> Option<String> {
         let cut = match self {
             Self::KernelScoring(spec) => spec.cut,

@@ -26,7 +26,7 @@ impl Default for SignatureScoringSpec {
 }
 
 impl SignatureScoringSpec {
-    /// The loss against `real`, whose signatures are computed here, once.
+    /// The loss against `real`, whose signatures are precomputed here.
     pub fn against(&self, real: &PathBatch) -> PathLoss {
         let loss = SignatureLoss::rbf(RbfStatistic::Scoring, self.sigma, real);
         PathLoss::Signature(Rc::new(loss))

@@ -26,7 +26,7 @@ impl Default for SimplifiedScoringSpec {
 }
 
 impl SimplifiedScoringSpec {
-    /// The loss against `real`, whose signatures are computed here, once.
+    /// The loss against `real`, whose signatures are precomputed here.
     pub fn against(&self, real: &PathBatch) -> PathLoss {
         let loss = SignatureLoss::rbf(RbfStatistic::SimplifiedScoring, self.sigma, real);
         PathLoss::Signature(Rc::new(loss))

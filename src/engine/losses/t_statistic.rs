@@ -14,7 +14,7 @@ use crate::ops::{PathBatch, SignatureLoss};
 pub struct TStatisticSpec {}
 
 impl TStatisticSpec {
-    /// The loss against `real`, whose part is computed here, once.
+    /// The loss against `real`, whose terms are precomputed here.
     pub fn against(&self, real: &PathBatch) -> PathLoss {
         PathLoss::Signature(Rc::new(SignatureLoss::t_statistic(real)))
     }

@@ -11,9 +11,9 @@ use crate::ops::{
     signature_projection,
 };
 
-/// Numbers of a point of the input: time and value.
+/// Values per point of the input: time and value.
 const INPUTS: usize = 2;
-/// Largest signature, in entries.
+/// Maximum number of entries of a signature.
 const LARGEST_SIGNATURE: usize = 20_000;
 
 /// A generator of paths from noise paths: pointwise network, signatures of all prefixes, projection; 199 parameters.
@@ -48,7 +48,7 @@ impl Default for CannedNetSpec {
 }
 
 impl CannedNetSpec {
-    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
         for (name, value) in [("hidden", self.hidden), ("augment", self.augment)] {
@@ -119,7 +119,7 @@ impl CannedNetSpec {
 /// A path generator; see [`CannedNetSpec`].
 ///
 /// # Source
-/// PyTorch: `benches/peers/paths.py`, `CannedNet`, with its names: `augment1.0`, `augment1.2`, `augment1.4`, `augment2`.
+/// `CannedNet` of `benches/peers/paths.py` (PyTorch), with its names: `augment1.0`, `augment1.2`, `augment1.4`, `augment2`.
 #[derive(Debug)]
 pub struct CannedNet<D: Backend> {
     augment: [Linear<D>; 3],

@@ -1,4 +1,4 @@
-//! What every model promises, tested for each: a model joins by one line at the end of this file.
+//! Tests that every model must pass; a model is added by one line at the end of this file.
 
 use std::ops::Range;
 
@@ -20,10 +20,9 @@ use detector::{AltSubject, NeuSubject};
 use equilibrium::{AsymmetricSubject, SymmetricSubject};
 use paths::{CannedNetSubject, NeuralSdeSubject};
 
-/// Rows of the fixed batch.
 const ROWS: usize = 32;
 
-/// A model at a small width, with data to read and to learn.
+/// A model of small width, with inputs and targets.
 trait Subject {
     type Model: Module<TestDevice>;
     /// Shape of one row's input and output, without the batch.
@@ -31,7 +30,7 @@ trait Subject {
     const OUTPUT: &'static [usize];
     /// Steps of Adam that are enough to learn 32 rows.
     const STEPS: u64;
-    /// Parameters that change no output, and why nothing is lost: their gradient is rounding noise.
+    /// Parameters that do not change the output: their gradient is rounding noise.
     const WITHOUT_EFFECT: &'static [&'static str] = &[];
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError>;
@@ -43,7 +42,7 @@ trait Subject {
         x: &Var<TestDevice>,
         rows: Range<usize>,
     ) -> Result<Var<TestDevice>, OpError>;
-    /// What row `row` of inputs `x` is to become.
+    /// Target of row `row` of inputs `x`.
     fn target(x: &[f32], row: usize) -> Vec<f32>;
 }
 
@@ -89,7 +88,7 @@ impl Subject for MlpSubject {
 struct UnetSubject;
 
 impl UnetSubject {
-    /// Two channels to a group: with one, the bias before a group norm has no gradient.
+    /// Two channels per group: with one, the bias before a group norm has no gradient.
     fn spec() -> DdpmUnetSpec {
         DdpmUnetSpec {
             base_channels: 8,
@@ -126,14 +125,13 @@ impl Subject for UnetSubject {
         model.forward(pass, x, &times, &labels)
     }
 
-    /// The sign depends on the label, so that a model without it cannot learn it.
+    /// The sign depends on the label, so that a model that ignores it cannot learn the target.
     fn target(x: &[f32], row: usize) -> Vec<f32> {
         let factor = [1.0, -1.0, 0.0][row % 3];
         x.iter().map(|x| factor * x).collect()
     }
 }
 
-/// The fixed batch and a model.
 struct Bench<S: Subject> {
     device: TestDevice,
     model: S::Model,
@@ -298,7 +296,7 @@ contract!(detector_neu, NeuSubject);
 contract!(mlp, MlpSubject);
 contract!(neural_sde, NeuralSdeSubject);
 contract!(unet, UnetSubject);
-// Which parameters have a gradient in a sequence of one is tested beside the model.
+// The model's own tests cover which parameters have a gradient in a sequence of length 1.
 contract!(
     equilibrium_asymmetric,
     AsymmetricSubject,

@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(MlpSpec::default().parameter_count(5, 1), 8_769);
     }
 
-    /// The formula against what the operations count as they run.
+    /// The formula against the operations' own counts.
     #[test]
     fn flops_by_formula_are_those_that_the_operations_count() {
         let device = testing::device();
@@ -186,7 +186,7 @@ mod tests {
                 );
             }
         }
-        // Of the paper's model, 2 × 8,576 are multiplications and additions of the matrix products.
+        // In the paper's model, 2 × 8,576 are multiplications and additions of the matrix products.
         let products = [5 * 64, 64 * 64, 64 * 64, 64];
         assert_eq!(products.iter().sum::<usize>(), 8_576);
         let paper = MlpSpec::default().forward_flops(5, 1);

@@ -1,6 +1,6 @@
-//! The models, one file each, with the `Spec` that a manifest writes.
+//! The models, one file each, with the `Spec` that is read from a manifest.
 //!
-//! Owns [`ModelSpec`], the list of all kinds. A model is layers and operations; it never asks which device it is on.
+//! Owns [`ModelSpec`], the list of all kinds. A model consists of layers and operations, independent of the device.
 
 mod canned_net;
 mod detector;
@@ -55,7 +55,7 @@ impl ModelSpec {
         "detector-neu",
     ];
 
-    /// The kind as a manifest writes it.
+    /// The kind, as written in a manifest.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mlp(_) => "mlp",
@@ -68,7 +68,7 @@ impl ModelSpec {
         }
     }
 
-    /// Values that do not go together, as sentences about their keys; empty when all is well.
+    /// Invalid combinations of values, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
         match self {
             Self::Mlp(_) => Vec::new(),
@@ -81,7 +81,7 @@ impl ModelSpec {
         }
     }
 
-    /// Floating-point operations of a forward pass of one sample, by formula; `None` where the data do not fit.
+    /// Floating-point operations of a forward pass of one sample, by formula; `None` if the data do not fit the model.
     pub fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
         match (self, features) {
             (Self::Mlp(spec), features) => {

@@ -29,7 +29,7 @@ impl Default for NeuralSdeSpec {
 }
 
 impl NeuralSdeSpec {
-    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
         if self.hidden == 0 {
@@ -79,7 +79,7 @@ impl NeuralSdeSpec {
 /// A path generator; see [`NeuralSdeSpec`].
 ///
 /// # Source
-/// PyTorch: `benches/peers/paths.py`, `NeuralSde`, with its names: `drift.0`, `drift.2`, `drift.4`, `diffusion.…`,
+/// PyTorch: `NeuralSde` of `benches/peers/paths.py`, with the same names: `drift.0`, `drift.2`, `drift.4`, `diffusion.…`,
 /// `initial.0`, `initial.2`.
 #[derive(Debug)]
 pub struct NeuralSde<D: Backend> {
@@ -103,7 +103,7 @@ impl<D: Kernels> NeuralSde<D> {
     }
 }
 
-/// The parameters of a field as the operation takes them.
+/// The parameters of drift or diffusion, as arguments of the operation.
 fn field<D: Kernels>(layers: &[Linear<D>; 3]) -> Field<Var<D>> {
     let [[w1, b1], [w2, b2], [w3, b3]] = layers.each_ref().map(Linear::parameters);
     [w1, b1, w2, b2, w3, b3]

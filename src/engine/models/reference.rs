@@ -1,6 +1,6 @@
-//! Both models held against PyTorch on reference files of any size.
+//! Comparison of U-Net and MLP with PyTorch, on reference files of any size.
 //!
-//! The files come from `peers.py reference unet|mlp --out DIR` (the folder `benches/peers`); then
+//! `peers.py reference unet|mlp --out DIR` (in `benches/peers`) writes the files; then run
 //! `FIELDTRIAL_REFERENCE=DIR cargo test --release models::reference -- --ignored --nocapture`.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::ops::{Module, OpError, Pass, Path, Var, mse};
 
 pub(super) type Gradients = BTreeMap<String, Vec<f32>>;
 
-/// Loss and gradients of `forward`, one pass of `model`, against `target`; gradients in PyTorch's order.
+/// Loss against `target` and gradients of `forward`, in PyTorch's order.
 pub(super) fn loss_and_gradients<M: Module<TestDevice>>(
     device: &TestDevice,
     model: &mut M,
@@ -55,7 +55,6 @@ pub(super) fn channels_last(tensor: &Tensor) -> (Vec<f32>, [usize; 4]) {
     (values.collect(), [b, h, w, c])
 }
 
-/// A reference folder.
 struct Reference(PathBuf);
 
 impl Reference {

@@ -34,7 +34,7 @@ impl Default for AdamSpec {
     }
 }
 
-/// Adam: steps along the mean of gradients over the root of the mean of their squares.
+/// Adam: steps along the mean of gradients divided by the root of the mean of their squares.
 ///
 /// `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr (m / (1-β₁ⁿ)) / (√(v / (1-β₂ⁿ)) + ε)` in step n.
 /// Weight decay is an L2 term of the gradient, `g += wd p` (Adam), or decoupled, `p -= lr wd p` before the step (`AdamW`).

@@ -1,4 +1,4 @@
-//! Clipping of gradients by their norm: of all of them, or of each part of a model.
+//! Clipping of gradients by their norm, over the whole model or over each part.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,11 +21,11 @@ pub enum ClipBy {
 /// Scales gradients so that no norm is above `max_norm`: `g *= min(1, max_norm / (‖g‖ + 1e-6))`, as
 /// `torch.nn.utils.clip_grad_norm_` does; the norm is summed in f64 in a fixed order.
 ///
-/// Waits for the device; where that costs, a control clips ([`super::control()`]), and where the next step can scale them in
-/// passing, [`clip_factors`] says how far.
+/// Synchronises the device. A control ([`super::control()`]) avoids that; [`clip_factors`] lets the next step apply the
+/// factors instead.
 ///
 /// # Errors
-/// Whatever a kernel answers.
+/// Any error of a kernel.
 pub fn clip<D: Kernels>(
     module: &mut dyn Module<D>,
     grads: &mut Grads<D>,
@@ -36,10 +36,10 @@ pub fn clip<D: Kernels>(
     scale(module, grads, &factors)
 }
 
-/// What [`clip`] scales the gradient of each parameter by, in the order of the walk: at most 1.
+/// The factor by which [`clip`] scales the gradient of each parameter, in the order of [`Module::visit`]: at most 1.
 ///
 /// # Errors
-/// Whatever a kernel answers.
+/// Any error of a kernel.
 pub fn clip_factors<D: Kernels>(
     module: &mut dyn Module<D>,
     grads: &mut Grads<D>,
@@ -62,7 +62,6 @@ pub fn clip_factors<D: Kernels>(
     Ok(factors.collect())
 }
 
-/// Multiplies the gradient of each parameter by its factor.
 fn scale<D: Kernels>(
     module: &mut dyn Module<D>,
     grads: &mut Grads<D>,
@@ -77,7 +76,7 @@ fn scale<D: Kernels>(
     })
 }
 
-/// The part of every parameter in the walk, counted from 0; a part's parameters follow each other.
+/// The part index of every parameter, in the order of [`Module::visit`]; a part's parameters are contiguous.
 pub(super) fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize> {
     let (mut parts, mut last) = (Vec::new(), String::new());
     module.visit(&Path::root(), &mut |name, _| {
@@ -90,7 +89,7 @@ pub(super) fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize>
     parts
 }
 
-/// `min(1, max_norm / (norm + 1e-6))`, 1 where the norm is no number.
+/// `min(1, max_norm / (norm + 1e-6))`; 1 if the norm is NaN.
 ///
 /// # Source
 /// Pascanu et al. 2013; PyTorch `clip_grad_norm_`.
@@ -166,7 +165,6 @@ mod tests {
             .unwrap()
     }
 
-    /// Two parts, `a` and `b`, under their own names.
     struct Two(Bowl, Bowl);
 
     impl Module<TestDevice> for Two {
@@ -180,7 +178,7 @@ mod tests {
     fn parts_are_clipped_by_their_own_norms() {
         let mut two = Two(Bowl::new(), Bowl::new());
         assert_eq!(part_of_each(&mut two), [0, 0, 1, 1]);
-        // Both parts in one: the gradients of the first, and half of them for the second.
+        // Both parts in one model: the gradients of the first, and half of them for the second.
         let mut grads = two.0.gradients();
         let (mut norms, mut index) = ([0.0; 2], 0);
         let mut other = two.1.gradients();
@@ -195,7 +193,7 @@ mod tests {
             norms[index / 2] += gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>();
             index += 1;
         });
-        // The norm of a bowl's gradient is 8.9377184 at first; clipping divides by the norm + 1e-6.
+        // The initial norm of a bowl's gradient is 8.9377184; clipping divides by the norm + 1e-6.
         assert!((norms[0].sqrt() - 1.0).abs() < 1e-5, "{norms:?}");
         assert!((norms[1].sqrt() - 0.089_377_18).abs() < 1e-6, "{norms:?}");
     }
@@ -250,7 +248,7 @@ mod tests {
                     }
                     bowl.values()
                 };
-                // A GPU clips by a control and has no factors.
+                // On a GPU the control clips; there are no factors.
                 if cfg!(not(feature = "cuda")) {
                     assert_eq!(run(true), run(false), "{spec:?} {by:?}");
                 }

@@ -1,25 +1,25 @@
-//! [`control`]: what decides about steps on a device that runs asynchronously, where reading a loss or a norm would wait.
+//! [`control`]: clipping, loss scaling and divergence checks on an asynchronous device, where a read would synchronise.
 
 use super::ClipBy;
 use super::clip::part_of_each;
 use crate::ops::{Kernels, Module, OpError, Rules};
 
-/// What a step must keep to.
+/// Limits of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// A loss above it is a divergence, as is one that is no finite number: from then on nothing changes any more.
+    /// A loss above it, or one that is not finite, is a divergence: from then on no step changes anything.
     pub max_loss: Option<f64>,
-    /// Largest norm of the gradients, and which of them share one.
+    /// Maximum gradient norm, and the gradients that it is taken over.
     pub clip: Option<(f64, ClipBy)>,
-    /// Whether losses are scaled, so that small gradients can be told from 0 in `f16`, and steps whose gradients are no
-    /// finite numbers are left out.
+    /// Whether losses are scaled, so that small gradients do not underflow in `f16`; steps whose gradients are not finite
+    /// are skipped.
     pub scales_loss: bool,
 }
 
-/// The control of the steps of `module`; `None` where the host decides, as on the CPU.
+/// The control of the steps of `module`; `None` if the host decides, as on the CPU.
 ///
 /// # Errors
-/// Whatever the device answers.
+/// Any error of the device.
 pub fn control<D: Kernels>(
     device: &D,
     module: &mut dyn Module<D>,
@@ -66,7 +66,7 @@ mod device_tests {
 
     type Control = <TestDevice as UpdateKernel>::Control;
 
-    /// Around the sizes of warps, blocks and chunks.
+    /// Lengths around the sizes of warps, blocks and chunks.
     const LENGTHS: [usize; 9] = [1, 3, 4096, 31, 33, 4097, 1025, 9_000, 2];
 
     fn optimizers() -> [OptimizerSpec; 5] {
@@ -92,7 +92,7 @@ mod device_tests {
         ]
     }
 
-    /// Weights and averages after three steps, the last after a swap of both.
+    /// Weights and averages after three steps; they are swapped before the last one.
     fn trained<D: Kernels>(device: &D, spec: &OptimizerSpec) -> [Vec<Vec<f32>>; 2] {
         let mut many = Many::new(device, &LENGTHS);
         let (mut optimizer, mut ema) = (spec.build(), Ema::start(&ema(), &mut many).unwrap());
@@ -169,7 +169,7 @@ mod device_tests {
             .unwrap()
     }
 
-    /// Decides about a step with this loss.
+    /// Runs the control for a step with this loss.
     fn go(
         control: &mut Control,
         module: &mut dyn Module<TestDevice>,
@@ -186,12 +186,10 @@ mod device_tests {
         testing::device().download(values).unwrap()[0]
     }
 
-    /// The loss scale.
     fn scale(control: &Control) -> f32 {
         read(&testing::device().loss_grad(control, 1.0).unwrap())
     }
 
-    /// A bowl under training by Adam, with an average.
     struct Run {
         bowl: Bowl,
         optimizer: Optimizer<TestDevice>,
@@ -292,7 +290,7 @@ mod device_tests {
         }
         assert_eq!(run.average(), Bowl::new().values());
         assert_eq!(device.skipped_steps(&run.control).unwrap(), Some(2));
-        // The next ones are those of a run without the two, whose gradients were never scaled.
+        // The next steps equal those of a run without the two skipped steps and without loss scaling.
         let mut plain = Run::new(None, false);
         for _ in 0..3 {
             let scaled = run.bowl.scaled_gradients(16_384.0);

@@ -37,7 +37,7 @@ impl EmaSpec {
     }
 }
 
-/// The average beside the weights, from their initial values on: `e += (1 - decay) (w - e)` after every step.
+/// The average of the weights, from their initial values on: `e += (1 - decay) (w - e)` after every step.
 ///
 /// # Source
 /// Polyak & Juditsky 1992; the warm-up is TensorFlow's `ExponentialMovingAverage(num_updates)`.
@@ -49,7 +49,7 @@ pub struct Ema<D: Kernels> {
 }
 
 impl<D: Kernels> Ema<D> {
-    /// An average that begins at the present weights of `module`.
+    /// An average that starts at the current weights of `module`.
     pub fn start(spec: &EmaSpec, module: &mut dyn Module<D>) -> Result<Self, OpError> {
         let mut shadow = Vec::new();
         for_each_parameter(module, |_, parameter| {
@@ -63,7 +63,7 @@ impl<D: Kernels> Ema<D> {
         })
     }
 
-    /// Moves the average towards the weights after an optimizer step, unless `control` has left that out.
+    /// Moves the average towards the weights after an optimizer step, unless `control` skipped the step.
     pub fn update(
         &mut self,
         device: &D,
@@ -75,7 +75,7 @@ impl<D: Kernels> Ema<D> {
         device.lerp_all(&mut self.shadow, module, weight, control)
     }
 
-    /// Exchanges weights and average; a second call puts both back.
+    /// Swaps weights and average; a second call restores them.
     pub fn swap(&mut self, module: &mut dyn Module<D>) -> Result<(), OpError> {
         for_each_parameter(module, |index, parameter| {
             if let Some([average]) = self.shadow.buffers.get_mut(index) {

@@ -1,7 +1,7 @@
 //! Optimizers, learning-rate schedules, gradient clipping, weight averages: one file each, with the `Spec`s.
 //!
-//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`]. The kernels are in [`crate::ops`];
-//! when they are called is decided in [`crate::train`].
+//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`]. The kernels are in [`crate::ops`], the
+//! training loop is in [`crate::train`].
 
 mod adam;
 mod check;
@@ -49,7 +49,7 @@ impl OptimizerSpec {
     /// Every kind, in the order in which `fieldtrial list optimizers` shows them.
     pub const KINDS: [&'static str; 3] = ["adam", "adamw", "sgd"];
 
-    /// The kind as a manifest writes it.
+    /// The kind, as written in a manifest.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Adam(_) => "adam",
@@ -58,7 +58,7 @@ impl OptimizerSpec {
         }
     }
 
-    /// The full learning rate, which a schedule lowers.
+    /// The full learning rate, before the schedule.
     pub fn lr(&self) -> f64 {
         match self {
             Self::Adam(spec) | Self::AdamW(spec) => spec.lr,
@@ -66,7 +66,7 @@ impl OptimizerSpec {
         }
     }
 
-    /// Values that do not go together.
+    /// Invalid combinations of values.
     pub fn check(&self) -> Vec<RangeError> {
         match self {
             Self::Adam(_) | Self::AdamW(_) => Vec::new(),
@@ -74,7 +74,7 @@ impl OptimizerSpec {
         }
     }
 
-    /// The optimizer, its state still empty.
+    /// The optimizer, with empty state.
     pub fn build<D: Kernels>(&self) -> Optimizer<D> {
         match self {
             Self::Adam(spec) => Optimizer::Adam(adam::Adam::coupled(spec)),
@@ -84,9 +84,9 @@ impl OptimizerSpec {
     }
 }
 
-/// Changes parameters along their gradients, and keeps what it has to remember between steps.
+/// Updates parameters from their gradients, and holds the state between steps.
 ///
-/// State belongs to the parameters by their order in the walk of [`Module::visit`], which a model never changes.
+/// State is assigned to parameters by their order in [`Module::visit`], which a model never changes.
 #[derive(Debug)]
 pub enum Optimizer<D: Kernels> {
     /// Adam or `AdamW`.
@@ -96,7 +96,7 @@ pub enum Optimizer<D: Kernels> {
 }
 
 impl<D: Kernels> Optimizer<D> {
-    /// One step for all parameters of `module`, with learning rate `lr`, as `control` has decided where there is one.
+    /// One step for all parameters of `module`, with learning rate `lr`, subject to `control` if given.
     ///
     /// # Errors
     /// [`OpError::Shared`] while a recorded pass still holds a parameter.
@@ -110,8 +110,8 @@ impl<D: Kernels> Optimizer<D> {
         self.clipped_step(module, grads, lr, &[], control)
     }
 
-    /// As [`Optimizer::step`], where the gradient of each parameter counts as often as `clip_factors` says
-    /// ([`clip_factors()`]); once where there are none. A control has factors of its own instead.
+    /// As [`Optimizer::step`], with the gradient of each parameter multiplied by its entry of `clip_factors`
+    /// ([`clip_factors()`]), or unchanged if that is empty. A control uses its own factors instead.
     ///
     /// # Errors
     /// As [`Optimizer::step`].
@@ -129,7 +129,7 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
-    /// Its name, as a manifest writes it.
+    /// The name, as written in a manifest.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Adam(adam) => adam.name(),
@@ -137,7 +137,7 @@ impl<D: Kernels> Optimizer<D> {
         }
     }
 
-    /// Bytes that the state takes once a step is done, for `parameters` values.
+    /// Bytes of the state after the first step, for `parameters` values.
     pub fn state_bytes(&self, parameters: u64) -> u64 {
         let values = match self {
             Self::Adam(_) => 2 * parameters,

@@ -68,10 +68,10 @@ impl Default for WarmUpSpec {
 }
 
 impl ScheduleSpec {
-    /// Every kind.
+    /// All kinds.
     pub const KINDS: [&'static str; 2] = ["constant", "cosine"];
 
-    /// The kind as a manifest writes it.
+    /// The kind, as written in a manifest.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Constant(_) => "constant",
@@ -85,8 +85,8 @@ impl ScheduleSpec {
     /// the cosine: `min + ½ (lr - min) (1 + cos(π s/S))` for `s < S`, constant `min` afterwards.
     ///
     /// # Source
-    /// Loshchilov & Hutter 2017 (SGDR), §3, without restarts; agrees with PyTorch `CosineAnnealingLR` for `s ≤ S` and
-    /// with `SequentialLR` of `LinearLR` and it.
+    /// Loshchilov & Hutter 2017 (SGDR), §3, without restarts; agrees with PyTorch `CosineAnnealingLR` for `s ≤ S`,
+    /// and with `SequentialLR` of `LinearLR` and `CosineAnnealingLR`.
     pub fn lr(&self, lr: f64, epoch: usize, epochs: usize) -> f64 {
         let (warm_up_epochs, from) = self
             .warm_up()
@@ -105,7 +105,7 @@ impl ScheduleSpec {
         }
     }
 
-    /// Values that do not go with a full rate of `lr` and a training of `epochs`; 0 epochs where they are not known.
+    /// Values that are invalid for a full rate of `lr` and `epochs` epochs; 0 epochs if they are not known.
     pub fn check(&self, lr: f64, epochs: usize) -> Vec<RangeError> {
         let Self::Cosine(spec) = self else {
             return Vec::new();

@@ -35,7 +35,7 @@ impl Default for SgdSpec {
 }
 
 impl SgdSpec {
-    /// Values that do not go together.
+    /// Invalid combinations of values.
     pub(super) fn check(&self) -> Vec<RangeError> {
         let lacks_momentum = self.nesterov && self.momentum == 0.0;
         let error = lacks_momentum.then(|| RangeError {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn plain_sgd_steps_like_pytorch() {
-        // the loss of `adam_steps_like_pytorch` with torch.optim.SGD([a, b], .1)
+        // loss of `adam_steps_like_pytorch`, with torch.optim.SGD([a, b], .1)
         assert_steps(
             &OptimizerSpec::Sgd(SgdSpec {
                 lr: 0.1,

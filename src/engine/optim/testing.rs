@@ -1,4 +1,4 @@
-//! Models whose gradients stand in closed form, for the tests of this module.
+//! Models with gradients in closed form, for the tests of this module.
 
 use super::OptimizerSpec;
 use crate::device::Backend;
@@ -42,7 +42,6 @@ impl Bowl {
         self.scaled_gradients(1.0)
     }
 
-    /// The same, `scale` times.
     pub(super) fn scaled_gradients(&self, scale: f32) -> Grads<TestDevice> {
         self.gradients_by(|a, k| scale * (2.0 * k * a), |b| scale * (3.0 * b * b))
     }
@@ -66,7 +65,7 @@ fn values(parameter: &Parameter<TestDevice>) -> Vec<f32> {
     testing::device().download(parameter.data()).unwrap()
 }
 
-/// Gradients of which none has flowed yet.
+/// Gradients without any contribution yet.
 pub(super) fn no_gradients<D: Backend>(device: &D) -> Grads<D> {
     let zero = Var::constant(device, vec![0.0], [1]).unwrap();
     Pass::recording(device).backward(&zero, 1.0).unwrap()
@@ -81,7 +80,7 @@ pub(super) fn set_gradient<D: Backend>(
     *grads.of_parameter(parameter).unwrap() = values;
 }
 
-/// Parameters of given lengths with random values, each a part of its own.
+/// Parameters of given lengths with random values; each is a separate part.
 pub(super) struct Many<D: Backend>(Vec<Parameter<D>>);
 
 impl<D: Backend> Module<D> for Many<D> {

@@ -1,4 +1,4 @@
-//! [`Assess`] and [`Assessment`]: evaluation that costs, once per cell and seed.
+//! [`Assess`] and [`Assessment`]: expensive evaluation, once per cell and seed.
 
 use std::collections::BTreeMap;
 
@@ -6,45 +6,45 @@ use super::{SamplingSpec, SelectionSpec, VerificationSpec};
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
 
-/// What a costly evaluation may look at.
+/// Input of an expensive evaluation.
 #[derive(Clone, Copy)]
 pub struct Assess<'a> {
     /// The data with its splits.
     pub data: &'a OpenDataset,
     /// Seed of the run.
     pub seed: Seed,
-    /// Samples to draw, where some are asked for.
+    /// Samples to draw, if any.
     pub sampling: Option<&'a SamplingSpec>,
-    /// How generated signals are verified, where they are to be.
+    /// Verification of generated signals, if any.
     pub verification: Option<&'a VerificationSpec>,
-    /// How photomultipliers are selected, where they are to be.
+    /// Selection of photomultipliers, if any.
     pub selection: Option<&'a SelectionSpec>,
 }
 
-/// What a costly evaluation finds: metrics by name, and images.
+/// Result of an expensive evaluation: metrics by name, and images.
 pub struct Assessment<'a> {
     metrics: BTreeMap<String, Option<f64>>,
     images: Vec<Image>,
     progress: &'a mut dyn FnMut(&str, usize, usize),
 }
 
-/// An image of 8 bits a channel.
+/// An image of 8 bits per channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// What it is, unique in its run, in kebab-case: part of a file's name.
+    /// Name, unique in its run, in kebab-case: part of the file name.
     pub name: String,
-    /// What it shows, in one sentence.
+    /// Description, one sentence.
     pub caption: String,
-    /// Pixels.
+    /// Width in pixels.
     pub width: usize,
-    /// Pixels.
+    /// Height in pixels.
     pub height: usize,
     /// Colours, rows from the top: `(height, width, 3)`.
     pub pixels: Vec<u8>,
 }
 
 impl<'a> Assessment<'a> {
-    /// Nothing so far. `progress` is told what is evaluated, how much of it is done, and how much there is to do.
+    /// An empty result. `progress` is called with the name of an evaluation, the parts done and the total.
     pub fn new(progress: &'a mut dyn FnMut(&str, usize, usize)) -> Self {
         Self {
             metrics: BTreeMap::new(),
@@ -53,7 +53,7 @@ impl<'a> Assessment<'a> {
         }
     }
 
-    /// Adds a metric; one that is no finite number is missing.
+    /// Adds a metric; `None` is stored for a value that is not finite.
     pub fn add_metric(&mut self, name: impl Into<String>, value: f64) {
         let value = value.is_finite().then_some(value);
         self.metrics.insert(name.into(), value);
@@ -64,7 +64,7 @@ impl<'a> Assessment<'a> {
         self.images.push(image);
     }
 
-    /// Tells how far `what` is: `done` of `of` parts.
+    /// Reports the progress of `what`: `done` of `of` parts.
     pub fn progress(&mut self, what: &str, done: usize, of: usize) {
         (self.progress)(what, done, of);
     }

@@ -1,4 +1,4 @@
-//! [`Backprop`]: the task of every objective that is one forward pass, one loss and backpropagation.
+//! [`Backprop`]: the task of every objective with one forward pass, one loss and backpropagation.
 
 use super::{
     Assess, Assessment, Meaning, Micro, Outputs, Place, ReferenceInputs, Score, Task, TaskError,
@@ -9,26 +9,24 @@ use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
 use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var};
 
-/// One forward pass and its loss. Gradients, phases and metrics follow from it.
+/// One forward pass and its loss. [`Backprop`] adds gradients, phases and metrics.
 pub(super) trait Objective<D: Kernels> {
-    /// A batch with everything drawn for it, on the host.
+    /// A batch with its random draws, on the host.
     type Drawn;
-    /// The same on the device.
+    /// A batch on the device.
     type Inputs;
 
-    /// The parameters.
     fn module(&mut self) -> &mut dyn Module<D>;
 
-    /// Draws what the step needs beside the batch.
+    /// Makes the random draws for a batch.
     fn draw(&self, batch: Batch, draw: Draw) -> Self::Drawn;
 
-    /// What another program drew for a step.
+    /// The draws of a reference step.
     fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn, OpError>;
 
-    /// Moves what was drawn to the device.
     fn upload(&self, device: &D, drawn: Self::Drawn) -> Result<Self::Inputs, OpError>;
 
-    /// Draws and moves; the move ends as [`Phase::Transfer`], the time to draw stays in the step's residual.
+    /// Draws and moves, and marks the end of [`Phase::Transfer`]; the time of the draws counts as the step's residual.
     fn inputs(
         &self,
         device: &D,
@@ -43,10 +41,8 @@ pub(super) trait Objective<D: Kernels> {
         Ok(inputs)
     }
 
-    /// What the model's outputs stand for.
     fn meaning(&self) -> Meaning;
 
-    /// The model.
     fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError>;
 
     /// The mean loss of the batch, one value.
@@ -68,7 +64,7 @@ pub(super) trait Objective<D: Kernels> {
         Ok(())
     }
 
-    /// Evaluates what costs; see [`Task::assess`].
+    /// Expensive evaluation; see [`Task::assess`].
     fn assess(
         &mut self,
         _device: &D,
@@ -79,16 +75,14 @@ pub(super) trait Objective<D: Kernels> {
     }
 }
 
-/// Whose random numbers a batch gets.
+/// Key of a batch's random streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Draw {
-    /// Those of a micro-step of training.
     Training(Place),
-    /// Those of a batch of a split, at every evaluation the same.
+    /// Index of a batch in its split, the same in every evaluation.
     Evaluation(u64),
 }
 
-/// An objective trained by backpropagation.
 pub(super) struct Backprop<D, O> {
     device: D,
     objective: O,
@@ -104,14 +98,13 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         }
     }
 
-    /// A batch as an evaluation sees it.
     fn evaluated(&self, batch: Batch, index: u64) -> Result<O::Inputs, OpError> {
         let draw = Draw::Evaluation(index);
         self.objective
             .inputs(&self.device, batch, draw, &mut Stopwatch::start())
     }
 
-    /// Adds loss, metrics and the pass's work of `samples` samples.
+    /// Adds loss and metrics of `samples` samples, and the pass's work.
     fn score(
         &self,
         mut pass: Pass<D>,

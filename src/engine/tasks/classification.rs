@@ -1,4 +1,4 @@
-//! Classification: outputs taken as logits, held against one of some classes.
+//! Classification: outputs are logits, targets are classes.
 
 use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
@@ -6,7 +6,7 @@ use crate::loader::Batch;
 use crate::losses::CrossEntropySpec;
 use crate::ops::{Kernels, OpError, Pass, Var};
 
-/// One of `classes` classes a sample.
+/// One of `classes` classes per sample.
 pub(super) struct Classes {
     pub(super) loss: CrossEntropySpec,
     pub(super) classes: usize,
@@ -54,7 +54,6 @@ impl<D: Kernels> Goal<D> for Classes {
     }
 }
 
-/// Labels as operations take them.
 pub(super) fn indices(labels: &[u32]) -> Vec<usize> {
     labels.iter().map(|&label| label as usize).collect()
 }

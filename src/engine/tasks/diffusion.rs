@@ -1,6 +1,6 @@
-//! Diffusion: an image with noise added, its time and its class to an estimate of the noise.
+//! Diffusion: estimates the noise in a noised image from the image, its time and its class.
 //!
-//! Noise, times and dropped labels are drawn on the host; the time for it stays in the step's residual, `other`.
+//! Noise, times and dropped labels are drawn on the host; this time counts as the step's residual, `other`.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +17,6 @@ use crate::losses::NoiseMseSpec;
 use crate::models::{DdpmUnetSpec, Unet};
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
 
-/// A class-conditional U-Net that estimates noise.
 pub(super) struct Diffusion<D: Kernels> {
     model: Unet<D>,
     loss: NoiseMseSpec,
@@ -27,7 +26,7 @@ pub(super) struct Diffusion<D: Kernels> {
     seed: Seed,
 }
 
-/// `x` (noised), `noise: (B, H, W, C)`; B times and labels.
+/// A batch on the device: `x` (noised), `noise: (B, H, W, C)`; B times and labels.
 pub(super) struct Noised<D: Kernels> {
     x: Var<D>,
     noise: Var<D>,
@@ -35,7 +34,6 @@ pub(super) struct Noised<D: Kernels> {
     labels: Vec<usize>,
 }
 
-/// The same on the host.
 pub(super) struct Drawn {
     noised: Vec<f32>,
     noise: Vec<f32>,

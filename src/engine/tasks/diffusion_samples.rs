@@ -6,10 +6,9 @@ use super::{Assess, Assessment, SamplerKind, SamplingSpec};
 use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, OpError, Pass, Var};
 
-/// Values that pixels have.
 const RANGE: (f32, f32) = (-1.0, 1.0);
 
-/// A sample's class and its index in it: all that it depends on beside the seed and the weights.
+/// A sample's class and its index in the class: it depends on these, the seed and the weights only.
 type Place = (usize, usize);
 
 impl<D: Kernels> Diffusion<D> {

@@ -4,13 +4,13 @@ use super::{Algorithm, TaskParts};
 use crate::datasets::{DatasetError, Features, Target};
 use crate::ops::OpError;
 
-/// Why there is no such task.
+/// Why a task cannot be built or evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
     /// Model, loss and dataset do not fit each other.
     #[error("{0}")]
     Misfit(String),
-    /// Data that a costly evaluation reads.
+    /// The data of an expensive evaluation cannot be read.
     #[error(transparent)]
     Data(#[from] DatasetError),
     /// The device failed.

@@ -1,11 +1,11 @@
-//! What a step means: from a batch to gradients and a loss, from a split to metrics. One file per meaning.
+//! Tasks: computation of gradients and loss from a batch, and of metrics from a split. One file per task.
 //!
-//! Owns [`Task`], what the training loop calls, and [`build`], which finds the task of a model, a loss and a dataset.
-//! Most tasks are an `Objective` under `backprop`; an algorithm that makes its gradients in another way, or needs
-//! several forward passes, implements [`Task`] itself. When a step is taken is decided in [`crate::train`].
+//! Owns [`Task`], which the training loop calls, and [`build`], which selects the task for a model, a loss and a dataset.
+//! Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients differently, or needs several
+//! forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
 //!
-//! All random numbers of a step are drawn on the host from streams at the step's place, so that they depend neither
-//! on the order of batches nor on threads.
+//! All random numbers of a step are drawn on the host from streams seeded by the step's [`Place`], so that they depend
+//! neither on the order of batches nor on threads.
 
 mod algorithm;
 mod assess;
@@ -48,19 +48,19 @@ use classification::Classes;
 use regression::Values;
 use supervised::{Goal, Predictor, Supervised};
 
-/// A model with its meaning: what the training loop trains.
+/// A model with its loss and metrics, as the training loop uses it.
 pub trait Task<D: Kernels> {
     /// The parameters.
     fn module(&mut self) -> &mut dyn Module<D>;
 
-    /// The gradients of one micro-step, added to `sum` where earlier micro-steps of the same step gave one, or where there are
-    /// none yet and their norms are wanted ([`Grads::for_norms`]).
+    /// The gradients of one micro-step, added to `sum`: the gradients of earlier micro-steps of the same step, or empty
+    /// gradients that record norms ([`Grads::for_norms`]).
     ///
-    /// Ends its phases on `watch`. `loss_grad` is the gradient of the batch's mean loss, one value: the batch's part of
-    /// the step's samples, times a loss scale where there is one.
+    /// Marks the end of each phase on `watch`. `loss_grad` is the gradient of the batch's mean loss, one value: the batch's
+    /// share of the step's samples, times the loss scale if there is one.
     ///
     /// # Errors
-    /// Whatever an operation answers; the task can go on being used.
+    /// Any error of an operation; the task remains usable.
     fn gradients(
         &mut self,
         batch: Batch,
@@ -70,17 +70,17 @@ pub trait Task<D: Kernels> {
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError>;
 
-    /// Adds the loss and the metrics of a batch to `score`; batch `index` of its split, whose noise is always the same.
+    /// Adds the loss and the metrics of batch `index` of its split to `score`; its noise is the same in every evaluation.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
 
-    /// What the model says of the batch that [`Task::evaluate`] would evaluate, with the same noise; what that takes is
-    /// added to `score`, nothing else.
+    /// The model's outputs for the batch, with the same noise as in [`Task::evaluate`]; only the work and the solver's
+    /// iterations are added to `score`.
     fn outputs(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<Outputs, OpError>;
 
-    /// As [`Task::evaluate`], but of `outputs` in place of the model's own.
+    /// As [`Task::evaluate`], with `outputs` in place of the model's.
     ///
     /// # Errors
-    /// [`OpError::Shape`] when they are none of this batch.
+    /// [`OpError::Shape`] when they do not fit the batch.
     fn evaluate_outputs(
         &mut self,
         batch: Batch,
@@ -89,9 +89,8 @@ pub trait Task<D: Kernels> {
         score: &mut Score,
     ) -> Result<(), OpError>;
 
-    /// Evaluates what costs (samples, verification, selection), at the end of a run, with the weights that are kept.
-    ///
-    /// Runs once per cell and seed. Leaves the weights as they are.
+    /// Expensive evaluation (samples, verification, selection) at the end of a run, once per cell and seed, with the weights
+    /// that are saved. Does not change the weights.
     ///
     /// # Errors
     /// [`TaskError::Data`] when the data cannot be read, [`TaskError::Op`] when the device fails.
@@ -103,14 +102,14 @@ pub trait Task<D: Kernels> {
         Ok(())
     }
 
-    /// The gradients of a step that another program took on `inputs`; without dropout.
+    /// The gradients of a reference step (by PyTorch) on `inputs`; without dropout.
     ///
     /// # Errors
-    /// [`OpError::Shape`] with everything that does not fit in `inputs`.
+    /// [`OpError::Shape`] with all mismatches of `inputs`.
     fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError>;
 }
 
-/// Where in training a micro-step stands: the place of its random streams.
+/// Position of a micro-step in training, which seeds its random streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Epoch, from 0.
@@ -119,9 +118,9 @@ pub struct Place {
     pub step: u64,
 }
 
-/// What a micro-step gives.
+/// Result of a micro-step.
 pub struct Micro<D: Kernels> {
-    /// Gradients, with those of earlier micro-steps.
+    /// Gradients, summed with those of earlier micro-steps.
     pub grads: Grads<D>,
     /// The batch's mean loss, one value.
     pub loss: Var<D>,
@@ -131,7 +130,7 @@ pub struct Micro<D: Kernels> {
     pub activation_bytes: u64,
 }
 
-/// What [`build`] makes a task from.
+/// Arguments of [`build`].
 #[derive(Debug, Clone, Copy)]
 pub struct TaskParts<'a> {
     /// The model.
@@ -142,20 +141,20 @@ pub struct TaskParts<'a> {
     pub features: Features,
     /// The form of a sample's target.
     pub target: Target,
-    /// How gradients come about.
+    /// How gradients are computed.
     pub algorithm: Algorithm,
     /// Strength β of the nudge of equilibrium propagation.
     pub beta: f64,
     /// How the CPU computes convolutions.
     pub convolution: Convolution,
-    /// Features of all rows of the training split, `(rows, features)`: for losses that compare with the split as a
-    /// whole ([`LossSpec::compares_paths`]), else empty.
+    /// Features of all rows of the training split, `(rows, features)`, for losses that compare with the whole split
+    /// ([`LossSpec::compares_paths`]), else empty.
     pub training: &'a [f32],
     /// Seed of weights, noise and dropout.
     pub seed: Seed,
 }
 
-/// The task of a model, a loss and a dataset, the model with initial weights.
+/// Builds the task for a model, a loss and a dataset; the model has initial weights.
 ///
 /// # Errors
 /// [`TaskError::Misfit`] when they do not fit each other, [`TaskError::Op`] when the device fails.

@@ -1,10 +1,10 @@
-//! [`NoiseSchedule`]: how much of an image is left at each diffusion step.
+//! [`NoiseSchedule`]: the share of the image that remains at each diffusion step.
 
 use std::f64::consts::FRAC_PI_2;
 
 /// Offset s of the cosine schedule.
 const OFFSET: f64 = 0.008;
-/// Range that each β is clipped to.
+/// Clipping range of β.
 const BETAS: (f64, f64) = (1e-4, 0.9999);
 
 /// The cosine schedule.
@@ -59,12 +59,12 @@ impl NoiseSchedule {
         self.alpha_bars.len()
     }
 
-    /// Share `ᾱ_t` of the image that is left at time t.
+    /// Share `ᾱ_t` of the image that remains at time t.
     pub(super) fn alpha_bar(&self, t: usize) -> f64 {
         self.alpha_bars[t]
     }
 
-    /// Adds noise in place of the image's share: `x = √ᾱ_t x + √(1-ᾱ_t) noise`.
+    /// Adds noise: `x = √ᾱ_t x + √(1-ᾱ_t) noise`.
     pub(super) fn add_noise(&self, x: &mut [f32], noise: &[f32], t: usize) {
         let alpha_bar = self.alpha_bars[t] as f32;
         let (image, rest) = (alpha_bar.sqrt(), (1.0 - alpha_bar).sqrt());

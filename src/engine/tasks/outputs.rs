@@ -1,35 +1,35 @@
-//! [`Outputs`]: what a model says of a batch, on the host, and the mean of what several models say.
+//! [`Outputs`]: a model's outputs for a batch, on the host, and the mean of several models' outputs (ensemble).
 
 use crate::ops::Shape;
 
-/// What a model says of a batch.
+/// A model's outputs for a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outputs {
-    /// The values, as the model's last operation leaves them.
+    /// The values of the model's last operation.
     pub(super) values: Vec<f32>,
-    /// Their shape; models of one task and one batch have the same.
+    /// The shape, the same for all models of one task and batch.
     pub(super) shape: Shape,
-    /// What they stand for.
+    /// Interpretation of the values.
     pub(super) meaning: Meaning,
 }
 
-/// What outputs stand for, which decides what their mean is.
+/// Interpretation of outputs, which determines how their mean is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// Estimates of the target, value by value: their mean is an estimate too.
     Estimates,
-    /// Logits, the last dimension over classes: what is averaged is the probabilities that they stand for.
+    /// Logits, the last dimension over classes: their probabilities are averaged.
     Logits,
-    /// Draws from a law: the mean of draws is none of that law.
+    /// Draws from a distribution: their mean is not such a draw.
     Draws,
 }
 
 impl Outputs {
-    /// The mean of what several models say of one batch, as outputs of the same meaning.
+    /// The mean of several models' outputs for one batch, with the same meaning.
     ///
-    /// Estimates: `Σ y_m / M`. Logits: `log (Σ softmax(l_m) / M)`, which as logits have the mean probabilities as their
-    /// softmax, so that loss and accuracy follow from them as from a model's own. `None` of nothing, of draws, and of outputs
-    /// that are not of one shape and meaning.
+    /// Estimates: `Σ y_m / M`. Logits: `log (Σ softmax(l_m) / M)`, whose softmax is the mean of the probabilities, so that
+    /// loss and accuracy are computed from them as usual. `None` for no outputs, for draws, and for outputs of different
+    /// shape or meaning.
     ///
     /// # Source
     /// Lakshminarayanan et al. 2017 (deep ensembles), §2.4.
@@ -62,7 +62,7 @@ fn mean(members: &[&[f32]]) -> Vec<f32> {
     (0..members[0].len()).map(value).collect()
 }
 
-/// In logarithms throughout, so that a probability too small for a float keeps its logarithm.
+/// In log space, so that a probability too small for a float keeps its logarithm.
 fn mean_logits(members: &[&[f32]], classes: usize) -> Vec<f32> {
     let normalised: Vec<Vec<f64>> = members
         .iter()

@@ -1,7 +1,7 @@
-//! Path generation: noise to paths whose law is compared with that of the real paths of the training split.
+//! Path generation: from noise to paths, whose distribution is compared with that of the training split's real paths.
 //!
-//! A batch of the dataset gives its size alone: generators read noise, and a loss takes its real paths from the whole
-//! split. Noise is drawn on the host; the time for it stays in the step's residual, `other`.
+//! Only the size of a dataset batch is used: generators read noise, and the loss takes its real paths from the whole
+//! split. Noise is drawn on the host; this time counts as the step's residual, `other`.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -21,7 +21,6 @@ use crate::ops::{Kernels, Module, OpError, Pass, PathBatch, Var};
 pub(super) struct Paths<D: Kernels> {
     generator: Generator<D>,
     spec: LossSpec,
-    /// The loss against the training split.
     loss: PathLoss,
     points: usize,
     seed: Seed,
@@ -34,13 +33,12 @@ enum Generator<D: Kernels> {
     NeuralSde(Box<NeuralSde<D>>),
 }
 
-/// What a generator reads, and the loss with the real paths that its output is compared to.
 pub(super) struct Noise<D: Kernels> {
     source: Source<D>,
     loss: PathLoss,
 }
 
-/// Noise on the host: times and values `(B, T, 2)`, or z and then e.
+/// Noise on the host: times and values `(B, T, 2)`, or z followed by e.
 pub(super) struct Drawn {
     values: Vec<f32>,
     size: usize,
@@ -55,10 +53,10 @@ enum Source<D: Kernels> {
 }
 
 impl<D: Kernels> Paths<D> {
-    /// A generator of paths of `points` points; `parts.training` holds the real ones.
+    /// A generator of paths of `points` points; `parts.training` holds the real paths.
     ///
     /// # Errors
-    /// [`TaskError::Misfit`] where model and loss are not those of paths.
+    /// [`TaskError::Misfit`] if model or loss are not for paths.
     pub(super) fn new(device: &D, parts: TaskParts<'_>, points: usize) -> Result<Self, TaskError> {
         let real = PathBatch::from_rows(parts.training, points);
         let loss = parts.loss.against(&real);
@@ -90,7 +88,6 @@ impl<D: Kernels> Paths<D> {
         }
     }
 
-    /// Noise of `size` samples, as in [`Drawn`].
     fn noise(&self, size: usize, draw: Draw) -> Vec<f32> {
         let mut rng = self.rng(draw);
         match &self.generator {

@@ -1,4 +1,4 @@
-//! [`ReferenceInputs`]: the inputs of a step that another program took, by name.
+//! [`ReferenceInputs`]: the inputs of a reference step (by PyTorch), by name.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::ops::OpError;
 
-/// The tensors of `inputs.safetensors`, from which a task takes what its step reads; gathers everything that is wrong.
+/// The tensors of `inputs.safetensors`, from which a task takes the inputs of its step; collects all errors.
 #[derive(Debug, Clone, Default)]
 pub struct ReferenceInputs {
     tensors: BTreeMap<String, ReferenceTensor>,
@@ -27,9 +27,9 @@ pub struct ReferenceTensor {
 /// Values of a tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReferenceValues {
-    /// Numbers.
+    /// Floats.
     Floats(Vec<f32>),
-    /// Whole numbers: labels, times.
+    /// Integers: labels, times.
     Integers(Vec<i64>),
 }
 
@@ -42,18 +42,17 @@ impl ReferenceInputs {
         }
     }
 
-    /// Samples of the batch.
     pub(super) fn batch(&self) -> usize {
         self.batch.unwrap_or(0)
     }
 
-    /// The numbers `name: (B, sample…)`; none when something is wrong with them.
+    /// The floats `name: (B, sample…)`; empty on an error.
     pub(super) fn floats(&mut self, name: &str, sample: &[usize]) -> Vec<f32> {
         let tensor = self.take(name, sample);
         self.numbers(name, tensor)
     }
 
-    /// The numbers `name: (rows, sample…)` with any number of rows; none when something is wrong with them.
+    /// The floats `name: (rows, sample…)` with any number of rows; empty on an error.
     pub(super) fn rows(&mut self, name: &str, sample: &[usize]) -> Vec<f32> {
         let rows = self.shape(name).and_then(|shape| shape.first()).copied();
         let batch = std::mem::replace(&mut self.batch, rows);
@@ -75,7 +74,7 @@ impl ReferenceInputs {
         }
     }
 
-    /// The whole numbers `name: (B)`, each from 0 to below `limit`; none when something is wrong with them.
+    /// The integers `name: (B)`, each in `0..limit`; empty on an error.
     pub(super) fn indices(&mut self, name: &str, limit: usize) -> Vec<usize> {
         let Some(tensor) = self.take(name, &[]) else {
             return Vec::new();
@@ -94,10 +93,10 @@ impl ReferenceInputs {
         values.iter().filter_map(index).collect()
     }
 
-    /// Ends the taking.
+    /// Checks that nothing went wrong.
     ///
     /// # Errors
-    /// Everything that was wrong.
+    /// All errors so far.
     pub(super) fn finish(&self) -> Result<(), OpError> {
         if self.mistakes.is_empty() {
             return Ok(());
@@ -137,7 +136,7 @@ impl ReferenceInputs {
 /// The form of samples and targets that reference files imply: `inputs`, and the shapes of `weights` by name.
 ///
 /// # Errors
-/// A sentence about the tensor that would tell and is not there.
+/// A sentence about the missing tensor.
 pub fn reference_form(
     model: &ModelSpec,
     loss: &LossSpec,

@@ -1,4 +1,4 @@
-//! Regression: outputs held against one or more numbers.
+//! Regression: targets are one or more numbers per sample.
 
 use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
@@ -6,7 +6,7 @@ use crate::loader::Batch;
 use crate::losses::MseSpec;
 use crate::ops::{Kernels, OpError, Pass, Var};
 
-/// The target's values, `len` a sample.
+/// Target values, `len` per sample.
 pub(super) struct Values {
     pub(super) loss: MseSpec,
     pub(super) len: usize,

@@ -1,4 +1,4 @@
-//! [`Score`]: the loss and the metrics of a split, gathered batch by batch.
+//! [`Score`]: the loss and the metrics of a split, summed batch by batch.
 
 use crate::ops::Work;
 
@@ -30,7 +30,7 @@ struct Errors {
 }
 
 impl Score {
-    /// Mean loss over the samples; `None` of no sample, and when it is not a finite number.
+    /// Mean loss over the samples; `None` without samples or when it is not finite.
     pub fn loss(&self) -> Option<f64> {
         finite(self.loss_sum / self.samples as f64)
     }
@@ -45,8 +45,7 @@ impl Score {
         self.work
     }
 
-    /// Every metric that was gathered, by name: `loss`; `mse` and `r2`; `accuracy`; `solver_iterations`, the mean over
-    /// batches.
+    /// All metrics by name: `loss`; `mse` and `r2`; `accuracy`; `solver_iterations`, the mean over batches.
     pub fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![("loss", self.loss())];
         metrics.extend(self.in_units(1.0));
@@ -59,7 +58,7 @@ impl Score {
         metrics
     }
 
-    /// `mse` and `r2` in units of which one of the normalised target is `unit`; `r2` has no unit.
+    /// `mse` and `r2` in original units, where one unit of the normalised target is `unit`; `r2` has no unit.
     ///
     /// `mse = Σ (p - y)² / n`, `r2 = 1 - Σ (p - y)² / Σ (y - ȳ)²` with each column's own mean ȳ.
     pub fn in_units(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
@@ -111,7 +110,7 @@ impl Score {
         all.batches += 1;
     }
 
-    /// Adds logits `(rows, classes)` and their labels; a row is right when its first largest logit is the label's.
+    /// Adds logits `(rows, classes)` and their labels; a row is correct if its first largest logit is the label's.
     pub(super) fn add_classes(&mut self, logits: &[f32], classes: usize, labels: &[usize]) {
         let right = logits
             .chunks(classes)

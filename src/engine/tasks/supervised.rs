@@ -1,6 +1,6 @@
-//! Supervised learning: a row of numbers, or an image taken as one, to a target that the data give.
+//! Supervised learning: predicts the target of a row of numbers, or of an image read as a row.
 //!
-//! Owns [`Supervised`], generic over the model ([`Predictor`]) and over what its outputs are held against ([`Goal`]).
+//! Owns [`Supervised`], generic over the model ([`Predictor`]) and over targets, loss and metrics ([`Goal`]).
 
 use super::backprop::{Draw, Objective};
 use super::{Meaning, ReferenceInputs, Score};
@@ -8,7 +8,7 @@ use crate::loader::Batch;
 use crate::models::Mlp;
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
 
-/// A model that turns rows into outputs in one pass.
+/// A model from rows to outputs in one forward pass.
 pub(super) trait Predictor<D: Kernels>: Module<D> {
     /// `(B, outputs)` from `x: (B, inputs)`.
     fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError>;
@@ -20,23 +20,19 @@ impl<D: Kernels> Predictor<D> for Mlp<D> {
     }
 }
 
-/// What outputs are held against: the form of the target with its loss and its metrics.
+/// The targets with their loss and metrics.
 pub(super) trait Goal<D: Kernels> {
     /// Targets of a batch on the host.
     type Host;
-    /// Targets of a batch as the loss takes them.
+    /// Targets of a batch on the device.
     type Targets;
 
-    /// What outputs stand for.
     fn meaning(&self) -> Meaning;
 
-    /// The targets of a batch of the loader.
     fn of_batch(&self, batch: &mut Batch) -> Self::Host;
 
-    /// The targets of a step that another program took.
     fn of_reference(&self, inputs: &mut ReferenceInputs) -> Self::Host;
 
-    /// Moves the targets of `rows` samples to the device.
     fn upload(&self, device: &D, host: Self::Host, rows: usize) -> Result<Self::Targets, OpError>;
 
     /// The mean loss of the batch, one value, from `output: (B, outputs)`.
@@ -57,7 +53,6 @@ pub(super) trait Goal<D: Kernels> {
     ) -> Result<(), OpError>;
 }
 
-/// A model of rows of `inputs` numbers, and its goal.
 pub(super) struct Supervised<M, G> {
     model: M,
     goal: G,
@@ -78,7 +73,6 @@ pub(super) struct Labelled<D: Kernels, T> {
 }
 
 impl<M, G> Supervised<M, G> {
-    /// `model` takes rows of `inputs` numbers.
     pub(super) fn new(model: M, goal: G, inputs: usize) -> Self {
         Self {
             model,

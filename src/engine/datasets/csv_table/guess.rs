@@ -1,4 +1,4 @@
-//! [`CsvGuess`]: what a CSV file most likely holds, for a manifest that is yet to be written.
+//! [`CsvGuess`]: the likely target and features of a CSV file, to write a new manifest.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,43 +9,40 @@ use super::super::DatasetError;
 use super::parse;
 use crate::base::text::count;
 
-/// Rows that the guess rests on; the others are counted.
+/// Rows that the guess is based on; the others are only counted.
 const LOOKED_AT: usize = 1000;
-/// Most different whole numbers that are taken for classes.
+/// Maximum number of distinct integers that are taken for classes.
 const MOST_CLASSES: usize = 20;
-/// Rows that such a class has at least, in the mean.
+/// Minimum of the mean number of rows per such class.
 const ROWS_OF_A_CLASS: usize = 5;
-/// Names that a target often has.
 const TARGETS: [&str; 8] = [
     "target", "label", "class", "y", "outcome", "output", "species", "category",
 ];
 
-/// What a CSV file most likely holds, from its header and its first 1000 rows.
+/// Likely target and features of a CSV file, from its header and first 1000 rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvGuess {
-    /// Rows under the header.
+    /// Number of rows, without the header.
     pub rows: usize,
-    /// Names of the columns that are features.
+    /// Names of the feature columns.
     pub features: Vec<String>,
     /// Name of the target column.
     pub target: String,
-    /// Why it is taken for the target, as a phrase.
+    /// Why this column is taken for the target, as a phrase.
     pub why_target: String,
     /// Whether the target is a class.
     pub classes: bool,
-    /// Why it is one or none, as a phrase.
+    /// Why the target is or is not a class, as a phrase.
     pub why_classes: String,
 }
 
-/// What stands in a column.
 #[derive(Default)]
 struct Column {
     name: String,
     values: BTreeSet<String>,
     is_whole: bool,
-    /// Row and value of the first text.
+    /// Row and value of the first entry that is not a number.
     text: Option<(Position, String)>,
-    /// Row of the first hole.
     hole: Option<Position>,
 }
 
@@ -66,7 +63,7 @@ impl Column {
         }
     }
 
-    /// Why it is a class or a number, and which.
+    /// Whether the column holds classes, and why.
     fn classes(&self, looked_at: usize) -> (bool, String) {
         let (values, rows) = (self.values.len(), count(looked_at, "row"));
         if self.text.is_some() {
@@ -86,10 +83,10 @@ impl Column {
 }
 
 impl CsvGuess {
-    /// Looks at the file at `path`.
+    /// Reads the file at `path`.
     ///
     /// # Errors
-    /// [`DatasetError`] where it cannot be read, has no header or no rows, and names every feature that is no number.
+    /// [`DatasetError`] if it cannot be read, has no header or no rows, or has non-numeric features (all named).
     pub fn of(path: &Path) -> Result<Self, DatasetError> {
         let (mut reader, names) = parse::reader(path)?;
         check_header(path, &names)?;
@@ -159,7 +156,7 @@ fn look(
     Ok((columns, rows))
 }
 
-/// The one column of text; else one that is called like a target; else the last.
+/// The only text column; else one with a common target name; else the last.
 fn target(columns: &[Column]) -> (usize, &'static str) {
     let mut texts = columns
         .iter()
@@ -175,7 +172,7 @@ fn target(columns: &[Column]) -> (usize, &'static str) {
     }
 }
 
-/// Features are numbers, and all of them are there.
+/// Checks that features are numbers without missing values.
 fn check_features<'a>(
     path: &Path,
     features: impl Iterator<Item = &'a Column>,

@@ -70,7 +70,7 @@ impl CsvSpec {
         })
     }
 
-    /// What the file holds, read whole the first time.
+    /// The outline of the file. The file is read once, then the cache is used.
     fn outline(&self, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
         let question = format!("csv {} {}", self.classes, self.target);
         let mut read = None;
@@ -113,7 +113,6 @@ impl CsvSpec {
         })
     }
 
-    /// Numbers of rows to validate and to test on.
     fn held_out(&self, rows: usize) -> Result<(usize, usize), DatasetError> {
         let (validation, test) = (self.validation, self.test);
         if validation >= 0.0 && test >= 0.0 && validation + test < 1.0 {
@@ -125,7 +124,7 @@ impl CsvSpec {
     }
 }
 
-/// Normalises features and number target by the statistics of `rows`; a column that is constant there is centred only.
+/// Normalises features and numeric target by the statistics of `rows`; a column constant there is only centred.
 fn normalise_by(table: &mut Table, rows: &[u32]) {
     let scale = |values: &[f32], width, column| {
         let (mean, std) = statistics(values, width, column, rows);

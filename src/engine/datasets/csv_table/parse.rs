@@ -1,4 +1,4 @@
-//! From the text of a CSV file to numbers and classes, with every mistake at its line and column.
+//! Parses a CSV file to numbers and classes, and reports every error with its line and column.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -11,10 +11,10 @@ use super::super::table::Table;
 use super::super::{DatasetError, Faults, Features, Normalisation, Target};
 use super::CsvSpec;
 
-/// Edits up to which a column's name is proposed for another.
+/// Column names below this edit distance are suggested for a misspelt name.
 const NEAR: usize = 3;
 
-/// What a CSV file holds, without its numbers.
+/// Size of a CSV file, without its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outline {
     pub(super) rows: usize,
@@ -31,7 +31,7 @@ impl Outline {
         }
     }
 
-    /// As a memory of files keeps it.
+    /// The text form for the fingerprint cache.
     pub(super) fn text(self) -> String {
         format!("{} {} {}", self.rows, self.columns, self.classes)
     }
@@ -47,7 +47,6 @@ impl Outline {
     }
 }
 
-/// A CSV file as numbers.
 pub(super) struct Parsed {
     pub(super) rows: usize,
     /// Names of the features.
@@ -84,14 +83,13 @@ impl Parsed {
     }
 }
 
-/// What stands in a column of a row.
 enum Value<'a> {
     Feature(f32),
     Target(f32),
     Class(&'a str),
 }
 
-/// Counts rows and classes and reads every number, without keeping any.
+/// Counts rows and classes and checks every number, without storing any.
 pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
     let mut classes = BTreeSet::new();
     let (rows, columns) = scan(spec, |value| {
@@ -108,7 +106,6 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
     })
 }
 
-/// Reads everything.
 pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let (mut features, mut values, mut classes) = (Vec::new(), Vec::new(), Vec::new());
     let (rows, columns) = scan(spec, |value| match value {
@@ -128,8 +125,8 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     })
 }
 
-/// Hands on the values of all rows, row by row, and returns the number of rows and the names of the features; or reports
-/// every hole, every row of another length and everything that is no number.
+/// Passes the values of all rows to the callback, row by row; returns the number of rows and the names of the features, or
+/// an error with every missing value, every row of the wrong length and every value that is not a number.
 fn scan(
     spec: &CsvSpec,
     mut take: impl FnMut(Value<'_>),
@@ -166,14 +163,14 @@ fn scan(
     Ok((rows, file.names))
 }
 
-/// A finite number; `nan` and `inf` are holes.
+/// A finite number; `nan` and `inf` count as missing.
 pub(super) fn number(text: &str) -> Option<f32> {
     let number: f64 = text.parse().ok()?;
     let number = number as f32;
     number.is_finite().then_some(number)
 }
 
-/// The distinct classes: numbers by size, anything else by alphabet.
+/// The distinct classes: numbers sorted by value, anything else alphabetically.
 fn names_of(classes: &[String]) -> Vec<String> {
     let names: BTreeSet<&String> = classes.iter().collect();
     let mut names: Vec<String> = names.into_iter().cloned().collect();
@@ -237,8 +234,8 @@ impl<'a> Csv<'a> {
     }
 }
 
-/// "line 3", the header being line 1. Counted anew, for mistakes only: the reader does not count the end of a line of two
-/// characters, nor empty lines, before it comes to the next row.
+/// "line 3", where the header is line 1. Recounted for errors only: before the next row, the reader has counted neither
+/// two-character line ends nor empty lines.
 pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
     let start = position.map_or(0, csv::Position::byte);
     let count = || -> std::io::Result<u64> {
@@ -263,7 +260,7 @@ pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
     format!("line {line}")
 }
 
-/// The rows of a file, and the names of its columns.
+/// A reader of the rows of a file, and the names of its columns.
 pub(super) fn reader(path: &Path) -> Result<(Reader<File>, Vec<String>), DatasetError> {
     let file = File::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut reader = ReaderBuilder::new()
@@ -276,7 +273,7 @@ pub(super) fn reader(path: &Path) -> Result<(Reader<File>, Vec<String>), Dataset
     Ok((reader, names))
 }
 
-/// There are columns, and commas between them.
+/// Checks that there are columns, separated by commas.
 fn check_columns(path: &Path, names: &[String]) -> Result<(), DatasetError> {
     let path = path.display();
     let wrong = match names {
@@ -293,7 +290,7 @@ fn check_columns(path: &Path, names: &[String]) -> Result<(), DatasetError> {
     Err(DatasetError::Mismatch(wrong))
 }
 
-/// Reads the next row, where there is one.
+/// Reads the next row; returns whether there was one.
 pub(super) fn next(
     path: &Path,
     reader: &mut Reader<File>,
@@ -303,7 +300,6 @@ pub(super) fn next(
     read.map_err(|error| damaged(path, &error))
 }
 
-/// Number of the target column.
 fn find(spec: &CsvSpec, names: &[String]) -> Result<usize, DatasetError> {
     let path = spec.path.display();
     let mistake = |text| Err(DatasetError::Mismatch(text));
@@ -344,11 +340,11 @@ fn damaged(path: &Path, error: &csv::Error) -> DatasetError {
     }
 }
 
-/// Mistakes in file order, and how many are of a kind that has a remedy.
+/// Errors in file order, with counts of the kinds that have a remedy.
 #[derive(Default)]
 struct Mistakes {
     all: Faults,
-    /// Rows that have another number of columns than the header.
+    /// Rows whose number of columns differs from the header.
     ragged: usize,
     /// Values of the target column.
     of_target: usize,

@@ -1,4 +1,4 @@
-//! What is drawn for one event: the capture with its gammas, and its hits.
+//! The random draws of one event: the capture with its gammas, and the hits.
 
 use std::f64::consts::TAU;
 
@@ -33,17 +33,17 @@ pub const PHI_COLUMNS: [&str; 22] = [
     "zNC_mm",
 ];
 
-/// Most gammas of a capture.
+/// Maximum number of gammas per capture.
 const MOST_GAMMAS: usize = 4;
-/// Column of the first gamma's energy; then come its momenta along x, y and z, four columns each.
+/// Column of the first gamma's energy. Energies, then momenta along x, y and z, take four columns each.
 const FIRST_GAMMA: usize = 2;
 
-/// Energy in keV that a capture on each material sets free: hydrogen, argon, copper, gadolinium.
+/// Energy in keV released by a capture on hydrogen, argon, copper and gadolinium.
 const MATERIALS_KEV: [f64; 4] = [2223.2, 6098.9, 7915.9, 7937.1];
-/// Smallest share of it that goes into gammas.
+/// Smallest share of this energy that goes into gammas.
 const SMALLEST_SHARE: f64 = 0.02;
 
-/// Where events come from.
+/// Generator of events.
 #[derive(Debug)]
 pub(super) struct Source {
     radius_mm: f64,
@@ -51,10 +51,9 @@ pub(super) struct Source {
     hits_per_mev: f64,
 }
 
-/// What the hits of an event follow from.
+/// What determines the distribution of an event's hits.
 #[derive(Debug)]
 pub(super) struct Drawn {
-    /// Where it happened.
     pub(super) position_mm: [f64; 3],
     /// Mean hits on a surface without attenuation.
     pub(super) hits: f64,
@@ -69,7 +68,7 @@ impl Source {
         }
     }
 
-    /// Draws a capture to `phi`, which holds zeros.
+    /// Draws a capture into `phi`, which must be zeros.
     pub(super) fn draw(&self, rng: &mut ChaCha8Rng, phi: &mut [f32]) -> Drawn {
         let position_mm = self.position(rng);
         let material = below(rng, MATERIALS_KEV.len());
@@ -119,10 +118,10 @@ fn direction(rng: &mut ChaCha8Rng) -> [f64; 3] {
     [across * cos, across * sin, z]
 }
 
-/// Adds Poisson hits with mean `hits · light[v]` to every voxel v of `x`, which holds zeros.
+/// Adds Poisson hits with mean `hits · light[v]` to every voxel v of `x`, which must be zeros.
 ///
-/// All voxels at once: the points of a Poisson process on a line, on which every voxel takes as much as its mean. So an
-/// event costs as many random numbers as it has hits, and not as it has voxels.
+/// Draws one Poisson process on a line on which voxel v is an interval as long as its mean: one random number per hit
+/// instead of one per voxel.
 pub(super) fn draw_hits(rng: &mut ChaCha8Rng, light: &[f64], hits: f64, x: &mut [f32]) {
     let mut point = waiting_time(rng);
     let mut end = 0.0;
@@ -140,12 +139,11 @@ fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
-/// A whole number below `count`.
 fn below(rng: &mut ChaCha8Rng, count: usize) -> usize {
     ((uniform(rng) * count as f64) as usize).min(count - 1)
 }
 
-/// Exponential with mean 1: above 0 but for one draw in 2⁵³.
+/// Exponential with mean 1; 0 with probability 2⁻⁵³.
 fn waiting_time(rng: &mut ChaCha8Rng) -> f64 {
     -libm::log(1.0 - uniform(rng))
 }

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use super::DetectorEventsSpec;
 
-/// One voxel on each part of the surface.
+/// Smallest number of voxels: one on each part of the surface.
 pub(super) const FEWEST_VOXELS: usize = 3;
 
 /// The golden angle: consecutive points of a spiral at this angle fill a disc, or the side of a cylinder, evenly.
@@ -14,7 +14,7 @@ const GOLDEN_ANGLE: f64 = 2.399_963_229_728_653;
 #[derive(Debug)]
 pub(super) struct Detector {
     voxels: Vec<Voxel>,
-    /// Square of the radius of a disc of a voxel's area.
+    /// Squared radius of a disc with the area of a voxel.
     disc_mm2: f64,
     attenuation_mm: f64,
 }
@@ -27,7 +27,7 @@ struct Voxel {
 }
 
 impl Detector {
-    /// Every voxel has about the same area: bottom, side and top get them by area, in order of height.
+    /// Bottom, side and top get voxels in proportion to their area, in order of height.
     pub(super) fn new(spec: &DetectorEventsSpec) -> Self {
         let (radius, height) = (spec.radius_mm, spec.height_mm);
         let cap = PI * radius * radius;
@@ -47,8 +47,8 @@ impl Detector {
 
     /// Writes to `light` the share of the light from `point_mm` that each voxel gets: solid angle over 4π, attenuated.
     ///
-    /// The solid angle is that of a disc of the voxel's area seen along its axis, times the cosine of the angle under
-    /// which it is seen: `½ (1 - d / √(d² + a²)) cos θ`, finite at any distance d.
+    /// The solid angle is that of a disc with the voxel's area on its axis, times the cosine of the angle of incidence:
+    /// `½ (1 - d / √(d² + a²)) cos θ`, finite at any distance d.
     pub(super) fn light(&self, point_mm: [f64; 3], light: &mut Vec<f64>) {
         light.clear();
         light.extend(self.voxels.iter().map(|voxel| {

@@ -1,8 +1,8 @@
-//! Generated detector events: what a neutron capture is like, and the light that it leaves on the detector's surface.
+//! Generated detector events: neutron captures and the light that reaches the detector's surface.
 //!
-//! `geometry.rs` places the voxels and says how much light reaches each, `event.rs` draws one event. Every event has a
-//! random stream of its own: events are made in parallel, and the first events of a larger dataset are those of a
-//! smaller one. Functions come from the crate `libm`, so that the bytes are the same on every machine.
+//! `geometry.rs` places the voxels and computes the light that reaches each, `event.rs` draws one event. Every event has
+//! its own random stream: events are generated in parallel, and a larger dataset begins with the events of a smaller one.
+//! Mathematical functions come from the crate `libm`, so that the bytes are the same on every machine.
 
 mod event;
 mod geometry;
@@ -23,7 +23,7 @@ use crate::base::{Purpose, Seed};
 use event::Source;
 use geometry::Detector;
 
-/// Part of the fingerprint: raised when the generator's bytes change.
+/// Part of the fingerprint: increased when the generator's output changes.
 const VERSION: u32 = 1;
 
 /// Generated neutron captures in a cylinder: 22 numbers of an event, and the hits in every voxel of the surface.

@@ -63,7 +63,7 @@ fn hits_are_whole_and_grow_with_the_energy() {
 
 #[test]
 fn hits_are_poisson() {
-    // Mean and variance of each voxel over many draws of one event are those of its Poisson distribution.
+    // Over many draws of one event, mean and variance of each voxel match its Poisson distribution.
     let light = [0.1, 0.0, 0.5, 2.0];
     let (mut sums, mut squares) = ([0.0; 4], [0.0; 4]);
     let mut rng = Seed(1).stream(Purpose::Data);

@@ -1,4 +1,4 @@
-//! Random changes of an image, as torchvision's transforms make them on Pillow images.
+//! Random augmentation of an image, as by torchvision's transforms on Pillow images.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::AugmentSpec;
 use super::pixels::Rgb;
 
-/// What was drawn for one image.
+/// The random parameters of one image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Draw {
     pub(super) is_flipped: bool,
@@ -17,7 +17,7 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// Always draws four numbers, so that switching one change off leaves the others as they were.
+    /// Always draws four numbers, so that turning one change off does not alter the others.
     pub(super) fn new(spec: &AugmentSpec, rng: &mut ChaCha8Rng) -> Self {
         let flip: f64 = rng.r#gen();
         let mut symmetric = |most: f64| most * (2.0 * rng.r#gen::<f64>() - 1.0);
@@ -64,7 +64,7 @@ fn flip(image: &mut Rgb) {
 /// Rotates about the centre; nearest pixel, black outside.
 ///
 /// # Source
-/// Pillow's `Image.rotate(angle, NEAREST)`; it maps the centre of every new pixel back.
+/// Pillow's `Image.rotate(angle, NEAREST)`: maps the centre of every output pixel to the input.
 fn rotate(image: &Rgb, degrees: f64) -> Rgb {
     let (sin, cos) = libm::sincos(degrees.to_radians());
     let (center_x, center_y) = (image.width as f64 / 2.0, image.height as f64 / 2.0);
@@ -75,7 +75,7 @@ fn rotate(image: &Rgb, degrees: f64) -> Rgb {
             let x = column as f64 + 0.5 - center_x;
             let from_x = floor(cos * x - sin * y + center_x);
             let from_y = floor(sin * x + cos * y + center_y);
-            // What is negative is too large as an unsigned number.
+            // Negative coordinates wrap to large unsigned numbers and fail the bounds check.
             if from_x < image.width && from_y < image.height {
                 let from = (from_y * image.width + from_x) * 3;
                 pixel.copy_from_slice(&image.pixels[from..from + 3]);
@@ -85,15 +85,14 @@ fn rotate(image: &Rgb, degrees: f64) -> Rgb {
     Rgb { pixels, ..*image }
 }
 
-/// The largest whole number that is not above `x`, as two's complement: `f64::floor` is a call into the C library on
-/// x86-64 without SSE 4.1, twice a pixel.
+/// Floor of `x` in two's complement. `f64::floor` would be two calls of the C library per pixel on x86-64 without SSE 4.1.
 #[inline]
 fn floor(x: f64) -> usize {
     let cut = x as i64;
     (cut - i64::from((cut as f64) > x)) as usize
 }
 
-/// `base + factor (pixel - base)`, cut to 0..=255 and truncated.
+/// `base + factor (pixel - base)`, clamped to 0..=255 and truncated.
 ///
 /// # Source
 /// Pillow's `ImageEnhance`: brightness blends with black, contrast with the mean grey.

@@ -1,4 +1,4 @@
-//! PNG and JPEG files to [`Rgb`]; dimensions are checked before anything is decoded.
+//! Decodes PNG and JPEG files to [`Rgb`]; dimensions are checked before decoding.
 
 use std::fmt::Display;
 use std::fs;
@@ -13,18 +13,16 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use super::super::DatasetError;
 use super::pixels::Rgb;
 
-/// Images wider or higher than this are not decoded.
 pub(super) const MAX_SIDE: usize = 16_384;
-/// Images of more pixels than this are not decoded.
 const MAX_PIXELS: usize = 64_000_000;
 
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
 
-/// Reads `path` by its content, whatever its suffix.
+/// Decodes `path`; the format is detected from the content, not from the suffix.
 ///
 /// # Errors
-/// [`DatasetError::Damaged`] with the byte up to which the file was read.
+/// [`DatasetError::Damaged`] with the number of bytes read.
 pub(super) fn decode(path: &Path) -> Result<Rgb, DatasetError> {
     let bytes = fs::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut file = Encoded::of(path, &bytes);
@@ -34,10 +32,10 @@ pub(super) fn decode(path: &Path) -> Result<Rgb, DatasetError> {
     }
 }
 
-/// Reads the header of `path`, and decodes nothing.
+/// Checks the header of `path` without decoding the image.
 ///
 /// # Errors
-/// As [`decode`], as far as the header tells.
+/// As [`decode`], for what the header shows.
 pub(super) fn check_header(path: &Path) -> Result<(), DatasetError> {
     let bytes = fs::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut file = Encoded::of(path, &bytes);
@@ -146,7 +144,7 @@ impl<'a> Encoded<'a> {
 
 fn jpeg_options() -> DecoderOptions {
     DecoderOptions::default()
-        .set_max_width(usize::from(u16::MAX)) // ours are checked, with a better message
+        .set_max_width(usize::from(u16::MAX)) // our smaller limits are checked first, with a better message
         .set_max_height(usize::from(u16::MAX))
         .set_strict_mode(true)
         .jpeg_set_out_colorspace(ColorSpace::RGB)
@@ -172,7 +170,7 @@ fn channels(color: ColorType) -> usize {
     match color {
         ColorType::Grayscale => 1,
         ColorType::GrayscaleAlpha => 2,
-        ColorType::Rgb | ColorType::Indexed => 3, // a palette was expanded
+        ColorType::Rgb | ColorType::Indexed => 3, // the palette has been expanded
         ColorType::Rgba => 4,
     }
 }

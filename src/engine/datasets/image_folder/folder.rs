@@ -14,14 +14,14 @@ use super::listing::Listing;
 use super::pixel_file::{PixelFile, cache_folder};
 use super::pixels::Rgb;
 
-/// Images that are decoded when they are read.
+/// Images, decoded on each read.
 pub(super) struct ImageFolder {
     listing: Listing,
     size: usize,
     augment: AugmentSpec,
     is_kept: AtomicBool,
     kept: Vec<OnceLock<Rgb>>,
-    /// All images decoded, where they are to be kept in a file.
+    /// The file of decoded images, if they are kept in one.
     file: OnceLock<PixelFile>,
 }
 
@@ -96,12 +96,12 @@ impl Dataset for ImageFolder {
         self.is_kept.store(true, Ordering::Relaxed);
     }
 
-    /// What is augmented is kept as it was decoded: it is resized after that. What is not is kept as it is read.
+    /// Stores images at their original size if they are augmented (before the resize), else resized.
     fn keep_decoded_in_file(&self) -> Result<(), DatasetError> {
         if self.file.get().is_none() {
             let size = (!self.augments()).then_some(self.size);
             let file = PixelFile::of(&cache_folder(), &self.listing.files, size)?;
-            // Another thread's is as good.
+            // If another thread set it first, its file is equivalent.
             let _ = self.file.set(file);
         }
         Ok(())

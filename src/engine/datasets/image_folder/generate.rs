@@ -1,4 +1,4 @@
-//! Writing a generated image folder: whole or not at all, with a stamp of its parameters.
+//! Writes a generated image folder atomically, with a stamp file that records its parameters.
 
 use std::fs;
 use std::io;
@@ -14,24 +14,24 @@ use super::GenerateSpec;
 use super::texture::{self, Class};
 use crate::base::png;
 
-/// The stamp's file, in the generated folder. The folder's fingerprint leaves it out (it is hidden).
+/// Name of the stamp file. It is hidden, so that the folder's fingerprint does not include it.
 const STAMP: &str = ".fieldtrial-stamp.toml";
-/// Start of the names of folders that are being written.
+/// Name prefix of temporary folders.
 const UNFINISHED: &str = ".fieldtrial-generating-";
-/// Raised when the generator's bytes change.
+/// Increased when the generator's output changes.
 const VERSION: u32 = 1;
 const SIDES: std::ops::RangeInclusive<usize> = 8..=2048;
 
-/// Whether a folder is there.
+/// Whether a folder exists.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// It is to be read as it is.
+    /// It exists and is read unchanged.
     There,
-    /// It is to be generated with so many images of each class.
+    /// It must be generated, with this number of images per class.
     ToBeGenerated(Vec<usize>),
 }
 
-/// What a generated folder was made from.
+/// The parameters that a folder was generated from.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     generator: String,
@@ -68,7 +68,7 @@ impl Stamp {
     }
 }
 
-/// Whether `folder` is there, and made by `spec` if it was generated. A folder without a stamp is the user's own.
+/// Whether `folder` exists; a generated one must match `spec`. A folder without a stamp is the user's and always matches.
 ///
 /// # Errors
 /// [`DatasetError::Mismatch`] when it was generated from other parameters, or `spec` is out of range.
@@ -119,7 +119,7 @@ fn check(stamp: &Stamp) -> Result<(), DatasetError> {
     Ok(())
 }
 
-/// Whether there is nothing at `folder`, or an empty folder.
+/// Whether `folder` does not exist or is empty.
 fn is_empty(folder: &Path) -> Result<bool, DatasetError> {
     match fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -128,8 +128,8 @@ fn is_empty(folder: &Path) -> Result<bool, DatasetError> {
     }
 }
 
-/// Writes the images beside `folder` under a temporary name, then renames: nobody sees half of it. Says whether it wrote
-/// any; another program may have done so meanwhile.
+/// Writes the images to a temporary folder beside `folder`, then renames it. Returns whether it wrote any: another
+/// process may have generated the folder first.
 pub(super) fn write(
     spec: &GenerateSpec,
     folder: &Path,
@@ -176,19 +176,19 @@ pub(super) fn write(
     Ok(true)
 }
 
-/// Waits until no other program generates beside `folder`; the system unlocks it when the program ends, however it ends.
-/// `None` where a folder cannot be locked.
+/// Waits for the lock of the parent folder of `folder`; the operating system releases it when the process ends.
+/// `None` where folders cannot be locked.
 fn lock(folder: &Path) -> Option<fs::File> {
     let folder = fs::File::open(folder).ok()?;
     folder.lock().ok()?;
     Some(folder)
 }
 
-/// Removes what a generator that was killed has left. Only the holder of the lock may do so.
+/// Removes temporary folders of killed generators. The caller must hold the lock.
 fn remove_unfinished(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-            // One that stays is no harm: the next generation tries again.
+            // On failure the next generation tries again.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -203,14 +203,14 @@ fn jobs(stamp: &Stamp) -> Vec<(Class, usize)> {
 fn publish(beside: TempDir, folder: &Path) -> io::Result<()> {
     open_to_all(beside.path())?;
     if folder.is_dir() {
-        fs::remove_dir(folder)?; // only an empty one goes
+        fs::remove_dir(folder)?; // fails unless it is empty
     }
     fs::rename(beside.path(), folder)?;
     let _renamed = beside.keep();
     Ok(())
 }
 
-/// Temporary folders are for their owner alone; a dataset has the rights of its neighbours.
+/// Temporary folders are readable by their owner only; this sets the permissions of a normal folder.
 #[cfg(unix)]
 fn open_to_all(folder: &Path) -> io::Result<()> {
     let class = fs::read_dir(folder)?

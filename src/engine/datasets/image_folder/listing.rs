@@ -8,13 +8,13 @@ use super::super::{DatasetError, Faults, FingerprintCache};
 use super::decode::check_header;
 
 const IMAGES: [&str; 3] = ["png", "jpg", "jpeg"];
-/// Images that we do not read: better an error than a class that silently lacks them.
+/// Unsupported image formats: an error, since skipping them would silently leave out samples.
 const FOREIGN: [&str; 8] = ["bmp", "gif", "tif", "tiff", "webp", "avif", "heic", "jxl"];
 
-/// Folders below a class folder.
+/// Maximum depth of folders below a class folder.
 const DEEPEST: usize = 16;
 
-/// The files of an image folder: classes by alphabet, in each class files by alphabet (by bytes, not by locale).
+/// The files of an image folder: classes sorted by name, and files in each class (by bytes, not by locale).
 pub(super) struct Listing {
     pub(super) class_names: Vec<String>,
     pub(super) files: Vec<PathBuf>,
@@ -24,8 +24,8 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Lists `root`, folders in class folders too, as torchvision's `ImageFolder` does. Hidden entries and files that are no
-    /// images are left out.
+    /// Lists `root` recursively, as torchvision's `ImageFolder` does. Hidden entries and files that are not images are
+    /// skipped.
     pub(super) fn of(root: &Path) -> Result<Self, DatasetError> {
         let mut listing = Self {
             class_names: Vec::new(),
@@ -60,7 +60,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Adds the images in `folder`, which is called `within` and lies `depth` folders below its class folder.
+    /// Adds the images in `folder`, whose relative name is `within`, `depth` levels below its class folder.
     fn add_images(
         &mut self,
         within: &str,
@@ -96,7 +96,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Reads the headers of all files of `root`, each once: `cache` knows those that are good.
+    /// Checks the headers of all files of `root`; those recorded as good in `cache` are not read again.
     pub(super) fn check_headers(
         &self,
         root: &Path,
@@ -116,7 +116,6 @@ impl Listing {
         Err(DatasetError::faulty(root, "is damaged", faults))
     }
 
-    /// Names and paths, for a fingerprint.
     pub(super) fn named(&self) -> impl Iterator<Item = (&str, &Path)> {
         self.names
             .iter()
@@ -125,7 +124,7 @@ impl Listing {
     }
 }
 
-/// Names and paths of what is in `folder`, sorted, without what is hidden.
+/// Names and paths of the entries of `folder`, sorted, without hidden ones.
 fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>, DatasetError> {
     let unreadable = |error| DatasetError::unreadable(folder, &error);
     let mut entries = Vec::new();

@@ -1,13 +1,12 @@
-//! [`PixelFile`]: the decoded images of a folder in one file, which every run and every worker maps.
+//! [`PixelFile`]: the decoded images of a folder in one file, memory-mapped by every run and every worker.
 //!
 //! ```text
-//!  magic 16 │ source 32 │ digest of the index 32 │ index: an entry an image │ pixels, image after image
-//!  entry: offset 8, width 4, height 4 (little endian), first 16 bytes of the digest over its pixels
+//!  magic 16 │ source 32 │ digest of the index 32 │ index: one entry per image │ pixels of all images
+//!  entry: offset 8, width 4, height 4 (little endian), first 16 bytes of the digest of its pixels
 //! ```
-//! `source` is a digest over name, size and time of every image: a file whose source is another is stale. Nothing of the
-//! file is trusted: the index by its digest when the file is opened, an image by its own when it is first read. What does
-//! not hold is decoded again, and the file is written anew, under another name first, so that two programs that do so
-//! at once only do it twice.
+//! `source` is a digest of name, size and modification time of every image; a file with another source is stale. The index
+//! is verified by its digest when the file is opened, an image when it is first read. On a mismatch the image is decoded
+//! again and the file rewritten, by a rename from a temporary name, so that two processes may do it at once.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -29,18 +28,18 @@ const HEADER: usize = MAGIC.len() + 2 * DIGEST;
 const CHECK: usize = 16;
 const ENTRY: usize = 16 + CHECK;
 
-/// Images that are decoded before any of them is written: a folder larger than memory can be kept too.
+/// Images decoded before each write, so that a folder may be larger than memory.
 const AT_ONCE: usize = 64;
 
-/// An image that was written more recently may change again without its size and time telling.
+/// A file modified more recently may change again without a change of its size and modification time.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// What an image's digest said.
+/// States of an image: not yet verified, digest matches, digest differs.
 const UNREAD: u8 = 0;
 const GOOD: u8 = 1;
 const BAD: u8 = 2;
 
-/// Where an image stands, and whether it is what was written.
+/// Position of an image in the file, and whether its digest was verified.
 #[derive(Debug)]
 struct Place {
     offset: usize,
@@ -59,8 +58,8 @@ pub(super) struct PixelFile {
 }
 
 impl PixelFile {
-    /// The images of `files`, resized to `size` where one is given, from the file in `folder` if it is there and holds,
-    /// else from a new one.
+    /// The images of `files`, resized to `size` if given, from the file in `folder` if a valid one exists, else from a new
+    /// one.
     ///
     /// # Errors
     /// [`DatasetError`]: an image whose size and time cannot be read; a folder or file that cannot be written.
@@ -101,8 +100,8 @@ impl PixelFile {
         })
     }
 
-    /// Image `row`; `None` where it could not be decoded, and where its pixels are not those that were written: the file
-    /// is removed then, for the next run to write it anew.
+    /// Image `row`; `None` if it could not be decoded or its digest differs. In the latter case the file is removed, and
+    /// the next run writes it again.
     pub(super) fn image(&self, row: usize) -> Option<Rgb> {
         let place = self.places.get(row).filter(|place| place.width > 0)?;
         let length = 3 * place.width * place.height;
@@ -113,7 +112,7 @@ impl PixelFile {
                 .state
                 .store(if holds { GOOD } else { BAD }, Ordering::Relaxed);
             if !holds {
-                // Where it cannot be removed, the next run finds the same and decodes this image too.
+                // If this fails, the next run detects the mismatch again and decodes this image too.
                 let _ = fs::remove_file(&self.path);
             }
         }
@@ -125,7 +124,7 @@ impl PixelFile {
     }
 }
 
-/// The folder that such files lie in: `$FIELDTRIAL_CACHE/images`, else `fieldtrial/images` in the user's cache folder.
+/// The cache folder: `$FIELDTRIAL_CACHE/images`, else `fieldtrial/images` in the user's cache folder.
 pub(super) fn cache_folder() -> PathBuf {
     if cfg!(test) {
         return Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-cache/images");
@@ -140,7 +139,7 @@ pub(super) fn cache_folder() -> PathBuf {
         .join("images")
 }
 
-/// The name of a folder's file, the digest over its images' names, sizes and times, and whether these times tell.
+/// The cache file's name, the source digest, and whether all modification times are old enough to detect changes.
 fn identify(
     files: &[PathBuf],
     size: Option<usize>,
@@ -168,8 +167,7 @@ fn identify(
     Ok((name, *source.finalize().as_bytes(), is_settled))
 }
 
-/// Decodes all images and writes the whole file; one that cannot be decoded gets an empty place, and is an error when a run
-/// reads it.
+/// Decodes all images and writes the file; one that cannot be decoded gets an empty entry and is an error when it is read.
 fn write(
     file: &mut File,
     source: &[u8; DIGEST],
@@ -216,7 +214,7 @@ fn check(pixels: &[u8]) -> [u8; CHECK] {
     std::array::from_fn(|byte| digest.as_bytes()[byte])
 }
 
-/// The index of a file that was made from `source` and has `count` images; `None` where anything in it does not hold.
+/// The index of a file with this `source` and `count` images; `None` if the file is invalid.
 fn places(bytes: &[u8], source: &[u8; DIGEST], count: usize) -> Option<Vec<Place>> {
     let header = bytes.get(..HEADER)?;
     let index = bytes.get(HEADER..HEADER + ENTRY * count)?;

@@ -1,10 +1,10 @@
-//! [`Rgb`]: an 8-bit image, and its way to numbers.
+//! [`Rgb`]: an 8-bit image and its conversion to features.
 
 use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
 use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 
-/// An RGB image of 8 bits a channel, rows from the top.
+/// An RGB image of 8 bits per channel, top row first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rgb {
     pub(super) width: usize,
@@ -24,7 +24,6 @@ impl Rgb {
         Ok(())
     }
 
-    /// The image at `size × size`.
     pub(super) fn into_resized(self, size: usize) -> Result<Self, String> {
         if (self.width, self.height) == (size, size) {
             return Ok(self);
@@ -36,11 +35,11 @@ impl Rgb {
         })
     }
 
-    /// Bilinear; over a wider support where it becomes smaller, as Pillow does (no aliasing).
+    /// Bilinear, with a wider support when shrinking (antialiasing), as in Pillow.
     fn resized(&self, size: usize) -> Result<Vec<u8>, String> {
         let mut pixels = vec![0; 3 * size * size];
         let (width, height, size) = (self.width as u32, self.height as u32, size as u32);
-        // The typed call: the untyped one compiles every pixel type's kernels into this crate, minutes of them.
+        // The typed call: the untyped one compiles the kernels of every pixel type into this crate, which takes minutes.
         let from = TypedImageRef::<U8x3>::from_buffer(width, height, &self.pixels);
         let from = from.map_err(|error| error.to_string())?;
         let to = TypedImage::<U8x3>::from_buffer(size, size, &mut pixels);

@@ -107,7 +107,7 @@ fn every_kind_of_png_becomes_rgb() {
 }
 
 #[test]
-fn jpeg_is_read_whatever_the_suffix_says() {
+fn jpeg_is_read_with_any_suffix() {
     // from PIL import Image; Image.new('RGB', (16, 16), (200, 40, 90)).save('plum.jpg', quality=95)
     let plum = include_bytes!("data/plum.jpg");
     let (_folder, spec) = folder("0.png", plum);
@@ -154,7 +154,7 @@ fn damaged_images_are_named_with_the_byte() {
 fn an_image_of_a_hundred_thousand_pixels_a_side_is_not_decoded() {
     let mut bytes = grey(8, 8);
     bytes[16..24].copy_from_slice(&[0, 1, 0x86, 0xa0, 0, 1, 0x86, 0xa0]);
-    // The header's checksum, made anew: the claim itself must be what is refused.
+    // The header's checksum is updated, so that the dimensions themselves are rejected.
     let crc = crc32(&bytes[12..29]);
     bytes[29..33].copy_from_slice(&crc.to_be_bytes());
     let (_folder, spec) = folder("0.png", &bytes);
@@ -176,7 +176,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn classes_are_folders_by_alphabet_and_foreign_things_are_told() {
+fn classes_are_sorted_folders_and_unsupported_files_are_reported() {
     let (folder, spec) = folder("0.png", &grey(8, 8));
     fs::write(folder.path().join("a/notes.txt"), "").unwrap();
     fs::write(folder.path().join("a/.hidden.png"), "").unwrap();
@@ -355,7 +355,7 @@ fn settings_out_of_range_are_mistakes() {
     );
 }
 
-/// `FIELDTRIAL_SHEET=folder cargo test --lib contact_sheet -- --ignored` draws both classes to look at.
+/// `FIELDTRIAL_SHEET=folder cargo test --lib contact_sheet -- --ignored` draws contact sheets of both classes.
 #[test]
 #[ignore = "draws a contact sheet to look at"]
 fn contact_sheet() {

@@ -14,7 +14,7 @@ use flate2::read::MultiGzDecoder;
 use super::super::DatasetError;
 
 const UNSIGNED_BYTES: u8 = 8;
-/// Images wider or higher than this are not believed.
+/// Images wider or higher than this are rejected.
 const MAX_SIDE: usize = 16_384;
 
 /// Sizes of the `dimensions` dimensions.
@@ -47,7 +47,7 @@ impl<'a> Idx<'a> {
             .read_to_end(&mut start)
             .map_err(unreadable)?;
         file.rewind().map_err(unreadable)?;
-        let is_packed = start == [0x1f, 0x8b]; // by content: suffixes lie
+        let is_packed = start == [0x1f, 0x8b]; // by content: the suffix may be wrong
         let file = BufReader::new(file);
         let reader: Box<dyn Read> = if is_packed {
             Box::new(MultiGzDecoder::new(file))
@@ -104,7 +104,7 @@ impl<'a> Idx<'a> {
         }
     }
 
-    /// The next `count` bytes. Memory grows with what is there, not with what a header claims.
+    /// The next `count` bytes. Memory grows with the bytes that exist, not with the sizes in the header.
     fn take(&mut self, count: usize) -> Result<Vec<u8>, DatasetError> {
         let mut bytes = Vec::new();
         let outcome = (&mut self.reader)

@@ -28,13 +28,11 @@ pub struct MnistSpec {
     pub path: PathBuf,
 }
 
-/// Images and labels of one split.
 struct Pair {
     images: PathBuf,
     labels: PathBuf,
 }
 
-/// What a pair holds.
 struct Outline {
     rows: usize,
     form: Features,
@@ -150,7 +148,7 @@ impl Pair {
         Ok((form(&dimensions), pixels, labels))
     }
 
-    /// What the two files hold; each is read whole the first time.
+    /// Size, form and classes of the two files. Each file is read once, then the cache is used.
     fn outline(&self, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
         let (images, _) = sizes(&self.images, 3, cache)?;
         let (labels, largest) = sizes(&self.labels, 1, cache)?;
@@ -180,7 +178,7 @@ impl Pair {
     }
 }
 
-/// Sizes of the dimensions of an IDX file, and its largest byte. `cache` remembers both.
+/// Sizes of the dimensions of an IDX file, and its largest byte; `cache` stores both.
 fn sizes(
     path: &Path,
     dimensions: usize,
@@ -195,7 +193,7 @@ fn sizes(
     })?;
     let mut sizes: Vec<usize> = known.split(' ').filter_map(|n| n.parse().ok()).collect();
     if sizes.len() < dimensions {
-        // What is remembered is not ours.
+        // The cached text has another format.
         sizes = idx::header(path, dimensions)?;
     }
     let largest = sizes.get(dimensions).copied();

@@ -100,7 +100,7 @@ fn the_fresh_set_has_the_same_scale_and_other_rows() {
     assert!(row.iter().all(|x| x.abs() < 6.0));
 }
 
-/// The noise of 0.1 over a target variance of 7.23 + 0.01: WORKLOADS §2.
+/// Noise of standard deviation 0.1, and a target variance of 7.23 + 0.01.
 #[test]
 fn the_linear_target_leaves_the_stated_floor() {
     let rows = 50_000;

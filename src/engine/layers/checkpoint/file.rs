@@ -9,11 +9,11 @@ use safetensors::{Dtype, SafeTensors, View};
 
 use super::{CheckpointError, Metadata, Mismatch, Tensor};
 
-/// Writes tensors to a safetensors file, with `metadata` in its header: under a temporary name in the same folder first,
-/// so that a file of that name is either the old one or the new one. The same values give the same bytes.
+/// Writes tensors to a safetensors file, with `metadata` in its header; atomically, by a temporary file in the same folder
+/// and a rename. The same values give the same bytes.
 ///
 /// # Errors
-/// [`CheckpointError::Io`] when the folder is not there or not writable.
+/// [`CheckpointError::Io`] when the folder does not exist or is not writable.
 pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(), CheckpointError> {
     let named = tensors.iter().map(|tensor| (tensor.name.as_str(), tensor));
     let bytes = safetensors::serialize(named, None)
@@ -37,8 +37,8 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
     Ok(())
 }
 
-/// The file's header (its length, then JSON) with `metadata` as the first entry, and the data behind it. The library would
-/// write the entries in the order of a hash map, another one in every process.
+/// The file's header (its length, then JSON) with `metadata` as the first entry, and the data after it. The library would
+/// write the entries in hash map order, which differs between processes.
 fn with_metadata<'a>(
     file: &'a [u8],
     metadata: &Metadata,
@@ -55,13 +55,13 @@ fn with_metadata<'a>(
         header.push(b',');
     }
     header.extend(tensors);
-    // Data begin at a multiple of 8 bytes.
+    // The data must start at a multiple of 8 bytes.
     header.resize(header.len().next_multiple_of(LENGTH), b' ');
     header.splice(..0, (header.len() as u64).to_le_bytes());
     Ok((header, data))
 }
 
-/// Gives a temporary file, which only its owner may read, the rights of an ordinary one.
+/// Sets the permissions of an ordinary file: a temporary file is readable by its owner only.
 #[cfg(unix)]
 fn make_readable(file: &File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -76,7 +76,7 @@ fn make_readable(_: &File) -> std::io::Result<()> {
 /// Reads all tensors of a safetensors file, in the order of their names.
 ///
 /// # Errors
-/// [`CheckpointError::Io`] when it cannot be read, [`CheckpointError::Format`] when it is no safetensors file,
+/// [`CheckpointError::Io`] when it cannot be read, [`CheckpointError::Format`] when it is not a safetensors file,
 /// [`CheckpointError::Mismatch`] with every tensor that is not `f32`.
 pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
     let bytes = std::fs::read(path).map_err(|source| CheckpointError::io(path, source))?;
@@ -106,7 +106,6 @@ pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
     Ok(tensors)
 }
 
-/// The values as a file holds them: little-endian.
 pub(super) fn bytes(values: &[f32]) -> Vec<u8> {
     values
         .iter()

@@ -1,4 +1,4 @@
-//! What can be wrong with a checkpoint, all of it at once.
+//! Errors of checkpoints; all mismatches are reported at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,23 +15,23 @@ pub enum CheckpointError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The file is not what it should be.
+    /// The file is not a valid safetensors file.
     #[error("`{}` is no valid safetensors file: {message}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// The library's reason.
+        /// The library's error.
         message: String,
     },
     /// Weights that do not fit the model.
     #[error("{}", describe(path.as_deref(), mismatches))]
     Mismatch {
-        /// The file, when they come from one.
+        /// The file, if the weights come from one.
         path: Option<PathBuf>,
-        /// Everything that does not fit.
+        /// All mismatches.
         mismatches: Vec<Mismatch>,
     },
     /// The device failed.
@@ -42,21 +42,21 @@ pub enum CheckpointError {
 /// One tensor that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mismatch {
-    /// The model has it, the weights do not.
+    /// A tensor of the model is missing in the weights.
     Missing {
-        /// The model's name for it.
+        /// Its name in the model.
         name: String,
-        /// The most similar name among those that the model does not know.
+        /// The most similar name among the unused tensors.
         nearest: Option<String>,
     },
-    /// The weights have it, the model does not.
+    /// The weights have a tensor that the model lacks.
     Unexpected {
         /// Its name.
         name: String,
-        /// The most similar name among those that the weights lack.
+        /// The most similar name among the missing tensors.
         nearest: Option<String>,
     },
-    /// Both have it, in different shapes.
+    /// The shapes differ.
     Shape {
         /// Its name.
         name: String,
@@ -90,7 +90,6 @@ impl CheckpointError {
         Self::Mismatch { path, mismatches }
     }
 
-    /// The same error with the name of the file that the weights come from.
     pub(super) fn in_file(self, file: &Path) -> Self {
         match self {
             Self::Mismatch { mismatches, .. } => Self::Mismatch {
@@ -102,7 +101,7 @@ impl CheckpointError {
     }
 }
 
-/// Compares what a model wants, names and shapes, with the tensors at hand.
+/// Compares the names and shapes of a model's parameters with tensors.
 pub(super) fn check(
     wanted: &[(String, Vec<usize>)],
     tensors: &[Tensor],
@@ -145,7 +144,7 @@ pub(super) fn check(
     }
 }
 
-/// The most similar of `names`, if it is similar at all.
+/// The most similar of `names`, if it is similar enough.
 fn nearest(name: &str, names: &[&str]) -> Option<String> {
     let scored = names
         .iter()
@@ -154,7 +153,7 @@ fn nearest(name: &str, names: &[&str]) -> Option<String> {
     (best.0 >= 0.6).then(|| best.1.to_owned())
 }
 
-/// Mismatches that a message lists; a model of another width would fill screens with the rest.
+/// Maximum number of mismatches in a message: a model of another width has one for every tensor.
 const SHOWN: usize = 20;
 
 fn describe(path: Option<&Path>, mismatches: &[Mismatch]) -> String {

@@ -1,7 +1,7 @@
 //! Weights outside a model: safetensors files under PyTorch's names, shapes and layouts, copies in memory, checksums.
 //!
-//! Owns [`Tensor`] and the ways between a model and tensors ([`snapshot`], [`restore`]) and between tensors and a file
-//! ([`read`], [`write()`]); [`save`] and [`load`] go the whole way. All values are `f32`.
+//! Owns [`Tensor`], the copies from and to a model ([`snapshot`], [`restore`]) and from and to a file ([`read`],
+//! [`write()`]); [`save`] and [`load`] combine both. All values are `f32`.
 
 mod file;
 mod mismatch;
@@ -49,7 +49,7 @@ pub fn snapshot<D: Backend>(
 /// Replaces all parameters by tensors of the same names and shapes, in any order.
 ///
 /// # Errors
-/// [`CheckpointError::Mismatch`] with everything that does not fit; the model is then unchanged.
+/// [`CheckpointError::Mismatch`] with all mismatches; the model is then unchanged.
 pub fn restore<D: Backend>(
     device: &D,
     module: &mut dyn Module<D>,
@@ -84,7 +84,7 @@ pub fn save<D: Backend>(
 /// Reads all parameters from a safetensors file.
 ///
 /// # Errors
-/// As [`read`] and [`restore`], with the file's name in front; the model is then unchanged.
+/// As [`read`] and [`restore`], with the file's name; the model is then unchanged.
 pub fn load<D: Backend>(
     path: &FilePath,
     device: &D,
@@ -93,13 +93,13 @@ pub fn load<D: Backend>(
     restore(device, module, &read(path)?).map_err(|error| error.in_file(path))
 }
 
-/// A digest over names, shapes and bytes, in the order of the names: 64 hexadecimal digits (BLAKE3).
+/// BLAKE3 digest of names, shapes and bytes, sorted by name: 64 hexadecimal digits.
 pub fn checksum(tensors: &[Tensor]) -> String {
     let mut sorted: Vec<&Tensor> = tensors.iter().collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
     let mut hasher = blake3::Hasher::new();
     for tensor in sorted {
-        // Lengths first, so that no two lists give the same bytes.
+        // Lengths first, so that different lists give different bytes.
         hasher.update(&(tensor.name.len() as u64).to_le_bytes());
         hasher.update(tensor.name.as_bytes());
         hasher.update(&(tensor.shape.len() as u64).to_le_bytes());

@@ -6,7 +6,6 @@ use crate::layers::{Embedding, Init, Linear};
 use crate::ops::Parameter;
 use crate::ops::testing::{self, TestDevice};
 
-/// Two layers with the names `first` and `table`.
 struct Two(Linear<TestDevice>, Embedding<TestDevice>);
 
 impl Module<TestDevice> for Two {
@@ -44,7 +43,7 @@ fn weights_survive_a_file() {
 }
 
 #[test]
-fn metadata_stand_in_the_header_and_the_same_values_give_the_same_bytes() {
+fn metadata_is_in_the_header_and_the_same_values_give_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weights.safetensors");
     let (device, mut saved) = model(1);

@@ -1,4 +1,4 @@
-//! The denoisers of detector signals as subjects of the contract.
+//! The denoisers of detector signals as subjects of the contract tests.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::models::{Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec};
 use crate::ops::testing::TestDevice;
 use crate::ops::{OpError, Pass, Var};
 
-/// Voxels and the numbers of an event side by side in a row.
+/// A row holds the voxels and the numbers of an event, concatenated.
 const DETECTOR: DenoiserSize = DenoiserSize {
     phi: 3,
     voxels: 6,
@@ -33,7 +33,7 @@ fn denoise(
     model.forward(pass, &signals, &times, &phi)
 }
 
-/// It depends on the time and on the event, so that a model without either cannot learn it.
+/// Depends on the time and on the event, so that a model that ignores either cannot learn it.
 fn denoised(x: &[f32], row: usize) -> Vec<f32> {
     let factor = if row.is_multiple_of(2) { 1.0 } else { -1.0 };
     (0..6)

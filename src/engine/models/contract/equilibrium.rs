@@ -1,4 +1,4 @@
-//! The equilibrium model, asymmetric and symmetric, as subjects of the contract.
+//! The equilibrium model, asymmetric and symmetric, as subjects of the contract tests.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(super) type SymmetricSubject = EquilibriumSubject<true>;
 pub(super) struct EquilibriumSubject<const SYMMETRIC: bool>;
 
 impl<const SYMMETRIC: bool> EquilibriumSubject<SYMMETRIC> {
-    /// A tolerance that is never met: the solver would stop by the change over the whole batch.
+    /// A tolerance that is never met, since the stopping test depends on the whole batch.
     fn spec() -> EquilibriumSpec {
         EquilibriumSpec {
             hidden: 12,

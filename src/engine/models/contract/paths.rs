@@ -1,4 +1,4 @@
-//! The path generators as subjects of the contract.
+//! The path generators as subjects of the contract tests.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ impl Subject for CannedNetSubject {
     const INPUT: &'static [usize] = &[7, 2];
     const OUTPUT: &'static [usize] = &[6];
     const STEPS: u64 = 100;
-    /// It moves the whole path, and signatures do not see where a path begins.
+    /// This bias shifts the whole path, and signatures do not depend on a path's start.
     const WITHOUT_EFFECT: &'static [&'static str] = &["augment1.4.bias"];
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
@@ -44,7 +44,7 @@ impl Subject for CannedNetSubject {
         model.forward(pass, x)
     }
 
-    /// The increment of the value and half the square of time's: signature entries of every prefix.
+    /// The increment of the value plus half the squared increment of time: signature entries of every prefix.
     fn target(x: &[f32], _: usize) -> Vec<f32> {
         let points = x.chunks(2).skip(1);
         let target = |point: &[f32]| (point[1] - x[1]) + 0.5 * (point[0] - x[0]).powi(2);

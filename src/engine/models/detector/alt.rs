@@ -1,4 +1,4 @@
-//! The model before ("alt"): dense layers alone.
+//! The original model ("alt") of founding report 004: dense layers only.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::device::Backend;
 use crate::layers::{Embedding, Init, Linear, linear_count};
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
 
-/// Units of the event's layer.
+/// Units of the layer over the event's numbers.
 const PHI_UNITS: usize = 128;
 
 /// The denoiser of detector signals before the work of report 004 ("alt"): dense layers, no norm, no residual.
@@ -39,7 +39,7 @@ impl Default for DetectorAltSpec {
 }
 
 impl DetectorAltSpec {
-    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
         too_small(&[
             ("hidden", self.hidden, 1),
@@ -101,7 +101,7 @@ impl DetectorAltSpec {
             + dense_flops(self.hidden, voxels)
     }
 
-    /// Width of time, event and signal side by side.
+    /// Width of time, event and signal, concatenated.
     fn joined(&self) -> usize {
         self.time_embedding + PHI_UNITS + self.hidden
     }
@@ -114,7 +114,7 @@ impl DetectorAltSpec {
     }
 }
 
-/// The model before; see [`DetectorAltSpec`].
+/// The original model; see [`DetectorAltSpec`].
 ///
 /// # Source
 /// Founding report 004 (Keras); names as in the PyTorch peer `benches/peers/detector.py`.

@@ -1,11 +1,10 @@
-//! The denoisers of the detector workload: from a noised signal, its time and its event to an estimate of the noise.
+//! The denoisers of the detector workload: estimate the noise from a noised signal, its time and its event.
 //!
-//! [`DetectorNeuSpec`] and [`DetectorAltSpec`] describe the model after and before the work of founding report 004;
+//! [`DetectorAltSpec`] and [`DetectorNeuSpec`] describe the original and the new model of founding report 004;
 //! [`Denoiser`] is either of them.
 //!
-//! The first layer over the voxels stands apart ([`Denoiser::signal`]) from the rest ([`Denoiser::after_signal`]): that
-//! a voxel is silent changes its result by one column of its weight, so that asking what every voxel is worth does not
-//! take a product over all voxels for each.
+//! The first layer over the voxels ([`Denoiser::signal`]) is separate from the rest ([`Denoiser::after_signal`]): zeroing a
+//! voxel changes its output by one column of the weight, so that a score per voxel needs no product over all voxels.
 
 mod alt;
 mod neu;
@@ -17,28 +16,28 @@ use crate::device::Backend;
 use crate::layers::{Init, LayerNorm, Linear};
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
 
-/// What is added to variances (Keras' default; PyTorch's is smaller).
+/// Added to variances (Keras' default; PyTorch's is smaller).
 const NORM_EPS: f32 = 1e-3;
-/// Embeddings begin uniform in ± this (Keras' default).
+/// Bound of the uniform initial values of embeddings (Keras' default).
 const EMBEDDING_BOUND: f32 = 0.05;
 
-/// The sizes that the data and the diffusion give a denoiser.
+/// The sizes of a denoiser that follow from the data and the diffusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DenoiserSize {
-    /// Numbers of an event.
+    /// Numbers per event.
     pub phi: usize,
-    /// Voxels.
+    /// Number of voxels.
     pub voxels: usize,
     /// Diffusion steps T.
     pub timesteps: usize,
 }
 
-/// A denoiser of either form.
+/// Either denoiser.
 #[derive(Debug)]
 pub enum Denoiser<D: Backend> {
-    /// The model before.
+    /// The original model.
     Alt(Box<Alt<D>>),
-    /// The model after.
+    /// The new model.
     Neu(Box<Neu<D>>),
 }
 
@@ -63,7 +62,7 @@ impl<D: Kernels> Denoiser<D> {
         self.signal_layer().forward(pass, x, Activation::Identity)
     }
 
-    /// The rest of [`Self::forward`], from what [`Self::signal`] gave.
+    /// The rest of [`Self::forward`], from the output of [`Self::signal`].
     pub fn after_signal(
         &self,
         pass: &mut Pass<D>,
@@ -133,7 +132,6 @@ impl<D: Backend> Module<D> for DenseNorm<D> {
     }
 }
 
-/// `[a, b, c]` side by side.
 fn concat<D: Kernels>(
     pass: &mut Pass<D>,
     a: &Var<D>,
@@ -144,12 +142,11 @@ fn concat<D: Kernels>(
     ops::concat(pass, &both, c)
 }
 
-/// Operations of a row of `inputs` values to `outputs` with a bias, as [`ops::linear`] counts them.
+/// Operations of a linear layer with bias per row, as [`ops::linear`] counts them.
 fn dense_flops(inputs: usize, outputs: usize) -> f64 {
     (2 * inputs + 1) as f64 * outputs as f64
 }
 
-/// Operations of swish on `values`.
 fn swish_flops(values: usize) -> f64 {
     (Activation::Silu.flop().0 * values) as f64
 }
@@ -159,7 +156,7 @@ fn dense_norm_flops(inputs: usize, outputs: usize) -> f64 {
     dense_flops(inputs, outputs) + swish_flops(outputs) + 8.0 * outputs as f64
 }
 
-/// Sentences about values below their smallest.
+/// Messages about values below their minimum.
 fn too_small(values: &[(&str, usize, usize)]) -> Vec<String> {
     let wrong = values.iter().filter(|(_, value, least)| value < least);
     wrong

@@ -1,4 +1,4 @@
-//! The model after ("neu"): normalised layers, residual blocks, dropout.
+//! The new model ("neu") of founding report 004: normalised layers, residual blocks, dropout.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl Default for DetectorNeuSpec {
 }
 
 impl DetectorNeuSpec {
-    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = too_small(&[
             ("hidden", self.hidden, 2),
@@ -138,7 +138,7 @@ fn layers<D: Kernels>(
     sizes.iter().map(layer).collect()
 }
 
-/// The model after; see [`DetectorNeuSpec`].
+/// The new model; see [`DetectorNeuSpec`].
 ///
 /// # Source
 /// Founding report 004 (Keras); names as in the PyTorch peer `benches/peers/detector.py`.

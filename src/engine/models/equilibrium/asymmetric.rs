@@ -54,7 +54,7 @@ impl<D: Kernels> Asymmetric<D> {
         })
     }
 
-    /// The parameters as the operation of all iterations takes them.
+    /// The parameters, as arguments of the fused operation.
     pub(super) fn parameters(&self) -> AttentionBlock<D> {
         AttentionBlock {
             norm1: self.norm1.parameters(),
@@ -70,7 +70,7 @@ impl<D: Kernels> Asymmetric<D> {
         }
     }
 
-    /// `f(h, x)`, as `h: (B, T, d)`.
+    /// `f(h, x)`, in the shape of `h: (B, T, d)`.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,

@@ -1,7 +1,7 @@
 //! The equilibrium model: one weight-tied block, iterated to a fixed point between an embedding and a classifier.
 //!
-//! [`EquilibriumSpec`] describes and builds it, [`Equilibrium`] is the model, [`Solver`] the damped iteration; the two
-//! blocks are in files of their own. States are `(B, T, d)` with T = 1: a sample is one vector.
+//! [`EquilibriumSpec`] describes and builds it, [`Equilibrium`] is the model, [`Solver`] the damped iteration; each of the
+//! two blocks has its own file. States are `(B, T, d)` with T = 1: a sample is one vector.
 
 mod asymmetric;
 mod solver;
@@ -42,7 +42,7 @@ enum Block<D: Backend> {
     Symmetric(Box<Symmetric<D>>),
 }
 
-/// What the block reads of an embedded input: its keys and values, which no iteration changes.
+/// Keys and values of an embedded input, constant over the iterations.
 #[derive(Debug)]
 pub struct Source<D: Backend> {
     keys: Var<D>,
@@ -50,7 +50,7 @@ pub struct Source<D: Backend> {
 }
 
 impl EquilibriumSpec {
-    /// The model with initial values from `init`: embedding and head Xavier-uniform, the block as its layers are.
+    /// The model with initial values from `init`: embedding and head Xavier-uniform, the block with its layers' defaults.
     ///
     /// # Errors
     /// [`OpError::Shape`] with what [`EquilibriumSpec::check`] finds.
@@ -91,7 +91,7 @@ impl<D: Kernels> Equilibrium<D> {
         self.classify(pass, &solved.state)
     }
 
-    /// What the block reads of `x: (B, inputs)`.
+    /// Keys and values of `x: (B, inputs)`.
     pub fn embed(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>, OpError> {
         let x = self.embedding.forward(pass, x, Activation::Identity)?;
         let x = x.reshape([x.shape().rows(), 1, self.hidden])?; // (B, 1, d)
@@ -107,7 +107,7 @@ impl<D: Kernels> Equilibrium<D> {
         Var::from_buffer(device, zeros, [samples, 1, self.hidden].into(), false)
     }
 
-    /// `f(h, x)`, as `h: (B, 1, d)`.
+    /// `f(h, x)`, in the shape of `h: (B, 1, d)`.
     pub fn block(
         &self,
         pass: &mut Pass<D>,
@@ -120,7 +120,7 @@ impl<D: Kernels> Equilibrium<D> {
         }
     }
 
-    /// [`Self::block`] of an operation for each of its parts.
+    /// [`Self::block`], composed of separate operations.
     fn composed(
         &self,
         pass: &mut Pass<D>,
@@ -147,7 +147,7 @@ impl<D: Kernels> Equilibrium<D> {
             .solve(pass, start, |pass, h| self.composed(pass, source, h))
     }
 
-    /// All iterations as one operation, where block and device have it; without a solver the block alone.
+    /// All iterations as one fused operation, if block and device support it; without a solver, the block only.
     fn at_once(
         &self,
         pass: &mut Pass<D>,
@@ -175,7 +175,7 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// The nudged phase: the damped fixed point of `f(h, x) - β dL/df` from `start`, with L the mean cross-entropy of
-    /// `head(f(h, x))`. Gives no gradient.
+    /// `head(f(h, x))`. Records no gradient.
     pub fn relax_nudged(
         &self,
         pass: &mut Pass<D>,

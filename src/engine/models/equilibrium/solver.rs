@@ -1,4 +1,4 @@
-//! [`Solver`]: the damped fixed point.
+//! [`Solver`]: damped fixed-point iteration.
 
 use crate::device::Backend;
 use crate::ops::{Kernels, OpError, Pass, Var, blend, distance};
@@ -6,23 +6,23 @@ use crate::ops::{Kernels, OpError, Pass, Var, blend, distance};
 /// Iterates `h ← (1 - γ) h + γ f(h)`, at most `iterations` times; stops when the L2 norm of the change of h over the
 /// whole batch is below `tolerance`.
 ///
-/// On a recording pass every iteration is recorded: backward goes through the unrolled loop.
+/// On a recording pass every iteration is recorded: the backward pass runs through the unrolled loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Solver {
-    /// Most iterations.
+    /// Maximum number of iterations.
     pub iterations: usize,
     /// Damping γ.
     pub gamma: f32,
-    /// Change below which it stops.
+    /// Norm of the change below which the iteration stops.
     pub tolerance: f64,
 }
 
-/// Where the solver arrived.
+/// Result of the solver.
 #[derive(Debug)]
 pub struct Solved<D: Backend> {
-    /// The state.
+    /// The final state.
     pub state: Var<D>,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
 }
 
@@ -30,7 +30,7 @@ impl Solver {
     /// Solves from `start`. Forces a device sync in every iteration.
     ///
     /// # Errors
-    /// Whatever `f` answers.
+    /// Any error of `f`.
     pub fn solve<D: Kernels>(
         self,
         pass: &mut Pass<D>,
@@ -43,7 +43,7 @@ impl Solver {
             let next = blend(pass, (&state, 1.0 - self.gamma), (&target, self.gamma))?;
             let change = distance(pass, &next, &state)?;
             state = next;
-            // A change that is no number never passes: the loss will show it.
+            // NaN never ends the loop; it shows in the loss.
             if change < self.tolerance {
                 return Ok(Solved {
                     state,
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_no_number_never_converges() {
+    fn a_nan_state_never_converges() {
         let (value, iterations) = solve(SOLVER, f32::NAN);
         assert!(value.is_nan());
         assert_eq!(iterations, 100);

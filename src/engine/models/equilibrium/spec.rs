@@ -1,4 +1,4 @@
-//! [`EquilibriumSpec`]: what a manifest says about the model, and what follows from it without building one.
+//! [`EquilibriumSpec`]: the settings of the model, and parameter counts and operations by formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ impl Default for EquilibriumSpec {
 }
 
 impl EquilibriumSpec {
-    /// Values that types cannot rule out, as sentences about their keys; empty when all is well.
+    /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
         let rules = [
             (self.hidden > 0, "`hidden` must be at least 1"),
@@ -116,8 +116,7 @@ impl EquilibriumSpec {
         linear_count(inputs, d) + block + linear_count(d, classes)
     }
 
-    /// Floating-point operations of a forward pass of one sample that takes all iterations, as the operations count
-    /// them.
+    /// Floating-point operations of a forward pass of one sample with all iterations, as the operations count them.
     pub fn forward_flops(&self, inputs: usize, classes: usize) -> f64 {
         let d = self.hidden as f64;
         let linear = |inputs: f64, outputs: f64| (2.0 * inputs + 1.0) * outputs;

@@ -1,4 +1,4 @@
-//! The symmetric block: each weight goes in and, transposed, out again; linear attention, no norm.
+//! The symmetric block: each weight is used directly and transposed; linear attention, no norm.
 
 use super::Source;
 use crate::device::Backend;
@@ -27,7 +27,7 @@ impl<D: Kernels> Symmetric<D> {
         })
     }
 
-    /// Keys of `x: (B, T, d)`, which are the values too.
+    /// Keys of `x: (B, T, d)`, also used as values.
     pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>, OpError> {
         let keys = self.k.forward(pass, x, Activation::Identity)?;
         Ok(Source {
@@ -36,7 +36,7 @@ impl<D: Kernels> Symmetric<D> {
         })
     }
 
-    /// `f(h, x)`, as `h: (B, T, d)`.
+    /// `f(h, x)`, in the shape of `h: (B, T, d)`.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,

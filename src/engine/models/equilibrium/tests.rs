@@ -185,7 +185,7 @@ fn without_gradient(spec: &EquilibriumSpec) -> Vec<String> {
 
 #[test]
 fn all_but_the_weights_of_attention_get_a_gradient() {
-    // In a sequence of one the weights of attention are 1 whatever queries and keys are.
+    // In a sequence of length 1 the attention weights are 1 for any queries and keys.
     let idle = [
         "block.norm1.weight",
         "block.norm1.bias",

@@ -28,7 +28,7 @@ impl<D: Kernels> AttentionBlock<D> {
         })
     }
 
-    /// As `x: (B, H, W, C)`.
+    /// The shape of `x: (B, H, W, C)` is kept.
     pub(super) fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
         let h = self.norm.forward(pass, x, None, Activation::Identity)?;
         let qkv = self.qkv.forward(pass, &h)?; // (B, H, W, 3C)
@@ -41,7 +41,6 @@ impl<D: Kernels> AttentionBlock<D> {
     }
 }
 
-/// `var` in the shape of `like`, an image.
 fn reshaped<D: Backend>(var: &Var<D>, like: &Var<D>) -> Result<Var<D>, OpError> {
     match *like.shape().dims() {
         [b, h, w, c] => var.reshape([b, h, w, c]),

@@ -19,7 +19,7 @@ pub(super) struct ResBlock<D: Backend> {
     dropout: f32,
 }
 
-/// What all blocks of a U-Net share.
+/// Settings shared by all blocks of a U-Net.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockOptions {
     pub(super) embed: usize,

@@ -1,4 +1,4 @@
-//! [`TimeMlp`] and [`Conditioning`]: what tells the U-Net the time and the class.
+//! [`TimeMlp`] and [`Conditioning`]: time and class embeddings of the U-Net.
 
 use crate::device::Backend;
 use crate::layers::{Init, Linear};

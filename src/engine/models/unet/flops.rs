@@ -1,4 +1,4 @@
-//! The arithmetic of a U-Net by formula, without building one.
+//! Floating-point operations of a U-Net by formula, without building the model.
 
 use super::spec::{DdpmUnetSpec, LevelSize};
 
@@ -26,7 +26,7 @@ impl DdpmUnetSpec {
         time + ends * pixels(0) + middle + down.chain(up).sum::<f64>()
     }
 
-    /// Two blocks, attention, and the convolution after a change to `resampled` pixels.
+    /// Two blocks, attention, and the convolution of a resampling to `resampled` pixels.
     fn level(&self, level: LevelSize, pixels: f64, resampled: f64) -> f64 {
         let (inputs, channels) = (level.inputs, level.channels);
         let mut flops =
@@ -51,12 +51,12 @@ impl DdpmUnetSpec {
     }
 }
 
-/// A row of `inputs` values to one of `outputs`.
+/// Linear layer, per row.
 fn product(inputs: usize, outputs: usize) -> f64 {
     2.0 * inputs as f64 * outputs as f64
 }
 
-/// One pixel of a convolution with a square kernel.
+/// Convolution with a square kernel, per output pixel.
 fn convolution(inputs: usize, outputs: usize, kernel: usize) -> f64 {
     product(inputs, outputs) * (kernel * kernel) as f64
 }

@@ -8,7 +8,7 @@ use crate::device::Backend;
 use crate::layers::{Conv2d, Init};
 use crate::ops::{self, Conv2dOptions, Kernels, Module, OpError, Parameter, Pass, Path, Var};
 
-/// One level of the way down or up. The change of resolution after it is apart, since the skip is taken between.
+/// One level of the encoder or decoder. The resampling is a separate step, since the skip is taken before it.
 #[derive(Debug)]
 pub(super) struct Level<D: Backend> {
     res: [ResBlock<D>; 2],
@@ -91,7 +91,7 @@ impl<D: Kernels> Level<D> {
         }
     }
 
-    /// The change of resolution, or nothing where there is none.
+    /// The resampling, or `x` unchanged if there is none.
     pub(super) fn resample(&self, pass: &mut Pass<D>, x: Var<D>) -> Result<Var<D>, OpError> {
         match &self.resample {
             Resample::None => Ok(x),
@@ -142,7 +142,7 @@ impl<D: Kernels> Middle<D> {
         })
     }
 
-    /// As `x: (B, H, W, C)`.
+    /// The shape of `x: (B, H, W, C)` is kept.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,

@@ -1,7 +1,7 @@
 //! The class-conditional U-Net of the DDPM workload: it estimates the noise in an image.
 //!
-//! [`DdpmUnetSpec`] describes and builds it, [`Unet`] is the model; blocks, levels and embeddings are in files of
-//! their own. Inside, images are `(B, H, W, C)`.
+//! [`DdpmUnetSpec`] describes and builds it, [`Unet`] is the model; blocks, levels and embeddings have their own
+//! files. Inside, images are `(B, H, W, C)`.
 
 mod attention_block;
 mod block;
@@ -21,7 +21,7 @@ use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Pa
 
 /// A U-Net; see [`DdpmUnetSpec`].
 ///
-/// Down: levels of two residual blocks and, where wanted, attention; one skip per level, taken before a convolution
+/// Down: levels of two residual blocks and optional attention; one skip per level, taken before a convolution
 /// halves the resolution. Then the middle, and up: `[h, skip]`, a level, bilinear ×2 and a convolution. Every residual
 /// block gets the time and the class.
 ///
@@ -84,7 +84,7 @@ impl DdpmUnetSpec {
 }
 
 impl<D: Kernels> Unet<D> {
-    /// The estimated noise, as `x: (B, H, W, channels)`, at B times and for B labels.
+    /// The estimated noise, in the shape of `x: (B, H, W, channels)`, at B times and for B labels.
     ///
     /// # Errors
     /// [`OpError::Shape`] when times or labels are not B, a label is above "no class", or H and W cannot be halved.

@@ -1,4 +1,4 @@
-//! [`DdpmUnetSpec`]: what a manifest says about the U-Net, and what follows from it without building one.
+//! [`DdpmUnetSpec`]: the settings of the U-Net, and sizes and parameter counts by formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,18 +47,17 @@ impl Default for DdpmUnetSpec {
     }
 }
 
-/// One level of the way up or down.
+/// One level of the encoder or decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LevelSize {
     pub(super) inputs: usize,
     pub(super) channels: usize,
     pub(super) attention: bool,
-    /// Whether a change of resolution follows.
     pub(super) resamples: bool,
 }
 
 impl DdpmUnetSpec {
-    /// Values that do not go together, as sentences about their keys; empty when all is well.
+    /// Invalid combinations of values, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
         if self.embed < 4 || self.embed % 2 == 1 {
@@ -152,7 +151,7 @@ impl DdpmUnetSpec {
             .collect()
     }
 
-    /// The levels on the way down, highest resolution first.
+    /// The levels of the encoder (down), highest resolution first.
     pub(super) fn levels_down(&self) -> Vec<LevelSize> {
         let widths = self.widths();
         let level = |(index, &channels): (usize, &usize)| LevelSize {
@@ -168,7 +167,7 @@ impl DdpmUnetSpec {
         widths.iter().enumerate().map(level).collect()
     }
 
-    /// The levels on the way up, lowest resolution first; each reads what comes from below beside its skip.
+    /// The levels of the decoder (up), lowest resolution first; each reads the level below, concatenated with its skip.
     pub(super) fn levels_up(&self) -> Vec<LevelSize> {
         let down = self.levels_down();
         let level = |(index, level): (usize, &LevelSize)| LevelSize {

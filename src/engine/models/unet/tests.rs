@@ -22,7 +22,7 @@ fn batch(device: &TestDevice, shape: [usize; 4], values: Vec<f32>) -> Var<TestDe
     Var::constant(device, values, shape).unwrap()
 }
 
-/// The fixture is what this prints, with `peers/unet.py` on the path:
+/// The fixture is the output of this script, with `peers/unet.py` on the path:
 /// ```python
 /// def wave(n, k, scale): return (torch.sin(torch.arange(n, dtype=torch.float64) * 0.37 + k) * scale).float()
 /// model = UNet(base=16, embed=8, heads=2, dropout=0.0)
@@ -37,7 +37,7 @@ fn batch(device: &TestDevice, shape: [usize; 4], values: Vec<f32>) -> Var<TestDe
 /// ```
 const FIXTURE: &str = include_str!("../../../../tests/fixtures/unet_gradients.csv");
 
-/// The model of the fixture, its weights waves too.
+/// The model of the fixture, with weights from `wave`.
 fn waves(device: &TestDevice) -> Unet<TestDevice> {
     let spec = DdpmUnetSpec {
         base_channels: 16,

@@ -2,7 +2,6 @@
 
 use crate::datasets::{Dataset, DatasetError, SamplesMut};
 
-/// The numbers and the signals of some events.
 #[derive(Debug)]
 pub(super) struct Events {
     phi: Vec<f32>,
@@ -39,12 +38,10 @@ impl Events {
         self.count
     }
 
-    /// The numbers of every event.
     pub(super) fn numbers(&self) -> impl Iterator<Item = &[f32]> {
         self.phi.chunks_exact(self.size.0)
     }
 
-    /// The signal of every event.
     pub(super) fn signals(&self) -> impl Iterator<Item = &[f32]> {
         self.x.chunks_exact(self.size.1)
     }

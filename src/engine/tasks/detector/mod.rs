@@ -1,8 +1,7 @@
-//! Diffusion on detector signals: a noised signal, its time and its event to an estimate of the noise.
+//! Diffusion on detector signals: estimates the noise from the noised signal, its time and its event.
 //!
-//! The features of a sample are the numbers of an event, its target's values are the signal. Noise is drawn on the
-//! host from a stream for every signal, so that signals can be noised by several threads; the time for it stays in the
-//! step's residual, `other`.
+//! The features of a sample are the numbers of an event, the target values are the signal. Noise is drawn on the host
+//! from one stream per signal, so that several threads can add noise; this time counts as the step's residual, `other`.
 
 mod events;
 mod scores;
@@ -28,7 +27,6 @@ use crate::ops::parallel::for_each_chunk_pair;
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
 use events::Events;
 
-/// A denoiser of detector signals.
 pub(super) struct Detector<D: Kernels> {
     model: Denoiser<D>,
     loss: DetectorNoiseSpec,
@@ -37,17 +35,16 @@ pub(super) struct Detector<D: Kernels> {
     seed: Seed,
 }
 
-/// `x` (noised), `noise: (B, voxels)`, B times, `phi: (B, 22)`.
+/// A batch on the device: `x` (noised), `noise: (B, voxels)`, B times, `phi: (B, 22)`.
 pub(super) struct Noised<D: Kernels> {
     x: Var<D>,
     noise: Var<D>,
     times: Vec<usize>,
     phi: Var<D>,
-    /// The signals before, where the physics terms want them.
+    /// The clean signals, if the physics terms need them.
     clean: Option<Var<D>>,
 }
 
-/// The same on the host.
 pub(super) struct Drawn {
     noised: Vec<f32>,
     noise: Vec<f32>,
@@ -57,10 +54,10 @@ pub(super) struct Drawn {
 }
 
 impl<D: Kernels> Detector<D> {
-    /// For signals of `voxels` values.
+    /// The task for signals of `voxels` values.
     ///
     /// # Errors
-    /// [`TaskError::Misfit`] when the model is no denoiser, [`TaskError::Op`] when the device fails.
+    /// [`TaskError::Misfit`] when the model is not a detector denoiser, [`TaskError::Op`] when the device fails.
     pub(super) fn new(
         device: &D,
         loss: &DetectorNoiseSpec,
@@ -96,7 +93,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         &mut self.model
     }
 
-    /// Draws the times, then the noise of every signal from a stream of its own, and adds it.
+    /// Draws the times, then the noise of every signal from its own stream, and adds it.
     fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
         let (purpose, place) = match draw {
             Draw::Training(place) => (Purpose::Noise, vec![place.epoch, place.step]),
@@ -109,7 +106,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         let clean = self.loss.has_physics().then(|| batch.values.clone());
         let (voxels, mut noised) = (self.size.voxels, batch.values);
         let mut noise = vec![0.0; noised.len()];
-        // The closure must not hold `self`: a model stays on its thread.
+        // The closure must not capture `self`: the model is not `Sync`.
         let (seed, schedule) = (self.seed, &self.schedule);
         for_each_chunk_pair(&mut noised, &mut noise, voxels, |start, signal, noise| {
             let row = start / voxels;

@@ -1,13 +1,13 @@
-//! The verification scores of generated signals, as functions of numbers. The formulas are those of founding report
-//! 004; every mean is over events unless said otherwise.
+//! The verification scores of generated signals, with the formulas of founding report 004. Every mean is over events unless
+//! stated otherwise.
 
 use crate::ops::HIT;
 
-/// Voxels that an event must hit to count.
+/// Minimum number of hit voxels for an event to be detected.
 pub(super) const MULTIPLICITY: usize = 6;
-/// Energy violation at which its part of the physics score has fallen by tanh 1.
+/// Scale of the energy violation in the physics score: there, its term has fallen by tanh 1.
 const VIOLATION: f64 = 0.2;
-/// Spread in voxels over which its part of the physics score falls to 1/e.
+/// Spread in voxels at which its term of the physics score has fallen to 1/e.
 const SPREAD: f64 = 1000.0;
 
 /// `0.3 (1 - tanh MSE) + 0.4 correlation + 0.3 F1` of a generated signal and the true one.
@@ -18,7 +18,7 @@ pub(super) fn fidelity(generated: &[f32], truth: &[f32]) -> f64 {
     0.3 * (1.0 - error.tanh()) + 0.4 * correlation(generated, truth) + 0.3 * f1(generated, truth)
 }
 
-/// Pearson's; 0 where one of the two is constant.
+/// Pearson correlation; 0 if either is constant.
 pub(super) fn correlation(a: &[f32], b: &[f32]) -> f64 {
     let (mean_a, mean_b) = (mean(a), mean(b));
     let (mut product, mut square_a, mut square_b) = (0.0, 0.0, 0.0);
@@ -32,7 +32,7 @@ pub(super) fn correlation(a: &[f32], b: &[f32]) -> f64 {
     if scale > 0.0 { product / scale } else { 0.0 }
 }
 
-/// F1 of the hit voxels; 1 where neither signal has any.
+/// F1 of the hit voxels; 1 if neither signal has any.
 fn f1(generated: &[f32], truth: &[f32]) -> f64 {
     let (mut both, mut hits) = (0_usize, 0_usize);
     for (g, t) in generated.iter().zip(truth) {
@@ -48,7 +48,7 @@ fn f1(generated: &[f32], truth: &[f32]) -> f64 {
 }
 
 /// `0.7 correlation(mean of draws, truth) + 0.3 clip((variance of hit voxels / of the others) / 10, 0, 1)`, with the
-/// variance over draws of one event. Without hit voxels, or without any variance of the others, the ratio counts 0.
+/// variance over draws of one event. Without hit voxels, or if the others have no variance, the ratio is 0.
 pub(super) fn consistency(draws: &[f32], truth: &[f32]) -> f64 {
     let voxels = truth.len();
     let count = (draws.len() / voxels) as f64;
@@ -71,7 +71,7 @@ pub(super) fn consistency(draws: &[f32], truth: &[f32]) -> f64 {
     0.7 * correlation(&means, truth) + 0.3 * (ratio / 10.0).clamp(0.0, 1.0)
 }
 
-/// `clip(2 / L, 0, 1)`, L the length of the path through `points` over the distance of its ends; 0 where they coincide.
+/// `clip(2 / L, 0, 1)`, L the length of the path through `points` divided by the distance of its ends; 0 if they coincide.
 pub(super) fn smoothness(points: &[f32], voxels: usize) -> f64 {
     let rows: Vec<&[f32]> = points.chunks_exact(voxels).collect();
     let path: f64 = rows.windows(2).map(|pair| distance(pair[0], pair[1])).sum();
@@ -94,7 +94,6 @@ fn distance(a: &[f32], b: &[f32]) -> f64 {
     squares.sum::<f64>().sqrt()
 }
 
-/// What generated signals keep of the physics.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Physics {
     /// `0.4 (1 - tanh(V / 0.2)) + 0.4 M + 0.2 mean exp(-spread / 1000)`.
@@ -105,7 +104,7 @@ pub(super) struct Physics {
     pub(super) multiplicity: f64,
 }
 
-/// Of generated signals and the true ones, `(events, voxels)`.
+/// The scores of generated and true signals, both `(events, voxels)`.
 pub(super) fn physics(generated: &[f32], truth: &[f32], voxels: usize) -> Physics {
     let (mut violation, mut multiplicity) = (Mean::default(), Mean::default());
     let mut narrow = Mean::default();
@@ -134,7 +133,6 @@ pub(super) fn physics(generated: &[f32], truth: &[f32], voxels: usize) -> Physic
     }
 }
 
-/// Voxels that are hit.
 pub(super) fn hits(signal: &[f32]) -> usize {
     signal.iter().filter(|value| **value > HIT).count()
 }
@@ -163,7 +161,7 @@ fn mean(values: &[f32]) -> f64 {
     sum(values) / values.len().max(1) as f64
 }
 
-/// A mean that grows; NaN of nothing.
+/// A running mean; NaN if empty.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mean {
     sum: f64,
@@ -249,7 +247,7 @@ mod tests {
         let mut truth = vec![0.0_f32; 20];
         truth[0] = 5.0;
         let found = physics(&generated, &truth, 10);
-        // The second event has no hit: it has no violation, and only two hits of its own.
+        // The second event has no true hit, so it has no violation; its generated signal has only two hits.
         assert_near(found.violation, 0.2);
         assert_near(found.multiplicity, 0.5);
         let spreads = [(35.0_f64 / 12.0).sqrt(), 0.5].map(|spread| (-spread / 1000.0).exp());

@@ -1,4 +1,4 @@
-//! [`SelectionSpec`]: which voxels are worth a photomultiplier, and how many events those see.
+//! [`SelectionSpec`]: selects voxels for photomultipliers, and measures the share of events that they detect.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,6 @@ use crate::datasets::OpenDataset;
 use crate::ops::{HIT, Kernels};
 use crate::tasks::{Assessment, TaskError};
 
-/// Rows that are read at one time.
 const ROWS: usize = 256;
 
 /// Selection of photomultipliers by a detector denoiser at the end of a run (`validation.selection`).
@@ -64,7 +63,7 @@ impl Default for SelectionSpec {
 }
 
 impl SelectionSpec {
-    /// What does not work with a diffusion of `timesteps` steps and `voxels` voxels; `None` if all does.
+    /// The first setting that does not fit `timesteps` diffusion steps and `voxels` voxels, as a message; `None` if all fit.
     pub fn check(&self, timesteps: usize, voxels: usize) -> Option<String> {
         if self.time >= timesteps {
             return Some(format!(
@@ -85,7 +84,6 @@ impl SelectionSpec {
 }
 
 impl<D: Kernels> Detector<D> {
-    /// Adds the metrics `selection_…`.
     pub(super) fn select(
         &self,
         device: &D,
@@ -121,7 +119,7 @@ impl<D: Kernels> Detector<D> {
     }
 }
 
-/// The weighted sum of scores, each over its largest size.
+/// The weighted sum of scores, each divided by its largest absolute value.
 fn combine(scores: &[(f64, Vec<f64>)]) -> Vec<f64> {
     let voxels = scores.first().map_or(0, |(_, score)| score.len());
     let mut sum = vec![0.0; voxels];
@@ -138,7 +136,7 @@ fn combine(scores: &[(f64, Vec<f64>)]) -> Vec<f64> {
     sum
 }
 
-/// Voxels from the best score on; ties by index.
+/// Voxels by descending score; ties by index.
 fn ranking(scores: &[f64]) -> Vec<usize> {
     let mut voxels: Vec<usize> = (0..scores.len()).collect();
     voxels.sort_by(|a, b| {
@@ -148,7 +146,7 @@ fn ranking(scores: &[f64]) -> Vec<usize> {
     voxels
 }
 
-/// Share of `a` that `b` has too.
+/// Share of `a` that is in `b` too.
 fn overlap(a: &[usize], b: &[usize]) -> f64 {
     let shared = a.iter().filter(|voxel| b.contains(voxel)).count();
     shared as f64 / a.len().max(1) as f64
@@ -168,7 +166,7 @@ fn hit_rates(data: &OpenDataset) -> Result<Vec<f64>, TaskError> {
     Ok(rates)
 }
 
-/// Share of held-out events that hit at least six of the `chosen` voxels, and six of all.
+/// Shares of held-out events that hit at least six of the `chosen` voxels, and six of all voxels.
 fn detection(data: &OpenDataset, chosen: &[usize]) -> Result<(f64, f64), TaskError> {
     let splits = &data.splits;
     let rows = if splits.validation.is_empty() {
@@ -192,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_count_by_their_weight_whatever_their_size() {
+    fn scores_are_scaled_to_their_maximum_before_weighting() {
         let scores = [(1.0, vec![100.0, 50.0, 0.0]), (2.0, vec![-1e-3, 0.0, 1e-3])];
         assert_eq!(combine(&scores), [-1.0, 0.5, 2.0]);
         assert_eq!(combine(&[(1.0, vec![0.0, 0.0])]), [0.0, 0.0]);
@@ -205,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn invalid_settings_are_reported() {
         let spec = SelectionSpec::default();
         assert_eq!(spec.check(1000, 7789), None);
         assert!(spec.check(500, 7789).unwrap().contains("times below 500"));

@@ -1,4 +1,4 @@
-//! [`VerificationSpec`]: signals generated for known events, and how they compare with the true ones.
+//! [`VerificationSpec`]: signals generated for known events, compared with the true ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,8 @@ use crate::ops::{Kernels, OpError, Pass, Var};
 use crate::tasks::sampling::Denoiser;
 use crate::tasks::{Assessment, SamplerKind};
 
-/// Signals that go through the model at one time.
 const BATCH: usize = 128;
-/// First part of the place of random streams, so that no two kinds of draws share one.
+/// First part of the key of a random stream, so that no two kinds of draws share a stream.
 const BY_EVENT: u64 = 1;
 const BY_PAIR: u64 = 2;
 
@@ -59,7 +58,7 @@ impl Default for VerificationSpec {
 }
 
 impl VerificationSpec {
-    /// What does not work with a diffusion of `timesteps` steps; `None` if all does.
+    /// The first setting that does not fit a diffusion of `timesteps` steps, as a message; `None` if all fit.
     pub fn check(&self, timesteps: usize) -> Option<String> {
         if self.clip.is_some_and(|[least, most]| least >= most) {
             return Some(
@@ -75,14 +74,13 @@ impl VerificationSpec {
     }
 }
 
-/// A signal to generate: for which numbers of an event, from which noise.
+/// A signal to generate: the numbers of its event and its noise.
 struct Wanted<'a> {
     phi: Vec<f32>,
     place: &'a [u64],
 }
 
 impl<D: Kernels> Detector<D> {
-    /// Adds the metrics `verification_…`.
     pub(super) fn verify(
         &self,
         device: &D,
@@ -160,7 +158,7 @@ impl<D: Kernels> Detector<D> {
         Ok(consistency.value())
     }
 
-    /// From one event's numbers to another's on a line, all from the same noise.
+    /// Linear interpolation between two events' numbers, all points with the same noise.
     fn smoothness(
         &self,
         device: &D,

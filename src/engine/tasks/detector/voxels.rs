@@ -1,8 +1,8 @@
-//! What each voxel is worth to a denoiser: gradient, ablation and Shapley values.
+//! Importance of each voxel to a denoiser: gradient, ablation and Shapley values.
 //!
-//! That a voxel is silent changes the first layer by a rank-1 update, `-√ᾱ x_i W[i, :]`: every question costs the rest
-//! of the model for one row, and not a product over all voxels. A voxel that an event does not hit is silent already,
-//! so that its part of these scores is exactly 0 and nothing is computed for it.
+//! Zeroing a voxel changes the first layer by a rank-1 update, `-√ᾱ x_i W[i, :]`, so that each score costs one row through
+//! the rest of the model instead of a product over all voxels. A voxel without a hit in an event is already zero: it
+//! contributes exactly 0 and is skipped.
 
 use rand::Rng;
 use rand::seq::SliceRandom;
@@ -14,23 +14,22 @@ use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, OpError, Pass, Var, mse};
 use crate::tasks::Assessment;
 
-/// Rows that go through the model at one time.
 const BATCH: usize = 256;
-/// First parts of the places of random streams; 1 and 2 are those of the verification.
+/// First parts of the keys of random streams; the verification uses 1 and 2.
 const NOISE: u64 = 3;
 const ORDER: u64 = 4;
 
-/// Events with the noise that is added to them, at one time.
+/// Events with noise added at one diffusion time, and the first layer's result.
 pub(super) struct Asked<D: Kernels> {
     time: usize,
     noised: Var<D>,
     phi: Vec<Vec<f32>>,
     noise: Vec<Vec<f32>>,
-    /// By event: the voxels that it hits, and what each adds to the first layer, over its weight: `√ᾱ x_i`.
+    /// By event: the voxels hit, each with its input to the first layer, `√ᾱ x_i`.
     hits: Vec<Vec<(usize, f32)>>,
-    /// `(events, hidden)`: the first layer over all voxels.
+    /// Output of the first layer, `(events, hidden)`.
     signal: Vec<f32>,
-    /// `(voxels, hidden)`: its weight.
+    /// Weight of the first layer, `(voxels, hidden)`.
     weight: Vec<f32>,
     hidden: usize,
 }
@@ -40,12 +39,11 @@ impl<D: Kernels> Asked<D> {
         self.phi.len()
     }
 
-    /// The first layer of event `event`.
     fn signal(&self, event: usize) -> &[f32] {
         &self.signal[event * self.hidden..][..self.hidden]
     }
 
-    /// Adds `factor` times what the hit `(voxel, size)` adds to the first layer.
+    /// Adds `factor` times the contribution of the hit `(voxel, size)` to the first layer.
     fn add(&self, row: &mut [f32], (voxel, size): (usize, f32), factor: f32) {
         let weight = &self.weight[voxel * self.hidden..][..self.hidden];
         for (value, weight) in row.iter_mut().zip(weight) {
@@ -55,7 +53,7 @@ impl<D: Kernels> Asked<D> {
 }
 
 impl<D: Kernels> Detector<D> {
-    /// Draws the noise of every event and asks the first layer.
+    /// Draws the noise of every event and computes the first layer.
     pub(super) fn ask(
         &self,
         device: &D,
@@ -107,7 +105,7 @@ impl<D: Kernels> Detector<D> {
         let len = estimate.shape().len();
         let zeros = Var::constant(device, vec![0.0; len], estimate.shape())?;
         let square = mse(&mut pass, &estimate, &zeros)?;
-        // The sum over all values is their mean times their number; rows do not meet, so one pass serves all events.
+        // The sum over all values is their mean times their number; rows are independent, so one pass serves all events.
         let mut grads = pass.backward(&square, len as f32)?;
         let gradient = device.download(grads.of(&x)?)?;
         let mut scores = vec![0.0; self.size.voxels];
@@ -119,7 +117,7 @@ impl<D: Kernels> Detector<D> {
         Ok(scores)
     }
 
-    /// Mean over events of how much the noise's mean squared error rises when `x_i` is zeroed.
+    /// Mean over events of the increase of the noise's mean squared error when `x_i` is zeroed.
     pub(super) fn ablation_scores(
         &self,
         device: &D,
@@ -145,8 +143,8 @@ impl<D: Kernels> Detector<D> {
         Ok(scores)
     }
 
-    /// Shapley values of the voxels for the fall of the noise's mean squared error, by sampling: the mean over events
-    /// and `orders` random orders of what a voxel adds when it comes after those before it.
+    /// Shapley values of the voxels for the decrease of the noise's mean squared error, by sampling: the mean over events
+    /// and `orders` random orders of the marginal contribution of a voxel after those before it.
     ///
     /// # Source
     /// Castro, Gómez & Tejada 2009.
@@ -186,7 +184,7 @@ impl<D: Kernels> Detector<D> {
         Ok(values)
     }
 
-    /// The noise's mean squared error of event `event` for every row of its first layer.
+    /// The noise's mean squared error of event `event` for every row of first-layer outputs.
     fn errors(
         &self,
         device: &D,
@@ -233,7 +231,7 @@ mod tests {
         (task.ask(device, &events, 500, Seed(3)).unwrap(), events)
     }
 
-    /// The noise's error of event `event` when its signal is `x`, through the whole model.
+    /// The noise's mean squared error of event `event` with signal `x`, through the whole model.
     fn error(
         task: &Detector<TestDevice>,
         asked: &Asked<TestDevice>,
@@ -274,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn shapley_values_share_out_what_all_voxels_do() {
+    fn shapley_values_sum_to_the_effect_of_all_voxels() {
         let (device, task) = (testing::device(), task(&DetectorNoiseSpec::default()));
         let (asked, events) = asked(&task, &device);
         let mut progress = |_: &str, _, _| ();

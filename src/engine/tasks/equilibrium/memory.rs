@@ -9,7 +9,7 @@ use crate::ops::{Kernels, OpError, Var};
 pub(super) struct Memory(HashMap<u32, Vec<f32>>);
 
 impl Memory {
-    /// The states of `rows`, those of `rest` where a row is met for the first time.
+    /// The stored states of `rows`, and those of `rest` for new rows.
     pub(super) fn recall<D: Kernels>(
         &self,
         device: &D,
@@ -30,7 +30,7 @@ impl Memory {
         Var::constant(device, values, rest.shape())
     }
 
-    /// Keeps the states of `rows`. A state that is no number is forgotten: it would never be left again.
+    /// Stores the states of `rows`. A state that is not finite is removed, since the solver could not recover from it.
     pub(super) fn keep<D: Kernels>(
         &mut self,
         device: &D,

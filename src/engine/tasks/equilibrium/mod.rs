@@ -1,7 +1,7 @@
 //! Classification at the equilibrium of a weight-tied block, by two algorithms.
 //!
-//! [`Classifier`] is what both share: model, batches, evaluation at the free equilibrium from zeros, and the memory of
-//! a warm start. `unrolled.rs` backpropagates through the solver's iterations, `propagation.rs` is equilibrium
+//! [`Classifier`] is shared by both: model, batches, evaluation at the free equilibrium from zeros, and the memory for
+//! warm starts. `unrolled.rs` backpropagates through the solver's iterations, `propagation.rs` is equilibrium
 //! propagation.
 
 mod memory;
@@ -20,7 +20,6 @@ use crate::measure::{Phase, Stopwatch};
 use crate::models::{Equilibrium, EquilibriumSpec};
 use crate::ops::{Kernels, OpError, Pass, Var, cross_entropy};
 
-/// The task of an equilibrium model on `classes` classes.
 pub(super) fn build<D: Kernels>(
     device: &D,
     model: &EquilibriumSpec,
@@ -36,7 +35,7 @@ pub(super) fn build<D: Kernels>(
     })
 }
 
-/// An equilibrium model that reads features as one vector and tells classes.
+/// An equilibrium model that classifies a feature vector.
 struct Classifier<D: Kernels> {
     device: D,
     model: Equilibrium<D>,
@@ -45,7 +44,7 @@ struct Classifier<D: Kernels> {
     memory: Option<Memory>,
 }
 
-/// `x: (B, inputs)`, B classes, and B rows of the dataset (none where they are not known).
+/// `x: (B, inputs)`, B classes, and B row indices of the dataset (empty if not known).
 struct Labelled<D: Kernels> {
     x: Var<D>,
     labels: Vec<usize>,
@@ -70,7 +69,7 @@ impl<D: Kernels> Classifier<D> {
         })
     }
 
-    /// Moves a batch to the device; the move ends as [`Phase::Transfer`].
+    /// Moves a batch to the device, and marks the end of [`Phase::Transfer`].
     fn load(&self, batch: Batch, watch: &mut Stopwatch<'_>) -> Result<Labelled<D>, OpError> {
         let shape = [batch.size, self.inputs];
         let labelled = Labelled {
@@ -82,7 +81,6 @@ impl<D: Kernels> Classifier<D> {
         Ok(labelled)
     }
 
-    /// The inputs of a step that another program took.
     fn load_reference(&self, inputs: &mut ReferenceInputs) -> Result<Labelled<D>, OpError> {
         let x = inputs.floats("x", &[self.inputs]);
         let labels = inputs.indices("label", self.classes);
@@ -94,7 +92,7 @@ impl<D: Kernels> Classifier<D> {
         })
     }
 
-    /// Where training starts the solver: at zeros, or at the samples' last equilibria.
+    /// Start of the solver in training: zeros, or the samples' last equilibria.
     fn start(&self, inputs: &Labelled<D>) -> Result<Var<D>, OpError> {
         let rest = self.model.rest(&self.device, inputs.labels.len())?;
         match &self.memory {
@@ -103,7 +101,6 @@ impl<D: Kernels> Classifier<D> {
         }
     }
 
-    /// Keeps the equilibria of the batch for a warm start.
     fn remember(&mut self, inputs: &Labelled<D>, state: &Var<D>) -> Result<(), OpError> {
         match &mut self.memory {
             Some(memory) => memory.keep(&self.device, &inputs.rows, state),
@@ -119,7 +116,6 @@ impl<D: Kernels> Classifier<D> {
         self.score(pass, &logits, &inputs, score)
     }
 
-    /// What [`Task::outputs`] answers.
     fn outputs(&self, batch: Batch, score: &mut Score) -> Result<Outputs, OpError> {
         let inputs = self.load(batch, &mut Stopwatch::start())?;
         let mut pass = Pass::inference(&self.device);
@@ -132,7 +128,6 @@ impl<D: Kernels> Classifier<D> {
         })
     }
 
-    /// What [`Task::evaluate_outputs`] does.
     fn evaluate_outputs(
         &self,
         batch: Batch,
@@ -158,7 +153,6 @@ impl<D: Kernels> Classifier<D> {
         self.model.classify(pass, &solved.state)
     }
 
-    /// Adds loss, accuracy and the pass's work.
     fn score(
         &self,
         mut pass: Pass<D>,

@@ -1,4 +1,4 @@
-//! [`Propagation`]: equilibrium propagation, which needs no gradient through the solver.
+//! [`Propagation`]: equilibrium propagation, without backpropagation through the solver.
 
 use super::{Classifier, Labelled};
 use crate::device::Buffer;
@@ -20,7 +20,6 @@ pub(super) struct Propagation<D: Kernels> {
     beta: f64,
 }
 
-/// Both equilibria.
 struct Phases<D: Kernels> {
     free: Var<D>,
     nudged: Var<D>,
@@ -45,7 +44,7 @@ impl<D: Kernels> Propagation<D> {
         let nudged = model.relax_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
         Ok(Phases {
             nudged: nudged.state,
-            // On this pass nothing was recorded, yet the key is that of a result that could have been.
+            // Nothing was recorded on this pass, but the key is that of a recordable result.
             free: free.detach(&self.classifier.device)?,
             work: pass.work(),
         })

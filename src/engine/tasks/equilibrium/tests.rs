@@ -141,7 +141,7 @@ fn propagation_teaches_block_and_embedding_by_the_first_term_and_the_head_by_the
 }
 
 #[test]
-fn propagation_goes_the_way_of_backpropagation() {
+fn propagation_approximates_the_gradient_direction() {
     // At small β and a converged equilibrium, the local step has the direction of the true gradient's first term.
     let spec = EquilibriumSpec {
         iterations: 200,
@@ -182,7 +182,7 @@ fn half_a_step_twice_is_a_step() {
 }
 
 #[test]
-fn a_warm_start_goes_on_where_the_samples_were_left() {
+fn a_warm_start_continues_from_the_last_equilibria() {
     for algorithm in ALGORITHMS {
         let warm = EquilibriumSpec {
             warm_start: true,
@@ -206,7 +206,7 @@ fn a_warm_start_goes_on_where_the_samples_were_left() {
             first.to_bits(),
             loss(&gradients(&mut *task_warm, 1.0, None)).to_bits()
         );
-        // The second time the warm solver does its iterations 5 to 8.
+        // In the second call the warm-started solver does iterations 5 to 8.
         let longer = EquilibriumSpec {
             iterations: 8,
             ..cold.clone()

@@ -30,7 +30,7 @@ impl<D: Kernels> Unrolled<D> {
         watch.mark(Phase::Forward);
         let loss = cross_entropy(&mut pass, &logits, &inputs.labels)?;
         watch.mark(Phase::Loss);
-        // What only backward still needs is freed on its way.
+        // Dropped here, so that the backward pass frees each value after its last use.
         drop((source, solved, logits));
         let (work, activation_bytes) = (pass.work(), pass.held_bytes());
         let grads = pass.backward_from(&loss, loss_grad)?;

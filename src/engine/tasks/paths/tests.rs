@@ -96,7 +96,7 @@ fn noise_paths_are_brownian_pairs_of_time_and_value() {
     assert!((sum / 500.0 - 1.0).abs() < 0.2, "{sum}");
 }
 
-/// WORKLOADS §1.1, A1: CannedNet against the T-statistic.
+/// CannedNet against the T-statistic.
 #[test]
 fn the_t_statistic_falls_in_training() {
     let device = testing::device();
@@ -144,7 +144,7 @@ fn every_batch_size_has_a_finite_loss() {
 }
 
 #[test]
-fn all_weights_of_every_generator_have_a_slope() {
+fn all_weights_of_every_generator_have_a_gradient() {
     let scoring = KernelScoringSpec {
         order: 1,
         ..KernelScoringSpec::default()
@@ -169,7 +169,7 @@ fn all_weights_of_every_generator_have_a_slope() {
                     .download(grads.of_parameter(parameter).unwrap())
                     .unwrap();
                 assert!(gradient.iter().all(|slope| slope.is_finite()), "{name}");
-                // Signatures do not see where a path begins, so the last bias of an augmentation has none.
+                // Signatures do not depend on a path's start, so the last bias of an augmentation has no gradient.
                 let is_moving = gradient.iter().any(|slope| *slope != 0.0);
                 assert!(is_moving || !name.ends_with("weight"), "{name}");
             });

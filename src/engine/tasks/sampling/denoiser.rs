@@ -8,9 +8,9 @@ use super::SamplerKind;
 use crate::ops::OpError;
 use crate::tasks::noise_schedule::NoiseSchedule;
 
-/// The way back from noise, over some of the diffusion steps.
+/// The reverse process, over all or some of the diffusion steps.
 ///
-/// With ε the noise estimated in x at time t, ᾱ left of the sample at t and ᾱ' at the next time (1 after the last):
+/// With ε the noise estimated in x at time t, ᾱ at t and ᾱ' at the next time (1 after the last):
 /// `x₀ = clip((x - √(1-ᾱ) ε)/√ᾱ)`, `ε' = (x - √ᾱ x₀)/√(1-ᾱ)`, `σ = η √((1-ᾱ')/(1-ᾱ) (1 - ᾱ/ᾱ'))` and
 /// `x' = √ᾱ' x₀ + √(1-ᾱ'-σ²) ε' + σ z` with z ~ N(0, 1). Ancestral sampling is η = 1 over all steps: mean and variance
 /// are then those of `q(x' | x, x₀)`.
@@ -21,14 +21,14 @@ use crate::tasks::noise_schedule::NoiseSchedule;
 #[derive(Debug, Clone)]
 pub(in crate::tasks) struct Denoiser<'a> {
     schedule: &'a NoiseSchedule,
-    /// Times from the noisiest on.
+    /// Times, noisiest first.
     times: Vec<usize>,
     eta: f64,
-    /// Range of values that samples have; without it, they are not clipped.
+    /// Range that samples are clipped to; `None` for no clipping.
     clip: Option<(f32, f32)>,
 }
 
-/// What one step does to every value: `x' = from_x0 x₀ + from_noise ε' + sigma z`.
+/// Coefficients of one step: `x' = from_x0 x₀ + from_noise ε' + sigma z`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Step {
     alpha_bar: f64,
@@ -38,7 +38,7 @@ struct Step {
 }
 
 impl<'a> Denoiser<'a> {
-    /// `steps` steps of `sampler`, for values in the range `clip`.
+    /// `steps` steps of `sampler`, with values clipped to `clip`.
     pub(in crate::tasks) fn new(
         schedule: &'a NoiseSchedule,
         sampler: SamplerKind,
@@ -58,9 +58,9 @@ impl<'a> Denoiser<'a> {
         }
     }
 
-    /// As many samples as there are streams, of `len` values each; every one depends on its own stream alone.
+    /// Draws one sample of `len` values per stream; a sample depends on its own stream only.
     ///
-    /// `estimate` gives the noise in all samples, `x: (samples, len)`, at a time. `told` hears how many steps are done.
+    /// `estimate` returns the noise in all samples, `x: (samples, len)`, at a time. `told` gets the number of steps done.
     ///
     /// # Errors
     /// Those of `estimate`.
@@ -143,7 +143,7 @@ mod tests {
         samples.map(stream).collect()
     }
 
-    /// The noise in x when the image below it is `x0`.
+    /// The noise in x if the clean image is `x0`.
     fn true_noise(schedule: &NoiseSchedule, x0: f64) -> impl Fn(&[f32], usize) -> Vec<f32> {
         move |x, time| {
             let alpha_bar = schedule.alpha_bar(time);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_knows_the_noise_leads_to_the_image() {
+    fn the_true_noise_gives_the_image() {
         let schedule = NoiseSchedule::cosine(1000);
         for (sampler, steps) in [(SamplerKind::Ddim, 50), (SamplerKind::Ancestral, 1000)] {
             let denoiser = Denoiser::new(&schedule, sampler, steps, CLIP);

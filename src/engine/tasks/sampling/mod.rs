@@ -1,7 +1,7 @@
-//! Samples from diffusion models: the way back from noise, and the sheet that shows them.
+//! Samples from diffusion models: the reverse process, and a sheet of the images.
 //!
 //! Owns [`SamplingSpec`] (`validation.sampling`), `Denoiser` (the steps, on the host, for values of any form) and
-//! `sheet` (images in a grid). What a model estimates is the task's, which hands in a function.
+//! `sheet` (images in a grid). The task passes a function that estimates the noise.
 
 mod denoiser;
 mod sheet;
@@ -45,7 +45,6 @@ pub enum SamplerKind {
 }
 
 impl SamplerKind {
-    /// The kind as a manifest writes it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Ddim => "ddim",
@@ -67,7 +66,7 @@ impl Default for SamplingSpec {
 }
 
 impl SamplingSpec {
-    /// What does not work with a diffusion of `timesteps` steps; `None` if all does.
+    /// The first setting that does not fit a diffusion of `timesteps` steps, as a message; `None` if all fit.
     pub fn check(&self, timesteps: usize) -> Option<String> {
         if self.samplers.is_empty() {
             return Some("`validation.sampling.samplers` names no sampler".to_owned());

@@ -1,15 +1,14 @@
-//! [`sheet`]: images in a grid, one row a class.
+//! [`sheet`]: images in a grid, one row per class.
 
 use crate::tasks::assess::Image;
 
 /// Pixels between images and around them.
 const GAP: usize = 4;
-/// Colour between images.
 const PAPER: u8 = 255;
-/// Height and width to which small images are enlarged, at least, in whole steps.
+/// Minimum height and width; smaller images are enlarged by an integer factor.
 const LEAST_SIDE: usize = 72;
 
-/// Images `(rows, columns, height, width, channels)` with values from -1 to 1 as one picture.
+/// Images `(rows, columns, height, width, channels)` with values from -1 to 1, as one image.
 ///
 /// One channel is grey, three are red, green and blue. Small images are enlarged, each pixel to a square.
 pub(in crate::tasks) fn sheet(

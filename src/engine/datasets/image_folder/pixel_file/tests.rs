@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Two images, whose times lie so far back that they tell.
+/// Two images, old enough for a change to show in their modification times.
 fn images(folder: &Path) -> Vec<PathBuf> {
     let path = |name: &str| folder.join(name);
     let written = [("a.png", [1, 2, 3]), ("b.png", [4, 5, 6])].map(|(name, color)| {
@@ -86,7 +86,7 @@ fn a_stale_file_is_written_anew() {
 fn what_was_written_just_now_is_not_kept_for_others() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
-    // An hour from now it is still not old, however long this takes.
+    // A modification time in one hour is never old enough, even if the test is slow.
     set_time(&files[1], SystemTime::now() + Duration::from_hours(1));
     let now = PixelFile::of(&cache, &files, None).unwrap();
     assert_eq!(now.image(1).unwrap().pixels, [4, 5, 6].repeat(8));

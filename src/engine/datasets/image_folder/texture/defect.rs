@@ -9,7 +9,7 @@ use super::noise::Noise;
 use super::surface::Point;
 use super::{UNITS, between, step};
 
-/// What is wrong with a surface; all of it lies well inside the picture.
+/// A defect of a surface, well inside the image.
 #[derive(Debug)]
 pub(super) enum Defect {
     /// Grooves that shine, or are dull.
@@ -24,7 +24,7 @@ pub(super) enum Defect {
         tint: [f64; 3],
         noise: Noise,
     },
-    /// The surface has come off, and shows what lies under it.
+    /// The surface is chipped and shows the layer below.
     Chip {
         blob: Blob,
         under: [f64; 3],
@@ -52,7 +52,7 @@ impl Blob {
         }
     }
 
-    /// Distance from the centre in radii; the border is as ragged as `ragged` says.
+    /// Distance from the centre in radii, with a border whose raggedness is `ragged`.
     fn distance(&self, x: f64, y: f64, noise: Noise, ragged: f64) -> f64 {
         let (dx, dy) = (x - self.x, y - self.y);
         let bend = ragged * noise.octaves(x * 2.2 / self.radius, y * 2.2 / self.radius, 3);
@@ -61,7 +61,7 @@ impl Blob {
 }
 
 impl Line {
-    /// A bow, thin at both ends.
+    /// An arc, thin at both ends.
     fn scratch(rng: &mut ChaCha8Rng) -> Self {
         let center = [between(rng, 0.35, 0.65), between(rng, 0.35, 0.65)].map(|c| c * UNITS);
         let (sin, cos) = libm::sincos(between(rng, 0.0, TAU));
@@ -81,7 +81,7 @@ impl Line {
         Self(points.collect())
     }
 
-    /// A walk that wavers about its direction.
+    /// A random walk around one direction.
     fn jagged(
         rng: &mut ChaCha8Rng,
         start: [f64; 2],
@@ -100,7 +100,7 @@ impl Line {
         Self(points)
     }
 
-    /// Distance to the line in its widths there.
+    /// Distance to the line, in units of its width at the nearest point.
     fn distance(&self, x: f64, y: f64) -> f64 {
         let near = self.0.windows(2).map(|pair| {
             let ([ax, ay, aw], [bx, by, bw]) = (pair[0], pair[1]);
@@ -187,7 +187,7 @@ impl Defect {
         }
     }
 
-    /// Changes what is at a place.
+    /// Applies the defect to a point.
     pub(super) fn change(&self, x: f64, y: f64, point: &mut Point) {
         match self {
             Self::Scratches { lines, tone } => {
@@ -221,7 +221,7 @@ impl Defect {
     }
 }
 
-/// A thicker crack goes less far.
+/// A thicker crack is shorter.
 fn rng_steps(width: f64) -> u32 {
     if width > 0.7 { 10 } else { 13 }
 }

@@ -1,7 +1,7 @@
-//! Pictures of surfaces, as a camera over a production line sees them; some have a defect.
+//! Rendered images of surfaces, as from a camera over a production line; some have a defect.
 //!
-//! A surface is a height and a colour at every place ([`surface`]); a defect changes both ([`defect`]); light makes a
-//! picture of them (here). Places are measured in units: an image is 40 units wide, whatever its size in pixels.
+//! A surface has a height and a colour at every point ([`surface`]); a defect changes both ([`defect`]); this module shades
+//! them to an image. Lengths are in units: an image is 40 units wide at any size in pixels.
 //! Sine, cosine and exponential come from the crate `libm`, noise from integer hashes: the same bytes on every machine.
 
 mod defect;
@@ -25,14 +25,11 @@ const OVERSAMPLING: usize = 3;
 /// Whether a surface has a defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Without.
     Normal,
-    /// With one.
     Abnormal,
 }
 
 impl Class {
-    /// Name of the class folder.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -41,7 +38,7 @@ impl Class {
     }
 }
 
-/// Renders image `index` of `class`; every image has a stream of its own.
+/// Renders image `index` of `class`; every image has its own random stream.
 pub(super) fn render(class: Class, index: u64, size: usize, seed: u64) -> Rgb {
     let mut rng = Seed(seed).stream_at(Purpose::Data, &[class as u64, index]);
     let surface = Surface::draw(&mut rng);
@@ -67,7 +64,7 @@ fn step(low: f64, high: f64, value: f64) -> f64 {
     t * t * (3.0 - 2.0 * t)
 }
 
-/// One lamp from the side, light from everywhere, a lens.
+/// Illumination and optics: a lamp from the side, ambient light, a lens.
 struct Light {
     direction: [f64; 3],
     half: [f64; 3],
@@ -99,7 +96,7 @@ impl Light {
         }
     }
 
-    /// Colour of a place with this slope.
+    /// Shaded colour of a point with this slope.
     fn shade(&self, point: &Point, slope: [f64; 2], x: f64, y: f64) -> [f64; 3] {
         let normal = unit([-slope[0], -slope[1], 1.0]);
         let diffuse = self.diffuse * dot(normal, self.direction).max(0.0);
@@ -129,7 +126,7 @@ impl Scene {
         point
     }
 
-    /// Shades a grid that is finer than the pixels, and averages.
+    /// Shades a grid finer than the pixels, and averages (supersampling).
     fn picture(&self, size: usize) -> Rgb {
         let side = size * OVERSAMPLING;
         let unit = UNITS / side as f64;

@@ -1,9 +1,9 @@
-//! [`Noise`]: smooth random functions of a place.
+//! [`Noise`]: smooth random functions of a point.
 
 use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 
-/// Random numbers at the points of a lattice, and what lies between.
+/// Random numbers at the points of a lattice, interpolated between them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Noise(u64);
 
@@ -31,7 +31,7 @@ impl Noise {
         ((h ^ (h >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Smooth noise from -1 to 1, about one bump a unit.
+    /// Smooth noise from -1 to 1, about one bump per unit.
     pub(super) fn smooth(self, x: f64, y: f64) -> f64 {
         let (left, top) = (x.floor(), y.floor());
         let ease = |t: f64| t * t * t * (t * (6.0 * t - 15.0) + 10.0);
@@ -56,7 +56,7 @@ impl Noise {
         1.5 * sum / total
     }
 
-    /// Distances to the nearest and the second nearest of scattered points (about one a unit), and a number of the
+    /// Distances to the nearest and second nearest of scattered points (about one per unit), and a random number of the
     /// nearest.
     ///
     /// # Source

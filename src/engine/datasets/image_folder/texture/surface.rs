@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::noise::Noise;
 use super::{between, step};
 
-/// A place on a surface.
+/// A point of a surface.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
     /// In units.
@@ -27,7 +27,7 @@ enum Material {
     Granite,
 }
 
-/// A material in one of its colours, turned and scaled.
+/// A material with colour, rotation and scale.
 #[derive(Debug)]
 pub(super) struct Surface {
     material: Material,
@@ -99,7 +99,6 @@ impl Surface {
         }
     }
 
-    /// Strength of its reflexes.
     pub(super) fn gloss(&self) -> f64 {
         match self.material {
             Material::Metal => 0.15,
@@ -109,7 +108,6 @@ impl Surface {
         }
     }
 
-    /// Height and colour at a place.
     pub(super) fn at(&self, x: f64, y: f64) -> Point {
         let (u, v) = (self.cos * x + self.sin * y, self.cos * y - self.sin * x);
         let (height, colour) = match self.material {
@@ -136,7 +134,7 @@ impl Surface {
         (0.10 * streak + 0.05 * hair, self.colour.map(|c| c * tone))
     }
 
-    /// Plain weave: two sets of threads, over and under each other in turn.
+    /// Plain weave: two sets of threads that alternate over and under each other.
     fn fabric(&self, u: f64, v: f64) -> (f64, [f64; 3]) {
         let wobble = 0.35 * self.noise.smooth(u * 0.12, v * 0.12);
         let (a, b) = (u / self.pattern + wobble, v / self.pattern - wobble);
