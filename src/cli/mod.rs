@@ -6,6 +6,7 @@
 pub mod exit_code;
 
 mod ab;
+mod after_run;
 mod bench;
 mod choice;
 mod compare;

@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::base::shell;
-use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, Status, StopReason};
 use crate::execute::{self, Decision, Estimator, Listed, ResumeOptions, Summary, WorkerProgram};
@@ -15,12 +13,12 @@ use crate::manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell};
 use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
-use crate::report::{self, ReportError, ReportOptions};
 use crate::results::environment::{self, TreeLook, env_id, missing_counters};
 use crate::results::store::{RunConditions, Store, journal_path};
-use crate::results::{self, Environment, ResultSet, Session, from_here};
+use crate::results::{Environment, ResultSet, Session, from_here};
 
-use super::bench::{Bench, mistake, record_problem};
+use super::after_run::{advise, render};
+use super::bench::{Bench, record_problem};
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
@@ -28,7 +26,7 @@ use super::run_plan::{
     announce, each_run, folder_or_here, here_as, prepare_data, refuse_namesakes, say_held_out,
 };
 use super::search_run::{self, SearchRun};
-use super::{Outcome, Problem, diff_driver, exit_code, shard};
+use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
@@ -218,7 +216,7 @@ impl Invocation<'_> {
         let summary = execute::run(
             &mut Listed::new(jobs),
             launcher,
-            &self.bench.options(max_failures(self.arguments)),
+            &self.bench.options(self.arguments.max_failures()),
             self.interrupt.is_asked(),
             &mut sink,
         );
@@ -284,49 +282,6 @@ impl Invocation<'_> {
             exit_code::GOOD
         }
     }
-}
-
-/// Failed runs after which no further one begins.
-pub(super) fn max_failures(arguments: &RunArguments) -> Option<usize> {
-    let fail_fast = arguments.fail_fast.then_some(1);
-    fail_fast.or(arguments.max_failures.map(|limit| limit as usize))
-}
-
-/// Writes the report, where one is wanted, and answers with its first file.
-pub(super) fn render(arguments: &RunArguments, plan: &Plan) -> Result<Option<PathBuf>, Problem> {
-    if arguments.no_report {
-        return Ok(None);
-    }
-    let files = report::render(&plan.results_folder, &ReportOptions::default());
-    let files = files.map_err(ReportError::into_failure)?;
-    Ok(files.first().map(|path| from_here(path)))
-}
-
-/// What one could do next: test a recommendation, let git show values. Nothing of a share, and nothing where quiet is wanted.
-pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
-    if arguments.shard.is_none() && arguments.detail() > Detail::Quiet {
-        say_recommendations(arguments, plan)?;
-        diff_driver::advise(&plan.results_folder);
-    }
-    Ok(())
-}
-
-/// One line about recommendations that nothing has tested.
-fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
-    let folder = &plan.results_folder;
-    let next = folder.join("next.toml");
-    if arguments.no_report || arguments.quiet || !next.is_file() {
-        return Ok(());
-    }
-    let rows = results::read_recommendations(folder).map_err(mistake)?;
-    let open = rows.iter().filter(|row| row.status == "proposed").count();
-    if open > 0 {
-        let (what, next) = (count(open, "recommendation"), from_here(&next));
-        let run = shell::command(&shell::joined(["run", &*next.to_string_lossy()]));
-        let tests = if open == 1 { "tests it" } else { "tests them" };
-        eprintln!("{what}: {run} {tests}");
-    }
-    Ok(())
 }
 
 /// The runs to do, in the order in which they are done.

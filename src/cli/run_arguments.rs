@@ -72,6 +72,12 @@ enum Format {
 }
 
 impl RunArguments {
+    /// Failed runs after which no further one begins.
+    pub(super) fn max_failures(&self) -> Option<usize> {
+        let fail_fast = self.fail_fast.then_some(1);
+        fail_fast.or(self.max_failures.map(|limit| limit as usize))
+    }
+
     /// How much people are told.
     pub(super) fn detail(&self) -> Detail {
         match (self.quiet, self.verbose) {

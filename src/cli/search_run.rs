@@ -13,9 +13,9 @@ use crate::results::store::{RunConditions, Store, journal_path};
 use crate::results::{ResultSet, Session, from_here};
 use crate::search::{Search, SearchOptions};
 
+use super::after_run::{advise, render};
 use super::bench::{Bench, mistake, record_problem};
 use super::interrupt::Interrupt;
-use super::run::{advise, max_failures, render};
 use super::run_arguments::RunArguments;
 use super::{Outcome, Problem, exit_code, shard};
 
@@ -94,7 +94,7 @@ impl SearchRun<'_> {
         let summary = execute::run(
             &mut search,
             &launcher,
-            &bench.options(max_failures(self.arguments)),
+            &bench.options(self.arguments.max_failures()),
             self.interrupt.is_asked(),
             &mut sink,
         );

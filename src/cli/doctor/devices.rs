@@ -1,6 +1,6 @@
 //! Devices, the libraries that GPUs are used with, and what their driver says of them.
 
-use crate::base::text::count;
+use crate::base::text::{self, count};
 use crate::base::units::human_bytes;
 use crate::device::{DeviceKind, libraries, telemetry_library};
 use crate::measure::gpu::{ListedGpu, inventory};
@@ -147,28 +147,12 @@ fn precisions(capability: (i32, i32)) -> String {
     names.join(", ")
 }
 
-/// A line that goes on below its value.
+/// A value under its name; a long one continues on lines below.
 fn wrapped(name: &str, value: &str) -> String {
-    let mut text = String::new();
-    let mut rest = String::new();
-    let mut flush = |rest: &mut String, name: &str| {
-        text.push_str(&line(name, rest));
-        rest.clear();
-    };
-    let mut name = name;
-    for word in value.split(' ') {
-        let is_full = rest.chars().count() + 1 + word.chars().count() > WIDTH - NAME - 1;
-        if is_full && !rest.is_empty() {
-            flush(&mut rest, name);
-            name = "";
-        }
-        if !rest.is_empty() {
-            rest.push(' ');
-        }
-        rest.push_str(word);
-    }
-    flush(&mut rest, name);
-    text
+    let value = text::wrapped(value, WIDTH - NAME - 1, 0);
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    let lines = value.lines().zip(names);
+    lines.map(|(value, name)| line(name, value)).collect()
 }
 
 #[cfg(test)]

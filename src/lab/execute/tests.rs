@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::worker::WorkerCommand;
 use super::*;
 use crate::event::{RunEvent, RunFacts, RunId, RunTimes, Status, StopReason, Verdict};
 use crate::plan::{CellSpec, LimitsSpec};
@@ -47,16 +46,8 @@ fn job_of(cell: usize, limits: LimitsSpec) -> Job {
 /// A worker that does not end by itself: a test that fails to kill it hangs.
 pub(super) const FOR_A_DAY: &str = "exec sleep 86400";
 
-pub(super) fn command(script: &str) -> WorkerCommand {
-    WorkerCommand {
-        program: "/bin/sh".into(),
-        arguments: vec!["-c".into(), script.into()],
-    }
-}
-
 fn worker(script: &str) -> WorkerProgram {
-    let WorkerCommand { program, arguments } = command(script);
-    WorkerProgram::other(program, arguments, None)
+    WorkerProgram::other("/bin/sh".into(), vec!["-c".into(), script.into()], None)
 }
 
 fn launched(script: &str, limits: LimitsSpec) -> (RunOutcome, Vec<Event>) {

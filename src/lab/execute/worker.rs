@@ -29,24 +29,39 @@ const FIRST_PAUSE: Duration = Duration::from_micros(100);
 /// the reader thread may be late.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A program that speaks the worker protocol, with its arguments.
+/// A program that speaks the worker protocol and executes one run: this one, called as `fieldtrial worker`.
 #[derive(Debug)]
-pub(super) struct WorkerCommand {
-    pub(super) program: PathBuf,
-    pub(super) arguments: Vec<String>,
+pub struct WorkerProgram {
+    program: PathBuf,
+    arguments: Vec<String>,
+    /// Memory of the machine in bytes, if known: SIGKILL near it counts as `oom`.
+    machine_bytes: Option<u64>,
+    /// Where images of costly evaluations are written; without it, costly evaluation is skipped.
+    assess_into: Option<PathBuf>,
 }
 
-impl WorkerCommand {
-    /// This program as `fieldtrial worker`.
-    pub(super) fn this() -> io::Result<Self> {
-        Ok(Self {
-            program: std::env::current_exe()?,
-            arguments: vec!["worker".into()],
-        })
+impl WorkerProgram {
+    /// This program itself.
+    ///
+    /// # Errors
+    /// The operating system cannot determine the program's path.
+    pub fn this(machine_bytes: Option<u64>) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        Ok(Self::other(program, vec!["worker".into()], machine_bytes))
+    }
+
+    /// Another program that speaks the protocol (another build of this one, or a test's).
+    pub fn other(program: PathBuf, arguments: Vec<String>, machine_bytes: Option<u64>) -> Self {
+        Self {
+            program,
+            arguments,
+            machine_bytes,
+            assess_into: None,
+        }
     }
 
     /// Starts it with pipes, in a separate process group.
-    pub(super) fn spawn(&self, threads: usize) -> io::Result<Child> {
+    fn spawn(&self, threads: usize) -> io::Result<Child> {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
@@ -61,39 +76,6 @@ impl WorkerCommand {
             .stderr(Stdio::piped());
         os::in_own_group(&mut command);
         command.spawn()
-    }
-}
-
-/// The program that executes one run: this one, called as `fieldtrial worker`.
-#[derive(Debug)]
-pub struct WorkerProgram {
-    command: WorkerCommand,
-    /// Memory of the machine in bytes, if known: SIGKILL near it counts as `oom`.
-    machine_bytes: Option<u64>,
-    /// Where images of costly evaluations are written; without it, costly evaluation is skipped.
-    assess_into: Option<PathBuf>,
-}
-
-impl WorkerProgram {
-    /// This program itself.
-    ///
-    /// # Errors
-    /// The operating system cannot determine the program's path.
-    pub fn this(machine_bytes: Option<u64>) -> io::Result<Self> {
-        Ok(Self::called(WorkerCommand::this()?, machine_bytes))
-    }
-
-    /// Another program that speaks the protocol (another build of this one, or a test's).
-    pub fn other(program: PathBuf, arguments: Vec<String>, machine_bytes: Option<u64>) -> Self {
-        Self::called(WorkerCommand { program, arguments }, machine_bytes)
-    }
-
-    fn called(command: WorkerCommand, machine_bytes: Option<u64>) -> Self {
-        Self {
-            command,
-            machine_bytes,
-            assess_into: None,
-        }
     }
 
     /// Enables costly evaluation in the runs of the first block, which write images into `folder` (absolute).
@@ -120,7 +102,7 @@ impl Launch for WorkerProgram {
         emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome {
         let began = Instant::now();
-        let mut child = match self.command.spawn(threads) {
+        let mut child = match self.spawn(threads) {
             Ok(child) => child,
             Err(error) => {
                 let reason = format!("panicked: cannot start a worker: {error}");

@@ -1,0 +1,51 @@
+//! What follows the last run of `fieldtrial run`: the report, and what to do next.
+
+use std::path::PathBuf;
+
+use crate::base::shell;
+use crate::base::text::count;
+use crate::plan::Plan;
+use crate::progress::Detail;
+use crate::report::{self, ReportError, ReportOptions};
+use crate::results::{self, from_here};
+
+use super::bench::mistake;
+use super::run_arguments::RunArguments;
+use super::{Problem, diff_driver};
+
+/// Writes the report, where one is wanted, and answers with its first file.
+pub(super) fn render(arguments: &RunArguments, plan: &Plan) -> Result<Option<PathBuf>, Problem> {
+    if arguments.no_report {
+        return Ok(None);
+    }
+    let files = report::render(&plan.results_folder, &ReportOptions::default());
+    let files = files.map_err(ReportError::into_failure)?;
+    Ok(files.first().map(|path| from_here(path)))
+}
+
+/// What one could do next: test a recommendation, let git show values. Nothing of a share, and nothing where quiet is wanted.
+pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
+    if arguments.shard.is_none() && arguments.detail() > Detail::Quiet {
+        say_recommendations(arguments, plan)?;
+        diff_driver::advise(&plan.results_folder);
+    }
+    Ok(())
+}
+
+/// One line about recommendations that nothing has tested.
+fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
+    let folder = &plan.results_folder;
+    let next = folder.join("next.toml");
+    if arguments.no_report || arguments.quiet || !next.is_file() {
+        return Ok(());
+    }
+    let rows = results::read_recommendations(folder).map_err(mistake)?;
+    let open = rows.iter().filter(|row| row.status == "proposed").count();
+    if open > 0 {
+        let (what, next) = (count(open, "recommendation"), from_here(&next));
+        let run = shell::command(&shell::joined(["run", &*next.to_string_lossy()]));
+        let tests = if open == 1 { "tests it" } else { "tests them" };
+        eprintln!("{what}: {run} {tests}");
+    }
+    Ok(())
+}
