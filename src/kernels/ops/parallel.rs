@@ -1,7 +1,7 @@
-//! When CPU kernels use several threads, and how they cut their work.
+//! When CPU kernels use several threads, and how they split their work.
 //!
-//! Work is cut by shape alone into chunks of a fixed length, so that no result depends on the number of threads.
-//! Handing work to rayon costs tens of microseconds, hence the thresholds (`DFDX.md` §4, measured).
+//! Work is split by shape alone into chunks of a fixed length, so that results do not depend on the number of threads.
+//! Handing work to rayon costs tens of microseconds (measured), hence the thresholds.
 
 use rayon::prelude::*;
 

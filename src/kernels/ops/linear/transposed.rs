@@ -1,4 +1,4 @@
-//! A linear layer's weight the other way: `y = x · Wᵀ`, as a block with tied weights needs it.
+//! Product with a linear layer's transposed weight, `y = x · Wᵀ`, for blocks with tied weights.
 
 use super::super::gemm::Accumulate;
 use super::super::{Kernels, OpError, Pass, Var, Work};

@@ -2,9 +2,9 @@
 //!
 //! The signature of a path has levels `1…N`, level k with `Cᵏ` iterated integrals, row-major, levels one after another,
 //! without the scalar term; no basepoint is added. One more straight piece `d` multiplies by `exp(d)` (Chen's identity):
-//! `Sₙ ← Sₙ + Sₙ₋₁ ⊗ d + Sₙ₋₂ ⊗ d⊗d/2 + … + d⊗…⊗d/n!`, so that one pass along the path meets the signatures of all
-//! prefixes. Backward goes the same way back, with the signatures that forward left. On the CPU the highest level is known
-//! by its projection alone (`top.rs`).
+//! `Sₙ ← Sₙ + Sₙ₋₁ ⊗ d + Sₙ₋₂ ⊗ d⊗d/2 + … + d⊗…⊗d/n!`, so that one pass along the path computes the signatures
+//! of all prefixes. Backward traverses the path in reverse, with the signatures that forward saved. On the CPU only the
+//! projection of the highest level is computed (`top.rs`).
 //!
 //! # Shapes
 //! `path: (B, T, C)`, `weight: (S, 1)`, `bias: (1)`, result `(B, T − 1)`; `S = C + C² + … + Cᴺ`.
@@ -42,7 +42,7 @@ pub struct SignatureSize {
 }
 
 impl SignatureSize {
-    /// Highest level that is computed.
+    /// Highest supported level.
     pub const LARGEST_DEPTH: usize = LARGEST_DEPTH;
 
     /// Entries of a signature, `C + C² + … + Cᴺ`.
@@ -92,7 +92,7 @@ pub struct ProjectionInputs<D: Backend> {
 
 /// Signatures on one device.
 pub trait SignatureKernel: Backend {
-    /// The projected signatures of all prefixes, and what backward needs of them.
+    /// The projected signatures of all prefixes, and what backward needs.
     fn signature_projection(
         &self,
         _path: &Buffer<Self>,
@@ -115,8 +115,8 @@ pub trait SignatureKernel: Backend {
         Err(OpError::unsupported::<Self>("signature_projection"))
     }
 
-    /// Adds the gradients of the inputs to `slots`, where they need one; a device that can add them while it computes them
-    /// has its own body.
+    /// Adds the gradients of the inputs to `slots`, for those that need one; a device that can add while computing overrides
+    /// it.
     fn add_projection_gradients(
         &self,
         inputs: &ProjectionInputs<Self>,

@@ -39,7 +39,7 @@ fn kernels_are_the_golden_ones() {
     }
 }
 
-/// dk(P,Q)/dP of WORKLOADS §1.8 (right to 2e-8) by central differences in 60-digit arithmetic (`golden.py`).
+/// dk(P,Q)/dP of the reference paths (accurate to 2e-8) by central differences in 60-digit arithmetic (`golden.py`).
 #[test]
 fn slopes_are_the_golden_ones() {
     const ORDER_0: [f64; 10] = [
