@@ -25,8 +25,8 @@ pub trait AddKernel: Backend {
         Err(OpError::unsupported::<Self>("add"))
     }
 
-    /// Adds `grad_output · act'(before)` to the gradients of those of the `inputs` that need one; `before` is what
-    /// [`AddKernel::add`] kept, nothing for a plain sum.
+    /// Adds `grad_output · act'(before)` to the gradients of the `inputs` that need one; `before` is what [`AddKernel::add`]
+    /// kept, `None` for a plain sum.
     fn add_backward(
         &self,
         before: Option<&Buffer<Self>>,

@@ -1,4 +1,4 @@
-//! [`PathBatch`]: paths in time as the path losses read them.
+//! [`PathBatch`]: paths in time, the input of the path losses.
 
 #[cfg(feature = "cuda")]
 mod cuda;

@@ -57,7 +57,7 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
                     grid: &shape.output_grid::<M>(),
                     tiles: 0..rows,
                     channels: columns,
-                    // SAFETY: a task writes its own channels of every pixel.
+                    // SAFETY: each task writes separate channels of every pixel.
                     images: unsafe { y.part() },
                     bias,
                     adds,
@@ -155,7 +155,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
                             row: columns.len(),
                             plane,
                         },
-                        // SAFETY: a task writes its own pairs of channels of every tap.
+                        // SAFETY: each task writes separate pairs of channels of every tap.
                         to: unsafe { target.part() },
                         to_layout: Layout {
                             start: inputs.start * k + columns.start,
