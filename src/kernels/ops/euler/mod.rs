@@ -1,12 +1,12 @@
 //! Euler–Maruyama with learned fields: all steps of a stochastic differential equation as one operation.
 //!
 //! `x_{i+1} = x_i + f(t_i, x_i) Δt + g(t_i, x_i) √Δt e_i` with `Δt = 1/N`, `t_i = i Δt`. Drift f and diffusion g are two
-//! networks `(t, x) → H → H → 1` with tanh after the hidden layers. Samples are independent: groups of them run all
-//! steps on their own thread. Backward goes the steps back over the hidden values that forward left; the gradient of
-//! the square weights is one product over all steps.
+//! networks `(t, x) → H → H → 1` with tanh after the hidden layers. Samples are independent: each group
+//! runs all steps on one thread. Backward traverses the steps in reverse with the hidden values that forward saved; the
+//! gradient of the square weights is one product over all steps.
 //!
 //! # Shapes
-//! `start: (B, 1)`, `noise: (B, N)`, result `(B, N)`, the start not in it. Of a field: weights `(2, H)`, `(H, H)`,
+//! `start: (B, 1)`, `noise: (B, N)`, result `(B, N)` without the start. Per field: weights `(2, H)`, `(H, H)`,
 //! `(H, 1)` ([`super::Layout::Linear`]; the rows of the first are t and x), biases `(H)`, `(H)`, `(1)`.
 //! # Work
 //! Per sample and step: `2 (2 (2 + H + 1) H + 2 H + 1 + 10 H) + 5`, tanh as [`Activation::Tanh`](super::Activation);
@@ -51,13 +51,13 @@ pub type Field<T> = [T; 6];
 /// Gradients of [`euler_maruyama`].
 #[derive(Debug)]
 pub struct EulerGrads<D: Backend> {
-    /// As the start.
+    /// Gradient of the start.
     pub start: Buffer<D>,
-    /// Of drift and diffusion.
+    /// Gradients of drift and diffusion.
     pub fields: [Field<Buffer<D>>; 2],
 }
 
-/// What a simulation reads.
+/// Inputs of a simulation.
 #[derive(Debug)]
 pub struct EulerInputs<D: Backend> {
     /// `(B, 1)`
@@ -82,7 +82,7 @@ impl<D: Backend> EulerInputs<D> {
 
 /// Simulations on one device.
 pub trait EulerKernel: Backend {
-    /// The path, and what backward needs of it.
+    /// The path, and what backward needs.
     fn euler_maruyama(
         &self,
         _start: &Buffer<Self>,
@@ -93,7 +93,7 @@ pub trait EulerKernel: Backend {
         Err(OpError::unsupported::<Self>("euler_maruyama"))
     }
 
-    /// The gradients of start and fields; `saved` is what forward left.
+    /// The gradients of start and fields; `saved` is from forward.
     fn euler_maruyama_backward(
         &self,
         _noise: &Buffer<Self>,
@@ -105,8 +105,8 @@ pub trait EulerKernel: Backend {
         Err(OpError::unsupported::<Self>("euler_maruyama"))
     }
 
-    /// Adds the gradients of the inputs to `slots`, where they need one; a device that can add them while it computes them
-    /// has its own body.
+    /// Adds the gradients of the inputs to `slots`, for those that need one; a device that can add while computing overrides
+    /// it.
     fn add_euler_gradients(
         &self,
         inputs: &EulerInputs<Self>,

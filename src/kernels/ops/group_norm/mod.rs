@@ -32,7 +32,7 @@ pub struct GroupNormSize {
     pub groups: usize,
 }
 
-/// What a group norm reads, and its statistics, as backward needs them.
+/// Inputs of a group norm and its statistics, for backward.
 #[derive(Debug)]
 pub struct GroupNormSaved<'a, D: Backend> {
     /// The input.
@@ -45,7 +45,7 @@ pub struct GroupNormSaved<'a, D: Backend> {
     pub shift: Option<&'a Buffer<D>>,
 }
 
-/// One of the gradients that come from sums over positions.
+/// A gradient that is a sum over positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupNormPart {
     /// Of γ.
@@ -62,7 +62,7 @@ impl GroupNormPart {
 
 /// Group norm on one device.
 pub trait GroupNormKernel: Backend {
-    /// The result and the statistics of each sample and group, as [`GroupNormKernel::group_norm_backward`] needs them.
+    /// The result and the statistics of each sample and group, for [`GroupNormKernel::group_norm_backward`].
     fn group_norm(
         &self,
         _input: &GroupNormSaved<'_, Self>,
@@ -72,8 +72,7 @@ pub trait GroupNormKernel: Backend {
         Err(OpError::unsupported::<Self>("group_norm"))
     }
 
-    /// Adds the gradient of x to `grad_x` where that is wanted, and returns the sums for
-    /// [`GroupNormKernel::group_norm_collect`].
+    /// Adds the gradient of x to `grad_x`, if given, and returns the sums for [`GroupNormKernel::group_norm_collect`].
     fn group_norm_backward(
         &self,
         _input: &GroupNormSaved<'_, Self>,
@@ -86,7 +85,7 @@ pub trait GroupNormKernel: Backend {
         Err(OpError::unsupported::<Self>("group_norm"))
     }
 
-    /// As [`GroupNormKernel::group_norm_backward`] with the slot of x, in the memory of `grad_output` where a device can.
+    /// As [`GroupNormKernel::group_norm_backward`] with the slot of x; reuses the memory of `grad_output` if the device can.
     fn group_norm_backward_owned(
         &self,
         input: &GroupNormSaved<'_, Self>,
@@ -100,7 +99,7 @@ pub trait GroupNormKernel: Backend {
         self.group_norm_backward(input, statistics, &grad_output, size, activation, grad_x)
     }
 
-    /// Adds the gradient of `part`, made of `sums`, to `grad`.
+    /// Adds the gradient of `part`, computed from `sums`, to `grad`.
     fn group_norm_collect(
         &self,
         _sums: &Buffer<Self>,
@@ -111,7 +110,7 @@ pub trait GroupNormKernel: Backend {
         Err(OpError::unsupported::<Self>("group_norm"))
     }
 
-    /// [`GroupNormKernel::group_norm_collect`] for those of γ, β and the shift that need a gradient.
+    /// [`GroupNormKernel::group_norm_collect`] for γ, β and the shift, if they need a gradient.
     fn group_norm_collect_all(
         &self,
         sums: &Buffer<Self>,

@@ -51,7 +51,7 @@ pub fn linear_transposed<D: Kernels>(
                 device.accumulate(grad, slots.of(residual)?)?;
             }
             if weight.needs_grad() {
-                // As in a layer from F_in to F_out whose input is `grad` and whose gradient is `x`.
+                // As in a layer from F_in to F_out with input `grad` and output gradient `x`.
                 device.linear_backward_weight(grad, x.data(), size, slots.entry(&weight)?)?;
             }
             if x.needs_grad() {

@@ -1,8 +1,8 @@
 //! The end of a residual block as one operation: `silu(drop(norm(x)) + residual)`, with the group norm of
 //! [`super::group_norm()`] and the mask of [`super::dropout()`].
 //!
-//! Nothing between is kept: backward computes the norm and the mask again from x, which the convolution before it left.
-//! Where a device has no kernel for it, it is [`super::group_norm()`], [`super::dropout()`] and [`super::add_silu`].
+//! No intermediate is saved: backward recomputes the norm and the mask from x, the preceding convolution's result.
+//! Without a fused kernel it is composed of [`super::group_norm()`], [`super::dropout()`] and [`super::add_silu`].
 //!
 //! # Shapes
 //! `x: (B, positions…, C)`, `gamma, beta: (C)`, `residual` and result as x.
@@ -25,7 +25,7 @@ use crate::device::Buffer;
 
 /// The fused end of a residual block on one device.
 pub trait NormResidualKernel: GroupNormKernel {
-    /// Whether this device has it.
+    /// Whether this device has the fused kernel.
     const FUSES: bool = false;
 
     /// The result and the statistics of the norm.
@@ -39,7 +39,7 @@ pub trait NormResidualKernel: GroupNormKernel {
         Err(OpError::unsupported::<Self>("norm_residual"))
     }
 
-    /// Gives x and the residual their gradients, in this order, where they need one; returns the sums for
+    /// Adds the gradients of x and the residual, in this order, if they need one; returns the sums for
     /// [`GroupNormKernel::group_norm_collect`].
     fn norm_residual_backward(
         &self,

@@ -12,7 +12,7 @@ fn switch_on(pass: &mut Pass<TestDevice>) {
     *pass = std::mem::replace(pass, empty).with_dropout(ChaCha8Rng::seed_from_u64(5));
 }
 
-/// The operation under dropout, or without it for p = 0.
+/// The operation with dropout, or without it for p = 0.
 fn fused(
     groups: usize,
     p: f32,
@@ -23,7 +23,7 @@ fn fused(
     }
 }
 
-/// The three operations that it is.
+/// The composition of three operations.
 fn apart(groups: usize, p: f32) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Made {
     move |pass, v| {
         switch_on(pass);

@@ -79,7 +79,7 @@ pub struct ProjectionGrads<D: Backend> {
     pub bias: Buffer<D>,
 }
 
-/// What a projection of signatures reads.
+/// Inputs of a projection of signatures.
 #[derive(Debug)]
 pub struct ProjectionInputs<D: Backend> {
     /// `(B, T, C)`

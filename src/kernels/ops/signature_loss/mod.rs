@@ -29,13 +29,13 @@ pub use rbf::RbfStatistic;
 use rbf::{Rbf, Similarities};
 use signatures::{ENTRIES, extension_flop, signatures};
 
-/// A loss on signatures with what it needs of the real paths.
+/// A loss on signatures, with precomputed data of the real paths.
 #[derive(Debug, Clone)]
 pub struct SignatureLoss {
     points: usize,
     count: usize,
     kind: Kind,
-    /// What a GPU needs of the real paths.
+    /// Data of the real paths on a GPU.
     #[cfg(feature = "cuda")]
     on_device: std::cell::OnceCell<Rc<cudarc::driver::CudaSlice<f64>>>,
 }
