@@ -14,7 +14,6 @@ const WIDEST: usize = 64;
 pub(super) const RESERVE: usize = WIDEST / size_of::<f32>();
 
 impl Aligned {
-    /// `len` zeros.
     pub(super) fn zeros(len: usize) -> Self {
         Self {
             values: vec![0.0; len + RESERVE],

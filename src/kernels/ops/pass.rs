@@ -27,7 +27,7 @@ pub struct Pass<D: Backend> {
     failure: Rc<RefCell<Option<OpError>>>,
     /// Gradients whose memory is returned to the device when [`Grads`] is dropped.
     owed: PendingRecycle<D>,
-    /// Their sums of squares, as far as operations computed them.
+    /// Sums of squares of gradients, as far as operations computed them.
     squares: Squares,
     dropout: Option<ChaCha8Rng>,
     work: Work,
@@ -44,7 +44,6 @@ struct Recorded<D: Backend> {
 }
 
 impl<D: Backend> Recorded<D> {
-    /// Bytes that are held now.
     fn held_bytes(&self) -> u64 {
         let is_held = self.memory.strong_count() > 0;
         u64::from(is_held) * (self.len * size_of::<f32>()) as u64

@@ -44,8 +44,8 @@ impl<D: Backend> GradSlots<'_, D> {
         var.needs_grad().then(|| self.of(var)).transpose()
     }
 
-    /// The gradient of `var`, and whether to add to it or to replace it: [`Accumulate::Replace`] when nothing was written yet;
-    /// the memory then holds arbitrary values, which must all be overwritten.
+    /// The gradient of `var`, and whether to add to it or to replace it: [`Accumulate::Replace`] when nothing was written
+    /// yet; the memory then holds arbitrary values, which must all be overwritten.
     ///
     /// A device whose kernels only add gets zeros and [`Accumulate::Add`] (see [`Backend::REPLACES`]).
     pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Accumulate), OpError> {
@@ -94,7 +94,6 @@ impl<D: Backend> GradSlots<'_, D> {
     }
 }
 
-/// The gradient of `var`; empty until something is written.
 fn found<'a, D: Backend>(
     gradients: &'a mut Gradients<f32, D>,
     var: &Var<D>,
@@ -195,8 +194,8 @@ impl<D: Backend> Grads<D> {
         Ok(slot.map_err(DeviceError::from_dfdx::<D>)?)
     }
 
-    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order; with [`Grads::for_norms`] computed while the gradient
-    /// was written, if possible.
+    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order; with [`Grads::for_norms`] computed, if possible,
+    /// while the gradient was written.
     pub fn sum_of_squares(&mut self, parameter: &Parameter<D>) -> Result<f64, OpError>
     where
         D: UpdateKernel,

@@ -17,7 +17,6 @@ impl Squares {
         Self(Some(Rc::default()))
     }
 
-    /// Whether sums are recorded.
     pub(super) fn are_wanted(&self) -> bool {
         self.0.is_some()
     }

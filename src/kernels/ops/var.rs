@@ -159,7 +159,6 @@ impl<D: Backend> Var<D> {
     }
 }
 
-/// A fresh key.
 pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>, OpError> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     Ok(Token {

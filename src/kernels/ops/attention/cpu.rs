@@ -106,7 +106,6 @@ impl AttentionKernel for Cpu {
 }
 
 impl AttentionSize {
-    /// Whether the work is large enough for several threads.
     fn is_large(self) -> bool {
         self.work().forward >= PRODUCT_FLOP as u64
     }

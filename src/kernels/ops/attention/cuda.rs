@@ -107,7 +107,6 @@ fn gradients(
 struct Matrices {
     /// Offset of the first value.
     start: usize,
-    /// Row stride.
     row: usize,
     /// Matrix stride.
     stride: usize,
@@ -116,7 +115,6 @@ struct Matrices {
 /// Layout of queries, keys, values and results.
 struct Places {
     size: AttentionSize,
-    /// Number of matrices.
     count: usize,
     /// Whether heads are copied into separate matrices.
     is_split: bool,

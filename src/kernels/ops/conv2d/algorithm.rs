@@ -31,9 +31,9 @@ pub enum Convolution {
     Winograd5,
 }
 
-/// Costs of the algorithms, in units of one multiply-add of a large product on one core: measured (AVX-512, 2 MiB of L2 cache
-/// per core, 110 GFLOP/s, so a unit is 18 ps) on the shapes of the U-Net, caches cold. They need not be exact: where the
-/// decision is close, the algorithms differ little.
+/// Costs in units of one multiply-add of a large product on one core: measured (AVX-512, 2 MiB of L2 cache per core,
+/// 110 GFLOP/s, so a unit is 18 ps) on the shapes of the U-Net, caches cold. They need not be exact: where the decision is
+/// close, the algorithms differ little.
 mod cost {
     /// A multiply-add of a direct convolution, including losses at row ends and to the memory layout.
     pub(super) const DIRECT: f64 = 1.15;
@@ -45,7 +45,6 @@ mod cost {
     pub(super) const FILTER: f64 = 65.0;
     /// The same when tiles are few and the filter stays in the L2 cache.
     pub(super) const FILTER_NEAR: f64 = 25.0;
-    /// Overhead of one product call.
     pub(super) const CALL: f64 = 20_000.0;
     /// Products with fewer channels take as long as with this number.
     pub(super) const CHANNELS: usize = 16;
@@ -98,7 +97,7 @@ pub(super) fn note_use(tile: Option<Tile>) {
     USED.with_borrow_mut(|used| used.insert(algorithm));
 }
 
-/// Algorithms that the CPU used for convolutions and their gradients on this thread since the last call, most accurate first.
+/// Algorithms that the CPU used for convolutions and gradients on this thread since the last call, most accurate first.
 pub fn take_convolutions() -> Vec<Convolution> {
     USED.take().into_iter().collect()
 }

@@ -301,7 +301,6 @@ fn with_factors<R>(
     })
 }
 
-/// `y = values + bias`, row by row.
 #[inline(always)]
 fn biased(y: &mut [f32], values: &[f32], bias: &[f32]) {
     for (y, values) in y

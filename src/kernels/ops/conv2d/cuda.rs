@@ -55,7 +55,6 @@ impl Conv2dKernel for Cuda {
     }
 }
 
-/// Adds the bias, if any, to every result.
 fn add_bias(
     bias: Option<&Buffer<Cuda>>,
     size: &Conv2dSize,

@@ -51,7 +51,6 @@ fn on_each_algorithm(test: impl Fn(Convolution)) {
     ALGORITHMS.into_iter().for_each(test);
 }
 
-/// Largest error against the definition.
 fn tolerance(algorithm: Convolution) -> f32 {
     if matches!(algorithm, Convolution::Winograd4 | Convolution::Winograd5) {
         5e-5

@@ -8,14 +8,13 @@
 //! `Y += A_r · W_r`, `A_r: (m × kw·C)` with overlapping rows, `W_r: (kw·C × K)`,
 //!
 //! where m counts all positions of the layout; results between rows are discarded (2 % at a width of 40, 9 % at 10).
-//! With a stride, padded rows are split into `stride` planes by their remainder, so that row y of a plane serves result row y.
+//! With a stride, padded rows are split into `stride` planes by their remainder, so that plane row y serves result row y.
 
 use std::ops::Range;
 
 use crate::ops::gemm::Matrix;
 use crate::ops::parallel::for_each_chunk_if;
 
-/// The sizes of a convolution for the layout.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Windows {
     pub(super) batch: usize,
@@ -61,7 +60,6 @@ impl<'a> Chunk<'a> {
         Self::new(windows, 0..windows.batch, 0..windows.output.0)
     }
 
-    /// Height of the kernel.
     pub(super) fn filter_rows(&self) -> usize {
         self.windows.kernel.0
     }
@@ -92,7 +90,6 @@ impl<'a> Chunk<'a> {
         (self.rows.len() + below) * self.row_len() + self.windows.kernel.1 * self.windows.input.2
     }
 
-    /// Number of values of the layout.
     pub(super) fn layout_len(&self) -> usize {
         self.windows.stride * self.plane_len()
     }

@@ -80,7 +80,6 @@ fn is_short(size: CrossAttentionSize) -> bool {
     size.queries * size.keys <= SHORT
 }
 
-/// Launches a kernel with one warp per row.
 fn over_rows(name: &'static str, rows: usize) -> Launch {
     Launch::new(name)
         .threads(32 * ROWS)

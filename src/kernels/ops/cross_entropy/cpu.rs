@@ -71,7 +71,6 @@ impl CrossEntropyKernel for Cpu {
     }
 }
 
-/// `exp(x - max x)` of every row.
 #[inline(always)]
 fn exponentials(y: &mut [f32], logits: &[f32], classes: usize) {
     for (y, logits) in y

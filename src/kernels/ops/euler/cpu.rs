@@ -13,7 +13,6 @@ use crate::ops::math::tanh;
 use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP};
 use crate::ops::simd::simd;
 
-/// Samples of a group.
 const ROWS: usize = 4;
 
 /// The parameters of a field as slices: weight, bias, weight, bias, weight, bias.

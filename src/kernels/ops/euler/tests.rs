@@ -24,7 +24,6 @@ fn run<D: Kernels>(pass: &mut Pass<D>, v: &[Var<D>]) -> Result<Var<D>, OpError> 
     euler_maruyama(pass, &v[0], &noise, &[field(2), field(8)])
 }
 
-/// `[out, in]` to `[in, out]`.
 fn transposed(values: &[f32], out: usize) -> Vec<f32> {
     let inputs = values.len() / out;
     let at = (0..inputs).flat_map(|i| (0..out).map(move |o| o * inputs + i));

@@ -14,7 +14,6 @@ use super::lanes::{AddProduct, Outer, add, norm_backward, normalise, scale, set,
 use crate::ops::LINEAR_EPS;
 use crate::ops::math::{exp, normal_cdf, normal_density};
 
-/// The widths of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Widths {
     /// d.
@@ -28,7 +27,6 @@ pub(super) struct Widths {
 /// A layer norm, or a linear layer with its weight `(inputs, outputs)`.
 pub(super) type Pair<'a> = [&'a [f32]; 2];
 
-/// The parameters of a block.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub(super) widths: Widths,
@@ -75,7 +73,6 @@ pub(super) struct Record<'a, S: Simd> {
 }
 
 impl Widths {
-    /// Rows of a record.
     pub(super) fn record(self) -> usize {
         6 * self.state + 2 * self.hidden + 3 + self.heads
     }
@@ -236,9 +233,9 @@ pub(super) fn product<S: Simd>(simd: S, weight: &[f32], x: &[S::f32s], y: &mut [
 
 /// Gradients that [`Block::retreat`] reads and adds to.
 pub(super) struct Slopes<'a, S: Simd> {
-    /// Of f.
+    /// Gradient of f.
     pub(super) df: &'a [S::f32s],
-    /// Of h.
+    /// Gradient of h.
     pub(super) dh: &'a mut [S::f32s],
     /// `max(state, hidden)` rows.
     pub(super) work: &'a mut [S::f32s],

@@ -13,7 +13,6 @@ use crate::ops::aligned::Aligned;
 use crate::ops::math::exp;
 use crate::ops::simd::{lanes, simd, simd_vectors};
 
-/// Samples of a chunk.
 pub(super) const SAMPLES: usize = 64;
 
 /// Inputs shared by all chunks.
@@ -25,7 +24,6 @@ pub(super) struct Run<'a> {
     pub(super) keep: bool,
 }
 
-/// The classifier of a nudge.
 #[derive(Clone, Copy)]
 pub(super) struct Head<'a> {
     /// Weight `(d, classes)` and bias.
@@ -116,7 +114,6 @@ impl Chunk {
         simd_vectors(Step { chunk: self, run })
     }
 
-    /// Writes the state to `(samples, d)`.
     pub(super) fn read(&self, d: usize, samples: &mut [f32]) {
         from_lanes(self.state.values(), d, samples);
     }

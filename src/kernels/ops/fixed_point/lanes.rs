@@ -19,7 +19,6 @@ pub(super) fn rows<S: Simd>(values: &[f32]) -> &[S::f32s] {
     S::as_simd_f32s(values).0
 }
 
-/// As [`rows`].
 #[inline(always)]
 pub(super) fn rows_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
     S::as_mut_simd_f32s(values).0

@@ -269,7 +269,6 @@ fn check_nudging<D: Backend>(
     Err(OpError::shape("fixed_point", message))
 }
 
-/// The work of the separate operations.
 fn work<D: Backend>(problem: &FixedPoint<'_, D>, iterations: usize) -> Work {
     let (shape, block) = (problem.start.shape(), problem.block);
     let (n, d, f) = (shape.len(), shape.last(), block.hidden());

@@ -305,7 +305,7 @@ fn a_nudged_solution_is_that_of_its_parts() {
         })
     };
     let mut pass = Pass::inference(&device);
-    // The block is no contraction here: the iteration stops at its limit, in the same state.
+    // The block is no contraction here, but both variants stop after the same iterations in the same state.
     let damping = Some(damping(6, 1e-30));
     let (own, done) = at_once(&mut pass, &vars, size, damping, nudging()).unwrap();
     let work = pass.work();

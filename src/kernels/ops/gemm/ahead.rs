@@ -19,9 +19,7 @@ pub(super) struct Ahead {
     /// Index of the next line in its row, and lines per row.
     line: usize,
     lines: usize,
-    /// Number of lines left.
     left: usize,
-    /// Lines to fetch with every tile.
     share: usize,
 }
 
@@ -98,7 +96,6 @@ impl Ahead {
         }
     }
 
-    /// Prefetches all lines that are left.
     #[inline(always)]
     pub(super) fn fetch_rest(&mut self) {
         while self.left > 0 {

@@ -156,8 +156,8 @@ pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
 /// `C = Aᵀ · B` or `C += Aᵀ · B` for tall matrices, as weight gradients are: `a: (k × m)`, `b: (k × n)`, `c: (m × n)`.
 ///
 /// If the result is small compared with the factors, the depth k is cut into a fixed number of segments with a partial
-/// result each, added in order; otherwise the rows of C are cut. `finish(first_row, rows)` is called on each chunk of C while it
-/// is still in the cache.
+/// result each, added in order; otherwise the rows of C are cut. `finish(first_row, rows)` is called on each chunk of C
+/// while it is still in the cache.
 ///
 /// # Panics
 /// When the dimensions do not agree.

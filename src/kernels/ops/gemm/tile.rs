@@ -12,7 +12,6 @@ use pulp::{MemMask, Simd, WithSimd};
 
 use super::ahead::{Ahead, LINE};
 
-/// Largest number of rows of a tile.
 pub(super) const ROWS: usize = 6;
 /// Depth of one pass over C: that many rows of B, one tile wide, stay in the L1 cache while the rows of A are processed.
 const DEPTH: usize = 128;
@@ -52,7 +51,6 @@ pub(super) struct Operands {
 }
 
 impl Operands {
-    /// Rows from `first` on, `count` of them.
     #[inline(always)]
     pub(super) fn rows(self, first: usize, count: usize) -> Self {
         Self {
@@ -127,7 +125,6 @@ impl WithSimd for Broadcast {
     }
 }
 
-/// Number of columns of a tile.
 #[inline(always)]
 fn width<S: Simd>() -> usize {
     tile_vectors::<S>() * S::F32_LANES

@@ -135,7 +135,6 @@ fn apply(x: &[f32], y: &mut [f32], channels: &Channels<'_>, act: impl Activate) 
     }
 }
 
-/// One sample in backward.
 struct Sample<'a> {
     input: &'a GroupNormSaved<'a, Cpu>,
     b: usize,

@@ -27,7 +27,6 @@ pub(in crate::ops) fn part_rows(channels: usize) -> usize {
     (PART / channels.max(1)).clamp(1, LONGEST)
 }
 
-/// Number of parts of a sample.
 pub(in crate::ops) fn part_count(size: GroupNormSize) -> usize {
     size.positions.div_ceil(part_rows(size.channels))
 }

@@ -281,7 +281,6 @@ fn multiply_and_sum(grad: &mut [f32], slopes: &[f32], sums: &mut [f32]) {
     }
 }
 
-/// Adds `bias` to every row.
 #[inline(always)]
 fn add_bias(rows: &mut [f32], bias: &[f32]) {
     if let [bias] = bias {

@@ -154,7 +154,6 @@ impl LinearKernel for Cuda {
 /// it, and stores the result.
 type Fused<'a> = Option<(&'a Buffer<Cuda>, &'a mut Buffer<Cuda>, Activation)>;
 
-/// Sums over the rows of a matrix.
 struct Sums {
     rows: usize,
     columns: usize,
@@ -172,7 +171,6 @@ impl Sums {
             return Ok(self.in_one(values, fused, to)?);
         }
         let width = self.columns.min(32);
-        // 32 values per thread.
         let piece = (32 * (THREADS / width)).max(self.rows.div_ceil(MOST_PIECES));
         let pieces = self.rows.div_ceil(piece);
         let mut partial = scratch::<f32>(pieces * self.columns)?;

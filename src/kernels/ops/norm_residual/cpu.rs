@@ -141,7 +141,6 @@ fn apply([x, residual, factors]: [&[f32]; 3], y: &mut [f32], channels: &Channels
     }
 }
 
-/// One sample in backward.
 struct Sample<'a> {
     input: &'a GroupNormSaved<'a, Cpu>,
     residual: &'a [f32],

@@ -12,7 +12,6 @@ use crate::ops::OpError;
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
 use crate::ops::simd::simd;
 
-/// Lanes of each sum.
 const LANES: usize = 8;
 
 impl PhysicsKernel for Cpu {
@@ -84,7 +83,7 @@ struct Recovery {
 }
 
 impl Recovery {
-    /// Returns `noised` unchanged.
+    /// The identity, `x̂ = noised`.
     const NONE: Self = Self {
         noise: 0.0,
         signal: 1.0,
@@ -99,7 +98,6 @@ impl Recovery {
     }
 }
 
-/// Sums over a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     total: f64,

@@ -80,7 +80,6 @@ fn slices<'a>(layers: &PointwiseLayers<&'a Buffer<Cpu>>) -> PointwiseLayers<&'a 
     layers.map(|layer| layer.map(|values| &values[..]))
 }
 
-/// Number of all parameters.
 fn parameters(size: PointwiseSize) -> usize {
     let layers = size.layers();
     layers.iter().map(|(i, o)| (i + 1) * o).sum()

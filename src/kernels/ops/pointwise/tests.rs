@@ -24,7 +24,6 @@ fn layers<D: Backend>(v: &[Var<D>]) -> PointwiseLayers<Var<D>> {
     std::array::from_fn(|layer| [0, 1].map(|at| v[1 + 2 * layer + at].clone()))
 }
 
-/// `[out, in]` to `[in, out]`.
 fn transposed(values: &[f32], out: usize) -> Vec<f32> {
     let inputs = values.len() / out;
     let at = (0..inputs).flat_map(|i| (0..out).map(move |o| o * inputs + i));

@@ -14,16 +14,12 @@ pub(in crate::ops) trait Arithmetic: Copy {
     /// A vector of the level in use.
     type Vector: Copy + 'static;
 
-    /// Lanes of a vector.
     const LANES: usize;
 
     /// The same number in all lanes.
     fn splat(self, number: f64) -> Self::Vector;
-    /// `a + b`.
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a - b`.
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a b`.
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// `a b + c`, fused if the level supports it.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
@@ -35,11 +31,9 @@ pub(in crate::ops) trait Arithmetic: Copy {
     fn numbers_mut(vectors: &mut [Self::Vector]) -> &mut [Self::Number];
 }
 
-/// Vectors of `f32`.
 #[derive(Clone, Copy)]
 pub(in crate::ops) struct Singles<S>(pub(in crate::ops) S);
 
-/// Vectors of `f64`.
 #[derive(Clone, Copy)]
 pub(in crate::ops) struct Doubles<S>(pub(in crate::ops) S);
 
@@ -116,7 +110,6 @@ arithmetic!(
     ]
 );
 
-/// Largest depth.
 pub(in crate::ops) const LARGEST_DEPTH: usize = 8;
 
 /// Tensors over `R^channels` up to level `depth`.

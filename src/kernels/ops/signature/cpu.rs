@@ -22,7 +22,6 @@ use crate::ops::simd::{lanes, simd_vectors};
 /// Channels and depth of `CannedNet`, compiled with constant loop lengths.
 const PAPER: (usize, usize) = (4, 3);
 
-/// Gradients of a group of paths.
 struct GroupGrads {
     path: Vec<f32>,
     weight: Vec<f32>,
@@ -221,7 +220,6 @@ impl Backward<'_> {
     }
 }
 
-/// A projection by levels.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     /// The weights of all levels but the highest.

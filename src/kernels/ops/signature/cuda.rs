@@ -13,7 +13,7 @@ use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{GradSlots, OpError, Var};
 
-/// Largest shared memory of a block, in bytes, on the GPUs that kernels are compiled for (the A100 has another limit).
+/// Largest shared memory of a block, in bytes, on the GPUs that kernels are compiled for, except the A100.
 const SHARED: usize = 227 << 10;
 
 /// Number of increment values that a block holds.

@@ -70,7 +70,7 @@ pub(in crate::ops) fn rows_of<A: Arithmetic>(
     rows
 }
 
-/// The sum over the lanes of each vector. A loop, because the closures of iterator adapters are compiled without the vector level.
+/// The sum over the lanes of each vector. A loop: closures of iterator adapters are compiled without the vector level.
 #[inline(always)]
 pub(in crate::ops) fn totals<S: Simd>(with: Singles<S>, vectors: &[S::f32s]) -> Vec<f32> {
     let mut totals = Vec::with_capacity(vectors.len());

@@ -14,8 +14,8 @@ pub(super) struct Top<'a> {
 }
 
 impl Top<'_> {
-    /// The increase of the projection by a step `d` from the signature with lower levels `s`. `chain` is scratch memory: a 1,
-    /// then the length of the lower levels.
+    /// The increase of the projection by a step `d` from the signature with lower levels `s`. `chain` is scratch memory:
+    /// a 1, then the length of the lower levels.
     #[inline(always)]
     pub(super) fn step<A: Arithmetic>(
         &self,
@@ -39,8 +39,8 @@ impl Top<'_> {
         with.add(with.add(a, b), with.add(c, d))
     }
 
-    /// The adjoint of [`Self::step`] for the output gradient `slope`: adds to the gradients of `d` and of the weights; writes
-    /// those of the lower levels to `slopes` after one number. `chain` as in [`Self::step`].
+    /// The adjoint of [`Self::step`] for the output gradient `slope`: adds to the gradients of `d` and of the weights;
+    /// writes those of the lower levels to `slopes` after one number. `chain` as in [`Self::step`].
     #[inline(always)]
     pub(super) fn retreat<A: Arithmetic>(
         &self,
@@ -72,7 +72,6 @@ impl Top<'_> {
         }
     }
 
-    /// The last link of the chain.
     #[inline(always)]
     fn last<'c, A: Arithmetic>(
         &self,

@@ -119,7 +119,6 @@ impl Pairs {
         self.b * (self.b - 1) / 2 + self.b * self.r
     }
 
-    /// Rows of the refined grid.
     fn cells(&self) -> usize {
         (self.points - 1) << self.order
     }

@@ -15,7 +15,6 @@ pub(super) type Lanes = [f64; LANES];
 const ONE: Lanes = [1.0; LANES];
 const ZERO: Lanes = [0.0; LANES];
 
-/// The grid of a Goursat problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Grid {
     /// Pieces of the first path.
@@ -176,7 +175,6 @@ impl Edges {
     }
 }
 
-/// One step of the recurrence.
 #[inline(always)]
 fn cell(coefficients: Coefficients, west: &Lanes, north: &Lanes, diagonal: &Lanes) -> Lanes {
     let Coefficients { u, v, .. } = coefficients;

@@ -1,5 +1,5 @@
-//! Losses on signatures on CUDA: signatures, then kernels or normalised means, then the loss, each in one launch; backward in
-//! one launch, one block per path. Nothing is copied to the host; data of the real paths is uploaded once.
+//! Losses on signatures on CUDA: signatures, then kernels or normalised means, then the loss, each in one launch; backward
+//! in one launch, one block per path. Nothing is copied to the host; data of the real paths is uploaded once.
 #![allow(
     clippy::cast_possible_wrap,
     reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
@@ -38,7 +38,6 @@ pub struct Saved {
     kernels: Option<Kernels>,
 }
 
-/// The kernels of a batch.
 #[derive(Debug)]
 struct Kernels {
     /// `(B, B)`, if the rule needs it.

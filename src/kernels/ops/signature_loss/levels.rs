@@ -120,7 +120,6 @@ pub(super) fn retreat<A: Arithmetic>(
     lower.three = sum(with, &lower.three, &third);
     lower.two = sum(with, &lower.two, &second);
     lower.one = sum(with, &lower.one, &e4);
-    // Level 3.
     let first = sum(with, one, d3);
     let second = rise(with, two, &first, d2);
     let second = fall(with, &slopes.three, &second, d1, &mut e1);
@@ -128,7 +127,6 @@ pub(super) fn retreat<A: Arithmetic>(
     lower.two = sum(with, &lower.two, &second);
     lower.one = sum(with, &lower.one, &first);
     e3 = sum(with, &e3, &first);
-    // Level 2.
     let first = fall(with, &slopes.two, &sum(with, one, d2), d1, &mut e1);
     lower.one = sum(with, &lower.one, &first);
     e2 = sum(with, &e2, &first);
@@ -141,7 +139,6 @@ pub(super) fn retreat<A: Arithmetic>(
     e1
 }
 
-/// `a + b`.
 #[inline(always)]
 fn sum<A: Arithmetic, const N: usize>(
     with: A,

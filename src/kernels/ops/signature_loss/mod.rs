@@ -79,7 +79,6 @@ impl SignatureLoss {
         }
     }
 
-    /// The loss of generated paths.
     fn value(&self, generated: &PathBatch) -> (f64, SavedSignatures) {
         let signatures = signatures(generated);
         let (value, similarities) = match &self.kind {

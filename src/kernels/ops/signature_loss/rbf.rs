@@ -17,7 +17,6 @@ pub enum RbfStatistic {
 
 /// Lower bound of the arguments of square root and logarithm.
 pub(super) const FLOOR: f64 = 1e-8;
-/// Lanes of a sum.
 const LANES: usize = 8;
 
 /// A rule with the real paths' signatures.
@@ -45,7 +44,6 @@ pub(super) struct Similarities {
     /// Generated and real paths.
     b: usize,
     r: usize,
-    /// The means that the rule uses.
     own_mean: f64,
     cross_mean: f64,
     real_mean: f64,
@@ -60,7 +58,6 @@ impl Rbf {
         }
     }
 
-    /// The rule.
     #[cfg(feature = "cuda")]
     pub(super) fn statistic(&self) -> RbfStatistic {
         self.statistic

@@ -16,7 +16,6 @@ use crate::ops::signature::{
 };
 use crate::ops::simd::{simd_vectors, wide_lanes};
 
-/// Highest level.
 const DEPTH: usize = 4;
 /// Entries of a signature: 2 + 4 + 8 + 16.
 pub(super) const ENTRIES: usize = 30;

@@ -173,7 +173,8 @@ pub trait UpdateKernel: Backend {
         })
     }
 
-    /// [`UpdateKernel::sgd_step`] for all parameters; plain SGD if the state has no buffers. `factors` as in [`UpdateKernel::adam_steps`].
+    /// [`UpdateKernel::sgd_step`] for all parameters; plain SGD if the state has no buffers. `factors` as in
+    /// [`UpdateKernel::adam_steps`].
     fn sgd_steps(
         &self,
         module: &mut dyn Module<Self>,
@@ -247,7 +248,6 @@ pub trait UpdateKernel: Backend {
     }
 }
 
-/// The gradient factor of parameter `index`.
 fn factor(factors: &[f32], index: usize) -> f32 {
     factors.get(index).copied().unwrap_or(1.0)
 }

@@ -20,8 +20,8 @@ struct Operands<V, const N: usize> {
 
 /// Calls `kernel` with a parameter, its gradient, its state and its factor, for chunks of all of them.
 ///
-/// Slices of the state are empty where `state` has no buffers. `factors` as in [`super::UpdateKernel::adam_steps`]. The kernel
-/// must treat every value alike, since it does not see the chunk boundaries.
+/// Slices of the state are empty where `state` has no buffers. `factors` as in [`super::UpdateKernel::adam_steps`]. The
+/// kernel must treat every value alike, since it does not see the chunk boundaries.
 ///
 /// # Errors
 /// [`OpError::Shape`] when lengths differ, [`OpError::Shared`] while a pass holds a parameter; nothing has changed then.

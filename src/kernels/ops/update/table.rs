@@ -94,11 +94,9 @@ impl Tables {
     }
 }
 
-/// A table on the device.
 #[derive(Debug)]
 pub(super) struct Placed<'a> {
     table: &'a CudaSlice<u64>,
-    /// Blocks of a launch over all tensors.
     pub(super) blocks: usize,
     tensors: usize,
     chunk: usize,

@@ -50,7 +50,6 @@ pub(super) fn forward(
     )
 }
 
-/// Adds the gradient of the input to `grad_x`.
 pub(super) fn backward_x(
     grad: &Buffer<Cuda>,
     weight: &Buffer<Cuda>,
@@ -75,7 +74,6 @@ pub(super) fn backward_x(
     )
 }
 
-/// Adds the gradient of the weight to `grad_weight`.
 pub(super) fn backward_weight(
     x: &Buffer<Cuda>,
     grad: &Buffer<Cuda>,

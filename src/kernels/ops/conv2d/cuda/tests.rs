@@ -37,7 +37,7 @@ fn size((batch, input, kernel, channels, (stride, padding)): Case) -> Conv2dSize
         kernel: (kernel, kernel),
         channels,
         options: Conv2dOptions { stride, padding },
-        // The CPU uses the definition.
+        // For the CPU, the reference.
         algorithm: Convolution::Direct,
     }
 }
@@ -125,8 +125,8 @@ fn half_precision_rounds_factors_and_keeps_sums() {
     check(Arithmetic::Half, 3e-3);
 }
 
-/// With `f16` factors every algorithm rounds. With TF32 rounding is optional: for such small sizes cuDNN and cuBLAS may choose
-/// an algorithm without tensor cores, which computes in `f32`. The stand-in rounds.
+/// With `f16` factors every algorithm rounds. With TF32 rounding is optional: for such small sizes cuDNN and cuBLAS may
+/// choose an algorithm on other units, which computes in `f32`. The stand-in rounds.
 #[test]
 fn factors_are_rounded_where_the_arithmetic_rounds() {
     let (device, size) = (testing::device(), size(CASES[5]));

@@ -45,7 +45,6 @@ pub(super) fn forward(
     Ok(())
 }
 
-/// Adds the gradient of the weight to `grad_weight`.
 pub(super) fn backward_weight(
     x: &Buffer<Cuda>,
     grad: &Buffer<Cuda>,
@@ -67,7 +66,6 @@ pub(super) fn backward_weight(
     Ok(())
 }
 
-/// Adds the gradient of the input to `grad_x`.
 pub(super) fn backward_x(
     grad: &Buffer<Cuda>,
     weight: &Buffer<Cuda>,
@@ -135,7 +133,6 @@ fn results(size: &Conv2dSize) -> usize {
     size.output.0 * size.output.1
 }
 
-/// Values of a window.
 fn row_len(size: &Conv2dSize) -> usize {
     size.kernel.0 * size.kernel.1 * size.channels.0
 }

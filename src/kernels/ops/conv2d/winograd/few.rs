@@ -181,7 +181,7 @@ fn channels(block: usize, all: usize) -> Range<usize> {
 /// The transformed points of all tiles of images, grouped by block of channels.
 struct Blocks {
     grid: Grid,
-    /// Tiles.
+    /// Number of tiles.
     rows: usize,
     /// Points of a tile.
     points: usize,

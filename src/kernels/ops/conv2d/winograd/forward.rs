@@ -20,7 +20,6 @@ const POINTS_AT_LARGE: usize = 3072;
 /// Number of values of each plane of a filter that one task transforms.
 const CHUNK: usize = 2048;
 
-/// How results are stored.
 pub(super) enum Store<'a> {
     /// They replace the old values, plus a bias of one value per channel, if any.
     Replace(Option<&'a [f32]>),

@@ -48,7 +48,6 @@ use weight::add_gradient;
 use crate::ops::gemm::Accumulate;
 use crate::ops::scratch::with_scratch;
 
-/// Which of the three algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tile {
     /// F(2×2, 3×3).
@@ -59,7 +58,6 @@ pub(super) enum Tile {
     Five,
 }
 
-/// The sizes of a 3×3 convolution with stride 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) batch: usize,
@@ -70,7 +68,6 @@ pub(super) struct Shape {
     /// Channels in and out.
     pub(super) channels: (usize, usize),
     pub(super) padding: usize,
-    /// Whether the work is large enough for several threads.
     pub(super) parallel: bool,
 }
 
@@ -80,7 +77,6 @@ impl Shape {
         (self.output.0.div_ceil(M), self.output.1.div_ceil(M))
     }
 
-    /// Tiles of all images.
     fn tiles<const M: usize>(&self) -> usize {
         let (down, across) = self.grid::<M>();
         self.batch * down * across
@@ -135,8 +131,8 @@ impl Spread {
         Self { row, plane }
     }
 
-    /// Stride between planes of that many values: an odd number of cache lines, so that the points of a tile, or of a pair of
-    /// channels, do not map to the same cache sets.
+    /// Stride between planes of that many values: an odd number of cache lines, so that the points of a tile, or of a pair
+    /// of channels, do not map to the same cache sets.
     fn plane_of(len: usize) -> usize {
         len.next_multiple_of(2 * Self::VECTOR) + Self::VECTOR
     }
@@ -159,7 +155,6 @@ impl Spread {
     }
 }
 
-/// The convolution of `x`, with a bias.
 pub(super) fn forward(
     tile: Tile,
     shape: &Shape,

@@ -18,9 +18,7 @@ use super::target::Part;
 /// Positions of tiles on images.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
-    /// Height and width of the images.
     pub(super) image: (usize, usize),
-    /// Channels of the images.
     pub(super) channels: usize,
     /// Tiles down and across an image.
     pub(super) tiles: (usize, usize),
@@ -204,8 +202,8 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                     #[inline(always)]
                     |o, p, value| {
                         let pixel = pixels[o][p].wrapping_add(channel).cast::<S::f32s>();
-                        // SAFETY: a vector of a pixel's channels, which only this task accesses (contract of `images`), of the
-                        // memory that replaces it, or one of `rest`.
+                        // SAFETY: a vector of a pixel's channels, which only this task accesses (contract of `images`), of
+                        // the memory that replaces it, or one of `rest`.
                         unsafe {
                             let before = if self.adds {
                                 pixel.read_unaligned()

@@ -100,7 +100,6 @@ enum Of {
     Pairs,
 }
 
-/// Which factor is transposed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Plain,
@@ -121,7 +120,6 @@ impl Views {
         head * self.0.queries * self.0.keys
     }
 
-    /// Rows of scores.
     fn rows(self) -> usize {
         self.0.batch * self.0.heads * self.0.queries
     }

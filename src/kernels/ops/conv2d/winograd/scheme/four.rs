@@ -11,8 +11,8 @@ const B: f32 = 23.0 / 16.0;
 const A2: f32 = A * A;
 const B2: f32 = B * B;
 
-/// Applies to six values, for the pairs of points ±a and ±b, the coefficients of `(x² − a²)(x² − b²)`, of `x (x ± a)(x² − b²)`, of
-/// `x (x ± b)(x² − a²)` and of `x (x² − a²)(x² − b²)`.
+/// Applies to six values, for the pairs of points ±a and ±b, the coefficients of `(x² − a²)(x² − b²)`,
+/// `x (x ± a)(x² − b²)`, `x (x ± b)(x² − a²)` and `x (x² − a²)(x² − b²)`.
 #[inline(always)]
 pub(super) fn pairs<S: Simd>(s: S, (a, b): (f32, f32), d: [S::f32s; 6]) -> [S::f32s; 6] {
     let minus = |factor, x, y| s.negate_mul_add_e_f32s(factor, x, y);

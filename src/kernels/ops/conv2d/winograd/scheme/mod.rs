@@ -20,7 +20,6 @@ use pulp::Simd;
 
 /// A product with a constant matrix of `O × I`.
 pub(super) trait Transform<const I: usize, const O: usize> {
-    /// The product.
     fn apply<S: Simd>(simd: S, values: [S::f32s; I]) -> [S::f32s; O];
 }
 
