@@ -16,7 +16,7 @@ use crate::ops::math::{exp, normal_cdf, normal_density};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Widths {
-    /// d.
+    /// State width d.
     pub(super) state: usize,
     /// Units of the feed-forward part.
     pub(super) hidden: usize,
