@@ -169,7 +169,7 @@ fn the_norm_and_its_residual_may_be_one_value() {
 }
 
 #[test]
-fn unfitting_sizes_are_told() {
+fn unfitting_sizes_are_errors() {
     let device = testing::device();
     let var = |shape: Shape| Var::constant(&device, vec![0.0; shape.len()], shape).unwrap();
     let (x, gamma) = (var([2, 3, 4].into()), var([4].into()));

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_become_paths_that_begin_at_nought() {
+    fn outputs_become_paths_that_begin_at_zero() {
         let paths = PathBatch::generated(&[1.0, 2.0, 3.0, 4.0], 2);
         assert_eq!((paths.count(), paths.points()), (2, 3));
         assert_eq!(paths.path(1), [0.0, 0.0, 0.5, 3.0, 1.0, 4.0]);

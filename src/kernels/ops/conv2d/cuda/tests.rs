@@ -209,7 +209,7 @@ fn where_cudnn_refuses_products_take_over() {
 
 #[cfg(feature = "cuda-stand-in")]
 #[test]
-fn a_failure_of_cudnn_is_an_error_and_not_another_way() {
+fn a_failure_of_cudnn_is_an_error_without_fallback() {
     // The stand-in fails while computing the first kernel, and runs out of memory for the second.
     let device = testing::device();
     for (kernel, message) in [
@@ -226,7 +226,7 @@ fn a_failure_of_cudnn_is_an_error_and_not_another_way() {
 
 #[cfg(feature = "cuda-stand-in")]
 #[test]
-fn the_way_of_every_convolution_is_kept_for_the_results() {
+fn the_algorithm_of_every_convolution_is_recorded_for_the_results() {
     let device = testing::device();
     for (kernel, algorithm) in [
         (3, None),
