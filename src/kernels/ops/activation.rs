@@ -2,7 +2,7 @@
 
 use super::math;
 
-/// A function applied to every value, fused into the operation that takes it.
+/// A function applied to every value, fused into the operation before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Activation {
     /// `x`.
@@ -19,7 +19,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// Its number in kernels of a GPU (`dialect.h`).
+    /// Its number in CUDA kernels (`dialect.h`).
     #[cfg(feature = "cuda")]
     #[allow(dead_code, reason = "the operations that fuse an activation take it")]
     pub(in crate::ops) fn code(self) -> i32 {

@@ -1,6 +1,6 @@
-//! Memory of vectors: a vector that lies across two cache lines is read twice.
+//! Cache-line-aligned memory: loading a vector that crosses two cache lines costs two reads.
 
-/// Values that begin where a vector of any level may.
+/// Values that begin at an address aligned for vectors of every level.
 #[derive(Debug, Default)]
 pub(super) struct Aligned {
     values: Vec<f32>,
@@ -10,11 +10,10 @@ pub(super) struct Aligned {
 /// Bytes of the widest vector.
 const WIDEST: usize = 64;
 
-/// Values to set aside so that an aligned one is among the first.
+/// Number of extra values to allocate so that an aligned start exists.
 pub(super) const RESERVE: usize = WIDEST / size_of::<f32>();
 
 impl Aligned {
-    /// `len` zeros.
     pub(super) fn zeros(len: usize) -> Self {
         Self {
             values: vec![0.0; len + RESERVE],
@@ -36,9 +35,9 @@ impl Aligned {
     }
 }
 
-/// Where the first aligned value stands.
+/// Index of the first aligned value.
 pub(super) fn start(values: &[f32]) -> usize {
-    // An answer beyond the reserve is allowed, and only slower.
+    // `align_offset` may return more than the reserve; then the start is unaligned, which is only slower.
     values.as_ptr().align_offset(WIDEST).min(RESERVE)
 }
 

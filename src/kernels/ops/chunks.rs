@@ -1,4 +1,4 @@
-//! Rows and sums in fixed chunks, beside the elementwise loops of [`super::parallel`].
+//! Loops over rows and sums in fixed chunks; elementwise loops are in [`super::parallel`].
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk};
 
 /// Calls `kernel` with groups of whole rows of `out`, each with the index of its first row.
 ///
-/// A group is one row or, where rows are short, as many as make about [`CHUNK`] values.
+/// A group has about [`CHUNK`] values, at least one row.
 pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f32]) + Sync) {
     let rows = rows_per_chunk(row_len);
     for_each_chunk(out, rows * row_len, |start, chunk| {
@@ -16,7 +16,7 @@ pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f3
     });
 }
 
-/// Number of rows that [`for_rows`] hands over together.
+/// Number of rows in a group of [`for_rows`].
 pub fn rows_per_chunk(row_len: usize) -> usize {
     (CHUNK / row_len.max(1)).max(1)
 }
@@ -29,7 +29,7 @@ pub fn sum_chunks(len: usize, partial: impl Fn(Range<usize>) -> f64 + Sync + Sen
         .fold(0.0, |sum, part| sum + part)
 }
 
-/// `map` of every range of `chunk` indices of `0..len`, in index order; `values` says how much work there is.
+/// `map` of every range of `chunk` indices of `0..len`, in index order; `values` is the amount of work.
 pub fn map_chunks<T: Send>(
     len: usize,
     chunk: usize,

@@ -1,12 +1,12 @@
-//! [`Held`]: device memory that goes back to its device when nothing holds it any more.
+//! [`Held`]: device memory that is returned to its device when dropped.
 
 use std::ops::Deref;
 
 use crate::device::{Backend, Buffer};
 
-/// A buffer whose memory is handed back by [`Backend::recycle`] when it is dropped.
+/// A buffer that is returned by [`Backend::recycle`] when it is dropped.
 ///
-/// Results of operations are held by it, and so is what an operation keeps for its backward.
+/// It holds results of operations and what operations save for backward.
 #[derive(Debug)]
 pub struct Held<D: Backend>(Buffer<D>);
 
@@ -16,7 +16,6 @@ impl<D: Backend> Held<D> {
         Self(buffer)
     }
 
-    /// The memory for writing.
     pub(super) fn buffer_mut(&mut self) -> &mut Buffer<D> {
         &mut self.0
     }

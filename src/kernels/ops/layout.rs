@@ -1,4 +1,4 @@
-//! How a parameter lies in memory compared with PyTorch's `state_dict`.
+//! A parameter's memory layout compared with PyTorch's `state_dict`.
 
 use super::Shape;
 
@@ -24,14 +24,14 @@ impl Layout {
         }
     }
 
-    /// Values in PyTorch's order, rearranged for memory.
+    /// Converts values from PyTorch's order to the memory layout.
     pub fn from_torch(self, values: &[f32], torch: Shape) -> Vec<f32> {
         self.permute(values, torch, |to, from, own, theirs| {
             to[own] = from[theirs];
         })
     }
 
-    /// Values from memory, rearranged into PyTorch's order.
+    /// Converts values from the memory layout to PyTorch's order.
     pub fn to_torch(self, values: &[f32], torch: Shape) -> Vec<f32> {
         self.permute(values, torch, |to, from, own, theirs| {
             to[theirs] = from[own];

@@ -29,7 +29,7 @@ pub fn exp(x: f32) -> f32 {
 
 /// `eˣ` in double precision, at most 2 units in the last place off. Saturates beyond ±700; NaN stays NaN.
 ///
-/// As [`exp`], with the series of `eʳ` up to `r¹³ / 13!`, whose rest is below the last place.
+/// As [`exp`], with the series of `eʳ` up to `r¹³ / 13!`, whose remainder is below the last place.
 #[inline(always)]
 pub fn exp_f64(x: f64) -> f64 {
     // 1.5 · 2⁵².

@@ -2,10 +2,10 @@
 //!
 //! Owns [`Var`] (device memory, shape, key on the tape), [`Parameter`] and the [`Module`] walk, [`Pass`] (one recorded
 //! forward pass) and one folder per operation: `mod.rs` (docs, method, FLOP rule, tests), `cpu.rs`, `cuda.rs`.
-//! It knows no layer and no model. Start at [`Pass`], then read `silu/` as the smallest operation.
+//! Layers and models are defined elsewhere. Start at [`Pass`], then read `silu/`, the smallest operation.
 //!
 //! Letters: B batch, C channels in, K channels out, H height, W width, T positions, F features. Images are
-//! `(B, H, W, C)`; PyTorch's `(B, C, H, W)` appears only at the border, in [`Layout`].
+//! `(B, H, W, C)`; PyTorch's `(B, C, H, W)` is converted at the boundary, in [`Layout`].
 //!
 //! Sums are split by shape, never by the number of threads, and added in a fixed order, so that results do not
 //! depend on how many threads ran.
@@ -106,15 +106,15 @@ pub use work::Work;
 
 use crate::device::{Backend, DeviceError, DeviceKind};
 
-/// What an operation answers with when it cannot be done.
+/// Error of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpError {
-    /// Shapes that do not fit; with both shapes and the operation's name.
+    /// Shapes that do not fit each other.
     #[error("{op}: {message}")]
     Shape {
         /// The operation.
         op: &'static str,
-        /// What does not fit.
+        /// Which shapes do not fit.
         message: String,
     },
     /// The device has no kernel for this operation yet.
@@ -125,7 +125,7 @@ pub enum OpError {
         /// The device.
         device: &'static str,
     },
-    /// A parameter was to be written while a recorded pass still reads it.
+    /// A write to a parameter that a recorded pass still reads.
     #[error("a parameter is still held by a recorded pass")]
     Shared,
     /// `backward` on a pass that records nothing.
@@ -137,7 +137,7 @@ pub enum OpError {
 }
 
 impl OpError {
-    /// What the default body of a kernel answers: device `D` has none for `op`.
+    /// Error of a kernel's default body: device `D` has no kernel for `op`.
     pub fn unsupported<D: Backend>(op: &'static str) -> Self {
         Self::Unsupported {
             op,
@@ -154,7 +154,7 @@ impl OpError {
     }
 }
 
-/// Every kernel that models need, on one device. Each operation's folder adds its trait to this list.
+/// All kernels on one device; one trait per operation folder.
 pub trait Kernels:
     Backend
     + AddKernel
@@ -188,19 +188,19 @@ impl Kernels for dfdx::tensor::Cpu {}
 #[cfg(feature = "cuda")]
 impl Kernels for dfdx::tensor::Cuda {}
 
-/// Work that is generic over the device: what a closure would be, if closures could be generic.
+/// A job that is generic over the device; it stands for a generic closure, which Rust lacks.
 pub trait DeviceJob {
-    /// What it gives.
+    /// Result of the job.
     type Output;
 
-    /// Does it on `device`.
+    /// Runs the job on `device`.
     fn run<D: Kernels>(self, device: D) -> Self::Output;
 }
 
-/// Opens the device and runs `job` on it. The one match on the device in the program.
+/// Opens the device and runs `job` on it. This is the only match on the device kind in the program.
 ///
 /// # Errors
-/// [`DeviceError::Absent`] when the device is not here or this build has no CUDA.
+/// [`DeviceError::Absent`] when the machine has no such device or this build has no CUDA.
 pub fn run_on<J: DeviceJob>(kind: DeviceKind, job: J) -> Result<J::Output, DeviceError> {
     match kind {
         DeviceKind::Cpu => Ok(job.run(dfdx::tensor::Cpu::open(0)?)),

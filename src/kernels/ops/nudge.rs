@@ -1,4 +1,4 @@
-//! A value pushed down the slope of a classifier's loss: the nudged phase of equilibrium propagation.
+//! One gradient step of a value on a classifier's loss: the nudged phase of equilibrium propagation.
 
 use super::gemm::Accumulate;
 use super::{Activation, Kernels, LinearSize, OpError, Pass, Var, Work};

@@ -1,7 +1,7 @@
-//! When CPU kernels use several threads, and how they cut their work.
+//! When CPU kernels use several threads, and how they split their work.
 //!
-//! Work is cut by shape alone into chunks of a fixed length, so that no result depends on the number of threads.
-//! Handing work to rayon costs tens of microseconds, hence the thresholds (`DFDX.md` §4, measured).
+//! Work is split by shape alone into chunks of a fixed length, so that results do not depend on the number of threads.
+//! Handing work to rayon costs tens of microseconds (measured), hence the thresholds.
 
 use rayon::prelude::*;
 
@@ -24,7 +24,7 @@ pub fn for_each_chunk(output: &mut [f32], chunk: usize, kernel: impl Fn(usize, &
 /// As [`for_each_chunk`] for two outputs of one length.
 ///
 /// # Panics
-/// When the two differ in length: a bug of the caller.
+/// When the two differ in length, which is a bug of the caller.
 pub fn for_each_chunk_pair(
     first: &mut [f32],
     second: &mut [f32],
@@ -48,14 +48,14 @@ pub fn for_each_chunk_pair(
     }
 }
 
-/// As [`for_each_chunk`], where the caller knows whether the work is worth several threads.
+/// As [`for_each_chunk`], on several threads if `parallel`.
 pub fn for_each_chunk_if(
     parallel: bool,
     output: &mut [f32],
     chunk: usize,
     kernel: impl Fn(usize, &mut [f32]) + Sync,
 ) {
-    // A chunk of zero values only ever comes with an empty output.
+    // `chunk` is 0 only for an empty output.
     let chunk = chunk.max(1);
     if parallel {
         output

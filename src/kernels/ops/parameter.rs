@@ -1,4 +1,4 @@
-//! [`Parameter`]: what an optimizer changes; its name, PyTorch shape and layout; and the visitor over all of a model.
+//! [`Parameter`]: a trainable tensor with PyTorch shape and layout; [`Module`]: the visitor over a model's parameters.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::var::{Token, new_token};
 use super::{Held, OpError, Shape, Var};
 use crate::device::{Backend, Buffer, DeviceError};
 
-/// A trainable tensor. It owns its memory alone whenever no forward pass is recorded.
+/// A trainable tensor. While no recorded pass exists, nothing else shares its memory.
 #[derive(Debug)]
 pub struct Parameter<D: Backend> {
     data: Arc<Held<D>>,
@@ -44,7 +44,7 @@ impl<D: Backend> Parameter<D> {
         })
     }
 
-    /// The parameter as an operation reads it, in the program's own layout.
+    /// The parameter as input of an operation, in the memory layout.
     pub fn var(&self) -> Var<D> {
         Var::from_parts(
             Arc::clone(&self.data),
@@ -53,12 +53,12 @@ impl<D: Backend> Parameter<D> {
         )
     }
 
-    /// The shape that PyTorch's `state_dict` gives it.
+    /// Its shape in PyTorch's `state_dict`.
     pub fn torch_shape(&self) -> Shape {
         self.torch_shape
     }
 
-    /// How the values lie in memory compared with PyTorch.
+    /// The memory layout.
     pub fn layout(&self) -> Layout {
         self.layout
     }
@@ -80,7 +80,7 @@ impl<D: Backend> Parameter<D> {
             .to_torch(&device.download(&self.data)?, self.torch_shape))
     }
 
-    /// Replaces the values by others in PyTorch's order.
+    /// Replaces the values by `values`, in PyTorch's order.
     pub fn set_from_torch(&mut self, device: &D, values: &[f32]) -> Result<(), OpError> {
         if values.len() != self.len() {
             return Err(OpError::shape(
@@ -93,15 +93,15 @@ impl<D: Backend> Parameter<D> {
         Ok(())
     }
 
-    /// The memory for reading.
+    /// The device memory.
     pub fn data(&self) -> &Buffer<D> {
         &self.data
     }
 
-    /// The memory for writing.
+    /// The device memory, mutable.
     ///
     /// # Errors
-    /// [`OpError::Shared`] while a recorded pass still holds the values: a bug, since writing would copy in silence.
+    /// [`OpError::Shared`] while a recorded pass still holds the values: a bug, since writing would silently copy.
     pub fn data_mut(&mut self) -> Result<&mut Buffer<D>, OpError> {
         Arc::get_mut(&mut self.data)
             .map(Held::buffer_mut)
@@ -117,11 +117,11 @@ impl<D: Backend> Parameter<D> {
 pub trait Module<D: Backend> {
     /// Calls `visit` with every parameter and its dotted name, in the order of PyTorch's `state_dict`.
     ///
-    /// The one walk that counting, saving, loading, averaging and the optimizers share; hence `&mut`.
+    /// Counting, saving, loading, averaging and the optimizers all use it; hence `&mut`.
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>));
 }
 
-/// Calls `work` with every parameter and its place in the walk; after an error it is called no more.
+/// Calls `work` with the index of every parameter and the parameter; stops at the first error.
 ///
 /// # Errors
 /// The first error of `work`.
@@ -140,13 +140,13 @@ pub fn for_each_parameter<D: Backend>(
     outcome
 }
 
-/// A dotted name under construction: `down.0.res.1` + `conv1` + `weight`; none where nobody asks for names, since making
-/// them takes longer than a small model's optimizer.
+/// A dotted name under construction: `down.0.res.1` + `conv1` + `weight`. Empty if names are not needed: building them takes
+/// longer than a small model's optimizer.
 #[derive(Debug, Clone)]
 pub struct Path(Option<String>);
 
 impl Path {
-    /// The empty path, where a model's walk begins.
+    /// The empty path, at which a model's walk begins.
     pub fn root() -> Self {
         Self(Some(String::new()))
     }

@@ -16,27 +16,27 @@ use super::{GradSlots, Grads, Held, OpError, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::measure::Profiler;
 
-/// Everything a forward pass carries from operation to operation: the device, dfdx's tape if gradients are wanted,
+/// The state of a forward pass that every operation gets: the device, dfdx's tape if gradients are needed,
 /// whether dropout is on, and the count of arithmetic done.
 ///
 /// One `Pass` is one step: [`Pass::training`], the model, the loss, then [`Pass::backward`].
 pub struct Pass<D: Backend> {
     device: D,
     tape: Option<OwnedTape<f32, D>>,
-    /// What went wrong in a backward closure: dfdx's tape can only carry the device's own error type.
+    /// The error of a backward closure: dfdx's tape can only return the device's error type.
     failure: Rc<RefCell<Option<OpError>>>,
-    /// Gradients whose memory the device gets back with [`Grads`].
+    /// Gradients whose memory is returned to the device when [`Grads`] is dropped.
     owed: PendingRecycle<D>,
-    /// What was found of their norms in passing.
+    /// Sums of squares of gradients, as far as operations computed them.
     squares: Squares,
     dropout: Option<ChaCha8Rng>,
     work: Work,
-    /// The memory of every recorded result, to see what is still held.
+    /// The memory of every recorded result, to count what is still held.
     recorded: Vec<Recorded<D>>,
     pub(super) profiler: Option<Profiler>,
 }
 
-/// A recorded result: its memory, the number of its values, and what a profiler knows it by.
+/// A recorded result: its memory, its number of values, and its handle in the profiler.
 struct Recorded<D: Backend> {
     memory: Weak<Held<D>>,
     len: usize,
@@ -44,7 +44,6 @@ struct Recorded<D: Backend> {
 }
 
 impl<D: Backend> Recorded<D> {
-    /// Bytes that are held now.
     fn held_bytes(&self) -> u64 {
         let is_held = self.memory.strong_count() > 0;
         u64::from(is_held) * (self.len * size_of::<f32>()) as u64
@@ -52,8 +51,7 @@ impl<D: Backend> Recorded<D> {
 }
 
 impl<D: Backend> Pass<D> {
-    /// A recording pass that adds to the gradients of earlier micro-steps, where there were any, or goes on from
-    /// [`Grads::for_norms`].
+    /// A recording pass; it adds to `sum`, if given: the gradients of earlier micro-steps, or [`Grads::for_norms`].
     pub fn training(device: &D, sum: Option<Grads<D>>) -> Result<Self, OpError> {
         match sum {
             None => Ok(Self::recording(device)),
@@ -63,7 +61,7 @@ impl<D: Backend> Pass<D> {
 
     /// A pass whose operations are recorded for [`Pass::backward`]. Dropout is off until [`Pass::with_dropout`].
     pub fn recording(device: &D) -> Self {
-        // A fresh leaky tape each step: one kept over steps would accumulate (DFDX.md, A).
+        // A fresh leaky tape each step: one kept over steps would accumulate gradients.
         Self {
             tape: Some(OwnedTape::default()),
             ..Self::inference(device)
@@ -84,7 +82,7 @@ impl<D: Backend> Pass<D> {
         })
     }
 
-    /// A pass without gradients: memory of activations is freed as soon as nothing reads it.
+    /// A pass without gradients (PyTorch's `no_grad`): activations are freed as soon as nothing reads them.
     pub fn inference(device: &D) -> Self {
         Self {
             device: device.clone(),
@@ -121,27 +119,26 @@ impl<D: Backend> Pass<D> {
         self.dropout.as_mut()
     }
 
-    /// Arithmetic counted so far, by the rule of each operation; backward counts as soon as it is recorded.
+    /// FLOP counted so far, by the rule of each operation; backward counts as soon as it is recorded.
     pub fn work(&self) -> Work {
         self.work
     }
 
     /// Bytes of the recorded results that are held now: after the forward pass, the activations that backward needs.
     ///
-    /// Results of operations only: not inputs, and not what an operation keeps beside its result.
+    /// Results of operations only: neither inputs nor what an operation saves for backward.
     pub fn held_bytes(&self) -> u64 {
         self.recorded.iter().map(Recorded::held_bytes).sum()
     }
 
-    /// Ends the operation `op` on `inputs`, whose result of `len` values needs no gradient whatever its inputs do:
-    /// counts its `work`.
+    /// Ends the operation `op` on `inputs`, whose result of `len` values never needs a gradient: counts its `work`.
     pub(super) fn count(&mut self, op: &'static str, work: Work, len: usize, inputs: &[&Var<D>]) {
         self.work += work;
         self.tell(op, inputs, work, len);
     }
 
-    /// Ends the operation `op`: counts its `work`, wraps `data` as its result and, when recording and `inputs` need it,
-    /// puts `backward` on the tape.
+    /// Ends the operation `op`: counts its `work`, wraps `data` as its result and, if the pass records and an input needs a
+    /// gradient, puts `backward` on the tape.
     ///
     /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of
     /// its inputs, one after another: two inputs may be one `Var`. After an error the rest of the tape is skipped and
@@ -164,7 +161,7 @@ impl<D: Backend> Pass<D> {
     }
 
     /// As [`Pass::finish`], where `backward` owns the gradient of the result: it may compute in that memory and
-    /// [`GradSlots::put`] it as the gradient of an input. What is left of it is handed back by [`Held`].
+    /// [`GradSlots::put`] it as the gradient of an input. Otherwise [`Held`] returns the memory to the device.
     pub fn finish_owned<F>(
         &mut self,
         op: &'static str,
@@ -238,8 +235,7 @@ impl<D: Backend> Pass<D> {
         self.backward_from(loss, seed)
     }
 
-    /// As [`Pass::backward`], with the loss's own gradient in memory of the device, one value: where the host does not
-    /// know it.
+    /// As [`Pass::backward`], with the loss's gradient as one value in device memory, for gradients the host does not have.
     ///
     /// # Errors
     /// As [`Pass::backward`].

@@ -1,4 +1,4 @@
-//! What a [`Pass`] tells a profiler, where it has one.
+//! What a [`Pass`] reports to its profiler, if it has one.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -9,15 +9,15 @@ use crate::device::Backend;
 use crate::measure::{OpCost, OpId, Profiler};
 
 impl<D: Backend> Pass<D> {
-    /// Tells `profiler` of every operation, forward and backward, if there is one.
+    /// Reports every operation, forward and backward, to `profiler`, if there is one.
     #[must_use]
     pub fn profiled(mut self, profiler: Option<&Profiler>) -> Self {
         self.profiler = profiler.cloned();
         self
     }
 
-    /// Runs `part`, the part of the model that its walk calls `name`: so a profile can name operations that read no
-    /// parameter. Without a profiler `name` is not looked at.
+    /// Runs `part`, the submodule that the model's walk calls `name`, so that a profile can name operations without
+    /// parameters. Without a profiler `name` is ignored.
     pub fn within<T>(&mut self, name: impl Display, part: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.profiler.as_ref().map(|profiler| profiler.enter(name));
         let result = part(self);
@@ -27,7 +27,7 @@ impl<D: Backend> Pass<D> {
         result
     }
 
-    /// An operation on `inputs` has ended forward.
+    /// Reports that the forward of an operation on `inputs` has ended.
     pub(super) fn tell(
         &self,
         op: &'static str,
@@ -49,7 +49,7 @@ impl<D: Backend> Pass<D> {
     }
 }
 
-/// An operation that a profiler knows.
+/// An operation registered with a profiler.
 #[derive(Clone)]
 pub(super) struct OpHandle {
     profiler: Profiler,
@@ -70,9 +70,9 @@ impl OpHandle {
     }
 }
 
-/// Names of the layers by the keys of their parameters, for [`Profiler::new`]: `down.0.res.1.conv1`.
+/// Layer names (`down.0.res.1.conv1`) by the keys of their parameters, for [`Profiler::new`].
 ///
-/// Holds until a parameter's memory is replaced.
+/// Valid until a parameter's memory is replaced.
 pub fn layers_by_key<D: Backend>(module: &mut dyn Module<D>) -> BTreeMap<usize, String> {
     let mut layers = BTreeMap::new();
     module.visit(&Path::root(), &mut |name, parameter| {

@@ -1,4 +1,4 @@
-//! Working memory of CPU kernels, kept by each thread and used again.
+//! Scratch memory of CPU kernels, kept per thread and reused.
 
 use std::cell::RefCell;
 
@@ -8,10 +8,10 @@ thread_local! {
     static KEPT: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `work` with `len` values of arbitrary content, the first of which begins a line of the cache.
+/// Calls `work` with `len` values of arbitrary content, aligned to a cache line.
 ///
-/// Calls may be nested, also through rayon, which can start another task on a thread that waits: each call gets
-/// memory of its own.
+/// Calls may be nested, also through rayon, which can start another task on a waiting thread: each call gets separate
+/// memory.
 pub(super) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
     let needed = len + RESERVE;
     let mut memory = KEPT.with_borrow_mut(|kept| take_best(kept, needed));
@@ -25,7 +25,7 @@ pub(super) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) ->
     result
 }
 
-/// The smallest kept vector that is large enough, else the largest, so that few are ever kept.
+/// The smallest kept vector that is large enough, otherwise the largest, so that few vectors are kept.
 fn take_best(kept: &mut Vec<Vec<f32>>, len: usize) -> Vec<f32> {
     let enough = kept
         .iter()

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// The dimensions of a [`super::Var`] or [`super::Parameter`], one to four of them, outermost first.
+/// The one to four dimensions of a [`super::Var`] or [`super::Parameter`], outermost first.
 ///
-/// Images are `(B, H, W, C)` inside the program (channels last); see the letters in [`crate::ops`].
+/// Images are channels-last, `(B, H, W, C)`; see the letters in [`crate::ops`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     dims: [usize; 4],
@@ -37,12 +37,12 @@ impl Shape {
         self.dims[usize::from(self.rank) - 1]
     }
 
-    /// Number of rows when all but the innermost dimension are taken as one.
+    /// Number of rows: the product of all dimensions but the innermost.
     pub fn rows(&self) -> usize {
         self.dims()[..self.rank() - 1].iter().product()
     }
 
-    /// This shape with another innermost dimension.
+    /// This shape with the innermost dimension replaced.
     #[must_use]
     pub fn with_last(mut self, last: usize) -> Self {
         self.dims[usize::from(self.rank) - 1] = last;

@@ -1,4 +1,4 @@
-//! Which vector instructions the CPU kernels use, and the one way to run a loop under them.
+//! Which vector instructions the CPU kernels use, and how a loop is run with them.
 //!
 //! Kernels are plain Rust loops over slices in `#[inline(always)]` functions; [`simd`] compiles each once per
 //! [`VectorLevel`] through the crate `pulp`, so no kernel needs `unsafe` or intrinsics. `FIELDTRIAL_VECTOR`
@@ -12,7 +12,7 @@ use pulp::{Arch, Simd, WithSimd};
 /// The vector instructions in use; part of the numeric class of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VectorLevel {
-    /// Whatever the target has without asking the CPU.
+    /// The compile target's baseline, without detecting CPU features.
     Portable,
     /// AVX2 and FMA.
     Avx2,
@@ -38,14 +38,14 @@ pub fn vector_level() -> VectorLevel {
 /// Runs `kernel` compiled for the vector level in use.
 ///
 /// Write `simd(#[inline(always)] || …)`, and call only `#[inline(always)]` functions inside: what is not inlined is
-/// compiled without the vector level, and is three times slower without a word.
+/// compiled without the vector level, and silently three times slower.
 #[inline]
 pub fn simd<R>(kernel: impl FnOnce() -> R) -> R {
     arch().dispatch(Plain(kernel))
 }
 
-/// Runs a kernel that is written on vectors of the level in use, for what no plain loop says well: tiles of pixels, each a
-/// vector of channels.
+/// Runs a kernel written with explicit vectors of the level in use, for code that a plain loop does not express well: tiles
+/// of pixels, each a vector of channels.
 #[inline]
 pub fn simd_vectors<K: WithSimd>(kernel: K) -> K::Output {
     arch().dispatch(kernel)

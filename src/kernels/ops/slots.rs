@@ -1,4 +1,4 @@
-//! [`GradSlots`]: the gradients while a tape runs backwards; [`Grads`]: those that are there at its end.
+//! [`GradSlots`]: the gradients during a backward pass; [`Grads`]: the gradients after it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use super::var::Token;
 use super::{AddKernel, OpError, Parameter, UpdateKernel, Var};
 use crate::device::{Backend, Buffer, DeviceError};
 
-/// The keys of gradients whose memory goes back to the device when the gradients are dropped.
+/// The keys of gradients whose memory is returned to the device when the gradients are dropped.
 pub(super) type PendingRecycle<D> = Rc<RefCell<Vec<Token<D>>>>;
 
-/// The gradients while the tape runs backwards.
+/// The gradients during a backward pass.
 pub struct GradSlots<'a, D: Backend> {
     pub(super) device: &'a D,
     pub(super) gradients: &'a mut Gradients<f32, D>,
@@ -30,7 +30,7 @@ impl<D: Backend> GradSlots<'_, D> {
 
     /// The gradient of `var`, zeros at first, to add to.
     ///
-    /// [`GradSlots::entry`] and [`GradSlots::put`] save the zeros.
+    /// [`GradSlots::entry`] and [`GradSlots::put`] avoid writing the zeros.
     pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
         self.squares.forget(var.token());
         let len = var.shape().len();
@@ -38,16 +38,16 @@ impl<D: Backend> GradSlots<'_, D> {
             .map_err(DeviceError::from_dfdx::<D>)?)
     }
 
-    /// As [`GradSlots::of`], nothing where `var` needs no gradient.
+    /// As [`GradSlots::of`]; `None` if `var` needs no gradient.
     #[cfg(feature = "cuda")]
     pub fn of_needed(&mut self, var: &Var<D>) -> Result<Option<&mut Buffer<D>>, OpError> {
         var.needs_grad().then(|| self.of(var)).transpose()
     }
 
-    /// The gradient of `var`, and whether to add to it or to replace what stands there: [`Accumulate::Replace`] when nothing was
-    /// written yet; then the memory holds arbitrary values, and all of them have to be overwritten.
+    /// The gradient of `var`, and whether to add to it or to replace it: [`Accumulate::Replace`] when nothing was written
+    /// yet; the memory then holds arbitrary values, which must all be overwritten.
     ///
-    /// A device whose kernels only add gets zeros and [`Accumulate::Add`] ([`Backend::REPLACES`]).
+    /// A device whose kernels only add gets zeros and [`Accumulate::Add`] (see [`Backend::REPLACES`]).
     pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Accumulate), OpError> {
         self.squares.forget(var.token());
         let (device, len) = (self.device, var.shape().len());
@@ -64,7 +64,7 @@ impl<D: Backend> GradSlots<'_, D> {
         Ok((slot, Accumulate::Replace))
     }
 
-    /// Makes `values` the gradient of `var`, or adds them to what is there.
+    /// Makes `values` the gradient of `var`, or adds them to the existing one.
     pub fn put(&mut self, var: &Var<D>, mut values: Buffer<D>) -> Result<(), OpError>
     where
         D: AddKernel,
@@ -83,18 +83,17 @@ impl<D: Backend> GradSlots<'_, D> {
         Ok(())
     }
 
-    /// Whether [`GradSlots::note_squares`] is worth something.
+    /// Whether sums of squares are needed, see [`GradSlots::note_squares`].
     pub fn wants_squares(&self) -> bool {
         self.squares.are_wanted()
     }
 
-    /// Tells the sum of the squares of the gradient of `var`, as an operation just wrote it.
+    /// Records the sum of squares of the gradient of `var`, as just written by an operation.
     pub fn note_squares(&self, var: &Var<D>, squares: f64) {
         self.squares.note(var.token(), squares);
     }
 }
 
-/// The gradient of `var`, without values as long as nothing was written.
 fn found<'a, D: Backend>(
     gradients: &'a mut Gradients<f32, D>,
     var: &Var<D>,
@@ -104,14 +103,14 @@ fn found<'a, D: Backend>(
         .map_err(DeviceError::from_dfdx::<D>)?)
 }
 
-/// Notes that the memory of the gradient of `var` is one to hand back.
+/// Marks the memory of the gradient of `var` to be returned to the device.
 fn owe<D: Backend>(owed: &PendingRecycle<D>, var: &Var<D>) {
     if var.shape().len() >= D::REUSED_LEN {
         owed.borrow_mut().push(var.token().clone());
     }
 }
 
-/// The gradient under `token`, allocated with `len` zeros where it is not there.
+/// The gradient under `token`, allocated with `len` zeros if missing.
 pub(super) fn slot<'a, D: Backend>(
     gradients: &'a mut Gradients<f32, D>,
     device: &D,
@@ -147,7 +146,7 @@ pub struct Grads<D: Backend> {
     inner: Gradients<f32, D>,
     owed: PendingRecycle<D>,
     squares: Squares,
-    /// Whether a step ends with them: no later pass adds to them.
+    /// Whether the step ends with these gradients: no later pass adds to them.
     ends_step: bool,
 }
 
@@ -167,13 +166,13 @@ impl<D: Backend> Grads<D> {
         }
     }
 
-    /// No gradients yet: what a step goes on from whose [`Grads::sum_of_squares`] will be asked for.
+    /// Empty gradients to start a step from whose [`Grads::sum_of_squares`] will be needed.
     pub fn for_norms(device: &D) -> Self {
         let (inner, owed) = (Gradients::leaky(), PendingRecycle::default());
         Self::new(device.clone(), inner, owed, Squares::wanted())
     }
 
-    /// What a pass that adds to these gradients goes on from.
+    /// The parts from which a pass continues that adds to these gradients.
     pub(super) fn into_parts(mut self) -> (Gradients<f32, D>, PendingRecycle<D>, Squares) {
         self.ends_step = false;
         let inner = std::mem::replace(&mut self.inner, Gradients::leaky());
@@ -188,15 +187,15 @@ impl<D: Backend> Grads<D> {
         Ok(slot(&mut self.inner, &self.device, token, len).map_err(DeviceError::from_dfdx::<D>)?)
     }
 
-    /// Where the gradient of a parameter lies: nothing is allocated where it was moved out.
+    /// The slot of a parameter's gradient; allocates nothing if the gradient was moved out.
     pub(super) fn place_of(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>, OpError> {
         self.squares.forget(parameter.token());
         let slot = self.inner.get_or_alloc_mut(parameter.token().key());
         Ok(slot.map_err(DeviceError::from_dfdx::<D>)?)
     }
 
-    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order; found while it was written where it could be
-    /// ([`Grads::for_norms`]).
+    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order; with [`Grads::for_norms`] computed, if possible,
+    /// while the gradient was written.
     pub fn sum_of_squares(&mut self, parameter: &Parameter<D>) -> Result<f64, OpError>
     where
         D: UpdateKernel,
@@ -225,7 +224,7 @@ impl<D: Backend> Grads<D> {
 impl<D: Backend> Drop for Grads<D> {
     fn drop(&mut self) {
         for token in self.owed.take() {
-            // Nothing is allocated here: a key without a gradient stands for one without values.
+            // Allocates nothing: a missing key stands for an empty gradient.
             if let Ok(slot) = self.inner.get_or_alloc_mut(token.key()) {
                 D::recycle(slot);
             }
@@ -242,7 +241,7 @@ mod tests {
     use crate::ops::testing::{TestDevice, device, values};
     use crate::ops::{Pass, Work};
 
-    /// Gradients of `x`, which `write` is called with twice: each time to add `1, 2, 3, …`.
+    /// Gradients of `x` after two calls of `write`, each of which adds `1, 2, 3, …`.
     fn written(
         len: usize,
         write: fn(&mut GradSlots<'_, TestDevice>, &Var<TestDevice>) -> Result<(), OpError>,
@@ -298,7 +297,7 @@ mod tests {
 
     #[test]
     fn what_is_written_twice_is_the_sum_however_it_is_written() {
-        // The last is long enough for memory that is used again: the first gradient leaves its values there.
+        // The last is long enough for reused memory, which still holds the values of the first gradient.
         for len in [1, 3, 33, 5000, 5000] {
             let wanted: Vec<f32> = ramp(len).iter().map(|value| 2.0 * value).collect();
             for write in [by_entry, by_put, by_adding] {

@@ -1,8 +1,8 @@
-//! What the tests of all operations share: random leaves, gradients by finite differences, and comparisons between
-//! numbers of threads and between a batch and its samples.
+//! Helpers of the operations' tests: random leaves, gradients by finite differences, and comparisons between numbers of
+//! threads and between a batch and its samples.
 //!
-//! They run on [`TestDevice`]: the CPU, and with the feature `cuda` a GPU or what stands in for one. The crates above have
-//! them by the feature `testing`.
+//! They run on [`TestDevice`]: the CPU, or with the feature `cuda` a GPU or its stand-in. Dependent crates get them with the
+//! feature `testing`.
 #![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
 use rand::{Rng, SeedableRng};
@@ -23,7 +23,7 @@ pub fn device() -> TestDevice {
     TestDevice::open(0).unwrap()
 }
 
-/// What stands in device memory.
+/// The content of device memory.
 pub fn values(buffer: &Buffer<TestDevice>) -> Vec<f32> {
     device().download(buffer).unwrap()
 }
@@ -81,7 +81,7 @@ where
     (output.to_host(&device).unwrap(), grads)
 }
 
-/// Panics unless the gradients of `f` at random leaves of these shapes are those of central differences.
+/// Panics unless the gradients of `f` at random leaves of these shapes match central differences.
 #[track_caller]
 pub fn check_gradients<F>(shapes: &[Shape], f: F)
 where
@@ -93,7 +93,7 @@ where
     let (_, grads) = backward(&pairs(&values, shapes), &weights, &f);
     for (leaf, grad) in grads.iter().enumerate() {
         let scale = grad.iter().fold(0.05_f32, |m, g| m.max(g.abs()));
-        // 23 is coprime to the shapes of the tests, so that all rows and columns are met.
+        // 23 is coprime to the shapes of the tests, so that all rows and columns are visited.
         for i in (0..grad.len()).step_by(if grad.len() > 64 { 23 } else { 1 }) {
             let shifted = |by: f32| {
                 let mut values = values.clone();
@@ -115,8 +115,8 @@ where
     }
 }
 
-/// Panics unless values and gradients of `f` have the same bits with one thread and with two; on what stands in for a
-/// GPU, also with its blocks and threads in the other order.
+/// Panics unless values and gradients of `f` have the same bits with one thread and with two; on the GPU stand-in, also
+/// with blocks and threads in reverse order.
 #[track_caller]
 pub fn check_threads<F>(shapes: &[Shape], f: F)
 where
@@ -145,7 +145,7 @@ where
     }
 }
 
-/// Panics unless `f` of a batch is `f` of its samples one by one, and the gradients of the batch too.
+/// Panics unless values and gradients of `f` for a batch equal those of its samples one by one.
 ///
 /// Leaves whose first dimension is `batch` are cut into samples; the others are shared, and their gradients add up.
 #[track_caller]

@@ -8,30 +8,30 @@ use dfdx::tensor::Tensor;
 use super::{Held, OpError, Shape};
 use crate::device::{Backend, Buffer, DeviceError};
 
-/// The key of a value on dfdx's tape: a tensor without elements. Its identity is all that counts.
+/// The key of a value on dfdx's tape: a tensor without elements; only its id is used.
 #[derive(Clone, Debug)]
 pub(super) struct Token<D: Backend> {
     key: Tensor<(usize,), f32, D>,
-    /// The key's identity, which dfdx keeps to itself.
+    /// The key's id, which dfdx does not expose.
     number: u64,
 }
 
 impl<D: Backend> Token<D> {
-    /// What dfdx knows it by.
+    /// The tensor that is dfdx's key.
     pub(super) fn key(&self) -> &Tensor<(usize,), f32, D> {
         &self.key
     }
 
-    /// What no other token of the process has.
+    /// A number that is unique in the process.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 }
 
-/// A value in a computation: an activation, an input, or a parameter as an operation reads it.
+/// A value in a computation: an activation, an input, or a parameter as input of an operation.
 ///
 /// Cloning shares the memory and the key. Nothing can write to the memory while a `Var` holds it.
-/// The gradient of a `Var` stands in [`super::Grads`] under the same key.
+/// The gradient of a `Var` is in [`super::Grads`] under the same key.
 #[derive(Clone, Debug)]
 pub struct Var<D: Backend> {
     data: Arc<Held<D>>,
@@ -60,7 +60,7 @@ impl<D: Backend> Var<D> {
         Self::from_buffer(device, device.upload(values)?, shape, false)
     }
 
-    /// A value over memory that already lies on the device, under a new key.
+    /// A value over existing device memory, under a new key.
     pub fn from_buffer(
         device: &D,
         data: Buffer<D>,
@@ -77,7 +77,7 @@ impl<D: Backend> Var<D> {
         })
     }
 
-    /// A value over shared memory under a given key; only parameters need it.
+    /// A value over shared memory under a given key, for parameters.
     pub(super) fn from_parts(data: Arc<Held<D>>, token: Token<D>, shape: Shape) -> Self {
         Self {
             data,
@@ -87,7 +87,7 @@ impl<D: Backend> Var<D> {
         }
     }
 
-    /// The same memory under a new key: nothing flows back through it (PyTorch's `detach`).
+    /// The same memory under a new key, without gradient flow (PyTorch's `detach`).
     pub fn detach(&self, device: &D) -> Result<Self, OpError> {
         let token = new_token(device)?;
         Ok(Self {
@@ -98,7 +98,7 @@ impl<D: Backend> Var<D> {
         })
     }
 
-    /// The same memory under a new key with a gradient of its own: a leaf of a new graph.
+    /// The same memory under a new key with a separate gradient: a leaf of a new graph.
     pub fn leaf(&self, device: &D) -> Result<Self, OpError> {
         Ok(Self {
             needs_grad: true,
@@ -106,7 +106,7 @@ impl<D: Backend> Var<D> {
         })
     }
 
-    /// The same values and the same key seen as another shape (both have the same gradient).
+    /// The same values and key with another shape; both share the gradient (PyTorch's `view`).
     ///
     /// # Errors
     /// [`OpError::Shape`] when the number of values differs.
@@ -144,12 +144,12 @@ impl<D: Backend> Var<D> {
         device.download(&self.data)
     }
 
-    /// A look at the memory that does not keep it.
+    /// A weak reference to the memory.
     pub(super) fn memory(&self) -> Weak<Held<D>> {
         Arc::downgrade(&self.data)
     }
 
-    /// What tells the memory apart from other memory: its address.
+    /// The address of the memory, as its identity.
     pub(super) fn key(&self) -> usize {
         Arc::as_ptr(&self.data).addr()
     }
@@ -159,7 +159,6 @@ impl<D: Backend> Var<D> {
     }
 }
 
-/// A fresh key.
 pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>, OpError> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     Ok(Token {

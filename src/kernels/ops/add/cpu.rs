@@ -97,7 +97,7 @@ fn slope(grad: &mut [f32], before: &[f32], act: impl Activate) {
     }
 }
 
-/// Adds `grad` to the gradient of `var`; copies it where there is none yet.
+/// Adds `grad` to the gradient of `var`, or copies it if there is none yet.
 pub(in crate::ops) fn give(
     grad: &Buffer<Cpu>,
     var: &Var<Cpu>,

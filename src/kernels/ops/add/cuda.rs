@@ -1,4 +1,4 @@
-//! Sums on CUDA: one pass each way.
+//! Sums on CUDA: one pass forward, one backward.
 
 use dfdx::tensor::Cuda;
 

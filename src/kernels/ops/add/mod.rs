@@ -23,8 +23,8 @@ pub trait AddKernel: Backend {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError>;
 
-    /// Adds `grad_output · act'(before)` to the gradients of those of the `inputs` that need one; `before` is what
-    /// [`AddKernel::add`] kept, nothing for a plain sum.
+    /// Adds `grad_output · act'(before)` to the gradients of the `inputs` that need one; `before` is what [`AddKernel::add`]
+    /// kept, `None` for a plain sum.
     fn add_backward(
         &self,
         before: Option<&Buffer<Self>>,

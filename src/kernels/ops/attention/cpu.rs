@@ -1,8 +1,7 @@
-//! Attention on the CPU: scores by one task per sequence and head, results by one task per chunk of a sequence's rows,
-//! whatever the number of threads.
+//! Attention on the CPU: one task per sequence and head for scores, one per chunk of a sequence's rows for results,
+//! independent of the number of threads.
 //!
-//! A head's q, k and v are read in place through strides, transposed ones too, and its results written in place: nothing
-//! is copied, and nothing transposed in memory.
+//! A head's q, k and v are read, and its results written, in place through strides: nothing is copied or transposed.
 //!
 //! Backward: `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`.
 #![expect(
@@ -22,7 +21,7 @@ use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{OpError, math};
 
-/// Positions of a chunk of results, about.
+/// Approximate number of positions in a chunk of results.
 const ROWS: usize = 128;
 
 impl AttentionKernel for Cpu {
@@ -107,13 +106,12 @@ impl AttentionKernel for Cpu {
 }
 
 impl AttentionSize {
-    /// Whether it is worth several threads.
     fn is_large(self) -> bool {
         self.work().forward >= PRODUCT_FLOP as u64
     }
 }
 
-/// Calls `task` with chunks of the rows of `values: (B, T, width)`: their sequence, their positions in it, their values.
+/// Calls `task(sequence, positions, values)` for chunks of the rows of `values: (B, T, width)`.
 fn each_rows(
     size: AttentionSize,
     values: &mut [f32],
@@ -174,7 +172,7 @@ fn softmax_rows(scores: &mut [f32], len: usize, scale: f32) {
     }
 }
 
-/// From gradients of probabilities `p` to gradients of unscaled scores, in place.
+/// Converts gradients of probabilities `p` to gradients of unscaled scores, in place.
 #[inline(always)]
 fn softmax_rows_backward(grads: &mut [f32], p: &[f32], len: usize, scale: f32) {
     for (grads, p) in grads.chunks_exact_mut(len).zip(p.chunks_exact(len)) {
@@ -188,7 +186,7 @@ fn softmax_rows_backward(grads: &mut [f32], p: &[f32], len: usize, scale: f32) {
     }
 }
 
-/// Folds a row in sixteen lanes, an order that vectorises and is always the same.
+/// Folds a row in sixteen lanes: a fixed order that vectorises.
 #[inline(always)]
 fn lanes(row: &[f32], start: f32, fold: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [start; 16];

@@ -1,8 +1,8 @@
-//! Attention on CUDA: batched products by cuBLAS, softmax in one launch each way.
+//! Attention on CUDA: batched products by cuBLAS, softmax in one launch forward and one backward.
 //!
-//! A batch of products has one distance from each matrix to the next. With one head, or one sequence, the matrices lie
-//! so in `qkv` itself; else heads are copied apart first, as one batch of products is worth two copies of less than a
-//! matrix of scores each.
+//! Batched products need a constant stride between matrices. With one head, or one sequence, `qkv` has it; otherwise the
+//! heads are first copied into separate matrices: one batched product saves more than the two copies cost, each of which is
+//! smaller than a matrix of scores.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -53,7 +53,7 @@ impl AttentionKernel for Cuda {
         probabilities: &Buffer<Self>,
         size: AttentionSize,
         grad_output: &Buffer<Self>,
-        // A GPU's kernels only add.
+        // The CUDA kernels only add.
         (grad_qkv, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         let places = Places::new(size);
@@ -69,8 +69,8 @@ impl AttentionKernel for Cuda {
     }
 }
 
-/// `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, replacing what stands in `grads` or, if
-/// it `adds`, added to it. Probabilities are read, not computed again: they are what forward has already paid for.
+/// `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, replacing the content
+/// of `grads` or, with `adds`, added to it. The probabilities are those that forward saved.
 fn gradients(
     places: &Places,
     qkv: &CudaSlice<f32>,
@@ -102,23 +102,21 @@ fn gradients(
     places.multiply(rows.transposed_a(), scores, (qkv, q), (grads, k))
 }
 
-/// Where a batch of matrices `(T, d)` lies.
+/// Layout of a batch of matrices `(T, d)`.
 #[derive(Clone, Copy)]
 struct Matrices {
-    /// The first value.
+    /// Offset of the first value.
     start: usize,
-    /// From one row to the next.
     row: usize,
-    /// From one matrix to the next.
+    /// Matrix stride.
     stride: usize,
 }
 
-/// How queries, keys, values and results lie.
+/// Layout of queries, keys, values and results.
 struct Places {
     size: AttentionSize,
-    /// Number of matrices.
     count: usize,
-    /// Whether heads are copied apart.
+    /// Whether heads are copied into separate matrices.
     is_split: bool,
 }
 
@@ -131,12 +129,12 @@ impl Places {
         }
     }
 
-    /// Values of one of the parts of all sequences.
+    /// Number of values of one part, over all sequences.
     fn part_len(&self) -> usize {
         self.size.batch * self.size.positions * self.size.features
     }
 
-    /// Part `index` of an array of `parts`: queries, keys, values; or the only one, results.
+    /// Part `index` of an array of `parts` parts: queries, keys, values; results are a single part.
     fn part(&self, index: usize, parts: usize) -> Matrices {
         let AttentionSize {
             positions,
@@ -169,7 +167,7 @@ impl Places {
         }
     }
 
-    /// A batch of products of matrices in arrays.
+    /// A batched product of matrices in arrays.
     fn multiply(
         &self,
         product: Product,
@@ -186,7 +184,7 @@ impl Places {
         Ok(product.run_at((a, at_a.start), (b, at_b.start), (c, at_c.start))?)
     }
 
-    /// Heads apart: `(3, B, heads, T, d)`, or with `dy` as a fourth part.
+    /// Separate heads: `(3, B, heads, T, d)`, or with `dy` as a fourth part.
     fn split(
         &self,
         qkv: &CudaSlice<f32>,
@@ -208,7 +206,7 @@ impl Places {
         Ok(apart)
     }
 
-    /// Heads together again, replacing `joined` or added to it.
+    /// Merges the heads again, replacing `joined` or added to it.
     fn join(
         &self,
         apart: &CudaSlice<f32>,

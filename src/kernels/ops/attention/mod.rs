@@ -27,7 +27,7 @@ impl AttentionSize {
         self.features / self.heads
     }
 
-    /// What the scores are multiplied by: `1 / √(C / heads)`.
+    /// Factor of the scores: `1 / √(C / heads)`.
     pub fn scale(self) -> f32 {
         1.0 / (self.head_width() as f32).sqrt()
     }

@@ -87,7 +87,7 @@ fn heads_that_do_not_divide_the_features_are_refused() {
     );
 }
 
-/// Values and the gradient of attention, pair by pair in double precision.
+/// Reference values and gradient of attention, pair by pair in double precision.
 fn on_host(x: &[f32], weights: &[f32], size: AttentionSize) -> (Vec<f32>, Vec<f32>) {
     let (t, c, d) = (size.positions, size.features, size.head_width());
     let (mut y, mut grad) = (vec![0.0_f64; weights.len()], vec![0.0_f64; x.len()]);
@@ -124,8 +124,8 @@ fn on_host(x: &[f32], weights: &[f32], size: AttentionSize) -> (Vec<f32>, Vec<f3
 
 #[test]
 fn all_sizes_give_what_the_host_does() {
-    // One sequence of many heads, one head of many sequences, many of both, one position, and rows longer than what the
-    // threads of a GPU keep.
+    // One sequence of many heads, one head of many sequences, many of both, one position, and rows longer than the threads
+    // of a GPU hold.
     for (batch, positions, heads, width) in [
         (1, 33, 3, 5),
         (3, 31, 1, 7),

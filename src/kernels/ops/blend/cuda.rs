@@ -1,4 +1,4 @@
-//! Weighted sums and distances on CUDA. A distance is a number of the host, so it waits for the device.
+//! Weighted sums and distances on CUDA. A distance is returned to the host, so it waits for the device.
 
 use dfdx::tensor::Cuda;
 

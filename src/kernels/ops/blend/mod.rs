@@ -1,4 +1,4 @@
-//! Weighted sums of two values, and the distance between two: what a damped iteration is made of.
+//! Weighted sum of two values and the distance between them, the parts of a damped iteration.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -59,7 +59,7 @@ pub fn blend<D: Kernels>(
     )
 }
 
-/// The Euclidean distance between two values of one shape, over all of their numbers. Forces a device sync.
+/// The Euclidean distance between two values of one shape, over all elements. Forces a device sync.
 ///
 /// Work: 3 per value.
 ///

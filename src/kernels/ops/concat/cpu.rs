@@ -59,7 +59,7 @@ impl ConcatKernel for Cpu {
     }
 }
 
-/// Rows of `width` values that fill a chunk.
+/// Number of rows of `width` values in a chunk.
 fn rows_of(width: usize) -> usize {
     (CHUNK / width.max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! Concatenation on CUDA: copies in the order of the result forward, of the inputs backward.
+//! Concatenation on CUDA: forward copies in the order of the result, backward in that of the inputs.
 
 use dfdx::tensor::Cuda;
 
@@ -35,7 +35,7 @@ impl ConcatKernel for Cuda {
         total: usize,
         offset: usize,
         width: usize,
-        // A GPU's kernels only add.
+        // The CUDA kernels only add.
         (grad, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         let n = self.buffer_len(grad);

@@ -1,4 +1,4 @@
-//! The CPU's ways against sums in f64, on odd sizes and on the shapes of models.
+//! The CPU's algorithms against sums in f64, on odd sizes and on the shapes of models.
 
 use super::*;
 use crate::ops::testing::{self, filled};
@@ -90,7 +90,7 @@ impl Case {
         })
     }
 
-    /// Prints the errors, and fails where one is not below the way's bound.
+    /// Prints the errors, and fails if one is not below the algorithm's bound.
     fn check(self, algorithm: Convolution) {
         let (errors, bound) = (self.errors(algorithm), bound(algorithm));
         println!("{self:?}, {algorithm:?}: {}", told(errors));
@@ -106,7 +106,7 @@ fn told([y, grad_x, grad_weight]: [f64; 3]) -> String {
     format!("{y:.1e} / {grad_x:.1e} / {grad_weight:.1e}")
 }
 
-/// Largest relative error that each way may have.
+/// Bound of the relative error of each algorithm.
 fn bound(algorithm: Convolution) -> f64 {
     match algorithm {
         Convolution::Auto | Convolution::Direct | Convolution::Winograd2 => 1e-6,
@@ -135,7 +135,7 @@ fn odd_sizes_are_as_accurate_as_any() {
     }
 }
 
-/// Their filters are transformed block by block; blocks of channels that are not full, every padding.
+/// Filters transformed block by block, with partial blocks of channels and every padding.
 #[test]
 fn few_tiles_of_many_channels_are_as_accurate_as_any() {
     let cases = [

@@ -31,28 +31,27 @@ pub enum Convolution {
     Winograd5,
 }
 
-/// What a way costs, in units of one multiply-add of a large product on one core: measured (AVX-512, 2 MiB of L2 cache a core,
-/// 110 GFLOP/s, so a unit is 18 ps) on the shapes of the U-Net, caches cold. They need not be exact: they only decide between
-/// ways that differ little where the decision is close.
+/// Costs in units of one multiply-add of a large product on one core: measured (AVX-512, 2 MiB of L2 cache per core,
+/// 110 GFLOP/s, so a unit is 18 ps) on the shapes of the U-Net, caches cold. They need not be exact: where the decision is
+/// close, the algorithms differ little.
 mod cost {
-    /// A multiply-add of a direct convolution, for what its products lose at rows' ends and to their lay-out.
+    /// A multiply-add of a direct convolution, including losses at row ends and to the memory layout.
     pub(super) const DIRECT: f64 = 1.15;
-    /// Laying out a channel of a pixel of input or result for direct products.
+    /// Copying one channel of a pixel of input or result to the layout for direct products.
     pub(super) const PIXEL: f64 = 25.0;
-    /// Transforming a channel of a point of data or results.
+    /// Transforming one channel of a point of data or results.
     pub(super) const POINT: f64 = 25.0;
-    /// Transforming a point of a filter, and reading it again from beyond the L2 cache.
+    /// Transforming a point of a filter, and reading it again from outside the L2 cache.
     pub(super) const FILTER: f64 = 65.0;
-    /// The same where tiles are few, and it stays in the L2 cache.
+    /// The same when tiles are few and the filter stays in the L2 cache.
     pub(super) const FILTER_NEAR: f64 = 25.0;
-    /// Calling for a product.
     pub(super) const CALL: f64 = 20_000.0;
-    /// Channels below which products are as slow as if they had as many.
+    /// Products with fewer channels take as long as with this number.
     pub(super) const CHANNELS: usize = 16;
 }
 
 impl Convolution {
-    /// As a manifest writes it.
+    /// The name in a manifest.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -84,11 +83,10 @@ impl Convolution {
 }
 
 thread_local! {
-    /// Algorithms by which the CPU has computed results on this thread.
     static USED: RefCell<BTreeSet<Convolution>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Notes that the CPU computes results by `tile`.
+/// Records that the CPU used `tile` on this thread.
 pub(super) fn note_use(tile: Option<Tile>) {
     let algorithm = match tile {
         None => Convolution::Direct,
@@ -99,8 +97,7 @@ pub(super) fn note_use(tile: Option<Tile>) {
     USED.with_borrow_mut(|used| used.insert(algorithm));
 }
 
-/// Algorithms by which the CPU has computed convolutions on this thread since the last call, the most accurate first. Their
-/// gradients are computed by the same.
+/// Algorithms that the CPU used for convolutions and gradients on this thread since the last call, most accurate first.
 pub fn take_convolutions() -> Vec<Convolution> {
     USED.take().into_iter().collect()
 }
@@ -118,13 +115,13 @@ fn channels(size: &Conv2dSize) -> (f64, f64) {
 }
 
 fn direct(size: &Conv2dSize) -> f64 {
-    // Three channels make rows of nine, so few of them cost a direct product less than Winograd's.
+    // Three channels make rows of nine values, so few channels cost a direct product less than Winograd's.
     let (c, k) = (size.channels.0 as f64, channels(size).1);
     let pixels = (size.batch * size.output.0 * size.output.1) as f64;
     pixels * (9.0 * c * k * cost::DIRECT + (c + k) * cost::PIXEL) + 3.0 * cost::CALL
 }
 
-/// With tiles of `side × side` results.
+/// The cost with tiles of `side × side` results.
 fn winograd(size: &Conv2dSize, side: usize) -> f64 {
     let (c, k) = channels(size);
     let tiles = size.batch * size.output.0.div_ceil(side) * size.output.1.div_ceil(side);
@@ -168,7 +165,7 @@ mod tests {
             let size = size(8, side, (c, k), 1);
             assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Five), "{size:?}");
         }
-        // Few tiles: their filters are transformed where they are used.
+        // Few tiles: filters are transformed just before use.
         for (side, c, k) in [(10, 256, 256), (10, 512, 256)] {
             let size = size(8, side, (c, k), 1);
             assert_eq!(Convolution::Auto.tile(&size), Some(Tile::Five), "{size:?}");
@@ -176,7 +173,7 @@ mod tests {
         // More images share the cost of the filters.
         let many = size(32, 10, (256, 256), 1);
         assert_eq!(Convolution::Auto.tile(&many), Some(Tile::Five));
-        // Tiles of 4 are whole where those of 5 are not.
+        // Tiles of 4 fit exactly, tiles of 5 do not.
         let whole = size(8, 32, (64, 64), 1);
         assert_eq!(Convolution::Auto.tile(&whole), Some(Tile::Four));
         for (batch, side, c, k) in [(8, 40, 3, 64), (1, 5, 8, 8), (2, 8, 16, 16)] {

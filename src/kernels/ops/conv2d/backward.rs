@@ -8,8 +8,8 @@ use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
-/// Adds to `grad_x`, or with stride 1 replaces, what it gets at padded rows and columns ≡ `phase` modulo the stride: a convolution of the
-/// gradient, with stride 1, by the taps of that phase, turned by 180° and with their channels exchanged.
+/// Adds to `grad_x` (with stride 1 also replaces) the part at padded rows and columns ≡ `phase` modulo the stride: a
+/// stride-1 convolution of `grad` with the taps of that phase, turned by 180° and with their channels exchanged.
 pub(super) fn backward_phase(
     grad: &[f32],
     weight: &[f32],
@@ -20,7 +20,7 @@ pub(super) fn backward_phase(
     let (stride, padding, (c, k)) = (size.options.stride, size.options.padding, size.channels);
     let taps = |kernel: usize, phase: usize| kernel.saturating_sub(phase).div_ceil(stride);
     let kernel = (taps(size.kernel.0, phase.0), taps(size.kernel.1, phase.1));
-    // With stride 1 the first `padding` results would be gradients of the padding: they are left out.
+    // With stride 1 the first `padding` results would be gradients of the padding: they are skipped.
     let skipped = if stride == 1 { padding } else { 0 };
     let results = |input: usize, phase: usize| {
         (input + padding - skipped)

@@ -1,5 +1,5 @@
-//! Convolution on the CPU: which way it goes, and the direct one: one matrix product per filter row and chunk of result
-//! rows, on the layout of [`super::windows`]. No im2col: the windows overlap in memory.
+//! Convolution on the CPU: dispatch, and the direct algorithm: one matrix product per filter row and chunk of result rows,
+//! on the layout of [`super::windows`]. No im2col: the windows overlap in memory.
 
 use dfdx::tensor::Cpu;
 
@@ -13,11 +13,11 @@ use crate::ops::parallel::{CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_i
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
-/// Positions of a chunk of results, about: its windows and results stay in the L2 cache.
+/// Approximate positions of a chunk of results: its windows and results stay in the L2 cache.
 const POSITIONS: usize = 320;
 /// The largest number of partial weight gradients.
 const SEGMENTS: usize = 8;
-/// Rows of a block of the weight gradient, about.
+/// Approximate rows of a block of the weight gradient.
 const BLOCK: usize = 192;
 
 impl Conv2dKernel for Cpu {
@@ -67,7 +67,7 @@ impl Conv2dKernel for Cpu {
         }
         let stride = size.options.stride;
         if stride > 1 && accumulate == Accumulate::Replace {
-            // Phases add, each to its own pixels, and some may have no taps.
+            // Each phase adds to different pixels, and some phases may have no taps.
             for_each_chunk(grad_x, CHUNK, |_, values| values.fill(0.0));
         }
         for phase in (0..stride * stride).map(|i| (i / stride, i % stride)) {
@@ -96,7 +96,7 @@ impl Conv2dKernel for Cpu {
         } else {
             1
         };
-        // Partial results pay where they are small against the factors that they are made from.
+        // Partial results are worthwhile if they are small compared with the factors.
         let values = size.batch * size.output.0 * size.output.1 * (c + k);
         if parallel && (segments == 1 || 2 * segments * grad_weight.len() > values) {
             by_rows(&windows, x, grad_output, k, (grad_weight, accumulate));
@@ -137,7 +137,7 @@ fn windows(size: &Conv2dSize) -> Windows {
     }
 }
 
-/// Convolves x and hands every row of results, `(W', K)`, to `store` together with its place in `y`.
+/// Convolves x and calls `store` with every row of results, `(W', K)`, and its slice of `y`.
 pub(super) fn convolve(
     windows: &Windows,
     x: &[f32],
@@ -220,7 +220,7 @@ fn convolve_chunk(
     });
 }
 
-/// The weight gradient as a sum of partial results, each of `images` images.
+/// The weight gradient as a sum of partial results, each over `images` images.
 fn by_segments(
     windows: &Windows,
     x: &[f32],
@@ -301,7 +301,6 @@ fn with_factors<R>(
     })
 }
 
-/// `y = values + bias`, row by row.
 #[inline(always)]
 fn biased(y: &mut [f32], values: &[f32], bias: &[f32]) {
     for (y, values) in y

@@ -1,4 +1,4 @@
-//! Convolution on CUDA: by cuDNN where it is found and does it, else by products of written-out windows.
+//! Convolution on CUDA: by cuDNN if it is installed and supports the size, otherwise by im2col and matrix products.
 
 mod library;
 mod windows;
@@ -55,7 +55,6 @@ impl Conv2dKernel for Cuda {
     }
 }
 
-/// Adds a bias, if there is one, to every result.
 fn add_bias(
     bias: Option<&Buffer<Cuda>>,
     size: &Conv2dSize,

@@ -6,13 +6,12 @@
 //! # Shapes
 //! `x: (B, H, W, C)`, `weight: (kh, kw, C, K)` ([`super::Layout::Convolution`]), `bias: (K)`, result `(B, H', W', K)`
 //! with `H' = ⌊(H + 2 padding − kh) / stride⌋ + 1`.
-//! # Ways
-//! On the CPU directly, on the layout of `windows`, or by `winograd` for 3×3 kernels with stride 1; [`Convolution`] says
-//! which. On CUDA by cuDNN.
+//! # Algorithms
+//! CPU: direct, on the layout of `windows`, or `winograd` for 3×3 kernels with stride 1; [`Convolution`] selects one.
+//! CUDA: cuDNN.
 //! # Work
-//! `2 B H' W' K C kh kw` forward (padding counts as if it were data,
-//! and every way as the direct one), plus `B H' W' K` for a bias; backward the same
-//! again for each of x and weight that needs a gradient, and for the bias.
+//! `2 B H' W' K C kh kw` forward (padding counts as data, and every algorithm as the direct one), plus `B H' W' K` for a
+//! bias; backward the same again for each of x and weight that needs a gradient, and for the bias.
 //! # Source
 //! PyTorch `torch.nn.functional.conv2d`, channels last.
 
@@ -33,7 +32,7 @@ use crate::device::{Backend, Buffer};
 /// How a convolution moves over its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conv2dOptions {
-    /// Pixels between the windows of neighbouring results, in both directions.
+    /// Stride in pixels, in both directions.
     pub stride: usize,
     /// Zeros around the input, on every side.
     pub padding: usize,
@@ -54,7 +53,7 @@ pub struct Conv2dSize {
     pub channels: (usize, usize),
     /// Stride and padding.
     pub options: Conv2dOptions,
-    /// How the CPU does it.
+    /// The CPU's algorithm.
     pub algorithm: Convolution,
 }
 
@@ -64,7 +63,7 @@ impl Conv2dSize {
         [self.batch, self.output.0, self.output.1, self.channels.1].into()
     }
 
-    /// Floating-point operations of the products of one direction.
+    /// Floating-point operations of the products of one pass (forward, or one gradient).
     pub fn flop(&self) -> usize {
         2 * self.output_shape().len() * self.channels.0 * self.kernel.0 * self.kernel.1
     }
@@ -100,7 +99,7 @@ pub trait Conv2dKernel: Backend {
     ) -> Result<(), OpError>;
 }
 
-/// The convolution of `x` with `weight`, in the way that suits its shape; see the module.
+/// The convolution of `x` with `weight`, by the algorithm chosen for its shape; see the module.
 ///
 /// # Errors
 /// [`OpError::Shape`] when channels do not agree, or the kernel is larger than the padded input.
@@ -114,7 +113,7 @@ pub fn conv2d<D: Kernels>(
     conv2d_by(Convolution::Auto, pass, x, weight, bias, options)
 }
 
-/// As [`conv2d`], in a given way.
+/// As [`conv2d`], with a given algorithm.
 ///
 /// # Errors
 /// As [`conv2d`].

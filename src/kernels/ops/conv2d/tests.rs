@@ -12,7 +12,7 @@ const HALF: Conv2dOptions = Conv2dOptions {
     padding: 1,
 };
 
-/// All ways of the CPU; a GPU has its own.
+/// All algorithms of the CPU; a GPU has others.
 #[cfg(not(feature = "cuda"))]
 const ALGORITHMS: [Convolution; 5] = [
     Convolution::Auto,
@@ -32,7 +32,7 @@ fn run(
     move |pass, v| conv2d_by(algorithm, pass, &v[0], &v[1], v.get(2), options)
 }
 
-/// Runs a test on every way that the device has for convolutions.
+/// Runs a test with every convolution algorithm of the device.
 fn on_each_algorithm(test: impl Fn(Convolution)) {
     #[cfg(feature = "cuda")]
     {
@@ -51,7 +51,6 @@ fn on_each_algorithm(test: impl Fn(Convolution)) {
     ALGORITHMS.into_iter().for_each(test);
 }
 
-/// How far values may be from the definition's.
 fn tolerance(algorithm: Convolution) -> f32 {
     if matches!(algorithm, Convolution::Winograd4 | Convolution::Winograd5) {
         5e-5
@@ -250,7 +249,7 @@ fn a_batch_is_its_samples() {
 
 #[test]
 fn gradients_replace_what_memory_held_and_add_to_what_was_written() {
-    // Large enough for memory that is used again; kernels and strides that leave pixels out; channels that fill no vector.
+    // Large enough for reused memory; kernels and strides that skip pixels; channels that do not fill a vector.
     let cases = [
         (SAME, [2, 13, 11, 33], [3, 3, 33, 17]),
         (SAME, [1, 9, 8, 65], [3, 3, 65, 130]),

@@ -1,39 +1,38 @@
 //! How images are laid out in memory so that a convolution is one strided matrix product per filter row.
 //!
-//! Row y of all images of a chunk stands together, then row y + 1 of all of them: `(rows, images, columns, C)`, with a
-//! few zero columns between neighbouring rows that both share: the zeros right of one row are those left of the next.
+//! Row y of all images of a chunk is contiguous, then row y + 1 of all of them: `(rows, images, columns, C)`. Neighbouring
+//! rows share the zero columns between them: the right padding of one row is the left padding of the next.
 //! The window of a result is then `kw · C` contiguous values in each of `kh` rows, and the next result's window begins
 //! `stride · C` values further on, across images and rows. So for filter row r
 //!
 //! `Y += A_r · W_r`, `A_r: (m × kw·C)` with overlapping rows, `W_r: (kw·C × K)`,
 //!
-//! where m counts all positions of the layout; results between rows are thrown away (2 % at a width of 40, 9 % at 10).
-//! With a stride, padded rows go to `stride` planes by their parity, so that plane row y holds what result row y needs.
+//! where m counts all positions of the layout; results between rows are discarded (2 % at a width of 40, 9 % at 10).
+//! With a stride, padded rows are split into `stride` planes by their remainder, so that plane row y serves result row y.
 
 use std::ops::Range;
 
 use crate::ops::gemm::Matrix;
 use crate::ops::parallel::for_each_chunk_if;
 
-/// The sizes of a convolution as the layout sees them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Windows {
     pub(super) batch: usize,
     /// Input height, width, channels.
     pub(super) input: (usize, usize, usize),
-    /// Result height and width; may be less or more than all positions.
+    /// Result height and width; may be smaller or larger than the full convolution's.
     pub(super) output: (usize, usize),
     pub(super) kernel: (usize, usize),
     pub(super) stride: usize,
-    /// Zero rows above, zero columns on the left; those below and on the right follow from the result's size.
+    /// Zero rows at the top and zero columns on the left; bottom and right follow from the result's size.
     pub(super) padding: (usize, usize),
 }
 
 impl Windows {
-    /// Positions from one row to the next, such that neighbours share their zeros.
+    /// Row stride in positions, such that neighbouring rows share their zeros.
     fn pitch(&self) -> usize {
         let data = (self.padding.1 + self.input.1).div_ceil(self.stride);
-        // The last window may reach into the zeros before the next row, not further.
+        // The last window may extend into the zeros before the next row, not further.
         let reach =
             (self.stride * (self.output.1 - 1) + self.kernel.1).saturating_sub(self.padding.1);
         data.max(self.output.1).max(reach.div_ceil(self.stride))
@@ -57,17 +56,14 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// All of the batch.
     pub(super) fn all(windows: &'a Windows) -> Self {
         Self::new(windows, 0..windows.batch, 0..windows.output.0)
     }
 
-    /// Height of the kernel.
     pub(super) fn filter_rows(&self) -> usize {
         self.windows.kernel.0
     }
 
-    /// Results in a row.
     pub(super) fn width(&self) -> usize {
         self.windows.output.1
     }
@@ -94,12 +90,11 @@ impl<'a> Chunk<'a> {
         (self.rows.len() + below) * self.row_len() + self.windows.kernel.1 * self.windows.input.2
     }
 
-    /// Number of values of the layout.
     pub(super) fn layout_len(&self) -> usize {
         self.windows.stride * self.plane_len()
     }
 
-    /// Lays out the input, on several threads if `parallel`.
+    /// Copies the input to the layout, on several threads if `parallel`.
     pub(super) fn lay_out(&self, x: &[f32], layout: &mut [f32], parallel: bool) {
         let row_len = self.row_len();
         for (parity, plane) in layout.chunks_exact_mut(self.plane_len()).enumerate() {
@@ -149,7 +144,7 @@ impl<'a> Chunk<'a> {
         )
     }
 
-    /// Lays out the gradient of the results (`width` channels) by position, with zeros between rows.
+    /// Copies the gradient of the results (`width` channels) to positions, with zeros between rows.
     pub(super) fn lay_out_gradient(
         &self,
         gradient: &[f32],

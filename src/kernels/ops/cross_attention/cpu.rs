@@ -1,4 +1,4 @@
-//! Cross-attention on the CPU: one task per sequence, whatever the number of threads.
+//! Cross-attention on the CPU: one task per sequence, independent of the number of threads.
 
 use dfdx::tensor::Cpu;
 use rayon::prelude::*;
@@ -18,7 +18,7 @@ pub(super) struct Sequence<'a> {
     pub(super) v: &'a [f32],
 }
 
-/// Where the gradients of one sequence go, zeros at first.
+/// The gradients of one sequence, initially zeros.
 #[derive(Debug)]
 pub(super) struct Gradients<'a> {
     pub(super) q: &'a mut [f32],
@@ -37,7 +37,7 @@ impl CrossAttentionKernel for Cpu {
         let mut y = vec![0.0; q.len()];
         let (q, k) = (features(q, size.kind), features(k, size.kind));
         let len = size.queries * size.features;
-        // Short sequences come several at a time, so that vector code is entered once for all of them.
+        // Short sequences are batched, so that vector code is entered once for several.
         let together = (CHUNK / len).max(1);
         let large = size.work().forward >= PRODUCT_FLOP as u64;
         for_each_chunk_if(large, &mut y, together * len, |start, y| {
@@ -126,7 +126,7 @@ fn sequence<'a>(
     }
 }
 
-/// What scores are products of: the values as they are, or `elu(x) + 1`.
+/// The features whose products are the scores: the values themselves, or `elu(x) + 1`.
 fn features(x: &[f32], kind: AttentionKind) -> std::borrow::Cow<'_, [f32]> {
     if kind == AttentionKind::Softmax {
         return x.into();
@@ -146,7 +146,7 @@ fn features(x: &[f32], kind: AttentionKind) -> std::borrow::Cow<'_, [f32]> {
     y.into()
 }
 
-/// From gradients of features to gradients of what they were made from: the slope is `min(φ, 1)`.
+/// Converts gradients of features to gradients of their inputs: the derivative is `min(φ, 1)`.
 fn through_features(grad: &mut [f32], features: &[f32]) {
     for_each_chunk(grad, CHUNK, |start, grad| {
         let features = &features[start..start + grad.len()];

@@ -1,4 +1,4 @@
-//! Cross-attention on CUDA: few positions in one kernel, many through matrix products.
+//! Cross-attention on CUDA: one kernel for few positions, matrix products for many.
 
 mod linear;
 mod softmax;
@@ -10,13 +10,13 @@ use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 
-/// Rows that a block of 128 threads takes at a time, a warp each.
+/// Rows per block of 128 threads, one warp each.
 const ROWS: usize = 4;
 
-/// Most blocks over rows; each takes the next rows when it is done.
+/// Largest number of blocks; each loops over rows.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Most pairs of positions of one head for which a warp does the work of a matrix product.
+/// Largest number of position pairs of one head that a warp computes instead of a matrix product.
 const SHORT: usize = 256;
 
 impl CrossAttentionKernel for Cuda {
@@ -75,12 +75,11 @@ impl CrossAttentionKernel for Cuda {
     }
 }
 
-/// Whether one warp does all of a head: its positions are too few for a matrix product to be worth its launch.
+/// Whether one warp computes a whole head, because its positions are too few for the launch of a matrix product.
 fn is_short(size: CrossAttentionSize) -> bool {
     size.queries * size.keys <= SHORT
 }
 
-/// Rows of some kind, each done by one warp.
 fn over_rows(name: &'static str, rows: usize) -> Launch {
     Launch::new(name)
         .threads(32 * ROWS)

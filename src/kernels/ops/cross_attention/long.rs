@@ -23,7 +23,7 @@ pub(super) fn forward(sequence: Sequence<'_>, size: CrossAttentionSize, y: &mut 
     });
 }
 
-/// Writes the gradients of one sequence; those of q and k with respect to the features that scores are made of.
+/// Writes the gradients of one sequence; for q and k those with respect to their features φ.
 ///
 /// With `s = φ(k)ᵀ [v, 1]`, `[a, w] = φ(q) s`, `y = a / (w + ε)`: `da = dy / (w + ε)`, `dw = -(dy · y) / (w + ε)`,
 /// `dφ(q) = [da, dw] sᵀ`, `ds = φ(q)ᵀ [da, dw]`, `dφ(k) = [v, 1] dsᵀ`, `dv = φ(k) ds` without its last column.
@@ -68,7 +68,7 @@ pub(super) fn backward(
     });
 }
 
-/// One head: where it begins among the features, and its views.
+/// One head: its first feature, and its views.
 struct Head<'a> {
     start: usize,
     q: Matrix<'a>,
@@ -121,7 +121,7 @@ fn each_head(
     });
 }
 
-/// From `[a, w]` to `[da, dw]`, in place.
+/// Converts `[a, w]` to `[da, dw]`, in place.
 fn to_gradients(quotients: &mut [f32], dy: &[f32], start: usize, size: CrossAttentionSize) {
     let d = size.head_width();
     let rows = quotients

@@ -44,8 +44,8 @@ impl CrossAttentionSize {
         self.features / self.heads
     }
 
-    /// Whether linear attention first sums keys and values, `φ(q) (φ(k)ᵀ v)`, whose cost grows with `N + M` and not
-    /// with `N M`. It takes the order with fewer operations.
+    /// Whether linear attention computes `φ(q) (φ(k)ᵀ v)`, whose cost grows with `N + M`, instead of `(φ(q) φ(k)ᵀ) v`, with
+    /// `N M`: the order with fewer operations.
     pub fn sums_keys_first(self) -> bool {
         let (n, m, d) = (self.queries, self.keys, self.head_width());
         self.kind == AttentionKind::Linear && 2 * n * m > (n + m) * (d + 1)
@@ -81,7 +81,7 @@ pub trait CrossAttentionKernel: Backend {
         size: CrossAttentionSize,
     ) -> Result<Buffer<Self>, OpError>;
 
-    /// The gradients of q, k and v, which the kernel computes together.
+    /// The gradients of q, k and v.
     fn cross_attention_backward(
         &self,
         q: &Buffer<Self>,

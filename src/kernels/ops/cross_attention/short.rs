@@ -1,5 +1,5 @@
-//! Attention through the scores of all pairs, in loops over a head's features: for few positions, where calls of
-//! matrix products would cost more than the products.
+//! Attention through the scores of all pairs, in loops over a head's features: for few positions, for which calls of
+//! matrix products would cost more than the arithmetic.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd`"
@@ -29,7 +29,7 @@ pub(super) fn forward(
     }
 }
 
-/// Adds the gradients of one sequence; those of q and k with respect to the features that scores are made of.
+/// Adds the gradients of one sequence; for q and k those with respect to their features.
 /// `scratch` holds 2 M values.
 #[inline(always)]
 pub(super) fn backward(
@@ -87,10 +87,10 @@ fn backward_row(
     }
 }
 
-/// Takes `Σ p g` from every g.
+/// Subtracts `Σ p g` from every g.
 ///
-/// From the first g on: with one key nothing is left but what ε takes from the weight, where the difference of two
-/// nearly equal numbers would leave rounding noise.
+/// It works on differences from the first g: with one key only the effect of ε on the weight remains, while the difference
+/// of two nearly equal numbers would be rounding noise.
 #[inline(always)]
 fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
     let first = slopes[0];
@@ -108,7 +108,7 @@ fn center(slopes: &mut [f32], weights: &[f32], kind: AttentionKind, sum: f32) {
     }
 }
 
-/// The weights of one query's keys in one head; returns what scores were divided by.
+/// The weights of the keys for one query in one head; returns the divisor of the scores.
 #[inline(always)]
 fn weigh(
     q: &[f32],
@@ -137,7 +137,7 @@ fn weigh(
     sum
 }
 
-/// What scores of softmax attention are multiplied by.
+/// Factor of the scores of softmax attention.
 #[inline(always)]
 fn scale(width: usize) -> f32 {
     1.0 / (width as f32).sqrt()
@@ -150,7 +150,7 @@ fn add_scaled(y: &mut [f32], factor: f32, x: &[f32]) {
     }
 }
 
-/// Sum of products in sixteen lanes, an order that vectorises and is always the same.
+/// Sum of products in sixteen lanes: a fixed order that vectorises.
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0_f32; 16];

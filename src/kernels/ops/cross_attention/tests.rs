@@ -4,11 +4,11 @@ use crate::ops::testing::{self, assert_close};
 
 const KINDS: [AttentionKind; 2] = [AttentionKind::Softmax, AttentionKind::Linear];
 
-/// Sizes whose linear attention takes the pairs first, and the sums first.
+/// Sizes for both orders of linear attention: pairs first, and sums first.
 const SHORT: [[usize; 3]; 2] = [[2, 3, 8], [2, 1, 6]];
 const LONG: [usize; 3] = [2, 9, 6];
 
-/// More pairs than one warp takes on a GPU.
+/// More pairs than one warp computes on a GPU.
 const LONGER: [usize; 3] = [2, 17, 6];
 
 fn shapes(q: [usize; 3], keys: usize) -> [Shape; 3] {
@@ -271,7 +271,7 @@ fn a_batch_is_its_samples() {
 
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
-    // What stands in for a GPU takes minutes for sizes that threads of the CPU share.
+    // The GPU stand-in takes minutes for sizes that use several CPU threads.
     let large = [[9000, 1, 64], [3000, 12, 8]];
     let sizes = if cfg!(feature = "cuda") {
         [[9, 1, 64], [5, 20, 8]]

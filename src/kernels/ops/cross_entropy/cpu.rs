@@ -27,7 +27,7 @@ impl CrossEntropyKernel for Cpu {
                 || exponentials(chunk, logits, classes),
             );
         });
-        // `log Σ exp(x) - x[label]`, before the exponentials are divided by their sum.
+        // `log Σ exp(x) - x[label]`, before the exponentials are normalised.
         let rows = rows_per_chunk(classes);
         let losses = map_chunks(labels.len(), rows, logits.len(), |range| {
             let loss = |row: usize| {
@@ -71,7 +71,6 @@ impl CrossEntropyKernel for Cpu {
     }
 }
 
-/// `exp(x - max x)` of every row.
 #[inline(always)]
 fn exponentials(y: &mut [f32], logits: &[f32], classes: usize) {
     for (y, logits) in y
@@ -88,7 +87,7 @@ fn exponentials(y: &mut [f32], logits: &[f32], classes: usize) {
     }
 }
 
-/// The largest logit; NaN is passed over, the exponentials show it.
+/// The largest logit; ignores NaN, which shows up in the exponentials.
 #[inline(always)]
 fn highest(row: &[f32]) -> f32 {
     row.iter().copied().fold(f32::NEG_INFINITY, f32::max)

@@ -1,4 +1,4 @@
-//! Softmax cross-entropy on CUDA: a warp for each row; nothing comes to the host.
+//! Softmax cross-entropy on CUDA: one warp per row; nothing is copied to the host.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -8,7 +8,7 @@ use crate::device::cuda::{Launch, Partials, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 
-/// Rows that a block of 128 threads takes at a time.
+/// Rows per block of 128 threads.
 const ROWS: usize = 4;
 
 impl CrossEntropyKernel for Cuda {

@@ -1,4 +1,4 @@
-//! Dropout on the CPU: the mask is made anew from its key in both directions.
+//! Dropout on the CPU: the mask is computed from its key in forward and again in backward.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd`"
@@ -45,10 +45,10 @@ impl DropoutKernel for Cpu {
     }
 }
 
-/// Multiplies values, of which the first has the index `start`, by the mask.
+/// Multiplies values by the mask; the first value has the index `start`.
 #[inline(always)]
 fn drop_some(values: &mut [f32], start: usize, mask: Mask) {
-    // Chunks begin at multiples of the block, so that a value's word depends on its index alone.
+    // Chunks begin at multiples of the block length, so that a value's random word depends only on its index.
     debug_assert!(start.is_multiple_of(BLOCK));
     for (index, values) in values.chunks_mut(BLOCK).enumerate() {
         let words = block(mask.key, (start / BLOCK + index) as u64);
@@ -62,7 +62,7 @@ fn drop_some(values: &mut [f32], start: usize, mask: Mask) {
     }
 }
 
-/// What the mask multiplies values by, of which the first has the index `start`.
+/// Factors of the mask for values from index `start`.
 #[inline(always)]
 pub(in crate::ops) fn mask_factors(factors: &mut [f32], start: usize, mask: Mask) {
     let (mut at, len) = (start, factors.len());

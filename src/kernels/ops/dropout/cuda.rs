@@ -1,4 +1,4 @@
-//! Dropout on CUDA: the mask of the CPU, made anew from its key in both directions and never stored.
+//! Dropout on CUDA: the CPU's mask, computed from its key in forward and again in backward, never stored.
 
 use dfdx::tensor::Cuda;
 
@@ -8,7 +8,7 @@ use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
 use crate::ops::{GradSlots, OpError, Var};
 
-/// Words that one counter gives.
+/// Random words per counter.
 const WORDS: usize = 4;
 
 impl DropoutKernel for Cuda {

@@ -1,4 +1,4 @@
-//! Dropout: zeroes values at random in training, and does nothing otherwise.
+//! Dropout: zeroes values at random in training; otherwise the identity.
 
 pub(in crate::ops) mod cpu;
 #[cfg(feature = "cuda")]
@@ -10,10 +10,10 @@ use rand::RngCore;
 use super::{GradSlots, Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// A mask as a function of a value's index: value i is kept where word i of the stream of `key` is at least `threshold`.
+/// A mask as a function of the index: value i is kept if word i of the random stream of `key` is at least `threshold`.
 #[derive(Debug, Clone, Copy)]
 pub struct Mask {
-    /// The stream.
+    /// Key of the random stream.
     pub key: u64,
     /// `p · 2³²`.
     pub threshold: u32,
@@ -22,7 +22,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// The next mask of a pass: with one number of its generator. Nothing in a pass without dropout and for `p = 0`.
+    /// The next mask of a pass, from one number of its generator; `None` in a pass without dropout and for `p = 0`.
     pub(in crate::ops) fn draw<D: Backend>(pass: &mut Pass<D>, p: f32) -> Option<Self> {
         let rng = pass.dropout_rng().filter(|_| p > 0.0)?;
         Some(Self {
@@ -50,8 +50,8 @@ pub trait DropoutKernel: Backend {
 /// Zeroes each value with probability `p` and multiplies the others by `1 / (1 - p)`; the identity in a pass without
 /// dropout and for `p = 0`.
 ///
-/// The mask takes one number of the pass's generator and is then a function of the index alone (Philox), so that it
-/// depends on no thread, and backward makes it again instead of keeping it.
+/// The mask uses one number of the pass's generator and is then a function of the index alone (Philox): it is independent
+/// of threads, and backward recomputes it instead of saving it.
 ///
 /// Work: 1 per value forward and backward; random numbers count nothing.
 ///
@@ -81,7 +81,7 @@ pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var
     )
 }
 
-/// An error unless `p` can be the probability of dropout.
+/// An error unless `p` is a valid dropout probability.
 pub(in crate::ops) fn check_probability(p: f32) -> Result<(), OpError> {
     if (0.0..1.0).contains(&p) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Philox 4×32-10: random words as a pure function of a key and a counter, so that any part of a mask can be made
-//! anywhere: by any thread, on any device, and once more in backward instead of being kept.
+//! Philox 4×32-10: random words as a pure function of a key and a counter, so that any part of a mask can be computed
+//! by any thread, on any device, and again in backward.
 //!
 //! Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", §3.
 #![expect(
@@ -7,10 +7,10 @@
     reason = "compiled anew for each vector level inside `simd`"
 )]
 
-/// Values that [`block`] makes at once.
+/// Number of words of a [`block`].
 pub(super) const BLOCK: usize = 64;
 
-/// Lanes of one block: counters that are computed side by side.
+/// Lanes of one block: counters that are computed in parallel.
 const LANES: usize = 16;
 
 /// The 64 words of block number `index`: word `16 w + l` is output `w` of counter `16 index + l`.
@@ -35,8 +35,8 @@ pub(super) fn block(key: u64, index: u64) -> [u32; BLOCK] {
     words
 }
 
-/// One round. A word is the lower half of a `u64`, whose upper half may hold anything: a vector unit multiplies the lower
-/// halves as they stand, so that no round has to pack and unpack words.
+/// One round. A word is the lower half of a `u64` with an arbitrary upper half: vector units multiply the lower halves
+/// directly, so that no round has to pack and unpack words.
 #[inline(always)]
 fn round(x: &[[u64; LANES]; 4], k0: u32, k1: u32) -> [[u64; LANES]; 4] {
     const LOWER: u64 = u32::MAX as u64;

@@ -5,7 +5,7 @@ use super::philox::{BLOCK, block};
 use super::*;
 use crate::ops::testing::{self, TestDevice};
 
-/// `dropout(x, p)` under dropout from `seed`; [`testing`] makes passes without.
+/// `dropout(x, p)` in a pass with dropout from `seed`; passes of [`testing`] have none.
 fn dropped(
     seed: u64,
     p: f32,

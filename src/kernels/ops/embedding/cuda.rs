@@ -1,6 +1,6 @@
-//! Embedding on CUDA: rows copied by a block each. For the gradient the host sorts the places of equal indices together,
-//! since indices come from it: a block then adds those of one row in index order, without atomics, and its work grows
-//! with the number of indices, not with the table.
+//! Embedding on CUDA: one block copies one row. For the gradient the host, which has the indices, groups the positions of
+//! equal indices: one block then adds those of one row in index order, without atomics, and the work grows with the number
+//! of indices, not with the table.
 
 use dfdx::tensor::Cuda;
 
@@ -9,7 +9,7 @@ use crate::device::cuda::{Launch, THREADS, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 
-/// Most blocks; each takes the next row when it is done.
+/// Largest number of blocks; each loops over rows.
 const MOST_BLOCKS: usize = 1 << 16;
 
 impl EmbeddingKernel for Cuda {
@@ -57,18 +57,18 @@ impl EmbeddingKernel for Cuda {
     }
 }
 
-/// A warp at least, a thread for each feature up to the usual block.
+/// One thread per feature, at least a warp and at most the usual block.
 fn threads(features: usize) -> usize {
     features.next_multiple_of(32).clamp(32, THREADS)
 }
 
-/// Where each index of a list stands in it.
+/// The positions of each index in a list.
 struct Groups {
     /// The different indices, ascending.
     rows: Vec<u32>,
-    /// Where the places of each begin in `order`, and the end of the last.
+    /// Start of each index's positions in `order`, and the end of the last.
     starts: Vec<u32>,
-    /// Places in the list, those of one index together and ascending.
+    /// Positions in the list, grouped by index and ascending.
     order: Vec<u32>,
 }
 
@@ -92,7 +92,7 @@ impl Groups {
         }
     }
 
-    /// All of it behind each other, for one copy to the device.
+    /// All arrays concatenated, for one copy to the device.
     fn joined(self) -> Vec<u32> {
         [self.rows, self.starts, self.order].concat()
     }

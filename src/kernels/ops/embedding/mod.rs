@@ -9,7 +9,7 @@ use crate::device::{Backend, Buffer};
 
 /// Kernels of [`embedding`] on one device.
 pub trait EmbeddingKernel: Backend {
-    /// The rows of `table` that `indices` name, each of `features` values.
+    /// The rows `indices` of `table`, each of `features` values.
     fn embedding(
         &self,
         table: &Buffer<Self>,
@@ -27,14 +27,14 @@ pub trait EmbeddingKernel: Backend {
     ) -> Result<(), OpError>;
 }
 
-/// Looks rows of a table up.
+/// Looks up rows of a table.
 ///
 /// Work: none forward (copies), 1 per value backward.
 ///
 /// # Shapes
 /// `(B, F)` from `table: (N, F)` and B indices below N.
 /// # Errors
-/// [`OpError::Shape`] when the table is no matrix or an index is not in it.
+/// [`OpError::Shape`] when the table is not a matrix or an index is out of range.
 /// # Source
 /// PyTorch `F.embedding`.
 pub fn embedding<D: Kernels>(

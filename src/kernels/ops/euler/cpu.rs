@@ -13,7 +13,6 @@ use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP};
 use crate::ops::simd::simd;
 use crate::ops::{GradSlots, OpError};
 
-/// Samples of a group.
 const ROWS: usize = 4;
 
 /// The parameters of a field as slices: weight, bias, weight, bias, weight, bias.
@@ -76,7 +75,7 @@ impl EulerKernel for Cpu {
     }
 }
 
-/// Samples that go all steps together.
+/// A group of samples that are simulated together.
 struct Group<'a> {
     fields: &'a [Slices<'a>; 2],
     /// `(rows, steps)`
@@ -87,8 +86,8 @@ struct Group<'a> {
     dt: f32,
 }
 
-/// What forward leaves of a group, one after another: x before every step `(steps, rows)`, then of each field the
-/// values of the first and of the second hidden layer, each `(steps, rows, H)`.
+/// What forward saves of a group, concatenated: x before every step `(steps, rows)`, then for each field the values of
+/// the first and of the second hidden layer, each `(steps, rows, H)`.
 struct Saved<'a> {
     x: &'a [f32],
     hidden: [[&'a [f32]; 2]; 2],
@@ -175,7 +174,7 @@ impl<'a> Group<'a> {
     fn backward(&self, saved: &[f32], grad: &[f32]) -> (Vec<f32>, [Field<Vec<f32>>; 2]) {
         let saved = self.saved(saved);
         let mut grads = [zeros(&self.fields[0]), zeros(&self.fields[1])];
-        // Slopes before tanh of the second hidden layer in all steps: the square weights' gradient is one product.
+        // Gradients before the second tanh for all steps, so that the square weights' gradient is one product.
         let mut slopes = [self.zero_layers(self.steps), self.zero_layers(self.steps)];
         let mut first = self.zero_layers(1);
         let mut dx = [0.0; ROWS];
@@ -207,7 +206,7 @@ impl<'a> Group<'a> {
         (dx[..self.rows].to_vec(), grads)
     }
 
-    /// One evaluation of a field backwards: from the slopes `outer` of its values to those of its parameters (but for
+    /// Backward of one evaluation of a field: from the gradients `outer` of its values to those of its parameters (except
     /// the square weights) and of x.
     fn retreat(
         &self,
@@ -280,7 +279,7 @@ fn first_layer(values: &mut [f32], x: &[f32], time: f32, (weight, bias): (&[f32]
     }
 }
 
-/// Slopes before the second tanh of one sample, added to the bias's gradient; and the gradient of the last weights.
+/// Gradients before the second tanh of one sample, added to the bias's gradient; and the gradient of the last weights.
 #[inline(always)]
 fn last_layer(
     slopes: &mut [f32],
@@ -299,7 +298,7 @@ fn last_layer(
     }
 }
 
-/// Slopes before the first tanh of one sample, from those after it, and the gradients of the first weights and biases.
+/// Gradients before the first tanh of one sample, from those after it, and the gradients of the first weights and biases.
 #[inline(always)]
 fn inner_layer(
     slopes: &mut [f32],
@@ -316,7 +315,7 @@ fn inner_layer(
     }
 }
 
-/// A product in sixteen lanes, an order that vectorises and is always the same.
+/// A dot product in sixteen lanes: a fixed order that vectorises.
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0_f32; 16];
@@ -331,7 +330,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// `run` of every group of samples, in order; on several threads where there is enough to do.
+/// `run` of every group of samples, in order; on several threads if the work is large enough.
 fn each_group<T: Send>(size: EulerSize, run: impl Fn(Range<usize>) -> T + Sync + Send) -> Vec<T> {
     let is_large = size.forward_flop() >= PRODUCT_FLOP;
     let values = if is_large { ELEMENTWISE_LEN } else { 0 };

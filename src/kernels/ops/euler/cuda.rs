@@ -1,5 +1,5 @@
-//! Euler–Maruyama on CUDA: one launch for all steps each way, a block to a path; then the square weights' gradients by
-//! two products and the others' by one more launch.
+//! Euler–Maruyama on CUDA: one launch for all steps forward and one backward, one block per path; then the gradients of
+//! the square weights by two products and of the others by one more launch.
 #![allow(
     clippy::cast_possible_wrap,
     reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
@@ -13,7 +13,7 @@ use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{GradSlots, OpError, Var};
 
-/// Most units of which a block keeps the square weights in registers.
+/// Largest number of units for which a block keeps the square weights in registers.
 const NARROW: usize = 64;
 
 impl EulerKernel for Cuda {
@@ -56,7 +56,7 @@ impl EulerKernel for Cuda {
         let mut parts = scratch::<f32>(2 * size.batch * (5 * size.hidden + 1))?;
         let launch =
             launch("euler_backward", "euler_backward_wide", size).read(inputs.noise.data());
-        // Of a field: the first, the square and the last weights.
+        // Per field: the first, the square and the last weights.
         let weights = inputs
             .fields
             .iter()
@@ -73,13 +73,13 @@ impl EulerKernel for Cuda {
     }
 }
 
-/// The kernel for this size, a block to a path.
+/// The kernel for this size, one block per path.
 fn launch(narrow: &'static str, wide: &'static str, size: EulerSize) -> Launch {
     let name = if size.hidden <= NARROW { narrow } else { wide };
     Launch::new(name).blocks(size.batch)
 }
 
-/// Hands the gradient of `var` to the kernel, or null where it needs none.
+/// Passes the gradient of `var` to the kernel, or null if it needs none.
 fn write_gradient(
     launch: Launch,
     var: &Var<Cuda>,

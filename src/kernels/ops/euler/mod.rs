@@ -1,12 +1,12 @@
 //! Euler–Maruyama with learned fields: all steps of a stochastic differential equation as one operation.
 //!
 //! `x_{i+1} = x_i + f(t_i, x_i) Δt + g(t_i, x_i) √Δt e_i` with `Δt = 1/N`, `t_i = i Δt`. Drift f and diffusion g are two
-//! networks `(t, x) → H → H → 1` with tanh after the hidden layers. Samples are independent: groups of them run all
-//! steps on their own thread. Backward goes the steps back over the hidden values that forward left; the gradient of
-//! the square weights is one product over all steps.
+//! networks `(t, x) → H → H → 1` with tanh after the hidden layers. Samples are independent: each group
+//! runs all steps on one thread. Backward traverses the steps in reverse with the hidden values that forward saved; the
+//! gradient of the square weights is one product over all steps.
 //!
 //! # Shapes
-//! `start: (B, 1)`, `noise: (B, N)`, result `(B, N)`, the start not in it. Of a field: weights `(2, H)`, `(H, H)`,
+//! `start: (B, 1)`, `noise: (B, N)`, result `(B, N)` without the start. Per field: weights `(2, H)`, `(H, H)`,
 //! `(H, 1)` ([`super::Layout::Linear`]; the rows of the first are t and x), biases `(H)`, `(H)`, `(1)`.
 //! # Work
 //! Per sample and step: `2 (2 (2 + H + 1) H + 2 H + 1 + 10 H) + 5`, tanh as [`Activation::Tanh`](super::Activation);
@@ -48,7 +48,7 @@ impl EulerSize {
 /// Weights and biases of a field, layer by layer: weight, bias, weight, bias, weight, bias.
 pub type Field<T> = [T; 6];
 
-/// What a simulation reads.
+/// Inputs of a simulation.
 #[derive(Debug)]
 pub struct EulerInputs<D: Backend> {
     /// `(B, 1)`
@@ -73,7 +73,7 @@ impl<D: Backend> EulerInputs<D> {
 
 /// Simulations on one device.
 pub trait EulerKernel: Backend {
-    /// The path, and what backward needs of it.
+    /// The path, and what backward needs.
     fn euler_maruyama(
         &self,
         start: &Buffer<Self>,
@@ -82,7 +82,7 @@ pub trait EulerKernel: Backend {
         size: EulerSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError>;
 
-    /// Adds the gradients of the inputs to `slots`, where they need one; `saved` is what forward left.
+    /// Adds the gradients of the inputs to `slots`, for those that need one; `saved` is from forward.
     fn euler_maruyama_backward(
         &self,
         inputs: &EulerInputs<Self>,

@@ -17,14 +17,13 @@ fn shapes(batch: usize, steps: usize, hidden: usize) -> Vec<Shape> {
     shapes
 }
 
-/// Noise is no leaf of the operation: its place in the tests' leaves takes a constant.
+/// Noise is not differentiated: a constant replaces it among the tests' leaves.
 fn run<D: Kernels>(pass: &mut Pass<D>, v: &[Var<D>]) -> Result<Var<D>, OpError> {
     let noise = v[1].detach(pass.device())?;
     let field = |from: usize| std::array::from_fn(|i| v[from + i].clone());
     euler_maruyama(pass, &v[0], &noise, &[field(2), field(8)])
 }
 
-/// `[out, in]` to `[in, out]`.
 fn transposed(values: &[f32], out: usize) -> Vec<f32> {
     let inputs = values.len() / out;
     let at = (0..inputs).flat_map(|i| (0..out).map(move |o| o * inputs + i));
@@ -106,7 +105,7 @@ fn values_and_gradients_are_those_of_pytorch() {
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    // The noise takes part as a constant, so that its own "gradient" is nought on both sides.
+    // The noise is a constant, so that its "gradient" is 0 on both sides.
     let noise = testing::filled(2 * 3, 77);
     let mut shapes = shapes(2, 3, 4);
     shapes.remove(1);
@@ -122,7 +121,7 @@ fn a_batch_is_its_samples() {
     testing::check_batch(7, &shapes(7, 3, 5), run);
 }
 
-/// Fields that fill the registers of a GPU's block, and those that are too wide for them.
+/// Fields that fill the registers of a GPU's block, and wider ones.
 #[test]
 fn a_batch_is_its_samples_at_any_width() {
     for hidden in [1, 33, 64, 65, 150] {
@@ -130,7 +129,7 @@ fn a_batch_is_its_samples_at_any_width() {
     }
 }
 
-/// The parameters of a field with `units` units that has, beyond those of `field`, units that do nothing.
+/// The parameters of `field` widened to `units` units; the added units have no effect.
 fn widened(field: &[Vec<f32>], units: usize) -> Vec<Vec<f32>> {
     let own = field[1].len();
     let rows = |values: &[f32], count: usize| -> Vec<f32> {
@@ -153,7 +152,7 @@ fn widened(field: &[Vec<f32>], units: usize) -> Vec<Vec<f32>> {
     ]
 }
 
-/// A GPU treats fields of up to 64 units and wider ones in different ways.
+/// A GPU uses different kernels for fields of up to 64 units and for wider ones.
 #[test]
 fn units_that_do_nothing_change_nothing() {
     let filled = |seed: u64, shape: &Shape| testing::filled(shape.len(), seed);

@@ -14,10 +14,9 @@ use super::lanes::{AddProduct, Outer, add, norm_backward, normalise, scale, set,
 use crate::ops::LINEAR_EPS;
 use crate::ops::math::{exp, normal_cdf, normal_density};
 
-/// The widths of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Widths {
-    /// d.
+    /// State width d.
     pub(super) state: usize,
     /// Units of the feed-forward part.
     pub(super) hidden: usize,
@@ -28,7 +27,6 @@ pub(super) struct Widths {
 /// A layer norm, or a linear layer with its weight `(inputs, outputs)`.
 pub(super) type Pair<'a> = [&'a [f32]; 2];
 
-/// The parameters of a block.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub(super) widths: Widths,
@@ -42,7 +40,7 @@ pub(super) struct Block<'a> {
     pub(super) eps: f32,
 }
 
-/// The weights of a block the other way round, `(outputs, inputs)`.
+/// The transposed weights of a block, `(outputs, inputs)`.
 #[derive(Clone, Copy)]
 pub(super) struct Transposed<'a> {
     pub(super) q: &'a [f32],
@@ -51,36 +49,35 @@ pub(super) struct Transposed<'a> {
     pub(super) ff2: &'a [f32],
 }
 
-/// What one application of the block to one group leaves for its adjoint, in one slice of [`Widths::record`] rows.
+/// What one application of the block to one group saves for backward, in one slice of [`Widths::record`] rows.
 pub(super) struct Record<'a, S: Simd> {
     /// `norm1` before scale and offset.
     normed1: &'a mut [S::f32s],
-    /// φ(q); backward: the slope of q.
+    /// φ(q); in backward the gradient of q.
     queries: &'a mut [S::f32s],
-    /// What attention gives.
+    /// Result of attention.
     attended: &'a mut [S::f32s],
-    /// Backward: the slope of u.
+    /// In backward the gradient of u.
     slope_u: &'a mut [S::f32s],
     normed2: &'a mut [S::f32s],
     /// gelu(a)
     hidden: &'a mut [S::f32s],
-    /// gelu'(a); backward: the slope of a.
+    /// gelu'(a); in backward the gradient of a.
     slopes: &'a mut [S::f32s],
-    /// `norm3` before scale and offset; backward: the slope of what it reads.
+    /// `norm3` before scale and offset; in backward the gradient of its input.
     normed3: &'a mut [S::f32s],
     /// `1 / √(variance + eps)` of the three norms.
     rstd: &'a mut [S::f32s],
-    /// What weights of attention were divided by.
+    /// Divisors of the attention weights.
     sums: &'a mut [S::f32s],
 }
 
 impl Widths {
-    /// Rows of a record.
     pub(super) fn record(self) -> usize {
         6 * self.state + 2 * self.hidden + 3 + self.heads
     }
 
-    /// The products over all samples that the gradients of the weights of q, out, ff1 and ff2 are.
+    /// The products, summed over all samples, that give the weight gradients of q, out, ff1 and ff2.
     pub(super) fn outers(self) -> [Outer; 4] {
         let (d, f) = (self.state, self.hidden);
         let outer = |x, y| Outer { x, y };
@@ -122,7 +119,7 @@ impl<'a, S: Simd> Record<'a, S> {
 }
 
 impl Block<'_> {
-    /// Writes f to `work[2]`; all three of `work` have d rows. With `keep` the record is complete.
+    /// Writes f to `work[2]`; each of the three has d rows. With `keep` everything for backward is recorded.
     #[inline(always)]
     pub(super) fn apply<S: Simd>(
         &self,
@@ -163,8 +160,8 @@ impl Block<'_> {
         scale(simd, record.normed3, self.norm3, f);
     }
 
-    /// The adjoint of [`Self::apply`]: from `df` the slopes of h, added to `dh`; of the source, added to `dsource`; and
-    /// of norms and biases, added to `sums`. What remains of `record` gives the slopes of the weights by [`Widths::outers`].
+    /// Backward of [`Self::apply`]: from `df` adds the gradients of h to `dh`, of the source to `dsource`, and of norms and
+    /// biases to `sums`. `record` then holds what [`Widths::outers`] needs for the weight gradients.
     #[inline(always)]
     pub(super) fn retreat<S: Simd>(
         &self,
@@ -177,7 +174,7 @@ impl Block<'_> {
     ) {
         let record = Record::<S>::of(record, self.widths);
         let Slopes { df, dh, work } = slopes;
-        // The slope of w = u + W₂ hidden + b₂, which is u's so far.
+        // The gradient of w = u + W₂ hidden + b₂, which is the first term of u's gradient.
         let slope = &mut *record.slope_u;
         slope.fill(simd.splat_f32s(0.0));
         let normed = (&*record.normed3, record.rstd[2]);
@@ -234,17 +231,17 @@ pub(super) fn product<S: Simd>(simd: S, weight: &[f32], x: &[S::f32s], y: &mut [
     AddProduct { simd, weight, x, y }.run();
 }
 
-/// What [`Block::retreat`] reads and adds to.
+/// Gradients that [`Block::retreat`] reads and adds to.
 pub(super) struct Slopes<'a, S: Simd> {
-    /// Of f.
+    /// Gradient of f.
     pub(super) df: &'a [S::f32s],
-    /// Of h.
+    /// Gradient of h.
     pub(super) dh: &'a mut [S::f32s],
-    /// As many rows as the wider of the state and the feed-forward part has.
+    /// `max(state, hidden)` rows.
     pub(super) work: &'a mut [S::f32s],
 }
 
-/// Sums over iterations of the slopes of norms and biases, one for each lane.
+/// Gradients of norms and biases, summed over iterations, one per lane.
 pub(super) struct Sums<'a, S: Simd> {
     pub(super) norm1: [&'a mut [S::f32s]; 2],
     pub(super) norm2: [&'a mut [S::f32s]; 2],
@@ -310,9 +307,9 @@ fn attend<S: Simd>(
     }
 }
 
-/// The way back: `queries` become the slopes of q; those of φ(k) and v are added to the last.
+/// Backward of attention: `queries` becomes the gradient of q; the gradients of φ(k) and v are added to the last argument.
 ///
-/// The weight's slope by its score is `ε / (s + ε)²`; of the difference `1 - weight` nothing would be left.
+/// The weight's derivative with respect to its score is `ε / (s + ε)²`; computed as `1 - weight` it would cancel to 0.
 #[inline(always)]
 fn attend_backward<S: Simd>(
     simd: S,
@@ -349,7 +346,7 @@ fn gelu(values: &mut [f32]) {
     }
 }
 
-/// gelu in place, and its slopes.
+/// gelu in place, and its derivatives.
 #[inline(always)]
 fn gelu_with_slope(values: &mut [f32], slopes: &mut [f32]) {
     let slopes = &mut slopes[..values.len()];

@@ -1,4 +1,4 @@
-//! [`Chunk`]: some groups of samples that are solved on one thread, iteration by iteration.
+//! [`Chunk`]: groups of samples that one thread solves, iteration by iteration.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd_vectors`"
@@ -13,10 +13,9 @@ use crate::ops::aligned::Aligned;
 use crate::ops::math::exp;
 use crate::ops::simd::{lanes, simd, simd_vectors};
 
-/// Samples of a chunk.
 pub(super) const SAMPLES: usize = 64;
 
-/// What all chunks read.
+/// Inputs shared by all chunks.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) block: Block<'a>,
@@ -25,7 +24,6 @@ pub(super) struct Run<'a> {
     pub(super) keep: bool,
 }
 
-/// The classifier of a nudge.
 #[derive(Clone, Copy)]
 pub(super) struct Head<'a> {
     /// Weight `(d, classes)` and bias.
@@ -36,7 +34,7 @@ pub(super) struct Head<'a> {
     pub(super) share: f32,
 }
 
-/// Up to 64 samples in groups of lanes.
+/// Up to 64 samples, grouped by vector.
 #[derive(Debug)]
 pub(super) struct Chunk {
     samples: usize,
@@ -46,7 +44,7 @@ pub(super) struct Chunk {
     pub(super) values: Aligned,
     /// `(groups, classes)`: 1 at a sample's class.
     targets: Aligned,
-    /// One record that serves all groups or, if they are kept, `(groups)` of them for each iteration.
+    /// One record reused by all groups or, if records are kept, `(groups)` of them for each iteration.
     pub(super) records: Vec<Aligned>,
     work: Aligned,
 }
@@ -106,7 +104,7 @@ impl Chunk {
         }
     }
 
-    /// One iteration; gives the sum of the squared changes.
+    /// One iteration; returns the sum of the squared changes.
     pub(super) fn step(&mut self, run: &Run<'_>) -> f64 {
         if run.keep {
             let groups = self.samples.div_ceil(lanes());
@@ -116,7 +114,6 @@ impl Chunk {
         simd_vectors(Step { chunk: self, run })
     }
 
-    /// Writes the state to `(samples, d)`.
     pub(super) fn read(&self, d: usize, samples: &mut [f32]) {
         from_lanes(self.state.values(), d, samples);
     }
@@ -170,7 +167,7 @@ impl WithSimd for Step<'_, '_> {
     }
 }
 
-/// `h ← (1 - γ) h + γ f`; gives the sum of the squared changes.
+/// `h ← (1 - γ) h + γ f`; returns the sum of the squared changes.
 #[inline(always)]
 fn damp(gamma: f32, f: &[f32], state: &mut [f32]) -> f64 {
     let mut sums = [0.0_f64; 16];

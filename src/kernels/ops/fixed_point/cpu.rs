@@ -1,4 +1,4 @@
-//! Fixed points on the CPU: one sample in each lane of a vector, chunks of 64 on several threads where that pays.
+//! Fixed points on the CPU: one sample per vector lane, chunks of 64 samples on several threads if worthwhile.
 
 use dfdx::tensor::Cpu;
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ use crate::ops::aligned::Aligned;
 use crate::ops::parallel::PRODUCT_FLOP;
 use crate::ops::{AttentionKind, OpError, Var};
 
-/// Widest state: beyond, products of whole matrices are faster than those in lanes.
+/// Largest state width: beyond it, matrix products are faster than products in lanes.
 const WIDEST: usize = 128;
 
 /// What backward needs.
@@ -89,7 +89,7 @@ impl FixedPointKernel for Cpu {
         let grads = grad.chunks(SAMPLES * d);
         let records = saved.chunks.iter().flat_map(|chunk| &chunk.records);
         let records: usize = records.map(Aligned::len).sum();
-        // Every recorded number meets products of about a state's width.
+        // Every recorded number takes part in products of about the state's width.
         let parts: Vec<Gradients> = if records * d >= PRODUCT_FLOP {
             let grads: Vec<&[f32]> = grads.collect();
             saved.chunks.into_par_iter().zip(grads).map(one).collect()
@@ -114,7 +114,7 @@ impl FixedPointKernel for Cpu {
     }
 }
 
-/// Iterates all chunks; gives the number of iterations. `flop` is the work of one.
+/// Iterates all chunks; returns the number of iterations. `flop` is the work of one iteration.
 fn solve(chunks: &mut [Chunk], run: &Run<'_>, flop: u64) -> usize {
     let parallel = chunks.len() > 1 && flop >= 4 * PRODUCT_FLOP as u64;
     let mut step = || -> f64 {
@@ -130,7 +130,7 @@ fn solve(chunks: &mut [Chunk], run: &Run<'_>, flop: u64) -> usize {
         return 1;
     };
     for done in 1..=damping.iterations {
-        // A change that is no number never passes: the loss will show it.
+        // A NaN change never passes the test: the loss will show it.
         if step().sqrt() < damping.tolerance {
             return done;
         }

@@ -12,7 +12,7 @@ use super::lanes::{AddOuter, from_lanes, rows, rows_mut, to_lanes};
 use crate::ops::aligned::Aligned;
 use crate::ops::simd::{lanes, simd_vectors};
 
-/// The gradients of a chunk: of its samples, and its part in those of the parameters.
+/// The gradients of a chunk: those of its samples, and its contribution to those of the parameters.
 #[derive(Debug)]
 pub(super) struct Gradients {
     /// `(samples, d)` each: start, keys and values.
@@ -22,7 +22,7 @@ pub(super) struct Gradients {
 }
 
 impl Gradients {
-    /// From the slopes of the final state, `(samples, d)`. With γ `None` the block was applied once, undamped.
+    /// From the gradients of the final state, `(samples, d)`. With γ `None` the block was applied once, undamped.
     pub(super) fn of(
         block: &Block<'_>,
         back: Transposed<'_>,
@@ -45,7 +45,7 @@ impl Gradients {
         };
         to_lanes(grad, d, unwind.slopes[0].values_mut());
         let totals = simd_vectors(&mut unwind);
-        // From slopes of φ(k) to those of k: φ' = min(φ, 1).
+        // From gradients of φ(k) to those of k: φ' = min(φ, 1).
         let slopes = unwind.slopes[1].values_mut().iter_mut();
         for (slope, key) in slopes.zip(unwind.chunk.keys.values()) {
             *slope *= key.min(1.0);
@@ -61,7 +61,7 @@ impl Gradients {
         }
     }
 
-    /// Adds the parameters' part of another chunk.
+    /// Adds the parameter gradients of another chunk.
     pub(super) fn add(&mut self, other: &Self) {
         for (sums, values) in self.parameters.iter_mut().zip(&other.parameters) {
             let pairs = sums.iter_mut().zip(values);
@@ -70,15 +70,15 @@ impl Gradients {
     }
 }
 
-/// The way back through all iterations of a chunk; gives the sums of norms and biases over all samples.
+/// Backward through all iterations of a chunk; returns the gradients of norms and biases, summed over all samples.
 struct Unwind<'a> {
     block: &'a Block<'a>,
     back: Transposed<'a>,
     gamma: f32,
     chunk: &'a mut Chunk,
-    /// Of state, φ(k) and v.
+    /// Gradients of state, φ(k) and v.
     slopes: [Aligned; 3],
-    /// Of norms and biases.
+    /// Gradients of norms and biases.
     sums: Aligned,
     work: Aligned,
     /// The gradients of the weights of q, out, ff1 and ff2.
@@ -103,7 +103,7 @@ impl WithSimd for &mut Unwind<'_> {
             simd.splat_f32s(self.gamma),
             simd.splat_f32s(1.0 - self.gamma),
         );
-        // Where attention is softmax nothing of q was recorded.
+        // Softmax attention records nothing of q.
         let first = usize::from(widths.heads == 0);
         for records in self.chunk.records.iter_mut().rev() {
             let records = rows_mut::<S>(records.values_mut());
@@ -137,7 +137,7 @@ impl WithSimd for &mut Unwind<'_> {
     }
 }
 
-/// The gradients of all parameters, in their order.
+/// The gradients of all parameters, in the order of [`super::AttentionBlock::parameters`].
 fn parameters(block: &Block<'_>, totals: &[f32], weights: [Vec<f32>; 4]) -> [Vec<f32>; 14] {
     let Widths { state, hidden, .. } = block.widths;
     let (ff1_bias, rest) = totals.split_at(hidden);

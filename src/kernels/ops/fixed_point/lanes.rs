@@ -1,5 +1,5 @@
-//! Vectors of samples, one lane each: products with small matrices, layer norm, and the ways back. No loop depends on how
-//! wide a state is, and a group is as many samples as a vector of the level in use has lanes.
+//! Vectors of samples, one lane each: products with small matrices, layer norm, and their backward passes. Loops work for
+//! any state width; a group has one sample per lane of a vector of the level in use.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd_vectors`"
@@ -19,7 +19,6 @@ pub(super) fn rows<S: Simd>(values: &[f32]) -> &[S::f32s] {
     S::as_simd_f32s(values).0
 }
 
-/// As [`rows`].
 #[inline(always)]
 pub(super) fn rows_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
     S::as_mut_simd_f32s(values).0
@@ -40,7 +39,7 @@ pub(super) struct AddProduct<'a, S: Simd> {
 }
 
 impl<S: Simd> AddProduct<'_, S> {
-    /// In a function of its own: inlined everywhere it would make the caller too large to be compiled well.
+    /// Not inlined everywhere: that would make the caller too large to be compiled well.
     #[inline(always)]
     pub(super) fn run(self) {
         self.simd.vectorize(self);
@@ -77,7 +76,7 @@ impl<T: Simd> WithSimd for AddProduct<'_, T> {
     }
 }
 
-/// N of the results, from the one numbered `first` on, kept in registers.
+/// N results, starting with number `first`, kept in registers.
 #[inline(always)]
 fn tile<S: Simd, const N: usize>(
     simd: S,
@@ -96,12 +95,12 @@ fn tile<S: Simd, const N: usize>(
     *y = sums;
 }
 
-/// Where two parts of a record stand whose products are summed.
+/// Positions in a record of two parts whose outer product is summed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outer {
-    /// Where the first part begins, and its number of rows.
+    /// First row and number of rows of the first part.
     pub(super) x: (usize, usize),
-    /// The same of the second.
+    /// The same for the second.
     pub(super) y: (usize, usize),
 }
 
@@ -164,7 +163,7 @@ impl<S: Simd> AddOuter<'_, S> {
     }
 }
 
-/// Writes `(x - mean) / √(variance + eps)` of every sample to `normed`; gives `1 / √(variance + eps)`.
+/// Writes `(x - mean) / √(variance + eps)` of every sample to `normed`; returns `1 / √(variance + eps)`.
 #[inline(always)]
 pub(super) fn normalise<S: Simd>(
     simd: S,
@@ -204,8 +203,8 @@ pub(super) fn scale<S: Simd>(
     }
 }
 
-/// The way back through [`scale`] and [`normalise`]: `dx += rstd (g - mean g - normed · mean(g normed))` with
-/// `g = gamma dy`; adds the slopes of gamma and beta to `sums`.
+/// Backward of [`scale`] and [`normalise`]: `dx += rstd (g - mean g - normed · mean(g normed))` with
+/// `g = gamma dy`; adds the gradients of gamma and beta to `sums`.
 #[inline(always)]
 pub(super) fn norm_backward<S: Simd>(
     simd: S,
@@ -241,7 +240,7 @@ pub(super) fn add<S: Simd>(simd: S, sums: &mut [S::f32s], values: &[S::f32s]) {
     }
 }
 
-/// Every row its own number in all lanes.
+/// Broadcasts one number per row to all lanes.
 #[inline(always)]
 pub(super) fn set<S: Simd>(simd: S, rows: &mut [S::f32s], values: &[f32]) {
     for i in 0..rows.len() {
@@ -249,7 +248,7 @@ pub(super) fn set<S: Simd>(simd: S, rows: &mut [S::f32s], values: &[f32]) {
     }
 }
 
-/// Samples `(samples, width)` to groups `(groups, width, lanes)`; lanes without a sample stay as they are.
+/// Samples `(samples, width)` to groups `(groups, width, lanes)`; lanes without a sample stay unchanged.
 pub(super) fn to_lanes(samples: &[f32], width: usize, rows: &mut [f32]) {
     let lanes = lanes();
     let groups = samples.chunks(lanes * width);
@@ -261,7 +260,7 @@ pub(super) fn to_lanes(samples: &[f32], width: usize, rows: &mut [f32]) {
     }
 }
 
-/// The other way: fills `samples`.
+/// The inverse: fills `samples`.
 pub(super) fn from_lanes(rows: &[f32], width: usize, samples: &mut [f32]) {
     let lanes = lanes();
     let groups = samples.chunks_mut(lanes * width);

@@ -3,14 +3,13 @@
 //!
 //! The block is `u = h + Wₒ A(q = W_q norm1(h) + b_q, k, v) + bₒ`, `f = norm3(u + W₂ gelu(W₁ norm2(u) + b₁) + b₂)`; with
 //! one key attention is `A = w v`, w = 1 for softmax and `s / (s + ε)` with `s = φ(q) · φ(k)` in each head for linear
-//! attention. A device without a kernel of its own answers `None`, and the caller composes the same of the operations
-//! that it consists of.
+//! attention. A device without a fused kernel returns `None`, and the caller composes it of separate operations.
 //!
 //! # Shapes
 //! As `start: (B, 1, d)`; keys and values the same; q and out `(d, d)`, ff1 `(d, f)`, ff2 `(f, d)`.
 //! # Work
-//! That of the operations that it stands for: three norms, four linear layers, attention, `blend` and `distance` in every
-//! iteration, and `nudge` where there is one.
+//! That of the separate operations: three norms, four linear layers, attention, `blend` and `distance` in every iteration,
+//! and `nudge` if there is one.
 //! # Source
 //! Founding report 002; PyTorch: `benches/peers/equilibrium.py`, `AsymmetricBlock` in `solve`.
 
@@ -32,17 +31,17 @@ pub struct AttentionBlock<D: Backend> {
     pub norm1: [Var<D>; 2],
     /// Queries.
     pub q: [Var<D>; 2],
-    /// What follows attention.
+    /// Output projection of attention.
     pub out: [Var<D>; 2],
     /// Norm before the feed-forward part.
     pub norm2: [Var<D>; 2],
-    /// Its first layer, with gelu.
+    /// First feed-forward layer, with gelu.
     pub ff1: [Var<D>; 2],
-    /// Its second.
+    /// Second feed-forward layer.
     pub ff2: [Var<D>; 2],
     /// Norm of the result.
     pub norm3: [Var<D>; 2],
-    /// What is added to variances.
+    /// Added to variances.
     pub eps: f32,
     /// Heads of attention.
     pub heads: usize,
@@ -53,48 +52,48 @@ pub struct AttentionBlock<D: Backend> {
 /// The damped iteration `h ← (1 - γ) h + γ f(h)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Damping {
-    /// Most iterations.
+    /// Largest number of iterations.
     pub iterations: usize,
     /// γ.
     pub gamma: f32,
-    /// L2 norm of the change over the batch below which it stops.
+    /// The iteration stops when the L2 norm of the change over the batch is below it.
     pub tolerance: f64,
 }
 
-/// The step down a classifier's loss that follows every application of the block; see [`super::nudge()`].
+/// The gradient step on a classifier's loss after every application of the block; see [`super::nudge()`].
 #[derive(Debug)]
 pub struct Nudging<'a, D: Backend> {
     /// Weight `(d, classes)` and bias `(classes)` of the classifier.
     pub head: [&'a Var<D>; 2],
-    /// B classes.
+    /// B class labels.
     pub labels: &'a [usize],
     /// β.
     pub strength: f32,
 }
 
-/// What is solved.
+/// The problem to solve.
 #[derive(Debug)]
 pub struct FixedPoint<'a, D: Backend> {
-    /// Where it starts.
+    /// Initial state.
     pub start: &'a Var<D>,
-    /// Keys and values of the input, which no iteration changes.
+    /// Keys and values of the input, constant over iterations.
     pub source: [&'a Var<D>; 2],
     /// The block.
     pub block: &'a AttentionBlock<D>,
-    /// The iteration; without it the block is applied once.
+    /// The iteration; if `None`, the block is applied once.
     pub damping: Option<Damping>,
-    /// The nudge, where there is one; then nothing gets a gradient.
+    /// The nudge, if any; a nudged solution has no gradients.
     pub nudging: Option<Nudging<'a, D>>,
 }
 
-/// What a kernel found.
+/// Result of a kernel.
 #[derive(Debug)]
 pub struct Solution<D: FixedPointKernel> {
     /// The state.
     pub state: Buffer<D>,
     /// Iterations done.
     pub iterations: usize,
-    /// What backward needs, where it was to be kept.
+    /// What backward needs, if it was to be kept.
     pub saved: Option<D::Saved>,
 }
 
@@ -103,7 +102,7 @@ pub trait FixedPointKernel: Backend {
     /// What backward needs.
     type Saved: 'static;
 
-    /// The fixed point; with `keep` also what backward needs. `None` where the device has no kernel of its own for it.
+    /// The fixed point; with `keep` also what backward needs. `None` if the device has no fused kernel for it.
     fn fixed_point(
         &self,
         problem: &FixedPoint<'_, Self>,
@@ -165,7 +164,7 @@ impl<D: Backend> AttentionBlock<D> {
     }
 }
 
-/// The state at the fixed point and the number of iterations; `None` where the caller has to compose it.
+/// The state at the fixed point and the number of iterations; `None` if the caller has to compose it.
 ///
 /// On a recording pass backward goes through all iterations. A nudged solution gives no gradient.
 ///
@@ -281,7 +280,6 @@ fn check_nudging<D: Backend>(
     Err(OpError::shape("fixed_point", message))
 }
 
-/// What the operations count that it stands for.
 fn work<D: Backend>(problem: &FixedPoint<'_, D>, iterations: usize) -> Work {
     let (shape, block) = (problem.start.shape(), problem.block);
     let (n, d, f) = (shape.len(), shape.last(), block.hidden());

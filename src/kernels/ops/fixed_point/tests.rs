@@ -26,7 +26,7 @@ impl Size {
         }
     }
 
-    /// Of start, keys, values and the block's parameters.
+    /// Gradients of start, keys, values and the block's parameters.
     fn shapes(self) -> Vec<Shape> {
         let (d, f) = (self.d, self.f);
         let state = [self.batch, 1, d].into();
@@ -75,7 +75,7 @@ fn damping(iterations: usize, tolerance: f64) -> Damping {
 
 type Found = Result<(Var<TestDevice>, usize), OpError>;
 
-/// The operation, or what it stands for where the device has no kernel for it.
+/// The operation, or its composition if the device has no kernel for it.
 fn at_once(
     pass: &mut Pass<TestDevice>,
     vars: &[Var<TestDevice>],
@@ -218,7 +218,7 @@ fn values_and_gradients_are_those_of_pytorch() {
         0.024_628_78,
     ];
     assert_close(&grads[11], &w1, 2e-6);
-    // What ε takes from the weight of the only key: 1e-9, and not rounding noise.
+    // The effect of ε on the weight of the only key: 1e-9, not rounding noise.
     let scaled = |values: &[f32]| values.iter().map(|value| value * 1e9).collect::<Vec<_>>();
     let k = [3.869_63, 3.911_018_4, 2.600_846_4];
     assert_close(&scaled(&grads[1]), &k, 1e-3);
@@ -305,7 +305,7 @@ fn a_nudged_solution_is_that_of_its_parts() {
         })
     };
     let mut pass = Pass::inference(&device);
-    // The block is no contraction here: stops, but where it stops is the same.
+    // The block is no contraction here, but both variants stop after the same iterations in the same state.
     let damping = Some(damping(6, 1e-30));
     let (own, done) = at_once(&mut pass, &vars, size, damping, nudging()).unwrap();
     let work = pass.work();
@@ -329,7 +329,7 @@ fn it_stops_when_the_change_is_below_the_tolerance_and_counts_what_it_did() {
     let size = Size::new(21, 13, 52, 1);
     let device = testing::device();
     let leaves = size.leaves();
-    // Small weights: a contraction.
+    // Small weights make it a contraction.
     let shrunk = leaves.into_iter().zip(size.shapes());
     let vars: Vec<Var<TestDevice>> = shrunk
         .map(|(values, shape)| {

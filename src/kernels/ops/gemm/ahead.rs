@@ -1,28 +1,25 @@
-//! What is fetched from memory while a block of B is multiplied: the block after it.
+//! Software prefetch: while a block of B is multiplied, the next one is fetched from memory.
 #![expect(
     unsafe_code,
     reason = "a hint to the cache is an intrinsic; it reads nothing that the program sees"
 )]
 
-/// Values of a line of the cache.
+/// Values of a cache line.
 pub(super) const LINE: usize = 16;
 
-/// The lines of a block that are still to be fetched, in the order of memory and a few with every tile, so that fetching takes
-/// the time of multiplying.
+/// The cache lines of a block that are still to be fetched, in memory order and a few with every tile, so that fetching
+/// overlaps with multiplying.
 ///
-/// In this order the processor's own prefetching runs along; line by line down the rows of a tile it does not, for rows may lie
-/// pages apart.
+/// In memory order the hardware prefetcher helps; down the rows of a tile it does not, since rows may be pages apart.
 #[derive(Clone, Copy)]
 pub(super) struct Ahead {
-    /// The row of the next line, and how far the next row is.
+    /// The row of the next line, and the row stride.
     row: *const f32,
     row_stride: usize,
-    /// The next line in its row, of so many.
+    /// Index of the next line in its row, and lines per row.
     line: usize,
     lines: usize,
-    /// Lines that are left.
     left: usize,
-    /// Lines with every tile.
     share: usize,
 }
 
@@ -47,7 +44,7 @@ impl Ahead {
         columns: usize,
         tiles: usize,
     ) -> Self {
-        // A row that begins within a line ends in one more.
+        // A row that begins inside a line spans one more.
         let lines = columns.div_ceil(LINE) + usize::from(row_stride % LINE != 0);
         let left = rows * lines;
         Self {
@@ -60,7 +57,7 @@ impl Ahead {
         }
     }
 
-    /// The share of one tile.
+    /// The lines to fetch with one tile.
     #[inline(always)]
     pub(super) fn of_tile(&mut self) -> Self {
         if self.left == 0 {
@@ -79,14 +76,14 @@ impl Ahead {
         own
     }
 
-    /// Begins to fetch the next line into the second-level cache: it is needed after the rest of this block.
+    /// Prefetches the next line into the L2 cache: it is needed after the rest of this block.
     #[inline(always)]
     pub(super) fn fetch(&mut self) {
         if self.left == 0 {
             return;
         }
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a hint; nothing is read that the program sees, and an address that leads nowhere is ignored.
+        // SAFETY: a hint without visible effect; an invalid address is ignored.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T1>(self.row.wrapping_add(self.line * LINE).cast());
@@ -99,7 +96,6 @@ impl Ahead {
         }
     }
 
-    /// Begins to fetch all lines that are left.
     #[inline(always)]
     pub(super) fn fetch_rest(&mut self) {
         while self.left > 0 {

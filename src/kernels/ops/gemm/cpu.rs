@@ -1,4 +1,4 @@
-//! The one call into the crate `gemm-f32`, for what [`super::small`] does not do, and how products are cut for threads.
+//! The only call of the crate `gemm-f32`, for products that [`super::small`] does not compute, and the split over threads.
 #![expect(
     unsafe_code,
     reason = "the crate `gemm-f32` takes raw pointers; the views checked their bounds"
@@ -9,16 +9,15 @@ use super::{Accumulate, Matrix, MatrixMut};
 use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
 
-/// Rows of a chunk, about: enough that packing the right matrix once per chunk is lost in the product.
+/// Approximate rows of a chunk: enough that packing the right matrix once per chunk costs little.
 const ROWS: usize = 256;
-/// Depth of a segment of [`transposed_product`], about, and the largest number of segments.
+/// Approximate depth of a segment of [`transposed_product`], and the largest number of segments.
 const DEPTH: usize = 512;
 const SEGMENTS: usize = 8;
-/// Result rows of a block of [`transposed_product`], about, and at most about so many results: the block stays in the second-level
-/// cache.
+/// Approximate result rows and largest number of results of a block of [`transposed_product`], which stays in the L2 cache.
 const BLOCK: usize = 64;
 const BLOCK_VALUES: usize = 1 << 17;
-/// Columns of a block of [`rows_product`] where there are too few rows to cut, about; a block begins at a full vector.
+/// Approximate columns of a block of [`rows_product`] if there are too few rows to split; blocks begin at a full vector.
 const COLUMNS: usize = 1024;
 const VECTOR: usize = 16;
 
@@ -38,7 +37,7 @@ pub fn product(c: &mut MatrixMut<'_>, accumulate: Accumulate, a: Matrix<'_>, b: 
 /// `C = A · B` or `C += A · B` for a row-major C at `c`, whose rows begin `row_stride` values apart.
 ///
 /// # Safety
-/// All of C's elements must lie in memory that nothing else reads or writes meanwhile, and not overlap each other.
+/// C's elements must not overlap each other, and nothing else may read or write them during the call.
 unsafe fn product_at(
     c: *mut f32,
     row_stride: usize,
@@ -46,13 +45,13 @@ unsafe fn product_at(
     a: Matrix<'_>,
     b: Matrix<'_>,
 ) {
-    // SAFETY: what the caller promises about C.
+    // SAFETY: the caller guarantees it for C.
     if unsafe { try_product(c, row_stride, accumulate, a, b) } {
         return;
     }
-    // `gemm` wants a C of contiguous columns: Cᵀ = Bᵀ · Aᵀ.
+    // `gemm` needs a C with contiguous columns: Cᵀ = Bᵀ · Aᵀ.
     // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements: `needed` or fewer values
-    // are reached through its strides, and a transposed view reaches the same elements. For `c` the caller promises it.
+    // are reached through its strides, and a transposed view reaches the same elements. For `c` the caller guarantees it.
     // Strides fit `isize`, as slice lengths do.
     unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(
@@ -80,7 +79,7 @@ unsafe fn product_at(
 }
 
 /// `C = A · B` or `C += A · B` with C's rows cut into chunks for threads; `finish(first_row, rows)` is called on each
-/// chunk of C while it is still in the cache. Where there are too few rows to cut, C's columns are.
+/// chunk of C while it is still in the cache. If there are too few rows, C's columns are cut instead.
 ///
 /// # Panics
 /// When the dimensions do not agree.
@@ -131,10 +130,10 @@ fn columns_product(c: &mut [f32], accumulate: Accumulate, a: Matrix<'_>, b: Matr
     });
 }
 
-/// Where a result begins, for threads that write different columns of it.
+/// Pointer to a result, for threads that write different columns of it.
 struct Start(*mut f32);
 
-// SAFETY: a pointer alone does nothing; who writes through it says why that is sound.
+// SAFETY: the pointer itself does nothing; whoever writes through it justifies the soundness.
 unsafe impl Sync for Start {}
 // SAFETY: as above.
 unsafe impl Send for Start {}
@@ -156,9 +155,9 @@ pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
 
 /// `C = Aᵀ · B` or `C += Aᵀ · B` for tall matrices, as weight gradients are: `a: (k × m)`, `b: (k × n)`, `c: (m × n)`.
 ///
-/// Where the result is small against the factors, the depth k is cut into a fixed number of segments with a partial
-/// result each, added in order; otherwise the rows of C are cut. `finish(first_row, rows)` is called on each chunk of C while it
-/// is still in the cache.
+/// If the result is small compared with the factors, the depth k is cut into a fixed number of segments with a partial
+/// result each, added in order; otherwise the rows of C are cut. `finish(first_row, rows)` is called on each chunk of C
+/// while it is still in the cache.
 ///
 /// # Panics
 /// When the dimensions do not agree.
@@ -236,7 +235,7 @@ pub(in crate::ops) fn sum_partials(target: &mut [f32], accumulate: Accumulate, p
     partials.for_each(|partial| add_assign(target, partial));
 }
 
-/// A chunk length near `about` that cuts `len` into an even number of nearly equal chunks; all of it where it is short.
+/// A chunk length near `about` that cuts `len` into an even number of nearly equal chunks; `len` itself if it is short.
 pub(in crate::ops) fn even_chunk(len: usize, about: usize) -> usize {
     if 2 * len < about {
         len.max(1)

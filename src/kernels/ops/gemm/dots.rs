@@ -1,4 +1,4 @@
-//! Products whose results are sums across vectors: rows of A meet columns of B, as in `A · Wᵀ` of few rows.
+//! Products as dot products of contiguous rows of A and columns of B, as in `A · Wᵀ` with few rows.
 #![expect(
     unsafe_code,
     reason = "tiles of registers go through memory by pointers; who makes an `Operands` promises the bounds"
@@ -8,8 +8,8 @@ use pulp::{Simd, WithSimd};
 
 use super::tile::{Operands, ROWS, tile_vectors};
 
-/// The product where A's rows are contiguous and B's element `(p, j)` lies at `j · b_step + p`: each row of A meets columns of B,
-/// as in `A · Wᵀ`.
+/// The product where A's rows are contiguous and B's element `(p, j)` lies at `j · b_step + p`: dot products of rows of A
+/// and columns of B, as in `A · Wᵀ`.
 pub(super) struct Dots(Operands);
 
 impl Dots {
@@ -35,7 +35,7 @@ impl WithSimd for Dots {
                 c: all.c.wrapping_add(first),
                 ..all
             };
-            // SAFETY: columns of the operands of a `Dots`, whose maker promised their memory.
+            // SAFETY: columns of the operands of a `Dots`, whose creator guaranteed their memory.
             unsafe {
                 match n {
                     1 => dots_down::<S, 1>(simd, at),
@@ -57,7 +57,7 @@ unsafe fn dots_down<S: Simd, const C: usize>(simd: S, all: Operands) {
     for first in (0..all.m).step_by(ROWS) {
         let rows = ROWS.min(all.m - first);
         let at = all.rows(first, rows);
-        // SAFETY: rows of the operands that the caller promised.
+        // SAFETY: rows of the operands, guaranteed by the caller.
         unsafe {
             match rows {
                 1 => dots::<S, 1, C>(simd, at),
@@ -71,10 +71,10 @@ unsafe fn dots_down<S: Simd, const C: usize>(simd: S, all: Operands) {
     }
 }
 
-/// Adds the products of a vector of every row, from element `from` on, with one of every column.
+/// Adds the products of one vector of every row, from element `from`, with one of every column.
 ///
 /// # Safety
-/// `load` may be called with these places of the operands.
+/// `load` may be called with these addresses of the operands.
 #[inline(always)]
 unsafe fn multiply<S: Simd, const R: usize, const C: usize>(
     sums: &mut [[S::f32s; C]; R],
@@ -95,7 +95,7 @@ unsafe fn multiply<S: Simd, const R: usize, const C: usize>(
     }
 }
 
-/// `R` rows of `C` columns: a vector of sums each, added up at the end.
+/// `R` rows of `C` columns: one vector of sums per result, reduced at the end.
 ///
 /// # Safety
 /// As [`dots_down`], for `R` rows.

@@ -1,6 +1,6 @@
 //! Matrix products `C = A · B` on the CPU, over slices with strides.
 //!
-//! Owns [`Matrix`] (a checked view), [`product`] (one thread) and the two ways in which operations use several:
+//! Owns [`Matrix`] (a checked view), [`product`] (one thread) and the two functions for several threads:
 //! [`rows_product`] cuts the rows of C, [`transposed_product`] the rows or the depth of `Aᵀ · B`. The cuts depend on
 //! shapes alone: the crate `gemm` blocks by shape too, so the same product gives the same bits on any number of threads.
 //!
@@ -138,7 +138,7 @@ fn needed(rows: usize, columns: usize, row_stride: usize) -> usize {
     }
 }
 
-/// Whether a product is added to what stands in the result, or replaces it.
+/// Whether a product is added to the result's content or replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accumulate {
     /// `C = A · B`; nothing is read from C.
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn products_of_all_layouts_are_those_of_the_definition() {
-        // The last two are large enough for threads, with few rows: their columns are cut.
+        // The last two are large enough for threads but have few rows: their columns are cut.
         let small = [(1, 1, 1), (3, 5, 17), (17, 1, 3), (1, 17, 5), (40, 33, 70)];
         for (m, n, k) in small.into_iter().chain([(7, 2100, 80), (33, 70, 500)]) {
             let (a, b) = (filled(m * k, 1), filled(k * n, 2));
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn tiles_that_are_not_full_write_what_is_theirs_and_nothing_else() {
-        // Around the sizes of tiles, of passes over the depth and of panels; results lie in wider rows.
+        // Sizes around those of tiles, depth passes and panels; result rows are strided.
         let sizes = [1, 3, 5, 7, 15, 17, 31, 33, 63, 65, 67, 129];
         for (index, m) in sizes.into_iter().enumerate() {
             let (n, k) = (sizes[(5 * index + 3) % 12], sizes[(7 * index + 1) % 12]);
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_transposed_product_is_the_same_however_it_is_cut() {
-        // The shapes take the three ways: serial, cut depth, cut rows.
+        // One shape per algorithm: serial, cut depth, cut rows.
         for (m, n, k) in [(3, 5, 17), (8, 16, 9000), (130, 70, 600)] {
             let (a, b) = (filled(k * m, 1), filled(k * n, 2));
             let (a, b) = (Matrix::new(&a, k, m), Matrix::new(&b, k, n));

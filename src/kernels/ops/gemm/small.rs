@@ -1,4 +1,4 @@
-//! Which products the tiles of [`super::tile`] do: those that the crate `gemm` does slowly.
+//! Chooses the products that the tiles of [`super::tile`] compute: those that are slow in the crate `gemm`.
 #![expect(
     unsafe_code,
     reason = "tiles take raw pointers; the views checked their bounds"
@@ -10,19 +10,19 @@ use super::{Accumulate, Matrix};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{VectorLevel, simd_vectors, vector_level};
 
-/// Rows of A up to which packing B costs about as much as the product does; `gemm` packs always.
+/// Number of rows of A up to which packing B costs about as much as the product; `gemm` always packs.
 const FEW_ROWS: usize = 64;
-/// Multiply-adds of a product that is small: its matrices stay in the first two caches.
+/// Multiply-adds up to which a product is small: its matrices stay in the L1 and L2 caches.
 const SMALL: usize = 1 << 21;
-/// Rows of A from which on vectors across them are better than vectors along them, even where not all lanes are full.
+/// Rows of A from which vectors across rows are faster than vectors along them, even if some lanes are empty.
 const STREAM_ROWS: usize = 8;
-/// Rows of A from which on a transposed copy of B costs less than sums across vectors do.
+/// Rows of A from which a transposed copy of B costs less than sums across vectors.
 const COPY_ROWS: usize = 64;
 
-/// Does the product if tiles are the better way.
+/// Computes the product if tiles are faster; otherwise returns false.
 ///
 /// # Safety
-/// As [`super::cpu`]'s `product_at`: all of C's elements lie in memory that nothing else reads or writes meanwhile.
+/// As [`super::cpu`]'s `product_at`: nothing else reads or writes C's elements during the call.
 pub(super) unsafe fn try_product(
     c: *mut f32,
     c_row: usize,
@@ -32,7 +32,7 @@ pub(super) unsafe fn try_product(
 ) -> bool {
     let (m, n, k) = (a.rows, b.columns, a.columns);
     let is_small = m <= FEW_ROWS || m * n * k <= SMALL;
-    // Without vectors `gemm` still has its own.
+    // On the portable level `gemm` still uses vector code.
     if !is_small || m * n * k == 0 || vector_level() == VectorLevel::Portable {
         return false;
     }
@@ -51,7 +51,7 @@ pub(super) unsafe fn try_product(
         streams_a: false,
         cold: false,
     };
-    // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements; for C the caller promises it.
+    // SAFETY: a view can only be made (and cut) over a slice that holds all of its elements; for C the caller guarantees it.
     unsafe {
         if n == 1 && c_row == 1 && a.row_stride == 1 {
             // The transposed product, whose row of results is contiguous.
@@ -94,7 +94,7 @@ pub(super) unsafe fn try_product(
     true
 }
 
-/// `Cᵀ = Bᵀ · Aᵀ` for a B of contiguous columns, which are read once, where they lie: vectors run across the rows of A.
+/// `Cᵀ = Bᵀ · Aᵀ` for a B with contiguous columns, which are read once and in place: vectors run across the rows of A.
 ///
 /// # Safety
 /// As [`Broadcast::new`], for the operands of `A · B`.
@@ -102,8 +102,8 @@ unsafe fn across_rows(operands: Operands, a: Matrix<'_>, b: Matrix<'_>) {
     let Operands { m, n, k, .. } = operands;
     with_scratch((k + n) * m, |copy| {
         let (copy, result) = copy.split_at_mut(k * m);
-        // SAFETY: copy and result hold Aᵀ and Cᵀ and are lent to this call alone; A and B are views that hold
-        // their elements; for C the caller promises its memory.
+        // SAFETY: copy and result hold Aᵀ and Cᵀ and are borrowed by this call alone; A and B are views that hold
+        // their elements; the caller guarantees C's memory.
         unsafe {
             transpose(copy.as_mut_ptr(), m, false, a.transposed());
             simd_vectors(Broadcast::new(Operands {
@@ -126,19 +126,19 @@ unsafe fn across_rows(operands: Operands, a: Matrix<'_>, b: Matrix<'_>) {
     });
 }
 
-/// Writes `b` row by row to where `to` points, or adds it to what is there; rows begin `to_row` values apart.
+/// Writes `b` row by row to `to`, or adds it to the content there; rows begin `to_row` values apart.
 ///
 /// # Safety
-/// `b` fits there, and nothing else reads or writes its place meanwhile.
+/// `b` fits there, and nothing else reads or writes that memory during the call.
 unsafe fn transpose(to: *mut f32, to_row: usize, add: bool, b: Matrix<'_>) {
-    /// Columns that are read side by side, each of which is contiguous, so that every line of the cache is written once.
+    /// Number of contiguous columns that are read together, so that every cache line is written once.
     const BLOCK: usize = 16;
     for first in (0..b.columns).step_by(BLOCK) {
         let count = BLOCK.min(b.columns - first);
         for row in 0..b.rows {
             for column in first..first + count {
                 let value = b.values[column * b.column_stride + row * b.row_stride];
-                // SAFETY: element (row, column) of the place that the caller promised.
+                // SAFETY: element (row, column) of the memory that the caller guarantees.
                 unsafe {
                     let at = to.add(row * to_row + column);
                     *at = if add { *at + value } else { value };

@@ -1,8 +1,8 @@
-//! Products on vectors of the level in use, without packing: operands are read where they lie.
+//! Products on vectors of the level in use, without packing: operands are read in place.
 //!
-//! For products that are small, or whose A has few rows so that packing B would cost as much as multiplying. Every result
-//! is one sum over the depth in its order (in [`super::dots`]: one for each lane), whatever tile it falls into, so that cutting rows or
-//! columns for threads changes no bit.
+//! For products that are small, or whose A has so few rows that packing B would cost as much as multiplying. Every result
+//! is one sum over the depth in order (in [`super::dots`]: one per lane), independent of its tile, so that splitting rows or
+//! columns over threads changes no bit.
 #![expect(
     unsafe_code,
     reason = "tiles of registers go through memory by pointers; who makes an `Operands` promises the bounds"
@@ -12,22 +12,21 @@ use pulp::{MemMask, Simd, WithSimd};
 
 use super::ahead::{Ahead, LINE};
 
-/// Largest number of rows of a tile.
 pub(super) const ROWS: usize = 6;
-/// Depth of one pass over C: so many rows of B, a tile wide, stay in the L1 cache while the rows of A go by.
+/// Depth of one pass over C: that many rows of B, one tile wide, stay in the L1 cache while the rows of A are processed.
 const DEPTH: usize = 128;
-/// As [`DEPTH`] where B is at most half as wide as a tile, and A is what comes from memory.
+/// As [`DEPTH`] if B is at most half as wide as a tile, so that A is the operand streamed from memory.
 const STREAM_DEPTH: usize = 256;
 /// Columns of B that stay in the L2 cache during a pass.
 const PANEL: usize = 1024;
-/// Values of a C that no cache keeps until it is written.
+/// Number of values of C from which on it does not stay in a cache.
 const COLD: usize = 1 << 18;
-/// From this many rows of C on, C is written row by row of tiles; below, B is read column by column of tiles.
+/// With at least this many rows, C is written by rows of tiles; with fewer, B is read by columns of tiles.
 const TALL: usize = 64;
 
-/// `C = A · B` or `C += A · B`: where the matrices lie.
+/// Memory layout of `C = A · B` or `C += A · B`.
 ///
-/// A's element `(i, p)` at `i · a_row + p · a_step`, C's `(i, j)` at `i · c_row + j`. B's place is that of its kernel.
+/// A's element `(i, p)` at `i · a_row + p · a_step`, C's `(i, j)` at `i · c_row + j`. B's layout depends on the kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Operands {
     /// Rows of A and C.
@@ -44,15 +43,14 @@ pub(super) struct Operands {
     pub(super) c: *mut f32,
     pub(super) c_row: usize,
     pub(super) add: bool,
-    /// Whether the rows of A of the next tile are fetched into the cache: A, whose rows are contiguous, is read from memory once,
-    /// while B stays in the cache. Otherwise it is the next block of B.
+    /// Whether to prefetch the next tile's rows of A (contiguous and read from memory once, while B stays in the cache)
+    /// instead of the next block of B.
     pub(super) streams_a: bool,
     /// Whether C is too large to be in a cache.
     pub(super) cold: bool,
 }
 
 impl Operands {
-    /// Rows from `first` on, `count` of them.
     #[inline(always)]
     pub(super) fn rows(self, first: usize, count: usize) -> Self {
         Self {
@@ -70,13 +68,12 @@ pub(super) fn tile_vectors<S: Simd>() -> usize {
     if S::REGISTER_COUNT >= 32 { 4 } else { 2 }
 }
 
-/// The product where B's element `(p, j)` lies at `p · b_step + j`: each element of A meets a row of B.
+/// The product where B's element `(p, j)` lies at `p · b_step + j`: each element of A is multiplied by a row of B.
 pub(super) struct Broadcast(Operands);
 
 impl Broadcast {
     /// # Safety
-    /// All elements of A and B lie in memory that nothing writes meanwhile, all of C in memory that nothing else reads or
-    /// writes.
+    /// During the product nothing writes elements of A and B, and nothing else reads or writes those of C.
     pub(super) unsafe fn new(operands: Operands) -> Self {
         Self(operands)
     }
@@ -106,7 +103,7 @@ impl WithSimd for Broadcast {
                 ..all
             }
         };
-        // A C that only one pass writes is written where memory has it together.
+        // If only one pass writes C, it is written in memory order.
         let rows = if all.m > TALL || all.cold && all.k <= depth {
             ROWS
         } else {
@@ -128,7 +125,6 @@ impl WithSimd for Broadcast {
     }
 }
 
-/// Number of columns of a tile.
 #[inline(always)]
 fn width<S: Simd>() -> usize {
     tile_vectors::<S>() * S::F32_LANES
@@ -148,9 +144,9 @@ fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut Ahead) {
         };
         let rest = (n - 1) % lanes + 1;
         let last = simd.mask_between_m32s(0, rest as u32);
-        // SAFETY: the operands are a part of those of a `Broadcast`, whose maker promised their memory.
+        // SAFETY: the operands are a part of those of a `Broadcast`, whose creator guaranteed their memory.
         unsafe {
-            // A mask costs little, another copy of every tile in the program more: only the full width goes without.
+            // Only full-width tiles have no mask: a mask costs little, another compiled copy of every tile more.
             match (n.div_ceil(lanes), rest == lanes) {
                 (1, _) => down::<S, 1, true>(simd, at, last, ahead),
                 (2, full) if full && width == 2 * lanes => {
@@ -180,7 +176,7 @@ unsafe fn down<S: Simd, const C: usize, const REST: bool>(
         let rows = ROWS.min(all.m - first);
         let at = all.rows(first, rows);
         let ahead = ahead.of_tile();
-        // SAFETY: rows of the operands that the caller promised.
+        // SAFETY: rows of the operands, guaranteed by the caller.
         unsafe {
             match rows {
                 1 => tile::<S, 1, C, REST>(simd, at, last, ahead),
@@ -194,21 +190,21 @@ unsafe fn down<S: Simd, const C: usize, const REST: bool>(
     }
 }
 
-/// Begins to fetch the line of the cache at `at`, which need not be a place that may be read.
+/// Prefetches the cache line at `at`, which need not be readable.
 #[inline(always)]
 fn prefetch(at: *const f32) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint; nothing is read that the program sees, and an address that leads nowhere is ignored.
+    // SAFETY: a hint without visible effect; an invalid address is ignored.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
     }
     let _ = at;
 }
 
-/// Vector j of the `C` vectors from `row` on, less what `last` leaves out.
+/// Vector j of the `C` vectors at `row`, masked by `last`.
 ///
 /// # Safety
-/// They lie in memory that nothing writes meanwhile.
+/// Nothing writes them during the call.
 #[inline(always)]
 unsafe fn load<S: Simd, const C: usize, const REST: bool>(
     simd: S,
@@ -217,7 +213,7 @@ unsafe fn load<S: Simd, const C: usize, const REST: bool>(
     last: MemMask<S::m32s>,
 ) -> S::f32s {
     let at = row.wrapping_add(j * S::F32_LANES);
-    // SAFETY: what the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if REST && j + 1 == C {
             simd.mask_load_ptr_f32s(last, at)
@@ -227,7 +223,7 @@ unsafe fn load<S: Simd, const C: usize, const REST: bool>(
     }
 }
 
-/// `R` rows of `C` vectors, held in registers while the depth goes by.
+/// `R` rows of `C` vectors, kept in registers over the whole depth.
 ///
 /// # Safety
 /// As [`down`], for `R` rows.
@@ -259,7 +255,7 @@ unsafe fn tile<S: Simd, const R: usize, const C: usize, const REST: bool>(
     for p in 0..t.k {
         ahead.fetch();
         if t.streams_a && p % LINE == 0 {
-            // The rows of the next tile.
+            // Prefetches the rows of the next tile.
             for i in 0..R {
                 prefetch(a.wrapping_add((R + i) * t.a_row));
             }

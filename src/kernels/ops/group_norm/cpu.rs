@@ -1,6 +1,6 @@
-//! Group norm on the CPU: samples in parallel. Memory is read twice forward, once for the moments and once for the result;
-//! backward computes in the memory of the result's gradient. All loops are over whole rows of channels, so that they are
-//! vectorised whatever the size of a group is.
+//! Group norm on the CPU: samples in parallel. Memory is read twice forward, for the moments and for the result; backward
+//! reuses the memory of the result's gradient. All loops are over whole rows of channels, so that they vectorise for any
+//! group size.
 
 use dfdx::tensor::Cpu;
 use rayon::prelude::*;
@@ -94,8 +94,7 @@ impl GroupNormKernel for Cpu {
     }
 }
 
-/// Calls `task` with every sample: its number, its values, and its chunk of `beside`; on several threads when it is worth
-/// it.
+/// Calls `task` with every sample: its number, its values, and its chunk of `beside`; on several threads if worthwhile.
 pub(in crate::ops) fn each_sample(
     size: GroupNormSize,
     values: &mut [f32],
@@ -136,7 +135,6 @@ fn apply(x: &[f32], y: &mut [f32], channels: &Channels<'_>, act: impl Activate) 
     }
 }
 
-/// One sample in backward.
 struct Sample<'a> {
     input: &'a GroupNormSaved<'a, Cpu>,
     b: usize,
@@ -145,8 +143,8 @@ struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// Turns the gradient of the result, with z what the activation is applied to, first into `dz = grad · act'(z)`, whose
-    /// sums and those of `dz · x̂` go to `sums`, and then, if it is wanted, into the gradient of x.
+    /// Turns the gradient of the result in place into `dz = grad · act'(z)`, z being the activation's input, writes the sums
+    /// of `dz` and `dz · x̂` to `sums`, and then, if needed, turns `dz` into the gradient of x.
     fn backward(&self, grad: &mut [f32], act: impl Activate, sums: &mut [f32], wanted: bool) {
         let size = self.size;
         let c = size.channels;

@@ -1,5 +1,5 @@
-//! Group norm on CUDA: a block for each group of an image, one launch each way and one for the sums over the batch.
-//! Groups too large for a block's cache are cut into pieces, whose moments and sums a launch before finds.
+//! Group norm on CUDA: one block per group of an image, one launch forward, one backward and one for the sums over
+//! the batch. Groups too large for a block's cache are cut into pieces, whose moments and sums an earlier launch computes.
 
 use dfdx::tensor::Cuda;
 
@@ -8,13 +8,13 @@ use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{Activation, GradSlots, OpError, Var};
 
-/// Values of a group that a block's cache holds.
+/// Number of values of a group that a block's cache holds.
 const CACHED: usize = 65_536;
 
-/// Values of a piece, and of a group from which on it is cut where groups alone would leave most of a GPU idle.
+/// Values of a piece; also the group size from which groups are cut when groups alone would leave most of a GPU idle.
 const PIECE: usize = 16_384;
 
-/// Blocks that keep a GPU busy.
+/// Number of blocks that keeps a GPU busy.
 const BUSY: usize = 128;
 
 /// The grid over the groups of all images and the pieces of their positions.
@@ -31,7 +31,7 @@ impl Grid {
         let width = size.channels / size.groups;
         let (groups, values) = (size.batch * size.groups, size.positions * width);
         let is_cut = values > CACHED || (values > PIECE && groups < BUSY);
-        // The second axis of a grid has 65,535 places.
+        // The second grid axis is limited to 65,535.
         let smallest = size.positions.div_ceil(1 << 15);
         let piece = if is_cut {
             (PIECE / width).max(smallest)
@@ -54,7 +54,7 @@ impl Grid {
     }
 }
 
-/// The sizes that every kernel takes: positions, channels, channels of a group.
+/// The size arguments of every kernel: positions, channels, channels of a group.
 fn sized(launch: Launch, size: GroupNormSize) -> Launch {
     launch
         .number(size.positions)
@@ -170,7 +170,7 @@ impl GroupNormKernel for Cuda {
     }
 }
 
-/// γ, β and the shift, as every kernel takes them after its images.
+/// γ, β and the shift: the arguments of every kernel after its images.
 fn given(launch: Launch, input: &GroupNormSaved<'_, Cuda>) -> Launch {
     launch
         .read(input.gamma)
@@ -178,7 +178,7 @@ fn given(launch: Launch, input: &GroupNormSaved<'_, Cuda>) -> Launch {
         .read_if(input.shift)
 }
 
-/// Runs `group_norm_collect`, which has its arrays: eight channels a block, about eight samples a thread.
+/// Runs `group_norm_collect` on the given arrays: eight channels per block, about eight samples per thread.
 fn collect(launch: Launch, size: GroupNormSize) -> Result<(), OpError> {
     let width = size.channels.min(8);
     let lanes = size.batch.div_ceil(8).clamp(4, 1024 / width);

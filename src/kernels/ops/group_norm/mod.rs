@@ -32,7 +32,7 @@ pub struct GroupNormSize {
     pub groups: usize,
 }
 
-/// What a group norm reads, and its statistics, as backward needs them.
+/// Inputs of a group norm and its statistics, for backward.
 #[derive(Debug)]
 pub struct GroupNormSaved<'a, D: Backend> {
     /// The input.
@@ -45,7 +45,7 @@ pub struct GroupNormSaved<'a, D: Backend> {
     pub shift: Option<&'a Buffer<D>>,
 }
 
-/// One of the gradients that come from sums over positions.
+/// A gradient that is a sum over positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupNormPart {
     /// Of γ.
@@ -62,7 +62,7 @@ impl GroupNormPart {
 
 /// Group norm on one device.
 pub trait GroupNormKernel: Backend {
-    /// The result and the statistics of each sample and group, as [`GroupNormKernel::group_norm_backward`] needs them.
+    /// The result and the statistics of each sample and group, for [`GroupNormKernel::group_norm_backward`].
     fn group_norm(
         &self,
         input: &GroupNormSaved<'_, Self>,
@@ -82,7 +82,7 @@ pub trait GroupNormKernel: Backend {
         slot: (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>, OpError>;
 
-    /// Adds the gradient of `part`, made of `sums`, to `grad`.
+    /// Adds the gradient of `part`, computed from `sums`, to `grad`.
     fn group_norm_collect(
         &self,
         sums: &Buffer<Self>,
@@ -91,7 +91,7 @@ pub trait GroupNormKernel: Backend {
         grad: &mut Buffer<Self>,
     ) -> Result<(), OpError>;
 
-    /// [`GroupNormKernel::group_norm_collect`] for those of γ, β and the shift that need a gradient.
+    /// [`GroupNormKernel::group_norm_collect`] for γ, β and the shift, if they need a gradient.
     fn group_norm_collect_all(
         &self,
         sums: &Buffer<Self>,

@@ -1,25 +1,25 @@
-//! Mean and variance of the groups of one sample on the CPU, as exact as its values are.
+//! Mean and variance of the groups of one sample on the CPU, accurate to single precision.
 //!
-//! A sample is cut into parts of a few rows that fit into the L1 cache. Each part finds, channel by channel and in single
-//! precision, its mean and the squares around it; the parts are put together in double precision (Chan et al. 1983,
-//! "Algorithms for computing the sample variance"). So memory is read once, no sum in single precision is longer than
-//! [`LONGEST`] terms, and a large mean does not cancel.
+//! A sample is cut into parts of a few rows that fit into the L1 cache. For each part, mean and squared deviations are
+//! computed by channel in single precision; the parts are combined in double precision (Chan et al. 1983,
+//! "Algorithms for computing the sample variance"). So memory is read once, no sum in single precision has more than
+//! [`LONGEST`] terms, and a large mean causes no cancellation.
 
 use super::GroupNormSize;
 
 const EPSILON: f64 = 1e-5;
 
-/// Most rows of a part.
+/// Largest number of rows of a part.
 const LONGEST: usize = 64;
 
-/// Values of a part, about: 32 KiB.
+/// Approximate number of values of a part: 32 KiB.
 const PART: usize = 1 << 13;
 
-/// Values that are kept of each group: its mean in two parts, high and low, and `1/√(var + ε)`.
+/// Values stored per group: its mean in two parts, high and low, and `1/√(var + ε)`.
 pub(in crate::ops) const MOMENTS: usize = 3;
 
-/// What [`measure_part`] finds for each channel: a number near its mean, and the sums of the differences from it and of
-/// their squares.
+/// Values that [`measure_part`] computes per channel: a number near its mean, and the sums of the differences from it and
+/// of their squares.
 pub(super) const FOUND: usize = 3;
 
 /// Rows of a part of a sample of this many channels.
@@ -27,7 +27,6 @@ pub(in crate::ops) fn part_rows(channels: usize) -> usize {
     (PART / channels.max(1)).clamp(1, LONGEST)
 }
 
-/// Number of parts of a sample.
 pub(in crate::ops) fn part_count(size: GroupNormSize) -> usize {
     size.positions.div_ceil(part_rows(size.channels))
 }
@@ -61,7 +60,7 @@ pub(super) fn measure_part(x: &[f32], channels: usize, found: &mut [f32]) {
     }
 }
 
-/// Puts the parts of a sample together: the [`MOMENTS`] of each group, from what was found in each part.
+/// Combines the parts of a sample: the [`MOMENTS`] of each group from the values of each part.
 pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     let (channels, width) = (size.channels, size.channels / size.groups);
     let rows = part_rows(channels);
@@ -97,7 +96,7 @@ pub(super) fn combine(found: &[f32], size: GroupNormSize, moments: &mut [f32]) {
     }
 }
 
-/// Calls `take` with the part and what was found there, for all parts and some channels.
+/// Calls `take` with every part and its values for some channels.
 #[inline]
 fn for_each_found(
     found: &[f32],

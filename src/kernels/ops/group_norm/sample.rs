@@ -1,4 +1,4 @@
-//! One sample of a group norm on the CPU: the sums and loops that every operation with a norm in it shares.
+//! One sample of a group norm on the CPU: the sums and loops that all operations with a norm share.
 
 use dfdx::tensor::Cpu;
 
@@ -11,14 +11,14 @@ use crate::ops::simd::simd;
 pub(in crate::ops) struct Channels<'a> {
     /// The mean of each channel's group, to single precision.
     pub(in crate::ops) means: &'a [f32],
-    /// Factors, with γ in them.
+    /// Factors, including γ.
     pub(in crate::ops) scale: &'a [f32],
-    /// Summands, with β, the shift, and what is missing in `means`.
+    /// Summands, including β, the shift, and the rounding error of `means`.
     pub(in crate::ops) offset: &'a [f32],
 }
 
 impl Channels<'_> {
-    /// The three of one known length, so that loops over them check no bounds.
+    /// The three slices with one known length, so that loops over them need no bounds checks.
     #[inline(always)]
     pub(in crate::ops) fn slices(&self) -> (&[f32], &[f32], &[f32]) {
         let c = self.scale.len();
@@ -70,7 +70,7 @@ pub(in crate::ops) fn with_channels<R>(
     })
 }
 
-/// Rows of C values that the sums of one part of a backward take: of `dz`, and of `dz · (x − mean)`.
+/// Rows of C values in the sums of one part of a backward: of `dz`, and of `dz · (x − mean)`.
 pub(in crate::ops) const SUMS: usize = 2;
 
 /// Adds the sums of all parts up, in double precision: of `dz` and of `dz · x̂`, one after the other in `sums`.

@@ -119,7 +119,7 @@ fn one_and_two_threads_give_the_same_bits() {
     );
 }
 
-/// Values and gradients of SiLU after a group norm with a shift, in double precision.
+/// Reference values and gradients of SiLU after a group norm with a shift, in double precision.
 struct Host {
     y: Vec<f32>,
     x: Vec<f32>,
@@ -174,10 +174,10 @@ fn on_host(size: GroupNormSize, leaves: &[Vec<f32>], weights: &[f32]) -> Host {
     }
 }
 
-/// How far sums over all positions may be off; a GPU adds in another order.
+/// Tolerance for sums over all positions; a GPU adds in another order.
 const SUMS: f32 = if cfg!(feature = "cuda") { 2e-4 } else { 1e-5 };
 
-/// Holds values and gradients at random leaves, x around `mean`, against those in double precision.
+/// Compares values and gradients at random leaves, x around `mean`, with those in double precision.
 fn hold_against_host(size: GroupNormSize, mean: f32, tolerance: f32) {
     let GroupNormSize {
         batch,
@@ -212,8 +212,8 @@ fn hold_against_host(size: GroupNormSize, mean: f32, tolerance: f32) {
 
 #[test]
 fn all_sizes_give_what_the_host_does() {
-    // Groups of one channel and of more than a block has threads; groups that a GPU cuts into pieces, of whole positions,
-    // of a last one that is shorter, and of one position only; batches larger than a block's lanes.
+    // Groups of one channel and of more than a block has threads; groups that a GPU cuts into pieces: equal ones, a shorter
+    // last one, and of one position only; batches larger than a block's lanes.
     let sizes = [
         (1, 1, 3, 1),
         (3, 33, 31, 31),
@@ -248,7 +248,7 @@ fn large_groups_around_a_large_mean_are_exact() {
                 channels,
                 groups,
             };
-            // What x itself loses to rounding is in the reference too.
+            // The rounding of x itself is in the reference too.
             hold_against_host(size, mean, 2e-6);
         }
     }

@@ -108,7 +108,7 @@ impl LayerNormKernel for Cpu {
     }
 }
 
-/// Adds to `target` the sum over rows of what `add` gives: fixed groups of rows first, then the groups in order.
+/// Adds to `target` the sum over rows of the values of `add`: within fixed groups of rows, then over groups in order.
 fn add_row_sums(target: &mut [f32], dy: &[f32], add: impl Fn(usize, &mut [f32], &[f32]) + Sync) {
     let features = target.len();
     let partials = map_chunks(
@@ -138,7 +138,7 @@ fn moments(row: &[f32], eps: f32) -> (f32, f32) {
     (mean, 1.0 / (variance + eps).sqrt())
 }
 
-/// Sum of `term` over a row in sixteen lanes, an order that vectorises and is always the same.
+/// Sum of `term` over a row in sixteen lanes: a fixed order that vectorises.
 #[inline(always)]
 fn lanes(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0.0_f32; 16];

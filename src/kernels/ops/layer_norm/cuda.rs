@@ -1,4 +1,4 @@
-//! Layer norm on CUDA: a warp for each row; gradients of scale and offset as partial sums of groups of rows.
+//! Layer norm on CUDA: one warp per row; gradients of scale and offset as partial sums of groups of rows.
 
 use dfdx::tensor::Cuda;
 
@@ -7,16 +7,16 @@ use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 
-/// Rows that a block of 128 threads takes at a time.
+/// Rows per block of 128 threads.
 const ROWS: usize = 4;
 
-/// Most blocks over rows; each takes the next rows when it is done.
+/// Largest number of blocks; each loops over rows.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Rows of a group whose columns one block sums, unless there were too many groups.
+/// Rows of a group, whose columns one block sums; larger if there were too many groups.
 const GROUP_ROWS: usize = 64;
 
-/// Most groups: their partial sums are added one after another.
+/// Largest number of groups: their partial sums are added sequentially.
 const MOST_GROUPS: usize = 256;
 
 impl LayerNormKernel for Cuda {
@@ -93,7 +93,7 @@ fn over_rows(name: &'static str, rows: usize) -> Launch {
         .blocks(rows.div_ceil(ROWS).clamp(1, MOST_BLOCKS))
 }
 
-/// Adds to `grad` the sum over rows of `dy`, or with the input of `dy` times the normalised input.
+/// Adds to `grad` the sum over rows of `dy` or, if the input is given, of `dy` times the normalised input.
 fn add_columns(
     device: &Cuda,
     input: Option<(&Buffer<Cuda>, &Saved<Cuda>)>,

@@ -7,7 +7,7 @@ mod cuda;
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// What backward needs beside the input, one value per row.
+/// What backward needs in addition to the input, one value per row.
 #[derive(Debug)]
 pub struct Saved<D: Backend> {
     /// Means.
@@ -18,7 +18,7 @@ pub struct Saved<D: Backend> {
 
 /// Kernels of [`layer_norm`] on one device.
 pub trait LayerNormKernel: Backend {
-    /// Normalised rows, and what backward needs of them.
+    /// The result, and what backward needs.
     fn layer_norm(
         &self,
         x: &Buffer<Self>,

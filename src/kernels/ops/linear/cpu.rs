@@ -1,5 +1,5 @@
-//! Linear layers on the CPU: products from [`crate::ops::gemm`]; bias and activation on each chunk of rows while it is
-//! in the cache.
+//! Linear layers on the CPU: products from [`crate::ops::gemm`]; bias and activation on each chunk of rows while it
+//! is in the cache.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +19,7 @@ use crate::ops::simd::simd;
 use crate::ops::update::squares;
 use crate::ops::{Activation, OpError};
 
-/// Rows whose column sums make one partial result.
+/// Number of rows of one partial result of column sums.
 const SUM_ROWS: usize = 1024;
 
 impl LinearKernel for Cpu {
@@ -187,7 +187,7 @@ impl LinearKernel for Cpu {
         size: LinearSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
     ) -> Result<Option<f64>, OpError> {
-        // One sum for each row that a chunk begins with: threads write them, and they are added up in order.
+        // One sum per chunk, indexed by its first row: written by threads, then added in order.
         let sums: Vec<_> = (0..size.inputs).map(|_| AtomicU64::new(0)).collect();
         weight_gradient(x, grad, size, grad_weight, |first, rows| {
             sums[first].store(squares(rows).to_bits(), Ordering::Relaxed);
@@ -248,7 +248,7 @@ fn activate(values: &mut [f32], act: impl Activate) {
     }
 }
 
-/// `y = act(y)`, and the slopes there; what both take is computed once.
+/// `y = act(y)`, and the derivatives; common subexpressions are computed once.
 #[inline(always)]
 fn values_and_slopes(y: &mut [f32], slopes: &mut [f32], act: impl Activate) {
     for (y, slope) in y.iter_mut().zip(slopes) {
@@ -281,7 +281,6 @@ fn multiply_and_sum(grad: &mut [f32], slopes: &[f32], sums: &mut [f32]) {
     }
 }
 
-/// Adds `bias` to every row.
 #[inline(always)]
 fn add_bias(rows: &mut [f32], bias: &[f32]) {
     if let [bias] = bias {

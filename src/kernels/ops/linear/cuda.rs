@@ -10,10 +10,10 @@ use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
 use crate::ops::{Activation, OpError};
 
-/// Rows from which on a few blocks, one for each tile of columns, would be too slow: rows are cut into pieces too.
+/// Rows from which one block per tile of columns would be too slow: rows are cut into pieces too.
 const MANY_ROWS: usize = 16_384;
 
-/// Most pieces of rows, whose sums one more launch adds up.
+/// Largest number of pieces of rows, whose sums one more launch adds up.
 const MOST_PIECES: usize = 1024;
 
 impl LinearKernel for Cuda {
@@ -150,11 +150,10 @@ impl LinearKernel for Cuda {
     }
 }
 
-/// What the first launch over a gradient does beside its sums: multiplies it by the slope of an activation at the
-/// values before it, and keeps the result.
+/// Additional work of the first launch over a gradient: multiplies it by the activation's derivative at the values before
+/// it, and stores the result.
 type Fused<'a> = Option<(&'a Buffer<Cuda>, &'a mut Buffer<Cuda>, Activation)>;
 
-/// Sums over the rows of a matrix.
 struct Sums {
     rows: usize,
     columns: usize,
@@ -172,7 +171,6 @@ impl Sums {
             return Ok(self.in_one(values, fused, to)?);
         }
         let width = self.columns.min(32);
-        // 32 values for each thread.
         let piece = (32 * (THREADS / width)).max(self.rows.div_ceil(MOST_PIECES));
         let pieces = self.rows.div_ceil(piece);
         let mut partial = scratch::<f32>(pieces * self.columns)?;
@@ -186,8 +184,8 @@ impl Sums {
         Ok(pieces.in_one(&partial, None, to)?)
     }
 
-    /// Adds in one launch: tiles of eight columns, the least that uses all of what a GPU reads at once, so that there
-    /// are as many blocks as there can be.
+    /// Adds in one launch: tiles of eight columns, the smallest that uses a whole memory transaction, for the largest
+    /// number of blocks.
     fn in_one<S: DevicePtr<f32>>(
         &self,
         values: &S,
@@ -195,7 +193,7 @@ impl Sums {
         to: &mut Buffer<Cuda>,
     ) -> Result<(), DeviceError> {
         let width = self.columns.min(8);
-        // About eight values for each thread, as long as a block can have so many.
+        // About eight values per thread, up to the largest block.
         let lanes = self.rows.div_ceil(8).clamp(4, 1024 / width);
         let launch = Launch::new("linear_column_sums")
             .blocks(self.columns.div_ceil(width))
@@ -230,7 +228,7 @@ impl Sums {
     }
 }
 
-/// Columns as kernels take them; a weight with more would not fit into any memory.
+/// Columns as `u32`; a weight with more would not fit into memory.
 fn columns(outputs: usize) -> u32 {
     u32::try_from(outputs).unwrap_or(u32::MAX)
 }

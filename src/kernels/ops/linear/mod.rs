@@ -1,5 +1,5 @@
 //! Linear layer with fused activation: `y = act(x · W + b)`; also the 1×1 convolution. [`linear_residual`] ends a
-//! residual branch, [`linear_transposed`] goes through a weight the other way.
+//! residual branch, [`linear_transposed`] multiplies by the transposed weight.
 //!
 //! # Shapes
 //! `x: (rows…, F_in)`, `weight: (F_in, F_out)` ([`super::Layout::Linear`]), `bias: (F_out)`, result `(rows…, F_out)`.
@@ -36,7 +36,7 @@ pub struct LinearSize {
 /// Linear layers on one device.
 pub trait LinearKernel: Backend {
     /// `act(x · W + b)`, and with `keep` what [`LinearKernel::linear_before`] needs: the values before the activation or, on
-    /// the CPU, the activation's slopes there.
+    /// the CPU, the activation's derivatives there.
     fn linear(
         &self,
         x: &Buffer<Self>,
@@ -65,7 +65,7 @@ pub trait LinearKernel: Backend {
         activation: Activation,
     ) -> Result<Buffer<Self>, OpError>;
 
-    /// [`LinearKernel::activation_backward`] and, from its result, [`LinearKernel::bias_backward`].
+    /// [`LinearKernel::activation_backward`], then [`LinearKernel::bias_backward`] on its result.
     fn activation_bias_backward(
         &self,
         before: &Buffer<Self>,
@@ -111,8 +111,8 @@ pub trait LinearKernel: Backend {
         grad_weight: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError>;
 
-    /// As [`LinearKernel::linear_backward_weight`], and the sum of the squares of what then stands in `grad_weight`, where the
-    /// device finds it in passing.
+    /// As [`LinearKernel::linear_backward_weight`]; also returns the sum of squares of the new `grad_weight` if the device
+    /// computes it in the same pass.
     fn linear_backward_weight_squares(
         &self,
         x: &Buffer<Self>,

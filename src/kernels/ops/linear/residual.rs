@@ -3,7 +3,7 @@
 use super::super::{Activation, Kernels, OpError, Pass, Var, Work};
 use super::{check, work};
 
-/// `residual + x · weight + bias`, the sum made in the product.
+/// `residual + x · weight + bias`; the product itself adds the residual.
 ///
 /// Work: as [`super::linear`], and 1 per result forward, 1 backward where the residual needs a gradient.
 ///

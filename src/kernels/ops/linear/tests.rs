@@ -107,7 +107,7 @@ fn one_and_two_threads_give_the_same_bits() {
 
 #[test]
 fn sums_over_rows_are_those_of_the_host() {
-    // From 16,385 rows on a GPU cuts rows into pieces; the sizes before leave parts of warps and blocks over.
+    // From 16,385 rows a GPU cuts rows into pieces; the other sizes leave partial warps and blocks.
     let sizes = [(1, 1), (3, 33), (31, 1025), (1025, 3), (700, 31)];
     for (rows, columns) in sizes.into_iter().chain([(16_385, 1), (20_011, 33)]) {
         let device = testing::device();
@@ -119,7 +119,7 @@ fn sums_over_rows_are_those_of_the_host() {
         let column = |c| grad.iter().skip(c).step_by(columns);
         let expected = |c| 1.5 + column(c).map(|v| f64::from(*v)).sum::<f64>();
         let expected: Vec<f32> = (0..columns).map(|c| expected(c) as f32).collect();
-        // The CPU adds 1024 rows one after another in single precision.
+        // The CPU adds 1024 rows sequentially in single precision.
         testing::assert_close(&device.download(&sums).unwrap(), &expected, 1e-4);
     }
 }
@@ -145,13 +145,13 @@ fn values_are_those_of_the_host_whatever_is_left_over() {
             linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Relu)
         };
         testing::assert_close(&testing::forward(&leaves, relu), &expected, 1e-5);
-        // With what backward keeps.
+        // Including what is saved for backward.
         let (y, _) = testing::backward(&leaves, &vec![1.0; expected.len()], relu);
         testing::assert_close(&y, &expected, 1e-5);
     }
 }
 
-/// Adds the gradients of the squared error of `x · weight · weight…`, a product for each of `times`, to `sum`.
+/// Adds the gradients of the squared error of `x · weightᵗⁱᵐᵉˢ` (`times` products) to `sum`.
 fn gradients_of_weight(
     weight: &Parameter<TestDevice>,
     times: usize,
@@ -174,11 +174,11 @@ fn gradients_of_weight(
 
 #[test]
 fn squares_that_are_found_in_passing_are_those_of_the_gradient_as_it_stands() {
-    // Below and above what is worth threads, in one chunk of rows and in several.
+    // Below and above the threshold for threads, in one chunk of rows and in several.
     for width in [5, 130, 300] {
         let by = |threads: usize, times: usize, micro_steps: usize, norms: bool| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            // The device stays with its thread.
+            // A device belongs to its thread.
             pool.unwrap().install(|| {
                 let (device, shape) = (testing::device(), [width, width].into());
                 let values = testing::filled(width * width, 3);
@@ -193,7 +193,7 @@ fn squares_that_are_found_in_passing_are_those_of_the_gradient_as_it_stands() {
                 (found, gradient.unwrap())
             })
         };
-        // A weight that is used twice, and one whose gradient micro-steps add to, are written twice.
+        // The gradient is written twice if a weight is used twice or micro-steps accumulate.
         for (times, micro_steps) in [(1, 1), (2, 1), (1, 2)] {
             let (found, gradient) = by(1, times, micro_steps, true);
             let expected: f64 = gradient.iter().map(|g| f64::from(*g).powi(2)).sum();

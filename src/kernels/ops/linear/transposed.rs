@@ -1,4 +1,4 @@
-//! A linear layer's weight the other way: `y = x · Wᵀ`, as a block with tied weights needs it.
+//! Product with a linear layer's transposed weight, `y = x · Wᵀ`, for blocks with tied weights.
 
 use super::super::gemm::Accumulate;
 use super::super::{Kernels, OpError, Pass, Var, Work};
@@ -51,7 +51,7 @@ pub fn linear_transposed<D: Kernels>(
                 device.accumulate(grad, slots.of(residual)?)?;
             }
             if weight.needs_grad() {
-                // As in a layer from F_in to F_out whose input is `grad` and whose gradient is `x`.
+                // As in a layer from F_in to F_out with input `grad` and output gradient `x`.
                 device.linear_backward_weight(grad, x.data(), size, slots.entry(&weight)?)?;
             }
             if x.needs_grad() {

@@ -50,7 +50,7 @@ impl MseKernel for Cpu {
 #[inline(always)]
 fn squares(x: &[f32], target: &[f32]) -> f64 {
     let mut sums = [0.0_f64; 8];
-    // Whole groups apart: a loop of unknown length inside would not be vectorised.
+    // Whole groups separately: an inner loop of unknown length would not be vectorised.
     let ((groups, rest), (target_groups, target_rest)) =
         (x.as_chunks::<8>(), target.as_chunks::<8>());
     for (x, target) in groups.iter().zip(target_groups) {

@@ -1,4 +1,4 @@
-//! Mean squared error on CUDA: a sum in f64 for each block, then their mean; nothing comes to the host.
+//! Mean squared error on CUDA: one f64 sum per block, then their mean; nothing is copied to the host.
 
 use dfdx::tensor::Cuda;
 

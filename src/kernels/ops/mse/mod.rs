@@ -13,7 +13,8 @@ pub trait MseKernel: Backend {
     /// One value: the mean of `(x - target)²`, summed in f64 over fixed chunks.
     fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError>;
 
-    /// Adds `2 dy (x - target) / n` to `dx`, or replaces it by that where the device can; with the arguments exchanged it is the target's gradient.
+    /// Adds `2 dy (x - target) / n` to `dx`, or replaces `dx` by it if the device can; with `x` and `target` exchanged it is
+    /// the target's gradient.
     fn mse_backward(
         &self,
         x: &Buffer<Self>,
@@ -30,7 +31,7 @@ pub trait MseKernel: Backend {
 /// # Shapes
 /// `(1)` from `x` and `target` of one shape.
 /// # Errors
-/// [`OpError::Shape`] when the shapes differ or hold nothing.
+/// [`OpError::Shape`] when the shapes differ or are empty.
 /// # Source
 /// PyTorch `F.mse_loss(x, target)`, summed in f64.
 pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Result<Var<D>, OpError> {

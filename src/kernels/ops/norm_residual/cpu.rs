@@ -1,4 +1,4 @@
-//! The end of a residual block on the CPU: samples in parallel, each read from memory once and then from the L2 cache.
+//! The end of a residual block on the CPU: samples in parallel, each read once from memory and again from the L2 cache.
 
 use dfdx::tensor::Cpu;
 use rayon::prelude::*;
@@ -104,7 +104,7 @@ impl NormResidualKernel for Cpu {
     }
 }
 
-/// Calls `task` with the first index of every part of a sample and memory for the part's mask, ones without a mask.
+/// Calls `task` with the first index of every part of a sample and the part's mask factors (ones without dropout).
 fn in_parts(size: GroupNormSize, mask: Option<Mask>, mut task: impl FnMut(usize, &mut [f32])) {
     let part = part_rows(size.channels) * size.channels;
     with_scratch(part, |factors| {
@@ -141,7 +141,6 @@ fn apply([x, residual, factors]: [&[f32]; 3], y: &mut [f32], channels: &Channels
     }
 }
 
-/// One sample in backward.
 struct Sample<'a> {
     input: &'a GroupNormSaved<'a, Cpu>,
     residual: &'a [f32],
@@ -152,7 +151,7 @@ struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// Turns the gradient of the result into that of the residual, `grad · silu'(z)`, and from it makes that of x.
+    /// Turns the gradient of the result into that of the residual, `grad · silu'(z)`, and computes that of x from it.
     fn backward(&self, grad: &mut [f32], grad_x: &mut [f32], sums: &mut [f32]) {
         let (size, mask) = (self.size, self.mask);
         let c = size.channels;

@@ -1,8 +1,8 @@
 //! The end of a residual block as one operation: `silu(drop(norm(x)) + residual)`, with the group norm of
 //! [`super::group_norm()`] and the mask of [`super::dropout()`].
 //!
-//! Nothing between is kept: backward computes the norm and the mask again from x, which the convolution before it left.
-//! Where a device has no kernel for it, it is [`super::group_norm()`], [`super::dropout()`] and [`super::add_silu`].
+//! No intermediate is saved: backward recomputes the norm and the mask from x, the preceding convolution's result.
+//! Without a fused kernel it is composed of [`super::group_norm()`], [`super::dropout()`] and [`super::add_silu`].
 //!
 //! # Shapes
 //! `x: (B, positions…, C)`, `gamma, beta: (C)`, `residual` and result as x.

@@ -12,7 +12,7 @@ fn switch_on(pass: &mut Pass<TestDevice>) {
     *pass = std::mem::replace(pass, empty).with_dropout(ChaCha8Rng::seed_from_u64(5));
 }
 
-/// The operation under dropout, or without it for p = 0.
+/// The operation with dropout, or without it for p = 0.
 fn fused(
     groups: usize,
     p: f32,
@@ -23,7 +23,7 @@ fn fused(
     }
 }
 
-/// The three operations that it is.
+/// The composition of three operations.
 fn apart(groups: usize, p: f32) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Made {
     move |pass, v| {
         switch_on(pass);
@@ -169,7 +169,7 @@ fn the_norm_and_its_residual_may_be_one_value() {
 }
 
 #[test]
-fn unfitting_sizes_are_told() {
+fn unfitting_sizes_are_errors() {
     let device = testing::device();
     let var = |shape: Shape| Var::constant(&device, vec![0.0; shape.len()], shape).unwrap();
     let (x, gamma) = (var([2, 3, 4].into()), var([4].into()));

@@ -12,7 +12,7 @@ use crate::device::Buffer;
 use crate::device::cuda::{Launch, scratch};
 use crate::ops::OpError;
 
-/// `(count, points, 2)`: as [`PathBatch::generated`] and then [`PathBatch::first`], on the device.
+/// `(count, points, 2)`: [`PathBatch::generated`], then [`PathBatch::first`], on the device.
 pub(in crate::ops) fn generated(
     outputs: &Buffer<Cuda>,
     steps: usize,

@@ -1,4 +1,4 @@
-//! [`PathBatch`]: paths in time as the path losses read them.
+//! [`PathBatch`]: paths in time, the input of the path losses.
 
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -64,7 +64,7 @@ impl PathBatch {
         self.points
     }
 
-    /// The first `paths` paths, each cut to its first `points` points; all there are where there are fewer.
+    /// At most the first `paths` paths, each cut to at most its first `points` points.
     #[must_use]
     pub fn first(&self, paths: usize, points: usize) -> Self {
         let points = points.min(self.points);
@@ -93,7 +93,7 @@ impl PathBatch {
     }
 }
 
-/// Batch and steps of an output that is to be compared with paths of `points` points.
+/// Batch and steps of an output to compare with paths of `points` points.
 pub(super) fn check(
     op: &'static str,
     output: Shape,
@@ -108,7 +108,7 @@ pub(super) fn check(
     }
 }
 
-/// Adds `scale` times the slopes `(count, points, 2)` of the values after the first point to `(B, steps)`.
+/// Adds `scale` times the gradients `(count, points, 2)` of the values after the first point to `(B, steps)`.
 pub(super) fn add_value_slopes(
     target: &mut [f32],
     steps: usize,
@@ -127,7 +127,7 @@ pub(super) fn add_value_slopes(
 
 #[cfg(test)]
 impl PathBatch {
-    /// The paths of WORKLOADS §1.8 with the given values, on the times 0, ¼, ½, ¾, 1.
+    /// Reference paths with the given values, at the times 0, ¼, ½, ¾, 1.
     pub(super) fn golden(paths: &[[f64; 5]]) -> Self {
         let times = [0.0, 0.25, 0.5, 0.75, 1.0];
         let points = |path: &[f64; 5]| times.into_iter().zip(*path).collect::<Vec<_>>();
@@ -139,7 +139,7 @@ impl PathBatch {
     }
 }
 
-/// P, Q, R2 and G2 of WORKLOADS §1.8.
+/// Values of the reference paths.
 #[cfg(test)]
 pub(super) mod golden {
     pub(in crate::ops) const P: [f64; 5] = [0.0, 0.5, -0.2, 0.3, 1.0];
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_become_paths_that_begin_at_nought() {
+    fn outputs_become_paths_that_begin_at_zero() {
         let paths = PathBatch::generated(&[1.0, 2.0, 3.0, 4.0], 2);
         assert_eq!((paths.count(), paths.points()), (2, 3));
         assert_eq!(paths.path(1), [0.0, 0.0, 0.5, 3.0, 1.0, 4.0]);

@@ -12,7 +12,6 @@ use crate::ops::OpError;
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
 use crate::ops::simd::simd;
 
-/// Lanes of each sum.
 const LANES: usize = 8;
 
 impl PhysicsKernel for Cpu {
@@ -84,7 +83,7 @@ struct Recovery {
 }
 
 impl Recovery {
-    /// Leaves what is called noised as it is.
+    /// The identity, `x̂ = noised`.
     const NONE: Self = Self {
         noise: 0.0,
         signal: 1.0,
@@ -99,7 +98,6 @@ impl Recovery {
     }
 }
 
-/// Sums over a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     total: f64,
@@ -115,7 +113,7 @@ fn sums(noised: &[f32], estimate: &[f32], recovery: Recovery) -> Sums {
     let chunks = noised.chunks(LANES).zip(estimate.chunks(LANES));
     for (chunk, (noised, estimate)) in chunks.enumerate() {
         for (lane, (noised, estimate)) in noised.iter().zip(estimate).enumerate() {
-            // In f64: where a sum is near 0, its centre is sensitive to the last digit of every term.
+            // In f64: if a sum is near 0, its centre is sensitive to the last digit of every term.
             let x = (f64::from(*noised) - recovery.noise * f64::from(*estimate)) * by_signal;
             total[lane] += x;
             moment[lane] += (chunk * LANES + lane) as f64 * x;
@@ -129,7 +127,7 @@ fn sums(noised: &[f32], estimate: &[f32], recovery: Recovery) -> Sums {
     }
 }
 
-/// A row's part of the value, and its gradient by the estimate.
+/// A row's contribution to the value, and its gradient with respect to the estimate.
 #[derive(Debug, Clone, Copy)]
 struct Term {
     value: f64,

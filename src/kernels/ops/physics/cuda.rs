@@ -1,4 +1,4 @@
-//! Physics terms on CUDA: a block for each row, sums in f64; nothing comes to the host.
+//! Physics terms on CUDA: one block per row, sums in f64; nothing is copied to the host.
 
 use dfdx::tensor::Cuda;
 
@@ -7,7 +7,7 @@ use crate::device::cuda::{Launch, Partials, THREADS, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 
-/// Most blocks along the second axis of a grid.
+/// Limit of blocks along the second axis of a grid.
 const MOST_ROWS: usize = 65_535;
 
 impl PhysicsKernel for Cuda {

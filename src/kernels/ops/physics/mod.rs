@@ -5,13 +5,13 @@
 //!
 //! `energy = |Σ x̂ - Σ x| / (Σ x + 1e-6)`, `multiplicity = |#(x̂ > ½) - #(x > ½)|`, `locality = |com(x̂) - com(x)|`.
 //!
-//! Counts have no gradient. The gradient of a row is affine in the voxel's index, `a + b i`, so that forward keeps two
-//! numbers of each row.
+//! Counts have no gradient. The gradient of a row is affine in the voxel's index, `a + b i`, so that forward saves two
+//! numbers per row.
 //!
 //! # Work
 //! 9 per value forward (`x̂` 3, sums over it and over x 3 each), 3 backward.
 //! # Source
-//! Founding report 004; PyTorch peer `benches/peers/detector.py`, `physics_loss`. The terms have no bound as ᾱ falls
+//! Founding report 004; PyTorch peer `benches/peers/detector.py`, `physics_loss`. The terms are unbounded as ᾱ tends
 //! to 0, hence the smallest ᾱ, which the original did not have.
 
 mod cpu;
@@ -21,19 +21,19 @@ mod cuda;
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// ᾱ counts as at least this.
+/// Lower bound of ᾱ.
 pub const SMALLEST_ALPHA_BAR: f32 = 1e-2;
-/// A voxel above this is hit.
+/// A voxel above this value counts as hit.
 pub const HIT: f32 = 0.5;
-/// Shares of energy, multiplicity and locality.
+/// Weights of energy, multiplicity and locality.
 const SHARES: [f64; 3] = [0.4, 0.3, 0.3];
-/// Added to sums that divide.
+/// Added to divisors.
 const SMALL: f64 = 1e-6;
 
 /// Kernels of [`physics`] on one device.
 pub trait PhysicsKernel: Backend {
     /// `weight` times the mean over rows of the terms (one value), and for each row the gradient `(a, b)` of that
-    /// value by ε̂: `a + b i` for voxel i.
+    /// value with respect to ε̂: `a + b i` for voxel i.
     fn physics(
         &self,
         estimate: &Buffer<Self>,

@@ -1,4 +1,4 @@
-//! Networks at every point on the CPU: as many points at a time as a vector has lanes.
+//! Networks at every point on the CPU: one point per vector lane.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd_vectors`"
@@ -16,7 +16,7 @@ use crate::ops::parallel::add_assign;
 use crate::ops::signature::{Arithmetic, Singles, to_lanes, totals};
 use crate::ops::simd::simd_vectors;
 
-/// Points whose gradients make one partial sum.
+/// Number of points in one partial sum of gradients.
 const SUM_ROWS: usize = 4096;
 /// Outputs of a layer that are computed together.
 const BLOCK: usize = 8;
@@ -80,7 +80,6 @@ fn slices<'a>(layers: &PointwiseLayers<&'a Buffer<Cpu>>) -> PointwiseLayers<&'a 
     layers.map(|layer| layer.map(|values| &values[..]))
 }
 
-/// Number of all parameters.
 fn parameters(size: PointwiseSize) -> usize {
     let layers = size.layers();
     layers.iter().map(|(i, o)| (i + 1) * o).sum()
@@ -144,7 +143,7 @@ impl WithSimd for Backward<'_> {
         for (grad, x) in groups.zip(self.x.chunks(S::F32_LANES * widths[0])) {
             read(with, x, (widths[0], 0), &mut values[0]);
             propagate(with, &self.layers, &mut values);
-            // Lanes without a point have no slope.
+            // Lanes without a point have gradient 0.
             read(with, grad, (columns, widths[0]), &mut slopes[3]);
             for layer in (0..3).rev() {
                 let (before, after) = slopes.split_at_mut(layer + 1);
@@ -163,7 +162,7 @@ impl WithSimd for Backward<'_> {
     }
 }
 
-/// Features from number `first` on of the rows, one row in each lane; 0 in lanes without a row.
+/// Features of the rows, starting with feature `first`, one row per lane; 0 in lanes without a row.
 #[inline(always)]
 fn read<S: Simd>(
     with: Singles<S>,
@@ -177,7 +176,7 @@ fn read<S: Simd>(
     to_lanes::<Singles<S>>(rows.map(|row| &row[first..][..width]), features);
 }
 
-/// The values behind every layer, from the first.
+/// The values after every layer.
 #[inline(always)]
 fn propagate<S: Simd>(
     with: Singles<S>,
@@ -241,8 +240,8 @@ fn scaled<S: Simd, const N: usize>(
     sums
 }
 
-/// A layer's way back for the slopes `dy` of its outputs: writes those of its inputs, and adds those of weight and bias to
-/// `sums`.
+/// A layer's backward from the gradient `dy` of its outputs: writes that of its inputs, and adds those of weight and bias
+/// to `sums`.
 #[inline(always)]
 fn retreat<S: Simd>(
     with: Singles<S>,
@@ -267,7 +266,7 @@ fn retreat<S: Simd>(
     }
 }
 
-/// The part of outputs `at..at + N` in [`retreat`].
+/// The contribution of outputs `at..at + N` in [`retreat`].
 #[inline(always)]
 fn retreat_block<S: Simd, const N: usize>(
     with: Singles<S>,

@@ -1,15 +1,14 @@
-//! A small network at every point of a sequence, its outputs beside the point's own numbers, as one operation.
+//! A small network applied to every point of a sequence, its outputs concatenated to the point, as one operation.
 //!
 //! `y = [x, relu(relu(x · W₁ + b₁) · W₂ + b₂) · W₃ + b₃]`. Points are many and layers narrow: a vector of points goes
-//! through all layers while its values are in the first cache, and backward goes through them again instead of reading
-//! what forward left. Where the device has no kernel of its own, or x needs a gradient, it is [`linear()`] three times and
-//! [`concat()`].
+//! through all layers while its values are in the L1 cache, and backward recomputes them instead of reading saved values.
+//! If the device has no fused kernel, or x needs a gradient, it is composed of three [`linear()`] and one [`concat()`].
 //!
 //! # Shapes
 //! `x: (rows…, F_in)`; weights `(F_in, H₁)`, `(H₁, H₂)`, `(H₂, F_out)` ([`super::Layout::Linear`]), each with its bias;
 //! result `(rows…, F_in + F_out)`.
 //! # Work
-//! As that of the operations it stands for.
+//! As the operations that it replaces.
 //! # Source
 //! PyTorch `nn.Sequential` of `nn.Conv1d(…, kernel_size=1)` and `nn.ReLU`, then `torch.cat`.
 
@@ -48,7 +47,7 @@ impl PointwiseSize {
         let [inputs, first, second, outputs] = self.widths;
         let products: usize = self.layers().iter().map(|(i, o)| 2 * i * o).sum();
         let biases = first + second + outputs;
-        // The first layer's product has no way back to x; every ReLU costs one, and every value of the result.
+        // The first layer has no backward product for x; each ReLU and each value of the result costs 1.
         let backward = 2 * products - 2 * inputs * first + biases + first + second;
         Work::new(
             self.rows * (products + biases),
@@ -80,7 +79,7 @@ pub trait PointwiseKernel: Backend {
     ) -> Result<PointwiseLayers<Buffer<Self>>, OpError>;
 }
 
-/// x and, beside it, the network's outputs; see the module.
+/// x concatenated with the network's outputs; see the module.
 ///
 /// # Errors
 /// [`OpError::Shape`] when the shapes do not fit each other.

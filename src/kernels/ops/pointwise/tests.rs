@@ -14,7 +14,7 @@ fn shapes(rows: usize, [inputs, first, second, outputs]: [usize; 4]) -> Vec<Shap
     ]
 }
 
-/// The operation on leaves, of which x is made a constant, so that it is not composed.
+/// The operation with x as a constant, so that the fused kernel is used.
 fn run<D: Kernels>(pass: &mut Pass<D>, v: &[Var<D>]) -> Result<Var<D>, OpError> {
     let x = v[0].detach(pass.device())?;
     pointwise_network(pass, &x, &layers(v))
@@ -24,7 +24,6 @@ fn layers<D: Backend>(v: &[Var<D>]) -> PointwiseLayers<Var<D>> {
     std::array::from_fn(|layer| [0, 1].map(|at| v[1 + 2 * layer + at].clone()))
 }
 
-/// `[out, in]` to `[in, out]`.
 fn transposed(values: &[f32], out: usize) -> Vec<f32> {
     let inputs = values.len() / out;
     let at = (0..inputs).flat_map(|i| (0..out).map(move |o| o * inputs + i));
@@ -82,7 +81,7 @@ fn values_and_gradients_are_those_of_pytorch() {
     testing::assert_close(&grads[6], &[0.5], 2e-6);
 }
 
-/// Widths below, at and above those that are computed together, and rows that do not fill a vector.
+/// Widths below, at and above the number of outputs computed together, and rows that do not fill a vector.
 #[test]
 fn it_is_the_operations_it_stands_for() {
     for (rows, widths) in [(1, [1, 1, 1, 1]), (37, [2, 8, 8, 2]), (40, [3, 19, 9, 11])] {

@@ -1,4 +1,4 @@
-//! [`Algebra`]: signatures of many paths at once, one lane each, step by step; and the way back.
+//! [`Algebra`]: signatures of many paths at once, one lane each, step by step; and their backward pass.
 //!
 //! A value of the algebra is levels 1 to N, one after another, each row-major; every entry is a vector. The
 //! scalar term is 1 and is not kept.
@@ -11,21 +11,17 @@ use pulp::Simd;
 pub(in crate::ops) trait Arithmetic: Copy {
     /// The numbers.
     type Number: Copy + Default + AddAssign + 'static;
-    /// As many as a vector of the level in use has.
+    /// A vector of the level in use.
     type Vector: Copy + 'static;
 
-    /// Lanes of a vector.
     const LANES: usize;
 
     /// The same number in all lanes.
     fn splat(self, number: f64) -> Self::Vector;
-    /// `a + b`.
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a - b`.
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a b`.
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a b + c`, in one rounding where the level has it.
+    /// `a b + c`, fused if the level supports it.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// Whole vectors of `numbers`.
     fn vectors(numbers: &[Self::Number]) -> &[Self::Vector];
@@ -35,11 +31,9 @@ pub(in crate::ops) trait Arithmetic: Copy {
     fn numbers_mut(vectors: &mut [Self::Vector]) -> &mut [Self::Number];
 }
 
-/// Vectors of `f32`.
 #[derive(Clone, Copy)]
 pub(in crate::ops) struct Singles<S>(pub(in crate::ops) S);
 
-/// Vectors of `f64`.
 #[derive(Clone, Copy)]
 pub(in crate::ops) struct Doubles<S>(pub(in crate::ops) S);
 
@@ -116,7 +110,6 @@ arithmetic!(
     ]
 );
 
-/// Largest depth.
 pub(in crate::ops) const LARGEST_DEPTH: usize = 8;
 
 /// Tensors over `R^channels` up to level `depth`.
@@ -124,7 +117,7 @@ pub(in crate::ops) const LARGEST_DEPTH: usize = 8;
 pub(in crate::ops) struct Algebra {
     pub(in crate::ops) channels: usize,
     pub(in crate::ops) depth: usize,
-    /// Where each level ends; level 0, the scalar that is not kept, at 0.
+    /// End of each level; 0 for level 0, the scalar, which is not stored.
     ends: [usize; LARGEST_DEPTH + 1],
 }
 
@@ -171,7 +164,7 @@ impl Algebra {
         self.end(self.depth)
     }
 
-    /// Additions and multiplications of one [`Self::extend`], per path.
+    /// Floating-point operations of one [`Self::extend`], per path.
     pub(in crate::ops) fn flop(self) -> usize {
         let level = |n: usize| {
             let chain: usize = (2..=n)
@@ -227,7 +220,7 @@ impl Algebra {
         for (dd, adjoint) in dd.iter_mut().zip(&*adjoint) {
             *dd = with.add(*dd, *adjoint);
         }
-        // Upwards: what a level's step hands to the lower ones must not be handed on by theirs.
+        // From low to high: what a level adds to the lower ones must not be propagated again by their own steps.
         for n in 2..=self.depth {
             self.chain(with, n, s, d, chain);
             slopes[self.end(n - 1)..self.end(n)]
@@ -240,8 +233,8 @@ impl Algebra {
         }
     }
 
-    /// The adjoint of [`Self::chain`] of level n: `slopes` has those of its last link and gets those of the others, which
-    /// are also those of the levels of the signature; the gradient of `d` is added to `dd`.
+    /// The adjoint of [`Self::chain`] of level n: `slopes` holds the gradients of the last link and receives those of the
+    /// others, which are also those of the signature's levels; the gradient of `d` is added to `dd`.
     #[inline(always)]
     pub(super) fn retreat_chain<A: Arithmetic>(
         self,
@@ -288,7 +281,7 @@ impl Algebra {
         }
     }
 
-    /// The adjoint of the product that leads from `chain[m]` of level n to `chain[m + 1]`, whose slope is given.
+    /// The adjoint of the product from `chain[m]` of level n to `chain[m + 1]`, whose gradient is given.
     #[inline(always)]
     fn retreat_product<A: Arithmetic>(
         self,

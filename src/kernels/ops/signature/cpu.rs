@@ -1,4 +1,4 @@
-//! Signatures on the CPU: as many paths at a time as a vector has lanes.
+//! Signatures on the CPU: one path per vector lane.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd_vectors`"
@@ -19,7 +19,7 @@ use crate::ops::chunks::map_chunks;
 use crate::ops::simd::{lanes, simd_vectors};
 use crate::ops::{GradSlots, OpError};
 
-/// Channels and depth of `CannedNet`: loops of known lengths.
+/// Channels and depth of `CannedNet`, compiled with constant loop lengths.
 const PAPER: (usize, usize) = (4, 3);
 
 /// Gradients from a group of paths.
@@ -111,8 +111,7 @@ pub(super) fn gradients(
     total
 }
 
-/// `(group, steps)` outputs, and the levels below the highest of the signatures, `(steps, S − Cᴺ, lanes)`, that backward
-/// needs.
+/// `(group, steps)` outputs, and for backward all levels but the highest of the signatures, `(steps, S − Cᴺ, lanes)`.
 struct Project<'a> {
     path: &'a [f32],
     weight: &'a [f32],
@@ -142,7 +141,7 @@ impl Project<'_> {
         let points = (size.points, size.channels);
         let d = increments(with, self.path, points, self.group.start);
         let (steps, len) = (size.points - 1, lower.len());
-        // Aligned, and not set to zero first, which takes a sixth of the time.
+        // Aligned, and not zeroed first, which would take a sixth of the time.
         let mut saved = Vec::with_capacity(steps * len * S::F32_LANES + aligned::RESERVE);
         saved.resize(aligned::start(&saved), 0.0);
         let mut s = vec![with.splat(0.0); len];
@@ -166,7 +165,7 @@ impl Project<'_> {
     }
 }
 
-/// The way back of a group; `grad` is its own, `(group, steps)`.
+/// Backward of a group; `grad` is the group's gradient, `(group, steps)`.
 struct Backward<'a> {
     path: &'a [f32],
     weight: &'a [f32],
@@ -201,7 +200,7 @@ impl Backward<'_> {
         let signatures = &self.signatures[start..][..steps * len * S::F32_LANES];
         let signatures = Singles::<S>::vectors(signatures);
         let zero = with.splat(0.0);
-        // Lanes without a path have no slope.
+        // Lanes without a path have gradient 0.
         let mut dy = vec![zero; steps];
         to_lanes::<Singles<S>>(self.grad.chunks_exact(steps), &mut dy);
         let beginning = vec![zero; len];
@@ -235,13 +234,12 @@ impl Backward<'_> {
         GroupGrads {
             path: rows_of::<Singles<S>>(&gradient, self.group.len()),
             weight: totals(with, &sums),
-            // Every step's slope is a slope of the bias.
+            // Every step's gradient adds to that of the bias.
             bias: with.0.reduce_sum_f32s(high),
         }
     }
 }
 
-/// A projection by levels.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     /// The weights of all levels but the highest.
@@ -260,7 +258,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The same with a size that the compiler knows.
+    /// The same with a size known at compile time.
     #[inline(always)]
     fn with(mut self, algebra: Algebra) -> Self {
         self.top.algebra = algebra;

@@ -1,5 +1,5 @@
-//! Signatures on CUDA: a block to a path and a thread to an entry; the pieces' gradients, which do not wait for each
-//! other, a block to a piece.
+//! Signatures on CUDA: one block per path and one thread per entry; for the gradients of the pieces, which are independent,
+//! one block per piece.
 #![allow(
     clippy::cast_possible_wrap,
     reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
@@ -13,10 +13,10 @@ use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{GradSlots, OpError, Var};
 
-/// Most bytes of shared memory of a block on the GPUs that kernels are compiled for, but for the A100's.
+/// Largest shared memory of a block, in bytes, on the GPUs that kernels are compiled for, except the A100.
 const SHARED: usize = 227 << 10;
 
-/// Numbers of increments that a block keeps.
+/// Number of increment values that a block holds.
 const INCREMENTS: usize = 2048;
 
 impl SignatureKernel for Cuda {
@@ -74,7 +74,7 @@ impl SignatureKernel for Cuda {
     }
 }
 
-/// The slopes by the signatures of all prefixes, and each path's part of the gradients of weight and bias.
+/// The gradients of the signatures of all prefixes, and each path's part of the gradients of weight and bias.
 fn adjoints(
     inputs: &ProjectionInputs<Cuda>,
     signatures: &Buffer<Cuda>,
@@ -130,7 +130,7 @@ fn piece_gradients(
     Ok(gradients)
 }
 
-/// Hands the gradient of `var` to the kernel, or null where it needs none.
+/// Passes the gradient of `var` to the kernel, or null if it needs none.
 fn write_gradient(
     launch: Launch,
     var: &Var<Cuda>,
@@ -143,20 +143,20 @@ fn write_gradient(
     }
 }
 
-/// Pieces whose increments a block holds at a time.
+/// Number of pieces whose increments a block holds at a time.
 fn chunk(size: SignatureSize) -> usize {
     (INCREMENTS / size.channels).clamp(1, size.points - 1)
 }
 
-/// Threads of a block of which each has an entry, as far as a block goes.
+/// Threads of a block: one per entry, up to the largest block.
 fn threads(entries: usize) -> usize {
     entries.next_multiple_of(32).clamp(128, 1024)
 }
 
-/// Bytes of so many numbers in shared memory.
+/// Bytes of `numbers` values in shared memory.
 ///
 /// # Errors
-/// [`OpError::Shape`] when no block has them: models have smaller signatures.
+/// [`OpError::Shape`] when a block's shared memory is too small; models have smaller signatures.
 fn shared(numbers: usize) -> Result<usize, OpError> {
     let bytes = numbers.saturating_mul(size_of::<f32>());
     if bytes > SHARED {

@@ -2,9 +2,9 @@
 //!
 //! The signature of a path has levels `1…N`, level k with `Cᵏ` iterated integrals, row-major, levels one after another,
 //! without the scalar term; no basepoint is added. One more straight piece `d` multiplies by `exp(d)` (Chen's identity):
-//! `Sₙ ← Sₙ + Sₙ₋₁ ⊗ d + Sₙ₋₂ ⊗ d⊗d/2 + … + d⊗…⊗d/n!`, so that one pass along the path meets the signatures of all
-//! prefixes. Backward goes the same way back, with the signatures that forward left. On the CPU the highest level is known
-//! by its projection alone (`top.rs`).
+//! `Sₙ ← Sₙ + Sₙ₋₁ ⊗ d + Sₙ₋₂ ⊗ d⊗d/2 + … + d⊗…⊗d/n!`, so that one pass along the path computes the signatures
+//! of all prefixes. Backward traverses the path in reverse, with the signatures that forward saved. On the CPU only the
+//! projection of the highest level is computed (`top.rs`).
 //!
 //! # Shapes
 //! `path: (B, T, C)`, `weight: (S, 1)`, `bias: (1)`, result `(B, T − 1)`; `S = C + C² + … + Cᴺ`.
@@ -42,7 +42,7 @@ pub struct SignatureSize {
 }
 
 impl SignatureSize {
-    /// Highest level that is computed.
+    /// Highest supported level.
     pub const LARGEST_DEPTH: usize = LARGEST_DEPTH;
 
     /// Entries of a signature, `C + C² + … + Cᴺ`.
@@ -68,7 +68,7 @@ impl SignatureSize {
     }
 }
 
-/// What a projection of signatures reads.
+/// Inputs of a projection of signatures.
 #[derive(Debug)]
 pub struct ProjectionInputs<D: Backend> {
     /// `(B, T, C)`
@@ -81,7 +81,7 @@ pub struct ProjectionInputs<D: Backend> {
 
 /// Signatures on one device.
 pub trait SignatureKernel: Backend {
-    /// The projected signatures of all prefixes, and what backward needs of them.
+    /// The projected signatures of all prefixes, and what backward needs.
     fn signature_projection(
         &self,
         path: &Buffer<Self>,
@@ -90,7 +90,7 @@ pub trait SignatureKernel: Backend {
         size: SignatureSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError>;
 
-    /// Adds the gradients of the inputs to `slots`, where they need one; `saved` is what forward left.
+    /// Adds the gradients of the inputs to `slots`, for those that need one; `saved` is from forward.
     fn signature_projection_backward(
         &self,
         inputs: &ProjectionInputs<Self>,

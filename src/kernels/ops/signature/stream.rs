@@ -1,4 +1,4 @@
-//! Paths to lanes and back: the increments of a group of paths, one lane each, and the gradient of their points.
+//! Conversion between paths and lanes: the increments of a group of paths, one lane each, and the gradient of their points.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd_vectors`"
@@ -8,7 +8,7 @@ use pulp::Simd;
 
 use super::algebra::{Arithmetic, Singles};
 
-/// Increments `(points − 1, C)` of the paths from number `first` on, one in each lane; lanes beyond repeat the last path.
+/// Increments `(points − 1, C)` of the paths starting with path `first`, one per lane; spare lanes repeat the last path.
 #[inline(always)]
 pub(in crate::ops) fn increments<A: Arithmetic>(
     with: A,
@@ -28,7 +28,7 @@ pub(in crate::ops) fn increments<A: Arithmetic>(
     all
 }
 
-/// Rows of numbers to vectors, one row in each lane, of which there are enough; other lanes stay as they are.
+/// Rows of numbers to vectors, one row per lane (at most as many rows as lanes); other lanes are unchanged.
 #[inline(always)]
 pub(in crate::ops) fn to_lanes<'a, A: Arithmetic>(
     rows: impl Iterator<Item = &'a [A::Number]>,
@@ -42,7 +42,7 @@ pub(in crate::ops) fn to_lanes<'a, A: Arithmetic>(
     }
 }
 
-/// Adds the gradient of an increment to those of the points `(…, C)` that it lies between, the first two.
+/// Adds the gradient of an increment to those of its two points, the first two of `(…, C)`.
 #[inline(always)]
 pub(in crate::ops) fn add_difference<A: Arithmetic>(
     with: A,
@@ -70,7 +70,7 @@ pub(in crate::ops) fn rows_of<A: Arithmetic>(
     rows
 }
 
-/// The sum over the lanes of each vector. A loop: what an iterator adapter calls is compiled without the vector level.
+/// The sum over the lanes of each vector. A loop: closures of iterator adapters are compiled without the vector level.
 #[inline(always)]
 pub(in crate::ops) fn totals<S: Simd>(with: Singles<S>, vectors: &[S::f32s]) -> Vec<f32> {
     let mut totals = Vec::with_capacity(vectors.len());

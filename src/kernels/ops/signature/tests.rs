@@ -4,7 +4,7 @@ use super::*;
 use crate::ops::simd::simd_vectors;
 use crate::ops::testing::{self, assert_close};
 
-/// P of WORKLOADS §1.8 as (t, x) pairs.
+/// The reference path P (`path_batch::golden`) as (t, x) pairs.
 const P: [f32; 10] = [0.0, 0.0, 0.25, 0.5, 0.5, -0.2, 0.75, 0.3, 1.0, 1.0];
 
 /// Signatures of all prefixes of one path in double precision.
@@ -206,8 +206,8 @@ fn sizes_that_do_not_fit_are_refused() {
     assert!(error([2, 5, 3], 3).contains("do not fit 39 entries"));
 }
 
-/// More entries than a GPU's block has threads, more pieces than it keeps the increments of, the longest words, and the
-/// smallest signature there is.
+/// More entries than a GPU's block has threads, more pieces than it holds increments of, the largest depth, and the
+/// smallest signature.
 #[test]
 fn large_and_small_signatures_are_those_of_the_cpu() {
     for (batch, points, channels, depth) in [

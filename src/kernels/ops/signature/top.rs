@@ -1,8 +1,8 @@
-//! The highest level of a signature by its projection alone: none of its entries is ever written.
+//! The projection of a signature's highest level, computed without storing its entries.
 //!
 //! A step adds `a ⊗ d` to level N, where `a = chain[N−1]` has as many entries as level N − 1. So the projection grows by
-//! `Σ_I a_I (Σ_k w_{Ik} d_k)`, and all that backward needs is G, the sum of the slopes from this step on: the slope of
-//! `a_I` is `G Σ_k w_{Ik} d_k`, of `d_k` `G Σ_I w_{Ik} a_I`, of `w_{Ik}` `G a_I d_k`.
+//! `Σ_I a_I (Σ_k w_{Ik} d_k)`, and backward only needs G, the sum of the output gradients from this step on: the
+//! gradient of `a_I` is `G Σ_k w_{Ik} d_k`, of `d_k` `G Σ_I w_{Ik} a_I`, of `w_{Ik}` `G a_I d_k`.
 
 use super::algebra::{Algebra, Arithmetic};
 
@@ -14,8 +14,8 @@ pub(super) struct Top<'a> {
 }
 
 impl Top<'_> {
-    /// What a step `d` from the signature with lower levels `s` adds to the projection. `chain` is working memory of the
-    /// lower levels' length after a 1.
+    /// The increase of the projection by a step `d` from the signature with lower levels `s`. `chain` is scratch memory:
+    /// a 1, then the length of the lower levels.
     #[inline(always)]
     pub(super) fn step<A: Arithmetic>(
         &self,
@@ -26,7 +26,7 @@ impl Top<'_> {
     ) -> A::Vector {
         let d = &d[..self.algebra.channels];
         let last = self.last(with, s, d, chain);
-        // Four sums, so that no product waits for the one before it.
+        // Four independent sums, to hide the latency of additions.
         let mut sums = [with.splat(0.0); 4];
         let groups = self.weight.chunks(sums.len() * d.len());
         for (rows, last) in groups.zip(last.chunks(sums.len())) {
@@ -39,8 +39,8 @@ impl Top<'_> {
         with.add(with.add(a, b), with.add(c, d))
     }
 
-    /// The adjoint of [`Self::step`], whose slope is `slope`: adds to the gradients of `d` and of the weights; `slopes` gets
-    /// those of the lower levels, behind one number. `chain` as there.
+    /// The adjoint of [`Self::step`] for the output gradient `slope`: adds to the gradients of `d` and of the weights;
+    /// writes those of the lower levels to `slopes` after one number. `chain` as in [`Self::step`].
     #[inline(always)]
     pub(super) fn retreat<A: Arithmetic>(
         &self,
@@ -72,7 +72,6 @@ impl Top<'_> {
         }
     }
 
-    /// The last link of the chain, which is computed.
     #[inline(always)]
     fn last<'c, A: Arithmetic>(
         &self,
@@ -88,7 +87,7 @@ impl Top<'_> {
         &chain[self.link()..]
     }
 
-    /// Where the last link begins behind the 1, which is itself the last of depth 1.
+    /// Start of the last link after the 1; for depth 1 the 1 itself is the last link.
     #[inline(always)]
     fn link(&self) -> usize {
         match self.algebra.depth {

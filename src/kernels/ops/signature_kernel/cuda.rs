@@ -1,5 +1,5 @@
-//! Losses on signature kernels on CUDA: a block to a pair of paths, which goes over its grid diagonal by diagonal. Nothing
-//! leaves the device; the real paths go there once.
+//! Losses on signature kernels on CUDA: one block per pair of paths, which traverses the grid by diagonals. Nothing is
+//! copied to the host; the real paths are uploaded once.
 #![allow(
     clippy::cast_possible_wrap,
     reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
@@ -16,16 +16,16 @@ use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::path_batch::generated;
 
-/// Most threads of a block, as `kernels.cu` has it: enough for 50 points at order 4, and few enough for their registers.
+/// Largest number of threads of a block, as in `kernels.cu`: enough for 50 points at order 4, limited by registers.
 const MOST_THREADS: usize = 800;
 
-/// Most blocks at a time: eight to a multiprocessor of an H200, which is what their registers allow.
+/// Largest number of blocks at a time: eight per multiprocessor of an H200, the limit by registers.
 const MOST_BLOCKS: usize = 1056;
 
-/// Bytes of working memory that blocks share, unless one alone needs more.
+/// Bytes of scratch memory for all blocks, unless one block alone needs more.
 const WORK: usize = 256 << 20;
 
-/// The pairs of a batch as the kernels count them, and the size of their grids.
+/// The pairs of a batch in the kernels' numbering, and the size of their grids.
 struct Pairs {
     paths: CudaSlice<f64>,
     real: Rc<CudaSlice<f64>>,
@@ -96,7 +96,7 @@ impl KernelLoss {
 }
 
 impl Pairs {
-    /// The pairs of the generated paths that the loss sees.
+    /// The pairs of the generated paths that enter the loss.
     fn new(output: &Buffer<Cuda>, steps: usize, loss: &KernelLoss) -> Result<Self, OpError> {
         let batch = output.len() / steps;
         let (b, points) = (batch.min(loss.paths), loss.real.points());
@@ -119,12 +119,11 @@ impl Pairs {
         self.b * (self.b - 1) / 2 + self.b * self.r
     }
 
-    /// Rows of the refined grid.
     fn cells(&self) -> usize {
         (self.points - 1) << self.order
     }
 
-    /// Threads of a block, so that bands of rows are as even as can be.
+    /// Threads of a block, chosen for equal bands of rows.
     fn threads(&self) -> usize {
         let bands = self.cells().div_ceil(MOST_THREADS);
         self.cells().div_ceil(bands).next_multiple_of(32)
@@ -148,7 +147,7 @@ impl Pairs {
         Ok(values)
     }
 
-    /// The slopes of every pair by the values of its paths' points, `(pairs, 2, points)`.
+    /// The gradients of every pair with respect to the values of its paths' points, `(pairs, 2, points)`.
     fn slopes(&self) -> Result<CudaSlice<f64>, OpError> {
         let (threads, cells) = (self.threads(), self.cells());
         let grid = cells.div_ceil(threads) * (cells + threads - 1) * threads;

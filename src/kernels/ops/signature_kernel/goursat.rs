@@ -2,9 +2,9 @@
 //!
 //! `K[i+1,j+1] = (K[i+1,j] + K[i,j+1]) u − K[i,j] v` with `u = 1 + g/2 + g²/12`, `v = 1 − g²/12`, K = 1 on the edges.
 //! With dyadic refinement n every increment `g = G/4ⁿ` serves a block of `2ⁿ × 2ⁿ` cells. Blocks are swept row by row;
-//! between them only the values on a block's lower and right edge live. Backward keeps these edges of all blocks,
-//! computes each block's inside again in the L1 cache, and sweeps the other way. Lanes side by side need neither
-//! diagonals nor shuffles, and the chain along a row of one block overlaps with the next row's.
+//! between them only the values on a block's lower and right edge are kept. Backward keeps these edges of all blocks,
+//! recomputes each block's inside in the L1 cache, and sweeps in the reverse order. One pair per lane needs neither
+//! diagonals nor shuffles, and the dependency chain along a row of one block overlaps with the next row's.
 
 /// Pairs of a group.
 pub(super) const LANES: usize = 8;
@@ -15,7 +15,6 @@ pub(super) type Lanes = [f64; LANES];
 const ONE: Lanes = [1.0; LANES];
 const ZERO: Lanes = [0.0; LANES];
 
-/// The grid of a Goursat problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Grid {
     /// Pieces of the first path.
@@ -61,14 +60,14 @@ impl Grid {
         upper.last().copied().unwrap_or(ONE)
     }
 
-    /// The slopes of `seed · solve(increments)` by the increments.
+    /// The gradient of `seed · solve(increments)` with respect to the increments.
     #[inline(always)]
     pub(super) fn adjoint(self, increments: &[Lanes], seed: Lanes) -> Vec<Lanes> {
         let edges = Edges::of(self, increments);
         let side = self.side();
         let mut slopes = vec![ZERO; increments.len()];
         let mut inside = vec![ZERO; (side + 1) * (side + 1)];
-        // What the rows below hand up: to the cell above, and to the one above and left of it.
+        // What the rows below propagate: to the cell above, and to the one above and left of it.
         let mut below = vec![[ZERO; 2]; self.columns * side];
         let mut right = vec![[ZERO; 2]; side];
         let mut seed = seed;
@@ -104,7 +103,7 @@ impl Grid {
         Coefficients { g, u, v }
     }
 
-    /// `dG` from `Σ Ā (K[i+1,j] + K[i,j+1])`, the slope of u, and `Σ Ā K[i,j]`, that of −v.
+    /// `dG` from `Σ Ā (K[i+1,j] + K[i,j+1])`, the gradient of u, and `Σ Ā K[i,j]`, that of −v.
     #[inline(always)]
     fn slope(self, g: &Lanes, sides: &Lanes, corners: &Lanes) -> Lanes {
         let scale = self.scale();
@@ -176,13 +175,12 @@ impl Edges {
     }
 }
 
-/// One step of the recurrence.
 #[inline(always)]
 fn cell(coefficients: Coefficients, west: &Lanes, north: &Lanes, diagonal: &Lanes) -> Lanes {
     let Coefficients { u, v, .. } = coefficients;
     let mut value = ZERO;
     for lane in 0..LANES {
-        // The chain from cell to cell is one product and one sum: what comes from the row above is ready before.
+        // The chain from cell to cell is one product and one sum: the row above is already computed.
         let from_above = north[lane] * u[lane] - diagonal[lane] * v[lane];
         value[lane] = west[lane] * u[lane] + from_above;
     }
@@ -212,10 +210,10 @@ fn sweep(
     next
 }
 
-/// Sweeps a block backwards: with Ā the slope of a cell's value, `Ā[i,j] = e[i,j+1] + e[i+1,j] − c[i+1,j+1]`, where
-/// `e = u Ā` and `c = v Ā` are what a cell hands on. `below` and `right` hold `[e, c]` of the cells next to the block and
+/// Sweeps a block backwards: with Ā the gradient of a cell's value, `Ā[i,j] = e[i,j+1] + e[i+1,j] − c[i+1,j+1]`, where
+/// `e = u Ā` and `c = v Ā` are what a cell propagates. `below` and `right` hold `[e, c]` of the cells next to the block and
 /// become those of its first row and column; `corner` is c of the cell below and right of it, `seed` is added to the
-/// last cell's slope. Gives the sums for [`Grid::slope`].
+/// last cell's gradient. Returns the sums for [`Grid::slope`].
 #[inline(always)]
 fn sweep_back(
     coefficients: Coefficients,

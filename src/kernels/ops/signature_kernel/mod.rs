@@ -8,7 +8,7 @@
 //! `(1)` from `output: (B, T − 1)`, paths that begin at 0 on `T` evenly spaced points of `[0, 1]`.
 //! # Work
 //! Per pair 5 a refined cell, 7 a value of κ, 11 an increment; backward 20 a cell, 24 a value of κ and 22 an increment,
-//! for the values that it computes again and for the adjoint.
+//! for recomputed values and the adjoint.
 //! # Source
 //! Salvi, Cass, Foster, Lyons & Yang 2021, *The signature kernel is the solution of a Goursat PDE*, §3; the formula of
 //! second order. PyTorch: `benches/peers/paths.py`, `Goursat`.
@@ -27,7 +27,7 @@ use super::{Kernels, OpError, Pass, PathBatch, Var, Work};
 use crate::device::{Backend, Buffer};
 use pairs::{Kernel, Pair};
 
-/// What a [`KernelLoss`] makes of the kernels.
+/// How a [`KernelLoss`] combines the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelStatistic {
     /// `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 meanᵢ k(gᵢ, y)`, y the first real path.
@@ -36,30 +36,30 @@ pub enum KernelStatistic {
     Mmd,
 }
 
-/// How a [`KernelLoss`] sees paths.
+/// The kernel of a [`KernelLoss`] and the part of the paths that it uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KernelOptions {
     /// σ of the static kernel.
     pub sigma: f64,
     /// Dyadic order n: every increment is cut into `2ⁿ × 2ⁿ` cells.
     pub order: u32,
-    /// Points of a path that are seen, from the first.
+    /// Number of points of a path that are used, from the first.
     pub points: usize,
-    /// Generated paths of a batch that are seen, and real ones.
+    /// Largest number of paths that are used, of the generated ones of a batch and of the real ones.
     pub paths: usize,
 }
 
-/// A loss on signature kernels with the real paths that it compares to.
+/// A loss on signature kernels, with the real paths.
 #[derive(Debug)]
 pub struct KernelLoss {
     statistic: KernelStatistic,
     kernel: Kernel,
     paths: usize,
-    /// Cut to the points that are seen.
+    /// Cut to the points that are used.
     real: PathBatch,
     /// Points of a path before the cut.
     points: usize,
-    /// The mean of `K_RR` off the diagonal by the number of real paths: real paths stay, so it is computed once.
+    /// The mean of `K_RR` off the diagonal by number of real paths; computed once, as the real paths are constant.
     real_means: RefCell<BTreeMap<usize, f64>>,
     /// The real paths on a GPU.
     #[cfg(feature = "cuda")]
@@ -70,7 +70,7 @@ pub struct KernelLoss {
 struct Terms<'a> {
     pairs: Vec<Pair<'a>>,
     weights: Vec<f64>,
-    /// Generated paths that are first and, in pairs of two generated ones, second.
+    /// Indices of the first path and, in pairs of two generated ones, of the second.
     first: Vec<usize>,
     second: Vec<Option<usize>>,
 }
@@ -97,7 +97,7 @@ impl KernelLoss {
         }
     }
 
-    /// The loss of `generated`, which [`Self::seen`] gave.
+    /// The loss of `generated`, the result of [`Self::seen`].
     fn value(&self, generated: &PathBatch) -> f64 {
         let terms = self.terms(generated);
         let kernels = self.kernel.values(&terms.pairs);
@@ -108,7 +108,7 @@ impl KernelLoss {
         )
     }
 
-    /// The slopes of the loss by the points of `generated`, `(count, points, 2)`.
+    /// The gradient of the loss with respect to the points of `generated`, `(count, points, 2)`.
     fn slopes(&self, generated: &PathBatch) -> Vec<f64> {
         let terms = self.terms(generated);
         let slopes = self.kernel.slopes(&terms.pairs, &terms.weights);
@@ -127,7 +127,7 @@ impl KernelLoss {
         sums
     }
 
-    /// Every unordered pair of generated paths once, with twice its weight, and every generated with every real one.
+    /// Every unordered pair of generated paths once, with twice its weight, and every pair of a generated and a real path.
     fn terms<'a>(&'a self, generated: &'a PathBatch) -> Terms<'a> {
         let (b, r) = (generated.count(), self.real_count(generated.count()));
         let mut terms = Terms {
@@ -154,7 +154,7 @@ impl KernelLoss {
         terms
     }
 
-    /// Weights of an unordered pair of two of b generated paths, and of one of a generated and a real one.
+    /// Weights of an unordered pair of two of b generated paths, and of a pair of a generated and a real path.
     fn weights(&self, b: usize) -> (f64, f64) {
         let pairs = b * b.saturating_sub(1);
         let own = 2.0 / pairs as f64;
@@ -177,7 +177,7 @@ impl KernelLoss {
         })
     }
 
-    /// Real paths that a batch of `generated` is compared to.
+    /// Number of real paths that a batch of `generated` is compared with.
     fn real_count(&self, generated: usize) -> usize {
         match self.statistic {
             KernelStatistic::Scoring => self.real.count(),
@@ -185,7 +185,7 @@ impl KernelLoss {
         }
     }
 
-    /// The generated paths as the loss sees them.
+    /// The part of the generated paths that the loss uses.
     fn seen(&self, output: &[f32], steps: usize) -> PathBatch {
         PathBatch::generated(output, steps).first(self.paths, self.real.points())
     }
@@ -226,7 +226,7 @@ pub trait PathKernelKernel: Backend {
 
 /// The loss of generated paths; see the module.
 ///
-/// A batch of one path has no pair of two generated ones: their part is 0.
+/// For a batch of one path the term over pairs of generated paths is 0.
 ///
 /// # Errors
 /// [`OpError::Shape`] when the output is not `(B, T − 1)` for real paths of T points, or there is no real path.

@@ -1,17 +1,17 @@
-//! Signature kernels of many pairs of paths, and their slopes by the paths' points, group by group.
+//! Signature kernels of many pairs of paths, and their gradients with respect to the paths' points, in groups.
 
 use super::goursat::{Grid, LANES, Lanes};
 use crate::ops::chunks::map_chunks;
 use crate::ops::math::exp_f64;
 use crate::ops::simd::simd;
 
-/// Two paths `(points, 2)`, with their lengths the same in all pairs.
+/// Two paths `(points, 2)`; lengths are the same in all pairs.
 pub(super) type Pair<'a> = (&'a [f64], &'a [f64]);
 
 /// Numbers of a point.
 const CHANNELS: usize = 2;
 
-/// The kernel of two paths: `κ(x, y) = exp(−‖x − y‖²/σ)` below, and dyadic order above.
+/// The kernel of two paths: static kernel `κ(x, y) = exp(−‖x − y‖²/σ)`, and dyadic order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Kernel {
     pub(super) sigma: f64,
@@ -36,7 +36,7 @@ impl Kernel {
         groups.concat()
     }
 
-    /// The slopes of `seed · k(X, Y)` by the points of X and by those of Y, for every pair.
+    /// The gradients of `seed · k(X, Y)` with respect to the points of X and of Y, for every pair.
     pub(super) fn slopes(self, pairs: &[Pair<'_>], seeds: &[f64]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let work = pairs.len() * self.cells(pairs);
         let groups = map_chunks(pairs.len(), LANES, work, |group| {
@@ -71,7 +71,7 @@ impl Kernel {
     }
 }
 
-/// Up to eight pairs, one in each lane; lanes beyond repeat the last pair.
+/// Up to eight pairs, one per lane; spare lanes repeat the last pair.
 struct Group {
     grid: Grid,
     sigma: f64,
@@ -98,7 +98,7 @@ impl Group {
                 kappa.push(value);
             }
         }
-        // A loop of its own over all values, which vectorises.
+        // A separate loop over all values, which vectorises.
         for value in kappa.as_flattened_mut() {
             *value = exp_f64(*value);
         }
@@ -131,13 +131,13 @@ impl Group {
         increments
     }
 
-    /// Slopes by the points from those by the increments: `∂κ/∂x = −2 (x − y) κ / σ = −∂κ/∂y`.
+    /// Gradients of the points from those of the increments: `∂κ/∂x = −2 (x − y) κ / σ = −∂κ/∂y`.
     #[inline(always)]
     fn points(&self, slopes: &[Lanes]) -> (Vec<Lanes>, Vec<Lanes>) {
         let (rows, columns) = (self.grid.rows, self.grid.columns);
         let mut dx = vec![[0.0; LANES]; self.x.len()];
         let mut dy = vec![[0.0; LANES]; self.y.len()];
-        // Slopes by κ: those of the four increments that it is part of, with their signs.
+        // Gradient of κ: those of its four increments, with their signs.
         let mut by_kappa = vec![[0.0; LANES]; self.kappa.len()];
         for row in 0..rows {
             for column in 0..columns {
@@ -186,7 +186,7 @@ impl Group {
     }
 }
 
-/// The paths that `path` picks, `(points, 2)`.
+/// The paths selected by `path`, `(points, 2)`.
 #[inline(always)]
 fn lanes<'a>(pairs: &[Pair<'a>], path: impl Fn(&Pair<'a>) -> &'a [f64]) -> Vec<Lanes> {
     let mut points = vec![[0.0; LANES]; path(&pairs[0]).len()];

@@ -39,7 +39,7 @@ fn kernels_are_the_golden_ones() {
     }
 }
 
-/// dk(P,Q)/dP of WORKLOADS §1.8 (right to 2e-8) by central differences in 60-digit arithmetic (`golden.py`).
+/// dk(P,Q)/dP of the reference paths (accurate to 2e-8) by central differences in 60-digit arithmetic (`golden.py`).
 #[test]
 fn slopes_are_the_golden_ones() {
     const ORDER_0: [f64; 10] = [
@@ -90,7 +90,7 @@ fn losses_are_the_golden_ones() {
     assert_golden(loss(KernelStatistic::Scoring, 4), -2.796_319_959_7);
 }
 
-/// Sixteen-point paths, of which the loss sees eleven points of five paths.
+/// Sixteen-point paths; the loss uses eleven points of five paths.
 fn loss(statistic: KernelStatistic) -> Rc<KernelLoss> {
     let rows: Vec<f32> = (0..7)
         .flat_map(|path| {
@@ -220,7 +220,7 @@ fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
     }
 }
 
-/// A wait that is missing shows when the threads of a block run in the other order.
+/// A missing barrier shows when the threads of a block run in reverse order.
 #[cfg(feature = "cuda-stand-in")]
 #[test]
 fn the_order_of_threads_changes_nothing() {

@@ -1,5 +1,5 @@
 //! Losses on signatures on CUDA: signatures, then kernels or normalised means, then the loss, each in one launch; backward
-//! one launch, a block to a path. Nothing leaves the device; what it needs of the real paths it gets once.
+//! in one launch, one block per path. Nothing is copied to the host; data of the real paths is uploaded once.
 #![allow(
     clippy::cast_possible_wrap,
     reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
@@ -20,7 +20,7 @@ use crate::ops::path_batch::generated;
 /// Rows of signatures by entry: a word's number in `kernels.cu`.
 const WORDS: usize = 32;
 
-/// Numbers that backward keeps of every piece.
+/// Numbers per piece that backward stores.
 const PIECE: usize = 33;
 
 /// What backward needs, on the device.
@@ -31,17 +31,16 @@ pub struct Saved {
     paths: CudaSlice<f64>,
     /// The signatures of the generated paths, `(32, B)`.
     columns: CudaSlice<f64>,
-    /// What the slopes by signatures are scaled with.
+    /// Factors of the gradients of the signatures.
     slopes: CudaSlice<f64>,
-    /// Of the T-statistic.
+    /// For the T-statistic.
     dilations: Option<CudaSlice<f64>>,
     kernels: Option<Kernels>,
 }
 
-/// The kernels of a batch.
 #[derive(Debug)]
 struct Kernels {
-    /// `(B, B)`, where the rule needs it.
+    /// `(B, B)`, if the rule needs it.
     own: Option<CudaSlice<f64>>,
     /// `(B, r)`
     cross: CudaSlice<f64>,
@@ -119,12 +118,12 @@ impl SignatureLossKernel for Cuda {
 }
 
 impl SignatureLoss {
-    /// What the device needs of the real paths: signatures by entry, or their normalised mean, by word.
+    /// Data of the real paths on the device: signatures by entry, or their normalised mean, by word.
     fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>, OpError> {
         if let Some(known) = self.on_device.get() {
             return Ok(Rc::clone(known));
         }
-        // The first words have no entries: there is none of number 0, and 1 is the scalar.
+        // The first words have no entries: number 0 does not exist, and 1 is the scalar.
         let values = match &self.kind {
             Kind::TStatistic(mean) => [&[0.0][..], mean].concat(),
             Kind::Rbf(rbf) => [&vec![0.0; 2 * self.count], rbf.real_columns()].concat(),

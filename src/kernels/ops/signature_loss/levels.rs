@@ -1,14 +1,14 @@
-//! Signatures of depth 4 of paths in the plane, step by step, and the way back.
+//! Signatures of depth 4 of paths in the plane, step by step, and their backward pass.
 //!
-//! Each level is an array, so that a signature stays in registers; `ops/signature` computes those of other sizes, from
-//! memory. Vectors have one lane for each path.
+//! Each level is an array, so that a signature stays in registers; `ops/signature` computes other sizes, in memory.
+//! Vectors have one lane per path.
 
 use crate::ops::signature::Arithmetic;
 
 /// Numbers of a point.
 const CHANNELS: usize = 2;
 
-/// Levels 1 to 3, without which no step back can be taken.
+/// Levels 1 to 3, which a backward step needs.
 #[derive(Clone, Copy)]
 pub(super) struct Lower<V> {
     one: [V; 2],
@@ -16,7 +16,7 @@ pub(super) struct Lower<V> {
     three: [V; 8],
 }
 
-/// A signature, or its slopes.
+/// A signature, or its gradient.
 #[derive(Clone, Copy)]
 pub(super) struct Levels<V> {
     pub(super) lower: Lower<V>,
@@ -27,7 +27,7 @@ pub(super) struct Levels<V> {
 pub(super) struct Piece<V>([[V; CHANNELS]; 4]);
 
 impl<V: Copy> Levels<V> {
-    /// All entries, level by level, from the same order.
+    /// From all entries, in the same order.
     #[inline(always)]
     pub(super) fn from_entries(entries: &[V; 30]) -> Self {
         let (one, rest) = split(entries);
@@ -56,7 +56,7 @@ impl<V: Copy> Levels<V> {
     }
 }
 
-/// The first `N` of `entries`, of which there are at least as many, and the rest.
+/// Splits `entries` after the first `N`; it has at least `N`.
 #[inline(always)]
 fn split<V: Copy, const N: usize>(entries: &[V]) -> ([V; N], &[V]) {
     let mut first = [entries[0]; N];
@@ -97,7 +97,7 @@ pub(super) fn extend<A: Arithmetic>(
 }
 
 /// The adjoint of [`extend`]: `adjoint` of the signature after the step becomes that of the one before it, whose lower
-/// levels are given. Returns the slopes of the piece.
+/// levels are given. Returns the gradient of the piece.
 #[inline(always)]
 pub(super) fn retreat<A: Arithmetic>(
     with: A,
@@ -107,9 +107,9 @@ pub(super) fn retreat<A: Arithmetic>(
 ) -> [A::Vector; CHANNELS] {
     let Lower { one, two, three } = before;
     let slopes = adjoint.lower;
-    // The slopes of d, d/2 and d/3.
+    // The gradients of d, d/2 and d/3.
     let (mut e1, mut e2, mut e3) = (slopes.one, [with.splat(0.0); 2], [with.splat(0.0); 2]);
-    // Level 4, down its chain.
+    // Level 4, along its chain.
     let first = sum(with, one, d4);
     let second = rise(with, two, &first, d3);
     let third = rise(with, three, &second, d2);
@@ -120,7 +120,6 @@ pub(super) fn retreat<A: Arithmetic>(
     lower.three = sum(with, &lower.three, &third);
     lower.two = sum(with, &lower.two, &second);
     lower.one = sum(with, &lower.one, &e4);
-    // Level 3.
     let first = sum(with, one, d3);
     let second = rise(with, two, &first, d2);
     let second = fall(with, &slopes.three, &second, d1, &mut e1);
@@ -128,7 +127,6 @@ pub(super) fn retreat<A: Arithmetic>(
     lower.two = sum(with, &lower.two, &second);
     lower.one = sum(with, &lower.one, &first);
     e3 = sum(with, &e3, &first);
-    // Level 2.
     let first = fall(with, &slopes.two, &sum(with, one, d2), d1, &mut e1);
     lower.one = sum(with, &lower.one, &first);
     e2 = sum(with, &e2, &first);
@@ -141,7 +139,6 @@ pub(super) fn retreat<A: Arithmetic>(
     e1
 }
 
-/// `a + b`.
 #[inline(always)]
 fn sum<A: Arithmetic, const N: usize>(
     with: A,
@@ -172,7 +169,7 @@ fn rise<A: Arithmetic, const LOW: usize, const HIGH: usize>(
     level
 }
 
-/// The adjoint of [`rise`] for the `slopes` of its result: the slopes of `a`; those of `d` are added to `dd`.
+/// The adjoint of [`rise`] for the gradient `slopes` of its result: returns that of `a`, adds that of `d` to `dd`.
 #[inline(always)]
 fn fall<A: Arithmetic, const LOW: usize, const HIGH: usize>(
     with: A,

@@ -1,13 +1,13 @@
 //! Losses on signatures of depth 4: the T-statistic, and three rules on the Gaussian kernel of signatures.
 //!
-//! All in double precision. Forward computes the signatures of the generated paths and the loss; backward goes the
-//! paths back. What depends on the real paths alone is computed once, in [`SignatureLoss`].
+//! All in double precision. Forward computes the signatures of the generated paths and the loss; backward
+//! traverses the paths in reverse. What depends on the real paths alone is computed once, in [`SignatureLoss`].
 //!
 //! # Shapes
 //! `(1)` from `output: (B, T − 1)`, paths that begin at 0 on `T` evenly spaced points of `[0, 1]`.
 //! # Work
-//! Per path and piece the product of `ops/signature` (backward four times that: once more forward, and three for the
-//! way back), 60 per path for the normalisation of the T-statistic; per pair of signatures 92 (three per entry, scale
+//! Per path and piece the product of `ops/signature` (backward four times that: one recomputed forward and three for
+//! the gradient), 60 per path for the normalisation of the T-statistic; per pair of signatures 92 (three per entry, scale
 //! and `exp`), backward 60.
 //! # Source
 //! `benches/peers/paths.py`; the normalisation after Chevyrev & Oberhauser 2022, *Signature moments to characterize laws
@@ -29,13 +29,13 @@ pub use rbf::RbfStatistic;
 use rbf::{Rbf, Similarities};
 use signatures::{ENTRIES, extension_flop, signatures};
 
-/// A loss on signatures with what it needs of the real paths.
+/// A loss on signatures, with precomputed data of the real paths.
 #[derive(Debug, Clone)]
 pub struct SignatureLoss {
     points: usize,
     count: usize,
     kind: Kind,
-    /// What a GPU needs of the real paths.
+    /// Data of the real paths on a GPU.
     #[cfg(feature = "cuda")]
     on_device: std::cell::OnceCell<Rc<cudarc::driver::CudaSlice<f64>>>,
 }
@@ -47,7 +47,7 @@ enum Kind {
     Rbf(Rbf),
 }
 
-/// What backward needs on the CPU: a batch has few signatures.
+/// What the CPU saves for backward: a batch has few signatures.
 #[derive(Debug)]
 pub struct SavedSignatures {
     /// `(B, 30)`
@@ -79,7 +79,6 @@ impl SignatureLoss {
         }
     }
 
-    /// The loss of generated paths.
     fn value(&self, generated: &PathBatch) -> (f64, SavedSignatures) {
         let signatures = signatures(generated);
         let (value, similarities) = match &self.kind {
@@ -96,7 +95,7 @@ impl SignatureLoss {
         (value, saved)
     }
 
-    /// The slopes of the loss by the signatures of the generated paths, `(B, 30)`.
+    /// The gradient of the loss with respect to the signatures of the generated paths, `(B, 30)`.
     fn slopes(&self, saved: &SavedSignatures) -> Vec<f64> {
         match (&self.kind, &saved.similarities) {
             (Kind::Rbf(rbf), Some(similarities)) => rbf.slopes(&saved.signatures, similarities),
@@ -123,7 +122,7 @@ impl SignatureLoss {
 
 /// Losses on signatures on one device.
 pub trait SignatureLossKernel: Backend {
-    /// What backward needs of forward, where the device wants it.
+    /// What forward saves for backward on this device.
     type Saved: 'static;
 
     /// The loss of `(B, steps)` outputs, one value, and what backward needs.

@@ -42,7 +42,7 @@ pub(super) fn t_statistic(real: &[f64], signatures: &[f64]) -> f64 {
     distance(real, &mean(signatures)).ln()
 }
 
-/// Its slopes by the signatures; the dilation counts as a constant.
+/// Its gradient with respect to the signatures; the dilation counts as a constant.
 pub(super) fn slopes(real: &[f64], signatures: &[f64]) -> Vec<f64> {
     let generated = mean(signatures);
     let count = (signatures.len() / ENTRIES) as f64;
@@ -68,8 +68,8 @@ fn phi(signature: &[f64]) -> impl Iterator<Item = f64> {
         .map(move |(v, level)| dilation.powi(level) * v)
 }
 
-/// One Newton step from 1 for the l at which `Σ l^(2 level) v²` is ψ(‖v‖): ψ(u) = u up to 4, then 8 − 16/u; 1 where the
-/// step leads below 0.2. The step's slope takes the flat index for the level, as the original does.
+/// One Newton step from 1 for the l at which `Σ l^(2 level) v²` is ψ(‖v‖): ψ(u) = u up to 4, then 8 − 16/u; 1 if the
+/// step leads below 0.2. The step's derivative uses the flat index instead of the level, as the original does.
 fn dilation(signature: &[f64]) -> f64 {
     let squares = || signature.iter().map(|s| s * s);
     let norm = (1.0 + squares().sum::<f64>()).sqrt();

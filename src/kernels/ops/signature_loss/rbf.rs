@@ -4,7 +4,7 @@ use super::signatures::ENTRIES;
 use crate::ops::math::exp_f64;
 use crate::ops::simd::simd;
 
-/// What becomes of the kernels.
+/// How the kernels are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RbfStatistic {
     /// `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, rⱼ)`, all real paths.
@@ -15,9 +15,8 @@ pub enum RbfStatistic {
     SimplifiedScoring,
 }
 
-/// Below it the square root and the logarithm do not go.
+/// Lower bound of the arguments of square root and logarithm.
 pub(super) const FLOOR: f64 = 1e-8;
-/// Lanes of a sum.
 const LANES: usize = 8;
 
 /// A rule with the real paths' signatures.
@@ -45,7 +44,6 @@ pub(super) struct Similarities {
     /// Generated and real paths.
     b: usize,
     r: usize,
-    /// Means as the rule takes them.
     own_mean: f64,
     cross_mean: f64,
     real_mean: f64,
@@ -60,7 +58,6 @@ impl Rbf {
         }
     }
 
-    /// The rule.
     #[cfg(feature = "cuda")]
     pub(super) fn statistic(&self) -> RbfStatistic {
         self.statistic
@@ -78,7 +75,7 @@ impl Rbf {
         &self.real.values
     }
 
-    /// Pairs of generated ones, of generated and real ones, and of real ones that a batch compares.
+    /// Numbers of pairs of a batch: generated–generated, generated–real, real–real.
     pub(super) fn pairs(&self, b: usize) -> (usize, usize, usize) {
         let r = self.real_count(b);
         match self.statistic {
@@ -136,12 +133,12 @@ impl Rbf {
         }
     }
 
-    /// Slopes of the rule by the generated signatures, `(b, 30)`.
+    /// Gradient of the rule with respect to the generated signatures, `(b, 30)`.
     pub(super) fn slopes(&self, generated: &[f64], found: &Similarities) -> Vec<f64> {
         let (own, cross) = self.weights(found);
         let columns = Columns::of(generated);
         let mut slopes = vec![0.0; generated.len()];
-        // A generated path stands on both sides of its pairs with generated ones.
+        // A generated path is on both sides of its pairs with generated ones.
         let scale = -1.0 / (self.sigma * self.sigma);
         simd(
             #[inline(always)]
@@ -157,7 +154,7 @@ impl Rbf {
         slopes
     }
 
-    /// The slope of the rule by one kernel of two generated paths, and of a generated and a real one.
+    /// The derivative of the rule with respect to one kernel of two generated paths, and of a generated and a real one.
     fn weights(&self, found: &Similarities) -> (f64, f64) {
         let (b, pairs) = (found.b as f64, (found.b * found.r) as f64);
         match self.statistic {
@@ -245,7 +242,7 @@ fn add_slopes(
     }
 }
 
-/// `Σ weights (value − others)` in eight lanes, an order that vectorises and is always the same.
+/// `Σ weights (value − others)` in eight lanes: a fixed order that vectorises.
 #[inline(always)]
 fn weighted_distance(weights: &[f64], value: f64, others: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];

@@ -1,4 +1,4 @@
-//! Signatures of depth 4 of paths in time, as many at a time as a vector has lanes, and the way back.
+//! Signatures of depth 4 of paths in time, one path per vector lane, and their backward pass.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd_vectors`"
@@ -16,7 +16,6 @@ use crate::ops::signature::{
 };
 use crate::ops::simd::{simd_vectors, wide_lanes};
 
-/// Highest level.
 const DEPTH: usize = 4;
 /// Entries of a signature: 2 + 4 + 8 + 16.
 pub(super) const ENTRIES: usize = 30;
@@ -29,7 +28,7 @@ pub(super) fn signatures(paths: &PathBatch) -> Vec<f64> {
     groups.concat()
 }
 
-/// The slopes by the points, `(count, points, 2)`, from those by the signatures, `(count, 30)`.
+/// The gradients of the points, `(count, points, 2)`, from those of the signatures, `(count, 30)`.
 pub(super) fn signatures_backward(paths: &PathBatch, slopes: &[f64]) -> Vec<f64> {
     let groups = map_chunks(paths.count(), wide_lanes(), work(paths), |group| {
         let slopes = &slopes[group.start * ENTRIES..group.end * ENTRIES];
@@ -94,7 +93,7 @@ impl WithSimd for Backward<'_> {
     }
 }
 
-/// The increments of the paths from number `first` on, one path in each lane.
+/// The increments of the paths starting with path `first`, one path per lane.
 #[inline(always)]
 fn steps<A: Arithmetic<Number = f64>>(with: A, paths: &PathBatch, first: usize) -> Vec<A::Vector> {
     let size = (paths.points(), PathBatch::CHANNELS);
@@ -106,7 +105,7 @@ pub(super) fn extension_flop() -> usize {
     Algebra::new(PathBatch::CHANNELS, DEPTH).flop()
 }
 
-/// In values of an elementwise loop that take as long.
+/// Cost as the equivalent number of values of an elementwise loop.
 fn work(paths: &PathBatch) -> usize {
     paths.values().len() * 8
 }

@@ -67,7 +67,7 @@ fn gradients_of_rules_are_those_of_finite_differences() {
     }
 }
 
-/// The dilation counts as a constant, so that finite differences of the loss itself would not do.
+/// The dilation counts as a constant, so finite differences of the loss cannot be used.
 #[test]
 fn the_gradient_of_the_t_statistic_is_that_of_pytorch() {
     // From benches/peers, in double precision:
@@ -174,7 +174,7 @@ fn values_and_gradients_of_all_sizes_are_those_of_the_host() {
     }
 }
 
-/// A wait that is missing shows when the threads of a block run in the other order.
+/// A missing barrier shows when the threads of a block run in reverse order.
 #[cfg(feature = "cuda-stand-in")]
 #[test]
 fn the_order_of_threads_changes_nothing() {

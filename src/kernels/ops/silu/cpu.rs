@@ -1,4 +1,4 @@
-//! SiLU on the CPU: one vectorised pass each way.
+//! SiLU on the CPU: one vectorised pass forward, one backward.
 
 use dfdx::tensor::Cpu;
 

@@ -1,4 +1,4 @@
-//! SiLU on CUDA: one pass each way.
+//! SiLU on CUDA: one pass forward, one backward.
 
 use dfdx::tensor::Cuda;
 

@@ -1,5 +1,5 @@
-//! [`Control`]: what decides on a GPU whether a step changes the weights, and how far its gradients count. Nothing waits for
-//! the device: losses, norms, the loss scale and all counters stay there.
+//! [`Control`]: decides on the GPU whether a step changes the weights, and by what factor gradients are scaled. The host
+//! does not wait for the device: losses, norms, the loss scale and all counters stay there.
 
 use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
@@ -10,10 +10,10 @@ use crate::device::cuda::{Launch, downloaded, scratch, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::{Grads, Module, OpError, for_each_parameter};
 
-/// The first loss scale, as PyTorch's `GradScaler` has it.
+/// The initial loss scale, that of PyTorch's `GradScaler`.
 const FIRST_SCALE: f64 = 65_536.0;
 
-/// Places of the control's memory, in the order of the kernels' `UPDATE_…`.
+/// Indices into the control's memory, in the order of the kernels' `UPDATE_…`.
 const SCALE: usize = 3;
 const SKIPPED: usize = 5;
 const WORDS: usize = 6;
@@ -22,9 +22,9 @@ const WORDS: usize = 6;
 #[derive(Debug)]
 pub struct Control {
     rules: Rules,
-    /// Loss, divergence, verdict, loss scale, good steps since its last change, steps left out.
+    /// Loss, divergence, verdict, loss scale, good steps since its last change, skipped steps.
     state: CudaSlice<f64>,
-    /// What gradients are multiplied by, for each part.
+    /// Gradient factor of each part.
     factors: CudaSlice<f32>,
     tables: Tables,
 }
@@ -67,7 +67,7 @@ impl Control {
         Ok(())
     }
 
-    /// Judges the loss and, where gradients are clipped or losses scaled, the gradients.
+    /// Checks the loss and, if gradients are clipped or losses scaled, the gradients.
     pub(super) fn decide(
         &mut self,
         device: &Cuda,
@@ -107,12 +107,12 @@ impl Control {
         Ok(())
     }
 
-    /// The parts of the parameters, for the tables of what the control decides about.
+    /// The part of each parameter, for the tables of tensors.
     pub(super) fn parts(&self) -> &[usize] {
         &self.rules.parts
     }
 
-    /// The bias corrections of Adam, in memory of the device where steps may have been left out: they count those done.
+    /// Adam's bias corrections, in device memory if steps may be skipped: they count executed steps only.
     pub(super) fn corrections(&self, step: AdamStep) -> Result<Option<CudaSlice<f32>>, OpError> {
         if !self.rules.scales_loss {
             return Ok(None);
@@ -130,7 +130,7 @@ impl Control {
         Ok(Some(corrections))
     }
 
-    /// Steps left out because gradients were infinite; waits for the device.
+    /// Number of steps skipped because of non-finite gradients; waits for the device.
     pub(super) fn skipped_steps(&self) -> Result<Option<u64>, OpError> {
         if !self.rules.scales_loss {
             return Ok(None);

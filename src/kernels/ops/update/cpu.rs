@@ -154,7 +154,7 @@ impl UpdateKernel for Cpu {
     }
 }
 
-/// One step of Adam; gradients count `factor` times, and with `decay` as an L2 term.
+/// One step of Adam; gradients are multiplied by `factor`, then `decay` is added as an L2 term.
 fn adam_chunk(
     parameter: &mut [f32],
     gradient: &[f32],
@@ -167,7 +167,7 @@ fn adam_chunk(
         || {
             for (((p, g), m), v) in parameter.iter_mut().zip(gradient).zip(mean).zip(square) {
                 let g = g * factor;
-                // A branch that no value decides; without decay nothing is added, not even 0.
+                // The branch does not depend on values; without decay nothing is added, not even 0.
                 let g = if decay > 0.0 { g + decay * *p } else { g };
                 adam(p, g, m, v, of_step);
             }
@@ -175,7 +175,7 @@ fn adam_chunk(
     );
 }
 
-/// One step of SGD; gradients count `factor` times. Plain where `momentum` is empty.
+/// One step of SGD; gradients are multiplied by `factor`. Plain SGD if `momentum` is empty.
 fn sgd_chunk(
     parameter: &mut [f32],
     gradient: &[f32],

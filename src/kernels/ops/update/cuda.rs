@@ -9,7 +9,6 @@ use crate::device::cuda::{Launch, downloaded, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{Grads, Module, OpError, for_each_parameter};
 
-/// Values that a block takes of a sum.
 const CHUNK: usize = 1 << 12;
 
 impl UpdateKernel for Cuda {

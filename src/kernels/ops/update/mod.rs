@@ -1,11 +1,11 @@
-//! What optimizers do to parameters and gradients: not differentiable, in place, one pass over the memory.
+//! Updates of parameters and gradients by optimizers: not differentiable, in place, one pass over the memory.
 //!
 //! Arithmetic is in the order of PyTorch's single-tensor optimizers, so that results agree to rounding. Elementwise
 //! loops do not depend on how they are split; [`UpdateKernel::sum_of_squares`] adds fixed chunks in order.
 //!
-//! A step over all parameters is one call ([`UpdateKernel::adam_steps`], …): on a GPU one launch, whose table says where
-//! the tensors lie. There a [`UpdateKernel::Control`] decides on the device whether the step changes anything and how far
-//! gradients count; the CPU has none, since reading a loss or a norm costs nothing there.
+//! A step over all parameters is one call ([`UpdateKernel::adam_steps`], …): on a GPU one launch with a table of tensor
+//! addresses. There a [`UpdateKernel::Control`] decides on the device whether the step is executed and how gradients are
+//! scaled; the CPU has none, since reading a loss or a norm costs nothing there.
 
 #[cfg(feature = "cuda")]
 mod control;
@@ -78,7 +78,7 @@ pub struct SgdStep {
     pub lr: f64,
     /// Decay of the sum of gradients; 0 for plain SGD.
     pub momentum: f64,
-    /// Whether to look ahead: `g + momentum · buffer` instead of the buffer.
+    /// Nesterov momentum: `g + momentum · buffer` instead of the buffer.
     pub nesterov: bool,
     /// Added to the gradient: `g + weight_decay · p`.
     pub weight_decay: f64,
@@ -86,13 +86,13 @@ pub struct SgdStep {
 
 /// Updates in place on one device. All buffers of one call have the same length.
 ///
-/// The methods over all parameters borrow module, gradients and state for the whole call: a device may note where they lie
-/// and change them in one launch.
+/// The methods over all parameters borrow module, gradients and state for the whole call, so that a device may collect
+/// their addresses and change them in one launch.
 pub trait UpdateKernel: Backend {
-    /// Where a step found its tensors, kept for the next one.
+    /// Tensor addresses of a step, reused by the next one.
     type Tables: Debug + Clone + Default;
 
-    /// What decides about steps on the device; never made where [`Backend::IS_ASYNCHRONOUS`] is false.
+    /// Decides about steps on the device; never created if [`Backend::IS_ASYNCHRONOUS`] is false.
     type Control: Debug;
 
     /// `Σ x²` in f64.
@@ -137,7 +137,7 @@ pub trait UpdateKernel: Backend {
 
     /// [`UpdateKernel::adam_step`] for all parameters; `decay` is weight decay as an L2 term of the gradient.
     ///
-    /// Each gradient counts as often as `factors` says, one for every parameter in the walk; once where there are none.
+    /// `factors` has one gradient factor per parameter in the walk; empty for 1.
     fn adam_steps(
         &self,
         module: &mut dyn Module<Self>,
@@ -161,7 +161,8 @@ pub trait UpdateKernel: Backend {
         })
     }
 
-    /// [`UpdateKernel::sgd_step`] for all parameters; plain SGD where the state has no buffers. `factors` as above.
+    /// [`UpdateKernel::sgd_step`] for all parameters; plain SGD if the state has no buffers. `factors` as in
+    /// [`UpdateKernel::adam_steps`].
     fn sgd_steps(
         &self,
         module: &mut dyn Module<Self>,
@@ -197,7 +198,7 @@ pub trait UpdateKernel: Backend {
         })
     }
 
-    /// What decides about steps by these rules on the device; `None` where the host does.
+    /// The control with these rules; `None` if the host decides.
     fn control(&self, _rules: Rules) -> Result<Option<Self::Control>, OpError> {
         Ok(None)
     }
@@ -213,8 +214,8 @@ pub trait UpdateKernel: Backend {
         share: f64,
     ) -> Result<(), OpError>;
 
-    /// Decides about the step of these gradients, with the losses added since the last one: the methods over all
-    /// parameters change nothing unless it goes on, and multiply gradients by what clips them and undoes the loss scale.
+    /// Decides about the step with these gradients, from the losses added since the last one. If the step is skipped, the
+    /// methods over all parameters change nothing; otherwise they apply gradient clipping and undo the loss scale.
     fn decide(
         &self,
         control: &mut Self::Control,
@@ -222,17 +223,16 @@ pub trait UpdateKernel: Backend {
         grads: &mut Grads<Self>,
     ) -> Result<(), OpError>;
 
-    /// Steps left out because scaled gradients were no finite numbers, `None` where losses are not scaled; waits for the
+    /// Number of steps skipped because scaled gradients were not finite, `None` if losses are not scaled; waits for the
     /// device.
     fn skipped_steps(&self, control: &Self::Control) -> Result<Option<u64>, OpError>;
 }
 
-/// How often the gradient of parameter `index` counts.
 fn factor(factors: &[f32], index: usize) -> f32 {
     factors.get(index).copied().unwrap_or(1.0)
 }
 
-/// A state that was never begun, or is that of another module.
+/// Error: the state was not initialised, or belongs to another module.
 fn stateless() -> OpError {
     OpError::shape("step", "a parameter without state")
 }

@@ -6,7 +6,7 @@
 
 use crate::ops::simd::simd;
 
-/// Sums in a vector, and vectors side by side: as many as hide how long an addition takes.
+/// Sums per vector, and number of vectors: enough to hide the latency of an addition.
 const LANES: usize = 8;
 const SUMS: usize = 4;
 
@@ -21,7 +21,7 @@ pub(in crate::ops) fn squares(x: &[f32]) -> f64 {
 #[inline(always)]
 fn add_squares(x: &[f32]) -> f64 {
     let mut sums = [[0.0_f64; LANES]; SUMS];
-    // Whole groups apart: a loop of unknown length inside would not be vectorised.
+    // Whole groups separately: an inner loop of unknown length would not be vectorised.
     let (groups, rest) = x.as_chunks::<{ LANES * SUMS }>();
     for x in groups {
         let (vectors, _) = x.as_chunks::<LANES>();
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn sums_of_all_lengths_are_those_of_the_definition() {
         for len in [0, 1, 3, 7, 8, 9, 31, 32, 33, 1000, 4099] {
-            // Values that f32 cannot hold the squares of, too.
+            // Includes values whose squares overflow f32.
             for factor in [1e-30, 1.0, 1e30] {
                 let x: Vec<f32> = filled(len, 1).iter().map(|x| x * factor).collect();
                 let expected: f64 = x.iter().map(|x| f64::from(*x).powi(2)).sum();

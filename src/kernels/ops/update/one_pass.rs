@@ -1,5 +1,5 @@
-//! A step over all parameters on the CPU: one pass over parameters, gradients and state together, and one hand-over to
-//! the threads.
+//! A step over all parameters on the CPU: one pass over parameters, gradients and state together, and one parallel
+//! region.
 
 use std::mem::take;
 
@@ -20,8 +20,8 @@ struct Operands<V, const N: usize> {
 
 /// Calls `kernel` with a parameter, its gradient, its state and its factor, for chunks of all of them.
 ///
-/// Slices of the state are empty where `state` has no buffers. `factors` as in [`super::UpdateKernel::adam_steps`]. The kernel
-/// must treat every value alike, for how they are cut is not told.
+/// Slices of the state are empty where `state` has no buffers. `factors` as in [`super::UpdateKernel::adam_steps`]. The
+/// kernel must treat every value alike, since it does not see the chunk boundaries.
 ///
 /// # Errors
 /// [`OpError::Shape`] when lengths differ, [`OpError::Shared`] while a pass holds a parameter; nothing has changed then.
@@ -33,7 +33,7 @@ pub(super) fn for_all<const N: usize>(
     kernel: impl Fn(&mut [f32], &[f32], [&mut [f32]; N], f32) + Sync,
 ) -> Result<(), OpError> {
     check(module, grads, state)?;
-    // Memory is moved out, worked on and moved back: the walk lends a parameter for the time of a call only.
+    // Memory is moved out, processed and moved back, because the walk lends each parameter only during a call.
     let mut all = Vec::new();
     for_each_parameter(module, |index, parameter| {
         let buffers = state.buffers.get_mut(index);
@@ -64,7 +64,7 @@ pub(super) fn for_all<const N: usize>(
     for_each_parameter(module, |index, parameter| {
         if let Some(operands) = all.next() {
             **parameter.data_mut()? = operands.parameter;
-            // Not `of_parameter`, which would make zeros in the place of what was moved out.
+            // Not `of_parameter`, which would allocate zeros in place of the moved gradient.
             **grads.place_of(parameter)? = operands.gradient;
             if let Some(buffers) = state.buffers.get_mut(index) {
                 for (buffer, values) in buffers.iter_mut().zip(operands.state) {
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Sizes around those of vectors and chunks; all together are worth threads.
+    /// Sizes around those of vectors and chunks; the total is large enough for threads.
     const LENGTHS: [usize; 8] = [
         1,
         3,
@@ -160,7 +160,7 @@ mod tests {
         grads
     }
 
-    /// Weights after three steps: all parameters at once, or one after another.
+    /// Weights after three steps: all parameters at once, or one by one.
     fn trained(at_once: bool) -> Vec<Vec<f32>> {
         let device = Cpu::open(0).unwrap();
         let (mut all, mut state) = (many(&device), StepState::<Cpu, 2>::default());

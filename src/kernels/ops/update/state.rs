@@ -1,15 +1,15 @@
-//! [`StepState`] and [`Rules`]: what a step over all parameters needs beside parameters and gradients.
+//! [`StepState`] and [`Rules`]: inputs of a step over all parameters in addition to parameters and gradients.
 
 use super::UpdateKernel;
 use crate::device::Buffer;
 use crate::ops::{Module, OpError, for_each_parameter};
 
-/// What an optimizer or an average keeps beside the parameters: `N` buffers for each, in the order of the walk.
+/// State of an optimizer or an average: `N` buffers per parameter, in the order of the walk.
 #[derive(Debug, Clone)]
 pub struct StepState<D: UpdateKernel, const N: usize> {
-    /// The buffers by parameter; empty where there is no state.
+    /// The buffers by parameter; empty without state.
     pub buffers: Vec<[Buffer<D>; N]>,
-    /// Where the last step found parameters, gradients and buffers.
+    /// Addresses of parameters, gradients and buffers in the last step.
     #[cfg_attr(
         not(feature = "cuda"),
         expect(dead_code, reason = "the CPU finds them by walking")
@@ -32,10 +32,10 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
         }
     }
 
-    /// Zeros for every parameter, where there are no buffers yet.
+    /// Creates zeros for every parameter if there are no buffers yet.
     ///
     /// # Errors
-    /// Whatever the device answers.
+    /// Any error of the device.
     pub fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<(), OpError> {
         if !self.buffers.is_empty() {
             return Ok(());
@@ -51,15 +51,15 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
     }
 }
 
-/// What decides whether a step changes the weights, and how far gradients count.
+/// Rules for skipping steps and scaling gradients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// A loss above it is a divergence, as is one that is no finite number: from then on nothing changes any more.
+    /// A loss above it, or not finite, is a divergence: from then on nothing changes.
     pub max_loss: Option<f64>,
-    /// Largest norm of the gradients of a part.
+    /// Largest gradient norm of a part (clipping threshold).
     pub max_norm: Option<f64>,
-    /// The part of every parameter in the walk, from 0 on; a part's parameters follow each other. Empty for one part.
+    /// The part of every parameter in the walk, from 0; a part's parameters are consecutive. Empty for one part.
     pub parts: Vec<usize>,
-    /// Whether losses are scaled, and steps with infinite gradients left out (PyTorch's `GradScaler`).
+    /// Whether losses are scaled, and steps with infinite gradients skipped (PyTorch's `GradScaler`).
     pub scales_loss: bool,
 }

@@ -1,4 +1,4 @@
-//! [`Tables`]: where the tensors of a step lie, so that one launch changes all of them.
+//! [`Tables`]: addresses of the tensors of a step, so that one launch changes all of them.
 
 use cudarc::driver::{CudaSlice, DevicePtr};
 use dfdx::tensor::Cuda;
@@ -7,23 +7,23 @@ use crate::device::cuda::{Launch, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 
-/// Fewest values that a block takes.
+/// Smallest number of values per block.
 const CHUNK: usize = 1 << 12;
 
-/// About as many blocks are enough to fill every GPU; larger models have larger chunks.
+/// Approximate number of blocks that fills any GPU; larger models have larger chunks.
 const BLOCKS: usize = 1 << 13;
 
-/// The table of the last step, in device memory; uploaded again only when something in it has changed.
+/// The table of the last step, in device memory; uploaded again only when it has changed.
 #[derive(Debug, Clone, Default)]
 pub struct Tables {
     host: Vec<u64>,
     device: Option<CudaSlice<u64>>,
 }
 
-/// The tensors of a step as a walk over the parameters finds them: lengths, and addresses by slot.
+/// The tensors of a step, in the order of the walk: lengths, and addresses by slot.
 ///
-/// Addresses are used after the walk. The caller has everything that it walks over borrowed until the launch is queued, and
-/// memory is freed in the queue's order.
+/// Addresses are used after the walk. The caller keeps everything borrowed until the launch is queued, and memory is freed
+/// in stream order.
 #[derive(Debug, Default)]
 pub(super) struct Listed<const SLOTS: usize> {
     lengths: Vec<usize>,
@@ -62,7 +62,7 @@ impl<const SLOTS: usize> Listed<SLOTS> {
         for (tensor, len) in self.lengths.iter().enumerate() {
             let chunks = len.div_ceil(chunk) as u64;
             table.extend((0..chunks).map(|index| ((tensor as u64) << 32) | index));
-            // A part ends where its last tensor does, so the next one begins there.
+            // The next part begins where the last tensor of this one ends.
             starts[part(tensor) + 1] = table.len() as u64;
         }
         let blocks = table.len();
@@ -94,15 +94,13 @@ impl Tables {
     }
 }
 
-/// A table on the device.
 #[derive(Debug)]
 pub(super) struct Placed<'a> {
     table: &'a CudaSlice<u64>,
-    /// Blocks of a launch over all tensors.
     pub(super) blocks: usize,
     tensors: usize,
     chunk: usize,
-    /// Where the first block of each part stands in the table.
+    /// Position of each part's first block in the table.
     starts_at: usize,
 }
 

@@ -15,7 +15,7 @@ fn gradient(step: usize, w: &[f32]) -> Vec<f32> {
         .collect()
 }
 
-/// Three steps from `START`, each held against PyTorch's weights.
+/// Three steps from `START`, each compared with PyTorch's weights.
 fn check(
     expected: [[f32; 4]; 3],
     mut step: impl FnMut(&TestDevice, usize, &mut Buffer<TestDevice>, &Buffer<TestDevice>),
@@ -201,7 +201,7 @@ fn a_sum_of_squares_is_whole_at_every_length() {
     }
 }
 
-/// The values of `x` after every kind of update, one after another, on one device.
+/// The values of `x` after all kinds of updates in sequence on one device.
 fn updated<D: UpdateKernel>(device: &D, len: usize) -> Vec<Vec<f32>> {
     let [mut w, g, mut m] = [1, 2, 3].map(|seed| device.upload(filled(len, seed)).unwrap());
     let squares = filled(len, 4).into_iter().map(f32::abs);

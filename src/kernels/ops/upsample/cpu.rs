@@ -1,4 +1,4 @@
-//! Bilinear ×2 on the CPU: rows of outputs forward, rows of inputs backward, each written by one task.
+//! Bilinear ×2 on the CPU: one task per output row forward, per input row backward.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd`"
@@ -77,7 +77,7 @@ struct Tap {
 }
 
 impl Tap {
-    /// With how much input `index` enters this output.
+    /// Weight of input `index` in this output.
     fn share_of(self, index: usize) -> f32 {
         let low = if index == self.low {
             1.0 - self.weight

@@ -1,5 +1,5 @@
-//! Bilinear ×2 on CUDA: a thread for every value of the output forward, of the input backward, which gathers what it
-//! entered.
+//! Bilinear ×2 on CUDA: one thread per output value forward, per input value backward, where it gathers its outputs'
+//! gradients.
 
 use dfdx::tensor::Cuda;
 
@@ -31,7 +31,7 @@ impl UpsampleKernel for Cuda {
         &self,
         (b, h, w, c): (usize, usize, usize, usize),
         dy: &Buffer<Self>,
-        // A GPU's kernels only add.
+        // The CUDA kernels only add.
         (dx, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
         Ok(Launch::new("upsample_backward")

@@ -34,7 +34,7 @@ pub trait UpsampleKernel: Backend {
 /// # Shapes
 /// `(B, 2H, 2W, C)` from `x: (B, H, W, C)`.
 /// # Errors
-/// [`OpError::Shape`] when `x` is no batch of images.
+/// [`OpError::Shape`] when `x` is empty or does not have four dimensions.
 /// # Source
 /// PyTorch `F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)`.
 pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {

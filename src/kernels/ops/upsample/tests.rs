@@ -66,7 +66,7 @@ fn a_ramp_stays_a_ramp_and_backward_is_the_transpose() {
         (1, 2, 2, 33),
     ] {
         let values = |rows: usize, columns: usize, height: usize, width: usize| {
-            // Row and column of the input that a place of an image lies at.
+            // Row and column of the input for a position in an image.
             let at = |i: usize, count: usize, size: usize| {
                 i as f32 * (size - 1) as f32 / (count - 1).max(1) as f32
             };

@@ -1,9 +1,9 @@
-//! Convolution by cuDNN. It wants weights as `(K, kh, kw, C)`: they are transposed before, their gradient after.
+//! Convolution by cuDNN, which needs weights as `(K, kh, kw, C)`: they are transposed before, their gradient after.
 //!
-//! In [`Arithmetic::Half`](crate::device::Arithmetic) factors are rounded to `f16`, with zeros up to eight channels; cuDNN
-//! sums in `f32`, writes `f16`, and bias and gradients before are added in `f32`.
+//! In [`Arithmetic::Half`](crate::device::Arithmetic) factors are rounded to `f16` and zero-padded to a multiple of eight
+//! channels; cuDNN sums in `f32` and writes `f16`; the bias and existing gradients are added in `f32`.
 //!
-//! Every verb answers false where cuDNN does not do it, with its result untouched.
+//! Each function returns false, with the result untouched, if cuDNN does not support the convolution.
 #![allow(
     clippy::cast_possible_wrap,
     reason = "a kernel takes sizes as signed numbers; a GPU has no memory for those that would wrap"
@@ -17,7 +17,7 @@ use crate::device::cuda::{Convolution, ConvolutionPlan, Direction, Launch, scrat
 use crate::device::{Buffer, DeviceError};
 use crate::ops::Conv2dSize;
 
-/// Side of a tile that a block transposes.
+/// Side of the tile that one block transposes.
 const TILE: usize = 32;
 
 /// `y = conv(x, weight) + bias`.
@@ -50,7 +50,6 @@ pub(super) fn forward(
     )
 }
 
-/// Adds the gradient of the input to `grad_x`.
 pub(super) fn backward_x(
     grad: &Buffer<Cuda>,
     weight: &Buffer<Cuda>,
@@ -75,7 +74,6 @@ pub(super) fn backward_x(
     )
 }
 
-/// Adds the gradient of the weight to `grad_weight`.
 pub(super) fn backward_weight(
     x: &Buffer<Cuda>,
     grad: &Buffer<Cuda>,
@@ -149,7 +147,7 @@ fn filter_half(
     Ok(filter)
 }
 
-/// A kernel that transposes `(kh kw C', K')` by tiles, with the arguments that all of them begin with.
+/// A kernel that transposes `(kh kw C', K')` by tiles, with the leading arguments that all such kernels share.
 fn tiled<A, B>(
     name: &'static str,
     from: &impl DevicePtr<A>,
@@ -167,7 +165,7 @@ fn tiled<A, B>(
         .number(k)
 }
 
-/// `pixels` of `channels` values rounded to `f16`, `padded` values for each.
+/// `pixels` of `channels` values rounded to `f16`, each padded to `padded` values.
 fn halved(
     x: &Buffer<Cuda>,
     pixels: usize,
@@ -187,7 +185,7 @@ fn halved(
     Ok(half)
 }
 
-/// Writes `f16` values and a bias to `y`, or adds them to it.
+/// Writes `f16` values plus a bias to `y`, or adds them to it.
 fn widen(
     half: &CudaSlice<u16>,
     bias: Option<&Buffer<Cuda>>,
@@ -216,7 +214,7 @@ fn results(size: &Conv2dSize) -> usize {
     size.batch * size.output.0 * size.output.1
 }
 
-/// Values of one output's weights in cuDNN's layout.
+/// Number of weights per output channel in cuDNN's layout.
 fn rows(plan: &ConvolutionPlan, size: &Conv2dSize) -> usize {
     size.kernel.0 * size.kernel.1 * plan.channels.0
 }

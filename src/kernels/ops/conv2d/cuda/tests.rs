@@ -1,4 +1,4 @@
-//! Both ways of CUDA against the CPU, in all arithmetics, and what happens where cuDNN refuses.
+//! Both algorithms of CUDA against the CPU, in all arithmetics, and what happens when cuDNN does not support a size.
 
 use dfdx::tensor::Cpu;
 
@@ -15,7 +15,7 @@ const ALGORITHMS: [ConvolutionAlgorithm; 2] = [
 /// Batch, height and width, kernel, channels in and out, stride, padding.
 type Case = (usize, (usize, usize), usize, (usize, usize), (usize, usize));
 
-/// Single pixels and channels, sizes beside those of warps, tiles and tensor cores, strides that leave pixels out.
+/// Single pixels and channels, sizes next to those of warps, tiles and tensor cores, strides that skip pixels.
 const CASES: [Case; 9] = [
     (1, (1, 1), 3, (1, 1), (1, 1)),
     (2, (5, 3), 3, (3, 5), (1, 1)),
@@ -37,12 +37,12 @@ fn size((batch, input, kernel, channels, (stride, padding)): Case) -> Conv2dSize
         kernel: (kernel, kernel),
         channels,
         options: Conv2dOptions { stride, padding },
-        // The definition, where the CPU stands beside.
+        // For the CPU, the reference.
         algorithm: Convolution::Direct,
     }
 }
 
-/// The result, and both gradients on top of values that stand there before.
+/// The result, and both gradients added to existing values.
 fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3], OpError> {
     let (c, k) = size.channels;
     let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
@@ -67,15 +67,15 @@ fn distance(actual: &[f32], expected: &[f32]) -> f64 {
     (error / squares(&mut expected.iter().copied())).sqrt()
 }
 
-/// Whether cuDNN refused: of a GPU's cuDNN nobody says which sizes have a deterministic algorithm (odd channels, single
-/// pixels), and training then goes the other way. The stand-in has one for all of [`CASES`].
+/// Whether cuDNN refused: it is not documented which sizes have a deterministic algorithm (odd channels, single pixels);
+/// training then uses the other algorithm. The stand-in supports all of [`CASES`].
 fn is_refusal(result: &Result<[Vec<f32>; 3], OpError>) -> bool {
     let is_refusal = |error: &OpError| error.to_string().contains("cuDNN does not do");
     !cfg!(feature = "cuda-stand-in") && result.as_ref().is_err_and(is_refusal)
 }
 
-/// Panics unless every case is within `tolerance` of the CPU on both ways, and the same twice; what cuDNN refuses is left
-/// out.
+/// Panics unless every case is within `tolerance` of the CPU with both algorithms, and equal when repeated; cases that cuDNN
+/// refuses are skipped.
 fn check(arithmetic: Arithmetic, tolerance: f64) {
     let device = testing::device();
     device.set_arithmetic(arithmetic).unwrap();
@@ -125,8 +125,8 @@ fn half_precision_rounds_factors_and_keeps_sums() {
     check(Arithmetic::Half, 3e-3);
 }
 
-/// With `f16` factors every way rounds. With TF32 a library may, and need not: for sizes so small cuDNN and cuBLAS are free
-/// to take an algorithm on other units, which computes in `f32`. The stand-in rounds.
+/// With `f16` factors every algorithm rounds. With TF32 rounding is optional: for such small sizes cuDNN and cuBLAS may
+/// choose an algorithm on other units, which computes in `f32`. The stand-in rounds.
 #[test]
 fn factors_are_rounded_where_the_arithmetic_rounds() {
     let (device, size) = (testing::device(), size(CASES[5]));
@@ -178,7 +178,7 @@ fn parts_of_a_batch_give_the_whole() {
         upload(pixels, 5),
         upload(weights, 6),
     ];
-    // Windows of two images, so that the last part has one.
+    // Parts of two images, so that the last part has one.
     let most = 2 * y.len() / (5 * 12) * 25 * 9;
     windows::forward(&x, &weight, &size, &mut own[0], most).unwrap();
     add_bias(Some(&upload(12, 4)), &size, &mut own[0]).unwrap();
@@ -192,7 +192,7 @@ fn parts_of_a_batch_give_the_whole() {
 #[cfg(feature = "cuda-stand-in")]
 #[test]
 fn where_cudnn_refuses_products_take_over() {
-    // The stand-in has no deterministic algorithm for the first kernel, and refuses the second one when it is to compute.
+    // The stand-in has no deterministic algorithm for the first kernel, and refuses the second one at execution.
     let device = testing::device();
     for kernel in [7, 9] {
         let size = size((2, (5, 6), kernel, (3, 2), (1, kernel / 2)));
@@ -209,8 +209,8 @@ fn where_cudnn_refuses_products_take_over() {
 
 #[cfg(feature = "cuda-stand-in")]
 #[test]
-fn a_failure_of_cudnn_is_an_error_and_not_another_way() {
-    // The stand-in fails while it computes the first kernel, and lacks memory for the second.
+fn a_failure_of_cudnn_is_an_error_without_fallback() {
+    // The stand-in fails while computing the first kernel, and runs out of memory for the second.
     let device = testing::device();
     for (kernel, message) in [
         (11, "`cuda` failed: cuDNN failed in Forward of Convolution"),
@@ -226,7 +226,7 @@ fn a_failure_of_cudnn_is_an_error_and_not_another_way() {
 
 #[cfg(feature = "cuda-stand-in")]
 #[test]
-fn the_way_of_every_convolution_is_kept_for_the_results() {
+fn the_algorithm_of_every_convolution_is_recorded_for_the_results() {
     let device = testing::device();
     for (kernel, algorithm) in [
         (3, None),

@@ -1,8 +1,8 @@
-//! Convolution by products of cuBLAS: windows are written out as rows of a matrix `(B H' W', kh kw C)` (im2col), a part of
-//! the batch at a time.
+//! Convolution by im2col and cuBLAS products: windows are copied to rows of a matrix `(B H' W', kh kw C)`, a part of the
+//! batch at a time.
 //!
-//! `Y = windows · W`, `∇W += windowsᵀ · ∇Y`, and `∇windows = ∇Y · Wᵀ`, of which every pixel gathers what belongs to it.
-//! Parts depend on shapes only and follow each other, so that sums have one order.
+//! `Y = windows · W`, `∇W += windowsᵀ · ∇Y`, and `∇windows = ∇Y · Wᵀ`, from which every pixel gathers its gradient.
+//! Parts depend on shapes only and run in sequence, so that the order of sums is fixed.
 
 #![allow(
     clippy::cast_possible_wrap,
@@ -16,10 +16,10 @@ use crate::device::cuda::{Launch, Product, THREADS, scratch};
 use crate::device::{Buffer, DeviceError};
 use crate::ops::Conv2dSize;
 
-/// Most values of a matrix of windows, unless one image alone has more: 256 MiB.
+/// Largest number of values of a matrix of windows, unless one image alone has more: 256 MiB.
 pub(super) const MOST_VALUES: usize = 1 << 26;
 
-/// Most blocks along the second axis of a grid.
+/// Limit of blocks along the second axis of a grid.
 const MOST_BLOCKS: usize = 65_535;
 
 /// `y = conv(x, weight)`.
@@ -45,7 +45,6 @@ pub(super) fn forward(
     Ok(())
 }
 
-/// Adds the gradient of the weight to `grad_weight`.
 pub(super) fn backward_weight(
     x: &Buffer<Cuda>,
     grad: &Buffer<Cuda>,
@@ -67,7 +66,6 @@ pub(super) fn backward_weight(
     Ok(())
 }
 
-/// Adds the gradient of the input to `grad_x`.
 pub(super) fn backward_x(
     grad: &Buffer<Cuda>,
     weight: &Buffer<Cuda>,
@@ -95,7 +93,7 @@ pub(super) fn backward_x(
     Ok(())
 }
 
-/// Writes the windows of `images` images from the `first` on.
+/// Writes the windows of `images` images, starting with image `first`.
 fn write_windows(
     x: &Buffer<Cuda>,
     size: &Conv2dSize,
@@ -112,7 +110,7 @@ fn write_windows(
     sized(launch, size).run()
 }
 
-/// The arguments that both kernels end with.
+/// The trailing arguments of both kernels.
 fn sized(launch: Launch, size: &Conv2dSize) -> Launch {
     let options = size.options;
     [
@@ -130,17 +128,16 @@ fn sized(launch: Launch, size: &Conv2dSize) -> Launch {
     .fold(launch, |launch, value| launch.int(value as i32))
 }
 
-/// Results of an image: rows of its windows.
+/// Results of an image, which are the rows of its windows.
 fn results(size: &Conv2dSize) -> usize {
     size.output.0 * size.output.1
 }
 
-/// Values of a window.
 fn row_len(size: &Conv2dSize) -> usize {
     size.kernel.0 * size.kernel.1 * size.channels.0
 }
 
-/// Images whose windows are at most so many values.
+/// Number of images whose windows have at most that many values.
 fn part(size: &Conv2dSize, most_values: usize) -> usize {
     let image = results(size) * row_len(size);
     (most_values / image.max(1)).clamp(1, size.batch.max(1))

@@ -1,8 +1,8 @@
-//! Convolutions of few tiles and many channels, as at the bottom of a U-Net: U is many times as large as all data.
+//! Convolutions with few tiles and many channels, as at the bottom of a U-Net: U is many times as large as all data.
 //!
-//! Written to memory once and read again, it would take longer than to multiply by it. So channels are cut into blocks, and U
-//! is made block by block, where the L2 cache holds it until the next one; the data are transformed once for all blocks. The
-//! gradient of the filter, as large as U before it is transformed back, goes the same way.
+//! Writing U to memory and reading it again would take longer than multiplying by it. So channels are cut into blocks, and U
+//! is computed block by block, small enough for the L2 cache; the data are transformed once for all blocks. The gradient of
+//! the filter, as large as U before it is transformed back, is computed block by block too.
 #![expect(
     unsafe_code,
     reason = "tasks write channels of images and filters, each its own"
@@ -21,14 +21,14 @@ use crate::ops::parallel::{for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
 
-/// Values of U that the L2 cache holds beside data.
+/// Number of values of U that fit into the L2 cache together with the data.
 pub(super) const LARGE: usize = 1 << 18;
-/// Tiles that are few: the points of a block of their channels fit into the L2 cache beside a block of U.
+/// Largest number of tiles: the points of a block of their channels fit into the L2 cache together with a block of U.
 const FEW: usize = 64;
-/// Channels of a block: its U has N² matrices of 64 × 64.
+/// Channels of a block: its part of U is N² matrices of 64 × 64.
 const BLOCK: usize = 64;
 
-/// Whether a convolution of so many tiles, whose U has so many values, is done here.
+/// Whether this module computes a convolution with `tiles` tiles and `filter_points` values of U.
 pub(in crate::ops::conv2d) fn are_few(tiles: usize, filter_points: usize) -> bool {
     tiles <= FEW && filter_points > LARGE
 }
@@ -57,7 +57,7 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
                     grid: &shape.output_grid::<M>(),
                     tiles: 0..rows,
                     channels: columns,
-                    // SAFETY: a task writes its own channels of every pixel.
+                    // SAFETY: each task writes separate channels of every pixel.
                     images: unsafe { y.part() },
                     bias,
                     adds,
@@ -89,7 +89,7 @@ fn multiply<T: Transform<3, N>, const N: usize>(
                     row: k,
                     plane: c * k,
                 },
-                // SAFETY: the only part.
+                // SAFETY: there is no other part.
                 to: unsafe { to.part() },
                 to_layout: Layout {
                     start: 0,
@@ -155,7 +155,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
                             row: columns.len(),
                             plane,
                         },
-                        // SAFETY: a task writes its own pairs of channels of every tap.
+                        // SAFETY: each task writes separate pairs of channels of every tap.
                         to: unsafe { target.part() },
                         to_layout: Layout {
                             start: inputs.start * k + columns.start,
@@ -173,19 +173,19 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     });
 }
 
-/// The channels of a block, of `all`.
+/// The channels of block number `block`, out of `all`.
 fn channels(block: usize, all: usize) -> Range<usize> {
     block * BLOCK..all.min((block + 1) * BLOCK)
 }
 
-/// The points of all tiles of images, block of channels by block.
+/// The transformed points of all tiles of images, grouped by block of channels.
 struct Blocks {
     grid: Grid,
-    /// Tiles.
+    /// Number of tiles.
     rows: usize,
     /// Points of a tile.
     points: usize,
-    /// Of a block.
+    /// Layout of a block.
     spread: Spread,
 }
 
@@ -203,7 +203,7 @@ impl Blocks {
         self.spread.len(self.points)
     }
 
-    /// Transforms the images, and hands all points to `work`.
+    /// Transforms the images and calls `work` with all points.
     fn with_points<T: Transform<I, O>, const I: usize, const O: usize>(
         &self,
         parallel: bool,
@@ -235,7 +235,7 @@ impl Blocks {
         &points[index * self.block_len()..][..self.block_len()]
     }
 
-    /// One point of a block: tiles × its channels, of which there are `count`.
+    /// One point of a block: a matrix of tiles × `count` channels.
     fn matrix<'a>(&self, block: &'a [f32], point: usize, count: usize) -> Matrix<'a> {
         let plane = &block[self.spread.plane(point)];
         Matrix::strided(plane, self.rows, count, self.spread.row)

@@ -1,4 +1,4 @@
-//! The convolution itself; that of the result's gradient with the turned filter is the input's gradient.
+//! Forward convolution; with the result's gradient and the turned filter it computes the input's gradient.
 #![expect(unsafe_code, reason = "tasks write tiles of images, each its own")]
 
 use std::marker::PhantomData;
@@ -13,23 +13,22 @@ use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
 
-/// Points of a block of tiles, about: V and M of a block stay in the L2 cache as long as U does too.
+/// Approximate points of a block of tiles if U fits into the L2 cache: V and M of a block then fit too.
 const POINTS: usize = 1920;
-/// Points of a block of tiles where U does not: each block reads all of it, so blocks are large.
+/// Points of a block of tiles if U does not fit: each block reads all of U, so blocks are large.
 const POINTS_AT_LARGE: usize = 3072;
-/// Values of each plane of a filter that are transformed at a time.
+/// Number of values of each plane of a filter that one task transforms.
 const CHUNK: usize = 2048;
 
-/// What becomes of the results.
 pub(super) enum Store<'a> {
-    /// They replace what is there, with a bias, one value per channel, or none.
+    /// They replace the old values, plus a bias of one value per channel, if any.
     Replace(Option<&'a [f32]>),
-    /// They are added.
+    /// They are added to the old values.
     Add,
 }
 
 impl Store<'_> {
-    /// Whether results are added to what is there, and what else is added to them: the bias of some channels, or nothing.
+    /// Whether results are added to the old values, and the bias of the given channels (empty without a bias).
     pub(super) fn adds_and_bias(&self, channels: Range<usize>) -> (bool, &[f32]) {
         match self {
             Self::Replace(Some(bias)) => (false, &bias[channels]),
@@ -83,7 +82,7 @@ fn transform_filter<W: Scheme<N, M>, const N: usize, const M: usize>(
         simd_vectors(Planes::<W::Filter, 3, N> {
             from: weight,
             from_layout: Layout::of_planes(start, len),
-            // SAFETY: a task writes its own range of the `len` values of every plane; planes are at least as far apart.
+            // SAFETY: each task writes a separate range of the `len` values of every plane; planes are at least `len` apart.
             to: unsafe { u.part() },
             to_layout: Layout::of_planes(start, plane),
             rows: 1,
@@ -134,7 +133,7 @@ fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
             grid: &shape.output_grid::<M>(),
             tiles,
             channels: 0..k,
-            // SAFETY: a task writes the M × M pixels of its own tiles, which stand M pixels apart.
+            // SAFETY: each task writes the M × M pixels of separate tiles, which are M pixels apart.
             images: unsafe { y.part() },
             bias,
             adds,

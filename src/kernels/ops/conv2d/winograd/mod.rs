@@ -1,19 +1,19 @@
 //! Winograd's minimal algorithms for 3×3 kernels with stride 1: F(2×2, 3×3), F(4×4, 3×3) and F(5×5, 3×3).
 //!
 //! A tile of M × M results needs N × N values of data, N = M + 2, and takes N² products of matrices instead of 9 M²
-//! (16 instead of 36, 36 instead of 144, 49 instead of 225). Results beyond an image's border are computed for nothing: of 10 × 10
-//! pixels tiles of 5 make whole ones, 196 products, tiles of 4 take 324.
+//! (16 instead of 36, 36 instead of 144, 49 instead of 225). Results beyond an image's border are wasted: 10 × 10
+//! pixels are covered exactly by tiles of 5 (196 products), while tiles of 4 overlap the border (324 products).
 //!
 //! `Y = Aᵀ [Σ_c (G g Gᵀ) ⊙ (Bᵀ d B)] A`
 //!
 //! where `U = G g Gᵀ` has a matrix `(C × K)` at each of N² points, `V = Bᵀ d B` one of `(tiles × C)`, and the sum over
 //! channels is a product of the two at each point. The gradient of the filter is the adjoint, `Gᵀ [Vᵀ (A dY Aᵀ)] G`; that
-//! of the input is the convolution of the gradient with the turned filter, in the same way: its tiles do not overlap, as
-//! those of the adjoint do.
+//! of the input is the convolution of the gradient with the filter turned by 180°, by the same algorithm: its tiles do not
+//! overlap, while those of the adjoint would.
 //!
-//! Transforms go over channels by vectors, tiles by blocks whose points stay in the L2 cache. U and V are made anew in each
-//! pass: kept, they would be up to four times as large as what they are made from, and to read that from memory costs as
-//! much. Where tiles are few and U is large, it is never made as a whole (`few`). Work is cut by shape alone.
+//! Transforms use vectors of channels, and blocks of tiles whose points stay in the L2 cache. U and V are recomputed in each
+//! pass: they are up to four times as large as their inputs, so that reading saved ones from memory would cost as much. When
+//! tiles are few and U is large, U is never stored as a whole (`few`). Work is split by shape alone.
 //!
 //! # Accuracy
 //! Largest error against sums in f64, relative to the largest value, for values and filters uniform in (-1, 1), of
@@ -48,7 +48,6 @@ use weight::add_gradient;
 use crate::ops::gemm::Accumulate;
 use crate::ops::scratch::with_scratch;
 
-/// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tile {
     /// F(2×2, 3×3).
@@ -59,7 +58,6 @@ pub(super) enum Tile {
     Five,
 }
 
-/// The sizes of a 3×3 convolution with stride 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) batch: usize,
@@ -70,7 +68,6 @@ pub(super) struct Shape {
     /// Channels in and out.
     pub(super) channels: (usize, usize),
     pub(super) padding: usize,
-    /// Whether it is worth several threads.
     pub(super) parallel: bool,
 }
 
@@ -80,7 +77,6 @@ impl Shape {
         (self.output.0.div_ceil(M), self.output.1.div_ceil(M))
     }
 
-    /// Tiles of all images.
     fn tiles<const M: usize>(&self) -> usize {
         let (down, across) = self.grid::<M>();
         self.batch * down * across
@@ -106,7 +102,7 @@ impl Shape {
         }
     }
 
-    /// The convolution from the result's gradient to the input's.
+    /// The sizes of the convolution that computes the input's gradient from the result's.
     fn turned(&self) -> Self {
         Self {
             input: self.output,
@@ -118,7 +114,7 @@ impl Shape {
     }
 }
 
-/// How transformed values lie: value (tile, point, channel) at `tile · row + point · plane + channel`.
+/// Layout of transformed values: value (tile, point, channel) at `tile · row + point · plane + channel`.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     row: usize,
@@ -126,7 +122,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Rows are whole vectors, of the longest kind.
+    /// Rows are padded to whole vectors of the widest level.
     const VECTOR: usize = 16;
 
     fn new(tiles: usize, channels: usize) -> Self {
@@ -135,8 +131,8 @@ impl Spread {
         Self { row, plane }
     }
 
-    /// Values from one plane of so many to the next: an odd number of cache lines, so that the points of a tile, or of a pair of
-    /// channels, do not compete for the same places in the caches.
+    /// Stride between planes of that many values: an odd number of cache lines, so that the points of a tile, or of a pair
+    /// of channels, do not map to the same cache sets.
     fn plane_of(len: usize) -> usize {
         len.next_multiple_of(2 * Self::VECTOR) + Self::VECTOR
     }
@@ -145,7 +141,7 @@ impl Spread {
         points * self.plane
     }
 
-    /// Panics unless each plane holds whole vectors of `lanes` values for all channels of so many tiles.
+    /// Panics unless each plane holds whole vectors of `lanes` values for all channels of `tiles` tiles.
     #[inline(always)]
     fn check(self, tiles: usize, channels: usize, lanes: usize) {
         assert!(
@@ -159,7 +155,6 @@ impl Spread {
     }
 }
 
-/// The convolution of `x`, with a bias.
 pub(super) fn forward(
     tile: Tile,
     shape: &Shape,
@@ -171,7 +166,7 @@ pub(super) fn forward(
     convolve_by(tile, shape, x, weight, y, &Store::Replace(bias));
 }
 
-/// Adds the gradient of the input to `grad_x`, or replaces it; `turn` makes the turned filter, `(3, 3, K, C)`.
+/// Adds the gradient of the input to `grad_x`, or replaces it; `turn` writes the filter turned by 180°, `(3, 3, K, C)`.
 pub(super) fn backward_x(
     tile: Tile,
     shape: &Shape,

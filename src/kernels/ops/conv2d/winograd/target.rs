@@ -1,4 +1,4 @@
-//! [`Target`]: a result that several threads write, each its own values of it.
+//! [`Target`]: a slice to which several threads write, each to different values.
 #![expect(
     unsafe_code,
     reason = "what tasks write lies in rows that are not contiguous, which no splitting of slices can say"
@@ -13,7 +13,7 @@ pub(super) struct Target<'a> {
     slice: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: a `Target` alone reads and writes nothing; who takes a `Part` says why that is sound.
+// SAFETY: a `Target` itself reads and writes nothing; whoever takes a `Part` justifies its soundness.
 unsafe impl Sync for Target<'_> {}
 
 impl<'a> Target<'a> {
@@ -25,10 +25,10 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// What one task writes.
+    /// The part that one task writes.
     ///
     /// # Safety
-    /// Of all parts of a target that live at one time, no two may be asked for pieces that overlap.
+    /// Pieces taken from different parts of a target that are alive at the same time must not overlap.
     pub(super) unsafe fn part(&self) -> Part<'_> {
         Part {
             start: self.start,
@@ -54,7 +54,7 @@ impl Part<'_> {
             "a piece within the result"
         );
         // SAFETY: the piece lies within the slice that the target borrows mutably for as long as this part lives; this
-        // part gives out one piece at a time (`&mut self`), and other parts none that overlap (promised to `part`).
+        // part lends one piece at a time (`&mut self`), and other parts lend none that overlap (contract of `part`).
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }
     }
 }

@@ -1,6 +1,6 @@
 //! The two-dimensional transforms of Winograd convolutions, a vector of channels at a time.
 //!
-//! Bounds are checked once a tile: to check them at every vector took as long as to transform it.
+//! Bounds are checked once per tile: checking every vector took as long as transforming it.
 #![expect(
     unsafe_code,
     reason = "vectors are read and written through pointers to pixels and points, whose bounds a tile has checked"
@@ -15,18 +15,16 @@ use super::Spread;
 use super::scheme::Transform;
 use super::target::Part;
 
-/// Where tiles stand on images.
+/// Positions of tiles on images.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
-    /// Height and width of the images.
     pub(super) image: (usize, usize),
-    /// Channels of the images.
     pub(super) channels: usize,
     /// Tiles down and across an image.
     pub(super) tiles: (usize, usize),
-    /// Pixels from one tile to the next.
+    /// Stride between tiles in pixels.
     pub(super) step: usize,
-    /// Zeros above and on the left of the images.
+    /// Padding at the top and on the left of the images.
     pub(super) padding: usize,
 }
 
@@ -34,7 +32,7 @@ pub(super) struct Grid {
 const OUTSIDE: usize = usize::MAX;
 
 impl Grid {
-    /// Offsets of the pixels of tile `tile`, counted through the images, or [`OUTSIDE`].
+    /// Offsets of the pixels of tile number `tile` of the batch, or [`OUTSIDE`].
     #[inline(always)]
     fn pixels<const I: usize>(&self, tile: usize) -> [[usize; I]; I] {
         let (down, across) = self.tiles;
@@ -47,7 +45,7 @@ impl Grid {
         let mut offsets = [[OUTSIDE; I]; I];
         for (i, offsets) in offsets.iter_mut().enumerate() {
             for (j, offset) in offsets.iter_mut().enumerate() {
-                // Left of or above the image this wraps around to something large.
+                // Left of or above the image this wraps around to a large number.
                 let y = (row + i).wrapping_sub(self.padding);
                 let x = (column + j).wrapping_sub(self.padding);
                 if y < h && x < w {
@@ -94,7 +92,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Gather<'_,
             for channel in (0..channels).step_by(S::F32_LANES) {
                 let count = S::F32_LANES.min(channels - channel);
                 if count < S::F32_LANES {
-                    // SAFETY: `count` values are left of those of each pixel, or of as many zeros.
+                    // SAFETY: `count` values of each pixel, or of the zeros that replace it, remain.
                     unsafe { fetch::<S, I>(&mut pixels, &mut rest, channel, count) };
                 }
                 square::<S, T, I, O>(
@@ -103,7 +101,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Gather<'_,
                     #[inline(always)]
                     |i, j| {
                         let from = pixels[i][j].wrapping_add(channel);
-                        // SAFETY: a vector of the channels of a pixel, of as many zeros, or one of `rest`.
+                        // SAFETY: a vector of a pixel's channels, of the zeros that replace it, or one of `rest`.
                         unsafe { from.cast::<S::f32s>().read_unaligned() }
                     },
                     #[inline(always)]
@@ -119,11 +117,11 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Gather<'_,
     }
 }
 
-/// Copies the last `count` values of every pixel, from `channel` on, to vectors, where they are found from then on: vectors
-/// that are not full never meet the loops, which with masks took twice as long.
+/// Copies the last `count` values of every pixel, starting at `channel`, to `vectors` and redirects `pixels` there, so that
+/// the loops only see full vectors: with masks they took twice as long.
 ///
 /// # Safety
-/// They lie in memory that nothing writes meanwhile.
+/// Nothing writes these values during the call.
 #[inline(always)]
 unsafe fn fetch<S: Simd, const I: usize>(
     pixels: &mut [[*const f32; I]; I],
@@ -134,7 +132,7 @@ unsafe fn fetch<S: Simd, const I: usize>(
     let both = pixels.as_flattened_mut().iter_mut();
     for (pixel, vector) in both.zip(vectors.as_flattened_mut()) {
         let vector = std::ptr::from_mut(vector).cast::<f32>();
-        // SAFETY: the caller's promise; `count` is less than a vector has.
+        // SAFETY: guaranteed by the caller; `count` is less than a vector's length.
         unsafe { pixel.add(channel).copy_to_nonoverlapping(vector, count) };
         *pixel = vector.cast_const().wrapping_sub(channel);
     }
@@ -150,7 +148,7 @@ pub(super) struct Scatter<'a, T, const I: usize, const O: usize> {
     pub(super) images: Part<'a>,
     /// Added to every pixel, one value for each of `channels`; empty for none.
     pub(super) bias: &'a [f32],
-    /// Whether the pixels are added to what is there.
+    /// Whether the pixels are added to the old values.
     pub(super) adds: bool,
     pub(super) transform: PhantomData<T>,
 }
@@ -163,7 +161,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
         let (channels, plane) = (self.channels.len(), self.spread.plane);
         self.spread.check(self.tiles.len(), channels, S::F32_LANES);
         assert!(self.points.len() >= self.spread.len(I * I), "all points");
-        // Where pixels outside of the image go.
+        // Receives the pixels outside of the image.
         let mut aside = vec![0.0; channels];
         let mut rest = [[simd.splat_f32s(0.0); O]; O];
         let mut half = [[simd.splat_f32s(0.0); I]; O];
@@ -183,7 +181,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                 let (full, targets) = (count == S::F32_LANES, pixels);
                 if !full {
                     let mut sources = pixels.map(|row| row.map(<*mut f32>::cast_const));
-                    // SAFETY: `count` values are left of those of each pixel, or of as many aside.
+                    // SAFETY: `count` values of each pixel, or of the memory that replaces it, remain.
                     unsafe { fetch::<S, O>(&mut sources, &mut rest, channel, count) };
                     pixels = sources.map(|row| row.map(<*const f32>::cast_mut));
                 }
@@ -204,8 +202,8 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                     #[inline(always)]
                     |o, p, value| {
                         let pixel = pixels[o][p].wrapping_add(channel).cast::<S::f32s>();
-                        // SAFETY: a vector of the channels of a pixel, which is this task's alone (who made `images` promised
-                        // it), of as many values aside, or one of `rest`.
+                        // SAFETY: a vector of a pixel's channels, which only this task accesses (contract of `images`), of
+                        // the memory that replaces it, or one of `rest`.
                         unsafe {
                             let before = if self.adds {
                                 pixel.read_unaligned()
@@ -217,7 +215,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
                     },
                 );
                 if !full {
-                    // SAFETY: the values that were fetched from there.
+                    // SAFETY: the values that `fetch` copied from there.
                     unsafe { give_back(&pixels, &targets, channel, count) };
                 }
             }
@@ -225,10 +223,10 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Scatter<'_
     }
 }
 
-/// Copies what [`fetch`] has put aside back to where it was.
+/// Copies the values of [`fetch`] back to the pixels.
 ///
 /// # Safety
-/// As [`fetch`], and nothing reads them meanwhile.
+/// As [`fetch`], and nothing reads the values during the call.
 #[inline(always)]
 unsafe fn give_back<const O: usize>(
     vectors: &[[*mut f32; O]; O],
@@ -239,12 +237,12 @@ unsafe fn give_back<const O: usize>(
     let both = vectors.as_flattened().iter().zip(pixels.as_flattened());
     for (vector, pixel) in both {
         let vector = vector.wrapping_add(channel);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { pixel.add(channel).copy_from_nonoverlapping(vector, count) };
     }
 }
 
-/// Where the values of planes lie: value `at` of row r of plane p at `start + p · plane + r · row + at`.
+/// Layout of planes: value `at` of row r of plane p is at `start + p · plane + r · row + at`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     pub(super) start: usize,
@@ -253,7 +251,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Planes of one row.
+    /// Planes with one row.
     pub(super) fn of_planes(start: usize, plane: usize) -> Self {
         let row = 0;
         Self { start, row, plane }
@@ -273,7 +271,7 @@ pub(super) struct Planes<'a, T, const I: usize, const O: usize> {
     pub(super) to_layout: Layout,
     pub(super) rows: usize,
     pub(super) len: usize,
-    /// Whether results are added to what is there.
+    /// Whether results are added to the old values.
     pub(super) adds: bool,
     pub(super) transform: PhantomData<T>,
 }
@@ -312,7 +310,7 @@ impl<T: Transform<I, O>, const I: usize, const O: usize> WithSimd for Planes<'_,
     }
 }
 
-/// `T · values · Tᵀ`. `half` holds `T · values`, of any content: to clear it each time took a tenth of a convolution.
+/// `T · values · Tᵀ`. `half` is scratch memory for `T · values`; clearing it each time took a tenth of a convolution.
 #[inline(always)]
 fn square<S: Simd, T: Transform<I, O>, const I: usize, const O: usize>(
     simd: S,
@@ -338,7 +336,7 @@ fn square<S: Simd, T: Transform<I, O>, const I: usize, const O: usize>(
     }
 }
 
-/// Up to a vector of values; zeros behind them.
+/// Up to a vector of values, padded with zeros.
 #[inline(always)]
 fn load<S: Simd>(simd: S, values: &[f32]) -> S::f32s {
     match S::as_simd_f32s(values).0.first() {
@@ -347,7 +345,7 @@ fn load<S: Simd>(simd: S, values: &[f32]) -> S::f32s {
     }
 }
 
-/// As many values of the vector as fit.
+/// Stores the values of the vector that fit.
 #[inline(always)]
 fn store<S: Simd>(simd: S, values: &mut [f32], vector: S::f32s) {
     if values.len() == S::F32_LANES {

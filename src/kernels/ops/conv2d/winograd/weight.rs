@@ -13,13 +13,13 @@ use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
 
-/// Input channels of a task, at most: its dU is small, and written where it stays in the L2 cache.
+/// Largest number of input channels of a task: its dU is small enough to stay in the L2 cache.
 const CHANNELS: usize = 64;
-/// Points of a block of tiles, about: the depth of the products.
+/// Approximate points of a block of tiles: the depth of the products.
 const POINTS: usize = 1920;
-/// Tasks that the work is cut into by segments of the tiles where channels do not suffice.
+/// Number of tasks that the work is split into, by segments of the tiles if channels do not suffice.
 const TASKS: usize = 4;
-/// Points of a segment, at least: each has a partial result.
+/// Smallest number of points of a segment: each needs a partial result.
 const SEGMENT_POINTS: usize = 2048;
 
 /// Adds the gradient of the filter to `grad_weight`, or replaces it.
@@ -68,7 +68,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     });
 }
 
-/// Some input channels, over some tiles.
+/// The gradient of some input channels over some tiles.
 struct Task<'a> {
     shape: &'a Shape,
     tiles: Range<usize>,
@@ -76,7 +76,7 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Stores, or adds, the task's part of the gradient, whose first value is value `start` of `target`.
+    /// Stores, or adds, the task's part of the gradient at value `start` of `target`.
     fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
         &self,
         x: &[f32],
@@ -115,8 +115,8 @@ impl Task<'_> {
             simd_vectors(Planes::<W::FilterAdjoint, N, 3> {
                 from: du,
                 from_layout: Layout::of_planes(0, plane),
-                // SAFETY: a task writes its own input channels of every tap, in the gradient or partial result of its
-                // own segment.
+                // SAFETY: each task writes separate input channels of every tap, in the gradient or partial result of
+                // its segment.
                 to: unsafe { target.part() },
                 to_layout: Layout::of_planes(start + self.channels.start * k, c * k),
                 rows: 1,

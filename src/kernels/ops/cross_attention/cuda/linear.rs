@@ -1,8 +1,8 @@
 //! Linear attention of many positions through the sums of keys and values, `φ(q) (φ(k)ᵀ [v, 1])`: its cost grows with
 //! `N + M`.
 //!
-//! The last column of `[v, 1]` gives the sums of weights, so that numerators and denominators are one product. Products
-//! are a head at a time over the batch, since the rows of a head lie apart; nothing is transposed in memory.
+//! The last column of `[v, 1]` gives the sums of weights, so that numerators and denominators are one product. Each
+//! product is one head over the batch, since the rows of a head are strided; nothing is transposed in memory.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -86,7 +86,7 @@ pub(super) fn backward(
     Ok([dq, dk, dv])
 }
 
-/// What both directions need.
+/// Intermediate values that forward and backward need.
 struct Sums {
     /// `φ(q)`, `(B, N, C)`.
     q: CudaSlice<f32>,
@@ -96,7 +96,7 @@ struct Sums {
     values: CudaSlice<f32>,
     /// `φ(k)ᵀ [v, 1]`, `(B, heads, d, d + 1)`.
     of_keys: CudaSlice<f32>,
-    /// `φ(q)` times those, `(B, N, heads, d + 1)`.
+    /// `φ(q)` times these sums, `(B, N, heads, d + 1)`.
     quotients: CudaSlice<f32>,
 }
 
@@ -165,7 +165,7 @@ fn with_ones(v: &Buffer<Cuda>, rows: usize, width: usize) -> Result<CudaSlice<f3
     Ok(values)
 }
 
-/// What a matrix of one head is.
+/// The array that holds a matrix of one head.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Of {
     /// A part of `(B, N, C)`.

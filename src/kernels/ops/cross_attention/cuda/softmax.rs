@@ -1,7 +1,7 @@
-//! Softmax attention of many positions: scores of all pairs by matrix products, a head at a time over the batch, since
-//! the rows of a head lie C values apart. Nothing is transposed in memory.
+//! Softmax attention of many positions: scores of all pairs by matrix products, one head over the batch each, since
+//! the rows of a head are C values apart. Nothing is transposed in memory.
 //!
-//! Scores and weights are `(B, heads, N, M)`; backward computes the weights again instead of keeping them.
+//! Scores and weights are `(B, heads, N, M)`; backward recomputes the weights instead of saving them.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -89,7 +89,7 @@ fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice
     Ok(scores)
 }
 
-/// What a matrix of one head is.
+/// The shape of a matrix of one head.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Of {
     /// `(N, d)`, rows C apart.
@@ -100,7 +100,6 @@ enum Of {
     Pairs,
 }
 
-/// Which factor lies transposed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Plain,
@@ -108,7 +107,7 @@ enum Form {
     TransposedB,
 }
 
-/// Where the matrices of a head lie.
+/// Positions of the matrices of a head.
 #[derive(Debug, Clone, Copy)]
 struct Views(CrossAttentionSize);
 
@@ -121,7 +120,6 @@ impl Views {
         head * self.0.queries * self.0.keys
     }
 
-    /// Rows of scores.
     fn rows(self) -> usize {
         self.0.batch * self.0.heads * self.0.queries
     }

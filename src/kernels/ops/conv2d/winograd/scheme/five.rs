@@ -5,9 +5,9 @@ use pulp::Simd;
 use super::four::pairs;
 use super::{Data, Filter, FilterAdjoint, ResultAdjoint, Results, Transform};
 
-/// The nearer pair of points.
+/// The pair of points nearer to 0.
 const A: f32 = 5.0 / 8.0;
-/// The farther pair of points.
+/// The pair of points farther from 0.
 const B: f32 = 17.0 / 16.0;
 /// The point without a partner.
 const C: f32 = 9.0 / 4.0;
@@ -19,7 +19,7 @@ impl Transform<7, 7> for Data {
     #[inline(always)]
     fn apply<S: Simd>(s: S, d: [S::f32s; 7]) -> [S::f32s; 7] {
         let minus = |factor, x, y| s.negate_mul_add_e_f32s(s.splat_f32s(factor), x, y);
-        // Each polynomial but that of c has the factor x − c; what is left are those of the two pairs.
+        // Every polynomial but that of c has the factor x − c; the other factors are those of the two pairs.
         let mut rest = [d[0]; 6];
         for (rest, values) in rest.iter_mut().zip(d.array_windows::<2>()) {
             *rest = minus(C, values[0], values[1]);

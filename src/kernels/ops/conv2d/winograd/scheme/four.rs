@@ -4,15 +4,15 @@ use pulp::Simd;
 
 use super::{Data, Filter, FilterAdjoint, ResultAdjoint, Results, Transform};
 
-/// The nearer pair of points.
+/// The pair of points nearer to 0.
 const A: f32 = 11.0 / 16.0;
-/// The farther pair of points.
+/// The pair of points farther from 0.
 const B: f32 = 23.0 / 16.0;
 const A2: f32 = A * A;
 const B2: f32 = B * B;
 
-/// What the pairs of points ±a and ±b make of six values: the coefficients of `(x² − a²)(x² − b²)`, of `x (x ± a)(x² − b²)`, of
-/// `x (x ± b)(x² − a²)` and of `x (x² − a²)(x² − b²)`.
+/// Applies to six values, for the pairs of points ±a and ±b, the coefficients of `(x² − a²)(x² − b²)`,
+/// `x (x ± a)(x² − b²)`, `x (x ± b)(x² − a²)` and `x (x² − a²)(x² − b²)`.
 #[inline(always)]
 pub(super) fn pairs<S: Simd>(s: S, (a, b): (f32, f32), d: [S::f32s; 6]) -> [S::f32s; 6] {
     let minus = |factor, x, y| s.negate_mul_add_e_f32s(factor, x, y);
@@ -21,7 +21,7 @@ pub(super) fn pairs<S: Simd>(s: S, (a, b): (f32, f32), d: [S::f32s; 6]) -> [S::f
     let (far, far_odd) = (minus(a2, d[2], d[4]), minus(a2, d[1], d[3]));
     let (a, b) = (s.splat_f32s(a), s.splat_f32s(b));
     [
-        // (x² − a²) of (x² − b²), and the same one further on.
+        // (x² − a²)(x² − b²), and the same shifted by one.
         minus(a2, minus(b2, d[0], d[2]), near),
         s.mul_add_e_f32s(a, near_odd, near),
         minus(a, near_odd, near),

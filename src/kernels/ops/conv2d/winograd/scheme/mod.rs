@@ -1,16 +1,16 @@
 //! The one-dimensional transforms of Winograd's F(2, 3), F(4, 3) and F(5, 3), on vectors of any width.
 //!
-//! Each is the product with one of three matrices, written out. They follow from the points at which filter and data are
-//! taken for polynomials: with points `p`, `f = Π (p − q)` over the others `q`, and ∞ as the last point,
+//! Each is the product with one of three matrices, written out. They follow from the points at which the polynomials of
+//! filter and data are evaluated: with points `p`, `f = Π (p − q)` over the others `q`, and ∞ as the last point,
 //!
 //! * `G`: at p the filter's polynomial through f, `(1, p, p²) / f`; at ∞ its last value,
 //! * `Bᵀ`: at p the coefficients of `Π (x − q)` over the others; at ∞ those of the product over all,
 //! * `Aᵀ`: row i the powers `pⁱ`; at ∞ one in the last row.
 //!
-//! Two passes of one, over columns and then over rows, make the two-dimensional transform.
+//! The two-dimensional transform is the one-dimensional one over columns, then over rows.
 //!
-//! Any points do in exact arithmetic; those here are fractions with few bits, so that their powers are exact, near the
-//! ones for which the bound `Σ (A G B)²` of the rounding errors is smallest. With Lavin and Gray's 0, ±1 and ±2 the
+//! In exact arithmetic any points work; these are fractions with few bits, so that their powers are exact, near the
+//! points for which the bound `Σ (A G B)²` of the rounding errors is smallest. With Lavin and Gray's 0, ±1 and ±2 the
 //! errors of F(4, 3) are three times as large, as large as those of F(5, 3) here.
 
 mod five;
@@ -20,11 +20,10 @@ use pulp::Simd;
 
 /// A product with a constant matrix of `O × I`.
 pub(super) trait Transform<const I: usize, const O: usize> {
-    /// The product.
     fn apply<S: Simd>(simd: S, values: [S::f32s; I]) -> [S::f32s; O];
 }
 
-/// The minimal algorithm that computes M neighbouring results of a filter of 3 from N = M + 2 values by N products.
+/// The minimal algorithm for M neighbouring results of a 3-tap filter from N = M + 2 values by N products.
 pub(super) trait Scheme<const N: usize, const M: usize> {
     /// `Bᵀ d`, from the data.
     type Data: Transform<N, N>;
@@ -38,7 +37,7 @@ pub(super) trait Scheme<const N: usize, const M: usize> {
     type ResultAdjoint: Transform<M, N>;
 }
 
-/// Every M that has its five transforms: 2 (with the points 0, 1, -1 and ∞), 4 and 5.
+/// Implemented for M = 2 (with the points 0, 1, -1 and ∞), 4 and 5.
 pub(super) struct Minimal;
 
 impl<const N: usize, const M: usize> Scheme<N, M> for Minimal
