@@ -17,6 +17,7 @@ mod attention;
 mod blend;
 pub mod chunks;
 mod concat;
+pub mod conformance;
 mod conv2d;
 mod cross_attention;
 mod cross_entropy;

@@ -42,6 +42,13 @@ impl Shape {
         self.dims()[..self.rank() - 1].iter().product()
     }
 
+    /// This shape with the outermost dimension replaced.
+    #[must_use]
+    pub fn with_first(mut self, first: usize) -> Self {
+        self.dims[0] = first;
+        self
+    }
+
     /// This shape with the innermost dimension replaced.
     #[must_use]
     pub fn with_last(mut self, last: usize) -> Self {

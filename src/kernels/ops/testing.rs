@@ -8,7 +8,8 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{OpError, Pass, Shape, Var, Work};
+use super::conformance::weighted_sum;
+use super::{OpError, Pass, Shape, Var};
 use crate::device::{Backend, Buffer};
 
 /// The device that operations are tested on.
@@ -72,13 +73,15 @@ where
     let vars = make_leaves(&device, leaves);
     let mut pass = Pass::recording(&device);
     let output = f(&mut pass, &vars).unwrap();
-    let loss = weighted_sum(&mut pass, &output, grad_output.to_vec()).unwrap();
+    let values = output.to_host(&device).unwrap();
+    assert_eq!(grad_output.len(), values.len(), "one weight for each value");
+    let loss = weighted_sum(&mut pass, &output, &values, grad_output.to_vec()).unwrap();
     let mut grads = pass.backward(&loss, 1.0).unwrap();
     let grads = vars
         .iter()
         .map(|leaf| device.download(grads.of(leaf).unwrap()).unwrap())
         .collect();
-    (output.to_host(&device).unwrap(), grads)
+    (values, grads)
 }
 
 /// Panics unless the gradients of `f` at random leaves of these shapes match central differences.
@@ -217,37 +220,4 @@ fn make_leaves(device: &TestDevice, leaves: &[(&[f32], Shape)]) -> Vec<Var<TestD
             .unwrap()
     };
     leaves.iter().map(leaf).collect()
-}
-
-/// `Σ values · weights` as a loss, so that the gradient of `values` is `weights`.
-fn weighted_sum(
-    pass: &mut Pass<TestDevice>,
-    values: &Var<TestDevice>,
-    weights: Vec<f32>,
-) -> Result<Var<TestDevice>, OpError> {
-    assert_eq!(
-        weights.len(),
-        values.shape().len(),
-        "one weight for each value"
-    );
-    let device = pass.device().clone();
-    let terms = values.to_host(&device)?;
-    let terms = terms.iter().zip(&weights);
-    let sum: f64 = terms.map(|(v, w)| f64::from(*v) * f64::from(*w)).sum();
-    let (data, saved) = (device.upload(vec![sum as f32])?, values.clone());
-    pass.finish(
-        "weighted_sum",
-        Work::default(),
-        data,
-        [1],
-        &[values],
-        move |slots, grad_output| {
-            let seed = device.download(grad_output)?[0];
-            let slot = slots.of(&saved)?;
-            let before = device.download(slot)?;
-            let added = before.iter().zip(&weights);
-            *slot = device.upload(added.map(|(g, w)| g + seed * w).collect())?;
-            Ok(())
-        },
-    )
 }

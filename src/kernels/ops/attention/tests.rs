@@ -53,21 +53,6 @@ fn values_and_gradient_are_those_of_pytorch() {
 }
 
 #[test]
-fn the_gradient_is_that_of_finite_differences() {
-    testing::check_gradients(&[[2, 5, 18].into()], |pass, x| attention(pass, &x[0], 2));
-}
-
-#[test]
-fn one_and_two_threads_give_the_same_bits() {
-    testing::check_threads(&[[3, 90, 48].into()], |pass, x| attention(pass, &x[0], 4));
-}
-
-#[test]
-fn a_batch_is_its_samples() {
-    testing::check_batch(3, &[[3, 7, 24].into()], |pass, x| attention(pass, &x[0], 4));
-}
-
-#[test]
 fn equal_keys_give_the_mean_of_the_values() {
     let x = [9.0, 0.5, 1.0, -3.0, 0.5, 5.0];
     let y = testing::forward(&[(&x, [1, 2, 3].into())], |pass, x| {

@@ -113,25 +113,4 @@ mod tests {
             assert_eq!(grads, expected);
         }
     }
-
-    #[test]
-    fn gradients_are_those_of_finite_differences() {
-        testing::check_gradients(&[[1, 3, 2, 5].into(), [1, 3, 2, 17].into()], |pass, v| {
-            concat(pass, &v[0], &v[1])
-        });
-    }
-
-    #[test]
-    fn one_and_two_threads_give_the_same_bits() {
-        testing::check_threads(&[[5001, 17].into(), [5001, 3].into()], |pass, v| {
-            concat(pass, &v[0], &v[1])
-        });
-    }
-
-    #[test]
-    fn a_batch_is_its_samples() {
-        testing::check_batch(3, &[[3, 2, 5].into(), [3, 2, 1].into()], |pass, v| {
-            concat(pass, &v[0], &v[1])
-        });
-    }
 }

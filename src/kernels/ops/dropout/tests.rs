@@ -70,16 +70,6 @@ fn a_pass_without_dropout_changes_nothing() {
 }
 
 #[test]
-fn the_gradient_is_that_of_finite_differences() {
-    testing::check_gradients(&[[3, 31].into()], dropped(5, 0.3));
-}
-
-#[test]
-fn one_and_two_threads_give_the_same_bits() {
-    testing::check_threads(&[[70_001].into()], dropped(5, 0.3));
-}
-
-#[test]
 fn the_mask_is_that_of_the_stream_bit_for_bit() {
     let mask = Mask {
         key: 0x9ABC_DEF0_1234_5678,

@@ -116,11 +116,6 @@ fn gradients_are_those_of_finite_differences() {
     });
 }
 
-#[test]
-fn a_batch_is_its_samples() {
-    testing::check_batch(7, &shapes(7, 3, 5), run);
-}
-
 /// Fields that fill the registers of a GPU's block, and wider ones.
 #[test]
 fn a_batch_is_its_samples_at_any_width() {
@@ -212,11 +207,6 @@ fn parameters_that_need_no_gradient_get_none() {
             assert_eq!(all, some);
         }
     }
-}
-
-#[test]
-fn one_and_two_threads_give_the_same_bits() {
-    testing::check_threads(&shapes(9, 60, 32), run);
 }
 
 #[test]

@@ -97,28 +97,6 @@ fn a_large_mean_does_not_spoil_the_variance() {
     assert!((variance - 1.0).abs() < 1e-3, "{variance}");
 }
 
-#[test]
-fn a_batch_is_its_samples() {
-    testing::check_batch(
-        5,
-        &[[5, 3, 2, 8].into(), [8].into(), [8].into(), [5, 8].into()],
-        |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 4, Some(&v[3]), Activation::Silu),
-    );
-}
-
-#[test]
-fn one_and_two_threads_give_the_same_bits() {
-    testing::check_threads(
-        &[
-            [5, 850, 17].into(),
-            [17].into(),
-            [17].into(),
-            [5, 17].into(),
-        ],
-        |pass, v| group_norm(pass, &v[0], &v[1], &v[2], 17, Some(&v[3]), Activation::Silu),
-    );
-}
-
 /// Reference values and gradients of SiLU after a group norm with a shift, in double precision.
 struct Host {
     y: Vec<f32>,

@@ -97,32 +97,6 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_its_samples() {
-        let shapes = [
-            [4, 5, 9].into(),
-            [4, 5, 3].into(),
-            [3, 9].into(),
-            [9].into(),
-        ];
-        testing::check_batch(4, &shapes, |pass, v| {
-            linear_residual(pass, &v[0], &v[1], &v[2], &v[3])
-        });
-    }
-
-    #[test]
-    fn one_and_two_threads_give_the_same_bits() {
-        let shapes = [
-            [6000, 33].into(),
-            [6000, 17].into(),
-            [17, 33].into(),
-            [33].into(),
-        ];
-        testing::check_threads(&shapes, |pass, v| {
-            linear_residual(pass, &v[0], &v[1], &v[2], &v[3])
-        });
-    }
-
-    #[test]
     fn a_residual_of_another_shape_is_refused() {
         let device = testing::device();
         let [r, x, w, b] = [vec![2, 4], vec![2, 3], vec![3, 5], vec![5]].map(|dims| {

@@ -82,15 +82,6 @@ fn a_weight_that_is_used_twice_gets_the_gradients_of_both() {
 }
 
 #[test]
-fn a_batch_is_its_samples() {
-    testing::check_batch(
-        4,
-        &[[4, 5, 3].into(), [3, 17].into(), [17].into()],
-        |pass, v| linear(pass, &v[0], &v[1], Some(&v[2]), Activation::Silu),
-    );
-}
-
-#[test]
 fn one_and_two_threads_give_the_same_bits() {
     // The second shape cuts the weight gradient's rows, the first its depth, the third the result's columns.
     for (rows, inputs, outputs) in [(6000, 17, 33), (700, 131, 65), (32, 300, 501)] {

@@ -118,32 +118,6 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_those_of_finite_differences() {
-        testing::check_gradients(&[[3, 5].into(), [17, 5].into()], |pass, v| {
-            linear_transposed(pass, &v[0], &v[1], None)
-        });
-        let shapes = [[3, 5].into(), [7, 5].into(), [3, 7].into()];
-        testing::check_gradients(&shapes, |pass, v| {
-            linear_transposed(pass, &v[0], &v[1], Some(&v[2]))
-        });
-    }
-
-    #[test]
-    fn a_batch_is_its_samples() {
-        let shapes = [[4, 2, 5].into(), [17, 5].into(), [4, 2, 17].into()];
-        testing::check_batch(4, &shapes, |pass, v| {
-            linear_transposed(pass, &v[0], &v[1], Some(&v[2]))
-        });
-    }
-
-    #[test]
-    fn one_and_two_threads_give_the_same_bits() {
-        testing::check_threads(&[[6000, 17].into(), [33, 17].into()], |pass, v| {
-            linear_transposed(pass, &v[0], &v[1], None)
-        });
-    }
-
-    #[test]
     fn shapes_that_do_not_fit_are_refused() {
         let device = testing::device();
         let x = Var::constant(&device, vec![0.0; 6], [2, 3]).unwrap();

@@ -148,11 +148,6 @@ fn a_batch_is_its_samples() {
 }
 
 #[test]
-fn one_and_two_threads_give_the_same_bits() {
-    testing::check_threads(&shapes(5, 850, 17), fused(17, 0.3));
-}
-
-#[test]
 fn the_norm_and_its_residual_may_be_one_value() {
     let values = testing::filled(5 * 8, 1);
     let ones = [1.0; 8];

@@ -53,15 +53,6 @@ fn the_gradient_is_that_of_finite_differences() {
 }
 
 #[test]
-fn one_and_two_threads_give_the_same_bits() {
-    testing::check_threads(&[[30, 2501].into()], |pass, e| {
-        let (noised, clean) = (filled(75_030, 7), filled(75_030, 8));
-        let (noised, clean) = (constant(pass, noised, 30), constant(pass, clean, 30));
-        physics(pass, &e[0], &noised, &clean, &[0.4; 30], 0.1)
-    });
-}
-
-#[test]
 fn a_batch_is_the_mean_of_its_samples() {
     let [estimate, noised, clean] = [1, 2, 3].map(|seed| filled(40, seed));
     let alpha_bars = [0.9, 0.5, 0.2, 0.05];

@@ -124,16 +124,6 @@ fn it_counts_the_work_of_the_operations_it_stands_for() {
 }
 
 #[test]
-fn a_batch_is_its_samples() {
-    testing::check_batch(7, &shapes(7, [2, 5, 8, 3]), run);
-}
-
-#[test]
-fn threads_do_not_change_results() {
-    testing::check_threads(&shapes(40_000, [2, 8, 8, 2]), run);
-}
-
-#[test]
 fn shapes_that_do_not_fit_are_refused() {
     let device = testing::device();
     let mut shapes = shapes(4, [2, 3, 3, 2]);

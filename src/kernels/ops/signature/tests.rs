@@ -171,23 +171,6 @@ fn gradients_are_those_of_finite_differences() {
 }
 
 #[test]
-fn a_batch_is_its_samples() {
-    testing::check_batch(
-        19,
-        &[[19, 4, 2].into(), [14, 1].into(), [1].into()],
-        |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], 3),
-    );
-}
-
-#[test]
-fn one_and_two_threads_give_the_same_bits() {
-    testing::check_threads(
-        &[[35, 70, 3].into(), [39, 1].into(), [1].into()],
-        |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], 3),
-    );
-}
-
-#[test]
 fn sizes_that_do_not_fit_are_refused() {
     let device = testing::device();
     let constant = |shape: [usize; 3]| {

@@ -69,19 +69,4 @@ mod tests {
             1e-6,
         );
     }
-
-    #[test]
-    fn the_gradient_is_that_of_finite_differences() {
-        testing::check_gradients(&[[3, 17].into()], |pass, x| silu(pass, &x[0]));
-    }
-
-    #[test]
-    fn one_and_two_threads_give_the_same_bits() {
-        testing::check_threads(&[[70_001].into()], |pass, x| silu(pass, &x[0]));
-    }
-
-    #[test]
-    fn a_batch_is_its_samples() {
-        testing::check_batch(5, &[[5, 17].into()], |pass, x| silu(pass, &x[0]));
-    }
 }

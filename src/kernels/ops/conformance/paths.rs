@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::trial::{Case, Leaf, leaf, random, weight};
+use super::{Case, Leaf, batch, leaf, random, weight};
 use crate::ops::{
     KernelLoss, KernelOptions, KernelStatistic, Kernels, OpError, Pass, PathBatch, RbfStatistic,
     SignatureLoss, SignatureSize, Var, add, euler_maruyama, kernel_loss, pointwise_network,
@@ -10,7 +10,7 @@ use crate::ops::{
 };
 
 /// Points of a path of the losses.
-const POINTS: (usize, usize) = (4, 17);
+const POINTS: [usize; 3] = [4, 17, 17];
 
 pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
     let mut cases = generators();
@@ -22,8 +22,8 @@ pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
 fn generators<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("euler_maruyama", "EulerKernel", |t| {
-            let (batch, steps, hidden) = t.pick((2, 3, 4), (33, 9, 17));
-            let mut leaves = vec![leaf([batch, 1]), leaf([batch, steps])];
+            let (count, steps, hidden) = t.pick((2, 3, 4), (33, 9, 17), (9, 60, 32));
+            let mut leaves = vec![batch([count, 1]), batch([count, steps])];
             leaves.extend(field(hidden));
             leaves.extend(field(hidden));
             t.gradients(&leaves, |pass, x| {
@@ -32,15 +32,16 @@ fn generators<D: Kernels>() -> Vec<Case<D>> {
             })
         }),
         Case::new("signature_projection", "SignatureKernel", |t| {
-            let (batch, points, channels, depth) = t.pick((1, 3, 2, 2), (9, 13, 3, 4));
+            let (count, points, channels, depth) =
+                t.pick((2, 3, 2, 2), (9, 13, 3, 4), (35, 70, 3, 3));
             let size = SignatureSize {
-                batch,
+                batch: count,
                 points,
                 channels,
                 depth,
             };
             let leaves = [
-                leaf([batch, points, channels]),
+                batch([count, points, channels]),
                 weight([size.entries(), 1], size.entries()),
                 leaf([1]),
             ];
@@ -49,13 +50,13 @@ fn generators<D: Kernels>() -> Vec<Case<D>> {
             })
         }),
         Case::new("pointwise_network", "PointwiseKernel", |t| {
-            let (rows, hidden) = t.pick((5, 6), (1025, 17));
-            let mut leaves = vec![leaf([rows, 2])];
+            let (rows, hidden) = t.pick((5, 6), (1025, 17), (40_000, 8));
+            let mut leaves = vec![batch([rows, 2])];
             for (inputs, outputs) in [(2, hidden), (hidden, hidden), (hidden, 3)] {
                 leaves.extend([weight([inputs, outputs], inputs), leaf([outputs])]);
             }
             // A value near 0 is on one side of it in one arithmetic and on the other in another: of many, none may be there.
-            let distances = t.pick([0.0, 0.0], [3.0, 8.0]);
+            let distances = t.pick([3.0, 8.0], [3.0, 8.0], [3.0, 8.0]);
             t.gradients(&leaves, |pass, x| {
                 let point = x[0].detach(pass.device())?;
                 let mut layers = std::array::from_fn(|i| [1, 2].map(|at| x[2 * i + at].clone()));
@@ -71,8 +72,12 @@ fn generators<D: Kernels>() -> Vec<Case<D>> {
 fn losses<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("kernel_loss", "PathKernelKernel", |t| {
-            let (count, points) = (t.pick(3, 9), t.pick(POINTS.0, POINTS.1));
-            let statistic = t.pick(KernelStatistic::Scoring, KernelStatistic::Mmd);
+            let (count, points) = (t.pick(3, 9, 9), t.pick(POINTS[0], POINTS[1], POINTS[2]));
+            let statistic = t.pick(
+                KernelStatistic::Scoring,
+                KernelStatistic::Mmd,
+                KernelStatistic::Mmd,
+            );
             let options = KernelOptions {
                 sigma: 1.0,
                 order: 1,
@@ -85,14 +90,14 @@ fn losses<D: Kernels>() -> Vec<Case<D>> {
             })
         }),
         Case::new("signature_loss", "SignatureLossKernel", |t| {
-            let (count, points) = (t.pick(3, 33), t.pick(POINTS.0, POINTS.1));
+            let (count, points) = (t.pick(3, 33, 33), t.pick(POINTS[0], POINTS[1], POINTS[2]));
             t.gradients(&[generated(count, points)], |pass, x| {
                 let loss = SignatureLoss::t_statistic(&real(count, points));
                 signature_loss(pass, &x[0], &Rc::new(loss))
             })
         }),
         Case::new("signature_loss (rbf)", "SignatureLossKernel", |t| {
-            let (count, points) = (t.pick(3, 33), t.pick(POINTS.0, POINTS.1));
+            let (count, points) = (t.pick(3, 33, 33), t.pick(POINTS[0], POINTS[1], POINTS[2]));
             t.gradients(&[generated(count, points)], |pass, x| {
                 let real = real(count, points);
                 let loss = SignatureLoss::rbf(RbfStatistic::Scoring, 1.0, &real);

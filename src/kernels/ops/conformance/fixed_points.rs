@@ -1,6 +1,6 @@
 //! The fixed point of an attention block, against its parts where a device has no kernel for the whole.
 
-use super::trial::{Case, leaf, weight};
+use super::{Case, batch, leaf, weight};
 use crate::ops::{
     Activation, AttentionBlock, AttentionKind, FixedPoint, Kernels, OpError, Pass, Var, add,
     cross_attention, fixed_point, layer_norm, linear, linear_residual,
@@ -8,8 +8,8 @@ use crate::ops::{
 
 pub(super) fn fixed_points<D: Kernels>() -> Vec<Case<D>> {
     vec![Case::new("fixed_point", "FixedPointKernel", |t| {
-        let (batch, d, f) = t.pick((2, 4, 6), (67, 12, 33));
-        let state = leaf([batch, 1, d]);
+        let (count, d, f) = t.pick((2, 4, 6), (67, 12, 33), (300, 32, 132));
+        let state = batch([count, 1, d]);
         let (norm, square) = ([leaf([d]), leaf([d])], [weight([d, d], d), leaf([d])]);
         let (up, down) = (weight([d, f], d), weight([f, d], f));
         let mut leaves = vec![state, state, state];

@@ -1,19 +1,19 @@
 //! What is done in place: the way to the device and back, and the steps of optimizers.
 
-use super::trial::{Answer, Case, Trial, random};
+use super::{Answer, Case, Trial, random};
 use crate::device::Buffer;
 use crate::ops::{AdamStep, Kernels, OpError, SgdStep};
 
 /// The way of values to the device and back, bits and all.
 pub(super) fn memory<D: Kernels>() -> Vec<Case<D>> {
     vec![Case::new("memory", "UpdateKernel", |t| {
-        let mut values = random(t.pick(31, 300_001), 1);
+        let mut values = random(t.pick(31, 300_001, 300_001), 1);
         // What arithmetic would not leave as it is: a negative zero, a subnormal number, the largest.
         values[..4].copy_from_slice(&[-0.0, f32::from_bits(1), f32::MAX, f32::MIN]);
         let there = t.device.upload(values.clone())?;
         let back = t.device.download(&there)?;
         let copy = t.device.download(&there.clone())?;
-        let full = t.device.full_buffer(t.pick(1, 1025), 1.5)?;
+        let full = t.device.full_buffer(t.pick(1, 1025, 1025), 1.5)?;
         Ok(vec![
             part("values", back.clone()),
             part("changed", vec![changed(&values, &back)]),
@@ -67,7 +67,7 @@ pub(super) fn updates<D: Kernels>() -> Vec<Case<D>> {
             let step = SgdStep {
                 lr: 1e-2,
                 momentum: 0.9,
-                nesterov: t.pick(false, true),
+                nesterov: t.pick(false, true, true),
                 weight_decay: 0.1,
             };
             t.device.sgd_step(&mut p, &g, Some(&mut momentum), step)?;
@@ -90,7 +90,7 @@ fn changed(before: &[f32], after: &[f32]) -> f32 {
 }
 
 fn inputs<D: Kernels>(t: &Trial<'_, D>, seed: u64) -> Vec<f32> {
-    random(t.pick(5, 33_793), seed)
+    random(t.pick(5, 33_793, 70_001), seed)
 }
 
 /// What a kernel makes of its first input.

@@ -1,9 +1,9 @@
-//! Every operation with its inputs: one list, which a test holds against the kernels that there are.
+//! The list of cases, but for those of paths, fixed points and in-place updates.
 
 use super::fixed_points::fixed_points;
 use super::paths::paths;
-use super::trial::{Case, leaf, random, weight};
 use super::updates::{memory, updates};
+use super::{Case, Trial, batch, leaf, random, weight};
 use crate::ops::{
     Activation, AttentionKind, Conv2dOptions, Kernels, add, add_silu, add_tanh, attention, blend,
     concat, conv2d, cross_attention, cross_entropy, distance, dropout, embedding, group_norm,
@@ -11,8 +11,8 @@ use crate::ops::{
     silu, upsample_bilinear,
 };
 
-/// All cases, in the order in which they are told.
-pub(super) fn all<D: Kernels>() -> Vec<Case<D>> {
+/// Every operation with its inputs.
+pub fn cases<D: Kernels>() -> Vec<Case<D>> {
     let mut cases = memory();
     cases.extend(elementwise());
     cases.extend(products());
@@ -25,52 +25,54 @@ pub(super) fn all<D: Kernels>() -> Vec<Case<D>> {
     cases
 }
 
+fn elements<D: Kernels>(t: &Trial<'_, D>) -> [usize; 2] {
+    t.pick([3, 5], [33, 1025], [70, 1001])
+}
+
 fn elementwise<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("silu", "SiluKernel", |t| {
-            t.gradients(&[leaf(t.pick([3, 5], [33, 1025]))], |pass, x| {
-                silu(pass, &x[0])
-            })
+            t.gradients(&[batch(elements(t))], |pass, x| silu(pass, &x[0]))
         }),
         Case::new("add", "AddKernel", |t| {
-            let shape = t.pick([3, 5], [33, 1025]);
-            t.gradients(&[leaf(shape), leaf(shape)], |pass, x| {
+            let shape = elements(t);
+            t.gradients(&[batch(shape), batch(shape)], |pass, x| {
                 add(pass, &x[0], &x[1])
             })
         }),
         Case::new("add_silu", "AddKernel", |t| {
-            let shape = t.pick([3, 5], [33, 1025]);
-            t.gradients(&[leaf(shape), leaf(shape)], |pass, x| {
+            let shape = elements(t);
+            t.gradients(&[batch(shape), batch(shape)], |pass, x| {
                 add_silu(pass, &x[0], &x[1])
             })
         }),
         Case::new("add_tanh", "AddKernel", |t| {
-            let shape = t.pick([3, 5], [33, 1025]);
-            t.gradients(&[leaf(shape), leaf(shape)], |pass, x| {
+            let shape = elements(t);
+            t.gradients(&[batch(shape), batch(shape)], |pass, x| {
                 add_tanh(pass, &x[0], &x[1])
             })
         }),
         Case::new("blend", "BlendKernel", |t| {
-            let shape = t.pick([3, 5], [33, 1025]);
-            t.gradients(&[leaf(shape), leaf(shape)], |pass, x| {
+            let shape = elements(t);
+            t.gradients(&[batch(shape), batch(shape)], |pass, x| {
                 blend(pass, (&x[0], 0.3), (&x[1], 0.7))
             })
         }),
         Case::new("distance", "BlendKernel", |t| {
-            let shape = t.pick([3, 5], [33, 1025]);
+            let shape = elements(t);
             t.values(&[leaf(shape), leaf(shape)], |pass, x| {
                 Ok(vec![distance(pass, &x[0], &x[1])? as f32])
             })
         }),
         Case::new("concat", "ConcatKernel", |t| {
-            let rows = t.pick(2, 1025);
-            t.gradients(&[leaf([rows, 5]), leaf([rows, 31])], |pass, x| {
+            let rows = t.pick(2, 1025, 5001);
+            t.gradients(&[batch([rows, 5]), batch([rows, 31])], |pass, x| {
                 concat(pass, &x[0], &x[1])
             })
         }),
         Case::new("dropout", "DropoutKernel", |t| {
-            t.gradients(&[leaf(t.pick([3, 5], [33, 1025]))], |pass, x| {
-                dropout(pass, &x[0], 0.3)
+            t.gradients(&[batch(elements(t))], |pass, x| {
+                dropout(pass, &x[0], t.dropout(0.3))
             })
         }),
     ]
@@ -79,22 +81,22 @@ fn elementwise<D: Kernels>() -> Vec<Case<D>> {
 fn products<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("linear", "LinearKernel", |t| {
-            let (rows, inputs, outputs) = t.pick((3, 4, 5), (129, 65, 97));
+            let (rows, inputs, outputs) = t.pick((3, 4, 5), (129, 65, 97), (700, 131, 65));
             let leaves = [
-                leaf([rows, inputs]),
+                batch([rows, inputs]),
                 weight([inputs, outputs], inputs),
                 leaf([outputs]),
             ];
-            let activation = t.pick(Activation::Tanh, Activation::Gelu);
+            let activation = t.pick(Activation::Tanh, Activation::Gelu, Activation::Silu);
             t.gradients(&leaves, |pass, x| {
                 linear(pass, &x[0], &x[1], Some(&x[2]), activation)
             })
         }),
         Case::new("linear_residual", "LinearKernel", |t| {
-            let (rows, inputs, outputs) = t.pick((3, 4, 5), (129, 65, 97));
+            let (rows, inputs, outputs) = t.pick((3, 4, 5), (129, 65, 97), (700, 131, 65));
             let leaves = [
-                leaf([rows, outputs]),
-                leaf([rows, inputs]),
+                batch([rows, outputs]),
+                batch([rows, inputs]),
                 weight([inputs, outputs], inputs),
                 leaf([outputs]),
             ];
@@ -103,18 +105,18 @@ fn products<D: Kernels>() -> Vec<Case<D>> {
             })
         }),
         Case::new("linear_transposed", "LinearKernel", |t| {
-            let (rows, inputs, outputs) = t.pick((3, 4, 5), (129, 65, 97));
+            let (rows, inputs, outputs) = t.pick((3, 4, 5), (129, 65, 97), (700, 131, 65));
             let leaves = [
-                leaf([rows, outputs]),
+                batch([rows, outputs]),
                 weight([inputs, outputs], outputs),
-                leaf([rows, inputs]),
+                batch([rows, inputs]),
             ];
             t.gradients(&leaves, |pass, x| {
                 linear_transposed(pass, &x[0], &x[1], Some(&x[2]))
             })
         }),
         Case::new("nudge", "LinearKernel", |t| {
-            let rows = t.pick(3, 65);
+            let rows = t.pick(3, 65, 257);
             let labels: Vec<usize> = (0..rows).map(|row| row % 10).collect();
             let leaves = [leaf([rows, 33]), weight([33, 10], 33), leaf([10])];
             t.values(&leaves, |pass, x| {
@@ -128,14 +130,15 @@ fn products<D: Kernels>() -> Vec<Case<D>> {
 fn images<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("conv2d", "Conv2dKernel", |t| {
-            let (batch, side, channels, kernels) = t.pick((1, 4, 2, 3), (3, 13, 17, 33));
+            let (count, side, channels, kernels) =
+                t.pick((2, 4, 2, 3), (3, 13, 17, 33), (4, 17, 48, 33));
             let leaves = [
-                leaf([batch, side, side, channels]),
+                batch([count, side, side, channels]),
                 weight([3, 3, channels, kernels], 9 * channels),
                 leaf([kernels]),
             ];
             let options = Conv2dOptions {
-                stride: t.pick(1, 2),
+                stride: t.pick(1, 2, 1),
                 padding: 1,
             };
             t.gradients(&leaves, |pass, x| {
@@ -143,30 +146,37 @@ fn images<D: Kernels>() -> Vec<Case<D>> {
             })
         }),
         Case::new("group_norm", "GroupNormKernel", |t| {
-            let (batch, side, channels, groups) = t.pick((2, 2, 4, 2), (3, 11, 48, 8));
+            let (count, side, channels, groups) =
+                t.pick((2, 2, 4, 2), (3, 11, 48, 8), (5, 29, 17, 17));
             let leaves = [
-                leaf([batch, side, side, channels]),
+                batch([count, side, side, channels]),
                 leaf([channels]),
                 leaf([channels]),
-                leaf([batch, channels]),
+                batch([count, channels]),
             ];
-            let activation = t.pick(Activation::Relu, Activation::Silu);
+            let activation = t.pick(Activation::Tanh, Activation::Silu, Activation::Silu);
             t.gradients(&leaves, |pass, x| {
                 let shift = Some(&x[3]);
                 group_norm(pass, &x[0], &x[1], &x[2], groups, shift, activation)
             })
         }),
         Case::new("norm_residual", "NormResidualKernel", |t| {
-            let (batch, side, channels, groups) = t.pick((2, 2, 4, 2), (3, 11, 48, 8));
-            let image = [batch, side, side, channels];
-            let leaves = [leaf(image), leaf([channels]), leaf([channels]), leaf(image)];
+            let (count, side, channels, groups) =
+                t.pick((2, 2, 4, 2), (3, 11, 48, 8), (5, 29, 17, 17));
+            let image = [count, side, side, channels];
+            let leaves = [
+                batch(image),
+                leaf([channels]),
+                leaf([channels]),
+                batch(image),
+            ];
             t.gradients(&leaves, |pass, x| {
-                norm_residual(pass, &x[0], (&x[1], &x[2], groups), &x[3], 0.3)
+                norm_residual(pass, &x[0], (&x[1], &x[2], groups), &x[3], t.dropout(0.3))
             })
         }),
         Case::new("upsample_bilinear", "UpsampleKernel", |t| {
-            let shape = t.pick([1, 2, 3, 2], [3, 9, 7, 33]);
-            t.gradients(&[leaf(shape)], |pass, x| upsample_bilinear(pass, &x[0]))
+            let shape = t.pick([2, 2, 3, 2], [3, 9, 7, 33], [2, 32, 33, 19]);
+            t.gradients(&[batch(shape)], |pass, x| upsample_bilinear(pass, &x[0]))
         }),
     ]
 }
@@ -174,40 +184,42 @@ fn images<D: Kernels>() -> Vec<Case<D>> {
 fn sequences<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("attention", "AttentionKernel", |t| {
-            let shape = t.pick([1, 3, 12], [3, 49, 96]);
-            t.gradients(&[leaf(shape)], |pass, x| attention(pass, &x[0], 2))
+            let shape = t.pick([2, 3, 12], [3, 49, 96], [3, 90, 48]);
+            t.gradients(&[batch(shape)], |pass, x| attention(pass, &x[0], 2))
         }),
         Case::new("cross_attention", "CrossAttentionKernel", |t| {
-            let (batch, queries, keys, features) = t.pick((1, 2, 3, 4), (3, 37, 65, 32));
+            let (count, queries, keys, features) =
+                t.pick((2, 2, 3, 4), (3, 37, 65, 32), (200, 12, 14, 8));
             let leaves = [
-                leaf([batch, queries, features]),
-                leaf([batch, keys, features]),
-                leaf([batch, keys, features]),
+                batch([count, queries, features]),
+                batch([count, keys, features]),
+                batch([count, keys, features]),
             ];
             t.gradients(&leaves, |pass, x| {
                 cross_attention(pass, &x[0], &x[1], &x[2], 2, AttentionKind::Softmax)
             })
         }),
         Case::new("cross_attention (linear)", "CrossAttentionKernel", |t| {
-            let (batch, queries, keys, features) = t.pick((1, 2, 3, 4), (3, 65, 37, 32));
+            let (count, queries, keys, features) =
+                t.pick((2, 2, 3, 4), (3, 65, 37, 32), (200, 12, 14, 8));
             let leaves = [
-                leaf([batch, queries, features]),
-                leaf([batch, keys, features]),
-                leaf([batch, keys, features]),
+                batch([count, queries, features]),
+                batch([count, keys, features]),
+                batch([count, keys, features]),
             ];
             t.gradients(&leaves, |pass, x| {
                 cross_attention(pass, &x[0], &x[1], &x[2], 2, AttentionKind::Linear)
             })
         }),
         Case::new("layer_norm", "LayerNormKernel", |t| {
-            let (rows, features) = t.pick((2, 5), (67, 129));
-            let leaves = [leaf([rows, features]), leaf([features]), leaf([features])];
+            let (rows, features) = t.pick((2, 5), (67, 129), (2100, 33));
+            let leaves = [batch([rows, features]), leaf([features]), leaf([features])];
             t.gradients(&leaves, |pass, x| {
                 layer_norm(pass, &x[0], &x[1], &x[2], 1e-5)
             })
         }),
         Case::new("embedding", "EmbeddingKernel", |t| {
-            let (rows, features, count) = t.pick((4, 3, 5), (31, 65, 257));
+            let (rows, features, count) = t.pick((4, 3, 5), (31, 65, 257), (31, 65, 1025));
             let indices: Vec<usize> = (0..count).map(|i| i * i % rows).collect();
             t.gradients(&[leaf([rows, features])], |pass, x| {
                 embedding(pass, &x[0], &indices)
@@ -219,20 +231,20 @@ fn sequences<D: Kernels>() -> Vec<Case<D>> {
 fn losses<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("mse", "MseKernel", |t| {
-            let shape = t.pick([3, 5], [33, 1025]);
+            let shape = elements(t);
             t.gradients(&[leaf(shape), leaf(shape)], |pass, x| {
                 mse(pass, &x[0], &x[1])
             })
         }),
         Case::new("cross_entropy", "CrossEntropyKernel", |t| {
-            let (rows, classes) = t.pick((2, 3), (257, 33));
+            let (rows, classes) = t.pick((2, 3), (257, 33), (7001, 10));
             let labels: Vec<usize> = (0..rows).map(|row| 7 * row % classes).collect();
             t.gradients(&[leaf([rows, classes])], |pass, x| {
                 cross_entropy(pass, &x[0], &labels)
             })
         }),
         Case::new("physics", "PhysicsKernel", |t| {
-            let shape = t.pick([2, 5], [33, 129]);
+            let shape = t.pick([2, 5], [33, 129], [30, 2501]);
             let alpha_bars = random(shape[0], 5)
                 .iter()
                 .map(|x| 0.5 + 0.4 * x)

@@ -1,0 +1,331 @@
+//! Every operation with its inputs, in one list, and the properties that are checked of each: the values and gradients of
+//! the CPU on every device ([`Property::Gradients`]; `fieldtrial doctor`), and in tests also gradients by finite
+//! differences, a batch against its samples, and equal bits with one thread and with two.
+
+mod cases;
+mod fixed_points;
+mod paths;
+#[cfg(test)]
+mod tests;
+mod updates;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Kernels, OpError, Pass, Shape, Var, Work};
+pub use cases::cases;
+
+/// Values and gradients by name; the name of a gradient begins with `gradient`.
+pub type Answer = Vec<(String, Vec<f32>)>;
+
+/// How large the inputs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// A few values, no tails.
+    Small,
+    /// Several blocks of threads and tails of all kinds.
+    Middle,
+    /// Enough that the CPU uses several threads.
+    Large,
+}
+
+impl Size {
+    /// Name for messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Middle => "middle",
+            Self::Large => "large",
+        }
+    }
+}
+
+/// What is computed of a case. Of an operation that is correct, all three give the same answer but for rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Property {
+    /// Values, and gradients by the backward pass.
+    Gradients,
+    /// Values, and gradients by central differences.
+    Differences,
+    /// Values and gradients of every sample of the batch, put together; empty for an operation without a batch.
+    Samples,
+}
+
+/// An operation with its inputs, on a device.
+#[derive(Debug)]
+pub struct Case<D: Kernels> {
+    /// The operation.
+    pub name: &'static str,
+    /// The trait of `ops/mod.rs` whose kernels it runs.
+    pub kernel: &'static str,
+    run: fn(&Trial<'_, D>) -> Result<Answer, OpError>,
+}
+
+impl<D: Kernels> Case<D> {
+    fn new(
+        name: &'static str,
+        kernel: &'static str,
+        run: fn(&Trial<'_, D>) -> Result<Answer, OpError>,
+    ) -> Self {
+        Self { name, kernel, run }
+    }
+
+    /// Computes `property` with inputs of this size.
+    ///
+    /// # Errors
+    /// As the operation.
+    pub fn run(&self, device: &D, size: Size, property: Property) -> Result<Answer, OpError> {
+        (self.run)(&Trial {
+            device,
+            size,
+            property,
+        })
+    }
+}
+
+/// Where an operation runs, how large its inputs are, and what is computed.
+struct Trial<'a, D> {
+    device: &'a D,
+    size: Size,
+    property: Property,
+}
+
+/// An input of an operation.
+#[derive(Debug, Clone, Copy)]
+struct Leaf {
+    shape: Shape,
+    /// The greatest of its values.
+    scale: f32,
+    /// Whether its first dimension is that of the batch.
+    is_batch: bool,
+}
+
+/// An input with values in (-1, 1) that all samples share.
+fn leaf(shape: impl Into<Shape>) -> Leaf {
+    Leaf {
+        shape: shape.into(),
+        scale: 1.0,
+        is_batch: false,
+    }
+}
+
+/// An input with values in (-1, 1), sample by sample.
+fn batch(shape: impl Into<Shape>) -> Leaf {
+    Leaf {
+        is_batch: true,
+        ..leaf(shape)
+    }
+}
+
+/// A weight of sums of `terms` products, scaled as layers begin: activations stay where they are not flat.
+fn weight(shape: impl Into<Shape>, terms: usize) -> Leaf {
+    Leaf {
+        scale: 1.0 / (terms as f32).sqrt(),
+        ..leaf(shape)
+    }
+}
+
+impl<D: Kernels> Trial<'_, D> {
+    /// One of the three, by the trial's size.
+    fn pick<T>(&self, small: T, middle: T, large: T) -> T {
+        match self.size {
+            Size::Small => small,
+            Size::Middle => middle,
+            Size::Large => large,
+        }
+    }
+
+    /// A probability of dropout; 0 sample by sample, since masks follow the place in the batch.
+    fn dropout(&self, p: f32) -> f32 {
+        if self.property == Property::Samples {
+            0.0
+        } else {
+            p
+        }
+    }
+
+    /// Values of `f` at random leaves, and the gradients of all of them for a random gradient of the result.
+    fn gradients<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer, OpError>
+    where
+        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>, OpError>,
+    {
+        let inputs: Vec<(Vec<f32>, Shape)> = leaves
+            .iter()
+            .zip(1..)
+            .map(|(leaf, seed)| {
+                let values = random(leaf.shape.len(), seed).into_iter();
+                (values.map(|value| value * leaf.scale).collect(), leaf.shape)
+            })
+            .collect();
+        let (values, gradients) = match self.property {
+            Property::Gradients => self.backward(&inputs, None, &f)?,
+            Property::Differences => self.differences(inputs, &f)?,
+            Property::Samples if leaves.iter().any(|leaf| leaf.is_batch) => {
+                self.samples(leaves, &inputs, &f)?
+            }
+            Property::Samples => return Ok(Vec::new()),
+        };
+        let gradients = gradients.into_iter().zip(1..);
+        let named = gradients.map(|(values, number)| (format!("gradient {number}"), values));
+        Ok(std::iter::once(("values".to_owned(), values))
+            .chain(named)
+            .collect())
+    }
+
+    /// What `f` gives at random leaves, where it has no gradient.
+    fn values<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer, OpError>
+    where
+        F: FnOnce(&mut Pass<D>, &[Var<D>]) -> Result<Vec<f32>, OpError>,
+    {
+        let vars = leaves.iter().zip(1..).map(|(leaf, seed)| {
+            let values = random(leaf.shape.len(), seed).into_iter();
+            let values = values.map(|value| value * leaf.scale).collect();
+            Var::constant(self.device, values, leaf.shape)
+        });
+        let vars = vars.collect::<Result<Vec<_>, _>>()?;
+        let values = f(&mut Pass::inference(self.device), &vars)?;
+        Ok(vec![("values".to_owned(), values)])
+    }
+
+    /// A pass whose dropout has the same masks every time.
+    fn pass(&self) -> Pass<D> {
+        Pass::recording(self.device).with_dropout(ChaCha8Rng::seed_from_u64(7))
+    }
+
+    fn vars(&self, inputs: &[(Vec<f32>, Shape)]) -> Result<Vec<Var<D>>, OpError> {
+        let vars = inputs.iter().map(|(values, shape)| {
+            Var::constant(self.device, values.clone(), *shape)?.leaf(self.device)
+        });
+        vars.collect()
+    }
+
+    /// Values and gradients by the backward pass; random weights of the result unless `weights` gives them.
+    fn backward<F>(
+        &self,
+        inputs: &[(Vec<f32>, Shape)],
+        weights: Option<&[f32]>,
+        f: &F,
+    ) -> Result<(Vec<f32>, Vec<Vec<f32>>), OpError>
+    where
+        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>, OpError>,
+    {
+        let vars = self.vars(inputs)?;
+        let mut pass = self.pass();
+        let output = f(&mut pass, &vars)?;
+        let values = output.to_host(self.device)?;
+        let weights = weights.map_or_else(|| random(values.len(), WEIGHTS), <[f32]>::to_vec);
+        let loss = weighted_sum(&mut pass, &output, &values, weights)?;
+        let mut grads = pass.backward(&loss, 1.0)?;
+        let gradients = vars
+            .iter()
+            .map(|var| Ok(self.device.download(grads.of(var)?)?));
+        Ok((values, gradients.collect::<Result<_, OpError>>()?))
+    }
+
+    /// Values, and central differences of their weighted sum.
+    fn differences<F>(
+        &self,
+        mut inputs: Vec<(Vec<f32>, Shape)>,
+        f: &F,
+    ) -> Result<(Vec<f32>, Vec<Vec<f32>>), OpError>
+    where
+        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>, OpError>,
+    {
+        const STEP: f32 = 1.0 / 128.0;
+        let forward = |inputs: &[(Vec<f32>, Shape)]| {
+            let output = f(&mut self.pass(), &self.vars(inputs)?)?;
+            Ok::<_, OpError>(output.to_host(self.device)?)
+        };
+        let values = forward(&inputs)?;
+        let weights = random(values.len(), WEIGHTS);
+        let mut gradients = Vec::with_capacity(inputs.len());
+        for leaf in 0..inputs.len() {
+            let mut gradient = Vec::with_capacity(inputs[leaf].0.len());
+            for index in 0..inputs[leaf].0.len() {
+                let at = inputs[leaf].0[index];
+                inputs[leaf].0[index] = at + STEP;
+                let up = forward(&inputs)?;
+                inputs[leaf].0[index] = at - STEP;
+                let down = forward(&inputs)?;
+                inputs[leaf].0[index] = at;
+                let change = up.iter().zip(&down).zip(&weights);
+                let change = change.map(|((up, down), weight)| {
+                    (f64::from(*up) - f64::from(*down)) * f64::from(*weight)
+                });
+                gradient.push((change.sum::<f64>() / f64::from(2.0 * STEP)) as f32);
+            }
+            gradients.push(gradient);
+        }
+        Ok((values, gradients))
+    }
+
+    /// Values and gradients sample by sample; the gradients of shared inputs add up.
+    fn samples<F>(
+        &self,
+        leaves: &[Leaf],
+        inputs: &[(Vec<f32>, Shape)],
+        f: &F,
+    ) -> Result<(Vec<f32>, Vec<Vec<f32>>), OpError>
+    where
+        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>, OpError>,
+    {
+        let first = leaves.iter().find(|leaf| leaf.is_batch);
+        let count = first.map_or(1, |leaf| leaf.shape.dims()[0]);
+        let mut values = Vec::new();
+        let mut gradients: Vec<Vec<f32>> = vec![Vec::new(); leaves.len()];
+        let weights = random(self.backward(inputs, None, f)?.0.len(), WEIGHTS);
+        let each = weights.len() / count;
+        for (sample, weights) in weights.chunks(each).enumerate() {
+            let own = leaves.iter().zip(inputs).map(|(leaf, (values, shape))| {
+                if leaf.is_batch {
+                    let len = values.len() / count;
+                    let values = values[sample * len..(sample + 1) * len].to_vec();
+                    (values, shape.with_first(1))
+                } else {
+                    (values.clone(), *shape)
+                }
+            });
+            let own: Vec<_> = own.collect();
+            let (some, grads) = self.backward(&own, Some(weights), f)?;
+            values.extend(some);
+            for ((sum, grad), leaf) in gradients.iter_mut().zip(grads).zip(leaves) {
+                if leaf.is_batch || sum.is_empty() {
+                    sum.extend(grad);
+                } else {
+                    sum.iter_mut().zip(grad).for_each(|(s, g)| *s += g);
+                }
+            }
+        }
+        Ok((values, gradients))
+    }
+}
+
+/// Seed of the weights of a result.
+const WEIGHTS: u64 = 99;
+
+/// `len` values, uniform in (-1, 1).
+fn random(len: usize, seed: u64) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..len).map(|_| rng.gen_range(-1.0..1.0)).collect()
+}
+
+/// `Σ values · weights` as a loss, so that the gradient of `output` is `weights`.
+pub(super) fn weighted_sum<D: Kernels>(
+    pass: &mut Pass<D>,
+    output: &Var<D>,
+    values: &[f32],
+    weights: Vec<f32>,
+) -> Result<Var<D>, OpError> {
+    let device = pass.device().clone();
+    let terms = values.iter().zip(&weights);
+    let sum: f64 = terms.map(|(v, w)| f64::from(*v) * f64::from(*w)).sum();
+    let (data, saved) = (device.upload(vec![sum as f32])?, output.clone());
+    pass.finish(
+        "weighted_sum",
+        Work::default(),
+        data,
+        [1],
+        &[output],
+        move |slots, _| slots.put(&saved, device.upload(weights)?),
+    )
+}
