@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::base::units::{human, human_integer, shortest};
 use crate::results::{Interval, IntervalKind};
 
-/// A number on its way into a report. Headline and table cell are the same value of this type.
+/// A number of a report. Headline and table cell are the same value of this type.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Number {
     /// The number, rounded for people: `14.1`.

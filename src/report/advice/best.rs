@@ -160,7 +160,7 @@ fn finish(
     }
 }
 
-/// Sets a value at a dotted path below `at`, making the tables on the way.
+/// Sets a value at a dotted path below `at`, making missing tables.
 fn put(at: &mut Value, path: &str, value: &Value) {
     let Value::Object(fields) = at else {
         return;

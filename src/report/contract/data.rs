@@ -1,4 +1,4 @@
-//! Rules about what a report says, whichever way it is printed.
+//! Rules about what a report says, in whichever format it is printed.
 
 use std::collections::BTreeMap;
 

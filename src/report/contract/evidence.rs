@@ -234,7 +234,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// A ratio says which way: its formula does, or the table of what to what.
+/// A ratio says its direction: its formula does, or the table of what to what.
 pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {

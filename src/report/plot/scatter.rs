@@ -33,7 +33,7 @@ pub(crate) struct ScatterPlot {
     pub(crate) series: Vec<Series>,
     /// Points of a fitted curve from left to right, with its name; empty for none.
     pub(crate) curve: (String, Vec<(f64, f64)>),
-    /// A line of each series, by its place: the way of the best value, a front; none for those beyond the end.
+    /// A line of each series, by its place: the best value so far, a front; none for those beyond the end.
     pub(crate) lines: Vec<Vec<(f64, f64)>>,
     /// Small dots of each series, by its place, below its points; none for those beyond the end.
     pub(crate) dots: Vec<Vec<(f64, f64)>>,

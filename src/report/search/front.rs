@@ -1,5 +1,5 @@
 //! Several objectives: the Pareto front of each study, which of its points another study's front does not dominate, and
-//! report 002's rule for the winner.
+//! the rule for the winner.
 
 use crate::base::pareto::dominates;
 use crate::base::text::count;
@@ -9,7 +9,7 @@ use crate::report::table::{Column, Entry, Row, Table};
 use super::objective::Objective;
 use super::trials::{Ending, Search, Study, Trial};
 
-/// Lead in a share of right classes that breaks a tie (report 002); of other objectives, the relative lead.
+/// Lead in a share of right classes that breaks a tie (founding report 002); of other objectives, the relative lead.
 const LEAD: f64 = 0.05;
 
 /// Trials that no other trial of their study dominates, by their first objective.
@@ -169,7 +169,7 @@ fn rule(search: &Search<'_, '_>) -> String {
         format!("by more than {} % of the lesser", LEAD * 100.0)
     };
     format!(
-        "report 002’s: the study with more points that no other study’s front dominates; of equal numbers the one that \
+        "the study with more points that no other study’s front dominates; of equal numbers the one that \
          leads in the best {} {lead}, else the one whose best trial of that objective took less wall time. One seed, no \
          test: it says which side the rule names, and nothing of how another seed would decide.",
         first.column

@@ -31,7 +31,7 @@ use super::sections::plots::PlotContext;
 use super::table::Table;
 use super::view::View;
 pub(crate) use ledger::Sum;
-pub(crate) use progress::Way;
+pub(crate) use progress::BestSoFar;
 pub(crate) use time::whole;
 pub(crate) use trials::{Ending, Search, Study, Trial};
 
@@ -50,7 +50,7 @@ pub struct SearchReport {
     pub headlines: Vec<Headline>,
     /// The best trials of each study.
     pub best: Vec<Table>,
-    /// Pareto fronts with the winner by report 002's rule; none for one objective.
+    /// Pareto fronts with the winner by a rule; none for one objective.
     pub front: Option<Judged>,
     /// The fronts.
     pub fronts: Vec<PlotContext>,

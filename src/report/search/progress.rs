@@ -21,31 +21,31 @@ enum Over {
     Time,
 }
 
-/// A way of best values: where it was improved, and where it ended.
+/// The best value so far: where it improved, and where the curve ends.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Way {
+pub(crate) struct BestSoFar {
     /// Place, value and trial of every improvement.
     pub(crate) steps: Vec<(f64, f64, usize)>,
     /// Where the last trial ended.
     pub(crate) end: f64,
 }
 
-impl Way {
+impl BestSoFar {
     /// From places and values in order of the places.
     fn of(objective: &Objective, values: &[(f64, Option<f64>, usize)]) -> Self {
-        let mut way = Self::default();
+        let mut best = Self::default();
         for &(at, value, number) in values {
-            way.end = way.end.max(at);
+            best.end = best.end.max(at);
             let Some(value) = value else {
                 continue;
             };
             let loss = |value: f64| objective.direction.as_loss(value);
             let is_better = |last: &(f64, f64, usize)| loss(value) < loss(last.1);
-            if way.steps.last().is_none_or(is_better) {
-                way.steps.push((at, value, number));
+            if best.steps.last().is_none_or(is_better) {
+                best.steps.push((at, value, number));
             }
         }
-        way
+        best
     }
 
     /// Of a study over the search's clock, in seconds.
@@ -118,15 +118,15 @@ fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<Pl
     let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
     for study in search.studies.iter().take(SERIES) {
         let found = values(search, study, objective, over);
-        let way = Way::of(objective, &found);
-        let points = way.steps.iter().map(|&(x, y, number)| Point {
+        let best = BestSoFar::of(objective, &found);
+        let points = best.steps.iter().map(|&(x, y, number)| Point {
             x,
             y,
             about: format!("trial {number}: {} {}", objective.column, objective.show(y)),
             ..Point::default()
         });
         let mut points: Vec<Point> = points.collect();
-        // Of very many improvements the line alone shows the way.
+        // Of very many improvements only the line is drawn.
         points.truncate(if points.len() > MARKED { 1 } else { MARKED });
         dots.push(
             found
@@ -134,7 +134,7 @@ fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<Pl
                 .filter_map(|(x, value, _)| Some((*x, (*value)?)))
                 .collect(),
         );
-        lines.push(way.staircase());
+        lines.push(best.staircase());
         series.push(Series {
             name: if study.name.is_empty() {
                 "best so far".to_owned()

@@ -62,7 +62,7 @@ pub struct AugmentSpec {
     /// Probability of a horizontal flip.
     #[schemars(range(min = 0, max = 1))]
     pub flip: f64,
-    /// Largest rotation in degrees, either way (nearest pixel, zero fill).
+    /// Largest rotation in degrees, in both directions (nearest pixel, zero fill).
     #[schemars(range(min = 0, max = 180))]
     pub rotation: f64,
     /// Brightness factor from `1 - brightness` to `1 + brightness`.

@@ -228,7 +228,7 @@ pub struct ObjectiveSection {
     /// A column of `runs.csv` or `blocks.csv`, a metric (`val_accuracy`, `best_test_accuracy`), `flops_to_best`, or
     /// `first_epoch_at_target`.
     pub column: String,
-    /// Which way is better: for a column that does not say by itself, or where the other way is meant.
+    /// Whether lower or higher is better: for a column that does not say, or to reverse it.
     #[serde(default)]
     pub direction: Option<ObjectiveDirection>,
 }

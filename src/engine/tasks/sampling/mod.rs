@@ -34,11 +34,11 @@ pub struct SamplingSpec {
     pub batch_size: usize,
 }
 
-/// A way to draw samples.
+/// A sampler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SamplerKind {
-    /// Fewer steps, no noise on the way (Song et al. 2021, η = 0).
+    /// Fewer steps, no noise between steps (Song et al. 2021, η = 0).
     Ddim,
     /// All diffusion steps, each with fresh noise (Ho et al. 2020).
     Ancestral,

@@ -18,7 +18,7 @@ pub enum Convolution {
     /// What is fastest for each shape, by a fixed rule.
     #[default]
     Auto,
-    /// By the definition, the most accurate way.
+    /// By the definition; the most accurate.
     Direct,
     /// By Winograd's F(2×2, 3×3), about as accurate.
     #[serde(rename = "winograd-2")]

@@ -71,7 +71,7 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Unit of before and after; empty where the texts have one, or where there is none.
     pub(crate) unit: &'static str,
-    /// Which way is better.
+    /// Whether lower or higher is better.
     pub(crate) direction: Direction,
     /// Cells that it is about.
     pub(crate) cells: usize,
