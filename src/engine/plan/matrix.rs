@@ -15,7 +15,7 @@ use super::key::value_text;
 pub(super) struct Matrix {
     /// `name`, for one of several.
     pub(super) name: Option<Arc<str>>,
-    /// What `set` says.
+    /// Assignments of `set`.
     pub(super) set: Vec<Assignment>,
     /// The axes, in manifest order.
     pub(super) axes: Vec<Axis>,
@@ -25,7 +25,7 @@ pub(super) struct Matrix {
     pub(super) excludes: Vec<Vec<(usize, Vec<u32>)>>,
     /// Cells added: one value per axis, in row order, none of them in the product.
     pub(super) includes: Vec<Vec<u32>>,
-    /// For each axis of the plan (but `matrix` itself), its number here.
+    /// For each axis of the plan (but `matrix` itself), its index in [`Self::axes`].
     pub(super) columns: Vec<Option<usize>>,
 }
 
@@ -36,9 +36,8 @@ pub(super) struct Axis {
     pub(super) name: String,
     /// Where it is written.
     pub(super) place: Place,
-    /// Long path.
     pub(super) path: Arc<[Key]>,
-    /// Its values: the list's, then those that only includes name.
+    /// The values of the list, then those that only includes name.
     pub(super) values: Vec<AxisValue>,
     /// Number of values in the list.
     pub(super) listed: usize,
@@ -57,7 +56,7 @@ pub(super) struct AxisValue {
     pub(super) text: Arc<str>,
 }
 
-/// Axes that go together, and their combinations in row order.
+/// Axes that vary together, and their combinations in row order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Dimension {
     /// Axis numbers, consecutive.
@@ -83,7 +82,6 @@ impl Dimension {
         }
     }
 
-    /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.values.len() / self.axes.len().max(1)
     }
@@ -203,7 +201,7 @@ pub(super) fn compare(axes: &[Axis], one: &[u32], other: &[u32]) -> Ordering {
 }
 
 impl Matrix {
-    /// Whether a filter of `exclude` takes the cell out.
+    /// Whether a filter of `exclude` removes the cell.
     pub(super) fn is_excluded(&self, choice: &[u32]) -> bool {
         let fits = |(axis, values): &(usize, Vec<u32>)| {
             choice
@@ -213,14 +211,13 @@ impl Matrix {
         self.excludes.iter().any(|filter| filter.iter().all(fits))
     }
 
-    /// Puts the rows of every dimension into row order.
     pub(super) fn sort_rows(&mut self) {
         for dimension in &mut self.dimensions {
             dimension.sort(&self.axes);
         }
     }
 
-    /// Leaves out included cells that the product has already, and puts the others into row order.
+    /// Removes included cells that the product already contains, and sorts the others into row order.
     pub(super) fn settle_includes(&mut self) {
         let mut includes = std::mem::take(&mut self.includes);
         includes.retain(|choice| !self.is_product(choice) || self.is_excluded(choice));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::matrix::Matrix;
 
-/// Combinations that a memo keeps; of something that has more it keeps the last one, so that a large matrix stays small.
+/// Combinations that a memo keeps; one with more keeps only the last, so that a large matrix needs little memory.
 const CAPACITY: u64 = 1 << 16;
 
 /// A unit of a cell, resolved.
@@ -17,7 +17,7 @@ pub(super) struct Part<T> {
     pub(super) value: Arc<T>,
     /// Digest over its canonical form.
     pub(super) digest: Arc<str>,
-    /// Why there is none; `value` is then a stand-in.
+    /// Why it could not be resolved; `value` is then a placeholder.
     pub(super) problem: Option<Arc<str>>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Memo<T> {
 }
 
 impl<T: Clone> Memo<T> {
-    /// A memo of something that `axes` of `matrix` change.
+    /// A memo of something that depends on `axes` of `matrix`.
     pub(super) fn new(matrix: &Matrix, axes: &[usize]) -> Self {
         let count = |axis: usize| {
             matrix
@@ -62,7 +62,7 @@ impl<T: Clone> Memo<T> {
         }
     }
 
-    /// Number of the combination that `choice` belongs to.
+    /// Index of the combination that `choice` belongs to.
     pub(super) fn combination(&self, choice: &[u32]) -> u64 {
         self.axes.iter().fold(0, |number, (axis, count)| {
             let value = choice.get(*axis).copied().unwrap_or(0);
@@ -75,7 +75,7 @@ impl<T: Clone> Memo<T> {
         self.get(choice, make).1
     }
 
-    /// The value for `choice`, made when it is asked for first. Also says which combination it is.
+    /// The index of the combination of `choice` and its value, made on first use.
     pub(super) fn get(&mut self, choice: &[u32], make: impl FnOnce() -> T) -> (u64, T) {
         let combination = self.combination(choice);
         if let Some((last, value)) = &self.last

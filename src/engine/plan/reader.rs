@@ -1,4 +1,4 @@
-//! [`Reader`]: one unit of one cell, from the manifest's text to its type.
+//! [`Reader`]: reads one unit of one cell from the manifest into its type.
 
 use serde::de::DeserializeOwned;
 
@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
         self.axes_where(|path| Unit::of(path).is_some_and(|unit| units.contains(&unit)))
     }
 
-    /// Axes of the matrix that set a path that `is_touched`, or choose a variant that does.
+    /// Axes of the matrix that set a path for which `is_touched` is true, or that choose a variant which sets one.
     pub(super) fn axes_where(self, is_touched: impl Fn(&[Key]) -> bool) -> Vec<usize> {
         let mut overrides = self.plan.written.variants.values().flatten();
         let by_variant = overrides.any(|assignment| is_touched(&assignment.path));
@@ -70,7 +70,6 @@ impl<'a> Reader<'a> {
         errors.unwrap_or_default()
     }
 
-    /// The model and its name.
     pub(super) fn model(self, choice: &[u32]) -> Read<(String, ModelSpec)> {
         self.named("model", &ModelSpec::KINDS, choice)
     }
@@ -105,12 +104,12 @@ impl<'a> Reader<'a> {
         Some(read.map(|value| (chosen.name, value)))
     }
 
-    /// `[train]` without the units that stand in it.
+    /// `[train]` without the keys that are separate units.
     fn train(self, choice: &[u32]) -> Read<TrainSpec> {
         self.plan.written.train(self.assignments(choice))
     }
 
-    /// Those keys of a plain section that are wanted, the path in `[train]` absolute.
+    /// The wanted keys of a plain section, with paths of `[train]` made absolute.
     pub(super) fn keys<T: Keyed>(
         self,
         is_wanted: impl Fn(&str) -> bool,
@@ -192,7 +191,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is wrong with a schedule whatever the learning rate and the epochs are.
+/// What is wrong with a schedule, whatever the learning rate and the epochs are.
 pub(super) fn alone(schedule: &ScheduleSpec) -> Vec<RangeError> {
     schedule.check(f64::INFINITY, 0)
 }

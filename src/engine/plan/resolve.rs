@@ -30,7 +30,7 @@ pub(super) struct Written {
     pub(super) folder: PathBuf,
 }
 
-/// A named thing as chosen for a cell.
+/// A named section as chosen for a cell.
 #[derive(Debug, Clone)]
 pub(super) struct Chosen {
     /// Its name.
@@ -40,7 +40,7 @@ pub(super) struct Chosen {
 }
 
 impl Written {
-    /// Everything that `matrix` and `choice` set: `set` first, then the variant, then the axes.
+    /// All assignments of `matrix` and `choice`: `set` first, then the variant, then the axes.
     pub(super) fn assignments<'a>(
         &'a self,
         matrix: &'a Matrix,
@@ -93,7 +93,7 @@ impl Written {
         read(&node, "train", "train", &CHOICES)
     }
 
-    /// Reads some keys of a plain section of a cell; the others are as by default.
+    /// Reads some keys of a plain section of a cell; the others have their defaults.
     pub(super) fn keys<'a, T: DeserializeOwned>(
         &self,
         name: &str,
@@ -114,7 +114,7 @@ impl Written {
         read(&overlay(section, &[name], wanted), name, name, &[])
     }
 
-    /// Reads `train.optimizer` or `train.schedule` of a cell; without `kind` it is of the default kind.
+    /// Reads `train.optimizer` or `train.schedule` of a cell; without `kind` it has the default kind.
     pub(super) fn train_part<'a, T: DeserializeOwned>(
         &self,
         name: &str,
@@ -147,8 +147,8 @@ impl Written {
         and_none_of(read, refused)
     }
 
-    /// The name that a cell chooses for `what` (`model`, `dataset`, `loss`): said by an assignment or by `[train]`, or
-    /// the only one there is.
+    /// The name that a cell chooses for `what` (`model`, `dataset`, `loss`), from an assignment or from `[train]`, or
+    /// the only one that exists.
     pub(super) fn chosen<'a>(
         &self,
         what: &str,
@@ -189,7 +189,7 @@ impl Written {
         }
     }
 
-    /// Reads the named thing `chosen` of a cell.
+    /// Reads the named section `chosen` of a cell.
     pub(super) fn named<'a, T: DeserializeOwned>(
         &self,
         what: &str,
@@ -201,7 +201,7 @@ impl Written {
         let table = self.root.get(&section).and_then(Node::as_table);
         let base = match table.and_then(|table| table.get(&chosen.name)) {
             Some(node) => node.clone(),
-            // A loss has little to set: its kind will do for a name.
+            // A loss has few settings: its kind may stand for a name.
             None if what == "loss" && kinds.contains(&chosen.name.as_str()) => of_kind(chosen),
             None => return Err(vec![unknown_name(what, chosen, table, kinds)]),
         };
@@ -267,7 +267,7 @@ fn unknown_name(what: &str, chosen: &Chosen, table: Option<&Table>, kinds: &[&st
     diagnostic.help(known)
 }
 
-/// What the section says against its own values; those of a wrong type are left out.
+/// Mistakes that a section finds in its own values, without those of a wrong type.
 fn refused_by<T: DeserializeOwned>(
     shown: &str,
     node: &Node,
@@ -310,7 +310,7 @@ pub(super) fn read<T: DeserializeOwned>(
     read_where(node, ranges_of, shown, also, |_| true)
 }
 
-/// As [`read`], for the mistakes that `is_meant` lets through; may be none of them.
+/// As [`read`], but returns only the mistakes for which `is_meant` is true; may return an empty list.
 pub(super) fn read_where<T: DeserializeOwned>(
     node: &Node,
     ranges_of: &str,
@@ -363,7 +363,7 @@ pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
         })
 }
 
-/// The loss of a cell that names none.
+/// The default loss of a cell.
 pub(super) fn default_loss(model: &ModelSpec, dataset: &DatasetSpec) -> LossSpec {
     match (model, dataset) {
         (ModelSpec::DdpmUnet(_), _) => LossSpec::NoiseMse(crate::losses::NoiseMseSpec::default()),

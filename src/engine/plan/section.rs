@@ -1,7 +1,7 @@
-//! [`Section`]: a plain section of a cell, put together key by key.
+//! [`Section`]: a plain section of a cell, resolved key by key.
 //!
-//! Axes over several keys of one section have as many combinations as cells. Each key is read once per value of its own,
-//! so a cell costs a copy and not a reading.
+//! Axes over several keys of one section have as many combinations as there are cells. Each key is parsed once for each
+//! of its values, so a cell costs a copy instead of a parse.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,20 +24,20 @@ use super::reader::{Read, Reader};
 use super::resolve::absolute;
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// A section whose keys can be read one by one.
+/// A section whose keys can be read individually.
 pub(super) trait Keyed: Clone + Default + DeserializeOwned + JsonSchema {
     /// The section's name.
     const NAME: &'static str;
-    /// Its keys but those that are units of their own, sorted.
+    /// Its keys, sorted, without those that are separate units.
     const KEYS: &'static [&'static str];
 
-    /// Takes over the value of `key`.
+    /// Copies the value of `key`.
     fn take_over(&mut self, key: &str, from: &Self);
 
-    /// Makes paths absolute, seen from `folder`.
+    /// Makes paths absolute, relative to `folder`.
     fn resolve_paths(&mut self, folder: &Path);
 
-    /// The value of `key` as the cell hash sees it; `None` where it decides no result.
+    /// The value of `key` for the cell hash; `None` where it cannot change a result.
     fn canonical(&self, key: &str) -> Option<String>;
 }
 
@@ -85,14 +85,14 @@ keyed! { TrainSpec, "train", |train, folder| {
     "beta" beta json;
     "clip" clip json;
     "clip-by" clip_by json;
-    // Nothing where the shape decides, so that cells from before there was a choice keep their hash.
+    // Left out for `auto`, so that cells from before this key existed keep their hash.
     "convolution" convolution |way: &Convolution| (!way.is_auto()).then(|| json(way)).flatten();
     "device" device json;
     "drop-last" drop_last json;
     "early-stopping" early_stopping json;
     "ema" ema json;
     "epochs" epochs json;
-    // The content of initial weights stands for their path.
+    // The hash covers the file's content, not its path.
     "init-from" init_from |path: &Option<std::path::PathBuf>| {
         let content = |path: &std::path::PathBuf| PlanInputs::file_digest(path).unwrap_or_else(|| "absent".to_owned());
         Some(path.as_ref().map_or_else(|| "null".to_owned(), content))
@@ -105,7 +105,7 @@ keyed! { TrainSpec, "train", |train, folder| {
 
 keyed! { LoaderSpec, "loader", |_, _| {},
     "cache" cache json;
-    // Nothing where it is not, so that cells without keep their hash.
+    // Left out where it is off, so that cells without it keep their hash.
     "cache-file" cache_file |is: &bool| is.then(|| "true".to_owned());
     "persistent" persistent json;
     "prefetch" prefetch json;
@@ -119,9 +119,9 @@ keyed! { ValidationSpec, "validation", |_, _| {},
     "cycle" cycle |cycle: &bool| cycle.then(|| "true".to_owned());
     "ensemble" ensemble |count: &Option<usize>| count.as_ref().and_then(json);
     "every" every json;
-    // Without one it is 0, so that a cell that takes nothing keeps its hash from when that was the default.
+    // 0 without one: cells that hold nothing out keep their hash from when 0 was the default.
     "fraction" fraction |share: &Option<f64>| json(&share.unwrap_or(0.0));
-    // Nothing where there is none, so that cells without keep their hash.
+    // Left out where it is not set, so that cells without it keep their hash.
     "sampling" sampling |sampling: &Option<SamplingSpec>| sampling.as_ref().and_then(json);
     "selection" selection |selection: &Option<SelectionSpec>| selection.as_ref().and_then(json);
     "split" split json;
@@ -137,7 +137,7 @@ keyed! { MeasureSpec, "measure", |_, _| {},
     "warmup-steps" warmup_steps |_: &usize| None;
 }
 
-// Limits of time and memory decide whether a run ends, not what it computes.
+// Limits of time and memory are not hashed: they decide whether a run ends, not what it computes.
 keyed! { LimitsSpec, "limits", |_, _| {},
     "max-loss" max_loss json;
     "memory" memory |_: &Option<u64>| None;
@@ -151,7 +151,7 @@ pub(super) struct Section<T> {
     changing: Vec<Changing<T>>,
     /// The last whole section, by the combinations of its keys.
     last: Option<(Vec<u64>, Part<T>)>,
-    /// How often another one was asked for.
+    /// How often the section has changed.
     generation: u64,
 }
 
@@ -218,7 +218,7 @@ impl<T: Keyed> Section<T> {
         }
     }
 
-    /// The section of the cell that takes the values `choice`, and a number that changes when the section does.
+    /// The section of the cell with the values `choice`, and a number that changes whenever the section does.
     pub(super) fn get(&mut self, reader: Reader<'_>, choice: &[u32]) -> (u64, Part<T>) {
         let numbers = self.changing.iter().map(|key| key.memo.combination(choice));
         if let Some((last, part)) = &self.last
@@ -301,7 +301,7 @@ fn changing_keys<T: Keyed>(reader: Reader<'_>) -> Vec<String> {
     keys
 }
 
-/// Whether a key names something else or is a unit of its own.
+/// Whether a key refers to a section or is a separate unit.
 pub(super) fn is_apart<T: Keyed>(key: &str) -> bool {
     T::NAME == "train" && (CHOICES.contains(&key) || Unit::PARTS_OF_TRAIN.contains(&key))
 }

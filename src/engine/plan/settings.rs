@@ -47,7 +47,7 @@ impl Default for MeasureSpec {
 }
 
 impl MeasureSpec {
-    /// Whether the runs of a block profile their operations: those of the first, where it is asked for.
+    /// Whether the runs of a block profile their operations: only in the first block, and if `ops` is set.
     pub fn profiles(&self, block: usize) -> bool {
         self.ops && block == 0
     }
@@ -232,7 +232,7 @@ impl Default for CostSpec {
     }
 }
 
-/// What a resolved section leaves out.
+/// The default, which a resolved section does not list.
 fn is_english(languages: &[Language]) -> bool {
     languages == [Language::English]
 }

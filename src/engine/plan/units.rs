@@ -20,7 +20,7 @@ use super::resolve::default_loss;
 use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// The memory of resolved units.
+/// Cache of resolved units.
 #[derive(Debug)]
 pub(super) struct Units<'a> {
     reader: Reader<'a>,
@@ -37,13 +37,13 @@ pub(super) struct Units<'a> {
     validation: Section<ValidationSpec>,
     measure: Section<MeasureSpec>,
     limits: Section<LimitsSpec>,
-    /// Data that the default share for validation is not taken from, and data that it is.
+    /// The data without and with the default validation share taken from it.
     data: [Memo<Data>; 2],
     tasks: Tasks,
     pairing: Memo<Pairing>,
     /// The last whole `[train]`, by the combinations of its three units.
     whole_train: Option<([u64; 3], Arc<TrainSpec>)>,
-    /// The last `[validation]` without a written fraction, by its number and the bits of the share that it takes.
+    /// The last `[validation]` without a written fraction, by its number and the bits of the default share.
     whole_validation: Option<([u64; 2], Part<ValidationSpec>)>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Resolved {
     pub(super) validation: Part<ValidationSpec>,
     pub(super) measure: Part<MeasureSpec>,
     pub(super) limits: Part<LimitsSpec>,
-    /// Share of the training rows that is validated on where `validation.fraction` is not written.
+    /// Share of the training rows for validation where `validation.fraction` is not written.
     pub(super) default_share: f64,
     pub(super) data: Data,
     pub(super) pairing: Pairing,
@@ -123,7 +123,6 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Resolves the cell that takes the values `choice`.
     pub(super) fn resolve(&mut self, choice: &[u32]) -> Resolved {
         let reader = self.reader;
         let model = self.model.value(choice, || model(reader, choice));
@@ -167,7 +166,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// `[validation]` with its fraction, and that fraction where it is not written.
+    /// `[validation]` with its fraction, and the default share where the fraction is not written.
     fn validation(
         &mut self,
         choice: &[u32],
@@ -245,8 +244,8 @@ impl<'a> Units<'a> {
     }
 }
 
-/// A model that learns targets is to be judged by rows that it has not seen; one that generates or denoises keeps all rows.
-/// Where the test split is what is evaluated, rows for validation would serve nothing.
+/// A model that learns targets is judged on rows that it was not trained on; one that generates or denoises trains on
+/// all rows. Where the test split is evaluated, validation rows would be unused.
 fn default_share(validation: &ValidationSpec, dataset: &DatasetSpec, loss: &LossSpec) -> f64 {
     let is_taken = loss.is_supervised()
         && !dataset.splits_itself()
@@ -268,7 +267,7 @@ fn dataset(reader: Reader<'_>, choice: &[u32]) -> Part<DatasetSpec> {
     })
 }
 
-/// A unit, or its stand-in with what is wrong with it.
+/// A unit, or its placeholder with the mistake.
 fn part<T>(
     read: Read<T>,
     stand_in: impl FnOnce() -> T,
