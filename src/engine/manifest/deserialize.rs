@@ -8,7 +8,7 @@ use serde::forward_to_deserialize_any;
 
 use super::node::{Key, Node, Value};
 
-/// What serde has to say against a value, before anyone knows where.
+/// serde's error about a value, without its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Complaint {
     /// A key that the section does not have.
@@ -18,14 +18,14 @@ pub enum Complaint {
         /// Keys that it has.
         accepted: Vec<&'static str>,
     },
-    /// A word that is none of the accepted ones.
+    /// A word that is not one of the accepted ones.
     UnknownWord {
         /// The word.
         word: String,
         /// The accepted ones.
         accepted: Vec<&'static str>,
     },
-    /// A key that must be there and is not.
+    /// A required key that is missing.
     Missing {
         /// The key.
         name: &'static str,

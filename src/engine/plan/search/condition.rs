@@ -1,4 +1,4 @@
-//! Reads `when`: the earlier choice of the space, or the axis of the matrix, that a parameter belongs to.
+//! Reads `when`: the earlier choice of the space, or the axis of the matrix, on which a parameter depends.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::super::key::value_text;
 use super::written::OnAxis;
 use super::{Condition, Domain, Written};
 
-/// What a condition can name.
+/// What a condition can refer to.
 pub(super) struct Known<'a> {
     /// Parameters before this one.
     pub(super) earlier: &'a [Written],

@@ -1,4 +1,4 @@
-//! Every operation with its inputs: one list, which a test holds against the kernels that there are.
+//! All operations with their inputs, in one list, which a test compares with the existing kernels.
 
 use super::fixed_points::fixed_points;
 use super::paths::paths;
@@ -11,7 +11,7 @@ use crate::ops::{
     silu, upsample_bilinear,
 };
 
-/// All cases, in the order in which they are told.
+/// All cases, in the order in which they are reported.
 pub(super) fn all<D: Kernels>() -> Vec<Case<D>> {
     let mut cases = memory();
     cases.extend(elementwise());

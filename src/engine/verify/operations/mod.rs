@@ -1,8 +1,7 @@
-//! Holds the operations of a device against those of the CPU: the same inputs, then values and gradients, number by
-//! number.
+//! Compares the operations of a device with those of the CPU: same inputs, then values and gradients, number by number.
 //!
-//! Owns [`check_operations`] and [`OperationCheck`]. `cases.rs` lists every operation with its inputs; a test compares the
-//! list with the kernels that there are. It prints nothing.
+//! Owns [`check_operations`] and [`OperationCheck`]. `cases.rs` lists every operation with its inputs; a test compares
+//! the list with the existing kernels. It prints nothing.
 
 mod cases;
 mod fixed_points;
@@ -15,39 +14,39 @@ use crate::ops::{self, DeviceJob, Kernels, OpError};
 use cases::all;
 use trial::{Answer, Size, distance};
 
-/// The arithmetics of products that are tried, with the greatest relative error that passes. TF32 has the ten bits of
-/// fraction of `f16`, so its limit is the same.
+/// The precisions of products that are tested, each with the largest relative error that passes. The fraction of TF32
+/// has ten bits, as that of `f16`, so its limit is the same.
 pub const LIMITS: [(Arithmetic, f64); 3] = [
     (Arithmetic::Single, 1e-5),
     (Arithmetic::Tf32, 3e-3),
     (Arithmetic::Half, 3e-3),
 ];
 
-/// One operation on the device, in every arithmetic of [`LIMITS`], in its order.
+/// One operation on the device, in every precision of [`LIMITS`], in its order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationCheck {
     /// The operation.
     pub name: &'static str,
     /// The trait whose kernels it runs.
     pub kernel: &'static str,
-    /// What came out.
+    /// Its results.
     pub findings: Vec<Finding>,
 }
 
 impl OperationCheck {
-    /// Whether nothing speaks against the operation.
+    /// Whether the operation passed.
     pub fn passes(&self) -> bool {
         let mut findings = self.findings.iter().zip(LIMITS);
         findings.all(|(finding, (_, limit))| finding.passes(limit))
     }
 }
 
-/// An operation in one arithmetic.
+/// The result of an operation in one precision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
     /// It ran.
     Ran {
-        /// The greatest `‖out − ref‖ / ‖ref‖` over its values and gradients; infinite where one is no finite number.
+        /// The largest `‖out − ref‖ / ‖ref‖` over its values and gradients; infinite where one is not finite.
         error: f64,
         /// Where that was: `gradient 2, middle`.
         place: String,
@@ -56,9 +55,9 @@ pub enum Finding {
     },
     /// The device has no kernel for it.
     Missing,
-    /// The device has no such arithmetic, and says why.
+    /// The device does not support this precision; the reason.
     Impossible(String),
-    /// It failed, in its own words.
+    /// It failed; the error message.
     Failed(String),
 }
 
@@ -72,17 +71,17 @@ impl Finding {
     }
 }
 
-/// Runs every operation on `device` and on the CPU, a small and a middle case each, and the way of values to the device
+/// Runs every operation on `device` and on the CPU, a small and a middle case each, and transfers values to the device
 /// and back. The calling thread opens the device.
 ///
 /// # Errors
-/// [`DeviceError::Absent`] when the device is not here, and why its reference could not be computed.
+/// [`DeviceError::Absent`] when the device is absent, and the reason where the CPU's results could not be computed.
 pub fn check_operations(device: DeviceKind) -> Result<Vec<OperationCheck>, DeviceError> {
     let references = ops::run_on(DeviceKind::Cpu, References)?;
     ops::run_on(device, Checks { references })
 }
 
-/// The answers of one operation, by size.
+/// The results of one operation, by size.
 type Answers = Result<Vec<Answer>, OpError>;
 
 struct References;
@@ -144,7 +143,7 @@ fn finding(run: impl Fn() -> Answers, reference: &Answers) -> Finding {
     }
 }
 
-/// The greatest error, and where it was.
+/// The largest error, and where it was.
 fn worst(answers: &[Answer], references: &[Answer]) -> (f64, String) {
     let mut worst = (0.0, String::new());
     for ((answer, reference), size) in answers.iter().zip(references).zip(Size::ALL) {

@@ -18,7 +18,7 @@ pub(super) fn paths<D: Kernels>() -> Vec<Case<D>> {
     cases
 }
 
-/// What makes paths, and what reads them point by point.
+/// Operations that make paths, and those that read them point by point.
 fn generators<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("euler_maruyama", "EulerKernel", |t| {
@@ -54,7 +54,7 @@ fn generators<D: Kernels>() -> Vec<Case<D>> {
             for (inputs, outputs) in [(2, hidden), (hidden, hidden), (hidden, 3)] {
                 leaves.extend([weight([inputs, outputs], inputs), leaf([outputs])]);
             }
-            // A value near 0 is on one side of it in one arithmetic and on the other in another: of many, none may be there.
+            // The sign of a value near 0 can depend on the precision; among many values, none may be that near.
             let distances = t.pick([0.0, 0.0], [3.0, 8.0]);
             t.gradients(&leaves, |pass, x| {
                 let point = x[0].detach(pass.device())?;
@@ -114,7 +114,7 @@ fn field(hidden: usize) -> [Leaf; 6] {
     ]
 }
 
-/// `x` with `distance` added to every other value and taken from the rest.
+/// `x` with `distance` added to every other value and subtracted from the rest.
 fn away<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, distance: f32) -> Result<Var<D>, OpError> {
     let signs = [distance, -distance].into_iter().cycle();
     let shift = signs.take(x.shape().len()).collect();

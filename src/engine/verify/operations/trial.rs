@@ -1,4 +1,4 @@
-//! [`Trial`]: one operation on one device with inputs of one size, and what comes out of it.
+//! [`Trial`]: one operation on one device with inputs of one size, and its results.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -46,7 +46,7 @@ impl<D: Kernels> Case<D> {
         Self { name, kernel, run }
     }
 
-    /// Answers by size.
+    /// Results by size.
     pub(super) fn run(&self, device: &D) -> Result<Vec<Answer>, OpError> {
         let sizes = Size::ALL.into_iter();
         sizes
@@ -55,13 +55,13 @@ impl<D: Kernels> Case<D> {
     }
 }
 
-/// Where an operation runs, and how large its inputs are.
+/// The device of an operation, and the size of its inputs.
 pub(super) struct Trial<'a, D> {
     pub(super) device: &'a D,
     size: Size,
 }
 
-/// The shape of an input, and the greatest of its values.
+/// The shape of an input, and the largest magnitude of its values.
 pub(super) type Leaf = (Shape, f32);
 
 /// An input with values in (-1, 1).
@@ -69,13 +69,12 @@ pub(super) fn leaf(shape: impl Into<Shape>) -> Leaf {
     (shape.into(), 1.0)
 }
 
-/// A weight of sums of `terms` products, scaled as layers begin: activations stay where they are not flat.
+/// A weight for sums of `terms` products, scaled like an initial layer, so that activations do not saturate.
 pub(super) fn weight(shape: impl Into<Shape>, terms: usize) -> Leaf {
     (shape.into(), 1.0 / (terms as f32).sqrt())
 }
 
 impl<D: Kernels> Trial<'_, D> {
-    /// `small` or `middle`, by the trial's size.
     pub(super) fn pick<T>(&self, small: T, middle: T) -> T {
         match self.size {
             Size::Small => small,
@@ -89,7 +88,7 @@ impl<D: Kernels> Trial<'_, D> {
         F: FnOnce(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>, OpError>,
     {
         let vars = self.leaves(leaves)?;
-        // The seed of dropout's masks, where it is on.
+        // The seed of dropout masks.
         let mut pass = Pass::recording(self.device).with_dropout(ChaCha8Rng::seed_from_u64(7));
         let output = f(&mut pass, &vars)?;
         let values = output.to_host(self.device)?;
@@ -103,7 +102,7 @@ impl<D: Kernels> Trial<'_, D> {
         Ok(answer)
     }
 
-    /// What `f` gives at random leaves, where it has no gradient.
+    /// Values of `f` at random leaves, for an `f` without gradient.
     pub(super) fn values<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer, OpError>
     where
         F: FnOnce(&mut Pass<D>, &[Var<D>]) -> Result<Vec<f32>, OpError>,
@@ -131,7 +130,7 @@ pub(super) fn random(len: usize, seed: u64) -> Vec<f32> {
     (0..len).map(|_| rng.gen_range(-1.0..1.0)).collect()
 }
 
-/// A loss whose gradient by `output` is random, and the same on every device.
+/// A loss whose gradient with respect to `output` is random, and the same on every device.
 fn weighted_sum<D: Kernels>(
     pass: &mut Pass<D>,
     output: &Var<D>,
@@ -165,7 +164,7 @@ pub(super) fn distance(values: &[f32], expected: &[f32]) -> f64 {
     let difference = squares.sum::<f64>().sqrt();
     let norm = expected.iter().map(|e| f64::from(*e).powi(2)).sum::<f64>();
     let error = match norm.sqrt() {
-        // Nothing flows: whatever is there is wrong in full.
+        // The reference is zero: any other value is an infinite error.
         0.0 if difference == 0.0 => 0.0,
         0.0 => f64::INFINITY,
         norm => difference / norm,

@@ -1,14 +1,14 @@
-//! What is done in place: the way to the device and back, and the steps of optimizers.
+//! In-place operations: transfer to the device and back, and optimizer steps.
 
 use super::trial::{Answer, Case, Trial, random};
 use crate::device::Buffer;
 use crate::ops::{AdamStep, Kernels, OpError, SgdStep};
 
-/// The way of values to the device and back, bits and all.
+/// Transfer of values to the device and back, compared by bits.
 pub(super) fn memory<D: Kernels>() -> Vec<Case<D>> {
     vec![Case::new("memory", "UpdateKernel", |t| {
         let mut values = random(t.pick(31, 300_001), 1);
-        // What arithmetic would not leave as it is: a negative zero, a subnormal number, the largest.
+        // Values that arithmetic could change: a negative zero, a subnormal number, the largest.
         values[..4].copy_from_slice(&[-0.0, f32::from_bits(1), f32::MAX, f32::MIN]);
         let there = t.device.upload(values.clone())?;
         let back = t.device.download(&there)?;
@@ -83,7 +83,7 @@ fn part(name: &str, values: Vec<f32>) -> (String, Vec<f32>) {
     (name.to_owned(), values)
 }
 
-/// Number of values with other bits: 0 on every device that keeps them.
+/// Number of values whose bits changed: 0 on a correct device.
 fn changed(before: &[f32], after: &[f32]) -> f32 {
     let pairs = before.iter().zip(after);
     pairs.filter(|(b, a)| b.to_bits() != a.to_bits()).count() as f32
@@ -93,7 +93,7 @@ fn inputs<D: Kernels>(t: &Trial<'_, D>, seed: u64) -> Vec<f32> {
     random(t.pick(5, 33_793), seed)
 }
 
-/// What a kernel makes of its first input.
+/// A kernel that updates its first input in place.
 type InPlace<D> = fn(&D, &mut Buffer<D>, &Buffer<D>) -> Result<(), OpError>;
 
 fn in_place<D: Kernels>(t: &Trial<'_, D>, f: InPlace<D>) -> Result<Answer, OpError> {
