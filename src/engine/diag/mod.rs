@@ -44,7 +44,7 @@ pub struct Label {
 pub enum Severity {
     /// Nothing is run.
     Error,
-    /// Worth a look; everything goes on.
+    /// A warning; the command continues.
     Warning,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A quality of the trained model, by name; the unit and direction stand in the results' columns.
+/// A quality of the trained model, by name; its unit and direction are in the results' columns.
 pub type Metric = BTreeMap<String, Option<f64>>;
 
 /// One epoch, deterministic values only.

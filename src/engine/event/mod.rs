@@ -3,7 +3,7 @@
 //! ```text
 //! Hello · Started · (Progress* · Epoch)* · (Assessing* · Sample)* · Profile? · Finished
 //!                                                          the run is `done`, or `diverged` where Finished says so
-//! Hello · Started · … · Failed                             the worker could not go on and says why: `failed`, or `oom`
+//! Hello · Started · … · Failed                             the worker reports why it ended: `failed`, or `oom`
 //! Hello · … (the stream ends)                              killed, panicked, out of memory: the parent decides
 //! ```
 //! The parent writes one [`Order`] line to the worker's stdin and keeps stdin open: when it closes, the worker ends. If
@@ -89,7 +89,7 @@ pub enum Event {
     },
     /// The costly evaluation wrote an image.
     Sample(Sample),
-    /// Something the user should know; training goes on.
+    /// A warning for the user; training continues.
     Warning {
         /// One sentence.
         message: String,
@@ -120,7 +120,7 @@ pub enum FailedStatus {
     Error,
     /// A bug of this program that the worker detected: the row is `panicked`.
     Bug,
-    /// Device or host memory ran out and the allocator said so.
+    /// Device or host memory ran out and the allocator reported it.
     Oom,
     /// A cap of the cell on its own behaviour was hit (loss above `limits.max-loss`, NaN).
     Diverged,

@@ -32,7 +32,7 @@ pub enum RunEvent<'a> {
     Worker {
         /// The run.
         id: RunId,
-        /// What it said.
+        /// The event.
         event: &'a Event,
     },
     /// A run has ended, in success or failure.

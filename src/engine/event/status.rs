@@ -16,7 +16,7 @@ pub enum Status {
     Timeout,
     /// Memory ran out.
     Oom,
-    /// Data, files or a device failed, and the worker said why.
+    /// Data, files or a device failed, and the worker reported the error.
     Failed,
     /// The worker panicked: a bug of this program.
     Panicked,

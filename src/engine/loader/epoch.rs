@@ -16,7 +16,6 @@ pub struct Epoch<'a> {
     source: Source,
 }
 
-/// Where batches are made.
 pub(super) enum Source {
     /// In the calling thread.
     Here,

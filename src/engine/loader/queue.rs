@@ -29,9 +29,8 @@ struct Queue {
     state: Mutex<State>,
     /// There is something to claim, or the queue was closed.
     claimable: Condvar,
-    /// A batch was delivered.
     delivered: Condvar,
-    /// Number of the epoch in progress, which workers look at between samples.
+    /// Number of the current epoch, which workers read between samples.
     current: AtomicU64,
     /// Most batches that may be made but not taken.
     ahead: usize,
@@ -129,7 +128,6 @@ impl Queue {
         self.claimable.notify_all();
     }
 
-    /// The loop of a worker.
     fn serve(&self, worker: usize, work: &Work, clock: &Clock) {
         while let Some(job) = self.claim() {
             let is_abandoned = || self.current.load(Ordering::Relaxed) != job.number;

@@ -60,7 +60,6 @@ impl Clock {
         }
     }
 
-    /// Times the making of batch `index`.
     pub(super) fn work<T>(
         &self,
         worker: Option<usize>,

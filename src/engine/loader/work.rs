@@ -6,7 +6,7 @@ use super::{Batch, LoaderOptions, order};
 use crate::base::Purpose;
 use crate::datasets::{Dataset, DatasetError, SamplesMut};
 
-/// What all epochs of a loader share.
+/// State shared by all epochs of a loader.
 pub(super) struct Work {
     pub(super) dataset: Arc<dyn Dataset>,
     pub(super) options: LoaderOptions,
@@ -14,7 +14,6 @@ pub(super) struct Work {
     spare: Mutex<Vec<Batch>>,
 }
 
-/// The rows of one epoch.
 pub(super) struct Plan {
     epoch: u64,
     order: Vec<u32>,

@@ -43,7 +43,7 @@ pub struct Manifest {
 /// Reads a manifest and puts the overrides `sets` (`path=value`) into it.
 ///
 /// # Errors
-/// A file that cannot be read, is no text or no TOML, and overrides that cannot be understood: all of them at once.
+/// A file that cannot be read, is not text or not TOML, and invalid overrides: all of them at once.
 pub fn load(path: &Path, sets: &[String]) -> Result<Manifest, Failure> {
     let data = path.extension().and_then(|suffix| suffix.to_str());
     if let Some("csv" | "tsv") = data {

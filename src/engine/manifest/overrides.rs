@@ -5,7 +5,6 @@ use crate::diag::{Diagnostic, Place};
 use super::node::{Key, Node, Value};
 use super::parse::parse;
 
-/// What an override is called in messages.
 pub(super) const SOURCE: &str = "--set";
 
 /// Puts the override `text`, source `source`, into the manifest.

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// Bounds of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Bounds {
     minimum: Option<f64>,
@@ -24,7 +23,6 @@ impl Bounds {
         (bounds != Self::default()).then_some(bounds)
     }
 
-    /// Whether a finite `number` is within the bounds.
     pub(super) fn hold(&self, number: f64) -> bool {
         number.is_finite()
             && self.minimum.is_none_or(|bound| number >= bound)

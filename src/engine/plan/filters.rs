@@ -90,7 +90,6 @@ fn alternatives(node: &Node) -> &[Node] {
     node.as_array().unwrap_or(std::slice::from_ref(node))
 }
 
-/// Reads the cells to leave out.
 pub(super) fn read_excludes(
     matrix: &mut Matrix,
     table: &Table,

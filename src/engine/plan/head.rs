@@ -101,7 +101,6 @@ pub(super) fn read(
     }
 }
 
-/// The manifest's top level.
 pub(super) fn top(manifest: &Manifest) -> &Table {
     static EMPTY: Table = Table {
         entries: Vec::new(),
@@ -326,7 +325,6 @@ fn listed(set: &[assign::Assignment]) -> BTreeMap<String, serde_json::Value> {
         .collect()
 }
 
-/// A value as JSON.
 pub(super) fn json(node: &Node) -> serde_json::Value {
     match &node.value {
         Value::String(text) | Value::Datetime(text) => text.as_str().into(),

@@ -26,7 +26,7 @@ const FIXED: [&str; 14] = [
 /// Keys of `[train]` that refer to a section instead of being settings.
 pub(super) const CHOICES: [&str; 3] = ["model", "dataset", "loss"];
 
-/// A part of a cell that is resolved, checked and hashed on its own.
+/// A part of a cell that is resolved, checked and hashed separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Model,
@@ -45,7 +45,6 @@ impl Unit {
     /// Keys of `[train]` that are separate units.
     pub(super) const PARTS_OF_TRAIN: [&'static str; 2] = ["optimizer", "schedule"];
 
-    /// Every unit.
     pub(super) const ALL: [Self; 10] = [
         Self::Model,
         Self::Dataset,

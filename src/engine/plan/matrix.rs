@@ -17,7 +17,6 @@ pub(super) struct Matrix {
     pub(super) name: Option<Arc<str>>,
     /// Assignments of `set`.
     pub(super) set: Vec<Assignment>,
-    /// The axes, in manifest order.
     pub(super) axes: Vec<Axis>,
     /// Independent choices: one axis each, or all zipped ones.
     pub(super) dimensions: Vec<Dimension>,
@@ -34,25 +33,22 @@ pub(super) struct Matrix {
 pub(super) struct Axis {
     /// As written.
     pub(super) name: String,
-    /// Where it is written.
     pub(super) place: Place,
     pub(super) path: Arc<[Key]>,
     /// The values of the list, then those that only includes name.
     pub(super) values: Vec<AxisValue>,
-    /// Number of values in the list.
+    /// Number of values in the list, without those of includes.
     pub(super) listed: usize,
     /// Position of each value among all, in row order.
     pub(super) ranks: Vec<u32>,
-    /// Type of the values.
     pub(super) kind: AxisKind,
 }
 
-/// A value of an axis.
 #[derive(Debug, Clone)]
 pub(super) struct AxisValue {
-    /// As an assignment to the axis's path.
+    /// The value as an assignment to the axis's path.
     pub(super) assignment: Assignment,
-    /// As keys show it.
+    /// The value's text in keys.
     pub(super) text: Arc<str>,
 }
 
@@ -117,7 +113,7 @@ impl Axis {
         names.join(".")
     }
 
-    /// Number of the value with this text.
+    /// Index of the value with this text.
     pub(super) fn find(&self, text: &str) -> Option<u32> {
         let found = self.values.iter().position(|value| &*value.text == text);
         found.and_then(|index| u32::try_from(index).ok())
@@ -125,7 +121,7 @@ impl Axis {
 }
 
 impl Axis {
-    /// One value at its path.
+    /// An axis with one value.
     pub(super) fn of_one(assignment: Assignment) -> Self {
         let place = assignment.path.first().map(|key| key.place);
         let mut axis = Self {
@@ -179,7 +175,7 @@ impl Axis {
         }
     }
 
-    /// Number of the value, added to the axis if it is new.
+    /// Index of the value, which is added to the axis if it is new.
     pub(super) fn find_or_add(&mut self, node: &Node) -> u32 {
         let text = value_text(node);
         self.find(&text).unwrap_or_else(|| {

@@ -8,12 +8,10 @@ use super::matrix::Matrix;
 /// Combinations that a memo keeps; one with more keeps only the last, so that a large matrix needs little memory.
 const CAPACITY: u64 = 1 << 16;
 
-/// A unit of a cell, resolved.
 #[derive(Debug)]
 pub(super) struct Part<T> {
     /// Name in the manifest, for models, datasets and losses.
     pub(super) name: Arc<str>,
-    /// The typed section.
     pub(super) value: Arc<T>,
     /// Digest over its canonical form.
     pub(super) digest: Arc<str>,

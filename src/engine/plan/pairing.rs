@@ -12,7 +12,6 @@ use super::identity::{combine, digest, digest_without};
 use super::inputs::PlanInputs;
 use super::memo::Part;
 
-/// A dataset of a cell with its facts.
 #[derive(Debug, Clone)]
 pub(super) struct Data {
     /// The facts; all zero where they are unknown.
@@ -23,20 +22,18 @@ pub(super) struct Data {
     target: Arc<str>,
     /// Samples of every split.
     samples: Arc<str>,
-    /// Why the facts are not known.
+    /// Why the facts are unknown.
     pub(super) unknown: Option<Arc<DatasetError>>,
 }
 
-/// What depends on model, dataset, loss and validation together.
+/// Results that depend on model, dataset, loss and validation together.
 #[derive(Debug, Clone)]
 pub(super) struct Pairing {
     /// FLOPs of a forward pass, per sample.
     pub(super) flops: Option<f64>,
     /// Why they do not fit together.
     pub(super) misfit: Option<Arc<str>>,
-    /// Task signature.
     pub(super) task: Arc<str>,
-    /// Work signature.
     pub(super) work: Arc<str>,
 }
 
@@ -116,7 +113,7 @@ impl Tasks {
 }
 
 impl Pairing {
-    /// Signs the work of a model on data with a loss.
+    /// The work signature of a model on data with a loss.
     pub(super) fn of(
         model: &Part<ModelSpec>,
         loss: &Part<LossSpec>,

@@ -30,7 +30,7 @@ pub struct PlannedCell {
     pub work_signature: Arc<str>,
     /// The parts of the cell hash: name (`train.optimizer`) and digest.
     pub hash_parts: Vec<(&'static str, Arc<str>)>,
-    /// FLOPs of a forward pass, per sample, by formula; `None` where the data are not known or do not fit.
+    /// FLOPs of a forward pass, per sample, by formula; `None` where the data are unknown or do not fit.
     pub flops_per_sample: Option<f64>,
     /// Facts of the dataset.
     pub facts: Arc<DatasetFacts>,
@@ -45,7 +45,7 @@ pub struct CellOutline {
     pub feasibility: Feasibility,
     /// What to measure, and how often.
     pub measure: Arc<MeasureSpec>,
-    /// What is known of the dataset.
+    /// Facts of the dataset.
     pub facts: Arc<DatasetFacts>,
 }
 
@@ -65,7 +65,6 @@ impl PlannedCell {
     }
 }
 
-/// Makes the cells of one matrix.
 pub(super) struct Resolver<'a> {
     plan: &'a Plan,
     matrix: &'a Matrix,

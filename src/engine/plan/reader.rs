@@ -53,7 +53,6 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// What is wrong with one unit of a cell.
     pub(super) fn mistakes(self, unit: Unit, choice: &[u32]) -> Vec<Diagnostic> {
         let errors = match unit {
             Unit::Model => self.model(choice).err(),
@@ -74,7 +73,7 @@ impl<'a> Reader<'a> {
         self.named("model", &ModelSpec::KINDS, choice)
     }
 
-    /// The dataset and its name, its paths absolute.
+    /// The dataset and its name; paths are absolute.
     pub(super) fn dataset(self, choice: &[u32]) -> Read<(String, DatasetSpec)> {
         let folder = &self.plan.written.folder;
         let read = self.named("dataset", &DatasetSpec::KINDS, choice);
@@ -84,7 +83,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The section of the dataset `name` as a cell has it, every value at its place.
+    /// The section of the dataset `name` for a cell; every value keeps its place.
     pub(super) fn dataset_section(self, name: &str, choice: &[u32]) -> Node {
         let datasets = self.plan.written.root.get("datasets");
         let written = datasets.and_then(|datasets| datasets.as_table()?.get(name));
@@ -191,7 +190,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is wrong with a schedule, whatever the learning rate and the epochs are.
+/// What is wrong with a schedule for all learning rates and epochs.
 pub(super) fn alone(schedule: &ScheduleSpec) -> Vec<RangeError> {
     schedule.check(f64::INFINITY, 0)
 }

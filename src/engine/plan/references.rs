@@ -74,7 +74,6 @@ fn axes_choosing(plan: &Plan, matrix: &Matrix, what: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Whether `path` is `train.model`, for the models.
 fn is_choice_of(path: &[Key], what: &str) -> bool {
     matches!(path, [train, key] if train.name == "train" && key.name == what)
 }
@@ -199,7 +198,6 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The error for a matrix with too many combinations.
 pub(super) fn too_large(root: &Table, size: u64) -> Diagnostic {
     let entry = root.entry("matrix").or(root.entry("matrices"));
     let place = entry.map(|(key, _)| key.place).unwrap_or_default();
@@ -208,7 +206,6 @@ pub(super) fn too_large(root: &Table, size: u64) -> Diagnostic {
         .help(format!("a plan has at most {}", super::LARGEST_PLAN))
 }
 
-/// The error for an `exclude` that removes every cell.
 pub(super) fn nothing_left(root: &Table) -> Diagnostic {
     let matrix = root.get("matrix").and_then(Node::as_table);
     let exclude = matrix.and_then(|matrix| matrix.get("exclude"));
@@ -320,7 +317,6 @@ pub(super) fn overrides_of_nothing(sections: &mut Table, mistakes: &mut Vec<Diag
     }
 }
 
-/// What the sections say at `path`.
 fn written_at<'a>(root: &'a Table, path: &[Key]) -> Option<&'a Node> {
     let (first, rest) = path.split_first()?;
     let section = root.get(&first.name)?;

@@ -89,7 +89,6 @@ fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     unknown.collect()
 }
 
-/// The metrics of a cell in `epochs.csv`.
 fn metrics(cell: &CellSpec) -> Vec<String> {
     let split = match cell.validation.split {
         WatchedSplit::Validation => "val",

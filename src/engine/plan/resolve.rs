@@ -24,7 +24,7 @@ use super::ranges;
 pub(super) struct Written {
     /// The tree, without the matrices.
     pub(super) root: Table,
-    /// What each variant sets.
+    /// The assignments of each variant.
     pub(super) variants: BTreeMap<String, Vec<Assignment>>,
     /// Folder that paths are relative to, absolute.
     pub(super) folder: PathBuf,
@@ -33,7 +33,6 @@ pub(super) struct Written {
 /// A named section as chosen for a cell.
 #[derive(Debug, Clone)]
 pub(super) struct Chosen {
-    /// Its name.
     pub(super) name: String,
     /// Where the choice is written.
     pub(super) place: Place,
@@ -79,7 +78,7 @@ impl Written {
         read(&node, name, name, &[])
     }
 
-    /// Reads `[train]` of a cell without the parts that are units of their own.
+    /// Reads `[train]` of a cell without the keys that are separate units.
     pub(super) fn train<'a>(
         &self,
         assignments: impl Iterator<Item = &'a Assignment>,

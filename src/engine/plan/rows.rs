@@ -21,7 +21,6 @@ impl Matrix {
             .fold(1, u64::saturating_mul)
     }
 
-    /// All choices.
     pub(super) fn choices(&self) -> Choices<'_> {
         let mut choices = Choices {
             matrix: self,
@@ -34,7 +33,6 @@ impl Matrix {
         choices
     }
 
-    /// Number of choices.
     pub(super) fn count(&self) -> usize {
         if self.excludes.is_empty() {
             usize::try_from(self.product_size()).unwrap_or(usize::MAX) + self.includes.len()

@@ -26,12 +26,10 @@ use super::settings::{LimitsSpec, MeasureSpec};
 
 /// A section whose keys can be read individually.
 pub(super) trait Keyed: Clone + Default + DeserializeOwned + JsonSchema {
-    /// The section's name.
     const NAME: &'static str;
     /// Its keys, sorted, without those that are separate units.
     const KEYS: &'static [&'static str];
 
-    /// Copies the value of `key`.
     fn take_over(&mut self, key: &str, from: &Self);
 
     /// Makes paths absolute, relative to `folder`.

@@ -1,4 +1,4 @@
-//! The sections that modules above read: what to measure, when to give up, what to report, compare and charge.
+//! The sections that other modules read: what to measure, when to stop a run, what to report, compare and charge.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;

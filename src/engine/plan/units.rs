@@ -20,7 +20,6 @@ use super::resolve::default_loss;
 use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// Cache of resolved units.
 #[derive(Debug)]
 pub(super) struct Units<'a> {
     reader: Reader<'a>,
@@ -47,7 +46,6 @@ pub(super) struct Units<'a> {
     whole_validation: Option<([u64; 2], Part<ValidationSpec>)>,
 }
 
-/// All units of one cell.
 #[derive(Debug)]
 pub(super) struct Resolved {
     pub(super) model: Part<ModelSpec>,
@@ -69,7 +67,6 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
-    /// Names and digests of the parts of the cell hash.
     pub(super) fn hash_parts(&self) -> Vec<(&'static str, Arc<str>)> {
         let [train, optimizer, schedule] = &self.train_digests;
         let parts = [

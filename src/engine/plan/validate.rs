@@ -122,7 +122,6 @@ pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 }
 
 impl Axis {
-    /// Every value.
     pub(super) fn all(&self) -> Vec<u32> {
         (0..self.values.len() as u32).collect()
     }

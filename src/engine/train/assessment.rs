@@ -23,7 +23,6 @@ const PROGRESS: Duration = Duration::from_millis(100);
 pub(super) struct Costly {
     /// The data with its splits.
     pub(super) data: OpenDataset,
-    /// Seed of the run.
     pub(super) seed: Seed,
     /// The requested evaluations.
     pub(super) wanted: Arc<ValidationSpec>,

@@ -14,14 +14,13 @@ use crate::ops::Kernels;
 /// Time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// Results of an epoch.
 #[derive(Debug, Default)]
 pub(super) struct EpochOutcome {
     /// Its steps in order.
     pub(super) steps: Vec<StepRow>,
     /// Samples trained on.
     pub(super) samples: u64,
-    /// Mean loss over the samples; `None` when it is no finite number.
+    /// Mean loss over the samples; `None` when it is not finite.
     pub(super) train_loss: Option<f64>,
     /// Seconds, from the start of the loader to the end of its threads.
     pub(super) seconds: f64,
@@ -33,9 +32,7 @@ pub(super) struct EpochOutcome {
 pub(super) struct EpochPlan {
     /// Epoch, from 0.
     pub(super) epoch: usize,
-    /// Learning rate.
     pub(super) lr: f64,
-    /// Its steps.
     pub(super) steps: Steps,
 }
 
@@ -201,7 +198,7 @@ impl<D: Kernels> Marks<D> {
         Ok(())
     }
 
-    /// The times of the steps; waits for the device.
+    /// The times of the steps, which the device must have finished.
     fn times(&self, device: &D) -> Result<Vec<StepTimes>, TrainError> {
         let ends = self.0.windows(2);
         ends.map(|pair| {

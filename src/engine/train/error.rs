@@ -10,7 +10,6 @@ use crate::ops::OpError;
 use crate::plan::CellSpec;
 use crate::tasks::TaskError;
 
-/// Why a run could not go on.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TrainError {
     /// The parent speaks another version.
@@ -25,12 +24,7 @@ pub(super) enum TrainError {
     #[error(
         "the training split has {rows} samples, fewer than the batch of {batch_size} that `drop-last` asks for"
     )]
-    NoBatch {
-        /// Rows of the split.
-        rows: usize,
-        /// Batch size.
-        batch_size: usize,
-    },
+    NoBatch { rows: usize, batch_size: usize },
     /// The loader gave fewer batches than it promised: a bug of this program.
     #[error("the loader ended after {0} batches of an epoch")]
     Short(usize),
@@ -49,7 +43,6 @@ pub(super) enum TrainError {
     /// A file or folder of the run could not be written.
     #[error("cannot write `{path}`: {reason}")]
     Unwritable {
-        /// The file or folder.
         path: String,
         /// The system's reason.
         reason: std::io::Error,
@@ -91,7 +84,7 @@ impl TrainError {
         };
         let quoted = text.split('`').enumerate().map(|(index, part)| {
             let path = Path::new(part);
-            // Every second part stands between backticks.
+            // Every second part is between backticks.
             let is_path = index % 2 == 1 && path.is_absolute();
             let name = path.file_name().filter(|_| is_path);
             name.map_or(part.into(), |name| name.to_string_lossy())

@@ -77,7 +77,6 @@ impl Evaluation {
         })
     }
 
-    /// Whether a split is evaluated during training.
     pub(super) fn validates(&self) -> bool {
         self.watched.is_some()
     }

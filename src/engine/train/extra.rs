@@ -15,9 +15,7 @@ pub(super) struct ExtraSteps {
     pub(super) wanted: usize,
     /// The first epoch after training.
     pub(super) epoch: usize,
-    /// Learning rate.
     pub(super) lr: f64,
-    /// The steps of an epoch.
     pub(super) steps: Steps,
 }
 
@@ -93,10 +91,9 @@ impl ExtraSteps {
     }
 }
 
-/// Why extra steps end early.
 pub(super) const DIVERGED: &str = "the loss diverged in its extra steps";
 
-/// The warning that there are no times of phases; the run itself is complete.
+/// The warning that phases were not timed; the run itself is complete.
 pub(super) fn no_phases(reason: &str) -> Event {
     let message = format!("no times of phases: {reason}");
     Event::Warning { message }

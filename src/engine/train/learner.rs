@@ -21,7 +21,6 @@ pub(super) struct Learner<D: Kernels> {
     pub(super) max_loss: Option<f64>,
     /// Detects divergence on the device, by the same limits, where reading a loss would wait for the device.
     pub(super) control: Option<D::Control>,
-    /// Optimizer steps done.
     pub(super) steps: u64,
     /// Cost of the first micro-step.
     pub(super) cost: Option<Cost>,
@@ -30,7 +29,6 @@ pub(super) struct Learner<D: Kernels> {
 /// Cost of one micro-step, apart from time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// Samples of the micro-step.
     pub(super) samples: usize,
     /// Its FLOPs.
     pub(super) work: Work,

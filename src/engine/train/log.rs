@@ -15,7 +15,6 @@ use crate::measure::{
     DeviceMemory, MemoryGrowth, Pace, PaceSummary, PeakMemory, Peaks, Phase, StepTimes, median,
 };
 
-/// Facts and times of a run.
 pub(super) struct Log {
     start: Instant,
     pub(super) facts: RunFacts,
@@ -34,7 +33,6 @@ pub(super) struct Log {
     assessment_s: Option<f64>,
     /// Seconds that count nowhere ([`Self::leave_out`]).
     left_out_s: f64,
-    /// Losses of the first steps.
     first_losses: Vec<Option<f64>>,
     full_epochs_s: Vec<f64>,
     /// Seconds of training at the end of each epoch.

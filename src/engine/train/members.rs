@@ -19,7 +19,6 @@ use crate::ops::{Kernels, OpError, count_parameters};
 use crate::plan::CellSpec;
 use crate::tasks::{Outputs, Score, Task};
 
-/// Trained models of one task.
 struct Members<D: Kernels> {
     tasks: Vec<Box<dyn Task<D>>>,
     /// Kind of the first model, for messages.
@@ -76,7 +75,6 @@ pub(super) fn evaluate<D: Kernels>(
     Ok(Outcome { facts, times })
 }
 
-/// Results of an evaluation.
 struct Found {
     /// The fixed batch, with its FLOPs.
     fixed: Score,

@@ -8,7 +8,6 @@ use crate::layers::checkpoint::{self, Metadata};
 use crate::ops::Kernels;
 use crate::plan::{CellSpec, Checkpoint};
 
-/// The checkpoint files of a run.
 pub(super) struct Saving {
     files: Vec<Checkpoint>,
     metadata: Metadata,
@@ -28,7 +27,6 @@ impl Saving {
         }
     }
 
-    /// The files, raw weights first.
     pub(super) fn files(&self) -> &[Checkpoint] {
         &self.files
     }

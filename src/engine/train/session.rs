@@ -24,7 +24,7 @@ use crate::ops::{Kernels, OpError};
 use crate::plan::CellSpec;
 use crate::tasks::Place;
 
-/// A run that is set up.
+/// A run after its setup.
 pub(super) struct Session<'a, D: Kernels> {
     pub(super) cell: &'a CellSpec,
     /// Threads to compute with; without a number, the run's share of the cores.
@@ -35,7 +35,6 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) evaluation: Evaluation,
     /// The costly evaluation, if the order requests one.
     pub(super) costly: Option<Costly>,
-    /// The checkpoint files to write.
     pub(super) saving: Saving,
     /// Whether extra steps are timed by operation at the end.
     pub(super) profiles: bool,
@@ -52,7 +51,6 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) log: Log,
 }
 
-/// Results of a run.
 pub(super) struct Outcome {
     pub(super) facts: RunFacts,
     pub(super) times: RunTimes,
@@ -270,7 +268,6 @@ impl<D: Kernels> Session<'_, D> {
         })
     }
 
-    /// Writes the checkpoint files of `train.save-to`.
     fn save(&mut self) -> Result<(), TrainError> {
         let (saving, learner) = (&self.saving, &mut self.learner);
         let [raw, averaged @ ..] = saving.files() else {

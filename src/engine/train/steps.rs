@@ -19,12 +19,10 @@ pub(super) struct Steps {
     is_capped: bool,
 }
 
-/// One optimizer step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
     /// Its micro-steps, numbered in the epoch.
     pub(super) micro_steps: Range<usize>,
-    /// Its samples.
     pub(super) samples: usize,
 }
 
@@ -56,12 +54,10 @@ impl Steps {
         })
     }
 
-    /// Optimizer steps of an epoch.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Batches of an epoch.
     pub(super) fn batches(&self) -> usize {
         self.batches
     }

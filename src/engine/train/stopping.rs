@@ -14,7 +14,6 @@ pub(super) struct Stopping {
 pub(super) struct Best {
     /// Epoch, from 0.
     pub(super) epoch: usize,
-    /// Its loss.
     pub(super) loss: f64,
 }
 

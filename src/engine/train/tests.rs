@@ -21,7 +21,6 @@ use crate::plan::{
     CellSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, TrainSpec, ValidationSpec,
 };
 
-/// Events of a run.
 struct Recorded {
     events: Vec<Event>,
 }

@@ -10,7 +10,6 @@ use super::VerifyError;
 use crate::layers::checkpoint::{self, Tensor};
 use crate::tasks::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 
-/// The contents of a folder of reference files.
 #[derive(Debug)]
 pub(super) struct Reference {
     /// Weights before the first step.

@@ -32,7 +32,6 @@ pub(in crate::plan) fn check(
     idle(search, table, warnings);
 }
 
-/// The place of the value of `key`.
 fn place(table: &Table, key: &str) -> Place {
     table
         .get(key)
@@ -268,7 +267,6 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
     unknown.collect()
 }
 
-/// The error for too many studies.
 pub(in crate::plan) fn too_many_studies(section: &Node, count: usize) -> Diagnostic {
     Diagnostic::error("the matrix has too many studies")
         .at(

@@ -230,7 +230,7 @@ pub struct PrunedInfo {
     pub trials: Vec<usize>,
 }
 
-/// JSON has no NaN and writes `null`.
+/// Reads `null`, which stands for NaN in JSON.
 fn number_or_nan<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }

@@ -75,7 +75,6 @@ const MEASURED: [(&str, ObjectiveDirection); 40] = [
     ("throttled_share", Minimize),
 ];
 
-/// Prefixes of metric names.
 const METRIC_STARTS: [&str; 8] = [
     "train_",
     "val_",

@@ -202,7 +202,6 @@ fn no_column(column: &str, place: Place) -> Diagnostic {
     ))
 }
 
-/// Reads `[search.space]`.
 fn space(
     section: &Node,
     table: &Table,

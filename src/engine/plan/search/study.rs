@@ -22,14 +22,12 @@ const WEIGHTS: &str = "trial";
 /// What a plan stores of its search besides the specification.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Searched {
-    /// The parameters, in manifest order.
     pub(in crate::plan) parameters: Vec<Written>,
     /// Number of the plan's axes that belong to the matrices.
     pub(in crate::plan) axes: usize,
     studies: Vec<Study>,
 }
 
-/// A cell of the matrix.
 #[derive(Debug)]
 struct Study {
     /// Its row, with one value per axis.
@@ -261,7 +259,7 @@ fn one_row(matrix: &Matrix, choice: &[u32]) -> Matrix {
     }
 }
 
-/// Texts of a row's axes, in the order of the plan's.
+/// Texts of a row's axes, in the order of the plan's axes.
 fn texts(row: &Matrix) -> Vec<Arc<str>> {
     let own = row.columns.iter().map(|column| {
         let axis = column.and_then(|column| row.axes.get(column));

@@ -104,7 +104,7 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// The parameter that axis `axis` is.
+    /// The parameter of axis `axis`; `None` for an axis of the matrix.
     fn written(&self, axis: usize) -> Option<&'a Written> {
         let index = axis.checked_sub(self.first)?;
         self.plan.searched.parameters.get(index)

@@ -16,7 +16,6 @@ use super::{Domain, Parameter, Value};
 pub(in crate::plan) struct Written {
     /// The parameter for samplers; its condition is on another parameter.
     pub(in crate::plan) parameter: Parameter,
-    /// Long path.
     pub(in crate::plan) path: Arc<[Key]>,
     /// Where its name is written.
     pub(in crate::plan) place: Place,
@@ -68,7 +67,7 @@ impl Written {
         }
     }
 
-    /// The value that a point has, as an axis value.
+    /// The value of the parameter at a point, as an axis value.
     pub(in crate::plan) fn value(&self, value: Value) -> Option<AxisValue> {
         let written = match (&self.parameter.domain, value) {
             (Domain::Choice { .. }, Value::Choice { choice }) => {

@@ -252,7 +252,7 @@ fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
 
 #[test]
 fn every_model_and_algorithm_can_be_profiled() {
-    // Samples of a step, and how many layers at least stand in the profile by their own name.
+    // Samples of a step, and the smallest number of layers with a row under their own name.
     let fixed = [
         (cell(), 8, 2),
         (

@@ -30,7 +30,6 @@ impl Size {
 
 /// An operation with its inputs, on a device.
 pub(super) struct Case<D: Kernels> {
-    /// The operation.
     pub(super) name: &'static str,
     /// The trait of `ops/mod.rs` whose kernels it runs.
     pub(super) kernel: &'static str,
@@ -154,7 +153,7 @@ fn weighted_sum<D: Kernels>(
     )
 }
 
-/// `‖values − expected‖ / ‖expected‖`; infinite where it is no number.
+/// `‖values − expected‖ / ‖expected‖`; infinite where it is NaN.
 pub(super) fn distance(values: &[f32], expected: &[f32]) -> f64 {
     if values.len() != expected.len() {
         return f64::INFINITY;

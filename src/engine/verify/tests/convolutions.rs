@@ -21,7 +21,6 @@ use crate::tasks::{self, ReferenceInputs, ReferenceTensor, ReferenceValues, Task
 /// Side of the image in pixels.
 const SIDE: usize = 8;
 
-/// Inputs of a step of a small U-Net.
 fn inputs() -> ReferenceInputs {
     let image = || ReferenceTensor {
         shape: vec![1, 3, SIDE, SIDE],
