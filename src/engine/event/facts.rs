@@ -124,7 +124,7 @@ pub struct MemoryParts {
     pub activation_bytes: u64,
 }
 
-/// What a run held of its device's own memory, in bytes; nothing on the CPU.
+/// Device memory of a run, in bytes; empty on the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceMemoryTimes {
     /// The allocator's high-water mark in training.

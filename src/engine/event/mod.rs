@@ -144,7 +144,7 @@ pub struct Order<Cell> {
     /// Whether the worker waits for a [`Reply`] after every epoch.
     #[serde(default)]
     pub verdicts: bool,
-    /// Trained models whose mean prediction is evaluated on the cell's data, in place of training; empty for a run that
+    /// Trained models whose mean prediction is evaluated on the cell's data instead of training; empty for a run that
     /// trains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
@@ -159,7 +159,7 @@ pub struct Member {
     pub weights: PathBuf,
 }
 
-/// What the parent answers after an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`.
+/// The parent's reply to an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {

@@ -2,14 +2,14 @@
 
 use super::{EpochRow, Profile, Pruned, RunFacts, RunTimes, Sample, Status};
 
-/// How a run ended and what it gave.
+/// How a run ended, and its results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutcome {
     /// How it ended; [`Status::NotRun`] where it was interrupted.
     pub status: Status,
     /// One line from a closed list, with its numbers; empty for `done`.
     pub reason: String,
-    /// Why a search ended it, where it did.
+    /// Why a search pruned it.
     pub pruned: Option<Pruned>,
     /// The facts, where it ended by itself or was pruned.
     pub facts: Option<RunFacts>,

@@ -39,7 +39,7 @@ pub enum RunEvent<'a> {
     RunEnded {
         /// The run.
         job: &'a Job,
-        /// How it ended and what it gave.
+        /// How it ended, and its results.
         outcome: &'a RunOutcome,
     },
     /// A trial of a search is finished already, from an earlier invocation; it is not run.
@@ -48,7 +48,7 @@ pub enum RunEvent<'a> {
         job: &'a Job,
         /// How it ended.
         status: Status,
-        /// With its values, and why it was ended.
+        /// The trial with its values, and why it was pruned.
         info: &'a TrialInfo,
         /// One line for its row; empty for `done`.
         reason: &'a str,

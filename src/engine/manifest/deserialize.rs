@@ -103,7 +103,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Array(nodes) => {
                 let mut list = SeqDeserializer::new(nodes.iter());
                 let value = visitor.visit_seq(&mut list)?;
-                // A list of two numbers is no longer list either.
+                // A list for two numbers must not be longer.
                 list.end()?;
                 Ok(value)
             }

@@ -84,7 +84,7 @@ const LARGEST_PLAN: u64 = 100_000_000;
 /// How to plan.
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
-    /// Cells to choose; all without it. The others stay in the plan.
+    /// Cells to select; without it, all. The others stay in the plan.
     pub only: Option<Only>,
     /// Name of the results folder, if not the manifest's (`run --as NAME`).
     pub results_name: Option<String>,
@@ -95,7 +95,7 @@ pub struct PlanOptions {
 pub struct Plan {
     /// `name`.
     pub name: String,
-    /// `title`; the name where there is none.
+    /// `title`; without one, the name.
     pub title: String,
     /// `question`.
     pub question: Option<String>,

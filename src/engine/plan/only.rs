@@ -20,7 +20,7 @@ pub struct Selection {
 }
 
 impl Only {
-    /// Reads `axis=value|value,axis=value`; commas and bars in double quotes stand for themselves.
+    /// Reads `axis=value|value,axis=value`; commas and bars in double quotes are literal.
     ///
     /// # Errors
     /// A term without `=`, an axis or value without text.

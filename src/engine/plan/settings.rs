@@ -138,7 +138,7 @@ impl Language {
         }
     }
 
-    /// The language of a code; `None` where there is none.
+    /// The language with this code; `None` for an unknown code.
     pub fn of_code(code: &str) -> Option<Self> {
         Self::ALL
             .into_iter()

@@ -148,7 +148,7 @@ impl<D: Kernels> Learner<D> {
         Ok(())
     }
 
-    /// Steps left out because scaled gradients were no finite numbers; `None` where losses are not scaled.
+    /// Steps skipped because scaled gradients were not finite; `None` without loss scaling.
     pub(super) fn skipped_steps(&self) -> Result<Option<u64>, OpError> {
         let control = self.control.as_ref();
         control.map_or(Ok(None), |control| self.device.skipped_steps(control))

@@ -122,9 +122,9 @@ pub enum PrunerSpec {
     /// Those whose best value so far is worse than the median of earlier trials at the same step, as Optuna's
     /// `MedianPruner`.
     Median {
-        /// Completed trials below which none is pruned.
+        /// Completed trials before the first one is pruned.
         startup_trials: usize,
-        /// Steps before which none is pruned.
+        /// Steps of a trial before it may be pruned.
         warmup_steps: usize,
         /// Steps from one decision to the next.
         interval_steps: usize,
@@ -133,7 +133,7 @@ pub enum PrunerSpec {
     SuccessiveHalving {
         /// Steps of the first rung.
         min_resource: usize,
-        /// Factor from one rung to the next, and share that goes on.
+        /// Factor from one rung to the next; 1 / `reduction` of the trials continue.
         reduction: usize,
         /// Shift of the first rung.
         early_stopping_rate: usize,
@@ -183,10 +183,10 @@ pub struct TrialInfo {
     pub role: TrialRole,
     /// Values of the space's parameters.
     pub point: Point,
-    /// Values of the objectives as columns have them, `None` where the trial gave none.
+    /// Values of the objectives as columns have them; `None` where the trial has none.
     #[serde(default)]
     pub values: Vec<Option<f64>>,
-    /// Why and when it was ended.
+    /// Why and when it was pruned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<PrunedInfo>,
 }
@@ -211,10 +211,10 @@ impl TrialRole {
     }
 }
 
-/// Why a trial was ended.
+/// Why a trial was pruned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PrunedInfo {
-    /// Step (epoch, from 0) after which it was ended.
+    /// Step (epoch, from 0) after which it was pruned.
     pub step: usize,
     /// Column of `epochs.csv` that the pruner watched.
     pub metric: String,

@@ -180,8 +180,8 @@ impl Plan {
         on_parameter.chain(on_axes).collect()
     }
 
-    /// A trial of a study as a cell: what a sampler proposes at `point` of [`Self::space_of`] the study. `label` is the
-    /// value of its axis `trial` (`7`, `7-full`, `ensemble`); it is no part of the cell hash, so the same point is the same
+    /// A trial of a study as a cell, at `point` of [`Self::space_of`] the study, as a sampler proposes it. `label` is
+    /// the value of its axis `trial` (`7`, `7-full`, `ensemble`); it is not hashed, so that the same point is the same
     /// cell.
     pub fn trial(&self, study: usize, label: &str, point: &Point) -> PlannedCell {
         let matrix = self.searched.row(study, Some(label), point);
