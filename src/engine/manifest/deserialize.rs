@@ -13,17 +13,23 @@ use super::node::{Key, Node, Value};
 pub enum Complaint {
     /// A key that the section does not have.
     UnknownKey {
+        /// The key.
         name: String,
         /// Keys that it has.
         accepted: Vec<&'static str>,
     },
     /// A word that is not one of the accepted ones.
     UnknownWord {
+        /// The word.
         word: String,
+        /// The accepted ones.
         accepted: Vec<&'static str>,
     },
     /// A required key that is missing.
-    Missing { name: &'static str },
+    Missing {
+        /// The key.
+        name: &'static str,
+    },
     /// A value of another type.
     WrongType {
         /// What was found, in serde's words.
@@ -33,6 +39,7 @@ pub enum Complaint {
     },
     /// A list of another length.
     WrongLength {
+        /// The length found.
         found: usize,
         /// What was expected, in serde's words.
         expected: String,

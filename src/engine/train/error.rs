@@ -24,7 +24,12 @@ pub(super) enum TrainError {
     #[error(
         "the training split has {rows} samples, fewer than the batch of {batch_size} that `drop-last` asks for"
     )]
-    NoBatch { rows: usize, batch_size: usize },
+    NoBatch {
+        /// Rows of the split.
+        rows: usize,
+        /// Batch size.
+        batch_size: usize,
+    },
     /// The loader gave fewer batches than it promised: a bug of this program.
     #[error("the loader ended after {0} batches of an epoch")]
     Short(usize),
