@@ -20,7 +20,7 @@ pub enum Feasibility {
     Skipped(String),
 }
 
-/// Why there is nothing to keep in `loader.cache-file`.
+/// Why `loader.cache-file` has nothing to keep; `None` if it has.
 pub(super) fn no_images(loader: &LoaderSpec, dataset: &DatasetSpec) -> Option<String> {
     let has_images = matches!(dataset, DatasetSpec::ImageFolder(_));
     (loader.cache_file && !has_images).then(|| {
@@ -148,7 +148,7 @@ pub(super) fn wrong_algorithm(train: &TrainSpec, model: &ModelSpec) -> Option<St
     })
 }
 
-/// Why the split to be evaluated during training cannot be; `None` if it can.
+/// Why `validation.split` cannot be evaluated during training; `None` if it can.
 pub(super) fn no_split(validation: &ValidationSpec, facts: &DatasetFacts) -> Option<String> {
     (validation.split == WatchedSplit::Test && facts.test_samples == 0)
         .then(|| "`validation.split = \"test\"`, and the dataset has no test split".to_owned())

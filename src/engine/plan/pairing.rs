@@ -113,7 +113,7 @@ impl Tasks {
 }
 
 impl Pairing {
-    /// The work signature of a model on data with a loss.
+    /// The pairing of a model with data and a loss.
     pub(super) fn of(
         model: &Part<ModelSpec>,
         loss: &Part<LossSpec>,

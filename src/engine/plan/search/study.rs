@@ -107,7 +107,7 @@ impl Searched {
         matrix
     }
 
-    /// The first value of every parameter of study `study`.
+    /// The first value of every parameter.
     fn first_point(space: &Space) -> Point {
         let mut point = Point::default();
         for (index, parameter) in space.parameters.iter().enumerate() {
