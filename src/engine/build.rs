@@ -1,4 +1,4 @@
-//! Takes the digests of this crate's sources and of the packages that it is built of (`build_info`).
+//! Computes digests of this crate's sources and of the packages that it is built from (`build_info`).
 
 use std::env;
 use std::fs;

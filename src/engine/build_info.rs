@@ -1,7 +1,7 @@
 //! What this build is made of: digests of the sources that decide a result, compiler, features.
 //!
-//! The build scripts of both crates that the worker links take them file by file; a change in a report or in this
-//! program's commands leaves the code hash alone.
+//! The build scripts of both crates that the worker links compute them file by file; a change in a report or in a
+//! command leaves the code hash unchanged.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -18,12 +18,12 @@ mod generated {
 /// The version of dfdx.
 pub const DFDX: &str = env!("FIELDTRIAL_DFDX");
 
-/// The compiler, as it names itself.
+/// Version of the compiler.
 pub const RUSTC: &str = env!("FIELDTRIAL_RUSTC");
 
-/// The digest over everything of this build that can change a fact of a cell.
+/// The digest over all parts of this build that can change a fact of a cell.
 pub fn code_hash(arithmetic: Arithmetic) -> String {
-    // Every cell of a plan asks.
+    // Computed once: every cell of a plan needs it.
     static HASHES: OnceLock<[String; 2]> = OnceLock::new();
     let hashes = HASHES.get_or_init(|| [digest(Arithmetic::Cpu), digest(Arithmetic::Gpu)]);
     hashes[arithmetic as usize].clone()
@@ -37,8 +37,8 @@ fn digest(arithmetic: Arithmetic) -> String {
     digest.short()
 }
 
-/// The parts of [`code_hash`] by name (`ops/conv2d`, `ops/conv2d (cuda)`, `Cargo.lock`, `rustc`, `features`): what
-/// `plan --explain` names.
+/// The parts of [`code_hash`] by name (`ops/conv2d`, `ops/conv2d (cuda)`, `Cargo.lock`, `rustc`, `features`), for `plan
+/// --explain`.
 pub fn code_parts(arithmetic: Arithmetic) -> BTreeMap<String, String> {
     let own: &[(&str, &str)] = match arithmetic {
         Arithmetic::Cpu => &[],

@@ -1,7 +1,7 @@
 //! What trains in Fieldtrial: models, tasks, manifests, plans and the worker.
 //!
-//! It re-exports the modules of `fieldtrial-kernels`, and the crates above re-export its own, so that a module has the same
-//! path, `crate::plan`, in every crate above its own (docs/adr/0018).
+//! It re-exports the modules of `fieldtrial-kernels`, and the crates that depend on it re-export its modules, so that
+//! `crate::plan` is the same path in all of them (docs/adr/0018).
 
 pub use fieldtrial_kernels::{base, device, measure, ops};
 

@@ -13,14 +13,14 @@ pub struct Failure {
     pub diagnostics: Vec<Diagnostic>,
     /// The texts; the first is the input's own.
     pub sources: Arc<[Source]>,
-    /// What did not happen for them: "nothing was run".
+    /// What did not happen because of them: "nothing was run".
     pub consequence: &'static str,
 }
 
 impl std::error::Error for Failure {}
 
 impl Failure {
-    /// Sorts the mistakes into file order and leaves out repetitions.
+    /// Sorts the mistakes into file order and removes duplicates.
     pub fn new(mut diagnostics: Vec<Diagnostic>, sources: Arc<[Source]>) -> Self {
         diagnostics.sort_by_key(|diagnostic| diagnostic.place().unwrap_or_default());
         let mut seen: Vec<Diagnostic> = Vec::new();

@@ -1,7 +1,8 @@
-//! Mistakes of the user as values: where, what, what next; and their drawing.
+//! Diagnostics of user mistakes (place, message, advice) and their rendering.
 //!
 //! Owns [`Diagnostic`] (one mistake), [`Source`] (the text that it points into) and [`Failure`] (all mistakes of one
-//! input, with the closing line). It knows nothing of manifests: modules above build diagnostics, [`Failure`] draws them.
+//! input, with the closing line). It does not depend on manifests: other modules build diagnostics, [`Failure`] draws
+//! them.
 
 mod failure;
 mod place;
@@ -21,20 +22,20 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to do next, one line each, nearest name first.
     pub help: Vec<String>,
-    /// Background that is no advice, one line each.
+    /// Background information, one line each.
     pub note: Vec<String>,
     /// How bad it is.
     pub severity: Severity,
 }
 
-/// A place with what is to be said about it.
+/// A place with its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// The place.
     pub place: Place,
-    /// A few words; may be empty.
+    /// The label, a few words; may be empty.
     pub text: String,
-    /// Whether the message is about this place (`^^^`), or it only explains (`---`).
+    /// Whether it is the place of the mistake (`^^^`), or one that explains it (`---`).
     pub is_primary: bool,
 }
 
@@ -43,7 +44,7 @@ pub struct Label {
 pub enum Severity {
     /// Nothing is run.
     Error,
-    /// Worth a look; everything goes on.
+    /// A warning; the command continues.
     Warning,
 }
 

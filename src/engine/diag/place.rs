@@ -1,9 +1,9 @@
 //! [`Place`] and [`Source`]: texts and positions in them.
 
-/// A stretch of bytes in one of the sources of an input. Small, because every node of a manifest carries one.
+/// A range of bytes in one of the sources of an input. Small, because every node of a manifest has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Place {
-    /// Number of the source: 0 is the file, then one for each `--set`.
+    /// Index of the source: 0 is the file, then one for each `--set`.
     pub source: u32,
     /// First byte.
     pub start: u32,
@@ -12,7 +12,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The bytes `span` of source number `source`.
+    /// The bytes `span` of source `source`.
     pub fn new(source: usize, span: &std::ops::Range<usize>) -> Self {
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
@@ -50,7 +50,7 @@ impl Place {
 /// A text that diagnostics point into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// What to call it: the file's path as the user gave it, or `--set`.
+    /// Its name in messages: the file's path as the user gave it, or `--set`.
     pub path: String,
     /// The whole text.
     pub text: String,

@@ -1,4 +1,4 @@
-//! Draws diagnostics; the only place that makes text of them.
+//! Renders diagnostics as text; no other module does.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
@@ -58,7 +58,7 @@ fn snippet<'a>(
     Some(snippet)
 }
 
-/// The span, cut to the text and to whole characters, so that no drawing can fail.
+/// The span, clipped to the text and to character boundaries, so that rendering cannot fail.
 fn within(span: std::ops::Range<usize>, text: &str) -> std::ops::Range<usize> {
     let mut start = span.start.min(text.len());
     let mut end = span.end.clamp(start, text.len());

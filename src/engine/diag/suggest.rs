@@ -1,6 +1,6 @@
 //! The nearest valid name to a mistyped one.
 
-/// Largest number of edits between a mistyped name and the one that was meant.
+/// Most edits between a mistyped name and the suggested one.
 const MAX_EDITS: usize = 2;
 
 /// Returns the valid name nearest to `word`: at most two edits (a swap of neighbours is one), and fewer than the
@@ -20,7 +20,7 @@ pub fn did_you_mean<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) ->
     nearest(word, among).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// Names in backticks, separated by commas; long lists end with how many more there are.
+/// Names in backticks, separated by commas; a long list is cut and ends with the number of omitted names.
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let names: Vec<&str> = names.into_iter().collect();

@@ -1,10 +1,10 @@
-//! What a run gives: facts that are the same on every rerun, and times that are not.
+//! Results of a run: facts, which are the same on every rerun, and times, which are not.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A quality of the trained model, by name; the unit and direction stand in the results' columns.
+/// A quality of the trained model, by name; its unit and direction are in the results' columns.
 pub type Metric = BTreeMap<String, Option<f64>>;
 
 /// One epoch, deterministic values only.
@@ -32,10 +32,10 @@ pub struct StepRow {
     pub step_ms: f64,
 }
 
-/// Steps that [`RunFacts::first_steps_loss`] is the mean of.
+/// Number of steps in the mean [`RunFacts::first_steps_loss`].
 pub const FIRST_STEPS: u64 = 10;
 
-/// Everything of a run that a rerun on the same numeric class repeats to the bit.
+/// All results of a run that a rerun on the same numeric class repeats to the bit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunFacts {
     /// `Some(reason)` when the run diverged.
@@ -72,19 +72,19 @@ pub struct RunFacts {
     /// Mean training loss of the first [`FIRST_STEPS`] steps (of all where there are fewer).
     #[serde(default)]
     pub first_steps_loss: Option<f64>,
-    /// What in the run may give other bits every time, because a library of its device has no other way; empty where
-    /// everything repeats.
+    /// Operations of the run whose bits may differ every time, because a library of its device has no deterministic
+    /// algorithm for them; empty where everything repeats.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub nondeterministic: String,
 }
 
-/// Milliseconds of a step by phase: exclusive, summing to the step with `other`. Medians over the measured steps are
-/// taken by the worker; the per-step values stay in it.
+/// Milliseconds of a step by phase; phases do not overlap and with `other` sum to the step. The worker averages over the
+/// measured steps and does not report per-step values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PhaseTimes {
-    /// Training waited for its batch.
+    /// Waiting for the batch.
     pub data_wait_ms: f64,
-    /// Host to device.
+    /// Copy from host to device.
     pub transfer_ms: f64,
     /// Forward pass.
     pub forward_ms: f64,
@@ -98,7 +98,7 @@ pub struct PhaseTimes {
     pub other_ms: f64,
 }
 
-/// What the loader took, summed over the run.
+/// Loader times, summed over the run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoaderTimes {
     /// Seconds that training waited.
@@ -124,22 +124,22 @@ pub struct MemoryParts {
     pub activation_bytes: u64,
 }
 
-/// What a run held of its device's own memory, in bytes; nothing on the CPU.
+/// Device memory of a run, in bytes; empty on the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceMemoryTimes {
     /// The allocator's high-water mark in training.
     pub peak_train_bytes: Option<u64>,
     /// The same in validation.
     pub peak_validation_bytes: Option<u64>,
-    /// What was in use at the end, by whomever, as the driver says: with what libraries, kernels and the allocator's
-    /// reserve take.
+    /// Memory in use at the end, by all processes, as the driver reports it: including libraries, kernels and the
+    /// allocator's reserve.
     pub used_bytes: Option<u64>,
     /// Where they come from.
     pub source: String,
 }
 
-/// What the GPU did while the run trained, by its own counters (NVML): of the whole device, whoever used it. Missing on
-/// the CPU, and where there is no counter.
+/// State of the GPU during training from its counters (NVML), for the whole device, including other processes. Missing
+/// on the CPU, and where there is no counter.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GpuTimes {
     /// Share of the time in which at least one kernel ran, 0 to 100, from the second second of training on.
@@ -156,17 +156,17 @@ pub struct GpuTimes {
     pub energy_j: Option<f64>,
     /// The same by epoch; `None` where an epoch was not whole.
     pub energy_j_per_epoch: Option<f64>,
-    /// Share of the looks at which something held the clocks down, 0 to 100.
+    /// Share of the samples at which the clocks were throttled, 0 to 100.
     pub throttled_share: Option<f64>,
-    /// What it was, separated by blanks: `power-cap thermal`.
+    /// The reasons for throttling, separated by blanks: `power-cap thermal`.
     pub throttle_reasons: String,
-    /// Looks at the counters.
+    /// Number of NVML samples.
     pub readings: Option<u64>,
-    /// Mean milliseconds of a look, by a thread of its own.
+    /// Mean milliseconds of a sample, which a separate thread takes.
     pub reading_ms: Option<f64>,
 }
 
-/// Everything of a run that a clock or a counter gave.
+/// All results of a run from clocks and counters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunTimes {
     /// Warm-up steps, dropped from the figures below.
@@ -175,9 +175,9 @@ pub struct RunTimes {
     pub measured_steps: u64,
     /// Median milliseconds of a step.
     pub step_ms: f64,
-    /// Means over the measured steps, so that they sum to `step_mean_ms`. On a device that runs asynchronously they are of
-    /// extra steps that wait for the device at every end of a phase, and sum to `phase_step_ms`; without such steps all
-    /// is residual.
+    /// Means over the measured steps, so that they sum to `step_mean_ms`. On a device that runs asynchronously they are
+    /// from extra steps that synchronise after every phase, and sum to `phase_step_ms`; without such steps all is
+    /// `other`.
     pub phases: PhaseTimes,
     /// Mean milliseconds of a step.
     pub step_mean_ms: f64,
@@ -220,8 +220,8 @@ pub struct RunTimes {
     /// Bytes of the checkpoint files that the run wrote; `None` where it wrote none.
     #[serde(default)]
     pub checkpoint_bytes: Option<u64>,
-    /// Bytes of resident memory gained in training after the warm-up steps, but at least two, what happens between epochs
-    /// left out; negative where memory was given back, `None` where the system does not say or no step was left. By
+    /// Bytes of resident memory gained by training after the warm-up steps (at least two), without what happens between
+    /// epochs; negative where memory was given back, `None` where the system does not report it or no step was left. Per
     /// step: divided by the steps of the run less the greater of `warmup_steps` and 2.
     #[serde(default)]
     pub memory_growth_bytes: Option<i64>,
@@ -236,13 +236,13 @@ pub struct RunTimes {
     /// [`Backend::convolutions`]: crate::device::Backend::convolutions
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub convolutions: String,
-    /// Bytes of everything that the run told, from which its record is made; its parent counts them.
+    /// Bytes of all events of the run, from which its record is made; the parent counts them.
     #[serde(default)]
     pub log_bytes: Option<u64>,
 }
 
 impl RunTimes {
-    /// Mean milliseconds of the steps that the phases are of: they sum to it.
+    /// Mean milliseconds of the steps in which phases were measured: the phases sum to it.
     pub fn phase_step_ms(&self) -> f64 {
         self.step_mean_ms * self.observer_ratio.unwrap_or(1.0)
     }

@@ -1,4 +1,4 @@
-//! [`Job`]: one run that is to be done.
+//! [`Job`]: a run to be done.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ pub struct RunId {
     pub block: usize,
 }
 
-/// One run that is to be done.
+/// A run to be done.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Which run.
     pub id: RunId,
     /// What to train.
     pub spec: Arc<CellSpec>,
-    /// Seconds that it is expected to take; `None` where nothing is known.
+    /// Expected seconds; `None` where no estimate is available.
     pub estimated_s: Option<f64>,
-    /// The trial that it is, in a search; its cell is in no plan.
+    /// The trial, in a search; its cell is in no plan.
     pub trial: Option<Arc<Trial>>,
 }
 
@@ -37,15 +37,15 @@ pub struct Job {
 pub struct Trial {
     /// Its cell.
     pub cell: PlannedCell,
-    /// Its place in the search and its point; values and pruning follow when it has ended.
+    /// Its place in the search and its point; values and pruning are added when it has ended.
     pub info: TrialInfo,
     /// Whether the worker waits for a verdict after every epoch.
     pub awaits_verdicts: bool,
-    /// The trained models that it is the ensemble of; empty for a trial that trains.
+    /// The trained models of which it is the ensemble; empty for a trial that trains.
     pub members: Vec<Member>,
 }
 
-/// What a search says after an epoch of a trial.
+/// The search's decision after an epoch of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// Go on.
@@ -55,7 +55,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// What the worker is told of it.
+    /// The reply to the worker.
     pub fn reply(&self) -> Reply {
         match self {
             Self::GoOn => Reply::GoOn,
@@ -64,12 +64,12 @@ impl Verdict {
     }
 }
 
-/// Why a trial was ended.
+/// Why a trial was pruned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pruned {
     /// For the file of the plan.
     pub info: PrunedInfo,
-    /// One line for its row.
+    /// The reason in its row, one line.
     pub reason: String,
 }
 

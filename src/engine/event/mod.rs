@@ -3,14 +3,14 @@
 //! ```text
 //! Hello · Started · (Progress* · Epoch)* · (Assessing* · Sample)* · Profile? · Finished
 //!                                                          the run is `done`, or `diverged` where Finished says so
-//! Hello · Started · … · Failed                             the worker could not go on and says why: `failed`, or `oom`
+//! Hello · Started · … · Failed                             the worker reports why it ended: `failed`, or `oom`
 //! Hello · … (the stream ends)                              killed, panicked, out of memory: the parent decides
 //! ```
-//! The parent writes one [`Order`] line to the worker's stdin and keeps stdin open: when it closes, the worker ends. Where
-//! the order asks for verdicts, the worker waits after every `Epoch` for one line with a [`Reply`]; after
-//! [`Reply::Stop`] it tells `Finished` as soon as it can.
+//! The parent writes one [`Order`] line to the worker's stdin and keeps stdin open: when it closes, the worker ends. If
+//! the order requests verdicts, the worker waits after every `Epoch` for one line with a [`Reply`]; after
+//! [`Reply::Stop`] it sends `Finished` as soon as it can.
 //!
-//! Beside it [`RunEvent`], what the parent's sinks see: the worker's events between the start and the end of each run.
+//! The parent's sinks receive [`RunEvent`]s: the worker's events between the start and the end of each run.
 
 mod facts;
 mod job;
@@ -41,13 +41,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::CellSpec;
 
-/// Beginning of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
+/// Prefix of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
 pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
 
 /// Version of the protocol; both sides must agree.
 pub const PROTOCOL_VERSION: u32 = 2;
 
-/// What a worker tells its parent.
+/// What a worker sends to its parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -67,7 +67,7 @@ pub enum Event {
         /// Optimizer steps in one epoch.
         steps_per_epoch: usize,
     },
-    /// Where training is; at most ten a second.
+    /// Progress of training; at most ten a second.
     Progress {
         /// Current epoch, from 0.
         epoch: usize,
@@ -78,7 +78,7 @@ pub enum Event {
     },
     /// An epoch has ended.
     Epoch(Box<EpochRow>),
-    /// Where a costly evaluation is; at most ten a second.
+    /// Progress of a costly evaluation; at most ten a second.
     Assessing {
         /// What is evaluated: `ddim`.
         what: String,
@@ -87,23 +87,23 @@ pub enum Event {
         /// How much there is to do.
         of: usize,
     },
-    /// The costly evaluation made an image.
+    /// The costly evaluation wrote an image.
     Sample(Sample),
-    /// Something the user should know; training goes on.
+    /// A warning for the user; training continues.
     Warning {
         /// One sentence.
         message: String,
     },
     /// Where the time of the profiled steps went (`measure.ops`, first block only).
     Profile(Box<Profile>),
-    /// The end of a run that went its way.
+    /// The end of a run that completed or diverged.
     Finished {
         /// The facts.
         facts: Box<RunFacts>,
         /// The times.
         times: Box<RunTimes>,
     },
-    /// The end of a run that could not go on.
+    /// The end of a run that failed.
     Failed {
         /// Status that the row gets.
         status: FailedStatus,
@@ -112,21 +112,21 @@ pub enum Event {
     },
 }
 
-/// How a worker itself can end badly.
+/// Kinds of failure that a worker itself reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailedStatus {
-    /// Data, files or a device failed in a way that the worker can name: the row is `failed`, with this reason.
+    /// Data, files or a device failed with a known error: the row is `failed`, with this reason.
     Error,
-    /// A bug of ours that the worker noticed itself: the row is `panicked`.
+    /// A bug of this program that the worker detected: the row is `panicked`.
     Bug,
-    /// Device or host memory ran out and the allocator said so.
+    /// Device or host memory ran out and the allocator reported it.
     Oom,
     /// A cap of the cell on its own behaviour was hit (loss above `limits.max-loss`, NaN).
     Diverged,
 }
 
-/// What the parent tells a worker: the first line on its stdin.
+/// What the parent sends to a worker: the first line on its stdin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order<Cell> {
     /// [`PROTOCOL_VERSION`] of the parent.
@@ -137,14 +137,14 @@ pub struct Order<Cell> {
     pub seed: u64,
     /// Block of the run, from 0.
     pub block: usize,
-    /// Folder for the images of a costly evaluation, which this run then does after training; `None` for a run that
-    /// does none. Repeats repeat training only: it is given in block 0.
+    /// Folder for the images of the costly evaluation, which this run does after training; `None` for a run without one.
+    /// Only block 0 has one: later blocks repeat training only.
     #[serde(default)]
     pub assess_into: Option<PathBuf>,
     /// Whether the worker waits for a [`Reply`] after every epoch.
     #[serde(default)]
     pub verdicts: bool,
-    /// Trained models whose mean prediction is evaluated on the cell's data, in place of training; empty for a run that
+    /// Trained models whose mean prediction is evaluated on the cell's data instead of training; empty for a run that
     /// trains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
@@ -155,16 +155,16 @@ pub struct Order<Cell> {
 pub struct Member {
     /// The cell that was trained.
     pub cell: Arc<CellSpec>,
-    /// Its weights as they are used: the averaged ones where it averaged ([`CellSpec::weights_file`]).
+    /// The weights for inference: the averaged ones where it averaged ([`CellSpec::weights_file`]).
     pub weights: PathBuf,
 }
 
-/// What the parent answers after an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`.
+/// The parent's reply to an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
     /// Go on.
     GoOn,
-    /// End here: the facts are those of a run of this many epochs.
+    /// End here; the facts are those of a run of this many epochs.
     Stop,
 }

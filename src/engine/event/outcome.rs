@@ -2,18 +2,18 @@
 
 use super::{EpochRow, Profile, Pruned, RunFacts, RunTimes, Sample, Status};
 
-/// How a run ended and what it gave.
+/// How a run ended, and its results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutcome {
-    /// How it ended; [`Status::NotRun`] where it was broken off.
+    /// How it ended; [`Status::NotRun`] where it was interrupted.
     pub status: Status,
     /// One line from a closed list, with its numbers; empty for `done`.
     pub reason: String,
-    /// Why a search ended it, where it did.
+    /// Why a search pruned it.
     pub pruned: Option<Pruned>,
-    /// The facts, where it came to an end of its own or was pruned.
+    /// The facts, where it ended by itself or was pruned.
     pub facts: Option<RunFacts>,
-    /// The times, likewise.
+    /// The times, in the same cases.
     pub times: Option<RunTimes>,
     /// The epochs that it reached.
     pub epochs: Vec<EpochRow>,
@@ -21,7 +21,7 @@ pub struct RunOutcome {
     pub samples: Vec<Sample>,
     /// Where the time of its profiled steps went.
     pub profile: Option<Profile>,
-    /// What it warned of.
+    /// Its warnings.
     pub warnings: Vec<String>,
     /// The end of its standard error.
     pub stderr: String,
@@ -34,17 +34,17 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Whether it came to an end, well or badly, so that the result is to be kept.
+    /// Whether it ended, in success or failure, so that the result is kept.
     pub fn is_finished(&self) -> bool {
         self.status != Status::NotRun
     }
 
-    /// A run that Ctrl-C broke off.
+    /// A run interrupted by Ctrl-C.
     pub fn interrupted() -> Self {
         Self::empty(Status::NotRun, "interrupted".into())
     }
 
-    /// An end with nothing to show for it.
+    /// An end without results.
     pub fn empty(status: Status, reason: String) -> Self {
         Self {
             status,

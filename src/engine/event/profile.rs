@@ -17,10 +17,10 @@ pub struct Profile {
     pub step_ms: f64,
     /// Its phases, means over the profiled steps.
     pub phases: PhaseTimes,
-    /// Operations, in the order of their first call. What a phase took beyond the forward times of its rows, and the
-    /// backward phase beyond all backward times, lies between operations; it is never negative.
+    /// Operations, in the order of their first call. The time of a phase that their forward times do not cover (of the
+    /// backward phase: that all backward times do not cover) is spent between operations; it is never negative.
     pub ops: Vec<OpRow>,
-    /// What happened when, for the trace.
+    /// Events with their times, for the trace.
     pub spans: Vec<Span>,
 }
 
@@ -43,13 +43,13 @@ pub struct OpRow {
     pub flops_forward: f64,
     /// FLOPs a step, backward.
     pub flops_backward: f64,
-    /// Bytes that its results took a step.
+    /// Bytes of its results per step.
     pub allocated_bytes: f64,
     /// Of these, the bytes still held when the forward pass ended.
     pub retained_bytes: f64,
 }
 
-/// Something with a beginning and an end, on one lane of the trace.
+/// A span of time on one lane of the trace.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Span {
     /// Where it is drawn: `steps`, `phases`, `ops`, `loader 0` (a thread), `loader` (batches of the training thread).

@@ -1,9 +1,9 @@
-//! [`RunEvent`]: everything that happens while runs are done; what `record` and `progress` see.
+//! [`RunEvent`]: the events of an experiment; received by `record` and `progress`.
 //!
 //! ```text
 //! Start · (RunStarted · Worker* · RunEnded)* · Stopping? · End        runs overlap when there are several slots
 //! ```
-//! [`RunEvent::RunEnded`] comes for every run that started, also after Ctrl-C; `End` comes always, unless a sink failed.
+//! [`RunEvent::RunEnded`] comes for every run that started, also after Ctrl-C; `End` always comes, unless a sink failed.
 
 use crate::base::text::count;
 
@@ -11,14 +11,14 @@ use crate::plan::search::TrialInfo;
 
 use super::{Event, Job, RunId, RunOutcome, Status};
 
-/// Something that happened.
+/// An event.
 #[derive(Debug)]
 pub enum RunEvent<'a> {
     /// Before the first run.
     Start {
         /// Runs to do, as far as they are known.
         runs: usize,
-        /// Runs that may go on at one time.
+        /// Most runs that execute concurrently.
         slots: usize,
     },
     /// A worker is about to start.
@@ -28,18 +28,18 @@ pub enum RunEvent<'a> {
         /// Slot that it takes, from 0.
         slot: usize,
     },
-    /// A worker said something.
+    /// A worker sent an event.
     Worker {
         /// The run.
         id: RunId,
-        /// What it said.
+        /// The event.
         event: &'a Event,
     },
-    /// A run has ended, one way or the other.
+    /// A run has ended, in success or failure.
     RunEnded {
         /// The run.
         job: &'a Job,
-        /// How it ended and what it gave.
+        /// How it ended, and its results.
         outcome: &'a RunOutcome,
     },
     /// A trial of a search is finished already, from an earlier invocation; it is not run.
@@ -48,23 +48,23 @@ pub enum RunEvent<'a> {
         job: &'a Job,
         /// How it ended.
         status: Status,
-        /// With its values, and why it was ended.
+        /// The trial with its values, and why it was pruned.
         info: &'a TrialInfo,
         /// One line for its row; empty for `done`.
         reason: &'a str,
     },
-    /// No further run will start; those that go on end soon (each with its `RunEnded`).
+    /// No further run will start; running ones end soon (each with its `RunEnded`).
     Stopping {
         /// Why.
         reason: StopReason,
-        /// Runs that go on.
+        /// Number of running runs.
         running: usize,
     },
-    /// While runs go on, at least once a second: time to write down what is there.
+    /// At least once a second while runs are in flight, so that sinks can write what they have.
     Tick,
     /// After the last run.
     End {
-        /// Runs that were not begun.
+        /// Runs that were not started.
         left: usize,
     },
 }
@@ -82,7 +82,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// What is told to the user, `running` runs being under way.
+    /// The message for the user, with `running` runs in flight.
     pub fn sentence(self, running: usize) -> String {
         match self {
             Self::Interrupted => format!(

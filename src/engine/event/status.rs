@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It went its way.
+    /// It completed.
     Done,
     /// The loss became NaN, infinite or larger than `limits.max-loss`.
     Diverged,
@@ -16,15 +16,15 @@ pub enum Status {
     Timeout,
     /// Memory ran out.
     Oom,
-    /// Data, files or a device failed, and the worker said why.
+    /// Data, files or a device failed, and the worker reported the error.
     Failed,
-    /// The worker panicked: our bug.
+    /// The worker panicked: a bug of this program.
     Panicked,
     /// A signal ended it.
     Killed,
     /// A search stopped it early.
     Pruned,
-    /// It works on no machine.
+    /// It cannot run on any machine.
     Infeasible,
     /// It needs a device or a precision that this machine or build lacks.
     Skipped,

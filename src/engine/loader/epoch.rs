@@ -8,7 +8,7 @@ use super::{Batch, DatasetError, Loader};
 
 /// The batches of one epoch, in order; ends after the first error.
 ///
-/// After the last batch, or when it is dropped, the threads are ended (or kept, if `persistent`).
+/// After the last batch, or when it is dropped, the threads end (or stay, if `persistent`).
 pub struct Epoch<'a> {
     loader: &'a Loader,
     plan: Arc<Plan>,
@@ -16,11 +16,10 @@ pub struct Epoch<'a> {
     source: Source,
 }
 
-/// Where batches are made.
 pub(super) enum Source {
-    /// In the thread that asks.
+    /// In the calling thread.
     Here,
-    /// By worker threads; `None` once they were given back.
+    /// By worker threads; `None` after they were returned.
     Threads(Option<Pool>),
 }
 
@@ -34,7 +33,7 @@ impl<'a> Epoch<'a> {
         }
     }
 
-    /// Gives a batch's memory back, to be filled again.
+    /// Returns a batch's memory for reuse.
     pub fn recycle(&self, batch: Batch) {
         self.loader.recycle(batch);
     }

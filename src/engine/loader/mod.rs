@@ -1,7 +1,7 @@
 //! Batches from datasets: order, worker threads, a bounded queue, waiting and working time.
 //!
-//! Owns [`LoaderSpec`], [`Batch`] and [`Loader`]. The same batches with the same bytes come for every number of
-//! workers. Start from [`Loader::new`] and [`Loader::epoch`]. It holds host memory only.
+//! Owns [`LoaderSpec`], [`Batch`] and [`Loader`]. Batches and their bytes do not depend on the number of workers. Start
+//! from [`Loader::new`] and [`Loader::epoch`]. It holds host memory only.
 
 mod epoch;
 mod order;
@@ -174,7 +174,7 @@ impl Loader {
         })
     }
 
-    /// A loader of the same batches with threads and times of its own, which keeps when each batch was made.
+    /// A loader of the same batches with separate threads and times, which records when each batch was made.
     #[must_use]
     pub fn traced(&self) -> Self {
         Self {
@@ -189,7 +189,7 @@ impl Loader {
         self.work.batches()
     }
 
-    /// The batches of epoch `epoch`, in order. Dropping it midway stops the threads (or sets them free, if persistent).
+    /// The batches of epoch `epoch`, in order. Dropping it midway stops the threads (or keeps them idle, if persistent).
     pub fn epoch(&self, epoch: u64) -> Epoch<'_> {
         let plan = Arc::new(self.work.plan(epoch));
         let workers = self.work.options.spec.workers;
@@ -205,7 +205,7 @@ impl Loader {
         Epoch::new(self, plan, Source::Threads(Some(pool)))
     }
 
-    /// Gives a batch's memory back, to be filled again.
+    /// Returns a batch's memory for reuse.
     pub fn recycle(&self, batch: Batch) {
         self.work.recycle(batch);
     }

@@ -4,7 +4,7 @@
 //!  worker: claim the next index (waits while too far ahead) ─▶ make ─▶ deliver
 //!  training:                                       take(index) (waits until delivered)
 //! ```
-//! An epoch has a number of its own here; a batch of an epoch that was given up is thrown away when it arrives.
+//! Every epoch has a number here; a batch of an abandoned epoch is dropped when it arrives.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -27,13 +27,12 @@ pub(super) struct Pool {
 
 struct Queue {
     state: Mutex<State>,
-    /// Something to claim, or the end.
+    /// There is something to claim, or the queue was closed.
     claimable: Condvar,
-    /// A batch was delivered.
     delivered: Condvar,
-    /// Number of the epoch in progress, which workers look at between samples.
+    /// Number of the current epoch, which workers read between samples.
     current: AtomicU64,
-    /// Batches that may be made but not taken.
+    /// Most batches that may be made but not taken.
     ahead: usize,
 }
 
@@ -85,17 +84,17 @@ impl Pool {
         Self { queue, threads }
     }
 
-    /// Sets the workers to the batches of `plan`.
+    /// Starts the workers on the batches of `plan`.
     pub(super) fn begin(&self, plan: Arc<Plan>) {
         self.queue.reset(Some(plan));
     }
 
-    /// Gives up what is left of the epoch; the threads wait for the next.
+    /// Abandons the rest of the epoch; the threads wait for the next.
     pub(super) fn abandon(&self) {
         self.queue.reset(None);
     }
 
-    /// Batch `index`, when it is made. Indices are to be taken in order.
+    /// Batch `index`, once it is made. Indices must be taken in order.
     pub(super) fn take(&self, index: usize) -> Made {
         self.queue.take(index)
     }
@@ -107,7 +106,7 @@ impl Drop for Pool {
         self.queue.state().is_closed = true;
         self.queue.claimable.notify_all();
         for thread in self.threads.drain(..) {
-            // A worker catches its panics; there is nothing to learn from the handle.
+            // A worker catches its panics, so the result has no information.
             drop(thread.join());
         }
     }
@@ -129,7 +128,6 @@ impl Queue {
         self.claimable.notify_all();
     }
 
-    /// The life of a worker.
     fn serve(&self, worker: usize, work: &Work, clock: &Clock) {
         while let Some(job) = self.claim() {
             let is_abandoned = || self.current.load(Ordering::Relaxed) != job.number;

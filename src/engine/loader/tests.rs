@@ -240,7 +240,7 @@ fn workers_stay_within_the_prefetch_and_stop_at_once() {
     while !has_read(4 * 5) {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Long enough to read on, if they did.
+    // Long enough for workers to read more, if they did.
     std::thread::sleep(Duration::from_millis(50));
     drop(epoch);
     let reads = fake.reads.load(Ordering::Relaxed);

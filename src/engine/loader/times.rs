@@ -1,4 +1,4 @@
-//! [`LoaderTimes`]: waiting is training's time, working is the workers'.
+//! [`LoaderTimes`]: how long training waited, and how long workers worked.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,15 +9,15 @@ use std::time::Instant;
 pub struct MadeBatch {
     /// Worker thread that made it, from 0; `None` for the training thread.
     pub worker: Option<usize>,
-    /// Its place in its epoch.
+    /// Its index in its epoch.
     pub index: usize,
-    /// When it was begun.
+    /// When work on it began.
     pub start: Instant,
     /// When it was ready.
     pub end: Instant,
 }
 
-/// Times of a loader since it was made; differences of two readings are those of an epoch or a step.
+/// Times of a loader since it was made; the difference between two values is that of an epoch or a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LoaderTimes {
     /// Wall milliseconds that training waited for batches. With 0 workers it is the work itself.
@@ -43,7 +43,7 @@ pub(super) struct Clock {
     stop: AtomicU64,
     starts: AtomicU64,
     stops: AtomicU64,
-    /// Every batch, where they are wanted.
+    /// Every batch, if they are recorded.
     made: Option<Mutex<Vec<MadeBatch>>>,
 }
 
@@ -52,7 +52,7 @@ impl Clock {
         timed(&self.wait, act)
     }
 
-    /// A clock that also keeps when each batch was made.
+    /// A clock that also records when each batch was made.
     pub(super) fn keeping_batches() -> Self {
         Self {
             made: Some(Mutex::default()),
@@ -60,7 +60,6 @@ impl Clock {
         }
     }
 
-    /// Times the making of batch `index`.
     pub(super) fn work<T>(
         &self,
         worker: Option<usize>,
@@ -83,7 +82,7 @@ impl Clock {
         result
     }
 
-    /// The batches made, in the order in which they were ready; none where they are not kept.
+    /// The batches made, in the order in which they were ready; empty without recording.
     pub(super) fn made(&self) -> Vec<MadeBatch> {
         let made = self.made.as_ref();
         made.map_or_else(Vec::new, |made| {

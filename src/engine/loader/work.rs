@@ -1,4 +1,4 @@
-//! [`Work`]: what makes a batch, in whichever thread.
+//! [`Work`]: makes a batch, in any thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use super::{Batch, LoaderOptions, order};
 use crate::base::Purpose;
 use crate::datasets::{Dataset, DatasetError, SamplesMut};
 
-/// What all epochs of a loader share.
+/// State shared by all epochs of a loader.
 pub(super) struct Work {
     pub(super) dataset: Arc<dyn Dataset>,
     pub(super) options: LoaderOptions,
@@ -14,7 +14,6 @@ pub(super) struct Work {
     spare: Mutex<Vec<Batch>>,
 }
 
-/// The rows of one epoch.
 pub(super) struct Plan {
     epoch: u64,
     order: Vec<u32>,
@@ -58,7 +57,7 @@ impl Work {
         }
     }
 
-    /// Batch `index` of `plan`; `None` when `is_abandoned` said so midway.
+    /// Batch `index` of `plan`; `None` when `is_abandoned` was true midway.
     pub(super) fn make(
         &self,
         plan: &Plan,
@@ -78,8 +77,8 @@ impl Work {
         Some(result.map(|()| batch))
     }
 
-    /// Reads row by row; a sample's stream follows its position in the epoch, so that a row that weighted sampling
-    /// draws twice is augmented twice, and that the batch size changes nothing.
+    /// Reads row by row; a sample's random stream depends on its position in the epoch, so that a row drawn twice by
+    /// weighted sampling is augmented twice, and the batch size has no effect.
     fn read_each(
         &self,
         epoch: u64,
@@ -121,7 +120,7 @@ impl Work {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A batch of the right shape for `rows`, with old memory where there is some; its values are to be overwritten.
+    /// A batch with the shape of `rows`, reusing old memory if there is some; its values must be overwritten.
     fn buffer(&self, rows: &[u32]) -> Batch {
         let mut batch = self.spare().pop().unwrap_or_default();
         batch.size = rows.len();

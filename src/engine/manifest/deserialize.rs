@@ -8,7 +8,7 @@ use serde::forward_to_deserialize_any;
 
 use super::node::{Key, Node, Value};
 
-/// What serde has to say against a value, before anyone knows where.
+/// serde's error about a value, without its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Complaint {
     /// A key that the section does not have.
@@ -18,14 +18,14 @@ pub enum Complaint {
         /// Keys that it has.
         accepted: Vec<&'static str>,
     },
-    /// A word that is none of the accepted ones.
+    /// A word that is not one of the accepted ones.
     UnknownWord {
         /// The word.
         word: String,
         /// The accepted ones.
         accepted: Vec<&'static str>,
     },
-    /// A key that must be there and is not.
+    /// A required key that is missing.
     Missing {
         /// The key.
         name: &'static str,
@@ -44,7 +44,7 @@ pub enum Complaint {
         /// What was expected, in serde's words.
         expected: String,
     },
-    /// Anything else, in the words of the type that said it.
+    /// Any other error, in the words of the type that reported it.
     Other(String),
 }
 
@@ -110,7 +110,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Array(nodes) => {
                 let mut list = SeqDeserializer::new(nodes.iter());
                 let value = visitor.visit_seq(&mut list)?;
-                // A list of two numbers is no longer list either.
+                // A list for two numbers must not be longer.
                 list.end()?;
                 Ok(value)
             }

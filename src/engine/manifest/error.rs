@@ -1,11 +1,11 @@
-//! serde's complaints in the user's words. The one table of translations.
+//! Translates serde's errors into messages for users. The only table of translations.
 
 use crate::diag::{Diagnostic, did_you_mean, list};
 
 use super::deserialize::Complaint;
 use super::locate::Mistake;
 
-/// serde's expectations, and what they are called here. A name of a Rust type never reaches the user.
+/// serde's expectations and their names in messages. Names of Rust types never reach the user.
 const EXPECTATIONS: [(&str, &str); 22] = [
     ("usize", "a whole number of at least 0"),
     ("u64", "a whole number of at least 0"),
@@ -31,10 +31,9 @@ const EXPECTATIONS: [(&str, &str); 22] = [
     ("tuple ", "a list"),
 ];
 
-/// Turns a mistake in a section into a message.
+/// Turns a mistake in a section into a diagnostic.
 ///
-/// `section` is what the user calls the section (`train`, `models.unet`), `also` names the keys that it has beside
-/// those of its type.
+/// `section` is its name for the user (`train`, `models.unet`), `also` names keys that it has besides those of its type.
 pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
     let mut place = vec![section];
     place.extend(mistake.path.iter().map(String::as_str));
@@ -97,7 +96,7 @@ fn unknown_key(mistake: &Mistake, name: &str, path: &str, accepted: &[&str]) -> 
         .help(accepts)
 }
 
-/// How the value at `path` is written, where it has another shape than was found.
+/// How the value at `path` is written, if that differs in kind from what was found.
 fn right_form(path: &str, expected: &str, found: &str) -> Option<String> {
     let key = path.rsplit('.').next().unwrap_or(path);
     // "integer `42`", "string "adam"": the value as it is written.

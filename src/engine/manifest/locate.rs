@@ -1,8 +1,8 @@
-//! Where in a section serde's complaint belongs, for any type that derives `Deserialize`.
+//! Finds the place of a serde error in a section, for any type that derives `Deserialize`.
 //!
-//! Enums tagged by `kind` are buffered by serde, which forgets positions. But serde reads entries in order and stops
-//! at the first it cannot take, so the entry at fault is the last of the shortest beginning of the table that draws
-//! the same complaint. That costs a few more tries, and only when there is a mistake.
+//! Enums tagged by `kind` are buffered by serde, which loses positions. But serde reads entries in order and stops at
+//! the first invalid one, so the wrong entry is the last one of the shortest prefix of the table that gives the same
+//! error. That costs a few more attempts, and only when there is a mistake.
 
 use serde::de::DeserializeOwned;
 
@@ -11,7 +11,7 @@ use crate::diag::Place;
 use super::deserialize::Complaint;
 use super::node::{Node, Table, Value};
 
-/// A complaint with its place.
+/// An error with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// What is wrong.
@@ -25,7 +25,7 @@ pub struct Mistake {
 /// Reads a section as `T`.
 ///
 /// # Errors
-/// Every mistake in it: after each, the key at fault is left out and the rest is read again.
+/// Every mistake in it: after each, the wrong key is left out and the rest is read again.
 pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
     let first = match T::deserialize(section) {
         Ok(value) => return Ok(value),
@@ -54,7 +54,7 @@ pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
 
 struct Found {
     mistake: Mistake,
-    /// Path of the table entry to leave out in the next try.
+    /// Path of the table entry to leave out in the next attempt.
     entry: Vec<String>,
 }
 
@@ -93,8 +93,8 @@ enum Step {
     Index(usize),
 }
 
-/// Cuts the table or list at `path` to its shortest beginning that draws the complaint, and returns the step to its
-/// last entry; `None` when the value itself is at fault.
+/// Cuts the table or list at `path` to its shortest prefix that gives the same error, and returns the step to its last
+/// entry; `None` when the value itself is wrong.
 fn narrow<T: DeserializeOwned>(
     probe: &mut Node,
     path: &[Step],
@@ -112,14 +112,14 @@ fn narrow<T: DeserializeOwned>(
         if T::deserialize(&*probe).err().as_ref() != Some(complaint) {
             continue;
         }
-        // A required key is missing as soon as `kind` says that it is required; the table itself is at fault.
+        // A required key is missing as soon as `kind` requires it; the table itself is wrong.
         let is_own = matches!(complaint, Complaint::Missing { .. }) && is_leaf(&whole, kept);
         return match &whole.value {
             _ if kept == 0 || is_own => {
                 *descend(probe, path)? = whole;
                 None
             }
-            // `kind` comes first in every beginning; its own mistakes show there.
+            // `kind` comes first in every prefix, so that its own mistakes show there.
             Value::Table(table) => table
                 .entries
                 .get(order(table, kept - 1))
@@ -131,7 +131,7 @@ fn narrow<T: DeserializeOwned>(
     None
 }
 
-/// Whether the last of the first `kept` entries holds nothing that could miss a key.
+/// Whether the last of the first `kept` entries has no keys of its own that could be missing.
 fn is_leaf(whole: &Node, kept: usize) -> bool {
     let table = whole.as_table();
     let entry = table.and_then(|table| table.entries.get(order(table, kept.checked_sub(1)?)));

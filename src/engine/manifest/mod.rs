@@ -1,8 +1,8 @@
-//! From text to a tree of values that know where they stand.
+//! Parses a manifest into a tree of values with their places.
 //!
 //! Owns [`Manifest`] (the tree with its texts), [`typed`] (a section as a Rust type, with every mistake in its place)
-//! and [`explain`] (a mistake in the user's words). It knows TOML, the command line's overrides and no model's name:
-//! what sections mean is decided in [`crate::plan`].
+//! and [`explain`] (a mistake as a message for users). It handles TOML and the overrides of the command line; the
+//! meaning of sections is defined in [`crate::plan`].
 
 mod deserialize;
 mod error;
@@ -22,10 +22,10 @@ use std::sync::Arc;
 use crate::base::shell;
 use crate::diag::{Failure, Source};
 
-/// Largest manifest that is read, in bytes. More is a mistaken file.
+/// Largest manifest that is read, in bytes; a larger file is probably not a manifest.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// A manifest as written, with the command line's overrides put in.
+/// A manifest as written, with the command line's overrides applied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     /// The file.
@@ -43,7 +43,7 @@ pub struct Manifest {
 /// Reads a manifest and puts the overrides `sets` (`path=value`) into it.
 ///
 /// # Errors
-/// A file that cannot be read, is no text or no TOML, and overrides that cannot be understood: all of them at once.
+/// A file that cannot be read, is not text or not TOML, and invalid overrides: all of them at once.
 pub fn load(path: &Path, sets: &[String]) -> Result<Manifest, Failure> {
     let data = path.extension().and_then(|suffix| suffix.to_str());
     if let Some("csv" | "tsv") = data {
@@ -60,7 +60,7 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Manifest, Failure> {
 }
 
 impl Manifest {
-    /// Makes a manifest of a text.
+    /// Parses the text of a manifest.
     ///
     /// # Errors
     /// As [`load`], but for the file.

@@ -1,20 +1,20 @@
-//! [`Node`]: a TOML value that knows where it stands.
+//! [`Node`]: a TOML value with its place.
 
 use crate::diag::Place;
 
 /// A value of a manifest with its place.
 ///
-/// toml's own spanned tree sorts keys and knows one text only; a manifest's axes have an order, and a `--set` is a
-/// text of its own.
+/// toml's own spanned tree sorts keys and has only one source text; axes of a manifest are ordered, and each `--set` is
+/// another source text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// Where it stands; for a table with a header, the header.
+    /// Its place; for a table with a header, that of the header.
     pub place: Place,
 }
 
-/// What TOML can say.
+/// The types of TOML.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// Text.
@@ -82,7 +82,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, in the user's words.
+    /// Its type as messages name it.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::String(_) => "a string",
@@ -95,9 +95,10 @@ impl Node {
         }
     }
 
-    /// Puts `node` at `path` below this node, making tables on the way; what stood there is replaced.
+    /// Puts `node` at `path` below this node, creating missing tables; an existing value is replaced.
     ///
-    /// A value on the way that is no table is replaced by one: the section's type then says that it expected none.
+    /// An intermediate value that is not a table is replaced by one: reading the section then reports the unexpected
+    /// table.
     pub fn put(&mut self, path: &[Key], node: Self) {
         let Some((key, rest)) = path.split_first() else {
             *self = node;
@@ -146,14 +147,14 @@ impl Table {
             .map(|(_, node)| node)
     }
 
-    /// Takes the entry under `name` out.
+    /// Removes the entry under `name`.
     pub fn take(&mut self, name: &str) -> Option<(Key, Node)> {
         let index = self.entries.iter().position(|(key, _)| key.name == name)?;
         Some(self.entries.remove(index))
     }
 
-    /// Puts `node` under `key`, in the place of an older entry of that name (whose key is replaced too, so that a
-    /// message points at the text that counts).
+    /// Puts `node` under `key`, replacing an older entry of that name with its key, so that messages point at the text
+    /// that counts.
     pub fn set(&mut self, key: Key, node: Node) {
         match self
             .entries

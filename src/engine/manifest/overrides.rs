@@ -1,20 +1,19 @@
-//! `--set path=value`: changes of the command line, each a text of its own.
+//! `--set path=value`: overrides from the command line, each a separate source text.
 
 use crate::diag::{Diagnostic, Place};
 
 use super::node::{Key, Node, Value};
 use super::parse::parse;
 
-/// What an override is called in messages.
 pub(super) const SOURCE: &str = "--set";
 
-/// Puts the override `text`, source number `source`, into the manifest.
+/// Puts the override `text`, source `source`, into the manifest.
 ///
 /// The text is TOML (`train.epochs=3`, `matrix.batch-size=[8, 16]`, `matrix."train.optimizer.lr"=[1e-4]`); a value
 /// that is a bare word is a string (`train.device=cuda`).
 ///
 /// # Errors
-/// A text that is no `path=value`, or whose value is no TOML.
+/// A text that is not `path=value`, or whose value is not TOML.
 pub(super) fn apply(root: &mut Node, text: &str, source: usize) -> Result<(), Vec<Diagnostic>> {
     let whole = Place::new(source, &(0..text.len()));
     let Some(equals) = equals_sign(text) else {
@@ -30,7 +29,7 @@ pub(super) fn apply(root: &mut Node, text: &str, source: usize) -> Result<(), Ve
     Ok(())
 }
 
-/// An axis is one key of `[matrix]`, however it is written: `matrix.train.optimizer.lr` is `matrix."train.optimizer.lr"`.
+/// An axis is a single key of `[matrix]`: `matrix.train.optimizer.lr` means `matrix."train.optimizer.lr"`.
 fn as_axis(path: Vec<Key>) -> Vec<Key> {
     let words = ["zip", "set", "include", "exclude"];
     match path.as_slice() {
@@ -85,7 +84,7 @@ fn value(text: &str, equals: usize, source: usize) -> Result<Node, Vec<Diagnosti
             place: Place::new(source, &(start..start + written.trim().len())),
         });
     }
-    // The key in front becomes one letter and spaces, so that positions stay.
+    // The path is replaced by one letter and spaces, so that positions stay the same.
     let padded = format!("{:<equals$}={written}", "x");
     let mut document = parse(&padded, source)?;
     let taken = document.as_table_mut().and_then(|table| table.take("x"));

@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str, source: usize) -> Result<Node, Vec<Diagnostic>> 
     }
 }
 
-/// toml's messages that need the grammar to be understood, and what they mean to a user.
+/// toml's messages that refer to its grammar, and what they mean to a user.
 const MESSAGES: [(&str, &str); 6] = [
     (
         "string values must be quoted, expected literal string",
@@ -67,7 +67,7 @@ fn syntax(error: &toml::de::Error, text: &str, source: usize) -> Diagnostic {
     Diagnostic::error(title).at(Place::new(source, &span), "")
 }
 
-/// The first error of every line: what follows on a broken line is seldom meant.
+/// The first error of every line: later ones are mostly consequences of it.
 fn first_of_each_line(errors: Vec<toml::de::Error>, text: &str) -> Vec<toml::de::Error> {
     let line = |error: &toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start);
@@ -117,7 +117,7 @@ fn too_large(place: Place) -> Diagnostic {
         .help(format!("whole numbers go up to {}", i64::MAX))
 }
 
-/// Entries by position: toml keeps them by name, and the order of axes is the order in which they are written.
+/// Entries by position: toml sorts them by name, but axes are in the order in which they are written.
 fn table(entries: &DeTable<'_>, source: usize, mistakes: &mut Vec<Diagnostic>) -> Value {
     let mut entries: Vec<(Key, Node)> = entries
         .iter()

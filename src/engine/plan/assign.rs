@@ -7,8 +7,8 @@ use crate::manifest::{Key, Node, Table, Value};
 
 use super::homes::long_path;
 
-/// A value at a long path. Each key has the place where the path is written, so that a mistyped path is shown there.
-/// The values of an axis share one path.
+/// A value at a long path. Each key has the place where the path is written, for messages about a mistyped path; the
+/// values of an axis share one path.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
     pub(super) path: Arc<[Key]>,
@@ -35,9 +35,9 @@ pub(super) fn read(table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<Assignm
     assignments
 }
 
-/// Puts into a clone of the section at `prefix` what `assignments` say about it: longer paths last, later ones win.
+/// Applies `assignments` to a clone of the section at `prefix`: longer paths last, later ones win.
 ///
-/// `base` is the section as written; without one it begins empty at `empty`.
+/// `base` is the section as written; without one, an empty section at `empty`.
 pub(super) fn overlay<'a>(
     base: Node,
     prefix: &[&str],
@@ -55,7 +55,6 @@ pub(super) fn overlay<'a>(
     node
 }
 
-/// An empty section.
 pub(super) fn empty_section(place: crate::diag::Place) -> Node {
     Node {
         value: Value::Table(Table::default()),

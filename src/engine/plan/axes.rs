@@ -1,4 +1,4 @@
-//! Reads `[matrix]`: its axes and what is zipped.
+//! Reads `[matrix]`: its axes and `[matrix.zip]`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,6 @@ const SET_FORM: &str = "write settings by path: `set = { \"train.epochs\" = 5 }`
 const ZIP_FORM: &str = "write `[matrix.zip]`, and under it a line for each axis, all with as many values: `batch-size = [8, 16]` and \
                         `\"train.optimizer.lr\" = [1e-3, 2e-3]`";
 
-/// Reads one matrix.
 pub(super) fn read(
     node: &Node,
     mistakes: &mut Vec<Diagnostic>,
@@ -114,7 +113,7 @@ pub(super) fn flatten(key: &Key, node: &Node, visit: &mut impl FnMut(&str, Place
     }
 }
 
-/// An axis of `[matrix.zip]`: for each place of its list, which of its values stands there.
+/// An axis of `[matrix.zip]`: for each entry of its list, the index of the value.
 struct Zipped {
     values: Vec<u32>,
     places: Vec<Place>,
@@ -159,7 +158,7 @@ fn read_zip(matrix: &mut Matrix, node: &Node, mistakes: &mut Vec<Diagnostic>) {
     matrix.dimensions.push(Dimension::of_rows(axes, &rows));
 }
 
-/// Adds the axis with each of its values once: in a zip a value may stand at several places.
+/// Adds the axis with each value once; in a zip, a value may be at several positions.
 fn zip_axis(matrix: &mut Matrix, mut axis: Axis) -> Zipped {
     let values = std::mem::take(&mut axis.values);
     let places = values.iter().map(|value| value.assignment.node.place);
@@ -182,7 +181,7 @@ fn zip_axis(matrix: &mut Matrix, mut axis: Axis) -> Zipped {
     }
 }
 
-/// Says where all zipped axes repeat the values of an earlier place.
+/// Reports positions at which all zipped axes repeat the values of an earlier position.
 fn rows_twice(rows: &[Vec<u32>], zipped: &[Zipped], mistakes: &mut Vec<Diagnostic>) {
     let mut seen: BTreeMap<&[u32], usize> = BTreeMap::new();
     let place = |row: usize| zipped.first().and_then(|axis| axis.places.get(row));
@@ -212,7 +211,7 @@ fn add_axis(
     }
 }
 
-/// The axis with all values of its list, where nothing is wrong with it.
+/// The axis with all values of its list, if it has no mistake.
 fn new_axis(
     matrix: &Matrix,
     name: &str,
@@ -268,7 +267,7 @@ fn new_axis(
     Some(axis)
 }
 
-/// Takes out values that stand before in the list, and says so.
+/// Removes repeated values of the list and reports them.
 fn values_twice(axis: &mut Axis, mistakes: &mut Vec<Diagnostic>) {
     let text = |index: &u32| axis.values.get(*index as usize).map(|value| &value.text);
     let mut order: Vec<u32> = (0..axis.values.len() as u32).collect();
@@ -277,7 +276,7 @@ fn values_twice(axis: &mut Axis, mistakes: &mut Vec<Diagnostic>) {
         [before, again] if text(before) == text(again) => Some((*again, *before)),
         _ => None,
     });
-    // By position in the list: equal texts are neighbours above, the earlier first.
+    // Sorted by position in the list. Equal texts are adjacent in `order`, the earlier first.
     let twice: BTreeMap<u32, u32> = pairs.collect();
     for (again, before) in &twice {
         let value = |index: &u32| axis.values.get(*index as usize);

@@ -18,7 +18,7 @@ pub struct AxisInfo {
 }
 
 impl AxisInfo {
-    /// Whether a manifest can mean this axis by `name`: its own, or its long path.
+    /// Whether `name` refers to this axis: it is its name or its long path.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.path == name
     }

@@ -1,8 +1,7 @@
-//! [`Bounds`]: between what a number must lie, as the schema of its type states it.
+//! [`Bounds`]: the valid range of a number, from the JSON Schema of its type.
 
 use serde_json::Value;
 
-/// Bounds of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Bounds {
     minimum: Option<f64>,
@@ -12,7 +11,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds in the schema of a number; `None` where it has none.
+    /// The bounds in the JSON Schema of a number; `None` where it has none.
     pub(super) fn of(schema: &Value) -> Option<Self> {
         let number = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
         let bounds = Self {
@@ -24,7 +23,6 @@ impl Bounds {
         (bounds != Self::default()).then_some(bounds)
     }
 
-    /// Whether a finite `number` lies between them.
     pub(super) fn hold(&self, number: f64) -> bool {
         number.is_finite()
             && self.minimum.is_none_or(|bound| number >= bound)
@@ -33,7 +31,7 @@ impl Bounds {
             && self.below.is_none_or(|bound| number < bound)
     }
 
-    /// As messages and lists say it: "from 0 to 1", "larger than 0", "at least 0 and less than 1".
+    /// The bounds in words: "from 0 to 1", "larger than 0", "at least 0 and less than 1".
     pub(super) fn words(&self) -> String {
         let upper = self.maximum.map(|bound| format!("at most {bound}"));
         let upper = upper.or(self.below.map(|bound| format!("less than {bound}")));
@@ -48,7 +46,7 @@ impl Bounds {
     }
 }
 
-/// What a number of this schema, or each number of a list, must be; `None` where it has no bounds.
+/// The bounds in words for a number of this schema, or for each number of a list; `None` where it has no bounds.
 pub fn range_words(schema: &Value) -> Option<String> {
     let own = Bounds::of(schema).map(|bounds| bounds.words());
     own.or_else(|| {

@@ -17,14 +17,14 @@ use crate::tasks::{Algorithm, SamplingSpec, SelectionSpec, VerificationSpec};
 
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// One cell of the matrix, resolved: everything that a worker needs, and nothing that it does not.
+/// One cell of the matrix, resolved: all that a worker needs, and nothing else.
 ///
 /// Sections are shared between cells (`Arc`), so that a large matrix stays small.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellSpec {
     /// Readable key, `model=unet,device=cpu,batch-size=8`.
     pub key: String,
-    /// Name of the model in the manifest, and the model.
+    /// Name of the model in the manifest.
     pub model_name: Arc<str>,
     /// The model.
     pub model: Arc<ModelSpec>,
@@ -32,7 +32,7 @@ pub struct CellSpec {
     pub dataset_name: Arc<str>,
     /// The dataset, its paths absolute.
     pub dataset: Arc<DatasetSpec>,
-    /// The loss; decided by model and dataset where the manifest names none.
+    /// The loss; model and dataset determine it where the manifest names none.
     pub loss: Arc<LossSpec>,
     /// How to train.
     pub train: Arc<TrainSpec>,
@@ -42,15 +42,15 @@ pub struct CellSpec {
     pub validation: Arc<ValidationSpec>,
     /// What to measure.
     pub measure: Arc<MeasureSpec>,
-    /// When to give up.
+    /// Limits at which a run is stopped.
     pub limits: Arc<LimitsSpec>,
-    /// Absolute folder for checkpoints (`reports/<name>/checkpoints/<cell hash>`), given when `train.save-to` asks.
+    /// Absolute folder for checkpoints (`reports/<name>/checkpoints/<cell hash>`); `None` without `train.save-to`.
     pub checkpoint_folder: Option<PathBuf>,
 }
 
 impl CellSpec {
-    /// Files of the weights that the run of `seed` leaves in its first block: the raw ones, then the averaged ones where it
-    /// averages. None where it leaves none (`train.save-to`).
+    /// Checkpoint files that the run of `seed` writes in its first block: raw weights, then averaged ones with
+    /// `train.ema`. Empty without `train.save-to`.
     pub fn checkpoints(&self, seed: u64) -> Vec<Checkpoint> {
         let (Some(name), Some(folder)) = (&self.train.save_to, &self.checkpoint_folder) else {
             return Vec::new();
@@ -64,8 +64,8 @@ impl CellSpec {
         std::iter::once(file("raw", "")).chain(average).collect()
     }
 
-    /// Kinds of model, data and loss, algorithm, device and precision: what cells must have in common for the time of one to say
-    /// something about another.
+    /// Kinds of model, data and loss, algorithm, device and precision. Only cells that agree in all of them have
+    /// comparable run times.
     pub fn kind(&self) -> String {
         let (model, data, loss) = (self.model.kind(), self.dataset.kind(), self.loss.kind());
         let train = &self.train;
@@ -75,13 +75,13 @@ impl CellSpec {
         )
     }
 
-    /// File of the weights that the run of `seed` leaves to be used: the averaged ones where it averages. `None` where it
-    /// leaves none.
+    /// Checkpoint file of the run of `seed` for inference: the averaged weights if there are any, else the raw ones.
+    /// `None` without `train.save-to`.
     pub fn weights_file(&self, seed: u64) -> Option<PathBuf> {
         Some(self.checkpoints(seed).pop()?.path)
     }
 
-    /// Whether a file is not there that the run of `seed` leaves.
+    /// Whether a checkpoint file of the run of `seed` is missing.
     pub fn lacks_checkpoint(&self, seed: u64) -> bool {
         self.checkpoints(seed)
             .iter()
@@ -89,7 +89,7 @@ impl CellSpec {
     }
 }
 
-/// Ending of a checkpoint's name.
+/// Extension of checkpoint files.
 pub(super) const SAFETENSORS: &str = ".safetensors";
 
 /// A file with the weights of a run.
@@ -97,7 +97,7 @@ pub(super) const SAFETENSORS: &str = ".safetensors";
 pub struct Checkpoint {
     /// Which weights: `raw`, or the `average` over the steps.
     pub weights: &'static str,
-    /// Where.
+    /// Path of the file.
     pub path: PathBuf,
 }
 
@@ -193,7 +193,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// All of them, in the order in which they are told.
+    /// All precisions, in the order in which they are listed.
     pub const ALL: [Self; 3] = [Self::F32, Self::Tf32, Self::Amp];
 
     /// As a manifest writes it.
@@ -284,10 +284,10 @@ pub struct ValidationSpec {
 }
 
 impl ValidationSpec {
-    /// Share of the training rows taken where nothing is said and a held-out number is wanted.
+    /// Share of the training rows that is held out where the manifest sets none and held-out data are needed.
     pub const DEFAULT_FRACTION: f64 = 0.2;
 
-    /// [`Self::fraction`] of a cell, which always has one; 0 without it.
+    /// [`Self::fraction`], or 0 without one; a resolved cell always has one.
     pub fn share(&self) -> f64 {
         self.fraction.unwrap_or(0.0)
     }

@@ -1,4 +1,4 @@
-//! What types cannot say: whether model, data, loss, batch and device fit together.
+//! Checks that types cannot express: whether model, data, loss, batch and device fit together.
 
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::device::{DeviceFacts, DeviceKind};
@@ -12,15 +12,15 @@ use super::cell::{Precision, TrainSpec, ValidationSpec, WatchedSplit};
 /// Whether a cell can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Feasibility {
-    /// It can.
+    /// It can run.
     Runs,
-    /// It works on no machine, and why.
+    /// It cannot run on any machine, and why.
     Infeasible(String),
     /// It needs a device or a precision that this machine or build lacks, and why.
     Skipped(String),
 }
 
-/// Why there is nothing to keep in `loader.cache-file`.
+/// Why `loader.cache-file` has nothing to keep; `None` if it has.
 pub(super) fn no_images(loader: &LoaderSpec, dataset: &DatasetSpec) -> Option<String> {
     let has_images = matches!(dataset, DatasetSpec::ImageFolder(_));
     (loader.cache_file && !has_images).then(|| {
@@ -148,13 +148,13 @@ pub(super) fn wrong_algorithm(train: &TrainSpec, model: &ModelSpec) -> Option<St
     })
 }
 
-/// Why the split that is to be watched cannot be; `None` if it can.
+/// Why `validation.split` cannot be evaluated during training; `None` if it can.
 pub(super) fn no_split(validation: &ValidationSpec, facts: &DatasetFacts) -> Option<String> {
     (validation.split == WatchedSplit::Test && facts.test_samples == 0)
         .then(|| "`validation.split = \"test\"`, and the dataset has no test split".to_owned())
 }
 
-/// Why this batch cannot be drawn; `None` if it can.
+/// Why batches of this size cannot be drawn; `None` if they can.
 pub(super) fn oversized(train: &TrainSpec, facts: &DatasetFacts) -> Option<String> {
     (train.batch_size > facts.train_samples).then(|| {
         format!(
@@ -187,7 +187,7 @@ pub(super) fn wrong_sampling(validation: &ValidationSpec, loss: &LossSpec) -> Op
     }
 }
 
-/// Why a detector cannot be verified or selected for in this way; `None` if it can.
+/// Why a detector cannot be verified or selected for with these settings; `None` if it can.
 pub(super) fn wrong_assessment(
     validation: &ValidationSpec,
     loss: &LossSpec,
@@ -213,21 +213,21 @@ pub(super) fn wrong_assessment(
     wrong.or_else(select)
 }
 
-/// Why `validation.cycle` has no end; `None` if it has.
+/// Why `validation.cycle` would never end; `None` if it ends.
 pub(super) fn endless(validation: &ValidationSpec) -> Option<String> {
     (validation.cycle && validation.batches.is_none()).then(|| {
         "`validation.cycle` goes on until `validation.batches`, which is not set".to_owned()
     })
 }
 
-/// Why this arithmetic works on no such device; `None` if it does.
+/// Why no device of this kind supports this precision; `None` if one does.
 pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
     let name = train.precision.name();
     (train.precision != Precision::F32 && train.device == DeviceKind::Cpu)
         .then(|| format!("`{name}` needs an NVIDIA GPU, the CPU computes in `f32`"))
 }
 
-/// Why convolutions are not computed like this on such a device; `None` if they are.
+/// Why no device of this kind has this convolution algorithm; `None` if one does.
 pub(super) fn wrong_convolution(train: &TrainSpec) -> Option<String> {
     let name = train.convolution.name();
     (!train.convolution.is_auto() && train.device != DeviceKind::Cpu).then(|| {
@@ -238,7 +238,7 @@ pub(super) fn wrong_convolution(train: &TrainSpec) -> Option<String> {
     })
 }
 
-/// Why the device that is here cannot do this arithmetic; `None` if it can.
+/// Why this machine's device does not support this precision; `None` if it does.
 pub(super) fn lacking_arithmetic(train: &TrainSpec, device: &DeviceFacts) -> Option<String> {
     let name = device.name.as_deref().unwrap_or(&device.kind);
     let lack = train.precision.arithmetic().lack(device.capability?)?;

@@ -1,5 +1,5 @@
-//! Files that a manifest names: one that is missing, or that cannot be read, is a mistake in the manifest. What a machine
-//! lacks (a device, a precision) makes cells `skipped`; a file is none of that.
+//! Checks the files that a manifest names: a missing or unreadable file is a mistake in the manifest (a missing device
+//! or precision only makes cells `skipped`).
 
 use std::path::Path;
 use std::{fmt, fs};
@@ -17,14 +17,14 @@ use super::resolve::absolute;
 use super::units::{Resolved, Units};
 use super::validate::{in_axis, tries};
 
-/// What a plan keeps from training, of one dataset.
+/// Data of one dataset that is held out from training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldOut {
     /// Name of the dataset.
     pub dataset: String,
-    /// Share of its training part that is validated on because the manifest does not say otherwise.
+    /// Share of its training part used for validation by default, because the manifest does not set one.
     pub by_default: f64,
-    /// Whether cells evaluate it on data that they trained on, and on no other.
+    /// Whether cells evaluate it only on data that they trained on.
     pub is_nothing: bool,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for HeldOut {
     }
 }
 
-/// Asks for the data of every cell, and looks for the initial weights.
+/// Checks the data of every cell and the initial weights.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) -> Vec<HeldOut> {
     let mut held_out = Vec::new();
     for matrix in &plan.matrices {
@@ -65,7 +65,7 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut V
     let mut units = Units::new(reader);
     for choice in tries(matrix, &axes, Axis::telling) {
         let cell = units.resolve(&choice);
-        // Each has its own message.
+        // These are reported elsewhere, each with its own message.
         let problems = [
             &cell.model.problem,
             &cell.dataset.problem,
@@ -85,7 +85,7 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut V
     }
 }
 
-/// What a cell keeps from training, where nothing is said of its dataset yet.
+/// The held-out data of a cell, unless `known` contains it or nothing need be said.
 fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
     let DatasetFacts {
         validation_samples,
@@ -101,7 +101,8 @@ fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
     (is_worth_a_line && !known.contains(&held_out)).then_some(held_out)
 }
 
-/// What is wrong with the files of a dataset; nothing where it has none: then its settings work nowhere, and the cells say so.
+/// What is wrong with the files of a dataset; `None` where it has no files: then its settings are wrong everywhere, and
+/// the cells say so.
 fn unreadable(
     reader: Reader<'_>,
     choice: &[u32],
@@ -131,7 +132,7 @@ fn unreadable(
     Some(found)
 }
 
-/// The entry of the same folder whose name is nearest.
+/// The entry of the same folder with the most similar name.
 fn near(path: &Path, written: &str) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
     let entries = fs::read_dir(path.parent()?).ok()?;

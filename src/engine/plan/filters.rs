@@ -8,7 +8,7 @@ use super::homes::long_path;
 use super::key::value_text;
 use super::matrix::{Axis, Matrix};
 
-/// Cells that one include may add: they are listed, not counted off as the product is.
+/// Most cells that one include may add: included cells are stored in a list, those of the product are not.
 const MOST_INCLUDED: u64 = 1_000_000;
 
 /// The entries of `[[matrix.include]]` or `[[matrix.exclude]]`, as tables.
@@ -47,7 +47,7 @@ fn filters<'a>(
     tables
 }
 
-/// Number of the axis that `key` names, by its name or its long path.
+/// Index of the axis that `key` names, by its name or its long path.
 fn axis_of(
     matrix: &Matrix,
     key: &Key,
@@ -90,7 +90,6 @@ fn alternatives(node: &Node) -> &[Node] {
     node.as_array().unwrap_or(std::slice::from_ref(node))
 }
 
-/// Reads the cells to leave out.
 pub(super) fn read_excludes(
     matrix: &mut Matrix,
     table: &Table,
@@ -144,7 +143,7 @@ fn flat(table: &Table) -> Vec<(Key, Node)> {
     entries
 }
 
-/// Every include adds the product of the values that it names and all listed values of the axes that it does not.
+/// Every include adds the product of the values that it names and all listed values of the other axes.
 pub(super) fn read_includes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>) {
     for (filter, place) in filters(table, "include", mistakes) {
         let mut choices: Vec<Vec<u32>> = matrix

@@ -45,7 +45,7 @@ pub(super) const SECTIONS: [&str; 20] = [
 /// Names that a results folder cannot have.
 const RESERVED: [&str; 2] = ["templates", "bench"];
 
-/// Reads what stands outside the cells.
+/// Reads everything that is the same for all cells.
 pub(super) fn read(
     manifest: &Manifest,
     inputs: &PlanInputs,
@@ -101,7 +101,6 @@ pub(super) fn read(
     }
 }
 
-/// The manifest's top level.
 pub(super) fn top(manifest: &Manifest) -> &Table {
     static EMPTY: Table = Table {
         entries: Vec::new(),
@@ -109,7 +108,7 @@ pub(super) fn top(manifest: &Manifest) -> &Table {
     manifest.root.as_table().unwrap_or(&EMPTY)
 }
 
-/// What cells are resolved from: the matrices are read, and their lists can be long.
+/// The sections that cells are resolved from. The matrices, whose lists can be long, are read already.
 fn without_matrices(root: &Table) -> Table {
     let is_matrix = |key: &Key| ["matrix", "matrices"].contains(&key.name.as_str());
     let entries = root.entries.iter().filter(|(key, _)| !is_matrix(key));
@@ -262,7 +261,7 @@ fn name(root: &Table, mistakes: &mut Vec<Diagnostic>) -> String {
     name
 }
 
-/// What is wrong with the name of an experiment that stands at `place`; `None` where nothing is.
+/// What is wrong with the experiment name at `place`; `None` if nothing is.
 pub fn wrong_name(name: &str, place: Place) -> Option<Diagnostic> {
     let starts_well =
         name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit());
@@ -326,7 +325,6 @@ fn listed(set: &[assign::Assignment]) -> BTreeMap<String, serde_json::Value> {
         .collect()
 }
 
-/// A value as JSON.
 pub(super) fn json(node: &Node) -> serde_json::Value {
     match &node.value {
         Value::String(text) | Value::Datetime(text) => text.as_str().into(),

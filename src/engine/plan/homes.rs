@@ -1,4 +1,4 @@
-//! Where a path of the manifest leads: the long form of bare names, and which unit of a cell a path changes.
+//! Resolves paths of the manifest: the long form of bare names, and the unit of a cell that a path changes.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::manifest::Key;
 use super::cell::{TrainSpec, ValidationSpec};
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// Sections with one table each whose keys can be axes, in the order in which a bare name looks for its home.
+/// Sections with one table each whose keys can be axes, in the order in which bare names are looked up.
 const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
 
 /// Sections of named tables whose keys can be axes.
@@ -23,10 +23,10 @@ const FIXED: [&str; 14] = [
     "cost", "search", "slurm", "kind", "set",
 ];
 
-/// Keys of `[train]` that name a section instead of setting something.
+/// Keys of `[train]` that refer to a section instead of being settings.
 pub(super) const CHOICES: [&str; 3] = ["model", "dataset", "loss"];
 
-/// A part of a cell that is resolved, checked and hashed on its own.
+/// A part of a cell that is resolved, checked and hashed separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Model,
@@ -42,10 +42,9 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// Keys of `[train]` that are units of their own.
+    /// Keys of `[train]` that are separate units.
     pub(super) const PARTS_OF_TRAIN: [&'static str; 2] = ["optimizer", "schedule"];
 
-    /// Every unit.
     pub(super) const ALL: [Self; 10] = [
         Self::Model,
         Self::Dataset,
@@ -155,12 +154,12 @@ pub(super) fn properties<T: JsonSchema>() -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The long form of the path `written` at `place`: a bare name gets its one home, a dotted path stays.
+/// The long form of the path `written` at `place`: a bare name is prefixed by its section, a dotted path is unchanged.
 ///
-/// `batch-size` is also a key of `[validation]`; a bare name is at home in `[train]` before any other section.
+/// `batch-size` is also a key of `[validation]`: for a bare name, `[train]` takes precedence over all other sections.
 ///
 /// # Errors
-/// A name without a home or with several, and a path into a section that is the same for every cell.
+/// A bare name that is in no section or in several, and a path into a section that is the same for every cell.
 pub(super) fn long_path(written: &str, place: Place) -> Result<Vec<Key>, Diagnostic> {
     let segments: Vec<&str> = written.split('.').collect();
     let keys = |names: &[&str]| {

@@ -1,10 +1,10 @@
-//! Digests that say when two cells are the same, and signatures that say when they may be compared.
+//! Digests that identify cells, and signatures that decide which cells may be compared.
 //!
 //! The **cell hash** is over one digest per unit of the resolved cell: model, dataset (settings and content), loss,
-//! train, optimizer, schedule, loader, validation, limits. Each is over the JSON of typed values, so how a value was
-//! written and which keys are axes does not matter. Not in it: names, key, title, measure, report, cost, and of
-//! `limits` everything but `max-loss`: a limit of time or memory decides whether a run ends, not what it computes.
-//! Paths do not enter, the content behind them does: a clone elsewhere keeps its results.
+//! train, optimizer, schedule, loader, validation, limits. Each is over the JSON of typed values, so neither spelling
+//! nor the choice of axes matters. Not included: names, key, title, measure, report, cost, and of `limits` everything
+//! but `max-loss`: a limit of time or memory decides whether a run ends, not what it computes. Instead of paths, the
+//! content of their files is hashed: a clone elsewhere keeps its results.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Hexadecimal digits of a digest: 128 bits.
 const DIGITS: usize = 32;
 
-/// Digest over the JSON of a value, keys in the order of its type: the types stand in modules that the code hash covers.
+/// Digest over the JSON of a value, keys in declaration order, which the code hash covers with the types' modules.
 pub(super) fn digest(value: &impl Serialize) -> String {
     let json = serde_json::to_vec(value).unwrap_or_default();
     short(blake3::hash(&json))
@@ -30,7 +30,7 @@ pub(super) fn digest_without(value: &impl Serialize, left_out: &[&str]) -> Strin
 
 /// Digest over named parts, in their order.
 pub(super) fn combine<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    // One text: hashing it piece by piece takes twice as long, and a plan does it for every cell.
+    // One string: hashing the parts separately takes twice as long, and a plan does it for every cell.
     let mut text = String::with_capacity(512);
     for (name, part) in parts {
         for piece in [name, "=", part, "\n"] {

@@ -1,4 +1,4 @@
-//! [`PlanInputs`]: what the planner may ask about this machine, its files and this build.
+//! [`PlanInputs`]: the planner's access to this machine, its files and this build.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use crate::device::DeviceKind;
 use super::memo::Part;
 use super::probe::{DeviceAnswer, device_facts};
 
-/// Facts that are kept. Beyond it they are asked for again: an axis over a generator's settings has as many as values.
+/// Dataset facts that are cached; beyond it they are computed again: an axis over a generator's settings can be long.
 const CAPACITY: usize = 1 << 14;
 
 type FactsOf = dyn Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync;
 type DeviceOf = dyn Fn(DeviceKind) -> DeviceAnswer + Send + Sync;
 
-/// Answers of the world outside the manifest. Planning asks and never changes anything.
+/// Facts from outside the manifest: datasets and devices. Planning reads them and changes nothing.
 #[derive(Clone)]
 pub struct PlanInputs {
     inner: Arc<Inner>,
@@ -25,7 +25,7 @@ pub struct PlanInputs {
 struct Inner {
     facts: Box<FactsOf>,
     device: Box<DeviceOf>,
-    /// Facts by digest of the dataset and bits of the validation share: a fingerprint of a folder reads every file.
+    /// Facts by dataset digest and bits of the validation share; cached, as a folder's fingerprint reads every file.
     known: Mutex<HashMap<(Arc<str>, u64), Facts>>,
 }
 
@@ -39,7 +39,7 @@ impl std::fmt::Debug for PlanInputs {
 }
 
 impl PlanInputs {
-    /// A world that answers as the two functions do.
+    /// Inputs from two functions: facts of a dataset, and facts of a device.
     pub fn new(
         facts: impl Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync + 'static,
         device: impl Fn(DeviceKind) -> DeviceAnswer + Send + Sync + 'static,
@@ -58,7 +58,7 @@ impl PlanInputs {
         Self::remembering(Arc::default())
     }
 
-    /// This machine and this build, with digests of files from earlier; new ones are added to them.
+    /// This machine and this build, with a cache of file digests, to which new ones are added.
     pub fn remembering(fingerprints: Arc<Mutex<FingerprintCache>>) -> Self {
         let facts = move |dataset: &DatasetSpec, fraction: f64| {
             let mut known = fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,18 +85,18 @@ impl PlanInputs {
         known.entry(name).or_insert_with(ask).clone()
     }
 
-    /// What `device` says of itself.
+    /// The facts of `device`.
     ///
     /// # Errors
-    /// Why it is not here, as a sentence.
+    /// Why the device is not available, as a sentence.
     pub fn device(&self, device: DeviceKind) -> DeviceAnswer {
         (self.inner.device)(device)
     }
 
-    /// Whether `device` is here, or why not.
+    /// Whether `device` is available.
     ///
     /// # Errors
-    /// The reason, as a sentence.
+    /// Why it is not, as a sentence.
     pub fn presence(&self, device: DeviceKind) -> Result<(), String> {
         self.device(device).map(drop)
     }

@@ -7,9 +7,9 @@ pub(super) const LONELY: &str = "cell";
 
 /// The text of an axis value in keys and columns.
 ///
-/// Numbers are in the shortest form that reads back; texts stand bare where nothing in them could be misread, else as
-/// JSON strings; lists are `[a;b]`, tables `{kind:adam;lr:1e-4}`, so that a comma always parts axes and an equals sign
-/// always parts an axis from its value.
+/// Numbers are in the shortest form that reads back; texts are bare where they are unambiguous, else JSON strings; lists
+/// are `[a;b]`, tables `{kind:adam;lr:1e-4}`, so that commas only separate axes and equals signs only separate an axis
+/// from its value.
 pub(super) fn value_text(node: &Node) -> String {
     match &node.value {
         Value::String(text) | Value::Datetime(text) => string(text),

@@ -1,4 +1,4 @@
-//! `[matrix]` or `[[matrices]]`, and the axes of all of them together.
+//! Reads `[matrix]` or `[[matrices]]`, and merges their axes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::axes;
 use super::axis_info::{AxisInfo, AxisKind};
 use super::matrix::Matrix;
 
-/// Reads every matrix; a manifest without one has one without axes. With each, where its name stands.
+/// Reads every matrix, each with the place of its name; a manifest without one has one matrix without axes.
 pub(super) fn read(
     root: &Table,
     mistakes: &mut Vec<Diagnostic>,
@@ -62,7 +62,7 @@ pub(super) fn read(
     (read, places)
 }
 
-/// Finds names that two matrices have.
+/// Reports names that two matrices share.
 pub(super) fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut Vec<Diagnostic>) {
     let named = || {
         matrices
@@ -84,7 +84,7 @@ pub(super) fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut 
     }
 }
 
-/// The axes of all matrices, and for each matrix where its own stand among them.
+/// The axes of all matrices; sets [`Matrix::columns`] of each.
 pub(super) fn union(matrices: &mut [Matrix]) -> Vec<AxisInfo> {
     let mut axes: Vec<AxisInfo> = Vec::new();
     for axis in matrices.iter().flat_map(|matrix| &matrix.axes) {

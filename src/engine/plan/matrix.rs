@@ -15,9 +15,8 @@ use super::key::value_text;
 pub(super) struct Matrix {
     /// `name`, for one of several.
     pub(super) name: Option<Arc<str>>,
-    /// What `set` says.
+    /// Assignments of `set`.
     pub(super) set: Vec<Assignment>,
-    /// The axes, in manifest order.
     pub(super) axes: Vec<Axis>,
     /// Independent choices: one axis each, or all zipped ones.
     pub(super) dimensions: Vec<Dimension>,
@@ -25,7 +24,7 @@ pub(super) struct Matrix {
     pub(super) excludes: Vec<Vec<(usize, Vec<u32>)>>,
     /// Cells added: one value per axis, in row order, none of them in the product.
     pub(super) includes: Vec<Vec<u32>>,
-    /// For each axis of the plan (but `matrix` itself), its number here.
+    /// For each axis of the plan (but `matrix` itself), its index in [`Self::axes`].
     pub(super) columns: Vec<Option<usize>>,
 }
 
@@ -34,30 +33,26 @@ pub(super) struct Matrix {
 pub(super) struct Axis {
     /// As written.
     pub(super) name: String,
-    /// Where it is written.
     pub(super) place: Place,
-    /// Long path.
     pub(super) path: Arc<[Key]>,
-    /// Its values: the list's, then those that only includes name.
+    /// The values of the list, then those that only includes name.
     pub(super) values: Vec<AxisValue>,
-    /// Number of values in the list.
+    /// Number of values in the list, without those of includes.
     pub(super) listed: usize,
     /// Position of each value among all, in row order.
     pub(super) ranks: Vec<u32>,
-    /// Type of the values.
     pub(super) kind: AxisKind,
 }
 
-/// A value of an axis.
 #[derive(Debug, Clone)]
 pub(super) struct AxisValue {
-    /// As an assignment to the axis's path.
+    /// The value as an assignment to the axis's path.
     pub(super) assignment: Assignment,
-    /// As keys show it.
+    /// The value's text in keys.
     pub(super) text: Arc<str>,
 }
 
-/// Axes that go together, and their combinations in row order.
+/// Axes that vary together, and their combinations in row order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Dimension {
     /// Axis numbers, consecutive.
@@ -83,7 +78,6 @@ impl Dimension {
         }
     }
 
-    /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.values.len() / self.axes.len().max(1)
     }
@@ -119,7 +113,7 @@ impl Axis {
         names.join(".")
     }
 
-    /// Number of the value with this text.
+    /// Index of the value with this text.
     pub(super) fn find(&self, text: &str) -> Option<u32> {
         let found = self.values.iter().position(|value| &*value.text == text);
         found.and_then(|index| u32::try_from(index).ok())
@@ -127,7 +121,7 @@ impl Axis {
 }
 
 impl Axis {
-    /// One value at its path.
+    /// An axis with one value.
     pub(super) fn of_one(assignment: Assignment) -> Self {
         let place = assignment.path.first().map(|key| key.place);
         let mut axis = Self {
@@ -181,7 +175,7 @@ impl Axis {
         }
     }
 
-    /// Number of the value, added to the axis if it is new.
+    /// Index of the value, which is added to the axis if it is new.
     pub(super) fn find_or_add(&mut self, node: &Node) -> u32 {
         let text = value_text(node);
         self.find(&text).unwrap_or_else(|| {
@@ -203,7 +197,7 @@ pub(super) fn compare(axes: &[Axis], one: &[u32], other: &[u32]) -> Ordering {
 }
 
 impl Matrix {
-    /// Whether a filter of `exclude` takes the cell out.
+    /// Whether a filter of `exclude` removes the cell.
     pub(super) fn is_excluded(&self, choice: &[u32]) -> bool {
         let fits = |(axis, values): &(usize, Vec<u32>)| {
             choice
@@ -213,14 +207,13 @@ impl Matrix {
         self.excludes.iter().any(|filter| filter.iter().all(fits))
     }
 
-    /// Puts the rows of every dimension into row order.
     pub(super) fn sort_rows(&mut self) {
         for dimension in &mut self.dimensions {
             dimension.sort(&self.axes);
         }
     }
 
-    /// Leaves out included cells that the product has already, and puts the others into row order.
+    /// Removes included cells that the product already contains, and sorts the others into row order.
     pub(super) fn settle_includes(&mut self) {
         let mut includes = std::mem::take(&mut self.includes);
         includes.retain(|choice| !self.is_product(choice) || self.is_excluded(choice));

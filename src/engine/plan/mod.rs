@@ -1,9 +1,9 @@
 //! From a manifest to all of its cells, and whether they can run.
 //!
-//! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that modules above read. It
-//! runs nothing, generates nothing and draws nothing. Start at [`Plan::new`]; the way is
-//! `homes` (paths) → `matrix` (axes) → `rows` (choices) → `resolve` (typed units) → `planned` (cells), with `ranges` and
-//! `check` for what types cannot say and `identity` for hashes.
+//! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that other modules read. It
+//! runs nothing and generates nothing. Start at [`Plan::new`]; the stages are `homes` (paths) → `matrix` (axes) → `rows`
+//! (choices) → `resolve` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
+//! `identity` for hashes.
 
 mod assign;
 mod axes;
@@ -78,24 +78,24 @@ use planned::Resolver;
 use resolve::Written;
 use search::{SearchSpec, Searched};
 
-/// Combinations that a plan may have. More would take longer to list than anyone would wait.
+/// Most combinations of a plan; listing more would take too long.
 const LARGEST_PLAN: u64 = 100_000_000;
 
 /// How to plan.
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
-    /// Cells to choose; all without it. The others stay in the plan.
+    /// Cells to select; without it, all. The others stay in the plan.
     pub only: Option<Only>,
     /// Name of the results folder, if not the manifest's (`run --as NAME`).
     pub results_name: Option<String>,
 }
 
-/// All cells of a manifest. They are resolved when they are asked for, so a million of them cost nothing.
+/// All cells of a manifest. They are resolved on demand, so a million of them cost nothing.
 #[derive(Debug)]
 pub struct Plan {
     /// `name`.
     pub name: String,
-    /// `title`; the name where there is none.
+    /// `title`; without one, the name.
     pub title: String,
     /// `question`.
     pub question: Option<String>,
@@ -124,9 +124,9 @@ pub struct Plan {
     pub manifest_path: PathBuf,
     /// Folder of the results: `reports/<name>`, absolute.
     pub results_folder: PathBuf,
-    /// What is kept from training where the manifest does not say, and where nothing is.
+    /// Data held out from training by default, and datasets of which nothing is held out.
     pub held_out: Vec<HeldOut>,
-    /// What is worth a look; drawn by [`Failure::render_each`].
+    /// Warnings; drawn by [`Failure::render_each`].
     pub warnings: Failure,
     written: Written,
     searched: Searched,
@@ -199,7 +199,8 @@ impl Plan {
         self.count == 0
     }
 
-    /// Every cell (of a search, every study: [`Plan::studies`]), in row order: by matrix, then by the axes in their order, numbers by size and anything else as listed.
+    /// Every cell (in a search, every study: [`Plan::studies`]), in row order: by matrix, then by the axes in their
+    /// order, numbers by size and anything else as listed.
     pub fn cells(&self) -> Cells<'_> {
         Cells {
             plan: self,
@@ -209,7 +210,7 @@ impl Plan {
         }
     }
 
-    /// The axes that [`Plan::cells`] have values of: all, but in a search those of the matrix.
+    /// The axes of which [`Plan::cells`] have values: all, but in a search only those of the matrix.
     pub fn cell_axes(&self) -> &[AxisInfo] {
         let count = match self.search {
             Some(_) => self.searched.axes,
@@ -218,12 +219,12 @@ impl Plan {
         self.axes.get(..count).unwrap_or(&self.axes)
     }
 
-    /// Whether every cell is chosen: there is no `--only`.
+    /// Whether every cell is selected: there is no `--only`.
     pub fn is_whole(&self) -> bool {
         self.selection.is_none()
     }
 
-    /// Whether `--only` chose the cell; in a search, a trial of the chosen studies.
+    /// Whether `--only` selects the cell; in a search, a trial of the selected studies.
     pub fn is_selected(&self, cell: &PlannedCell) -> bool {
         self.selection
             .as_ref()
@@ -263,7 +264,7 @@ impl Cells<'_> {
         self
     }
 
-    /// The same cells, each as counting needs it; not of a search.
+    /// The same cells with only what counting needs; not for a search.
     pub fn outlines(mut self) -> impl Iterator<Item = CellOutline> {
         std::iter::from_fn(move || {
             let choice = self.choice()?;
@@ -294,7 +295,7 @@ impl Iterator for Cells<'_> {
         let choice = self.choice()?;
         let (resolver, _) = self.current.as_mut()?;
         if self.plan.search.is_some() {
-            // `choice` has counted this one off.
+            // `choice` has already decremented `left`.
             return Some(self.plan.study(self.plan.count - self.left - 1));
         }
         Some(resolver.cell(&choice))

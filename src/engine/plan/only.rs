@@ -13,14 +13,14 @@ pub struct Only {
     terms: Vec<(String, Vec<String>)>,
 }
 
-/// A selection held against the axes of a plan.
+/// A selection, resolved to the axes of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     terms: Vec<(usize, Vec<String>)>,
 }
 
 impl Only {
-    /// Reads `axis=value|value,axis=value`; commas and bars in double quotes stand for themselves.
+    /// Reads `axis=value|value,axis=value`; commas and bars in double quotes are literal.
     ///
     /// # Errors
     /// A term without `=`, an axis or value without text.
@@ -44,10 +44,10 @@ impl Only {
         Ok(Self { terms })
     }
 
-    /// Finds the axes and values among those of a plan.
+    /// Resolves the axes and values among those of a plan.
     ///
     /// # Errors
-    /// An axis or a value that they do not have, with the nearest name.
+    /// An axis or a value that the plan does not have, with the nearest name.
     pub fn select(&self, axes: &[AxisInfo]) -> Result<Selection, Failure> {
         let terms = self.terms.iter().map(|(name, values)| {
             let index = index_of(name, axes)?;

@@ -1,4 +1,4 @@
-//! What a cell's data are, and what goes with them: facts, signatures, misfits.
+//! Facts of a cell's data, and what depends on data and model together: signatures, misfits.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use super::identity::{combine, digest, digest_without};
 use super::inputs::PlanInputs;
 use super::memo::Part;
 
-/// A dataset of a cell with what is known of it.
 #[derive(Debug, Clone)]
 pub(super) struct Data {
     /// The facts; all zero where they are unknown.
@@ -23,25 +22,23 @@ pub(super) struct Data {
     target: Arc<str>,
     /// Samples of every split.
     samples: Arc<str>,
-    /// Why the facts are not known.
+    /// Why the facts are unknown.
     pub(super) unknown: Option<Arc<DatasetError>>,
 }
 
-/// What depends on model, dataset, loss and validation together.
+/// Results that depend on model, dataset, loss and validation together.
 #[derive(Debug, Clone)]
 pub(super) struct Pairing {
     /// FLOPs of a forward pass, per sample.
     pub(super) flops: Option<f64>,
-    /// Why they do not fit.
+    /// Why they do not fit together.
     pub(super) misfit: Option<Arc<str>>,
-    /// Task signature.
     pub(super) task: Arc<str>,
-    /// Work signature.
     pub(super) work: Arc<str>,
 }
 
 impl Data {
-    /// Asks the world about a dataset.
+    /// Looks up the facts of a dataset.
     pub(super) fn of(
         inputs: &PlanInputs,
         dataset: &Part<DatasetSpec>,
@@ -51,7 +48,7 @@ impl Data {
             Ok(facts) => (facts, None),
             Err(unknown) => (Arc::new(no_facts()), Some(unknown)),
         };
-        // Where the content is known, how to generate it adds nothing.
+        // Where the content is known, the settings that generate it are left out.
         let digest = match &facts.fingerprint {
             Some(content) => {
                 let settings = digest_without(&*dataset.value, &["path", "generate"]);
@@ -89,7 +86,7 @@ fn no_facts() -> DatasetFacts {
     }
 }
 
-/// Task signatures. The last one is kept: most cells of a matrix do the same job.
+/// Task signatures. The last one is kept: most cells of a matrix have the same task.
 #[derive(Debug, Default)]
 pub(super) struct Tasks(Option<(Part<LossSpec>, Data, Arc<str>)>);
 
@@ -116,7 +113,7 @@ impl Tasks {
 }
 
 impl Pairing {
-    /// Signs the work of a model on data with a loss.
+    /// The pairing of a model with data and a loss.
     pub(super) fn of(
         model: &Part<ModelSpec>,
         loss: &Part<LossSpec>,
@@ -146,7 +143,7 @@ fn quality(loss: &LossSpec) -> &'static str {
     match loss {
         LossSpec::Mse(_) => "mse",
         LossSpec::CrossEntropy(_) => "accuracy",
-        // Where nothing but the loss says how good a model is, the loss ranks.
+        // Without a quality metric, the loss ranks.
         loss => loss.kind(),
     }
 }

@@ -1,4 +1,4 @@
-//! [`PlannedCell`] and the resolver that makes them one after the other.
+//! [`PlannedCell`], and the resolver that makes the cells of a matrix.
 
 use std::sync::Arc;
 
@@ -18,39 +18,39 @@ use super::units::{Resolved, Units};
 /// A cell of the plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedCell {
-    /// What a worker gets.
+    /// The specification for a worker.
     pub spec: CellSpec,
     /// Axis values as keys show them, in the order of [`Plan::axes`]; empty where the cell's matrix lacks the axis.
     pub axes: Vec<Arc<str>>,
     /// Digest over the resolved cell and its data.
     pub cell_hash: String,
-    /// The same job.
+    /// Task signature: equal for cells with the same task.
     pub task_signature: Arc<str>,
-    /// The same arithmetic per sample.
+    /// Work signature: equal for cells with the same arithmetic per sample.
     pub work_signature: Arc<str>,
-    /// What the cell hash is made of: name of the part (`train.optimizer`) and its digest.
+    /// The parts of the cell hash: name (`train.optimizer`) and digest.
     pub hash_parts: Vec<(&'static str, Arc<str>)>,
-    /// FLOPs of a forward pass, per sample, by formula; `None` where the data are not known or do not fit.
+    /// FLOPs of a forward pass, per sample, by formula; `None` where the data are unknown or do not fit.
     pub flops_per_sample: Option<f64>,
-    /// What is known of the dataset.
+    /// Facts of the dataset.
     pub facts: Arc<DatasetFacts>,
     /// Whether it can run.
     pub feasibility: Feasibility,
 }
 
-/// What counting needs of a cell: a quarter of the work, without key, hash and signatures.
+/// The parts of a cell that counting needs: a quarter of the work, without key, hash and signatures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellOutline {
     /// Whether it can run.
     pub feasibility: Feasibility,
     /// What to measure, and how often.
     pub measure: Arc<MeasureSpec>,
-    /// What is known of the dataset.
+    /// Facts of the dataset.
     pub facts: Arc<DatasetFacts>,
 }
 
 impl PlannedCell {
-    /// The cell without what counting does not need.
+    /// The cell with only what counting needs.
     pub fn outline(&self) -> CellOutline {
         CellOutline {
             feasibility: self.feasibility.clone(),
@@ -65,7 +65,6 @@ impl PlannedCell {
     }
 }
 
-/// Makes the cells of one matrix.
 pub(super) struct Resolver<'a> {
     plan: &'a Plan,
     matrix: &'a Matrix,
@@ -84,7 +83,6 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The cell that takes the values `choice`.
     pub(super) fn cell(&mut self, choice: &[u32]) -> PlannedCell {
         let resolved = self.units.resolve(choice);
         let hash_parts = resolved.hash_parts();
@@ -120,7 +118,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What counting needs of the cell that takes the values `choice`.
+    /// The parts for counting of the cell with the values `choice`.
     pub(super) fn outline(&mut self, choice: &[u32]) -> CellOutline {
         let resolved = self.units.resolve(choice);
         CellOutline {
@@ -130,7 +128,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What works nowhere comes before what does not work here.
+    /// Reasons that hold on every machine take precedence over those of this machine.
     fn feasibility(&self, cell: &Resolved) -> Feasibility {
         if let Some(problem) = &cell.problem {
             return Feasibility::Infeasible(problem.to_string());
@@ -198,7 +196,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The arithmetic of a sample follows the algorithm too.
+/// Adds the algorithm, which changes the arithmetic of a sample.
 fn work_signature(pairing: Arc<str>, algorithm: Algorithm) -> Arc<str> {
     match algorithm {
         Algorithm::Backprop => pairing,

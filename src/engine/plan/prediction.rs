@@ -1,4 +1,4 @@
-//! Predictions that a manifest carries, so that the report after the run can hold them against the measurement.
+//! Predictions in a manifest, which the report after the run compares with the measurements.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ pub enum PredictedColumn {
 }
 
 impl PredictedColumn {
-    /// Its name in `blocks.csv`.
+    /// Its column in `blocks.csv`.
     pub fn name(self) -> &'static str {
         match self {
             Self::SamplesPerS => "samples_per_s",

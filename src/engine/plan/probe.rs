@@ -1,7 +1,7 @@
-//! [`device_facts`]: what a device says of itself, asked in a process of its own.
+//! [`device_facts`]: facts about a device, read in a separate process.
 //!
-//! Whoever opens a GPU holds memory of it to the end of the process, and a driver can take the process down that opens
-//! it. So the program that plans and waits for workers never does: it asks a child, `fieldtrial probe DEVICE`, once.
+//! A process that opens a GPU holds GPU memory until it ends, and a driver can crash the process. So the program that
+//! plans and waits for workers never opens one: it runs a child, `fieldtrial probe DEVICE`, once.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -15,28 +15,28 @@ use crate::base::os;
 use crate::device::{DeviceError, DeviceFacts, DeviceKind};
 use crate::ops::{DeviceJob, Kernels, run_on};
 
-/// What a device says of itself, or why it is not here.
+/// Facts about a device, or why it is not available.
 pub type DeviceAnswer = Result<DeviceFacts, String>;
 
-/// How long a driver may take to answer; the first start after a boot takes seconds.
+/// Time limit of the child; the driver's first start after a boot takes seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Time between two looks at the child.
+/// Time between two polls of the child.
 const LOOK: Duration = Duration::from_millis(2);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 static KNOWN: Mutex<BTreeMap<DeviceKind, DeviceAnswer>> = Mutex::new(BTreeMap::new());
 
-/// From here on GPUs are asked for by `program probe DEVICE`; without it, in this process.
+/// Makes `device_facts` query GPUs by `program probe DEVICE`; without this call, by this process.
 pub fn probe_devices_by(program: PathBuf) {
-    // The first one counts: it is the program itself, once.
+    // The first call wins: it is made once, by the program itself.
     let _ = PROGRAM.set(program);
 }
 
-/// What `device` says of itself; asked once a process.
+/// Facts about `device`; read once per process.
 ///
 /// # Errors
-/// Why it is not here, as a sentence.
+/// Why the device is not available, as a sentence.
 pub fn device_facts(device: DeviceKind) -> DeviceAnswer {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let ask = || match PROGRAM.get() {
@@ -48,16 +48,16 @@ pub fn device_facts(device: DeviceKind) -> DeviceAnswer {
     known.entry(device).or_insert_with(ask).clone()
 }
 
-/// What devices said of themselves that have been asked so far and are here, by the planner for one.
+/// Facts about the available devices that were queried so far, for example by the planner.
 pub fn known_devices() -> Vec<DeviceFacts> {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.values().flatten().cloned().collect()
 }
 
-/// Opens `device` in this process and asks it.
+/// Opens `device` in this process and reads its facts.
 ///
 /// # Errors
-/// Why it is not here, as a sentence.
+/// Why the device is not available, as a sentence.
 pub fn probe(device: DeviceKind) -> DeviceAnswer {
     let facts = run_on(device, Ask).and_then(|facts| facts);
     facts.map_err(|error| error.to_string())
@@ -101,7 +101,7 @@ fn ask_child(program: &Path, device: DeviceKind) -> DeviceAnswer {
     })
 }
 
-/// Whether the child has ended by itself. What it says is short: nothing waits for a reader.
+/// Whether the child has ended by itself. Its output is short enough for the pipe's buffer.
 fn ends_in_time(child: &mut Child) -> bool {
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
@@ -116,7 +116,7 @@ fn ends_in_time(child: &mut Child) -> bool {
 fn said(stream: Option<impl Read>) -> String {
     let mut text = Vec::new();
     if let Some(mut stream) = stream {
-        // What cannot be read is as good as not said.
+        // Unreadable output counts as none.
         let _ = stream.read_to_end(&mut text);
     }
     String::from_utf8_lossy(&text).into_owned()

@@ -1,5 +1,5 @@
-//! Values that have the right type and make no sense: held against the bounds that the types state, one rule for the
-//! planner, the JSON Schema and `fieldtrial list`; and what specs say against their own values together.
+//! Checks ranges: numbers against the bounds that their types state, as in the JSON Schema and `fieldtrial list`; and
+//! specs against their own values.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ use super::search::{FloatSection, IntSection, PrunerSection, SamplerSection, Sea
 use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
 use super::slurm::SlurmSpec;
 
-/// Takes a number out of bounds: the keys that lead to it, where it stands, the number, and the bounds.
+/// Called for each number out of bounds: the keys that lead to it, its place, the number, and the bounds.
 type Found<'a> = &'a mut dyn FnMut(&[&str], &Node, f64, &Bounds);
 
 /// Bounds of every number of a section, by where it stands.
@@ -36,7 +36,7 @@ struct Shape {
     kinds: Vec<(String, Self)>,
 }
 
-/// The sections (named ones without the name), and what their types say; each is asked when a manifest has it first.
+/// The sections (named ones without the name) and their bounds, computed when a manifest first has the section.
 static SHAPES: [(&str, LazyLock<Shape>); 19] = [
     ("models", LazyLock::new(of::<ModelSpec>)),
     ("datasets", LazyLock::new(of::<DatasetSpec>)),
@@ -84,7 +84,7 @@ impl Shape {
             .as_str()
             .and_then(|path| path.rsplit('/').next());
         let target = name.map(|name| &definitions[name]);
-        // An optional section is one of itself and `null`.
+        // The schema of an optional section is an `anyOf` of the section and `null`.
         let optional = schema["anyOf"].as_array().into_iter().flatten();
         for other in target.into_iter().chain(optional) {
             shape.merge(Self::of(other, definitions));
@@ -113,7 +113,6 @@ impl Shape {
             || !self.kinds.is_empty()
     }
 
-    /// Finds every number of `node` that is out of bounds, with the keys that lead to it.
     fn outside<'a>(&self, node: &'a Node, path: &mut Vec<&'a str>, found: Found<'_>) {
         match &node.value {
             Value::Integer(number) => self.number(node, *number as f64, path, found),
@@ -166,7 +165,7 @@ pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> 
     mistakes
 }
 
-/// What a spec says against its own values, where they stand in the section `shown`.
+/// Mistakes that a spec finds in its own values, at their places in the section `shown`.
 pub(super) fn refused(shown: &str, node: &Node, errors: &[RangeError]) -> Vec<Diagnostic> {
     let refused = |error: &RangeError| {
         let RangeError { key, message } = error;
@@ -180,10 +179,10 @@ pub(super) fn refused(shown: &str, node: &Node, errors: &[RangeError]) -> Vec<Di
     errors.iter().map(refused).collect()
 }
 
-/// Bytes of a name to which seed and ending can be added on any file system.
+/// Longest name in bytes: seed and extension can be added to it on any file system.
 const LONGEST_NAME: usize = 100;
 
-/// `train.save-to` is the name of a file, and no path.
+/// `train.save-to` must be a file name, not a path.
 fn file_name(node: &Node) -> Option<Diagnostic> {
     let node = node.as_table()?.get("save-to")?;
     let written = node.as_str()?;
@@ -209,7 +208,7 @@ fn file_name(node: &Node) -> Option<Diagnostic> {
     Some(Diagnostic::error(title).at(node.place, label).help(help))
 }
 
-/// `measure.seeds` names at least one seed, each once.
+/// `measure.seeds` must name at least one seed, each once.
 fn seeds(node: &Node) -> Vec<Diagnostic> {
     let list = node.as_table().and_then(|table| table.get("seeds"));
     let Some((list, seeds)) = list.and_then(|list| Some((list, list.as_array()?))) else {

@@ -1,4 +1,4 @@
-//! [`Reader`]: one unit of one cell, from the manifest's text to its type.
+//! [`Reader`]: reads one unit of one cell from the manifest into its type.
 
 use serde::de::DeserializeOwned;
 
@@ -51,7 +51,6 @@ impl<'a> Reader<'a> {
         axes.map(|(index, _)| index).collect()
     }
 
-    /// What is wrong with one unit of a cell.
     pub(super) fn mistakes(self, unit: Unit, choice: &[u32]) -> Vec<Diagnostic> {
         let errors = match unit {
             Unit::Model => self.model(choice).err(),
@@ -68,12 +67,11 @@ impl<'a> Reader<'a> {
         errors.unwrap_or_default()
     }
 
-    /// The model and its name.
     pub(super) fn model(self, choice: &[u32]) -> Read<(String, ModelSpec)> {
         self.named("model", &ModelSpec::KINDS, choice)
     }
 
-    /// The dataset and its name, its paths absolute.
+    /// The dataset and its name; paths are absolute.
     pub(super) fn dataset(self, choice: &[u32]) -> Read<(String, DatasetSpec)> {
         let folder = &self.plan.written.folder;
         let read = self.named("dataset", &DatasetSpec::KINDS, choice);
@@ -83,7 +81,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The section of the dataset `name` as a cell has it, every value at its place.
+    /// The section of the dataset `name` for a cell; every value keeps its place.
     pub(super) fn dataset_section(self, name: &str, choice: &[u32]) -> Node {
         let datasets = self.plan.written.root.get("datasets");
         let written = datasets.and_then(|datasets| datasets.as_table()?.get(name));
@@ -180,7 +178,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is wrong with a schedule whatever the learning rate and the epochs are.
+/// What is wrong with a schedule for all learning rates and epochs.
 pub(super) fn alone(schedule: &ScheduleSpec) -> Vec<RangeError> {
     schedule.check(f64::INFINITY, 0)
 }

@@ -1,4 +1,4 @@
-//! Names that sections use of each other, and sections that nobody uses.
+//! Checks names by which sections refer to each other, and finds unused sections.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,6 @@ use super::key::value_text;
 use super::matrix::{Axis, Matrix};
 use super::validate::tries;
 
-/// Checks names that other sections use, and finds sections that nobody uses.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut Vec<Diagnostic>) {
     for (section, what) in [
         ("models", "model"),
@@ -75,7 +74,6 @@ fn axes_choosing(plan: &Plan, matrix: &Matrix, what: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Whether `path` is `train.model`, for the models.
 fn is_choice_of(path: &[Key], what: &str) -> bool {
     matches!(path, [train, key] if train.name == "train" && key.name == what)
 }
@@ -200,7 +198,6 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What to say when a matrix has more combinations than anyone can run.
 pub(super) fn too_large(root: &Table, size: u64) -> Diagnostic {
     let entry = root.entry("matrix").or(root.entry("matrices"));
     let place = entry.map(|(key, _)| key.place).unwrap_or_default();
@@ -209,7 +206,6 @@ pub(super) fn too_large(root: &Table, size: u64) -> Diagnostic {
         .help(format!("a plan has at most {}", super::LARGEST_PLAN))
 }
 
-/// What to say when `exclude` takes every cell out.
 pub(super) fn nothing_left(root: &Table) -> Diagnostic {
     let matrix = root.get("matrix").and_then(Node::as_table);
     let exclude = matrix.and_then(|matrix| matrix.get("exclude"));
@@ -219,7 +215,7 @@ pub(super) fn nothing_left(root: &Table) -> Diagnostic {
         .help("every combination of axis values is excluded")
 }
 
-/// A variant and an axis of one matrix that set the same: which one counts is nothing to guess.
+/// A variant and an axis of one matrix that set the same value: which one counts is ambiguous.
 fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let names = |path: &[Key]| path.iter().map(|key| key.name.clone()).collect::<Vec<_>>();
     for matrix in &plan.matrices {
@@ -250,7 +246,7 @@ fn set_twice(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A `--set` of what every cell takes from an axis, from `set` or from the search: it would change nothing.
+/// A `--set` of a value that every cell gets from an axis, from `set` or from the search: it would have no effect.
 fn overridden(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let names = |path: &[Key]| path.iter().map(|key| key.name.clone()).collect::<Vec<_>>();
     let Some((first, others)) = plan.matrices.split_first() else {
@@ -299,7 +295,7 @@ fn axis_help(name: &str) -> String {
     )
 }
 
-/// Takes out what a `--set` made because nothing of that name is in the file (`--set models.mpl.hidden=8`).
+/// Removes entries that a `--set` created because the file has none of that name (`--set models.mpl.hidden=8`).
 pub(super) fn overrides_of_nothing(sections: &mut Table, mistakes: &mut Vec<Diagnostic>) {
     for section in NAMED {
         let Some(table) = sections.get_mut(section).and_then(Node::as_table_mut) else {
@@ -321,7 +317,6 @@ pub(super) fn overrides_of_nothing(sections: &mut Table, mistakes: &mut Vec<Diag
     }
 }
 
-/// What the sections say at `path`.
 fn written_at<'a>(root: &'a Table, path: &[Key]) -> Option<&'a Node> {
     let (first, rest) = path.split_first()?;
     let section = root.get(&first.name)?;
@@ -329,7 +324,7 @@ fn written_at<'a>(root: &'a Table, path: &[Key]) -> Option<&'a Node> {
         .try_fold(section, |node, key| node.as_table()?.get(&key.name))
 }
 
-/// A path into a named thing that is not there (`models.unte.base-channels`).
+/// A path into a named section that does not exist (`models.unte.base-channels`).
 fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let axes = plan
         .matrices

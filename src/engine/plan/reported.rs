@@ -12,7 +12,7 @@ use super::cell::WatchedSplit;
 use super::search;
 use super::{CellSpec, Language, Plan};
 
-/// The program's templates, with what each shows.
+/// The built-in templates, with what each shows.
 pub const TEMPLATES: [(&str, &str); 4] = [
     (
         "analysis",
@@ -40,16 +40,16 @@ pub fn default_template(is_search: bool) -> &'static str {
     if is_search { SEARCH } else { TEMPLATES[0].0 }
 }
 
-/// The template that holds the values of a treatment against each other, in the languages of `[report]`.
+/// The template that compares the values of a treatment, in the languages of `[report]`.
 pub const COMPARISON: &str = "comparison";
 
-/// Templates that other versions had, and where their content is.
+/// Template names of earlier versions, and where their content is now.
 const RENAMED: [(&str, &str); 1] = [("summary", "analysis")];
 
-/// Cells whose metrics are looked at.
+/// Most cells whose metrics are checked.
 const LOOKED_AT: usize = 1024;
 
-/// Checks that every metric of `report.target`, and what a search looks at, is a column of `epochs.csv` for some cell.
+/// Checks that every metric of `report.target`, and each that a search reads, is a column of `epochs.csv` for some cell.
 pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
     let report = plan.written.root.get("report").and_then(Node::as_table);
     let target = report.and_then(|report| report.get("target"));
@@ -89,7 +89,6 @@ fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     unknown.collect()
 }
 
-/// The metrics that `epochs.csv` has of a cell.
 fn metrics(cell: &CellSpec) -> Vec<String> {
     let split = match cell.validation.split {
         WatchedSplit::Validation => "val",
@@ -108,7 +107,7 @@ fn metrics(cell: &CellSpec) -> Vec<String> {
     watched.chain(["train_loss".to_owned()]).collect()
 }
 
-/// Checks that every template of `[report]` is the program's or a user's own.
+/// Checks that every template of `[report]` is built in or a user's own.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     let report = plan.written.root.get("report").and_then(Node::as_table);
     let templates = report.and_then(|report| report.get("templates"));
@@ -150,7 +149,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The template `comparison` needs an axis to compare along, and two values of it.
+/// The template `comparison` needs an axis along which to compare, and two values of it.
 fn compared(plan: &Plan, templates: Option<&Node>, mistakes: &mut Vec<Diagnostic>) {
     let nodes = templates.and_then(Node::as_array).into_iter().flatten();
     let Some(node) = nodes
@@ -182,14 +181,14 @@ fn compared(plan: &Plan, templates: Option<&Node>, mistakes: &mut Vec<Diagnostic
     }
 }
 
-/// What to say beside a template's name that is not known: the one that is meant, where there is one.
+/// The advice for an unknown template name: the name that was probably meant, if there is one.
 pub fn template_meant(name: &str) -> Option<String> {
     let renamed = RENAMED.iter().find(|(old, _)| *old == name);
     let meant = renamed.map(|(_, meant)| format!("did you mean `{meant}`?"));
     meant.or_else(|| did_you_mean(name, TEMPLATES.map(|(name, _)| name)))
 }
 
-/// A user's own template is a file or two beside the results.
+/// A user's own template is one or two files beside the results.
 fn is_known(folder: &Path, name: &str) -> bool {
     let is_file = |format: &str| folder.join(format!("{name}.{format}.j2")).is_file();
     TEMPLATES.iter().any(|(known, _)| *known == name) || is_file("md") || is_file("html")

@@ -24,23 +24,22 @@ use super::ranges;
 pub(super) struct Written {
     /// The tree, without the matrices.
     pub(super) root: Table,
-    /// What each variant sets.
+    /// The assignments of each variant.
     pub(super) variants: BTreeMap<String, Vec<Assignment>>,
     /// Folder that paths are relative to, absolute.
     pub(super) folder: PathBuf,
 }
 
-/// A named thing as chosen for a cell.
+/// A named section as chosen for a cell.
 #[derive(Debug, Clone)]
 pub(super) struct Chosen {
-    /// Its name.
     pub(super) name: String,
     /// Where the choice is written.
     pub(super) place: Place,
 }
 
 impl Written {
-    /// Everything that `matrix` and `choice` set: `set` first, then the variant, then the axes.
+    /// All assignments of `matrix` and `choice`: `set` first, then the variant, then the axes.
     pub(super) fn assignments<'a>(
         &'a self,
         matrix: &'a Matrix,
@@ -79,7 +78,7 @@ impl Written {
         read(&node, name, name, &[])
     }
 
-    /// Reads `[train]` of a cell without the parts that are units of their own.
+    /// Reads `[train]` of a cell without the keys that are separate units.
     pub(super) fn train<'a>(
         &self,
         assignments: impl Iterator<Item = &'a Assignment>,
@@ -126,8 +125,8 @@ impl Written {
         and_none_of(read, refused)
     }
 
-    /// The name that a cell chooses for `what` (`model`, `dataset`, `loss`): said by an assignment or by `[train]`, or
-    /// the only one there is.
+    /// The name that a cell chooses for `what` (`model`, `dataset`, `loss`), from an assignment or from `[train]`, or
+    /// the only one that exists.
     pub(super) fn chosen<'a>(
         &self,
         what: &str,
@@ -168,7 +167,7 @@ impl Written {
         }
     }
 
-    /// Reads the named thing `chosen` of a cell.
+    /// Reads the named section `chosen` of a cell.
     pub(super) fn named<'a, T: DeserializeOwned>(
         &self,
         what: &str,
@@ -180,7 +179,7 @@ impl Written {
         let table = self.root.get(&section).and_then(Node::as_table);
         let base = match table.and_then(|table| table.get(&chosen.name)) {
             Some(node) => node.clone(),
-            // A loss has little to set: its kind will do for a name.
+            // A loss has few settings: its kind may stand for a name.
             None if what == "loss" && kinds.contains(&chosen.name.as_str()) => of_kind(chosen),
             None => return Err(vec![unknown_name(what, chosen, table, kinds)]),
         };
@@ -246,7 +245,7 @@ fn unknown_name(what: &str, chosen: &Chosen, table: Option<&Table>, kinds: &[&st
     diagnostic.help(known)
 }
 
-/// What the section says against its own values; those of a wrong type are left out.
+/// Mistakes that a section finds in its own values, without those of a wrong type.
 fn refused_by<T: DeserializeOwned>(
     shown: &str,
     node: &Node,
@@ -289,7 +288,7 @@ pub(super) fn read<T: DeserializeOwned>(
     read_where(node, ranges_of, shown, also, |_| true)
 }
 
-/// As [`read`], for the mistakes that `is_meant` lets through; may be none of them.
+/// As [`read`], but returns only the mistakes for which `is_meant` is true; may return an empty list.
 pub(super) fn read_where<T: DeserializeOwned>(
     node: &Node,
     ranges_of: &str,
@@ -342,7 +341,7 @@ pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
         })
 }
 
-/// The loss of a cell that names none.
+/// The default loss of a cell.
 pub(super) fn default_loss(model: &ModelSpec, dataset: &DatasetSpec) -> LossSpec {
     match (model, dataset) {
         (ModelSpec::DdpmUnet(_), _) => LossSpec::NoiseMse(crate::losses::NoiseMseSpec::default()),

@@ -1,4 +1,4 @@
-//! Where results of a manifest go.
+//! Folders of results.
 
 use std::path::{Path, PathBuf};
 
@@ -17,14 +17,14 @@ pub fn results_root(manifest: &Path) -> PathBuf {
     root.map_or_else(here, Path::to_owned).join("reports")
 }
 
-/// The folder that holds `reports/`, to which the path of a manifest in results is relative: of `reports/NAME` and of
-/// a side of a comparison, `reports/NAME/ab/SIDE`.
+/// The folder that holds `reports/`, to which manifest paths in results are relative: for `reports/NAME` and for a side
+/// of a comparison, `reports/NAME/ab/SIDE`.
 pub fn project_folder(results: &Path) -> &Path {
     let level = if is_side(results) { 4 } else { 2 };
     results.ancestors().nth(level).unwrap_or(Path::new(""))
 }
 
-/// The folder of the experiment, `reports/NAME`, that a results folder is, or is a side of a comparison of.
+/// The folder of the experiment, `reports/NAME`, for that folder itself or for a side of a comparison in it.
 pub fn experiment_folder(results: &Path) -> &Path {
     let level = if is_side(results) { 2 } else { 0 };
     results.ancestors().nth(level).unwrap_or(results)
@@ -64,8 +64,8 @@ pub fn namesakes(manifest: &Path, name: &str) -> Vec<PathBuf> {
     found.into_iter().map(plain).collect()
 }
 
-/// Whether the manifest at `path` has this name. A text that does not hold it is not read any further; one with escapes may
-/// hold it in another form.
+/// Whether the manifest at `path` has this name. A text that does not contain it is not parsed, except one with escapes,
+/// which may contain it in another form.
 fn is_named(path: &Path, name: &str) -> bool {
     let read = || {
         let text = std::fs::read_to_string(path).ok()?;

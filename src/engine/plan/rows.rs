@@ -1,4 +1,4 @@
-//! The cells of a matrix in row order, one after the other, without ever listing them.
+//! The cells of a matrix in row order, produced lazily.
 
 use super::matrix::{Matrix, compare};
 
@@ -21,7 +21,6 @@ impl Matrix {
             .fold(1, u64::saturating_mul)
     }
 
-    /// All choices.
     pub(super) fn choices(&self) -> Choices<'_> {
         let mut choices = Choices {
             matrix: self,
@@ -34,7 +33,6 @@ impl Matrix {
         choices
     }
 
-    /// Number of choices.
     pub(super) fn count(&self) -> usize {
         if self.excludes.is_empty() {
             usize::try_from(self.product_size()).unwrap_or(usize::MAX) + self.includes.len()
@@ -60,13 +58,13 @@ impl Matrix {
 }
 
 impl Choices<'_> {
-    /// Leaves out up to `count` choices without making them, where none is excluded or included, and says how many.
+    /// Skips up to `count` choices without making them, where none is excluded or included, and returns how many.
     pub(super) fn leave_out(&mut self, count: usize) -> usize {
         let is_plain = self.matrix.excludes.is_empty() && self.matrix.includes.is_empty();
         if !is_plain || self.next_product.is_none() {
             return 0;
         }
-        // The next one is made already, and stands before `position`.
+        // The next one is already made and comes before `position`.
         let left = 1 + (self.size - self.position);
         let skipped = (count as u64).min(left);
         self.position += skipped - 1;

@@ -124,7 +124,7 @@ fn named<T: JsonSchema>(generator: &mut SchemaGenerator, description: &str) -> V
     })
 }
 
-/// The keys of `[search]` that are no plain values.
+/// The keys of `[search]` that are not plain values.
 fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
     let objective = section::<ObjectiveSection>(generator);
     let objective = json!({ "anyOf": [{ "type": "string" }, objective] });
@@ -170,7 +170,7 @@ fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
     ]
 }
 
-/// What a parameter of the space can be.
+/// The schema of a parameter of the space.
 fn parameters() -> Vec<Value> {
     let when = json!({
         "type": "object",
@@ -207,7 +207,7 @@ fn parameters() -> Vec<Value> {
     parameters
 }
 
-/// `model`, `dataset` and `loss` stand in `[train]` and are no part of its type: the planner puts in what they name.
+/// `model`, `dataset` and `loss` are keys of `[train]` but not fields of its type: the planner resolves them.
 fn choose_in_train(definitions: &mut Value) {
     for what in super::homes::CHOICES {
         definitions["TrainSpec"]["properties"][what] = json!({
@@ -220,7 +220,7 @@ fn choose_in_train(definitions: &mut Value) {
     }
 }
 
-/// The first kind is the default: a table without `kind` is of it.
+/// The first kind is the default of a table without `kind`.
 fn default_kind(definition: &mut Value) {
     if let Some(required) = definition["oneOf"][0]["required"].as_array_mut() {
         required.retain(|name| name != "kind");

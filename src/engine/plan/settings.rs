@@ -1,4 +1,4 @@
-//! The sections that modules above read: what to measure, when to give up, what to report, compare and charge.
+//! The sections that other modules read: what to measure, when to stop a run, what to report, compare and charge.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -47,7 +47,7 @@ impl Default for MeasureSpec {
 }
 
 impl MeasureSpec {
-    /// Whether the runs of a block profile their operations: those of the first, where it is asked for.
+    /// Whether the runs of a block profile their operations: only in the first block, and if `ops` is set.
     pub fn profiles(&self, block: usize) -> bool {
         self.ops && block == 0
     }
@@ -138,7 +138,7 @@ impl Language {
         }
     }
 
-    /// The language of a code; `None` where there is none.
+    /// The language with this code; `None` for an unknown code.
     pub fn of_code(code: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -232,7 +232,7 @@ impl Default for CostSpec {
     }
 }
 
-/// What a resolved section leaves out.
+/// The default, which a resolved section does not list.
 fn is_english(languages: &[Language]) -> bool {
     languages == [Language::English]
 }

@@ -1,4 +1,4 @@
-//! `[slurm]`: what a batch system is asked for.
+//! `[slurm]`: resources requested from the batch system.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ impl Default for SlurmSpec {
 }
 
 impl SlurmSpec {
-    /// Options of `sbatch` that the program or a key of its own sets.
+    /// Options of `sbatch` that the program sets, or that have their own key.
     const TAKEN: [(&'static str, &'static str); 13] = [
         ("array", "shards"),
         ("time", "time"),
@@ -93,7 +93,7 @@ impl SlurmSpec {
     }
 }
 
-/// What types cannot say: names and texts that stand in a script, one to a line.
+/// Checks that types cannot express: names and texts that are written to a script, one per line.
 pub(super) fn check(section: &Node, mistakes: &mut Vec<Diagnostic>) {
     let Some(table) = section.as_table() else {
         return;

@@ -1,4 +1,4 @@
-//! What a target of `[report]` can be about, and what is wrong with one.
+//! The columns that a target of `[report]` can name, and the mistakes in targets.
 
 use crate::diag::{Diagnostic, did_you_mean, list};
 use crate::manifest::{Node, Table, Value};
@@ -6,7 +6,7 @@ use crate::manifest::{Node, Table, Value};
 use super::Plan;
 use super::references::named_cell;
 
-/// Columns of the results that a target can name, and shares of the step, the machine's memory and its cores.
+/// Columns of the results that a target can name, and shares of a step, of the machine's memory and of its cores.
 pub const TARGET_COLUMNS: [&str; 55] = [
     "samples_per_s",
     "step_ms",
@@ -65,7 +65,7 @@ pub const TARGET_COLUMNS: [&str; 55] = [
     "best_epoch",
 ];
 
-/// How the names of metrics begin; which of them there are is the task's business.
+/// Prefixes of metric names; which metrics exist depends on the task.
 pub const METRIC_SPLITS: [&str; 6] = ["train_", "val_", "test_", "fresh_", "best_", "ensemble_"];
 
 /// Checks the targets of `[report]`: their columns, limits and axes.

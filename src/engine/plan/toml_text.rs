@@ -1,4 +1,4 @@
-//! Values as a manifest would write them.
+//! Values as TOML text.
 
 use serde_json::Value;
 

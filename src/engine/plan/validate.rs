@@ -19,10 +19,10 @@ use super::resolve::read_where;
 use super::search;
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// Combinations of one unit that are all tried; beyond it, only values that tell of the others.
+/// Most combinations of one unit that are all tried; beyond it, only values that represent the others.
 const TRIED: u64 = 4096;
 
-/// Checks the sections as they are written, also what no cell uses because an axis or a variant replaces it.
+/// Checks the sections as written, including those that no cell uses because an axis or a variant replaces them.
 pub(super) fn sections(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     each_named::<ModelSpec>(plan, "models", mistakes);
     each_named::<DatasetSpec>(plan, "datasets", mistakes);
@@ -56,7 +56,7 @@ fn each_named<T: DeserializeOwned>(plan: &Plan, section: &str, mistakes: &mut Ve
                     .help("a name has letters, digits, `-` and `_`"),
             );
         }
-        // An axis may give a required key; the cells will tell.
+        // An axis may set a required key; this is checked with the cells.
         let may_miss = is_changed(plan, section, &key.name);
         let is_meant = |mistake: &Mistake| {
             !(may_miss && matches!(mistake.complaint, Complaint::Missing { .. }))
@@ -94,7 +94,7 @@ fn is_changed(plan: &Plan, section: &str, name: &str) -> bool {
         .any(|path| matches!(&path[..], [first, second, ..] if first.name == section && second.name == name))
 }
 
-/// Tries every unit of the cells with every combination of the values that touch it.
+/// Tries every unit of the cells with every combination of the values that affect it.
 pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     if plan.search.is_some() {
         return search::cells(plan, mistakes);
@@ -122,13 +122,12 @@ pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 }
 
 impl Axis {
-    /// Every value.
     pub(super) fn all(&self) -> Vec<u32> {
         (0..self.values.len() as u32).collect()
     }
 
-    /// Values that tell whether all can be read. What is asked of one number is always an interval, so that between
-    /// the smallest and the largest whole number, and between those with a point, nothing has to be tried.
+    /// Values that represent all. Valid numbers always form one interval, so that of the integers and of the floats only
+    /// the smallest and the largest are tried.
     pub(super) fn telling(&self) -> Vec<u32> {
         let node = |index: &u32| {
             self.values
@@ -159,8 +158,8 @@ impl Axis {
     }
 }
 
-/// Choices that show every mistake of a unit that `axes` touch: all combinations, or of too many the values that `which`
-/// names; the others stay at their first value.
+/// Choices that show every mistake of a unit that depends on `axes`: all combinations, or, if there are too many, each
+/// value that `which` selects, with the first value of the others.
 pub(super) fn tries(
     matrix: &Matrix,
     axes: &[usize],
@@ -202,7 +201,7 @@ fn with(choice: &[u32], axis: usize, value: u32) -> Vec<u32> {
     choice
 }
 
-/// Whether no cell has these values of `axes`: a filter over none but them takes all out.
+/// Whether no cell has these values of `axes`: a filter on these axes alone removes them all.
 pub(super) fn is_always_excluded(matrix: &Matrix, axes: &[usize], choice: &[u32]) -> bool {
     let fits = |(axis, values): &(usize, Vec<u32>)| {
         axes.contains(axis)
@@ -217,14 +216,14 @@ pub(super) fn is_always_excluded(matrix: &Matrix, axes: &[usize], choice: &[u32]
         })
 }
 
-/// Says which axis or variant a mistake comes from.
+/// Adds the axis or variant that a mistake comes from.
 pub(super) fn in_axis(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> Diagnostic {
     let Some(place) = mistake.place() else {
         return mistake;
     };
     for axis in &matrix.axes {
         if let Some(prefix) = prefix(axis, place) {
-            // The axis has named the setting already.
+            // The prefix already names the setting.
             let path = format!("`{}`", axis.long());
             let rest = mistake
                 .title

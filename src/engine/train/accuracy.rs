@@ -18,7 +18,7 @@ struct Accuracy {
 }
 
 impl Accuracies {
-    /// Notes the metrics of an epoch, from 0.
+    /// Adds the metrics of an epoch, from 0.
     pub(super) fn note(&mut self, epoch: usize, metrics: &Metric) {
         for (name, value) in metrics {
             if let (Some(split), Some(value)) = (name.strip_suffix("_accuracy"), *value) {

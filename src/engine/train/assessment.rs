@@ -1,4 +1,4 @@
-//! [`Costly`]: evaluation that costs, at the end of a run, with the weights that are kept.
+//! [`Costly`]: the costly evaluation at the end of a run, with the final weights.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,20 +19,19 @@ use crate::tasks::{Assess, Assessment, Image, Task};
 /// Time between two events.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// What a costly evaluation needs.
+/// Inputs of a costly evaluation.
 pub(super) struct Costly {
     /// The data with its splits.
     pub(super) data: OpenDataset,
-    /// Seed of the run.
     pub(super) seed: Seed,
-    /// What is asked for.
+    /// The requested evaluations.
     pub(super) wanted: Arc<ValidationSpec>,
     /// Where images are written.
     pub(super) folder: PathBuf,
 }
 
 impl Costly {
-    /// Evaluates `task`; returns its metrics, or `None` where it had nothing to evaluate.
+    /// Evaluates `task`; returns its metrics, or `None` where nothing was to be evaluated.
     pub(super) fn assess<D: Kernels>(
         &self,
         task: &mut dyn Task<D>,
@@ -80,7 +79,7 @@ impl Costly {
     }
 }
 
-/// Writes a file of a name that nobody has, whole or not at all.
+/// Writes a file under an unused name, completely or not at all.
 fn write_new(folder: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
     let mut file = tempfile::Builder::new()
         .prefix("sample-")

@@ -1,4 +1,4 @@
-//! A run that its parent ends after an epoch: the asking, and the end.
+//! Runs that their parent ends after an epoch.
 
 use super::Emit;
 use super::error::TrainError;
@@ -7,7 +7,7 @@ use crate::event::{Event, Reply};
 use crate::ops::Kernels;
 
 impl<D: Kernels> Session<'_, D> {
-    /// Tells of an epoch. Waiting for the answer is no part of the run.
+    /// Sends the end of an epoch. Waiting for the reply is not part of the run.
     pub(super) fn tell(&mut self, epoch: Event, emit: &mut Emit<'_>) -> Reply {
         if self.awaits_verdicts {
             self.log.leave_out(|| emit(epoch))
@@ -16,7 +16,7 @@ impl<D: Kernels> Session<'_, D> {
         }
     }
 
-    /// Ends the run after this epoch: the facts are those of a run of so many, without what follows training there. The
+    /// Ends the run after this epoch, with the facts of a run of this many epochs, without what follows training. The
     /// weights stay as they are, whichever epoch was the best.
     pub(super) fn end_here(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
         self.add_cost()?;

@@ -5,8 +5,8 @@ use crate::ops::{Kernels, OpError};
 
 /// The weights of the best epochs so far (`validation.ensemble`).
 ///
-/// What it gives is one model whose weights are their mean, not a mean of several predictions: the epochs of one run
-/// lie close together, and the mean costs in use what one model costs, also where signals are drawn in many steps.
+/// The result is one model with the mean of their weights, not a mean of several predictions: the epochs of one run lie
+/// close together, and inference costs as much as for one model, also where signals are drawn in many steps.
 ///
 /// # Source
 /// Izmailov et al. 2018 (averaging weights along one run).
@@ -17,7 +17,7 @@ pub(super) struct Ensemble<D: Kernels> {
 }
 
 impl<D: Kernels> Ensemble<D> {
-    /// Of at most `size` epochs; without a size, of none.
+    /// For at most `size` epochs; without a size, for none.
     pub(super) fn new(size: Option<usize>) -> Self {
         Self {
             size: size.unwrap_or(0),
@@ -25,8 +25,7 @@ impl<D: Kernels> Ensemble<D> {
         }
     }
 
-    /// Keeps what `copy` gives if the epoch's loss is among the best; an epoch that is no better than an earlier one
-    /// comes after it.
+    /// Keeps the result of `copy` if the epoch's loss is among the best; of equal losses, the earlier epoch ranks first.
     pub(super) fn offer<E>(
         &mut self,
         loss: Option<f64>,
@@ -41,7 +40,7 @@ impl<D: Kernels> Ensemble<D> {
         Ok(())
     }
 
-    /// The mean of the kept weights; `None` where there are none.
+    /// The mean of the kept weights; `None` if there are none.
     pub(super) fn take_mean(&mut self, device: &D) -> Result<Option<Weights<D>>, OpError> {
         let kept = std::mem::take(&mut self.kept).into_iter();
         Weights::mean(device, kept.map(|(_, weights)| weights).collect())

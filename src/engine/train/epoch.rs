@@ -14,14 +14,13 @@ use crate::ops::Kernels;
 /// Time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// What an epoch gave.
 #[derive(Debug, Default)]
 pub(super) struct EpochOutcome {
     /// Its steps in order.
     pub(super) steps: Vec<StepRow>,
     /// Samples trained on.
     pub(super) samples: u64,
-    /// Mean loss over the samples; `None` when it is no finite number.
+    /// Mean loss over the samples; `None` when it is not finite.
     pub(super) train_loss: Option<f64>,
     /// Seconds, from the start of the loader to the end of its threads.
     pub(super) seconds: f64,
@@ -29,17 +28,15 @@ pub(super) struct EpochOutcome {
     pub(super) diverged: Option<String>,
 }
 
-/// The order in which an epoch is trained.
+/// Settings of an epoch.
 pub(super) struct EpochPlan {
     /// Epoch, from 0.
     pub(super) epoch: usize,
-    /// Learning rate.
     pub(super) lr: f64,
-    /// Its steps.
     pub(super) steps: Steps,
 }
 
-/// Trains one epoch: for every step its batches, gradients and update; ends early when the loss diverges.
+/// Trains one epoch: for each step its batches, gradients and update; ends early when the loss diverges.
 pub(super) fn train_epoch<D: Kernels>(
     learner: &mut Learner<D>,
     loader: &Loader,
@@ -78,7 +75,7 @@ pub(super) fn train_epoch<D: Kernels>(
         }
     }
     drop(batches);
-    // Here the device is waited for: the clock stops when its work is done.
+    // This waits for the device, so that the clock includes its work.
     losses.read_pending(learner)?;
     learner.steps = before + losses.good_steps(learner.max_loss);
     let seconds = start.elapsed().as_secs_f64();
@@ -107,7 +104,7 @@ impl<D: Kernels> Losses<D> {
         }
     }
 
-    /// Notes the loss of a step; its value where reading it costs nothing.
+    /// Adds the loss of a step; returns its value where reading it does not wait.
     fn add(
         &mut self,
         learner: &Learner<D>,
@@ -124,7 +121,7 @@ impl<D: Kernels> Losses<D> {
         Ok(finite(loss))
     }
 
-    /// Notes the time of the first step that has none.
+    /// Adds the time of the first step that has none.
     fn add_time(&mut self, pace: &mut Pace, times: StepTimes) {
         if let Some(samples) = self.samples.get(self.times_ms.len()) {
             pace.add(times, *samples);
@@ -137,7 +134,7 @@ impl<D: Kernels> Losses<D> {
         last.is_some_and(|loss| divergence(*loss, max_loss).is_some())
     }
 
-    /// Reads the losses up to one that diverges: from there on nothing was learnt.
+    /// Reads the losses up to a divergence: later steps changed no weights.
     fn read_pending(&mut self, learner: &Learner<D>) -> Result<(), TrainError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -182,9 +179,9 @@ impl<D: Kernels> Losses<D> {
     }
 }
 
-/// When the device came to the end of each step, where it runs asynchronously: what a clock of the host sees there is the
-/// time of queueing. A step lasts from the end of the one before, so that waiting for its batch is part of it; what it
-/// does in between cannot be told apart without waiting for the device, so that it has no phases.
+/// Marks at which the device ended each step, where it runs asynchronously: a clock of the host would measure queueing.
+/// A step lasts from the end of the previous one, so that it includes waiting for its batch. Its phases cannot be
+/// separated without waiting for the device, so it has none.
 struct Marks<D: Kernels>(Vec<D::Mark>);
 
 impl<D: Kernels> Marks<D> {
@@ -201,7 +198,7 @@ impl<D: Kernels> Marks<D> {
         Ok(())
     }
 
-    /// The times of the steps, once the device is done with them.
+    /// The times of the steps, which the device must have finished.
     fn times(&self, device: &D) -> Result<Vec<StepTimes>, TrainError> {
         let ends = self.0.windows(2);
         ends.map(|pair| {

@@ -10,7 +10,6 @@ use crate::ops::OpError;
 use crate::plan::CellSpec;
 use crate::tasks::TaskError;
 
-/// Why a run could not go on.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TrainError {
     /// The parent speaks another version.
@@ -18,7 +17,7 @@ pub(super) enum TrainError {
         "the order has protocol version {0}, this worker has {PROTOCOL_VERSION}: both must be the same build"
     )]
     Protocol(u32),
-    /// The cell asks for something that this device or version does not do.
+    /// The cell requests something that this device or version does not support.
     #[error("{0}")]
     Unsupported(String),
     /// The training split does not fill a single batch.
@@ -31,25 +30,24 @@ pub(super) enum TrainError {
         /// Batch size.
         batch_size: usize,
     },
-    /// The loader gave fewer batches than it promised: our bug.
+    /// The loader gave fewer batches than it promised: a bug of this program.
     #[error("the loader ended after {0} batches of an epoch")]
     Short(usize),
-    /// Data.
+    /// The dataset failed.
     #[error(transparent)]
     Data(#[from] DatasetError),
-    /// Model, loss and dataset.
+    /// Model, loss and dataset do not fit together, or their task failed.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// Weights.
+    /// Weights could not be read or written.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// An operation or the device.
+    /// An operation or the device failed.
     #[error(transparent)]
     Op(#[from] OpError),
-    /// A file or folder of the run's own.
+    /// A file or folder of the run could not be written.
     #[error("cannot write `{path}`: {reason}")]
     Unwritable {
-        /// The file or folder.
         path: String,
         /// The system's reason.
         reason: std::io::Error,
@@ -79,8 +77,8 @@ impl TrainError {
         }
     }
 
-    /// The error without the folders of this machine: what lies in the dataset's folder is named from there, any other
-    /// file by its name. Results are to be the same on every machine.
+    /// The error without folders of this machine, as results must be the same on every machine: a path in the dataset's
+    /// folder is relative to it, any other file is shown by its name.
     pub(super) fn reason(&self, cell: &CellSpec) -> String {
         let text = match cell.dataset.path() {
             Some(root) => {
@@ -91,7 +89,7 @@ impl TrainError {
         };
         let quoted = text.split('`').enumerate().map(|(index, part)| {
             let path = Path::new(part);
-            // Every second part stands between backticks.
+            // Every second part is between backticks.
             let is_path = index % 2 == 1 && path.is_absolute();
             let name = path.file_name().filter(|_| is_path);
             name.map_or(part.into(), |name| name.to_string_lossy())

@@ -12,7 +12,7 @@ use crate::tasks::{Score, Task};
 
 /// Samples of the fixed batch, spread evenly over the validation split (over the training split where there is none).
 const FIXED_ROWS: usize = 32;
-/// The fixed batch's place among the batches of an evaluation: its noise is its own.
+/// The fixed batch's index among the batches of an evaluation, which gives it separate noise.
 const FIXED_INDEX: u64 = u64::MAX;
 
 /// What can be evaluated: a task, or several as one.
@@ -31,7 +31,7 @@ impl<D: Kernels> Evaluate for dyn Task<D> {
 pub(super) struct Evaluation {
     data: Arc<dyn Dataset>,
     fixed: Batch,
-    /// The split that is evaluated during training, and the beginning of its metrics' names.
+    /// The split that is evaluated during training, and the prefix of its metrics.
     watched: Option<(Loader, &'static str)>,
     /// The test split, where it is evaluated at the end only.
     test: Option<Loader>,
@@ -77,7 +77,6 @@ impl Evaluation {
         })
     }
 
-    /// Whether a split is evaluated during training.
     pub(super) fn validates(&self) -> bool {
         self.watched.is_some()
     }
@@ -107,7 +106,7 @@ impl Evaluation {
         Ok((score.loss(), named(name, score.metrics())))
     }
 
-    /// Metrics of the end: `test_…` on data that decided nothing, and `fresh_…` in original units.
+    /// Metrics of the end: `test_…` on data that influenced no decision, and `fresh_…` in original units.
     pub(super) fn test(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Metric, TrainError> {
         let mut metrics = Metric::new();
         if let Some(loader) = &self.test {
@@ -135,7 +134,7 @@ fn named(split: &str, metrics: Vec<(&'static str, Option<f64>)>) -> Metric {
         .collect()
 }
 
-/// The rows that a validation goes through: the split, or with `cycle` as often as `batches` full batches take.
+/// The rows of a validation: the split, with `cycle` repeated until `batches` full batches are filled.
 fn validated(split: &[u32], spec: &ValidationSpec) -> Vec<u32> {
     let rows = split.iter().copied();
     match spec.batches {

@@ -1,4 +1,4 @@
-//! Extra steps after everything else: real ones with real batches, whose weights count nowhere.
+//! Extra steps at the end of a run: real steps on real batches, after which the weights are not used.
 
 use super::error::TrainError;
 use super::learner::{Learner, divergence};
@@ -8,33 +8,31 @@ use crate::loader::Loader;
 use crate::measure::{Pace, PaceSummary, StepTimes, Stopwatch};
 use crate::ops::Kernels;
 
-/// How many extra steps are taken, and how they go on where training ended.
+/// Number and settings of the extra steps, which continue where training ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExtraSteps {
-    /// Steps to count, after one that warms up.
+    /// Steps to count, after one warm-up step.
     pub(super) wanted: usize,
-    /// The first epoch that training has not seen.
+    /// The first epoch after training.
     pub(super) epoch: usize,
-    /// Learning rate.
     pub(super) lr: f64,
-    /// The steps of an epoch.
     pub(super) steps: Steps,
 }
 
 impl ExtraSteps {
-    /// Samples of a step that counts.
+    /// Samples of a counted step.
     pub(super) fn samples(&self) -> usize {
         self.steps.iter().next().map_or(0, |step| step.samples)
     }
 
-    /// Takes them: `begin` starts the watch of a step that counts, `note` is told its times. The weights are others
-    /// afterwards.
+    /// Takes the steps: `begin` starts the stopwatch of a counted step, `note` receives its times. This changes the
+    /// weights.
     ///
-    /// The first step warms up and is not counted, nor is a step of fewer samples than the first. `false` where a loss
+    /// The first step is a warm-up; steps with fewer samples than the first are not counted either. `false` where a loss
     /// diverges.
     ///
     /// # Errors
-    /// Whatever a step answers.
+    /// Errors of a step.
     pub(super) fn take<'w, D: Kernels>(
         &self,
         learner: &mut Learner<D>,
@@ -71,18 +69,18 @@ impl ExtraSteps {
         Ok(true)
     }
 
-    /// Takes them with a device that is waited for at the end of every phase; what they amount to, or `None` where a loss
+    /// Takes the steps, waiting for the device at the end of every phase; returns their summary, or `None` where a loss
     /// diverges.
     ///
     /// # Errors
-    /// Whatever a step answers.
+    /// Errors of a step.
     pub(super) fn by_phase<D: Kernels>(
         &self,
         learner: &mut Learner<D>,
         loader: &Loader,
     ) -> Result<Option<PaceSummary>, TrainError> {
         let device = learner.device.clone();
-        // What fails here fails again at the next operation, which says so.
+        // An error here occurs again at the next operation, which reports it.
         let wait = || drop(device.try_synchronize());
         let (mut pace, samples) = (Pace::new(0), self.samples());
         let begin = || Stopwatch::start_synchronised(&wait);
@@ -93,16 +91,15 @@ impl ExtraSteps {
     }
 }
 
-/// Why extra steps end early.
 pub(super) const DIVERGED: &str = "the loss diverged in its extra steps";
 
-/// Why there are no times of phases: the run itself is whole.
+/// The warning that phases were not timed; the run itself is complete.
 pub(super) fn no_phases(reason: &str) -> Event {
     let message = format!("no times of phases: {reason}");
     Event::Warning { message }
 }
 
-/// A profile, or why there is none: the run itself is whole.
+/// A profile, or the warning that there is none; the run itself is complete.
 pub(super) fn profile_event(profile: Result<Option<Profile>, TrainError>) -> Event {
     let reason = match profile {
         Ok(Some(profile)) => return Event::Profile(Box::new(profile)),

@@ -9,36 +9,34 @@ use crate::ops::{Grads, Kernels, OpError, Var, Work};
 use crate::optim::{ClipBy, Ema, Optimizer, clip_factors};
 use crate::tasks::{Micro, Place, Task};
 
-/// Everything that a step changes.
+/// The state that a step changes.
 pub(super) struct Learner<D: Kernels> {
     pub(super) device: D,
     pub(super) task: Box<dyn Task<D>>,
     pub(super) optimizer: Optimizer<D>,
     pub(super) ema: Option<Ema<D>>,
-    /// Largest norm of the gradients, and which of them share one.
+    /// Largest norm of the gradients, and which parameters share a norm.
     pub(super) clip: Option<(f64, ClipBy)>,
     /// A loss above it is a divergence.
     pub(super) max_loss: Option<f64>,
-    /// Decides about steps where reading a loss would wait for the device; by the same limits.
+    /// Detects divergence on the device, by the same limits, where reading a loss would wait for the device.
     pub(super) control: Option<D::Control>,
-    /// Optimizer steps done.
     pub(super) steps: u64,
-    /// What the first micro-step cost.
+    /// Cost of the first micro-step.
     pub(super) cost: Option<Cost>,
 }
 
-/// What one micro-step costs, apart from time.
+/// Cost of one micro-step, apart from time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// Samples of the micro-step.
     pub(super) samples: usize,
-    /// Its arithmetic.
+    /// Its FLOPs.
     pub(super) work: Work,
     /// Activations held at the end of its forward pass.
     pub(super) activation_bytes: u64,
 }
 
-/// The loss of a step, still on its device: the losses of its micro-steps with their shares.
+/// The loss of a step, still on its device: the losses of its micro-steps with their weights.
 pub(super) struct StepLoss<D: Kernels>(Vec<(Var<D>, f64)>);
 
 impl<D: Kernels> StepLoss<D> {
@@ -51,7 +49,7 @@ impl<D: Kernels> StepLoss<D> {
         Ok(mean)
     }
 
-    /// The means of several steps, by one device sync.
+    /// The means of several steps, with one device sync.
     pub(super) fn read_all(losses: &[Self], device: &D) -> Result<Vec<f64>, TrainError> {
         let parts = losses.iter().flat_map(|loss| &loss.0);
         let buffers: Vec<&Buffer<D>> = parts.map(|(loss, _)| loss.data()).collect();
@@ -69,8 +67,8 @@ impl<D: Kernels> StepLoss<D> {
 impl<D: Kernels> Learner<D> {
     /// One optimizer step: micro-steps, then clip, step, average.
     ///
-    /// A loss that is no number, or above its limit, leaves the weights as they are: where reading it would wait for the
-    /// device, those of all later steps too.
+    /// A loss that is NaN, or above its limit, leaves the weights unchanged; where reading it would wait for the device,
+    /// so do all later steps.
     pub(super) fn step(
         &mut self,
         step: Step,
@@ -150,7 +148,7 @@ impl<D: Kernels> Learner<D> {
         Ok(())
     }
 
-    /// Steps left out because scaled gradients were no finite numbers; `None` where losses are not scaled.
+    /// Steps skipped because scaled gradients were not finite; `None` without loss scaling.
     pub(super) fn skipped_steps(&self) -> Result<Option<u64>, OpError> {
         let control = self.control.as_ref();
         control.map_or(Ok(None), |control| self.device.skipped_steps(control))
@@ -165,7 +163,7 @@ impl<D: Kernels> Learner<D> {
     }
 }
 
-/// What is wrong with a loss: "became NaN", or `None`.
+/// What is wrong with a loss: "became NaN"; `None` if nothing.
 pub(super) fn divergence(loss: f64, max_loss: Option<f64>) -> Option<String> {
     match max_loss {
         _ if loss.is_nan() => Some("became NaN".into()),

@@ -1,4 +1,4 @@
-//! [`Log`]: facts and times of a run, gathered as it goes.
+//! [`Log`]: facts and times of a run, collected during the run.
 
 use std::time::Instant;
 
@@ -15,7 +15,6 @@ use crate::measure::{
     DeviceMemory, MemoryGrowth, Pace, PaceSummary, PeakMemory, Peaks, Phase, StepTimes, median,
 };
 
-/// Facts and times of a run.
 pub(super) struct Log {
     start: Instant,
     pub(super) facts: RunFacts,
@@ -32,9 +31,8 @@ pub(super) struct Log {
     pub(super) checkpoint_bytes: Option<u64>,
     /// Seconds of the costly evaluation, where there was one.
     assessment_s: Option<f64>,
-    /// Seconds that belong to nobody.
+    /// Seconds that count nowhere ([`Self::leave_out`]).
     left_out_s: f64,
-    /// Losses of the first steps.
     first_losses: Vec<Option<f64>>,
     full_epochs_s: Vec<f64>,
     /// Seconds of training at the end of each epoch.
@@ -72,7 +70,7 @@ impl Log {
         self.startup_s = self.start.elapsed().as_secs_f64();
     }
 
-    /// Evaluation before training is over: memory counts from here on.
+    /// The evaluation before training is over: memory is measured from here on.
     pub(super) fn begin_training(&mut self) {
         self.memory = PeakMemory::start();
         self.device_memory.leave_out();
@@ -98,7 +96,7 @@ impl Log {
         }
     }
 
-    /// Runs `evaluate`, and counts its seconds and memory as validation's.
+    /// Runs `evaluate`, and counts its seconds and memory for validation.
     pub(super) fn validation<T>(&mut self, evaluate: impl FnOnce() -> T) -> T {
         self.memory.end_training();
         self.device_memory.end_training();
@@ -110,7 +108,7 @@ impl Log {
         result
     }
 
-    /// Runs what is no part of the run: its seconds count nowhere.
+    /// Runs work that is not part of the run: its seconds count nowhere.
     pub(super) fn leave_out<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
@@ -118,7 +116,7 @@ impl Log {
         result
     }
 
-    /// Runs the costly evaluation and counts its seconds, as nobody else's; returns its metrics.
+    /// Runs the costly evaluation and times it separately; returns its metrics.
     pub(super) fn assessment<E>(
         &mut self,
         assess: impl FnOnce() -> Result<Option<Metric>, E>,
@@ -133,7 +131,7 @@ impl Log {
         Ok(found.unwrap_or_default())
     }
 
-    /// Per-sample arithmetic and held activations from what the first micro-step cost.
+    /// Sets per-sample FLOPs and activation memory from the cost of the first micro-step.
     pub(super) fn add_cost(&mut self, cost: Cost) {
         let per_sample = |work: u64| work as f64 / cost.samples.max(1) as f64;
         self.facts.flops_forward_per_sample = per_sample(cost.work.forward);
@@ -141,10 +139,10 @@ impl Log {
         self.parts.activation_bytes = cost.activation_bytes;
     }
 
-    /// Ends the watch over the GPU.
+    /// Stops sampling the GPU.
     ///
     /// # Errors
-    /// A sentence: why its counters could not be read.
+    /// Why its counters could not be read, as a sentence.
     pub(super) fn end_watch(&mut self) -> Result<(), String> {
         let meter = std::mem::replace(&mut self.gpu, GpuMeter::absent());
         if !meter.has_counters() {
@@ -208,7 +206,7 @@ impl Log {
     }
 }
 
-/// The mean; `None` of nothing, and where a value is missing.
+/// The mean; `None` for no values, or where one is missing.
 fn mean(values: &[Option<f64>]) -> Option<f64> {
     let sum: Option<f64> = values.iter().copied().sum();
     sum.filter(|_| !values.is_empty())
@@ -220,7 +218,8 @@ fn improvement_per_s(facts: &RunFacts, best_epoch_s: Option<f64>) -> Option<f64>
     rate.is_finite().then_some(rate)
 }
 
-/// Adds the phases of extra steps, whose end was waited for each, and how much longer those steps took than ordinary ones.
+/// Adds the phases of the extra steps, which wait for the device after each phase, and their slowdown against ordinary
+/// steps.
 pub(super) fn add_phases(times: &mut RunTimes, extra: &PaceSummary) {
     times.phases = phases(&extra.mean);
     let ratio = 1e3 * extra.mean.total_s / times.step_mean_ms;
@@ -241,7 +240,7 @@ pub(super) fn phases(mean: &StepTimes) -> PhaseTimes {
     }
 }
 
-/// The allocator's marks, and what is in use of what the driver calls free and total.
+/// The allocator's high-water marks, and the memory in use: the driver's total less free.
 fn device_memory_times(peaks: Peaks, memory: Option<(u64, u64)>) -> DeviceMemoryTimes {
     let used_bytes = memory.map(|(free, total)| total.saturating_sub(free));
     let source = "CU_MEMPOOL_ATTR_USED_MEM_HIGH; in use: cuMemGetInfo";
@@ -253,7 +252,7 @@ fn device_memory_times(peaks: Peaks, memory: Option<(u64, u64)>) -> DeviceMemory
     }
 }
 
-/// What the GPU's counters showed; energy by epoch where all `epochs` were whole.
+/// The GPU's samples; energy per epoch where all `epochs` were whole.
 fn gpu_times(seen: &GpuUse, epochs: Option<usize>) -> GpuTimes {
     let by_epoch = seen.energy_j.zip(epochs);
     GpuTimes {

@@ -1,4 +1,4 @@
-//! [`evaluate`]: several trained models as one, by the mean of what they predict. Nothing is trained.
+//! [`evaluate`]: several trained models as one, by the mean of their predictions. Nothing is trained.
 
 use std::time::Instant;
 
@@ -19,17 +19,16 @@ use crate::ops::{Kernels, OpError, count_parameters};
 use crate::plan::CellSpec;
 use crate::tasks::{Outputs, Score, Task};
 
-/// Trained models of one task.
 struct Members<D: Kernels> {
     tasks: Vec<Box<dyn Task<D>>>,
-    /// Kind of the first one's model, for a message.
+    /// Kind of the first model, for messages.
     kind: &'static str,
 }
 
-/// Evaluates the order's members on its cell's data: the ordinary evaluation, of the mean of their outputs.
+/// Evaluates the order's members on its cell's data like a single model whose outputs are the mean of theirs.
 ///
-/// Parameters and FLOPs are those of all members together. The one evaluation is the best one too: its loss stands as
-/// `best_loss`, its accuracy as `best_SPLIT_accuracy`, so that an ensemble has the objectives of the trials it is made of.
+/// Parameters and FLOPs are summed over the members. The only evaluation is also the best one: its loss is `best_loss`,
+/// its accuracy `best_SPLIT_accuracy`, so that an ensemble has the objectives of the trials it is made of.
 ///
 /// # Errors
 /// Weights that cannot be read or do not fit, members that do not fit each other, models whose outputs have no mean.
@@ -76,11 +75,10 @@ pub(super) fn evaluate<D: Kernels>(
     Ok(Outcome { facts, times })
 }
 
-/// What an evaluation found.
 struct Found {
-    /// The fixed batch, with its arithmetic.
+    /// The fixed batch, with its FLOPs.
     fixed: Score,
-    /// Of the watched split.
+    /// Loss on the split that is evaluated during training.
     loss: Option<f64>,
     validation: Metric,
     tested: Metric,
@@ -121,7 +119,7 @@ impl Found {
     }
 }
 
-/// What is averaged must be said of the same samples with the same noise, and none of them trained on by any member.
+/// All members must be evaluated on the same samples with the same noise, and none may have trained on these samples.
 fn check(order: &Order<CellSpec>) -> Result<(), TrainError> {
     let own = &order.cell;
     for member in order.members.iter().map(|member| &member.cell) {
@@ -170,7 +168,7 @@ impl<D: Kernels> Members<D> {
         counts.sum::<usize>() as u64
     }
 
-    /// That of all weights together, every name behind its member's number.
+    /// Checksum of all weights together; each name is prefixed by its member's number.
     fn checksum(&mut self, device: &D) -> Result<String, TrainError> {
         let mut all = Vec::new();
         for (number, task) in self.tasks.iter_mut().enumerate() {
@@ -189,7 +187,7 @@ impl<D: Kernels> Evaluate for Members<D> {
         let outputs = self.tasks.iter_mut();
         let outputs = outputs.map(|task| task.outputs(batch.clone(), index, score));
         let outputs: Vec<Outputs> = outputs.collect::<Result<_, _>>()?;
-        // With one dataset and one loss any member scores it like the others.
+        // Dataset and loss are the same, so any member may compute the score.
         match (Outputs::mean(&outputs), self.tasks.first_mut()) {
             (Some(mean), Some(task)) => Ok(task.evaluate_outputs(batch, index, mean, score)?),
             _ => Err(TrainError::Unsupported(format!(

@@ -1,13 +1,13 @@
-//! One run, inside the worker: from an [`Order`] to events. The loop as prose.
+//! One run, inside the worker: from an [`Order`] to events.
 //!
-//! Owns [`run`]. `setup.rs` opens the data and builds what is needed, `session.rs` is the loop, `epoch.rs` one pass
-//! over the data, `learner.rs` one optimizer step, `evaluation.rs` the other splits, `accuracy.rs` their best accuracy,
-//! `stopping.rs` decides when to stop, `threads.rs` how many threads compute, `cut_off.rs` ends a run whose parent says so, `assessment.rs` evaluates what costs,
-//! `log.rs` keeps facts and times, `extra.rs` takes steps at the very end whose phases are timed where the device runs
-//! asynchronously, `profile.rs` those whose operations are. An order with members trains nothing: `members.rs` evaluates
-//! the mean of what they predict. It writes nothing but the checkpoint that the cell asks for and the images that the order
-//! asks for, and draws nothing: whoever
-//! called [`run`] hands the events on.
+//! Owns [`run`]. `setup.rs` opens the data and builds model, optimizer and loaders; `session.rs` is the loop, `epoch.rs`
+//! one pass over the data, `learner.rs` one optimizer step. `evaluation.rs` evaluates the other splits, `accuracy.rs`
+//! finds their best accuracy, `assessment.rs` does the costly evaluation. `stopping.rs` decides when to stop,
+//! `cut_off.rs` ends a run at its parent's request, `threads.rs` sets the number of threads, `log.rs` collects facts and
+//! times. At the very end, `extra.rs` takes steps whose phases are timed where the device runs asynchronously,
+//! `profile.rs` steps whose operations are timed. An order with members trains nothing: `members.rs` evaluates the mean
+//! of their predictions. Only the cell's checkpoint and the order's images are written; the caller of [`run`] receives
+//! everything else as events.
 
 mod accuracy;
 mod assessment;
@@ -41,16 +41,16 @@ use crate::plan::CellSpec;
 use error::TrainError;
 use session::Outcome;
 
-/// Whoever is told everything; what it answers to [`Event::Epoch`] decides whether the run goes on.
+/// Receives every event; its reply to [`Event::Epoch`] decides whether the run continues.
 pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
 
-/// Trains the order's cell, or evaluates its members, telling `emit` everything, from [`Event::Hello`] to
+/// Trains the order's cell, or evaluates its members, and sends every event to `emit`, from [`Event::Hello`] to
 /// [`Event::Finished`] or [`Event::Failed`]. Never panics on bad input.
 ///
-/// Answered [`Reply::Stop`] after an epoch, the run ends there, with the facts of a run of that many epochs: without test
+/// After [`Reply::Stop`] to an epoch, the run ends there, with the facts of a run of that many epochs: without test
 /// evaluation, ensemble, checkpoint and costly evaluation, and with the weights as they are.
 ///
-/// The calling thread becomes one of the threads that compute, if it is not already one of a pool's.
+/// The calling thread becomes one of the compute threads, unless it already belongs to a pool.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the order is the run's own from here on"
@@ -101,9 +101,9 @@ impl DeviceJob for Job<'_> {
 
     fn run<D: Kernels>(self, device: D) -> Self::Output {
         if self.order.members.is_empty() {
-            // What the pool is to be follows from the data; setting up is a handful of hand-overs from outside of it.
+            // The pool's size depends on the data; setting up calls kernels from outside the pool only a few times.
             let session = setup::set_up(&device, self.order, self.start)?;
-            // Held to the end of the run: dropping a pool ends its threads.
+            // Kept to the end of the run: dropping a pool ends its threads.
             let _pool = threads::join_pool(session.threads);
             session.train(self.emit)
         } else {

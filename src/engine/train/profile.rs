@@ -1,4 +1,4 @@
-//! Extra steps after everything else, operation by operation (`measure.ops`).
+//! Extra steps at the end of a run, timed by operation (`measure.ops`).
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ use crate::ops::{Kernels, layers_by_key};
 /// Most spans of a profile; its rows are always complete.
 const MOST_SPANS: usize = 20_000;
 
-/// Takes the extra steps, timing every operation; the weights are others afterwards. `None` where a loss diverges.
+/// Takes the extra steps and times every operation; this changes the weights. `None` where a loss diverges.
 ///
 /// # Errors
-/// Whatever a step answers.
+/// Errors of a step.
 pub(super) fn profile<D: Kernels>(
     learner: &mut Learner<D>,
     loader: &Loader,
@@ -36,10 +36,10 @@ pub(super) fn profile<D: Kernels>(
     )))
 }
 
-/// What waits for a device that runs asynchronously.
+/// The function that waits for a device that runs asynchronously.
 fn wait<D: Kernels>(device: &D) -> Option<Box<dyn Fn()>> {
     let device = device.clone();
-    // What fails here fails again at the next operation, which says so.
+    // An error here occurs again at the next operation, which reports it.
     let wait = move || drop(device.try_synchronize());
     D::IS_ASYNCHRONOUS.then(|| Box::new(wait) as Box<dyn Fn()>)
 }
@@ -87,7 +87,7 @@ fn phase_name(phase: Option<Phase>) -> &'static str {
     }
 }
 
-/// Steps, phases and operations, and the batches that were begun by the end of the last step.
+/// Steps, phases and operations, and the batches on which work began before the end of the last step.
 fn spans(moments: &[Moment], made: &[MadeBatch]) -> Vec<Span> {
     let (Some(first), Some(end)) = (moments.first(), moments.iter().map(|m| m.end).max()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! [`Saving`]: the checkpoint files of a run (`train.save-to`), and what they say of it.
+//! [`Saving`]: the checkpoint files of a run (`train.save-to`), and their metadata.
 
 use super::error::TrainError;
 use super::learner::Learner;
@@ -8,14 +8,13 @@ use crate::layers::checkpoint::{self, Metadata};
 use crate::ops::Kernels;
 use crate::plan::{CellSpec, Checkpoint};
 
-/// The checkpoint files of a run.
 pub(super) struct Saving {
     files: Vec<Checkpoint>,
     metadata: Metadata,
 }
 
 impl Saving {
-    /// No files where the cell asks for none, and in repeats, which train the same weights once more.
+    /// No files where the cell requests none, and in repeats, which would train the same weights again.
     pub(super) fn of(order: &Order<CellSpec>, data: &OpenDataset) -> Self {
         let files = if order.block == 0 {
             order.cell.checkpoints(order.seed)
@@ -28,12 +27,11 @@ impl Saving {
         }
     }
 
-    /// The files, raw weights first.
     pub(super) fn files(&self) -> &[Checkpoint] {
         &self.files
     }
 
-    /// Writes the weights that the model has now; answers with the bytes of the file.
+    /// Writes the current weights of the model; returns the size of the file in bytes.
     pub(super) fn write<D: Kernels>(
         &self,
         file: &Checkpoint,
@@ -55,12 +53,12 @@ impl Saving {
     }
 }
 
-/// What the files say: of which run they are, how the model is built, and how its inputs and outputs are to be read. What
-/// has parts is JSON.
+/// Metadata of the files: the run, how the model is built, and how to interpret its inputs and outputs. Structured
+/// values are JSON.
 fn metadata(order: &Order<CellSpec>, data: &OpenDataset) -> Metadata {
     let (cell, dataset) = (&order.cell, &data.dataset);
     let mut metadata = Metadata::from([
-        // Names, shapes and layouts are PyTorch's: what its loaders ask for.
+        // Names, shapes and layouts are PyTorch's; loaders expect this entry.
         ("format".to_owned(), "pt".to_owned()),
         ("key".to_owned(), cell.key.clone()),
         ("seed".to_owned(), order.seed.to_string()),

@@ -24,35 +24,33 @@ use crate::ops::{Kernels, OpError};
 use crate::plan::CellSpec;
 use crate::tasks::Place;
 
-/// A run that is set up.
+/// A run after its setup.
 pub(super) struct Session<'a, D: Kernels> {
     pub(super) cell: &'a CellSpec,
-    /// Threads to compute with; the run's share of the cores without a number.
+    /// Threads to compute with; without a number, the run's share of the cores.
     pub(super) threads: Option<usize>,
     pub(super) learner: Learner<D>,
     pub(super) loader: Loader,
     pub(super) steps: Steps,
     pub(super) evaluation: Evaluation,
-    /// What costs, where the order asks for it.
+    /// The costly evaluation, if the order requests one.
     pub(super) costly: Option<Costly>,
-    /// The checkpoint files to write.
     pub(super) saving: Saving,
     /// Whether extra steps are timed by operation at the end.
     pub(super) profiles: bool,
-    /// Whether the answer to an epoch is waited for.
+    /// Whether the run waits for a reply after every epoch.
     pub(super) awaits_verdicts: bool,
     pub(super) stopping: Stopping,
     pub(super) accuracies: Accuracies,
-    /// The best epoch's weights and validation metrics, where they are to be put back.
+    /// The best epoch's weights and validation metrics, if they must be restored.
     pub(super) best: Option<(Weights<D>, Metric)>,
-    /// The best epochs' weights, where their mean is wanted.
+    /// The best epochs' weights, if their mean is evaluated.
     pub(super) ensemble: Ensemble<D>,
     /// The last validation, if the weights have not changed since.
     pub(super) validated: Option<Metric>,
     pub(super) log: Log,
 }
 
-/// What a run gives.
 pub(super) struct Outcome {
     pub(super) facts: RunFacts,
     pub(super) times: RunTimes,
@@ -152,7 +150,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok((loss, metrics))
     }
 
-    /// Lets the epoch's loss decide, and keeps the weights of the best epoch if they are to be put back.
+    /// Judges the epoch by its loss, and keeps the weights of the best epoch if they must be restored.
     fn judge(
         &mut self,
         epoch: usize,
@@ -200,7 +198,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// The metrics of the final weights, and what a step costs if none was taken.
+    /// The metrics of the final weights, and the cost of a step if none was taken.
     fn evaluate_at_end(&mut self) -> Result<(), TrainError> {
         self.add_cost()?;
         if self.log.facts.diverged.is_some() {
@@ -220,7 +218,7 @@ impl<D: Kernels> Session<'_, D> {
         self.evaluate_ensemble()
     }
 
-    /// The validation metrics of the mean of the best epochs' weights, named `ensemble_…`; the weights stay as they are.
+    /// The validation metrics of the mean of the best epochs' weights, named `ensemble_…`; the weights do not change.
     fn evaluate_ensemble(&mut self) -> Result<(), TrainError> {
         let (learner, evaluation) = (&mut self.learner, &self.evaluation);
         let Some(mean) = self.ensemble.take_mean(&learner.device)? else {
@@ -256,7 +254,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// What one sample costs, from a step that changes nothing.
+    /// The cost of one sample, from a step that changes nothing.
     fn probe_cost(&mut self) -> Result<Cost, TrainError> {
         let (batch, place) = (self.evaluation.one_sample()?, Place { epoch: 0, step: 0 });
         let mut watch = Stopwatch::start();
@@ -270,7 +268,6 @@ impl<D: Kernels> Session<'_, D> {
         })
     }
 
-    /// Writes the checkpoint files that `train.save-to` asks for.
     fn save(&mut self) -> Result<(), TrainError> {
         let (saving, learner) = (&self.saving, &mut self.learner);
         let [raw, averaged @ ..] = saving.files() else {
@@ -300,7 +297,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok(())
     }
 
-    /// Closes facts and times, and only then takes the extra steps that are timed by phase or by operation, if any.
+    /// Completes facts and times, and only then takes the extra steps that are timed by phase or by operation, if any.
     pub(super) fn finish(
         mut self,
         emit: &mut Emit<'_>,

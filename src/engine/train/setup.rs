@@ -30,7 +30,7 @@ use crate::tasks::{self, Task, TaskParts};
 /// Bytes of a value.
 pub(super) const BYTES: u64 = size_of::<f32>() as u64;
 
-/// Opens the data, builds model, optimizer and loaders: everything before the first step.
+/// Opens the data, builds model, optimizer and loaders: the setup before the first step.
 pub(super) fn set_up<'a, D: Kernels>(
     device: &D,
     order: &'a Order<CellSpec>,
@@ -76,7 +76,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     })
 }
 
-/// Products are computed like this from here on, in training and evaluation.
+/// Sets the precision of products, in training and evaluation.
 pub(super) fn set_arithmetic<D: Kernels>(
     device: &D,
     precision: Precision,
@@ -86,15 +86,15 @@ pub(super) fn set_arithmetic<D: Kernels>(
     chosen.map_err(|error| TrainError::Unsupported(format!("precision `{name}`: {error}")))
 }
 
-/// What reads how much of the device's memory the run holds.
+/// The function that reads how much device memory the run holds.
 pub(super) fn device_memory<D: Kernels>(device: &D) -> DeviceMemory {
     let device = device.clone();
-    // What fails here fails again at the next operation, which says so.
+    // An error here occurs again at the next operation, which reports it.
     let take = move || device.take_peak_bytes().ok().flatten();
     DeviceMemory::read_by(Box::new(take))
 }
 
-/// Where the library is missing nothing is said here: its absence is a property of the machine, told once.
+/// A missing library is not reported here: it is a property of the machine, reported once.
 pub(super) fn gpu_meter<D: Kernels>(device: &D) -> GpuMeter {
     match device.counters() {
         Some(Ok(address)) => GpuMeter::nvml(address.library, address.bus_id),

@@ -1,4 +1,4 @@
-//! [`Steps`]: how the rows of an epoch fall into micro-steps, and micro-steps into optimizer steps.
+//! [`Steps`]: divides the rows of an epoch into micro-steps, and micro-steps into optimizer steps.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::plan::TrainSpec;
 /// The optimizer steps of an epoch.
 ///
 /// `accumulate` micro-steps make one optimizer step; the last one of an epoch may have fewer, and its last micro-step
-/// fewer samples. Gradients are weighted by samples, so that a step is that of one batch of all its samples.
+/// fewer samples. Gradients are weighted by samples, so that a step equals that of one batch of all its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Steps {
     rows: usize,
@@ -19,12 +19,10 @@ pub(super) struct Steps {
     is_capped: bool,
 }
 
-/// One optimizer step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Its micro-steps, counted in the epoch.
+    /// Its micro-steps, numbered in the epoch.
     pub(super) micro_steps: Range<usize>,
-    /// Its samples.
     pub(super) samples: usize,
 }
 
@@ -32,7 +30,7 @@ impl Steps {
     /// The steps of `rows` rows.
     ///
     /// # Errors
-    /// [`TrainError::NoBatch`] when there is none.
+    /// [`TrainError::NoBatch`] when there is no step.
     pub(super) fn new(rows: usize, train: &TrainSpec) -> Result<Self, TrainError> {
         let batch_size = train.batch_size.max(1);
         let batches = if train.drop_last {
@@ -56,12 +54,10 @@ impl Steps {
         })
     }
 
-    /// Optimizer steps of an epoch.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Batches of an epoch.
     pub(super) fn batches(&self) -> usize {
         self.batches
     }

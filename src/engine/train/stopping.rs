@@ -1,4 +1,4 @@
-//! [`Stopping`]: which epoch is the best, and when to stop. It decides and does nothing.
+//! [`Stopping`]: which epoch is the best, and when to stop. It only decides.
 
 use crate::plan::EarlyStoppingSpec;
 
@@ -14,7 +14,6 @@ pub(super) struct Stopping {
 pub(super) struct Best {
     /// Epoch, from 0.
     pub(super) epoch: usize,
-    /// Its loss.
     pub(super) loss: f64,
 }
 
@@ -30,14 +29,14 @@ pub(super) enum Verdict {
 }
 
 impl Stopping {
-    /// Without a specification it names the best epoch and never stops.
+    /// Without a specification it determines the best epoch and never stops.
     pub(super) fn new(spec: Option<EarlyStoppingSpec>) -> Self {
         Self { spec, best: None }
     }
 
     /// Judges `epoch` by its loss: validation if there is one, else training.
     ///
-    /// Better is a loss below the best less `min-delta`. A loss that is no finite number is never better.
+    /// An epoch is better if its loss is below the best less `min-delta`; a loss that is not finite is never better.
     pub(super) fn judge(&mut self, epoch: usize, loss: Option<f64>) -> Verdict {
         let min_delta = self.spec.as_ref().map_or(0.0, |spec| spec.min_delta);
         let bound = self
@@ -54,12 +53,11 @@ impl Stopping {
         }
     }
 
-    /// The best epoch so far.
     pub(super) fn best(&self) -> Option<Best> {
         self.best
     }
 
-    /// Whether the weights of the best epoch are to be kept, and put back at the end.
+    /// Whether the weights of the best epoch must be kept, and restored at the end.
     pub(super) fn restores_best(&self) -> bool {
         self.spec.as_ref().is_some_and(|spec| spec.restore_best)
     }

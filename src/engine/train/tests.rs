@@ -21,7 +21,6 @@ use crate::plan::{
     CellSpec, EarlyStoppingSpec, LimitsSpec, MeasureSpec, TrainSpec, ValidationSpec,
 };
 
-/// Everything that a run told.
 struct Recorded {
     events: Vec<Event>,
 }
@@ -122,7 +121,7 @@ fn told_by(order: Order<CellSpec>) -> Recorded {
     told_and_answered(order, |_| Reply::GoOn)
 }
 
-/// Runs in a thread of its own, since a run makes its thread part of a pool. After each epoch the run is answered by
+/// Runs in a separate thread, since a run makes its thread part of a pool. `reply` answers every epoch.
 /// `reply`.
 fn told_and_answered(
     order: Order<CellSpec>,
@@ -221,7 +220,7 @@ fn accumulated_micro_steps_are_one_big_batch() {
     let small = told(with(|train| {
         (train.batch_size, train.accumulate, train.optimizer) = (5, 5, sgd.clone());
     }));
-    // 32 rows: a step of 24 and one of 8 against one of 25 and one of 7: only the first sums are over other rows.
+    // 32 rows in steps of 24 and 8 rows, and of 25 and 7: only the first sums are over different rows.
     assert_eq!((big.facts().steps, small.facts().steps), (6, 6));
     let exact = told(with(|train| {
         (train.batch_size, train.accumulate, train.optimizer) = (6, 4, sgd);
@@ -390,7 +389,7 @@ fn the_threads_of_the_pool_live_as_long_as_the_run() {
         let _pool = super::threads::join_pool(Some(2));
         let (sender, receiver) = std::sync::mpsc::channel();
         rayon::spawn(move || sender.send(()).unwrap());
-        // This thread only waits, so the other one must be there to answer.
+        // This thread only waits; the other one must answer.
         receiver
             .recv_timeout(std::time::Duration::from_mins(10))
             .is_ok()

@@ -1,18 +1,18 @@
-//! How many threads a run computes with, and the pool that they are.
+//! The number of threads of a run, and their pool.
 
 use crate::datasets::{Features, Target};
 use crate::plan::CellSpec;
 use crate::tasks::Algorithm;
 
-/// Floating-point operations of a step below which a second thread is of no use: its products are done before another
-/// thread is awake, which takes tens of microseconds ([`crate::ops::parallel`]).
+/// FLOPs of a step below which a second thread is useless: the step's products are done before another thread wakes up,
+/// which takes tens of microseconds ([`crate::ops::parallel`]).
 const TINY_STEP_FLOP: f64 = 2e7;
 
-/// What the cell asks for; else one thread where its step is tiny, and `None`, the run's share of the cores, where it is
-/// not, or where nobody knows.
+/// The number that the cell sets; else one thread where its step is tiny; else, or where the FLOPs are unknown, `None`:
+/// the run's share of the cores.
 ///
-/// A step counts as three forward passes of the model, as the plan counts it. Losses between paths and the iterations
-/// of an equilibrium are work that a model's forward pass does not show.
+/// A step counts as three forward passes of the model, as in the plan. The model's forward FLOPs do not include losses
+/// between paths and the iterations of an equilibrium.
 pub(super) fn wanted(cell: &CellSpec, features: Features, target: Target) -> Option<usize> {
     let counts = cell.train.algorithm == Algorithm::Backprop && !cell.loss.compares_paths();
     let forward = cell
@@ -26,7 +26,7 @@ pub(super) fn wanted(cell: &CellSpec, features: Features, target: Target) -> Opt
 
 /// Makes this thread the first of a pool of `threads` (of rayon's default number without one).
 ///
-/// Kernels called from outside a pool pay a wake-up of sleeping threads at every call. A thread that is already in a
+/// Kernels called from outside a pool wait at every call until sleeping threads wake up. A thread that is already in a
 /// pool stays there: results do not depend on the number of threads.
 pub(super) fn join_pool(threads: Option<usize>) -> Option<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new()

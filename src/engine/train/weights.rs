@@ -1,4 +1,4 @@
-//! [`Weights`]: a copy of a model's weights in device memory, to be put back.
+//! [`Weights`]: a copy of a model's weights in device memory, to be restored later.
 
 use crate::device::Buffer;
 use crate::ops::{Kernels, Module, OpError, for_each_parameter};
@@ -22,7 +22,7 @@ impl<D: Kernels> Weights<D> {
         Ok(Self { buffers, ema })
     }
 
-    /// The mean of several copies, without an average of its own; `None` of none.
+    /// The mean of several copies, without a weight average; `None` for no copies.
     pub(super) fn mean(device: &D, all: Vec<Self>) -> Result<Option<Self>, OpError> {
         let share = 1.0 / all.len().max(1) as f32;
         let mut all = all.into_iter();
@@ -41,7 +41,7 @@ impl<D: Kernels> Weights<D> {
         Ok(Some(mean))
     }
 
-    /// Puts them back; returns the average.
+    /// Restores them; returns the average.
     pub(super) fn restore(self, module: &mut dyn Module<D>) -> Result<Option<Ema<D>>, OpError> {
         let mut buffers = self.buffers.into_iter();
         for_each_parameter(module, |_, parameter| {

@@ -16,17 +16,17 @@ const NOISE_SCALE: f64 = 1e-4;
 /// Losses below this are compared absolutely.
 const SMALL_LOSS: f64 = 1e-2;
 
-/// What the own model gave for the first step, and after the last.
+/// Results of this program: of the first step, and the weights after the last.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) loss: f64,
     pub(super) grads: Vec<Tensor>,
     pub(super) after: Vec<Tensor>,
-    /// By which convolutions were computed, the most accurate first.
+    /// Algorithms of the convolutions, the most accurate first.
     pub(super) convolutions: Vec<Convolution>,
 }
 
-/// How far a model is from its reference.
+/// Errors of a model against its reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verification {
     /// Own loss.
@@ -41,13 +41,13 @@ pub struct Verification {
     /// The parameter of the largest gradient error.
     pub gradient_worst: String,
     /// Largest over parameters of `‖w - w_ref‖ / ‖w_ref‖` after three steps. Entries whose reference gradient is below
-    /// `1e-6 ‖all g_ref‖` are left out: an adaptive optimizer blows rounding noise up to a full step.
+    /// `1e-6 ‖all g_ref‖` are left out: an adaptive optimizer amplifies rounding noise to a full step.
     pub weights_after_relative_error: f64,
     /// The parameter of the largest error of weights.
     pub weights_after_worst: String,
     /// The error of weights that passes with these algorithms.
     pub weights_after_tolerance: f64,
-    /// Algorithms by which convolutions were computed, the most accurate first; none on a GPU, where cuDNN chooses.
+    /// Algorithms of the convolutions, the most accurate first; empty on a GPU, where cuDNN chooses.
     pub convolutions: Vec<Convolution>,
     /// Values of all parameters.
     pub parameters: u64,
@@ -61,7 +61,7 @@ impl Verification {
     /// Largest gradient error that passes.
     pub const GRADIENT_TOLERANCE: f64 = 1e-3;
 
-    /// Largest error of weights that passes with convolutions by `algorithms`: that of the least accurate one.
+    /// Largest error of weights that passes for convolutions by `algorithms`: that of the least accurate one.
     ///
     /// Each is the power of ten above the largest error that was measured on U-Nets (docs/verify.md): the gradients' errors
     /// reach the weights through an adaptive optimizer, whose steps do not shrink with a gradient.
@@ -94,7 +94,7 @@ impl Verification {
     }
 }
 
-/// Compares a step and the weights after three of them with the reference, whose names fit.
+/// Compares a step and the weights after three steps with the reference, whose names match.
 pub(super) fn compare(reference: &Reference, own: Outcome) -> Verification {
     let grads = by_name(&reference.grads);
     let global = norm(
@@ -170,7 +170,7 @@ fn worst(tensors: &[Tensor], error: impl Fn(&Tensor) -> Option<f64>) -> (f64, St
     worst
 }
 
-/// `‖a - b‖` over the entries that count.
+/// `‖a - b‖` over the compared entries.
 fn distance(a: &Tensor, b: &Tensor, counts: impl Fn(usize) -> bool) -> f64 {
     let pairs = a.values.iter().zip(&b.values).enumerate();
     let kept = pairs.filter(|(index, _)| counts(*index));
@@ -183,7 +183,7 @@ fn norm(values: impl Iterator<Item = f32>) -> f64 {
     squares.sum::<f64>().sqrt()
 }
 
-/// `error / scale`; no error is none, whatever the scale.
+/// `error / scale`; 0 for no error, even if `scale` is 0.
 fn ratio(error: f64, scale: f64) -> f64 {
     if error == 0.0 { 0.0 } else { error / scale }
 }

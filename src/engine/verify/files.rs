@@ -1,4 +1,4 @@
-//! [`Reference`]: the files of a step that another program took.
+//! [`Reference`]: the files of a training step by another program.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,12 +10,11 @@ use super::VerifyError;
 use crate::layers::checkpoint::{self, Tensor};
 use crate::tasks::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 
-/// Everything that is read from a folder of reference files.
 #[derive(Debug)]
 pub(super) struct Reference {
     /// Weights before the first step.
     pub(super) weights: Vec<Tensor>,
-    /// What the step reads.
+    /// Inputs of the step.
     pub(super) inputs: ReferenceInputs,
     /// Gradients of all parameters, before clipping.
     pub(super) grads: Vec<Tensor>,
@@ -25,7 +24,7 @@ pub(super) struct Reference {
     pub(super) loss: f64,
 }
 
-/// What is read of `expected.json`.
+/// The fields of `expected.json` that are read.
 #[derive(Debug, Deserialize)]
 struct Expected {
     loss: f64,

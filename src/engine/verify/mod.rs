@@ -1,7 +1,7 @@
-//! Holds a model against another implementation of it: same weights, same inputs, then loss, gradients and three steps.
+//! Compares a model with another implementation of it: same weights and inputs, then loss, gradients and three steps.
 //!
 //! Owns [`verify`], [`Verification`] and the reading of reference files (their format is `docs/verify.md`); and
-//! [`operations`], which holds one device against another. It trains nothing and prints nothing.
+//! [`operations`], which compares one device with another. It trains nothing and prints nothing.
 
 mod compare;
 mod files;
@@ -23,7 +23,7 @@ use files::Reference;
 /// Optimizer steps after which weights are compared.
 pub const STEPS: usize = 3;
 
-/// Why a model could not be held against a reference.
+/// Why a model could not be compared with a reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// Everything that is wrong with the reference files, or does not fit the model.
@@ -79,7 +79,7 @@ fn steps<D: Kernels>(
     let mut optimizer = cell.train.optimizer.build();
     let lr = cell.train.optimizer.lr();
     let mut outcome = Outcome::default();
-    // Those of what ran before.
+    // Discards the algorithms recorded before.
     ops::take_convolutions();
     for step in 0..STEPS {
         let mut micro = task.reference(&mut inputs.clone()).map_err(inputs_error)?;

@@ -65,8 +65,8 @@ impl Finding {
     }
 }
 
-/// Runs every operation on `device` and on the CPU, a small and a middle case each, and the way of values to the device
-/// and back. The calling thread opens the device.
+/// Runs every operation on `device` and on the CPU, a small and a middle case each, and copies to the device and
+/// back. The calling thread opens the device.
 ///
 /// # Errors
 /// [`DeviceError::Absent`] when the device is not here, and why its reference could not be computed.

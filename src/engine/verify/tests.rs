@@ -1,4 +1,4 @@
-//! On the CPU, and with the feature `cuda` on a GPU or what stands in for one.
+//! On the CPU, and with the feature `cuda` on a GPU or its stand-in.
 
 mod convolutions;
 
@@ -82,7 +82,7 @@ fn generated(model: ModelSpec, loss: LossSpec, folder: &str) -> Verification {
     verify(&cell(model, loss, train), &root.join(folder)).unwrap()
 }
 
-/// Its last pointwise bias changes no output: PyTorch's gradient of it is noise, and so must be ours.
+/// Its last pointwise bias changes no output, so that its gradient is rounding noise in PyTorch and must be noise here.
 #[test]
 fn canned_net_and_the_t_statistic_compute_what_pytorchs_do() {
     let model = ModelSpec::CannedNet(CannedNetSpec::default());

@@ -1,4 +1,4 @@
-//! What `[search]` says that does not go together with itself or with the rest of the manifest.
+//! Contradictions within `[search]` and between it and the rest of the manifest.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,6 @@ pub(in crate::plan) fn check(
     idle(search, table, warnings);
 }
 
-/// Where the value of `key` stands.
 fn place(table: &Table, key: &str) -> Place {
     table
         .get(key)
@@ -167,7 +166,7 @@ fn target(plan: &Plan, search: &SearchSpec, table: &Table, mistakes: &mut Vec<Di
     }
 }
 
-/// A setting is an axis or a parameter.
+/// A setting cannot be both an axis and a parameter.
 fn on_axes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for written in &plan.searched.parameters {
         let axes = plan.matrices.iter().flat_map(|matrix| &matrix.axes);
@@ -185,7 +184,7 @@ fn on_axes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A variant and a parameter that exists with it set the same: which one counts is nothing to guess.
+/// A variant and a parameter that exists with it set the same value: which one counts is ambiguous.
 fn set_by_variants(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for (place, axis) in plan.axes.iter().enumerate() {
         if axis.path != "variant" {
@@ -218,7 +217,7 @@ fn set_by_variants(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Jobs beyond what the lag lets run.
+/// Warns of jobs that would idle because `lag` limits the trials that run concurrently.
 fn idle(search: &SearchSpec, table: &Table, warnings: &mut Vec<Diagnostic>) {
     let learns = !matches!(
         search.sampler,
@@ -239,7 +238,7 @@ fn idle(search: &SearchSpec, table: &Table, warnings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Checks that the metrics which objectives and the pruner look at by epoch are there; `known` has those of all studies.
+/// Checks that the metrics which objectives and pruner read by epoch exist; `known` has those of all studies.
 pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     let table = plan.written.root.get("search").and_then(Node::as_table);
     let (Some(search), Some(table)) = (&plan.search, table) else {
@@ -268,7 +267,6 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
     unknown.collect()
 }
 
-/// What to say when there are more studies than anyone can search.
 pub(in crate::plan) fn too_many_studies(section: &Node, count: usize) -> Diagnostic {
     Diagnostic::error("the matrix has too many studies")
         .at(

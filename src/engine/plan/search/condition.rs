@@ -1,4 +1,4 @@
-//! Reads `when`: the earlier choice of the space, or the axis of the matrix, that a parameter belongs to.
+//! Reads `when`: the earlier choice of the space, or the axis of the matrix, on which a parameter depends.
 
 use std::sync::Arc;
 
@@ -12,17 +12,14 @@ use super::super::key::value_text;
 use super::written::OnAxis;
 use super::{Condition, Domain, Written};
 
-/// What a condition can name.
+/// What a condition can refer to.
 pub(super) struct Known<'a> {
     /// Parameters before this one.
     pub(super) earlier: &'a [Written],
-    /// Names and long paths of all parameters.
     pub(super) all: &'a [(String, String)],
-    /// Axes of the matrix.
     pub(super) axes: &'a [AxisInfo],
 }
 
-/// Reads the conditions of the parameter `name`.
 pub(super) fn when(
     name: &str,
     node: &Node,
@@ -87,7 +84,6 @@ pub(super) fn long(written: &str, place: Place) -> String {
     long_path(written, place).map_or_else(|_| written.to_owned(), |path| joined(&path))
 }
 
-/// A path with dots.
 pub(super) fn joined(path: &[Key]) -> String {
     let names: Vec<&str> = path.iter().map(|key| key.name.as_str()).collect();
     names.join(".")

@@ -14,13 +14,13 @@ use super::super::resolve::read;
 use super::section::{FloatSection, IntSection};
 use super::{Domain, Written};
 
-/// Keys that say what a parameter's values are.
+/// Keys that define a parameter's values.
 const DOMAINS: [&str; 3] = ["choice", "int", "float"];
 
 /// Every key of a parameter.
 pub(super) const KEYS: [&str; 6] = ["choice", "int", "float", "step", "log", "when"];
 
-/// The values of the parameter `name`, and those to try where they stand.
+/// The domain of the parameter `name`, and its values to validate with their places.
 pub(super) fn domain(
     name: &str,
     path: &Arc<[Key]>,
@@ -125,7 +125,7 @@ fn no_domain(name: &str, node: &Node) -> Diagnostic {
         .help("a list of choices: `[256, 512]`; a range: `{ int = [4, 8] }`, `{ float = [1e-5, 1e-3], log = true }`")
 }
 
-/// Finds keys that do not go with these values.
+/// Reports keys that do not apply to this domain.
 fn only(table: &Table, accepted: &[&str], shown: &str, mistakes: &mut Vec<Diagnostic>) {
     for (key, _) in &table.entries {
         if !accepted.contains(&key.name.as_str()) {
@@ -138,7 +138,7 @@ fn only(table: &Table, accepted: &[&str], shown: &str, mistakes: &mut Vec<Diagno
     }
 }
 
-/// The table of a range without `when`, which is read elsewhere.
+/// The table of a range without `when`, which `condition` reads.
 fn section<T: DeserializeOwned>(
     table: &Table,
     kind: &str,
@@ -203,7 +203,7 @@ struct Range {
     ends: [Place; 2],
     step: Option<Place>,
     log: bool,
-    /// The largest value that the step leads to.
+    /// The largest value that the step reaches.
     below: String,
 }
 
@@ -225,7 +225,7 @@ impl Range {
         }
     }
 
-    /// `None` where the ends make no range.
+    /// `None` where the ends are no range.
     fn check(
         &self,
         name: &str,

@@ -30,7 +30,7 @@ pub(super) use written::Written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Studies that a search may have.
+/// Most studies of a search.
 const MOST_STUDIES: usize = 10_000;
 
 /// `[search]`, read and checked.
@@ -46,7 +46,7 @@ pub struct SearchSpec {
     pub objectives: Vec<ObjectiveSpec>,
     /// Trials of each study.
     pub trials: usize,
-    /// Trials at one time, where the command line does not say.
+    /// Trials that run concurrently, where the command line does not say.
     pub jobs: usize,
     /// Sampler and pruner decide about trial `i` from trials `0 … i − lag − 1`, which have ended then.
     pub lag: usize,
@@ -65,7 +65,7 @@ pub struct SearchSpec {
 }
 
 impl SearchSpec {
-    /// Whether decisions about a trial depend on trials before it.
+    /// Whether the choice and the pruning of a trial depend on earlier trials.
     pub fn learns(&self) -> bool {
         let proposes = matches!(
             self.sampler,
@@ -74,7 +74,7 @@ impl SearchSpec {
         proposes || self.pruner != PrunerSpec::None
     }
 
-    /// Whether the same seed may give other trials, because a clock has a say.
+    /// Whether the same seed may give other trials, because decisions depend on measured times.
     pub fn depends_on_clock(&self) -> bool {
         let has_limit = self.max_time_s.is_some() || self.max_cost.is_some();
         has_limit || self.objectives.iter().any(|one| one.depends_on_clock)
@@ -122,18 +122,18 @@ pub enum PrunerSpec {
     /// Those whose best value so far is worse than the median of earlier trials at the same step, as Optuna's
     /// `MedianPruner`.
     Median {
-        /// Completed trials below which none is pruned.
+        /// Completed trials before the first one is pruned.
         startup_trials: usize,
-        /// Steps before which none is pruned.
+        /// Steps of a trial before it may be pruned.
         warmup_steps: usize,
-        /// Steps from one look to the next.
+        /// Steps from one decision to the next.
         interval_steps: usize,
     },
     /// Those that are not among the best 1 / `reduction` at a rung, as Optuna's `SuccessiveHalvingPruner`.
     SuccessiveHalving {
         /// Steps of the first rung.
         min_resource: usize,
-        /// Factor from one rung to the next, and share that goes on.
+        /// Factor from one rung to the next; 1 / `reduction` of the trials continue.
         reduction: usize,
         /// Shift of the first rung.
         early_stopping_rate: usize,
@@ -145,7 +145,7 @@ pub enum PrunerSpec {
 pub struct ObjectiveSpec {
     /// Column of the results, metric, or derived value (`results::objective`).
     pub column: String,
-    /// Which way is better.
+    /// Whether lower or higher values are better.
     pub direction: ObjectiveDirection,
     /// Whether its values depend on a clock, so that the same seed may give other trials.
     pub depends_on_clock: bool,
@@ -162,7 +162,7 @@ pub enum ObjectiveDirection {
 }
 
 impl ObjectiveDirection {
-    /// `value` such that smaller is better.
+    /// `value`, negated where higher is better, so that lower is always better.
     pub fn as_loss(self, value: f64) -> f64 {
         match self {
             Self::Minimize => value,
@@ -171,7 +171,7 @@ impl ObjectiveDirection {
     }
 }
 
-/// What results keep of a trial beside its row.
+/// What results store about a trial besides its row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialInfo {
     /// Study: the row of its cell in the matrix.
@@ -183,15 +183,15 @@ pub struct TrialInfo {
     pub role: TrialRole,
     /// Values of the space's parameters.
     pub point: Point,
-    /// Values of the objectives as columns have them, `None` where the trial gave none.
+    /// Values of the objectives as columns have them; `None` where the trial has none.
     #[serde(default)]
     pub values: Vec<Option<f64>>,
-    /// Why and when it was ended.
+    /// Why and when it was pruned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<PrunedInfo>,
 }
 
-/// What a cell of a search is for.
+/// The purpose of a cell of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialRole {
@@ -205,31 +205,32 @@ pub enum TrialRole {
 }
 
 impl TrialRole {
-    /// Whether the sampler proposed it.
+    /// Whether it is a trial that the sampler proposed.
     pub fn is_trial(&self) -> bool {
         *self == Self::Trial
     }
 }
 
-/// Why a trial was ended.
+/// Why a trial was pruned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PrunedInfo {
-    /// Step (epoch, from 0) after which it was ended.
+    /// Step (epoch, from 0) after which it was pruned.
     pub step: usize,
-    /// Column of `epochs.csv` that was looked at.
+    /// Column of `epochs.csv` that the pruner watched.
     pub metric: String,
     /// Its best value so far (of successive halving its value at that step), as the column has it; NaN where it had no
     /// number, `null` in files.
     #[serde(deserialize_with = "number_or_nan")]
     pub value: f64,
-    /// What it was held against (the median, the rung's limit), as the column has it; NaN where there was nothing.
+    /// The threshold it was compared with (the median, the rung's limit), as the column has it; NaN where there was
+    /// none.
     #[serde(deserialize_with = "number_or_nan")]
     pub threshold: f64,
-    /// Trials that the threshold is made of.
+    /// Number of trials from which the threshold was computed.
     pub trials: Vec<usize>,
 }
 
-/// JSON has no NaN and writes `null`.
+/// Reads `null`, which stands for NaN in JSON.
 fn number_or_nan<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }

@@ -1,10 +1,10 @@
-//! What can be optimised: names of columns, which way is better, and what a pruner looks at meanwhile.
+//! What can be optimised: names of columns, their direction, and the column that a pruner watches during training.
 //!
-//! Their values need a run's facts: `results::objective`.
+//! The values are computed from a run's facts in `results::objective`.
 
 use super::ObjectiveDirection::{self, Maximize, Minimize};
 
-/// Fixed columns of `runs.csv` that can be optimised, and values derived from them. Work is better small.
+/// Fixed columns of `runs.csv` that can be optimised, and values derived from them. For work, lower is better.
 const FACTS: [(&str, ObjectiveDirection); 15] = [
     ("best_loss", Minimize),
     ("final_loss", Minimize),
@@ -31,7 +31,7 @@ const COMPUTED: [(&str, ObjectiveDirection); 4] = [
     ("activation_bytes", Minimize),
 ];
 
-/// Columns of `blocks.csv` that a clock or a counter gave: a rerun gives others.
+/// Columns of `blocks.csv` from a clock or a counter: a rerun gives other values.
 const MEASURED: [(&str, ObjectiveDirection); 40] = [
     ("wall_s", Minimize),
     ("total_s", Minimize),
@@ -75,7 +75,6 @@ const MEASURED: [(&str, ObjectiveDirection); 40] = [
     ("throttled_share", Minimize),
 ];
 
-/// How the names of metrics begin.
 const METRIC_STARTS: [&str; 8] = [
     "train_",
     "val_",
@@ -87,7 +86,7 @@ const METRIC_STARTS: [&str; 8] = [
     "selection_",
 ];
 
-/// Last words of metrics that are better small.
+/// Last words of metrics for which lower is better.
 const BETTER_LOW: [&str; 7] = [
     "loss",
     "mse",
@@ -98,7 +97,7 @@ const BETTER_LOW: [&str; 7] = [
     "epoch",
 ];
 
-/// Last words of metrics that are better large.
+/// Last words of metrics for which higher is better.
 const BETTER_HIGH: [&str; 10] = [
     "accuracy",
     "r2",
@@ -118,17 +117,17 @@ pub const FLOPS_TO_BEST: &str = "flops_to_best";
 /// First epoch, from 0, at whose end the (first) target of `[report]` is reached.
 pub const FIRST_EPOCH_AT_TARGET: &str = "first_epoch_at_target";
 
-/// What [`watched`] calls the loss that decides the best epoch: of the split that is evaluated during training, or the
-/// training loss where there is none.
+/// Name that [`watched`] returns for the loss that decides the best epoch: of the split that is evaluated during
+/// training, or the training loss where there is none.
 pub const DECIDING_LOSS: &str = "loss";
 
-/// Returns every fixed name that can be optimised, those that no clock gave first; metrics come on top, see
+/// Returns every fixed name that can be optimised, those not from a clock first. Metrics are not included: see
 /// [`metric_starts`].
 pub fn known_columns() -> Vec<&'static str> {
     fixed().map(|(name, _)| *name).collect()
 }
 
-/// Returns how the names of metrics begin, all of which can be optimised.
+/// Returns the prefixes of metric names; all metrics can be optimised.
 pub fn metric_starts() -> &'static [&'static str] {
     &METRIC_STARTS
 }
@@ -143,8 +142,8 @@ pub fn is_clock(column: &str) -> bool {
     MEASURED.iter().any(|(name, _)| *name == column)
 }
 
-/// Which way is better; `None` where the column does not say, so that the manifest must. Work (parameters, FLOPs,
-/// epochs) is better small, though results call such a column neither.
+/// Direction (lower or higher is better); `None` where the column has none, so that the manifest must set it. For work
+/// (parameters, FLOPs, epochs) lower is better, though results give such columns no direction.
 pub fn direction(column: &str) -> Option<ObjectiveDirection> {
     if let Some((_, direction)) = fixed().find(|(name, _)| *name == column) {
         return Some(*direction);
@@ -157,11 +156,11 @@ pub fn direction(column: &str) -> Option<ObjectiveDirection> {
     }
 }
 
-/// Returns what a pruner looks at after each epoch of a trial whose objective is `column`: a column of `epochs.csv`, or
-/// [`DECIDING_LOSS`]. The same quantity as the objective, so the objective's direction holds for it too.
+/// Returns the value that a pruner watches after each epoch of a trial whose objective is `column`: a column of
+/// `epochs.csv`, or [`DECIDING_LOSS`]. It is the same quantity as the objective, so the objective's direction applies.
 ///
-/// `None` where no epoch has it: `parameters`, FLOPs and times, what is evaluated at the end only (`fresh_…`,
-/// `ensemble_…`), and the number of an epoch.
+/// `None` where no epoch has it: `parameters`, FLOPs, times, metrics of the end only (`fresh_…`, `ensemble_…`), and the
+/// number of an epoch.
 pub fn watched(column: &str) -> Option<String> {
     match column {
         "best_loss" | "eval_loss_after" => return Some(DECIDING_LOSS.to_owned()),

@@ -23,7 +23,7 @@ const SPACE_FORM: &str =
     "write `[search.space]`, and under it a line for each setting: `batch-size = [8, 16]`";
 const FINAL_FORM: &str = "write settings by path: `final = { \"train.epochs\" = 50 }`";
 
-/// Reads the section; its parameters with their places. `None` where it cannot be told what is searched.
+/// Reads the section; its parameters with their places. `None` where it is unclear what is searched.
 pub(in crate::plan) fn read(
     node: &Node,
     axes: &[AxisInfo],
@@ -202,7 +202,6 @@ fn no_column(column: &str, place: Place) -> Diagnostic {
     ))
 }
 
-/// Reads `[search.space]`.
 fn space(
     section: &Node,
     table: &Table,
@@ -309,7 +308,7 @@ fn parameter(
     })
 }
 
-/// What says the same of every cell, or decides no result.
+/// The error for settings that must be the same in every cell or that change no result.
 fn not_to_be_searched(name: &str, path: &[Key], place: Place) -> Option<Diagnostic> {
     let names: Vec<&str> = path.iter().map(|key| key.name.as_str()).collect();
     match names.as_slice() {

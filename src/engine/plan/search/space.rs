@@ -21,7 +21,7 @@ pub struct Parameter {
     pub name: String,
     /// Long dotted path of the manifest.
     pub path: String,
-    /// Values that it can take.
+    /// Values that it can have.
     pub domain: Domain,
     /// When it exists; always, without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub enum Domain {
     Choice {
         /// As keys show them.
         texts: Vec<String>,
-        /// As JSON.
+        /// The values as JSON.
         values: Vec<serde_json::Value>,
     },
     /// A whole number, both ends in.
@@ -47,7 +47,7 @@ pub enum Domain {
         high: i64,
         /// Distance from one to the next, from `low`.
         step: i64,
-        /// Whether its logarithm is what is uniform (`step` is 1 then).
+        /// Whether its logarithm is uniform (`step` is 1 then).
         log: bool,
     },
     /// A number, both ends in.
@@ -58,18 +58,18 @@ pub enum Domain {
         high: f64,
         /// Distance from one to the next, from `low`; without it, any number between.
         step: Option<f64>,
-        /// Whether its logarithm is what is uniform (no `step` then).
+        /// Whether its logarithm is uniform (no `step` then).
         log: bool,
     },
 }
 
-/// A parameter exists only where another one (a choice, earlier in the space) takes one of these values. Without any, it
-/// exists nowhere: so a study has the parameters that belong to other studies.
+/// A condition: the parameter exists only where another one (a choice, earlier in the space) has one of these values.
+/// Without any value it exists nowhere: so a study represents parameters that belong to other studies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// The other parameter, by its number.
+    /// Index of the other parameter.
     pub parameter: usize,
-    /// Numbers of its choices.
+    /// Indices of its choices.
     pub choices: Vec<usize>,
 }
 
@@ -124,7 +124,7 @@ impl Domain {
 }
 
 impl Parameter {
-    /// Whether it exists at some point of its space.
+    /// Whether it exists at any point of its space.
     pub fn can_exist(&self) -> bool {
         self.when
             .as_ref()
@@ -138,7 +138,7 @@ impl Space {
         self.size_from(0, &mut Point::default())
     }
 
-    /// Points of the parameters from `index` on, the ones before it decided; `None` where a range has no step.
+    /// Points of the parameters from `index` on, given those before; `None` where a range has no step.
     pub fn size_from(&self, index: usize, point: &mut Point) -> Option<u64> {
         let Some(parameter) = self.parameters.get(index) else {
             return Some(1);
@@ -166,7 +166,7 @@ impl Space {
             .try_fold(0_u64, |sum, size| Some(sum.saturating_add(size?)))
     }
 
-    /// Whether parameter `index` exists at `point`, whose earlier parameters are decided.
+    /// Whether parameter `index` exists at `point`, which has values for all earlier parameters.
     pub fn is_active(&self, index: usize, point: &Point) -> bool {
         let Some(parameter) = self.parameters.get(index) else {
             return false;

@@ -19,22 +19,20 @@ const TRIAL: &str = "trial";
 /// File of a trial's weights.
 const WEIGHTS: &str = "trial";
 
-/// What a plan keeps of its search beside the specification.
+/// What a plan stores of its search besides the specification.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Searched {
-    /// The parameters, in manifest order.
     pub(in crate::plan) parameters: Vec<Written>,
-    /// Number of the plan's axes that are the matrices'.
+    /// Number of the plan's axes that belong to the matrices.
     pub(in crate::plan) axes: usize,
     studies: Vec<Study>,
 }
 
-/// A cell of the matrix.
 #[derive(Debug)]
 struct Study {
     /// Its row, with one value per axis.
     matrix: Matrix,
-    /// Which parameters exist.
+    /// Whether each parameter exists in it.
     exist: Vec<bool>,
 }
 
@@ -54,14 +52,14 @@ impl Searched {
         let trial = AxisInfo {
             name: TRIAL.to_owned(),
             path: TRIAL.to_owned(),
-            // Reports then gather neighbours where they cannot show each.
+            // So that reports group consecutive trials where they cannot show each one.
             kind: AxisKind::Integer,
             values: vec!["0".into(), last.into()],
         };
         std::iter::once(trial).chain(self.parameters.iter().map(Written::info))
     }
 
-    /// Takes in the studies: every cell of `matrices`.
+    /// Lists the studies: every cell of `matrices`.
     fn list(&mut self, matrices: &[Matrix], weights: Option<&Assignment>) {
         let rows = matrices
             .iter()
@@ -82,7 +80,7 @@ impl Searched {
         self.studies = studies.collect();
     }
 
-    /// The matrix of one row that is a trial of study `study`.
+    /// The matrix of one row for a trial of study `study`.
     fn row(&self, study: usize, label: Option<&str>, point: &Point) -> Matrix {
         let Some(study) = self.studies.get(study) else {
             return Matrix::default();
@@ -98,7 +96,7 @@ impl Searched {
             let value = point.get(index).filter(|_| exists);
             match value.and_then(|value| written.value(value)) {
                 Some(value) if label.is_some() => push(&mut matrix, written.axis(vec![value])),
-                // A study is resolved with its values, and does not show them.
+                // A study is resolved with parameter values, but does not show them.
                 Some(value) => {
                     matrix.columns.push(None);
                     matrix.axes.push(written.axis(vec![value]));
@@ -109,7 +107,7 @@ impl Searched {
         matrix
     }
 
-    /// The first value of every parameter of study `study`.
+    /// The first value of every parameter.
     fn first_point(space: &Space) -> Point {
         let mut point = Point::default();
         for (index, parameter) in space.parameters.iter().enumerate() {
@@ -128,21 +126,20 @@ impl Searched {
 impl Plan {
     /// The studies of a search, each as a cell without `trial` and parameters: one per cell of the matrix, in row order.
     ///
-    /// Whether one can run, and on which data, is said for the first value of every parameter.
+    /// Feasibility and data are those of the first value of every parameter.
     pub fn studies(&self) -> Vec<PlannedCell> {
         (0..self.searched.studies.len())
             .map(|study| self.study(study))
             .collect()
     }
 
-    /// A study as a cell.
     pub(in crate::plan) fn study(&self, study: usize) -> PlannedCell {
         let point = Searched::first_point(&self.space_of(study));
         let matrix = self.searched.row(study, None, &point);
         Resolver::new(self, &matrix).cell(&vec![0; matrix.axes.len()])
     }
 
-    /// The space of a study. Parameters keep their numbers; those that belong to other studies exist at no point.
+    /// The space of a study. Parameters keep their index; those that belong to other studies exist at no point.
     pub fn space_of(&self, study: usize) -> Space {
         let mut space = self
             .search
@@ -161,7 +158,7 @@ impl Plan {
         space
     }
 
-    /// Where parameter `index` exists: names of a parameter or of axes, each with the values that it needs to have.
+    /// Conditions of parameter `index`: names of a parameter or of axes, each with the values it must have.
     pub fn conditions(&self, index: usize) -> Vec<(String, Vec<String>)> {
         let Some(written) = self.searched.parameters.get(index) else {
             return Vec::new();
@@ -183,8 +180,8 @@ impl Plan {
         on_parameter.chain(on_axes).collect()
     }
 
-    /// A trial of a study as a cell: what a sampler proposes at `point` of [`Self::space_of`] the study. `label` is the
-    /// value of its axis `trial` (`7`, `7-full`, `ensemble`); it is no part of the cell hash, so the same point is the same
+    /// A trial of a study as a cell, at `point` of [`Self::space_of`] the study, as a sampler proposes it. `label` is
+    /// the value of its axis `trial` (`7`, `7-full`, `ensemble`); it is not hashed, so that the same point is the same
     /// cell.
     pub fn trial(&self, study: usize, label: &str, point: &Point) -> PlannedCell {
         let matrix = self.searched.row(study, Some(label), point);
@@ -194,7 +191,7 @@ impl Plan {
     /// Lists the studies of a search.
     ///
     /// # Errors
-    /// More of them than anyone can search.
+    /// More studies than a search may have.
     pub(in crate::plan) fn list_studies(&mut self) -> Result<(), Diagnostic> {
         let Some(node) = self
             .written
@@ -224,7 +221,7 @@ impl Plan {
         }
     }
 
-    /// What every trial sets so that its weights are there for the ensemble.
+    /// The setting by which every trial saves its weights, where the ensemble needs them.
     fn weights_of_trials(&self) -> Option<Assignment> {
         let train = self.written.root.get("train").and_then(Node::as_table);
         let is_saved = train.is_some_and(|train| train.get("save-to").is_some());
@@ -262,7 +259,7 @@ fn one_row(matrix: &Matrix, choice: &[u32]) -> Matrix {
     }
 }
 
-/// Texts of a row's axes, in the order of the plan's.
+/// Texts of a row's axes, in the order of the plan's axes.
 fn texts(row: &Matrix) -> Vec<Arc<str>> {
     let own = row.columns.iter().map(|column| {
         let axis = column.and_then(|column| row.axes.get(column));
@@ -272,7 +269,6 @@ fn texts(row: &Matrix) -> Vec<Arc<str>> {
     row.name.iter().cloned().chain(own).collect()
 }
 
-/// Adds an axis as the plan's next.
 fn push(matrix: &mut Matrix, axis: Axis) {
     matrix.columns.push(Some(matrix.axes.len()));
     matrix.axes.push(axis);

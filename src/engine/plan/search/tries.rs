@@ -1,4 +1,4 @@
-//! Tries the space: the ends of every range and every choice must be valid where they would stand, as values of axes.
+//! Validates the space: both ends of every range and every choice must be valid values of their settings, as for axes.
 
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table, Value as Toml};
@@ -11,10 +11,10 @@ use super::super::reader::Reader;
 use super::super::validate::{in_axis, is_always_excluded};
 use super::{Domain, Written};
 
-/// Combinations of one unit that are all tried; beyond it, each value once.
+/// Most combinations of one unit that are all tried; beyond it, each value once.
 const TRIED: usize = 4096;
 
-/// A parameter's value where it does not exist: no axis has as many.
+/// Index of a value of a parameter that does not exist; no axis has that many values.
 const ABSENT: u32 = u32::MAX;
 
 /// A matrix with the parameters as axes.
@@ -48,7 +48,7 @@ pub(in crate::plan) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic
     let search = plan.written.root.get("search").and_then(Node::as_table);
     let table = search.and_then(|search| search.get("final")?.as_table());
     let Some(table) = table else { return };
-    // Its paths were read before, with their mistakes.
+    // Mistakes in its paths were reported before.
     let settings = assign::read(table, &mut Vec::new());
     for matrix in &plan.matrices {
         let mut tried = Tried::new(plan, matrix);
@@ -77,7 +77,6 @@ pub(in crate::plan) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic
     }
 }
 
-/// Whether `place` is the node's or that of something in it.
 fn is_inside(node: &Node, place: Place) -> bool {
     let of_table = |table: &Table| {
         let mut entries = table.entries.iter();
@@ -105,13 +104,13 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// The parameter that axis `axis` is.
+    /// The parameter of axis `axis`; `None` for an axis of the matrix.
     fn written(&self, axis: usize) -> Option<&'a Written> {
         let index = axis.checked_sub(self.first)?;
         self.plan.searched.parameters.get(index)
     }
 
-    /// The axes, and those that decide whether one of them exists.
+    /// `axes`, and those that decide whether one of them exists.
     fn with_parents(&self, mut axes: Vec<usize>) -> Vec<usize> {
         let mut next = 0;
         while let Some(axis) = axes.get(next).copied() {
@@ -133,13 +132,13 @@ impl<'a> Tried<'a> {
         axes
     }
 
-    /// The axis of this matrix that is number `axis` of the plan.
+    /// Index in this matrix of the plan's axis `axis`.
     fn column(&self, axis: usize) -> Option<usize> {
         let shift = usize::from(self.matrix.name.is_some());
         *self.matrix.columns.get(axis.checked_sub(shift)?)?
     }
 
-    /// Whether the axis exists where those before it are decided; axes of the matrix always do.
+    /// Whether the axis exists, given the choices of the axes before it; axes of the matrix always exist.
     fn exists(&self, axis: usize, choice: &[u32]) -> bool {
         let Some(written) = self.written(axis) else {
             return true;
@@ -155,7 +154,7 @@ impl<'a> Tried<'a> {
         on_parameter
             && written.axes.iter().all(|condition| {
                 let Some(column) = self.column(condition.axis) else {
-                    // The name of the matrix, or an axis that it lacks.
+                    // The axis is the matrix's name, or one that this matrix lacks.
                     let name = self.matrix.name.as_ref().filter(|_| condition.axis == 0);
                     return name.is_some_and(|name| condition.values.contains(name));
                 };
@@ -167,7 +166,7 @@ impl<'a> Tried<'a> {
             })
     }
 
-    /// A choice with the values `fixed` and else the first ones, parameters only where they exist.
+    /// A choice with the values `fixed` and otherwise the first ones; parameters only where they exist.
     fn settled(&self, fixed: &[(usize, u32)]) -> Vec<u32> {
         let mut choice = Vec::with_capacity(self.matrix.axes.len());
         for axis in 0..self.matrix.axes.len() {
@@ -179,7 +178,7 @@ impl<'a> Tried<'a> {
         choice
     }
 
-    /// Every combination of the values of `axes`; of too many, each value once.
+    /// Every combination of the values of `axes`; if there are too many, each value once.
     fn choices(&self, axes: &[usize]) -> Vec<Vec<u32>> {
         let mut choices = vec![vec![ABSENT; self.matrix.axes.len()]];
         for slot in choices
@@ -224,7 +223,7 @@ impl<'a> Tried<'a> {
         choices
     }
 
-    /// Adds to `fixed` what axis `axis` needs to exist.
+    /// Adds to `fixed` the values on which the existence of axis `axis` depends.
     fn add_requirements(&self, axis: usize, fixed: &mut Vec<(usize, u32)>) {
         let Some(written) = self.written(axis) else {
             return;
@@ -251,7 +250,7 @@ impl<'a> Tried<'a> {
         axis.map_or(0, |axis| axis.values.len() as u32)
     }
 
-    /// Says which parameter, axis or variant a mistake comes from.
+    /// Adds the parameter, axis or variant that a mistake comes from.
     fn placed(&self, mut mistake: Diagnostic) -> Diagnostic {
         let Some(place) = mistake.place() else {
             return mistake;

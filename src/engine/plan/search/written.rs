@@ -11,32 +11,31 @@ use super::super::key::value_text;
 use super::super::matrix::{Axis, AxisValue};
 use super::{Domain, Parameter, Value};
 
-/// A parameter, and where it is written.
+/// A parameter with the places where it is written.
 #[derive(Debug, Clone)]
 pub(in crate::plan) struct Written {
-    /// As the search sees it; its condition is on another parameter.
+    /// The parameter for samplers; its condition is on another parameter.
     pub(in crate::plan) parameter: Parameter,
-    /// Long path.
     pub(in crate::plan) path: Arc<[Key]>,
     /// Where its name is written.
     pub(in crate::plan) place: Place,
     /// Its choices, or the two ends of its range, where they are written.
     pub(in crate::plan) values: Vec<AxisValue>,
-    /// It exists only in studies that have these values of axes.
+    /// It exists only in studies whose axes have these values.
     pub(in crate::plan) axes: Vec<OnAxis>,
 }
 
 /// A condition on an axis of the matrix.
 #[derive(Debug, Clone)]
 pub(in crate::plan) struct OnAxis {
-    /// Number of the axis among the plan's.
+    /// Index of the axis in the plan.
     pub(in crate::plan) axis: usize,
     /// Its values, as keys show them.
     pub(in crate::plan) values: Vec<Arc<str>>,
 }
 
 impl Written {
-    /// A value of it, to be tried where it stands.
+    /// A value of the parameter with its place, to be validated.
     pub(in crate::plan) fn value_of(path: &Arc<[Key]>, node: Node) -> AxisValue {
         AxisValue {
             text: value_text(&node).into(),
@@ -47,7 +46,7 @@ impl Written {
         }
     }
 
-    /// Whether it exists in the study whose axes have these texts.
+    /// Whether it exists in the study whose axes have these values.
     pub(in crate::plan) fn is_in(&self, texts: &[Arc<str>]) -> bool {
         self.axes.iter().all(|condition| {
             let text = texts.get(condition.axis);
@@ -68,7 +67,7 @@ impl Written {
         }
     }
 
-    /// The value that a point has, as an axis value.
+    /// The value of the parameter at a point, as an axis value.
     pub(in crate::plan) fn value(&self, value: Value) -> Option<AxisValue> {
         let written = match (&self.parameter.domain, value) {
             (Domain::Choice { .. }, Value::Choice { choice }) => {

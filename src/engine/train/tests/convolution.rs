@@ -26,7 +26,7 @@ fn facts(algorithm: Convolution) -> RunFacts {
 #[test]
 fn each_way_rounds_in_its_own_manner_and_learns_the_same() {
     let direct = facts(Convolution::Direct);
-    // So few channels are convolved directly.
+    // With so few channels, convolutions are direct.
     let auto = facts(Convolution::Auto);
     assert_eq!(auto.weight_checksum, direct.weight_checksum);
     for algorithm in [

@@ -1,4 +1,4 @@
-//! Runs on a GPU, or on what stands in for one.
+//! Runs on a GPU or its stand-in.
 
 use super::super::error::TrainError;
 use super::*;
@@ -83,13 +83,13 @@ fn memory_of_a_gpu_is_told_apart_by_its_allocator_and_its_driver() {
 fn a_gpu_is_watched_while_it_trains() {
     let told = told(on_gpu(|_| {}));
     let (facts, times) = told.finished();
-    // The stand-in finds 1.5 J more at every look; other tests look too.
+    // The stand-in's energy counter grows by 1.5 J with every sample; other tests sample, too.
     let energy = times.gpu.energy_j.unwrap();
     assert!(energy >= 1.5 * facts.epochs as f64, "{:?}", times.gpu);
     assert!(times.gpu.readings.is_some());
     let by_epoch = times.gpu.energy_j_per_epoch.unwrap();
     assert!((by_epoch * facts.epochs as f64 - energy).abs() < 1e-9 * energy);
-    // Load and power look back a second: of a run that is shorter they say nothing.
+    // Load and power are means over the last second: a shorter run has none.
     assert!(
         times.train_s > 1.0 || times.gpu.busy_share.is_none(),
         "{times:?}"

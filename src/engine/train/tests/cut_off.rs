@@ -1,4 +1,4 @@
-//! Runs that are told to stop after an epoch.
+//! Runs that their parent stops after an epoch.
 
 use super::*;
 use crate::plan::EarlyStoppingSpec;
@@ -10,7 +10,7 @@ fn asking(cell: CellSpec) -> Order<CellSpec> {
     }
 }
 
-/// A run that is told to stop after `epochs` epochs.
+/// A run that is stopped after `epochs` epochs.
 fn cut_off(cell: CellSpec, epochs: usize) -> Recorded {
     told_and_answered(asking(cell), |row| {
         if row.epoch + 1 == epochs {
@@ -26,7 +26,7 @@ fn a_run_that_is_stopped_has_the_facts_of_one_of_so_many_epochs() {
     let stopped = cut_off(with(|train| train.epochs = 5), 2);
     let short = told(with(|train| train.epochs = 2));
     assert_eq!(stopped.curves(), short.curves());
-    // A run to the end is tested moreover.
+    // Only a complete run has test metrics.
     let mut expected = short.facts().clone();
     let is_tested = |name: &str| name.starts_with("test_") || name.starts_with("fresh_");
     expected.metrics.retain(|name, _| !is_tested(name));
@@ -46,7 +46,7 @@ fn a_run_that_is_stopped_keeps_its_last_weights_and_writes_no_checkpoint() {
     let mut cell = with(|train| {
         train.epochs = 8;
         train.save_to = Some("last".into());
-        // So large that losses go up and down.
+        // So large that losses oscillate.
         train.optimizer = OptimizerSpec::Adam(AdamSpec {
             lr: 0.5,
             ..AdamSpec::default()
@@ -57,7 +57,7 @@ fn a_run_that_is_stopped_keeps_its_last_weights_and_writes_no_checkpoint() {
         });
     });
     cell.checkpoint_folder = Some(folder.path().to_owned());
-    // After the first epoch that is not the best so far: putting the best weights back would show.
+    // Stops after the first epoch that is not the best so far, so that restoring the best weights would be noticed.
     let mut losses = Vec::new();
     for row in told(cell.clone()).epochs() {
         losses.push(row.validation["val_loss"].unwrap());

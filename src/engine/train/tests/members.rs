@@ -10,7 +10,7 @@ use crate::layers::checkpoint;
 use crate::losses::{NoiseMseSpec, SignatureScoringSpec};
 use crate::models::{CannedNetSpec, DdpmUnetSpec, EquilibriumSpec, MlpActivation};
 
-/// A model that was trained, and what its own run said.
+/// A trained model, and the results of its run.
 struct Trained {
     member: Member,
     facts: RunFacts,
@@ -45,7 +45,7 @@ fn reason_of(members: &[&Trained]) -> String {
     }
 }
 
-/// A perceptron of `hidden` units with rectifiers, of 44 rows of a line.
+/// A perceptron with `hidden` ReLU units, on 44 rows of a line.
 fn line(hidden: usize) -> CellSpec {
     CellSpec {
         key: format!("hidden={hidden}"),
@@ -105,7 +105,7 @@ fn unet(width: usize) -> CellSpec {
     cell
 }
 
-/// All metrics, but for those of a run's own way over its epochs.
+/// Compares all metrics but `_90_epoch`, which depends on a run's course over its epochs.
 fn assert_near(found: &Metric, expected: &Metric) {
     assert!(expected.contains_key("val_loss"));
     let all = expected.iter();

@@ -57,7 +57,7 @@ fn unet() -> CellSpec {
     cell
 }
 
-/// Its run, told once for all tests.
+/// The events of its run, computed once for all tests.
 static UNET: LazyLock<Recorded> = LazyLock::new(|| told(profiled(unet())));
 
 fn of_paths(model: ModelSpec) -> CellSpec {
@@ -111,7 +111,7 @@ fn assert_same(found: f64, expected: f64) {
     );
 }
 
-/// Operations lie in their phases, and phases in the step: what is left of each is not negative.
+/// Operations lie within their phases, and phases within the step: no remainder is negative.
 #[track_caller]
 fn assert_sums(profile: &Profile) {
     let forward = |phase: &str| {
@@ -252,7 +252,7 @@ fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
 
 #[test]
 fn every_model_and_algorithm_can_be_profiled() {
-    // Samples of a step, and how many layers at least stand in the profile by their own name.
+    // Samples of a step, and the smallest number of layers with a row under their own name.
     let fixed = [
         (cell(), 8, 2),
         (
@@ -284,7 +284,7 @@ fn every_model_and_algorithm_can_be_profiled() {
         assert_counts(&told, samples, 1);
         let (rows, layers) = (&told.profile().ops, layers(&cell));
         let found: BTreeSet<&str> = rows.iter().map(|row| &*row.layer).collect();
-        // One operation may be several layers (`pointwise_network`): it bears the name of what holds them.
+        // One operation may comprise several layers (`pointwise_network`): it has the name of their parent.
         let is_known = |name: &&str| {
             let mut rests = layers.iter().filter_map(|own| own.strip_prefix(*name));
             rests.any(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -349,7 +349,7 @@ fn spans_lie_within_each_other_and_batches_on_the_lanes_of_their_threads() {
     }
     assert!(lane("ops").any(|span| span.name == "conv2d backward"));
     let batches = |name: &'static str| lane(name).filter(|span| span.name == "batch").count();
-    // A step of two batches that warms up, and three steps.
+    // A warm-up step of two batches, and three steps.
     assert!(batches("loader 0") + batches("loader 1") >= 8);
     assert_eq!(batches("loader"), 0);
     let lanes: BTreeSet<&str> = spans.iter().map(|span| &*span.lane).collect();

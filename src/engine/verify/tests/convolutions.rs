@@ -1,4 +1,4 @@
-//! The algorithms of convolutions: which were used, and what they may cost.
+//! The algorithms of convolutions: which were used, and how large their errors may be.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,9 @@ use crate::ops::Convolution::{self, Auto, Direct, Winograd2, Winograd4, Winograd
 use crate::plan::TrainSpec;
 use crate::tasks::{self, ReferenceInputs, ReferenceTensor, ReferenceValues, TaskParts};
 
-/// Pixels of a side of the one image.
+/// Side of the image in pixels.
 const SIDE: usize = 8;
 
-/// What the step of a small U-Net reads.
 fn inputs() -> ReferenceInputs {
     let image = || ReferenceTensor {
         shape: vec![1, 3, SIDE, SIDE],
@@ -39,7 +38,7 @@ fn inputs() -> ReferenceInputs {
     ]))
 }
 
-/// Algorithms of three steps of a small U-Net that asks for `convolution`.
+/// Algorithms used in three steps of a small U-Net with `convolution`.
 fn used(convolution: Convolution) -> Vec<Convolution> {
     let model = ModelSpec::DdpmUnet(DdpmUnetSpec {
         base_channels: 8,
@@ -75,7 +74,7 @@ fn used(convolution: Convolution) -> Vec<Convolution> {
     outcome.convolutions
 }
 
-/// Convolutions of another kernel or stride are direct in every U-Net.
+/// Convolutions with other kernels or strides are direct in every U-Net.
 #[test]
 fn a_unet_says_by_which_algorithms_it_was_convolved() {
     assert_eq!(used(Direct), [Direct]);
@@ -89,7 +88,7 @@ fn a_unet_says_by_which_algorithms_it_was_convolved() {
     );
 }
 
-/// Held against a reference from which its weights differ by `error`, relative to their norm.
+/// Compared with a reference whose weights differ by `error`, relative to their norm.
 fn held(error: f32, convolutions: &[Convolution]) -> Verification {
     let tensor = |value: f32| {
         let (name, shape) = ("norm.bias".to_owned(), vec![4]);

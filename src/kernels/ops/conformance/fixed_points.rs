@@ -1,4 +1,4 @@
-//! The fixed point of an attention block, against its parts where a device has no kernel for the whole.
+//! The fixed point of an attention block, compared with its parts where a device has no kernel for the whole.
 
 use super::{Case, batch, leaf, weight};
 use crate::ops::{
@@ -35,7 +35,8 @@ fn once<D: Kernels>(pass: &mut Pass<D>, x: &[Var<D>]) -> Result<Var<D>, OpError>
         heads: 2,
         kind: AttentionKind::Linear,
     };
-    // With one key the weight of linear attention is s / (s + ε): only a small s gives queries a slope that `amp` holds.
+    // With one key the weight of linear attention is s / (s + ε): only a small s gives queries a gradient that `amp` can
+    // represent.
     let far = vec![-10.0; x[1].shape().len()];
     let far = Var::constant(pass.device(), far, x[1].shape())?;
     let keys = add(pass, &x[1], &far)?;

@@ -1,10 +1,10 @@
-//! What is done in place: the way to the device and back, and the steps of optimizers.
+//! Copies to the device and back, and in-place updates: the steps of optimizers.
 
 use super::{Answer, Case, Trial, random};
 use crate::device::Buffer;
 use crate::ops::{AdamStep, Kernels, OpError, SgdStep};
 
-/// The way of values to the device and back, bits and all.
+/// Copies to the device and back keep every bit.
 pub(super) fn memory<D: Kernels>() -> Vec<Case<D>> {
     vec![Case::new("memory", "UpdateKernel", |t| {
         let mut values = random(t.pick(31, 300_001, 300_001), 1);

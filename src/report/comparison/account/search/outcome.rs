@@ -8,7 +8,7 @@ use crate::report::comparison::scene::Scene;
 use crate::report::language::{Words, messages};
 use crate::report::number::{Number, Provenance};
 use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
-use crate::report::search::{Ending, Search, Study, Sum, BestSoFar, whole};
+use crate::report::search::{BestSoFar, Ending, Search, Study, Sum, whole};
 use crate::report::sections::headline::Headline;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -121,7 +121,7 @@ fn row(words: Words, side: &str, search: &Search<'_, '_>, study: &Study<'_, '_>)
     let dash = || Entry::text("–");
     let share = sum.pruned as f64 / sum.trials.max(1) as f64;
     let first = search.first();
-    let best = BestSoFar::over_time(search, study, first);
+    let curve = BestSoFar::over_time(search, study, first);
     let best = study.best_first(first).first().copied();
     let best_value = best.and_then(|trial| {
         let value = words.localised(&first.show(first.value(&trial)?));
@@ -144,7 +144,8 @@ fn row(words: Words, side: &str, search: &Search<'_, '_>, study: &Study<'_, '_>)
         whole(sum.left),
         Entry::value(sum.seconds, words.seconds(sum.seconds)),
         best_value.map_or_else(dash, Entry::text),
-        best.steps
+        curve
+            .steps
             .last()
             .map_or_else(dash, |(at, ..)| Entry::value(*at, words.seconds(*at))),
     ];
