@@ -3,12 +3,10 @@
     python3 benches/startup.py [--program target/release/fieldtrial] [--runs 20] [--folder FOLDER]
 
 Every `run` does two training runs, of seeds of their own, so that none is kept. Prints the median and the range, in ms
-since `fieldtrial run` was executed, of the first one's: own start (which waits for the plan, and not for its order),
-greeting, end of start-up (data, model, weights), beginning and end of its only training step (before and after training
+since `fieldtrial run` was executed, of the first one's: own start, greeting, end of start-up (data, model, weights), beginning and end of its only training step (before and after training
 the peak of memory is put back: the third and the fourth single byte since the start-up's end), last word, and stored
 result (the line about it is written next); and of the end of the program. Then the two figures that count: from `run` to
-the end of the first step, and what a run costs beside training, from the second worker's start to its stored result: the
-first one's start waits for its order. Evaluations before and after training are in both.
+the end of the first step, and what a run costs beside training, from the second worker's start to its stored result. Evaluations before and after training are in both.
 
 FOLDER is where the manifest lies: one in a git repository has its files looked at. perf (Linux, root or
 `kernel.perf_event_paranoid=-1`) notes times without stopping anybody.

@@ -184,7 +184,7 @@ fn greeting(line: &str, label: &str) -> Result<Hello, AbError> {
         return Err(unlike(title));
     }
     serde_json::from_value(hello.clone())
-        .map_err(|error| unlike(format!("{label} says hello in another way: {error}")))
+        .map_err(|error| unlike(format!("{label} has another greeting: {error}")))
 }
 
 fn unlike(title: String) -> AbError {

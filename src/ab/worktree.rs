@@ -44,7 +44,7 @@ impl Checkout {
             commit,
             folder,
         };
-        // Worktrees whose folder is gone (`cargo clean`) would be in the way.
+        // Worktrees whose folder is gone (`cargo clean`) would block `worktree add`.
         repository.run(["worktree", "prune"])?;
         match found.listed(repository)? {
             Some(listed) => found.check(repository, &listed)?,

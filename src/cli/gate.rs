@@ -16,7 +16,7 @@ use super::exit_code;
 pub(super) enum FailOnArgument {
     /// A verdict says slower, or worse over the seeds; or a run that was done is not any more
     Regression,
-    /// A fact changed beyond its tolerance, for better or worse, a cell was added or removed, or ends in another way
+    /// A fact changed beyond its tolerance, for better or worse, a cell was added or removed, or ends differently
     Change,
     /// Something could not be told: too few runs, an unclear or incomparable time, a metric without a direction
     Unclear,

@@ -18,7 +18,7 @@ use super::Problem;
 
 /// Two manifests of one name would write to one folder.
 pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
-    // `--as NAME` is the way out.
+    // `--as NAME` avoids it.
     if plan
         .results_folder
         .file_name()

@@ -1,4 +1,4 @@
-//! The way beyond one machine: shares of a plan, their journals, and Slurm.
+//! Several machines: shares of a plan, their journals, and Slurm.
 //!
 //! Owns which share a run or trial belongs to, what is left of each share, how journals come together again, and the job
 //! scripts. It starts no worker and writes no result: `cli` wires it to `execute` and `record`.

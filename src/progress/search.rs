@@ -110,7 +110,7 @@ impl Tally {
         (self.ended, self.of.max(self.ended))
     }
 
-    /// Whether trials are still to come or under way.
+    /// Whether trials are pending or running.
     pub(super) fn goes_on(&self) -> bool {
         self.ended < self.of || self.running > 0
     }

@@ -37,7 +37,7 @@ const NAME: usize = 18;
 /// Show what this machine and build are, and whether times measured here can be trusted
 ///
 /// Every operation of every GPU is held against the CPU's, values and gradients, in each precision that the GPU has, and
-/// run twice. Ends with 1 where something stands in the way of runs: a device that was asked for and is not here, an
+/// run twice. Ends with 1 where runs would fail: a device that was asked for and is not here, an
 /// operation whose results are not those of the CPU, a damaged store; noise is a warning only.
 ///
 /// Example: `fieldtrial doctor --device cuda`

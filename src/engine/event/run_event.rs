@@ -93,7 +93,7 @@ impl StopReason {
                 format!("stopping after {}", count(limit, "failed run"))
             }
             Self::Failures { limit } => format!(
-                "stopping after {}; {} under way will finish",
+                "stopping after {}; {} running will finish",
                 count(limit, "failed run"),
                 count(running, "run")
             ),

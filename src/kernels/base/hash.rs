@@ -1,4 +1,4 @@
-//! [`Digest`]: one short way to name content by its bytes.
+//! [`Digest`]: a short name of content, computed from its bytes.
 
 /// A digest over named values, in the order in which they are added.
 ///

@@ -7,7 +7,7 @@ thread_local! {
     static NOTED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Notes that `what` (`conv2d backward filter`) runs in a way that may give other bits every time; the run's row says so.
+/// Notes that `what` (`conv2d backward filter`) may give other bits in every run; the run's row says so.
 pub fn note_nondeterministic(what: &'static str) {
     NOTED.with(|noted| noted.borrow_mut().insert(what));
 }

@@ -63,7 +63,7 @@ pub(crate) const FACTS: &[Column<RunFacts>] = columns![show_fact;
     "eval_loss_after" "1" Lower "Loss on one fixed evaluation batch after training" => eval_loss_after;
     "weight_checksum" "" None "blake3 over names and bytes of the final weights" => weight_checksum;
     "first_steps_loss" "1" Lower "Mean training loss of the first ten steps" => first_steps_loss;
-    "nondeterministic" "" None "What may give other bits at every run, because a library of the device has no other way" => nondeterministic;
+    "nondeterministic" "" None "What may give other bits at every run, because a library of the device has no deterministic algorithm" => nondeterministic;
 ];
 
 /// `epochs.csv`, after key, seed and axes.
@@ -306,7 +306,7 @@ pub(crate) const METRICS: [(&str, Direction, &str); 19] = [
     (
         "smoothness",
         Direction::Higher,
-        "directness of the way between two events",
+        "directness of the path between two events",
     ),
     (
         "physics",

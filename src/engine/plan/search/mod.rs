@@ -151,7 +151,7 @@ pub struct ObjectiveSpec {
     pub depends_on_clock: bool,
 }
 
-/// Which way is better.
+/// Whether lower or higher is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectiveDirection {

@@ -165,7 +165,7 @@ fn one_objective(node: &Node, mistakes: &mut Vec<Diagnostic>) -> Option<(Place, 
     let Some(direction) = direction.or_else(|| objective::direction(&column)) else {
         mistakes.push(
             Diagnostic::error(format!("`search.objective`: is a large `{column}` better?"))
-                .at(place, "the column does not say which way is better")
+                .at(place, "the column does not say whether lower or higher is better")
                 .help(format!(
                     "write `{{ column = \"{column}\", direction = \"minimize\" }}`, or `\"maximize\"`"
                 )),

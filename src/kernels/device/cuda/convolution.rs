@@ -3,10 +3,10 @@
 //! Of the algorithms that cuDNN proposes for a size, by its own estimate the fastest first (nothing is timed here), the
 //! first is taken that is deterministic, computes in the device's arithmetic and works in at most 512 MiB (`choice.rs`).
 //! The choice is kept by size. Where there is none, or cuDNN does not support the size, there is no plan, and the operation
-//! has its own way by matrix products; which way each size took is kept for the results (`ways.rs`). Whatever else cuDNN
-//! answers is an error.
+//! computes it by matrix products; the algorithm of each size is kept for the results (`algorithms.rs`). Any other answer
+//! of cuDNN is an error.
 //!
-//! `FIELDTRIAL_CONVOLUTION` takes the choice away: `im2col` never asks cuDNN, `cudnn` fails where cuDNN does not do it.
+//! `FIELDTRIAL_CONVOLUTION` overrides the choice: `im2col` never uses cuDNN, `cudnn` fails where cuDNN does not support the size.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ use super::dnn::{self, Dnn, NONE_FITS, Stage, refusal};
 use super::libraries::{Part, find};
 use crate::device::{Arithmetic, DeviceError};
 
-/// Names the way of all convolutions: `cudnn` or `im2col`.
+/// Environment variable with the algorithm of all convolutions: `cudnn` or `im2col`.
 pub const CONVOLUTION: &str = "FIELDTRIAL_CONVOLUTION";
 
 /// With `f16` values, channels are a multiple of this: tensor cores take them by eight.
@@ -100,7 +100,7 @@ pub struct ConvolutionPlan {
     choice: Rc<Choice>,
 }
 
-/// Lets convolutions of this thread's GPU go one way only, or by `None` as [`CONVOLUTION`] says.
+/// Sets the algorithm of this thread's convolutions on the GPU; `None` restores what [`CONVOLUTION`] says.
 ///
 /// # Errors
 /// [`DeviceError::Absent`] before the thread has opened a GPU.
@@ -110,7 +110,7 @@ pub fn convolve_by(forced: Option<ConvolutionAlgorithm>) -> Result<(), DeviceErr
 }
 
 impl Convolution {
-    /// How cuDNN does it in the arithmetic of this thread's device; `None` where another way has to be taken.
+    /// How cuDNN computes it in the arithmetic of this thread's device; `None` where it does not.
     ///
     /// # Errors
     /// A [`CONVOLUTION`] that says nothing, or one that insists on cuDNN which does not do it; a failure of cuDNN.
@@ -223,7 +223,7 @@ impl ConvolutionPlan {
 }
 
 impl Convolutions {
-    /// The way that thread or user insist on.
+    /// The algorithm that the thread or the user sets.
     fn forced(&self) -> Result<Option<ConvolutionAlgorithm>, DeviceError> {
         match self.forced.get() {
             Some(forced) => Ok(Some(forced)),

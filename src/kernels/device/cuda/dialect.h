@@ -49,7 +49,7 @@ DEVICE double warp_xor_double(double value, int lane) { return __shfl_xor_sync(0
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (i64)gridDim.x * blockDim.x)
 
 // The same where a thread takes TILE indices at once, `start + j * blockDim.x`, as many as are below `n`: it reads all of
-// them before it writes, so that enough reads are under way to use a GPU's memory (`Launch::over_tiles`).
+// them before it writes, so that enough reads are in flight to use a GPU's memory (`Launch::over_tiles`).
 #define TILE 4
 #define FOR_EACH_TILE(start, n)                                                                                        \
     for (i64 start = (i64)blockIdx.x * blockDim.x * TILE + threadIdx.x; start < (n);                                   \

@@ -279,7 +279,7 @@ pub(super) enum Stage {
 /// Why cuDNN does not do a convolution of this size, where `code` says that, as a sentence without its end.
 ///
 /// # Errors
-/// Everything else that it can answer with, which another way to convolve would hide: exhausted memory, and failures.
+/// Every other error, which a fallback would hide: exhausted memory, and failures.
 pub(super) fn refusal(what: &str, code: c_int, stage: Stage) -> Result<String, DeviceError> {
     match code {
         NONE_FITS => Ok("no deterministic algorithm fits".to_owned()),

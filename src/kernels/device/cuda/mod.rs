@@ -7,7 +7,7 @@
 //!
 //! Everything is queued on the default stream, in order, but copies of whole batches to the device (`staging.rs`), which
 //! have a queue beside it so that they overlap what is computed; nothing waits for the device but [`Backend::download`],
-//! [`Backend::upload`] when all of its places are under way, and synchronising.
+//! [`Backend::upload`] when all of its staging buffers are in flight, and synchronising.
 #![expect(
     unsafe_code,
     reason = "copies between host and device memory are raw in cudarc's public interface"

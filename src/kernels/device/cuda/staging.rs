@@ -25,7 +25,7 @@ const NON_BLOCKING: c_uint = 1;
 /// The queue of all work.
 const DEFAULT: Pointer = std::ptr::null_mut();
 
-/// Places that take turns: so many uploads can be under way.
+/// Staging buffers that take turns: the most uploads in flight.
 const PLACES: usize = 8;
 
 /// Fewest bytes that go by a queue of their own: the bus takes 10 µs for them, the steps around as long.
@@ -57,7 +57,7 @@ struct Place {
 
 impl Staging {
     /// Copies `values` to device memory at `address`; returns before the device has them, and without waiting for it
-    /// unless all places are under way.
+    /// unless all are in flight.
     ///
     /// # Safety
     /// `address` is that of at least as many values of device memory, which live until the copy is done.

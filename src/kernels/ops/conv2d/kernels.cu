@@ -100,7 +100,7 @@ KERNEL conv2d_filter_half(const float *restrict weight, half_t *restrict filter,
     }
 }
 
-// The way back for the gradient of such weights, which is added to that of ours.
+// The inverse transform for the gradient of such weights, which is added to the gradient in our layout.
 DEVICE void conv2d_store_weight(const float *tile, float *grad_weight, int channels, int outputs, int padded_channels,
                                 int rows) {
     block_wait();
@@ -160,7 +160,7 @@ KERNEL conv2d_halve(const float *restrict x, half_t *restrict half, i64 n, u32 c
     }
 }
 
-// The way back, `n` values of the result: with a bias (or null) instead of what stands in `y`, or added to it.
+// The inverse, `n` values of the result: with a bias (or null) instead of what stands in `y`, or added to it.
 KERNEL conv2d_widen(const half_t *restrict half, const float *restrict bias, float *restrict y, i64 n, u32 channels,
                     u32 padded, int adds) {
     u32 step = blockDim.x % channels, pixels = blockDim.x / channels;

@@ -117,7 +117,7 @@ KERNEL euler_backward(const float *restrict noise, const float *restrict drift_w
         sum_b3 += outer;
         if (part == 0) second[field][unit / 4].v[unit % 4] = slope;
         if (own && part == 0) *slopes = slope;
-        // What the step before needs is on its way while this one is computed.
+        // The values of the step before are loaded while this one is computed.
         float a1_now = a1, x_now = x;
         if (step > 0) {
             h1 -= units;

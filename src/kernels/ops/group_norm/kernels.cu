@@ -2,7 +2,7 @@
 // piece p of group g of `batch * groups`. A thread stays in one channel as long as a group has no more channels than
 // the block has threads, so neighbours read neighbours.
 
-// Values that a thread reads before it uses the first: enough reads under way, and few enough registers for blocks of
+// Values that a thread reads before it uses the first: enough reads in flight, and few enough registers for blocks of
 // 1024 threads.
 enum { GROUP_NORM_AHEAD = 4, GROUP_NORM_FAR_AHEAD = 8 };
 

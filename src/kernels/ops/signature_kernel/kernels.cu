@@ -135,7 +135,7 @@ DEVICE void signature_kernel_adjoint(const double *x, const double *y, signature
         for (int step = size.cells + rows - 2; step >= 0; step--) {
             int column = step - thread;
             if (thread < rows && column >= 0 && column < size.cells) {
-                // What the next column needs is on its way while this one is computed.
+                // The next column is loaded while this one is computed.
                 double west_next = signature_kernel_at(own, thread, column - 2);
                 double diagonal_next = signature_kernel_above(own, top, size.cells, column - 2);
                 if ((column & mask) == mask)

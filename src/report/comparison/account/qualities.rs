@@ -41,7 +41,7 @@ messages! {
     qualities_worse(p) = "worse, sign-flip p = {p}" | "schlechter, Vorzeichentest p = {p}";
     qualities_not_told(p) = "no direction shown, sign-flip p = {p}" | "keine Richtung nachgewiesen, Vorzeichentest p = {p}";
     qualities_too_few(seeds, needed) = "no test: {seeds}, {needed} needed" | "kein Test: {seeds}, {needed} nötig";
-    qualities_no_direction() = "neither way is better" | "keine Richtung ist besser";
+    qualities_no_direction() = "no direction is better" | "keine Richtung ist besser";
     qualities_missing(side) = "not measured: {side} has no such value" | "nicht gemessen: {side} hat keinen solchen Wert";
     qualities_alone(column, before, after, percent, seeds) = "{column}: {before} without, {after} with it ({percent}; {seeds})." | "{column}: {before} ohne, {after} mit dieser Änderung ({percent}; {seeds}).";
     qualities_cut(shown, all) = "The first {shown} of {all} rows; runs.csv has them all." | "Die ersten {shown} von {all} Zeilen; runs.csv enthält alle.";

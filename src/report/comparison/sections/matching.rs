@@ -18,7 +18,7 @@ messages! {
     changed_axis(axis, removed, added) = "Axis “{axis}”: values only before: {removed}; only after: {added}." | "Achse „{axis}“: Werte nur vorher: {removed}; nur nachher: {added}.";
     by_hash(count) = "{count} cells were matched by their content: the key is another, the resolved specification and data are the same." | "{count} Zellen wurden nach ihrem Inhalt zugeordnet: Der Schlüssel ist ein anderer, aufgelöste Spezifikation und Daten sind gleich.";
     by_axes(count) = "{count} cells were matched by the axes that both sides have." | "{count} Zellen wurden nach den Achsen zugeordnet, die beide Seiten haben.";
-    ambiguous(before, after) = "Not paired, since they may belong together in several ways: {before} before, {after} after." | "Nicht zugeordnet, da mehrere Zuordnungen möglich sind: {before} vorher, {after} nachher.";
+    ambiguous(before, after) = "Not paired, since they could be paired differently: {before} before, {after} after." | "Nicht zugeordnet, da mehrere Zuordnungen möglich sind: {before} vorher, {after} nachher.";
 }
 
 /// What only one side has; `None` where both have the same cells under the same keys.
