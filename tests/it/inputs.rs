@@ -61,10 +61,11 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
             Target::Values { len: 1 },
             Some(format!("{spec:?}")),
         ),
-        DatasetSpec::Mnist(_) | DatasetSpec::Csv(_) => {
-            let path = dataset.path().expect("a path");
+        _ => {
             return Err(DatasetError::Unreadable {
-                path: path.display().to_string(),
+                path: dataset
+                    .path()
+                    .map_or_else(String::new, |path| path.display().to_string()),
                 reason: "there is no such file".to_owned(),
             });
         }
