@@ -42,7 +42,7 @@ impl Asked {
 }
 
 impl Source for Asked {
-    /// Nobody knows what the parent will ask for.
+    /// Unknown: the parent decides how many runs follow.
     fn remaining(&self) -> usize {
         0
     }

@@ -111,8 +111,8 @@ pub trait Backend:
         Ok(None)
     }
 
-    /// Where this device's clocks, power, temperature and load are counted, or why they are not; `None` for a device
-    /// without counters of its own.
+    /// Address of this device's counters of clocks, power, temperature and load, or why they cannot be read; `None` for a
+    /// device without counters.
     fn counters(&self) -> Option<Result<CounterAddress, String>> {
         None
     }

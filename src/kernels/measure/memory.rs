@@ -6,9 +6,9 @@ use crate::base::os;
 
 /// The process's high-water mark of resident memory.
 ///
-/// Linux keeps it (`VmHWM`) and lets a process put it back to what it holds now. Where that is not permitted, and on
-/// systems that only answer `getrusage` (`ru_maxrss`), the mark only rises: training's is then read before the first
-/// validation, and validation's holds training's too.
+/// On Linux it is `VmHWM`, which a process can reset to its present memory. Where that is not permitted, and on systems that
+/// have only `getrusage` (`ru_maxrss`), it never falls: the peak of training is then read before the first validation, and the
+/// peak of validation includes that of training.
 #[derive(Debug, Default)]
 pub struct PeakMemory {
     is_apart: bool,

@@ -54,7 +54,7 @@ pub struct OpCost {
 pub struct OpId(usize);
 
 impl Profiler {
-    /// A profiler that knows layers by the keys of what they own, and waits for the device by `synchronise`.
+    /// A profiler. `owners` maps the key of each parameter or buffer to its layer; `synchronise` waits for the device.
     pub fn new(owners: BTreeMap<usize, String>, synchronise: Option<Box<dyn Fn()>>) -> Self {
         let now = Instant::now();
         let state = State {
