@@ -29,7 +29,7 @@ pub struct Build<'a> {
     pub label: &'a str,
     /// Root of the working tree.
     pub folder: &'a Path,
-    /// Whether it is a checkout: it gets a `target/` of its own, and its `Cargo.lock` stays as it is.
+    /// Whether it is a checkout: it gets a separate `target/`, and its `Cargo.lock` stays as it is.
     pub is_checkout: bool,
 }
 

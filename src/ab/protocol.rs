@@ -5,14 +5,14 @@
 //! parent          (Run        )*       · Finish          Stop, or the end of the stream, at any time
 //! ```
 //! A side is `fieldtrial side MANIFEST …` of another build: it plans its own manifest, keeps its own results, and does a
-//! run whenever it is told to. It does nothing by itself, so that the two never run at one time.
+//! run for each request, and nothing else, so that the two sides never run at the same time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::Status;
 use crate::results::Environment;
 
-/// Version of what stands here; both must agree.
+/// Version of this protocol; both programs must have the same.
 pub const SIDE_PROTOCOL: u32 = 1;
 
 /// Which run: both sides call it alike where they have the same cell.
@@ -26,7 +26,7 @@ pub struct RunName {
     pub block: usize,
 }
 
-/// What a side is told.
+/// A request to a side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turn {

@@ -74,7 +74,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Starts a side and waits until it has planned; what it says meanwhile goes to `say`.
+    /// Starts a side and waits until it has planned; its messages go to `say`.
     ///
     /// # Errors
     /// A mistake in its manifest, another version of the protocol or of the results, Ctrl-C.

@@ -33,7 +33,7 @@ impl Checkout {
     /// build in it goes on from the last.
     ///
     /// # Errors
-    /// An unknown ref; a worktree there that is locked, has changes, or stands at another commit.
+    /// An unknown ref; a worktree there that is locked, has changes, or is at another commit.
     pub fn of(repository: &Repository, reference: &str) -> Result<Self, AbError> {
         let commit = repository.commit(reference)?;
         let base = repository.root().join("target").join("ab");
@@ -59,7 +59,7 @@ impl Checkout {
     }
 
     fn add(&self, repository: &Repository) -> Result<(), AbError> {
-        // What stands there and is no worktree was left by a program that was killed.
+        // A folder there that is no worktree was left by a killed program.
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder)?;
         }

@@ -17,7 +17,7 @@ use super::bench::{Bench, mistake};
 use super::fingerprints::Fingerprints;
 use super::run_plan::{prepare_data, refuse_namesakes};
 
-/// Which plan is meant: as `run` was told.
+/// Which plan is meant, by the options of `run`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PlanChoice {
     /// The manifest, or the results folder (or its name) of a manifest whose shards have run

@@ -9,7 +9,7 @@ use crate::results::git::git;
 const ATTRIBUTE: &str = "diff=fieldtrial";
 
 /// Says on standard error, once in a clone, how `git diff` comes to show `results` (`reports/NAME`) value by value: where
-/// `.gitattributes` at the root of their working tree names the driver, and git knows no command for it.
+/// `.gitattributes` at the root of their working tree names the driver, and git has no command configured for it.
 ///
 /// That it was said is remembered beside the experiments, in `reports/.store/`; where that cannot be written nothing is said.
 pub(super) fn advise(results: &Path) {
@@ -43,7 +43,7 @@ fn lacks_driver(results: &Path) -> bool {
     {
         return false;
     }
-    // No text where it is not set; a git that does not start has nothing to be told.
+    // Empty where it is not set; without git there is nothing to advise.
     let setting = [
         "config",
         "--default",

@@ -163,7 +163,7 @@ fn meaning(setting: &Setting) -> String {
     format!("{text} {}.", capitalised(&rules.join(", ")))
 }
 
-/// Every section; kinds that have a list of their own are named with it.
+/// Every section, with the list of its kinds if there is one.
 fn sections(schema: &Schema) -> Vec<Entry> {
     let entries = SECTIONS.iter().flat_map(|section| {
         let title = section.title;

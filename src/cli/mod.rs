@@ -133,7 +133,7 @@ pub fn run() -> ExitCode {
     if let Ok(program) = std::env::current_exe() {
         probe_devices_by(program);
     }
-    // A worker is told everything on its standard input, and every run waits for it: it reads no other arguments.
+    // A worker gets its order on standard input, and start-up time counts: it parses no other arguments.
     if std::env::args_os().skip(1).eq(["worker"]) {
         return ExitCode::from(code(worker::worker()));
     }

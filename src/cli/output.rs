@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Write};
 
-/// Standard output that goes on, unheard, where the reader has gone: a gate must fail whoever reads it.
+/// Standard output that ignores a closed pipe: the exit code of a gate must not depend on its reader.
 ///
 /// Commands that only print end at the first such error instead, with [`GOOD`](super::exit_code::GOOD).
 #[derive(Debug)]

@@ -22,7 +22,7 @@ pub(super) struct Overview {
     pub(super) standings: Vec<Standing>,
     /// What was submitted, where anything was.
     pub(super) jobs: Option<Jobs>,
-    /// What Slurm knows of it.
+    /// Its state in Slurm.
     pub(super) tasks: Vec<Task>,
     /// Why Slurm does not answer.
     pub(super) silent: Option<SlurmError>,
@@ -38,7 +38,7 @@ impl Overview {
         let shards = shards.or(submitted).or(last_number_of_shares(chosen)?);
         let shards = shards.unwrap_or(chosen.plan.slurm.shards);
         let known: Vec<&str> = jobs.as_ref().map(Jobs::ids).unwrap_or_default();
-        // Slurm before the journals: a task that has ended has written all of its own.
+        // Slurm before the journals: the journal of an ended task is complete.
         let (tasks, silent) = match Slurm.tasks(&known) {
             Ok(tasks) => (tasks, None),
             Err(error) => (Vec::new(), Some(error)),

@@ -113,7 +113,7 @@ pub(super) fn cores() -> usize {
     given.map_or(usable, |given: usize| given.min(usable))
 }
 
-/// What the store knows of a plan, for commands that run nothing.
+/// The stored runs of a plan, for commands that run nothing.
 pub(super) struct Outlook {
     conditions: RunConditions,
     store: Store,

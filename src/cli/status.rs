@@ -53,7 +53,7 @@ pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     })
 }
 
-/// Shards with runs that nobody is going to do.
+/// Shards with runs left that are neither queued nor running.
 fn stuck(overview: &Overview) -> usize {
     let stuck = |standing: &&Standing| cluster::is_stuck(standing, overview.task(standing));
     overview.standings.iter().filter(stuck).count()

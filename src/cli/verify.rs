@@ -146,7 +146,7 @@ fn section<'a>(manifest: &'a Manifest, name: &str) -> Option<&'a Table> {
     manifest.root.as_table()?.get(name)?.as_table()
 }
 
-/// Every mistake as a message of its own.
+/// One message for each mistake.
 fn failure(arguments: &VerifyArguments, error: &VerifyError) -> Problem {
     let mistakes = match error {
         VerifyError::Reference(mistakes) => mistakes.clone(),

@@ -1,4 +1,4 @@
-//! `fieldtrial worker` (hidden): one run, told on stdin, answered as events on stdout.
+//! `fieldtrial worker` (hidden): one run: order on stdin, events on stdout.
 //!
 //! The real standard output is moved away first, so that a library's print lands on standard error and cannot break the
 //! protocol. A thread watches stdin: it passes on what the parent answers after an epoch; when stdin closes, the parent is
@@ -23,7 +23,7 @@ use super::{Outcome, exit_code};
 /// Shortest time between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Exit code of a worker whose parent is gone; nobody reads it.
+/// Exit code of a worker whose parent is gone.
 const ORPHANED: i32 = 1;
 
 /// Reads the order, trains, tells. How the run ended is in the events, not in the exit code.
@@ -99,7 +99,7 @@ fn wait(replies: &Receiver<Reply>) -> Reply {
     replies.recv().unwrap_or(Reply::Stop)
 }
 
-/// One line that the parent recognises, whatever the message looks like.
+/// The message as one line, which the parent recognises.
 fn tell_panic(info: &PanicHookInfo<'_>) {
     let payload = info.payload();
     let message = payload
@@ -146,7 +146,7 @@ impl<W: Write> EventWriter<W> {
         }
     }
 
-    /// Whether progress at `now` is told; then it is not for a while.
+    /// Whether progress at `now` is reported; after that, none for a while.
     fn tells_progress(&mut self, now: Instant) -> bool {
         let is_due = self
             .last_progress
@@ -199,7 +199,7 @@ mod tests {
         let mut told = |ms| events.tells_progress(began + Duration::from_millis(ms));
         let told = [0, 50, 99, 100, 150, 199, 200, 1000].map(&mut told);
         assert_eq!(told, [true, false, false, true, false, false, true, true]);
-        // What is not told is not written.
+        // Progress that is not reported is not written.
         let mut out = Vec::new();
         let mut events = EventWriter::new(&mut out);
         events.last_progress = Some(Instant::now() + Duration::from_hours(1));

@@ -1,6 +1,6 @@
 //! What Slurm's programs say, in the formats that this program asks them for: text, whose shape versions keep.
 
-/// One task of a job array, or a job that is none, as Slurm knows it.
+/// One task of a job array, or a single job, as Slurm reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// Number of the job, of the array's for a task.
@@ -75,7 +75,7 @@ pub(super) fn parse_squeue(text: &str) -> Vec<Task> {
     text.lines().filter_map(line).collect()
 }
 
-/// Reads `scontrol --oneliner show job`: jobs of which Slurm's controller still knows, a few minutes after their end.
+/// Reads `scontrol --oneliner show job`: the jobs in Slurm's controller, until a few minutes after their end.
 pub(super) fn parse_scontrol(text: &str) -> Vec<Task> {
     let line = |line: &str| {
         // Names and commands may hold blanks; the first field of a name is Slurm's.

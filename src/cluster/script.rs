@@ -164,7 +164,7 @@ pub fn array_text(tasks: &[usize], at_once: Option<usize>) -> String {
     texts.collect::<Vec<_>>().join(",") + &limit
 }
 
-/// A line of `#SBATCH`. Slurm splits it at blanks, takes `#` for a comment, and knows quotes and `\`.
+/// A line of `#SBATCH`. Slurm splits it at blanks, takes `#` for a comment, and interprets quotes and `\`.
 fn option(name: &str, value: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%[]&|*".contains(letter);
     if value.chars().all(is_plain) {

@@ -95,7 +95,7 @@ fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {
     let jobs = format!("--jobs={list}");
     match call("squeue", ["--noheader", "--array", &format, &jobs]) {
         Ok(text) => Ok(parse_squeue(&text)),
-        // A single job of which it knows no longer is an error, one of several is not.
+        // Slurm fails for a single job that it has forgotten, but not for one of several.
         Err(SlurmError::Refused { reason, .. }) if reason.contains("Invalid job id") => {
             Ok(Vec::new())
         }

@@ -18,7 +18,7 @@ use crate::results::store::{Entries, JournalFile, RunConditions, Store, StoreErr
 pub struct Standing {
     /// The share.
     pub share: Share,
-    /// Its runs that ended well, in whatever journal or store they stand.
+    /// Its runs that are done, in any journal or store.
     pub done: usize,
     /// Its runs that failed.
     pub failed: usize,

@@ -14,7 +14,7 @@ pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t T
     found.find(|task| task.phase.is_active()).or(last)
 }
 
-/// The job that merges, where Slurm knows it.
+/// The job that merges, if Slurm lists it.
 pub fn merging<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
     let job = jobs.merge.as_ref()?;
     let mut tasks = tasks.iter();
@@ -26,7 +26,7 @@ pub fn is_active(standing: &Standing, task: Option<&Task>) -> bool {
     standing.is_in_use || task.is_some_and(|task| task.phase.is_active())
 }
 
-/// Whether a shard is stuck: it has runs left, and nobody is going to do them.
+/// Whether a shard is stuck: it has runs left, and is neither queued nor running.
 pub fn is_stuck(standing: &Standing, task: Option<&Task>) -> bool {
     standing.left > 0 && !is_active(standing, task)
 }

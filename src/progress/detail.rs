@@ -1,4 +1,4 @@
-//! [`Show`]: how much of a run is told, and the lines that are told only on request.
+//! [`Show`]: how much of a run is printed, and the lines that are printed only on request.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::event::{EpochRow, Event, RunEvent, RunId, RunOutcome};
 
 use super::line::{Names, last_words};
 
-/// What is told of a run.
+/// What is printed of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Show {
     /// To people, on standard error.

@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
 /// Writes a line for every event.
 #[derive(Debug)]
 pub(super) struct JsonLines<W> {
-    /// `None` once nobody reads any more: training goes on without a reader.
+    /// `None` once the reader has closed the pipe: training continues.
     out: Option<W>,
     /// Keys of the runs that go on.
     keys: HashMap<RunId, String>,
@@ -164,7 +164,7 @@ impl<W: Write> JsonLines<W> {
         });
     }
 
-    /// What tells how far a run is. Its greeting says nothing, its end is in `run-ended`, and profiles have files of their own.
+    /// The events that show how far a run is. The greeting has no content, the end is in `run-ended`, profiles are in files.
     fn pass_on(&mut self, id: RunId, said: &Event) {
         let is_told = matches!(
             said,

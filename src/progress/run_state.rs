@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::base::units::human;
 use crate::event::Event;
 
-/// How far a run is, from what its worker told so far.
+/// How far a run is, from the events of its worker.
 #[derive(Debug, Clone, Default)]
 pub struct RunState {
     steps_per_epoch: usize,

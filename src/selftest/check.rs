@@ -2,7 +2,7 @@
 
 use crate::compare::{Comparison, FailOn, Finding, Verdict, Violation, violations};
 
-/// What the gate is asked for: whatever is worse or another fact.
+/// The findings at which the gate fails: regressions and changed facts.
 const KINDS: [FailOn; 2] = [FailOn::Regression, FailOn::Change];
 
 /// What sort of thing is planted.

@@ -36,7 +36,7 @@ pub(super) struct Factors {
     pub(super) loss: f64,
 }
 
-/// How a run of a cell ends. `side` is the number of the side, whose times have noise of their own.
+/// How a run of a cell ends. `side` is the number of the side, whose times have their own noise.
 pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, factors: Factors) -> RunOutcome {
     let step_ms = step_ms(spec) * factors.time * noise(id, side);
     let facts = facts(spec, id, factors.loss);
@@ -74,7 +74,7 @@ fn place(id: RunId) -> f64 {
     (id.block * SEEDS.len() + seed.unwrap_or_default()) as f64
 }
 
-/// Seeds end at losses of their own, the same on both sides.
+/// Every seed has its own final loss, the same on both sides.
 fn facts(spec: &CellSpec, id: RunId, factor: f64) -> RunFacts {
     let of_seed = 1.0 + 0.01 * id.seed as f64;
     let loss = 0.05 * (1.0 + 0.01 * spec.train.batch_size as f64) * of_seed * factor;

@@ -96,7 +96,7 @@ impl Trial<'_> {
             session: session.id().to_owned(),
             set: self.frame.set.clone(),
             only: self.arguments.only.clone(),
-            // Each comparison with itself is a session of its own.
+            // Each comparison of a build with itself is a separate session.
             fresh: self.arguments.fresh || self.arguments.aa,
         };
         Side::start(&order, self.interrupt.is_asked(), &mut |line| {

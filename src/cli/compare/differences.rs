@@ -128,7 +128,7 @@ fn in_words(fact: &FactChange) -> String {
     }
 }
 
-/// Metrics that are better or worse over seeds, and how many could not be told.
+/// Metrics that are better or worse over seeds, and how many are unclear.
 fn quality(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut untold, mut too_few) = (0, None);

@@ -231,7 +231,7 @@ impl Found {
         }
     }
 
-    /// Writes the files of every comparison; of several, each into a folder of its own.
+    /// Writes the files of every comparison; of several, each into its own folder.
     fn write(&self, folder: &Path, given: &[Language]) -> Result<(), Failure> {
         for comparison in self.equal_and_told().1 {
             let own = match (self.comparisons.len(), &comparison.after.origin) {

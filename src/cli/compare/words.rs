@@ -74,7 +74,7 @@ pub(super) fn p_value(p: f64) -> String {
     }
 }
 
-/// A verdict in a few words, and the reason that stands below the table.
+/// A verdict in a few words, and its reason, printed below the table.
 pub(super) fn verdict(
     verdict: &Verdict,
     p: Option<f64>,

@@ -38,7 +38,7 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
     match wanted {
         Some(DeviceKind::Cpu) => return found,
         Some(device) => found.are_here = found.look(&inputs, device),
-        // The first that is not here ends the list, and is told only where there is no other.
+        // The first missing one ends the list; it is reported only if there is no other.
         None => {
             let conditions = (0..MOST).map(DeviceKind::Cuda);
             let conditions = conditions.take_while(|device| {

@@ -73,7 +73,7 @@ pub(super) fn doctor(arguments: &DoctorArguments) -> Outcome {
 fn machine() -> String {
     let environment = environment::collect(Path::new("."));
     let mut fields = environment.must_match;
-    // They have lines of their own below.
+    // They are listed separately below.
     for name in ["devices", "gpu_driver"] {
         fields.remove(name);
     }

@@ -36,7 +36,7 @@ fn keys(schema: &Schema, section: &Section) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// One of several tables under a heading of its own.
+/// One of several tables, with its heading.
 fn part(level: &str, entry: &Entry) -> String {
     let mut text = format!("{level} `{}`\n", entry.name);
     if !entry.description.is_empty() {

@@ -8,7 +8,7 @@ mod schema;
 pub(super) use document::markdown;
 pub(super) use schema::{Entry, Schema, Setting};
 
-/// A section of a manifest: a table of its own, or one in another.
+/// A section of a manifest: a top-level table, or one within another.
 pub(super) struct Section {
     /// Its place in the text of the document, where its keys go.
     mark: &'static str,

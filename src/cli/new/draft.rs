@@ -28,7 +28,7 @@ pub(super) struct Draft {
     pub(super) example: Option<String>,
 }
 
-/// What stands in a form in braces, and what takes its place.
+/// Placeholders `{name}` of a form, and their values.
 type Fillings<'a> = &'a [(&'a str, String)];
 
 impl Draft {
@@ -96,7 +96,7 @@ fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A line with its comment, which stands below those of other lines whatever was filled in.
+/// A line with its comment, aligned with the comments of other lines.
 fn aligned(code: &str, comment: &str) -> String {
     let gap = COMMENT.saturating_sub(code.chars().count()).max(2);
     format!("{code}{:gap$}# {comment}", "")
@@ -177,7 +177,7 @@ fn table_text(spot: &Spot, path: &Path, guess: &CsvGuess, about: &str) -> String
     filled(spot, include_str!("csv.toml"), about, &fillings)
 }
 
-/// Text as it stands between the quotes of a string.
+/// Text escaped for a TOML string, without its quotes.
 fn toml_inner(text: &str) -> String {
     let whole = quoted(text);
     whole

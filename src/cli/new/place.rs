@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::super::Problem;
 use super::refused;
 
-/// Where a new manifest stands.
+/// Where a new manifest is written.
 pub(super) struct Spot {
     pub(super) name: String,
     /// As one would write it from the current folder.

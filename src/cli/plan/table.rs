@@ -7,7 +7,7 @@ use crate::plan::{AxisKind, Feasibility, Plan, PlannedCell};
 
 use super::summary::status;
 
-/// Seconds that a cell is expected to take, from someone who knows earlier results.
+/// Expected seconds of a cell, from earlier results.
 pub(super) type Estimate<'a> = &'a dyn Fn(&PlannedCell) -> Option<String>;
 
 /// Draws the first and the last cells, and how many are left out between them.

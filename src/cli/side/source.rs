@@ -21,7 +21,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Listens to stdin on a thread of its own; the flag is set when the run that goes on has to end.
+    /// Reads stdin on a thread; the flag is set when the current run has to end.
     pub(super) fn listen(cells: &[PlannedCell], runs: &[OfferedRun]) -> (Self, Arc<AtomicBool>) {
         let (sender, asked) = mpsc::channel();
         let is_stopped = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! [`Teller`]: what happens, told to the parent.
+//! [`Teller`]: sends events to the parent.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
