@@ -1,4 +1,4 @@
-//! What cannot repeat its bits on the device of this thread, in the words of whoever had to use it.
+//! Operations of this thread whose results are not bitwise reproducible.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -7,12 +7,12 @@ thread_local! {
     static NOTED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Notes that `what` (`conv2d backward filter`) runs in a way that may give other bits every time; the run's row says so.
+/// Records that `what` (`conv2d backward filter`) may give other bits every time; the run's row lists it.
 pub fn note_nondeterministic(what: &'static str) {
     NOTED.with(|noted| noted.borrow_mut().insert(what));
 }
 
-/// Everything that was noted on this thread, by name, separated by `; `; empty for nothing.
+/// Everything recorded on this thread, sorted by name and separated by `; `; empty if nothing was.
 pub fn nondeterministic() -> String {
     let noted: Vec<&str> = NOTED.with(|noted| noted.borrow().iter().copied().collect());
     noted.join("; ")
