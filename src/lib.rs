@@ -12,9 +12,9 @@
 
 #![warn(clippy::print_stdout)]
 
-// `eprint!` and `eprintln!` of the standard library panic where nobody reads standard error any more (`run … 2>&1 | head`).
-// These, named alike so that none is forgotten, leave out what cannot be told, and the program goes on. Results go to standard
-// output by `write!`, whose errors end a command (`cli`); the lint `print_stdout` keeps `println!` away.
+// The standard library's `eprint!` and `eprintln!` panic when standard error is closed (`run … 2>&1 | head`). These shadow
+// them and ignore the error. Results go to standard output by `write!`, whose errors end a command (`cli`); the lint
+// `print_stdout` forbids `println!`.
 macro_rules! eprint {
     ($($text:tt)*) => {{
         let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!($($text)*));

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use fieldtrial::cli;
 
 fn main() -> ExitCode {
-    // The panic's own message has been printed; what is left is to say whose fault it is.
+    // The panic has printed its message; add that it is a bug of the program.
     std::panic::catch_unwind(cli::run).unwrap_or_else(|_| {
-        // Nobody may read it any more.
+        // Standard error may be closed.
         let _ = writeln!(
             io::stderr(),
             "error: this is a bug in fieldtrial, please report it with the lines above"

@@ -1,4 +1,4 @@
-//! Takes the digests of this crate's sources (`base::build_info`), and compiles the kernels of the feature `cuda`.
+//! Computes the digests of this crate's sources (`base::build_info`) and compiles the CUDA kernels (feature `cuda`).
 
 use std::env;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fieldtrial_source_hash::Parts;
 
-/// Modules whose sources can change a fact.
+/// Modules whose sources can change a result.
 const MODULES: [&str; 3] = ["base", "device", "ops"];
 
 #[path = "device/cuda/compile.rs"]
@@ -26,7 +26,7 @@ fn main() {
     fs::write(target, parts.to_rust()).expect("cargo gives a folder that can be written");
 }
 
-/// A variable that cargo always sets for build scripts.
+/// An environment variable that cargo always sets for build scripts.
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }

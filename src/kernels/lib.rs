@@ -1,6 +1,6 @@
-//! What computes in Fieldtrial: devices, and the differentiable operations that dfdx lacks, compiled for speed.
+//! The numerical part of Fieldtrial: devices, and the differentiable operations that dfdx lacks, compiled for speed.
 //!
-//! `fieldtrial-engine` re-exports these modules and adds what trains with them (docs/adr/0018).
+//! `fieldtrial-engine` re-exports these modules and adds training on top of them (docs/adr/0018).
 
 pub mod base;
 

@@ -1,17 +1,17 @@
-//! The program's allocator: the system's, with large blocks at the beginning of a line of the cache.
+//! The program's allocator: the system allocator, with large blocks aligned to a cache line.
 //!
-//! The system's blocks begin 16 bytes into a line, so of the vectors of 64 bytes that kernels load from a `Vec` every one lies
-//! across two lines (docs/adr/0016). A large block is a larger one of the system's, of which up to a line is left in front.
+//! The system's large blocks begin 16 bytes into a cache line, so every 64-byte vector load from a `Vec` crosses two lines
+//! (docs/adr/0016). A large block here is a larger system block with up to one line of padding in front.
 #![expect(unsafe_code, reason = "an allocator hands out raw memory")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 
-/// Bytes of a line of the cache, and of the widest vector.
+/// Bytes of a cache line, and of the widest vector register.
 const LINE: usize = 64;
-/// Bytes of a block that is large: a line more is little beside it.
+/// Blocks from this size on are aligned: one more line is little beside them.
 const LARGE: usize = 4096;
-/// What the system aligns a large block to, so that how much was left in front can be noted there.
+/// The system's alignment of large blocks: the padding is at least this long, so its length can be stored in it.
 const FRONT: usize = 2 * size_of::<usize>();
 
 #[global_allocator]
@@ -19,7 +19,7 @@ static ALLOCATOR: Allocator = Allocator;
 
 struct Allocator;
 
-/// The block to ask the system for where one of `layout` is large.
+/// The system block that holds an aligned block of `layout`; `None` if the block is small.
 fn around(layout: Layout) -> Option<Layout> {
     if layout.size() < LARGE || layout.align() >= LINE {
         return None;
@@ -28,12 +28,12 @@ fn around(layout: Layout) -> Option<Layout> {
     Layout::from_size_align(layout.size().saturating_add(LINE), align).ok()
 }
 
-/// Bytes that are left in front of the first line of the system's block `whole`: never 0.
+/// Bytes of padding in front of the first line of the system block `whole`: never 0.
 fn to_line(whole: *mut u8) -> usize {
     LINE - whole.addr() % LINE
 }
 
-/// The first line of the system's block `whole`, in front of which stands how far it is from the block's beginning.
+/// The first line of the system block `whole`; the `usize` in front of it holds the length of the padding.
 ///
 /// # Safety
 /// `whole` is null or begins a block of [`around`].
@@ -42,8 +42,8 @@ unsafe fn first_line(whole: *mut u8) -> *mut u8 {
         return whole;
     }
     let left = to_line(whole);
-    // SAFETY: `left` is at most the line by which the block is larger. It is at least `FRONT`, which the block's address is a
-    // multiple of, so a `usize` fits in front.
+    // SAFETY: `left` is at most the line that `around` added. It is at least `FRONT`, because the block's address is a
+    // multiple of `FRONT`, so a `usize` fits in front.
     unsafe {
         let note = whole.add(left - size_of::<usize>());
         note.cast::<usize>().write_unaligned(left);
@@ -51,7 +51,7 @@ unsafe fn first_line(whole: *mut u8) -> *mut u8 {
     }
 }
 
-/// How far `line` is from the beginning of the system's block.
+/// Length of the padding in front of `line`.
 ///
 /// # Safety
 /// `line` is from [`first_line`], and not freed.
@@ -64,10 +64,10 @@ unsafe fn left(line: *mut u8) -> usize {
     }
 }
 
-// SAFETY: blocks come from `System`, of the layout asked for or, where `around` says so, of one that holds a line more, whose last
-// `layout.size()` bytes or more from `first_line` on are the program's: aligned to `LINE`, which is at least `layout.align()`.
-// `around` sees the same layout when a block is freed or resized as when it was made, so each goes back to `System` by the
-// address and the layout it came with. Nothing here unwinds.
+// SAFETY: blocks come from `System`, with the requested layout or with that of `around`, one line longer, of which the
+// caller gets the at least `layout.size()` bytes from `first_line` on, aligned to `LINE`, at least `layout.align()`.
+// `around` sees the same layout when a block is freed or resized as when it was allocated, so each block returns to `System`
+// with the address and the layout that it came with. Nothing here unwinds.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the size is not zero: the caller promises it for `layout`, and `around` only adds.
@@ -80,7 +80,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as in `alloc`; what is written in front of the line is not the program's.
+        // SAFETY: as in `alloc`; the padding that is written to is not the caller's.
         unsafe {
             match around(layout) {
                 Some(whole) => first_line(System.alloc_zeroed(whole)),
@@ -112,7 +112,7 @@ unsafe impl GlobalAlloc for Allocator {
                     if moved.is_null() {
                         return moved;
                     }
-                    // The values stand as far from the new block's beginning as they did; its first line may be another.
+                    // The values have kept their offset in the block, but the first line's offset may differ.
                     let values = moved.add(before);
                     let first = moved.add(to_line(moved));
                     if first != values {
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn values_stay_when_blocks_grow_and_shrink() {
-        // Others between them, so that some move and some are resized where they lie.
+        // Several vectors grow in turn, so that some blocks move and some are resized in place.
         let mut grown: Vec<Vec<u32>> = vec![Vec::new(); 7];
         for value in 0..50_000 {
             for block in &mut grown {

@@ -1,20 +1,20 @@
-//! What this build is made of, as far as this crate goes: digests of its sources, and features. `build.rs` takes them.
+//! The sources and features that this crate was built from, as digests that `build.rs` computes.
 
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/build_info.rs"));
 }
 
-/// What arithmetic a cell uses, for the features that belong into its code hash.
+/// The kind of arithmetic that a cell uses; it selects the features and sources in the cell's code hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arithmetic {
-    /// The processor's: feature `x86-v4`.
+    /// CPU: feature `x86-v4`.
     Cpu,
-    /// A GPU's: features `cuda` and `cuda-stand-in`, whose driver is another code than NVIDIA's.
+    /// GPU: features `cuda` and `cuda-stand-in` (a driver that computes on the CPU, other code than NVIDIA's).
     Gpu,
 }
 
-/// Names and digests of the sources that a cell runs: those that only GPUs use (`*.cu`, modules and folders named `cuda`) for
-/// a GPU alone.
+/// Names and digests of the sources that a cell runs. Sources for GPUs (`*.cu`, modules and folders named `cuda`) count for
+/// GPU cells only.
 pub fn parts(arithmetic: Arithmetic) -> impl Iterator<Item = (&'static str, &'static str)> {
     let own = match arithmetic {
         Arithmetic::Cpu => &[],

@@ -2,12 +2,12 @@
 
 /// A digest over named values, in the order in which they are added.
 ///
-/// Every value is preceded by its length, so that no two sequences of values run together.
+/// Every value is preceded by its length, so that different sequences of values have different digests.
 #[derive(Debug, Clone, Default)]
 pub struct Digest(blake3::Hasher);
 
 impl Digest {
-    /// Starts a digest of nothing.
+    /// Starts an empty digest.
     pub fn new() -> Self {
         Self::default()
     }

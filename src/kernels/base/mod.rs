@@ -1,6 +1,6 @@
-//! What every module may use: seeded random streams, statistics, units, text, and later hashes and the operating system.
+//! Helpers for every module: seeded random streams, statistics, units, text, hashes and the operating system.
 //!
-//! Owns no concept of the program; imports nothing of it.
+//! Imports nothing of the program and knows none of its concepts.
 
 mod allocator;
 pub mod build_info;

@@ -1,7 +1,7 @@
 //! Every call to the operating system that the standard library does not offer, each with a portable fallback.
 //!
-//! On Unix: `wait4`, priorities, signals to process groups, `_exit`, `setrlimit`, `dup2`. On glibc: `mallopt`. Elsewhere the functions do
-//! what can be done with the standard library, or nothing, and say so.
+//! On Unix: `wait4`, priorities, signals to process groups, `_exit`, `setrlimit`, `dup2`. On glibc: `mallopt`. Elsewhere the
+//! functions use the standard library, or do nothing; their documentation says which.
 #![expect(
     unsafe_code,
     reason = "the one file for calls into the operating system"
@@ -12,20 +12,20 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::{Child, Command};
 
-/// How a process ended, and what it took.
+/// How a process ended, and the memory and time that it used.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ended {
-    /// Exit code, where it ended by itself.
+    /// Exit code, if the process exited by itself.
     pub code: Option<i32>,
-    /// Signal, where one ended it.
+    /// Signal, if one ended the process.
     pub signal: Option<i32>,
-    /// High-water mark of its resident memory, in bytes.
+    /// Peak resident memory, in bytes.
     pub peak_rss_bytes: Option<u64>,
     /// User and system time, in seconds.
     pub cpu_s: Option<f64>,
 }
 
-/// Makes `command` start in a process group of its own, out of reach of the terminal's Ctrl-C.
+/// Makes `command` start in a new process group, which the terminal's Ctrl-C does not reach.
 pub fn in_own_group(command: &mut Command) {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
@@ -33,13 +33,13 @@ pub fn in_own_group(command: &mut Command) {
     let _ = command;
 }
 
-/// Lets `child`, which has just been started, compute where others leave a core idle, and a tenth of one elsewhere.
+/// Lowers the priority of the new process `child`: it computes on idle cores, and takes a tenth of a busy one.
 ///
 /// On Unix it is ten steps nicer than this process; elsewhere nothing changes.
 pub fn let_others_go_first(child: &Child) {
     #[cfg(unix)]
-    // SAFETY: both take integers and touch no memory. Where the child is gone already, an error tells it that does not
-    // matter: it is not reaped, so the number is nobody else's.
+    // SAFETY: both take integers and touch no memory. If the child has ended, the call fails harmlessly: the child is not
+    // reaped, so its process id is not reused.
     unsafe {
         let own = libc::getpriority(libc::PRIO_PROCESS, 0);
         libc::setpriority(libc::PRIO_PROCESS, child.id(), own + 10);
@@ -48,9 +48,9 @@ pub fn let_others_go_first(child: &Child) {
     let _ = child;
 }
 
-/// Ends this process at once, whatever its other threads do (`_exit`).
+/// Ends this process at once, without waiting for its other threads (`_exit`).
 ///
-/// [`std::process::exit`] first unloads the process's libraries: a GPU's driver in which another thread is just then hangs
+/// [`std::process::exit`] first unloads the process's libraries; a thread that is inside a GPU driver at that moment hangs
 /// or crashes. Nothing is flushed.
 pub fn exit_at_once(code: i32) -> ! {
     #[cfg(unix)]
@@ -62,21 +62,21 @@ pub fn exit_at_once(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Ends a child that is in its own group, with everything that it started, at once (SIGKILL).
+/// Kills a child that leads a process group, and all processes of the group, at once (SIGKILL).
 ///
-/// Must not be called once [`wait_without_blocking`] has answered: the number may belong to another process by then.
+/// Must not be called after [`wait_without_blocking`] has returned an end: another process may have the id by then.
 pub fn kill_group(child: &mut Child) {
     #[cfg(unix)]
     {
         let group = child.id().cast_signed();
-        // SAFETY: `kill` takes two integers and touches no memory; the child is not reaped yet, so the number is its.
+        // SAFETY: `kill` takes two integers and touches no memory; the child is not reaped, so its process id is not reused.
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
-    // Also where the group is not there (yet): a child that is gone makes this an error that does not matter.
+    // For a child that has no group (yet). If the child has ended, this is an error that can be ignored.
     let _ = child.kill();
 }
 
-/// Answers with the end of `child` if it has ended, with `None` while it runs.
+/// Returns how `child` ended, or `None` while it runs.
 ///
 /// # Errors
 /// Where the system knows no such child.
@@ -85,7 +85,7 @@ pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     let process = child.id().cast_signed();
-    // SAFETY: both pointers are to live, writable memory of the types that `wait4` asks for.
+    // SAFETY: both pointers are to live, writable memory of the types that `wait4` requires.
     let answer =
         unsafe { libc::wait4(process, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
     match answer {
@@ -99,7 +99,7 @@ pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
     }
 }
 
-/// Answers with the end of `child` if it has ended, with `None` while it runs.
+/// Returns how `child` ended, or `None` while it runs.
 ///
 /// # Errors
 /// Where the system knows no such child.
@@ -122,7 +122,7 @@ fn ended(status: i32, usage: &libc::rusage) -> Ended {
     }
 }
 
-/// This process's resident memory in bytes, as `/proc/self/statm` counts its pages; `None` where there is none.
+/// This process's resident memory in bytes, from `/proc/self/statm`; `None` on systems without that file.
 pub fn resident_bytes() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {
@@ -136,12 +136,12 @@ pub fn resident_bytes() -> Option<u64> {
     None
 }
 
-/// High-water mark of this process's resident memory, in bytes; `None` where the system does not say.
+/// Peak resident memory of this process, in bytes; `None` if the system does not report it.
 pub fn peak_rss_bytes() -> Option<u64> {
     #[cfg(unix)]
     {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the pointer is to live, writable memory of the type that `getrusage` asks for.
+        // SAFETY: the pointer is to live, writable memory of the type that `getrusage` requires.
         if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
             return None;
         }
@@ -168,7 +168,7 @@ fn peak_of(usage: &libc::rusage) -> Option<u64> {
 /// Does nothing where the system has no such limit.
 ///
 /// # Errors
-/// Where the system refuses, for example above a limit that a parent has set.
+/// If the system refuses, for example above a limit that a parent process has set.
 pub fn limit_memory(bytes: u64) -> io::Result<()> {
     #[cfg(all(unix, not(target_vendor = "apple")))]
     {
@@ -188,16 +188,16 @@ pub fn limit_memory(bytes: u64) -> io::Result<()> {
 /// Maps a file's bytes, read only.
 ///
 /// # Errors
-/// Where the system refuses.
+/// If the system refuses.
 pub fn map_file(file: &std::fs::File) -> io::Result<memmap2::Mmap> {
     // SAFETY: the bytes must not change while they are mapped. Files that are mapped are written under another name and
-    // renamed, never written to in their place, and what is read is held against a digest.
+    // renamed, never changed in place, and what is read is checked against a digest.
     unsafe { memmap2::Mmap::map(file) }
 }
 
-/// Makes glibc's allocator keep large blocks, which training frees and asks for again in every step.
+/// Makes glibc's allocator keep large freed blocks: training frees and allocates the same sizes in every step.
 ///
-/// Without it every tensor above 128 KiB is mapped and unmapped anew: 565 → 510–530 ms for a U-Net step. glibc silently
+/// By default every tensor above 128 KiB is mapped and unmapped anew: 565 → 510–530 ms for a U-Net step. glibc silently
 /// refuses a threshold above 32 MiB.
 pub fn keep_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -208,10 +208,10 @@ pub fn keep_freed_memory() {
     }
 }
 
-/// Moves the real standard output away and puts standard error in its place: whatever a library prints lands there.
+/// Returns the real standard output and redirects descriptor 1 to standard error, where the output of libraries then goes.
 ///
 /// # Errors
-/// Where the system has no descriptor left.
+/// If no file descriptor is left.
 #[cfg(unix)]
 pub fn take_stdout() -> io::Result<std::fs::File> {
     let real = io::stdout().as_fd().try_clone_to_owned()?;
@@ -222,7 +222,7 @@ pub fn take_stdout() -> io::Result<std::fs::File> {
     Ok(std::fs::File::from(real))
 }
 
-/// The standard output; a library's print is not kept apart on this system.
+/// The standard output; on this system the output of libraries is not redirected.
 ///
 /// # Errors
 /// Never on this system.

@@ -1,12 +1,12 @@
-//! Several objectives, all better small: who dominates whom, and how much a front covers.
+//! Pareto dominance and hypervolume for several objectives that are all minimised.
 
-/// Whether `one` is nowhere worse than `other` and somewhere better.
+/// Whether `one` is no worse than `other` in every objective and better in at least one.
 pub fn dominates(one: &[f64], other: &[f64]) -> bool {
     let pairs = || one.iter().zip(other);
     pairs().all(|(a, b)| a <= b) && pairs().any(|(a, b)| a < b)
 }
 
-/// Returns the places of the points that no other point dominates, in their order. Of equal points all stay.
+/// Returns the indices of the points that no other point dominates, in order. Equal points are all kept.
 pub fn front<P: AsRef<[f64]>>(points: &[P]) -> Vec<usize> {
     let is_free = |place: &usize| {
         let own = points[*place].as_ref();
@@ -15,11 +15,11 @@ pub fn front<P: AsRef<[f64]>>(points: &[P]) -> Vec<usize> {
     (0..points.len()).filter(is_free).collect()
 }
 
-/// Returns the volume of what lies between the points and `reference`: of all that some point dominates and that is no
-/// worse than `reference` anywhere. A point that is worse than it somewhere covers nothing.
+/// Returns the volume of all places that some point dominates and that are no worse than `reference` in any objective. A
+/// point that is worse than `reference` in some objective adds nothing.
 ///
-/// Of two objectives the sum of rectangles; of more, slices along the last objective, each the volume of one dimension
-/// less: `O(nᵈ⁻¹ log n)`, for the fronts of a report.
+/// For two objectives it is a sum of rectangles; for more, slices along the last objective, each a volume of one dimension
+/// less: `O(nᵈ⁻¹ log n)`, fast enough for the fronts of a report.
 ///
 /// # Units
 /// The product of the objectives' units.
@@ -29,7 +29,7 @@ pub fn hypervolume<P: AsRef<[f64]>>(points: &[P], reference: &[f64]) -> f64 {
     slices(&all.filter(is_inside).collect::<Vec<_>>(), reference)
 }
 
-/// The volume, where all points lie inside.
+/// The volume, for points that are all within `reference`.
 fn slices(points: &[&[f64]], reference: &[f64]) -> f64 {
     let Some((end, rest)) = reference.split_last() else {
         return 0.0;
@@ -44,7 +44,7 @@ fn slices(points: &[&[f64]], reference: &[f64]) -> f64 {
     if last == 1 {
         return rectangles(&ordered, rest[0], *end);
     }
-    // From one value of the last objective to the next, what is covered does not change.
+    // Between two successive values of the last objective the slice is constant.
     let slice = |count: usize| {
         let next = ordered.get(count).map_or(*end, |point| point[last]);
         let depth = next - ordered[count - 1][last];
@@ -57,7 +57,7 @@ fn slices(points: &[&[f64]], reference: &[f64]) -> f64 {
     (1..=ordered.len()).map(slice).sum()
 }
 
-/// The area that points cover which are ordered by their second objective.
+/// The area that points dominate; they are ordered by their second objective.
 fn rectangles(ordered: &[&[f64]], mut width_end: f64, end: f64) -> f64 {
     let mut area = 0.0;
     for point in ordered {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn two_overlapping_rectangles_count_once() {
-        // 3 · 1 + 2 · 2, less nothing: the second lies partly inside the first.
+        // 3 · 1 + 2 · 2: the part of the second rectangle that lies in the first counts once.
         let points = [[1.0, 3.0], [2.0, 1.0]];
         assert!((hypervolume(&points, &[4.0, 4.0]) - 7.0).abs() < 1e-12);
         assert!(hypervolume(&[[5.0, 0.0]], &[4.0, 4.0]).abs() < 1e-12);

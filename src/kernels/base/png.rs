@@ -4,12 +4,12 @@ use std::io;
 
 use png::{BitDepth, ColorType, Compression, Encoder, Filter};
 
-/// The file of `width × height` pixels of 8 bits a channel, rows from the top: `pixels: (height, width, 3)`.
+/// Encodes `width × height` pixels of 8 bits per channel, rows from the top: `pixels: (height, width, 3)`.
 ///
-/// Fixed settings: the same pixels give the same bytes.
+/// The settings are fixed: the same pixels give the same bytes.
 ///
 /// # Errors
-/// Where the number of pixels is another.
+/// If `pixels` has another length.
 pub fn encode(width: usize, height: usize, pixels: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(&mut bytes, width as u32, height as u32);
@@ -23,7 +23,7 @@ pub fn encode(width: usize, height: usize, pixels: &[u8]) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// Width and height that the header of a PNG file says, in pixels; `None` for what is no such file.
+/// Width and height from the header of a PNG file, in pixels; `None` if it is not a PNG file.
 pub fn size(file: &[u8]) -> Option<(u32, u32)> {
     let is_png = file.starts_with(b"\x89PNG\r\n\x1a\n") && file.get(12..16)? == b"IHDR";
     let number = |from: usize| {

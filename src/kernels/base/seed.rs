@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed(pub u64);
 
-/// What random numbers are for. Each purpose is a stream of its own.
+/// What random numbers are used for. Each purpose has its own stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Initial weights.
@@ -20,13 +20,13 @@ pub enum Purpose {
     Augmentation,
     /// Noise, timesteps and dropped labels of training steps.
     Noise,
-    /// Noise of evaluation, the same at every evaluation.
+    /// Evaluation noise, the same at every evaluation.
     Evaluation,
     /// Dropout masks.
     Dropout,
     /// Generated data.
     Data,
-    /// Fresh samples from a generator, for a metric on data that nobody trained on.
+    /// New samples from a generator, for a metric on data outside the training data.
     Fresh,
     /// The order of cells in a block.
     Blocks,
@@ -44,9 +44,9 @@ impl Seed {
         self.stream_at(purpose, &[])
     }
 
-    /// The stream for `purpose` at a place: an epoch, a step, a sample's index.
+    /// The stream for `purpose` at indices such as epoch, step and sample.
     ///
-    /// A place has a stream of its own, so that work may be done in any order by any thread.
+    /// Each place has its own stream, so that work may be done in any order by any thread.
     pub fn stream_at(self, purpose: Purpose, place: &[u64]) -> ChaCha8Rng {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0.to_le_bytes());

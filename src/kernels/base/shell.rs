@@ -1,14 +1,14 @@
-//! Commands as a shell reads them: this program as it was called, and quoted words.
+//! Shell commands: how this program was called, and quoting of words.
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What stands for this program in a command; set once by [`called_as`].
+/// How this program is written in a printed command; set once by [`called_as`].
 static PROGRAM: OnceLock<String> = OnceLock::new();
 
-/// Notes how this program was called (`target/release/fieldtrial`), so that printed commands start the same one: it need
-/// not be on PATH.
+/// Remembers how this program was called (`target/release/fieldtrial`), so that printed commands work even if it is not on
+/// PATH.
 pub fn called_as(name: &OsStr) {
     let here = std::env::current_dir().unwrap_or_default();
     let program = from_here(Path::new(name), &here);
@@ -18,7 +18,7 @@ pub fn called_as(name: &OsStr) {
     }
 }
 
-/// This program followed by `arguments`, which must be quoted where they need it.
+/// This program followed by `arguments`, which must already be quoted.
 pub fn command(arguments: &str) -> String {
     let program = PROGRAM.get().map_or("fieldtrial", String::as_str);
     format!("{program} {arguments}")
@@ -31,17 +31,17 @@ pub fn joined<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> String {
     words.join(" ")
 }
 
-/// A word as a shell reads it back.
+/// A word, quoted so that a shell reads it back unchanged.
 pub fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%~".contains(letter);
-    // A shell expands `~` at the start of a word, and leaves that of `HEAD~1`.
+    // A shell expands `~` only at the start of a word: `HEAD~1` needs no quotes.
     if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A name without a folder is looked for on PATH, so that a program in the folder `here` needs `./`.
+/// A shell looks for a name without a folder on PATH, so a program in the folder `here` needs `./`.
 fn from_here(program: &Path, here: &Path) -> String {
     let path = match program.strip_prefix(here) {
         Ok(rest) if rest.components().count() == 1 => Path::new(".").join(rest),

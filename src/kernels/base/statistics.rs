@@ -1,6 +1,6 @@
-//! Medians, quantiles, seeded bootstrap intervals, geometric means and fits: values in, values out.
+//! Medians, quantiles, seeded bootstrap intervals, geometric means and fits.
 //!
-//! Nothing here knows what the numbers measure. Every function takes finite numbers; empty input gives `None`.
+//! Every function takes finite numbers; empty input gives `None`.
 
 mod normal;
 
@@ -22,7 +22,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the quantile `share` (0 to 1), linear between neighbours: at position `(n − 1) share` of the sorted values.
+/// Returns the quantile `share` (0 to 1), with linear interpolation: at position `(n − 1) share` of the sorted values.
 ///
 /// # Source
 /// `numpy.quantile(values, share, method="linear")`.
@@ -38,7 +38,7 @@ fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let below = position.floor() as usize;
     let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
     let part = position - below as f64;
-    // From the nearer end, so that both ends are met exactly.
+    // Interpolate from the nearer end, so that both ends are exact.
     Some(if part < 0.5 {
         low + (high - low) * part
     } else {
@@ -46,14 +46,14 @@ fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     })
 }
 
-/// Returns smallest and largest value.
+/// Returns the smallest and the largest value.
 pub fn range(values: &[f64]) -> Option<(f64, f64)> {
     let low = values.iter().copied().min_by(f64::total_cmp)?;
     let high = values.iter().copied().max_by(f64::total_cmp)?;
     Some((low, high))
 }
 
-/// Returns the central `level` interval of the median, by resampling `values` with replacement `resamples` times.
+/// Returns the central `level` interval of the median, from `resamples` resamplings of `values` with replacement.
 ///
 /// # Source
 /// Efron & Tibshirani 1993, §13.3 (percentile interval).
@@ -102,9 +102,7 @@ pub fn outliers(values: &[f64]) -> usize {
         .count()
 }
 
-/// Returns the geometric mean of positive values; `None` where one is not positive.
-///
-/// `exp(mean(ln x))`.
+/// Returns the geometric mean `exp(mean(ln x))` of positive values; `None` if one is not positive.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     if values.iter().any(|&value| value <= 0.0) {
         return None;
@@ -118,7 +116,7 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
 pub struct PowerLaw {
     /// The scaling exponent: 1 is proportional, 0 is constant.
     pub exponent: f64,
-    /// Standard error of the exponent; `None` for two points, which leave none.
+    /// Standard error of the exponent; `None` for two points.
     pub exponent_error: Option<f64>,
     /// `y` at `x = 1`.
     pub factor: f64,
@@ -126,7 +124,7 @@ pub struct PowerLaw {
     pub residual: f64,
     /// Number of points.
     n: usize,
-    /// Mean of `ln x`, and its sum of squares around it.
+    /// Mean of `ln x`, and the sum of squared deviations from it.
     ln_x: (f64, f64),
 }
 
@@ -147,10 +145,10 @@ impl PowerLaw {
 
 /// Fits a power law by least squares on logarithms: `ln y = ln factor + exponent · ln x`.
 ///
-/// Returns `None` for fewer than two different `x`, or where a value is not positive.
+/// Returns `None` for fewer than two different `x`, or if a value is not positive.
 ///
 /// # Source
-/// `numpy.polyfit(ln x, ln y, 1)`; the error is the usual one, with `n − 2` degrees of freedom.
+/// `numpy.polyfit(ln x, ln y, 1)`; the standard error is the usual one, with `n − 2` degrees of freedom.
 pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
     if points.iter().any(|&(x, y)| x <= 0.0 || y <= 0.0) {
         return None;
@@ -190,13 +188,13 @@ pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
 pub struct Line {
     /// `y` at `x = 0`.
     pub offset: f64,
-    /// Growth of `y` for each 1 of `x`.
+    /// Change of `y` per unit of `x`.
     pub slope: f64,
     /// Standard deviation of `y` around the line, with `n − 2` degrees of freedom.
     pub residual: f64,
     /// Number of points.
     n: usize,
-    /// Mean of `x`, and its sum of squares around it.
+    /// Mean of `x`, and the sum of squared deviations from it.
     x: (f64, f64),
 }
 

@@ -1,6 +1,6 @@
-//! Small things about words: cases and plurals.
+//! Text helpers: cases, plurals, line breaks.
 
-/// Returns `name` as a CSV column: every run of other characters than letters and digits becomes one `_`.
+/// Returns `name` as a CSV column: every run of characters other than letters and digits becomes one `_`.
 ///
 /// # Example
 /// ```
@@ -10,8 +10,8 @@ pub fn snake_case(name: &str) -> String {
     join_words(name, '_')
 }
 
-/// Returns `name` as a file name or an HTML id: lower case, every run of other characters than letters and digits
-/// becomes one `-`.
+/// Returns `name` as a file name or an HTML id: lower case, every run of characters other than letters and digits becomes
+/// one `-`.
 pub fn kebab_case(name: &str) -> String {
     join_words(name, '-').to_lowercase()
 }
@@ -24,7 +24,7 @@ fn join_words(name: &str, joint: char) -> String {
     words.join(&joint.to_string())
 }
 
-/// Returns `count` with `noun` in the right number: `1 cell`, `2 cells`.
+/// Returns `count` with `noun` in singular or plural: `1 cell`, `2 cells`.
 pub fn count(count: usize, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
@@ -53,10 +53,9 @@ pub fn capitalised(text: &str) -> String {
     })
 }
 
-/// Breaks a line into lines of at most `width` columns: between its groups, which two blanks separate, and where a group
-/// alone is too long, between its words. Lines after the first begin with `indent` blanks; a longer word stays whole.
-///
-/// Escape sequences of colours have no width.
+/// Breaks a line into lines of at most `width` columns: between groups (separated by two spaces), and inside a group that is
+/// too long, between words. Lines after the first begin with `indent` spaces; a longer word stays whole. ANSI colour codes
+/// have no width.
 ///
 /// # Example
 /// ```
@@ -96,7 +95,7 @@ pub fn wrapped(line: &str, width: usize, indent: usize) -> String {
     text
 }
 
-/// Columns of a terminal that a text takes, escape sequences of colours left out.
+/// Columns that a text takes on a terminal, without ANSI colour codes.
 fn columns(text: &str) -> usize {
     let mut is_escape = false;
     let letters = text.chars().filter(|letter| {

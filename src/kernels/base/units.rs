@@ -1,7 +1,7 @@
-//! Numbers as text: the shortest that reads back for machines, rounded with a unit for people.
+//! Numbers as text: the shortest exact form for machines, rounded with a unit for people.
 
-/// Returns the shortest text that reads back to the same number; `None` where it is not finite. Whole numbers have no
-/// `.0` and zero no sign.
+/// Returns the shortest text that parses back to the same number; `None` if it is not finite. Whole numbers have no `.0` and
+/// zero has no sign.
 pub fn shortest(value: f64) -> Option<String> {
     if !value.is_finite() {
         return None;
@@ -18,7 +18,7 @@ pub fn round_significant(value: f64, digits: usize) -> f64 {
     if value == 0.0 || !value.is_finite() || digits == 0 {
         return value;
     }
-    // Through decimal text, so that the result is the number nearest to what is shown.
+    // Round through decimal text: the result is the number nearest to the printed digits.
     let precision = digits - 1;
     format!("{value:.precision$e}").parse().unwrap_or(value)
 }
@@ -41,15 +41,15 @@ pub fn exponent_of(value: f64) -> i32 {
     if value == 0.0 || !value.is_finite() {
         return 0;
     }
-    // The text form is exact where a logarithm may be off by one at powers of ten.
+    // The text form is exact; a logarithm may be off by one at powers of ten.
     format!("{value:e}")
         .split_once('e')
         .and_then(|(_, exponent)| exponent.parse().ok())
         .unwrap_or(0)
 }
 
-/// Returns a number for people, to `digits` significant digits, with thousands separated by commas and without an
-/// exponent between 0.0001 and 10 million millions.
+/// Returns a number for people, to `digits` significant digits, with commas between thousands and without an exponent
+/// between 0.0001 and 10¹³.
 pub fn human(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "unknown".to_owned();
@@ -68,7 +68,7 @@ pub fn human(value: f64, digits: usize) -> String {
     grouped(&format!("{rounded:.decimals$}"))
 }
 
-/// Returns a whole number with thousands separated by commas.
+/// Returns a whole number with commas between thousands.
 pub fn human_integer(value: u64) -> String {
     grouped(&value.to_string())
 }
@@ -110,7 +110,7 @@ pub fn human_bytes(bytes: u64) -> String {
     }
 }
 
-/// Returns seconds as people say them, to three digits: `850 ms`, `12.3 s`, `4 min 05 s`, `2 h 10 min`.
+/// Returns a duration for people, to three digits: `850 ms`, `12.3 s`, `4 min 05 s`, `2 h 10 min`.
 pub fn human_seconds(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "unknown".to_owned();

@@ -1,15 +1,15 @@
-//! [`DeviceFacts`]: what a device says of itself.
+//! [`DeviceFacts`]: name, memory, driver and library versions of a device.
 
 use serde::{Deserialize, Serialize};
 
-/// A device and the software that drives it. What is not known, or is no matter of this kind of device, is missing.
+/// A device and its driver and libraries. Fields that are unknown, or do not apply to the kind of device, are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceFacts {
     /// Its kind: `cpu`, `cuda`.
     pub kind: String,
-    /// As its driver names it: `NVIDIA H200`.
+    /// Name from the driver: `NVIDIA H200`.
     pub name: Option<String>,
-    /// Compute capability: 9 and 0 of an H200.
+    /// Compute capability: `(9, 0)` for an H200.
     pub capability: Option<(i32, i32)>,
     /// Number of multiprocessors.
     pub multiprocessors: Option<u32>,
@@ -17,14 +17,14 @@ pub struct DeviceFacts {
     pub memory_bytes: Option<u64>,
     /// The version of CUDA that its driver supports: `13.0`.
     pub cuda: Option<String>,
-    /// Libraries that compute on it with their versions: `cublas`, `13.0.2`.
+    /// Libraries that compute on it, with versions: `cublas`, `13.0.2`.
     pub libraries: Vec<(String, String)>,
     /// How many devices of the kind there are.
     pub count: usize,
 }
 
 impl DeviceFacts {
-    /// What the bits of a result depend on: `cpu`, `cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2-cudnn9.1.0`.
+    /// The numeric class, which decides result bits: `cpu`, `cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2-cudnn9.1.0`.
     pub fn class(&self) -> String {
         let mut parts = vec![self.kind.clone()];
         parts.extend(self.name.as_deref().map(hyphenated));
@@ -39,7 +39,7 @@ impl DeviceFacts {
     }
 }
 
-/// Letters and digits in lower case, anything between them as one hyphen.
+/// Letters and digits in lower case; every run of other characters becomes one hyphen.
 fn hyphenated(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! `cpu`, `cuda`, `cuda:1`: how manifests and results name a device.
+//! `cpu`, `cuda`, `cuda:1`: device names in manifests and results.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub enum DeviceKind {
     Cuda(usize),
 }
 
-/// A text that names no device.
+/// A text that is not a device name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown device `{0}`, expected `cpu`, `cuda` or `cuda:N`")]
 pub struct ParseDeviceError(String);

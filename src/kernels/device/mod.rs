@@ -1,8 +1,8 @@
-//! The devices that training can run on, as dfdx knows them: opening, synchronising, naming.
+//! The devices that training can run on, built on dfdx's: opening, synchronising, naming.
 //!
-//! Owns [`DeviceKind`] (what a manifest says), [`Backend`] (what models are generic over) and [`DeviceFacts`] (what a
-//! device says of itself). It knows no operation:
-//! those stand in [`crate::ops`], whose `run_on` is the only place that turns a `DeviceKind` into a `Backend`.
+//! [`DeviceKind`] is the device in a manifest, [`Backend`] the trait that models are generic over, and [`DeviceFacts`] the
+//! description of a device. Operations are in [`crate::ops`], whose `run_on` is the only place that turns a `DeviceKind`
+//! into a `Backend`.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -28,7 +28,7 @@ pub type Buffer<D> = <D as Storage<f32>>::Vec;
 
 /// A device of dfdx that Fieldtrial can train on.
 ///
-/// `Cuda` is neither `Send` nor `Sync`: a device lives on the thread that opened it.
+/// `Cuda` is neither `Send` nor `Sync`: a device stays on the thread that opened it.
 pub trait Backend:
     Device<f32>
     + Storage<f32>
@@ -41,16 +41,16 @@ pub trait Backend:
     /// Which kind of device this is, for messages and results.
     const NAME: &'static str;
 
-    /// A moment of the device's own time.
+    /// A time stamp in the device's queue.
     type Mark;
 
-    /// Whether work is queued and returns before it is done, so that phases need synchronised steps of their own.
+    /// Whether work is queued asynchronously, so that phases can only be timed in separate, synchronised steps.
     const IS_ASYNCHRONOUS: bool;
 
     /// Opens device number `ordinal`.
     ///
     /// # Errors
-    /// [`DeviceError::Absent`] where no such device, driver or library is found.
+    /// [`DeviceError::Absent`] if the device, its driver or a library is missing.
     fn open(ordinal: usize) -> Result<Self, DeviceError>;
 
     /// Moves host values into device memory (on the CPU without a copy).
@@ -59,10 +59,10 @@ pub trait Backend:
     /// Copies device memory to the host.
     fn download(&self, values: &Buffer<Self>) -> Result<Vec<f32>, DeviceError>;
 
-    /// What the device says of itself.
+    /// Describes the device.
     ///
     /// # Errors
-    /// What its driver answers.
+    /// Errors of the driver.
     fn facts(&self) -> Result<DeviceFacts, DeviceError> {
         Ok(DeviceFacts {
             kind: Self::NAME.to_owned(),
@@ -71,10 +71,10 @@ pub trait Backend:
         })
     }
 
-    /// Chooses the arithmetic of products from here on.
+    /// Sets the arithmetic of all later products.
     ///
     /// # Errors
-    /// [`DeviceError::Failed`] where the device has no such arithmetic.
+    /// [`DeviceError::Failed`] if the device does not support this arithmetic.
     fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
         match arithmetic {
             Arithmetic::Single => Ok(()),
@@ -85,7 +85,7 @@ pub trait Backend:
         }
     }
 
-    /// The first value of every buffer, by one copy to the host.
+    /// The first value of every buffer, in one copy to the host.
     fn download_firsts(&self, buffers: &[&Buffer<Self>]) -> Result<Vec<f32>, DeviceError> {
         let first = |buffer: &&Buffer<Self>| {
             let values = self.download(buffer)?;
@@ -94,19 +94,19 @@ pub trait Backend:
         buffers.iter().map(first).collect()
     }
 
-    /// A moment that is reached when everything queued before it is done; does not wait for it.
+    /// A time stamp that is reached when everything queued before it is done; does not wait for it.
     fn mark(&self) -> Result<Self::Mark, DeviceError>;
 
-    /// Seconds from one moment to a later one, both of them reached: after a download or a synchronisation.
+    /// Seconds from one time stamp to a later one, both reached (that is, after a download or a synchronisation).
     fn seconds_between(&self, from: &Self::Mark, to: &Self::Mark) -> Result<f64, DeviceError>;
 
-    /// Most bytes that were held of the device's memory since the last call, by its allocator; `None` on a device that
-    /// has no memory of its own.
+    /// Peak bytes that its allocator held of the device's memory since the last call; `None` on a device without its own
+    /// memory.
     fn take_peak_bytes(&self) -> Result<Option<u64>, DeviceError> {
         Ok(None)
     }
 
-    /// Free and total bytes of the device's memory, over all processes that use it, as its driver says; `None` as above.
+    /// Free and total bytes of the device's memory, over all processes, from the driver; `None` as above.
     fn memory(&self) -> Result<Option<(u64, u64)>, DeviceError> {
         Ok(None)
     }
@@ -117,13 +117,12 @@ pub trait Backend:
         None
     }
 
-    /// How every convolution of this thread was computed so far, by size, where a library of the device chooses it; empty
-    /// where none does.
+    /// The algorithm of every convolution of this thread so far, by size, if a library of the device chooses it; else empty.
     fn convolutions(&self) -> String {
         String::new()
     }
 
-    /// `len` times `value`, without waiting for the device.
+    /// A buffer of `len` times `value`, without waiting for the device.
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
         self.upload(vec![value; len])
     }
@@ -136,23 +135,22 @@ pub trait Backend:
         })
     }
 
-    /// Whether kernels can be told to overwrite a gradient; others get zeros to add to.
+    /// Whether kernels can overwrite a gradient; other devices get zeros to add to.
     const REPLACES: bool = false;
 
-    /// Number of values from which on memory that was handed back is used again.
+    /// Buffers of at least this many values are reused after [`Backend::recycle`].
     const REUSED_LEN: usize = usize::MAX;
 
-    /// `len` values of arbitrary content, all of which the caller has to overwrite: memory that was handed back, where
-    /// there is some.
+    /// `len` values of arbitrary content, all of which the caller must overwrite: reused memory if there is any.
     fn spare_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
         self.zeros_buffer(len)
     }
 
-    /// Takes the memory of `buffer` back for a later [`Backend::spare_buffer`], where it came from there; it has no values
-    /// afterwards. On other devices nothing happens, and the memory is freed with `buffer`.
+    /// Keeps the memory of `buffer` for a later [`Backend::spare_buffer`], if it came from there; the buffer is empty
+    /// afterwards. On other devices this does nothing, and the memory is freed with `buffer`.
     fn recycle(_buffer: &mut Buffer<Self>) {}
 
-    /// Tells the device that a step is over: memory that lay idle for some steps is freed.
+    /// Marks the end of a step: memory that was not reused for some steps is freed.
     fn trim() {}
 
     /// Number of values in `buffer`.
@@ -161,16 +159,16 @@ pub trait Backend:
     }
 }
 
-/// Where the counters of a GPU are read.
+/// Where to read the counters of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterAddress {
-    /// The file of NVIDIA's management library.
+    /// The file of NVIDIA's management library (NVML).
     pub library: PathBuf,
-    /// The device's address on the bus, `0000:18:00.0`.
+    /// The device's PCI address, `0000:18:00.0`.
     pub bus_id: String,
 }
 
-/// How products of matrices and convolutions are computed; sums are `f32` in all of them.
+/// The arithmetic of matrix products and convolutions; sums are `f32` in all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Arithmetic {
     /// IEEE single precision.
@@ -183,7 +181,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// The compute capability from which on NVIDIA GPUs have it.
+    /// The lowest compute capability of NVIDIA GPUs that have it.
     pub fn least_capability(self) -> (i32, i32) {
         match self {
             Self::Single => (0, 0),
@@ -192,7 +190,7 @@ impl Arithmetic {
         }
     }
 
-    /// Why a GPU of this compute capability cannot do it; `None` if it can.
+    /// Why a GPU of this compute capability does not support it; `None` if it does.
     pub fn lack(self, capability: (i32, i32)) -> Option<String> {
         let (least, (major, minor)) = (self.least_capability(), capability);
         (capability < least).then(|| {
@@ -214,10 +212,10 @@ impl std::fmt::Display for Arithmetic {
     }
 }
 
-/// What a device can answer with instead of a result.
+/// An error of a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// The device, its driver or its libraries are not on this machine, or not in this build.
+    /// The device, its driver or its libraries are missing on this machine or in this build.
     #[error("{0}")]
     Absent(String),
     /// Device memory is exhausted.
@@ -225,12 +223,12 @@ pub enum DeviceError {
     OutOfMemory {
         /// The device's name.
         device: &'static str,
-        /// Bytes that were asked for, where they are known.
+        /// Bytes that were requested, if known.
         bytes: Option<u64>,
-        /// Bytes that were free, where the driver says.
+        /// Bytes that were free, if the driver reports them.
         free: Option<u64>,
     },
-    /// Any other failure of a driver or library, in its own words.
+    /// Any other failure of a driver or library, with its own message.
     #[error("`{device}` failed: {message}")]
     Failed {
         /// The device's name.
@@ -241,7 +239,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// Memory of `device` is exhausted; how much was asked for is not known (yet).
+    /// Memory of `device` is exhausted; the number of requested bytes is not known (yet).
     pub(crate) fn out_of_memory(device: &'static str) -> Self {
         Self::OutOfMemory {
             device,
@@ -250,7 +248,7 @@ impl DeviceError {
         }
     }
 
-    /// The same error; where memory is exhausted, with what was asked for and what `free` says.
+    /// The same error; if memory is exhausted, completed with the requested bytes and the free bytes from `free`.
     #[must_use]
     pub(crate) fn asking(self, asked: u64, ask_free: impl FnOnce() -> Option<u64>) -> Self {
         match self {
@@ -267,7 +265,7 @@ impl DeviceError {
         }
     }
 
-    /// Turns dfdx's error of device `D` into ours.
+    /// Converts an error of dfdx's device `D`.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "it is handed to `map_err` by name"
@@ -276,7 +274,7 @@ impl DeviceError {
         Self::told(D::NAME, &error)
     }
 
-    /// What dfdx or a driver says in its own words: exhausted memory, or any other failure.
+    /// Converts an error of dfdx or a driver: exhausted memory, or any other failure.
     pub(crate) fn told(device: &'static str, error: &dyn std::fmt::Debug) -> Self {
         let message = format!("{error:?}");
         if message.contains("OutOfMemory") || message.contains("OUT_OF_MEMORY") {
@@ -287,7 +285,7 @@ impl DeviceError {
     }
 }
 
-/// What was tried and what there was, as far as it is known.
+/// Requested and free bytes, as far as they are known.
 fn exhausted(device: &str, bytes: Option<u64>, free: Option<u64>) -> String {
     let tried = match bytes {
         Some(bytes) => format!("an allocation of {bytes} bytes on `{device}` failed"),

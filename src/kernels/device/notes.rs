@@ -1,4 +1,4 @@
-//! What cannot repeat its bits on the device of this thread, in the words of whoever had to use it.
+//! Operations of this thread whose results are not bitwise reproducible.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ pub fn note_nondeterministic(what: &'static str) {
     NOTED.with(|noted| noted.borrow_mut().insert(what));
 }
 
-/// Everything that was noted on this thread, by name, separated by `; `; empty for nothing.
+/// Everything recorded on this thread, sorted by name and separated by `; `; empty if nothing was.
 pub fn nondeterministic() -> String {
     let noted: Vec<&str> = NOTED.with(|noted| noted.borrow().iter().copied().collect());
     noted.join("; ")

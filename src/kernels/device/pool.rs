@@ -1,24 +1,24 @@
-//! Memory of the CPU that training frees and asks for again in every step, kept by the thread that trains.
+//! A pool of CPU memory that training frees and allocates again in every step, kept by the training thread.
 //!
-//! The allocator would give the same memory again (see [`crate::base::os`]), but Rust wants new memory written before
-//! it is lent out, which costs a pass over every activation and every gradient. Here vectors are kept with whatever
-//! they hold. Only memory that was asked for here is kept, so that batches, which come from elsewhere, do not gather;
-//! and what [`KEPT_STEPS`] steps did not ask for is freed.
+//! The allocator would return the same memory (see [`crate::base::os`]), but in Rust a new vector must be initialised, which
+//! costs a pass over every activation and every gradient. The pool keeps vectors with their old content. It keeps only
+//! memory that it has lent, so that batches, which are allocated elsewhere, do not accumulate, and frees vectors that have
+//! not been used for [`KEPT_STEPS`] steps.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Values below which the allocator and zeros cost less than keeping books: 16 KiB.
+/// Below this many values (16 KiB) allocating zeros is cheaper than the pool.
 pub(super) const SHORTEST: usize = 1 << 12;
 
-/// Steps after which memory that was not asked for is freed.
+/// Steps without use after which memory is freed.
 const KEPT_STEPS: u64 = 2;
 
 thread_local! {
     static POOL: RefCell<Pool> = RefCell::default();
 }
 
-/// `len` values of arbitrary content; nothing where the allocator is to be asked.
+/// `len` values of arbitrary content; `None` if the allocator should be used instead.
 pub(super) fn take(len: usize) -> Option<Vec<f32>> {
     if len < SHORTEST {
         return None;
@@ -26,10 +26,10 @@ pub(super) fn take(len: usize) -> Option<Vec<f32>> {
     POOL.with_borrow_mut(|pool| pool.take(len))
 }
 
-/// Keeps `values` if they were taken here.
+/// Keeps `values` if they came from the pool.
 pub(super) fn give(values: Vec<f32>) {
     if values.len() >= SHORTEST {
-        // The thread may be ending, and its pool be gone: then the memory is freed.
+        // While the thread ends, its pool may be gone: then the memory is freed.
         let _ = POOL.try_with(|pool| pool.borrow_mut().give(values));
     }
 }
@@ -49,9 +49,9 @@ struct Pool {
 #[derive(Default)]
 struct Kept {
     idle: Vec<Vec<f32>>,
-    /// How many are away.
+    /// Number of vectors in use.
     lent: usize,
-    /// The last step that asked for one.
+    /// The last step that took one.
     asked: u64,
 }
 

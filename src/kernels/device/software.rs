@@ -1,17 +1,17 @@
-//! The libraries that GPUs are used with, for those who tell or need their files.
+//! The libraries that GPUs are used with, and their files.
 
 use std::path::PathBuf;
 
-/// A library by the name that people know it by.
+/// A library, with its usual name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Library {
     /// `cuBLAS`.
     pub name: &'static str,
-    /// Its file as it was opened, or why there is none, as a sentence.
+    /// The file that was opened, or a sentence why there is none.
     pub file: Result<PathBuf, String>,
 }
 
-/// All of them; none in a build without CUDA.
+/// All libraries; empty in a build without CUDA.
 #[cfg(feature = "cuda")]
 pub fn libraries() -> Vec<Library> {
     use super::cuda::{Part, find};
@@ -24,16 +24,16 @@ pub fn libraries() -> Vec<Library> {
     Part::ALL.map(library).into()
 }
 
-/// All of them; none in a build without CUDA.
+/// All libraries; empty in a build without CUDA.
 #[cfg(not(feature = "cuda"))]
 pub fn libraries() -> Vec<Library> {
     Vec::new()
 }
 
-/// The file of NVIDIA's management library, which counts and lists without opening a GPU.
+/// The file of NVIDIA's management library (NVML), which reads counters and lists GPUs without opening one.
 ///
 /// # Errors
-/// Why there is none, as a sentence.
+/// A sentence why there is none.
 #[cfg(feature = "cuda")]
 pub fn telemetry_library() -> Result<PathBuf, String> {
     use super::cuda::{Part, find};
@@ -41,10 +41,10 @@ pub fn telemetry_library() -> Result<PathBuf, String> {
     Ok(found.file.clone())
 }
 
-/// The file of NVIDIA's management library, which counts and lists without opening a GPU.
+/// The file of NVIDIA's management library (NVML), which reads counters and lists GPUs without opening one.
 ///
 /// # Errors
-/// Why there is none, as a sentence.
+/// A sentence why there is none.
 #[cfg(not(feature = "cuda"))]
 pub fn telemetry_library() -> Result<PathBuf, String> {
     Err("this build has no CUDA (cargo feature `cuda`)".into())

@@ -2,11 +2,11 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// Returns the share of a standard normal distribution that lies between `low` and `high`; its relative error is small in
-/// the tails too, where both ends lie on one side.
+/// Returns the probability of a standard normal variable between `low` and `high`; the relative error is small in the tails
+/// too, where both ends have the same sign.
 pub fn normal_mass(low: f64, high: f64) -> f64 {
     let above = |z: f64| 0.5 * libm::erfc(z * FRAC_1_SQRT_2);
-    // The tail on the side of the interval: elsewhere two numbers near 1 would cancel.
+    // Use the tail on the interval's side: on the other side, two numbers near 1 would cancel.
     if low + high > 0.0 {
         above(low) - above(high)
     } else {

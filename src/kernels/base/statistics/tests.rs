@@ -1,4 +1,4 @@
-//! Literal values of `NumPy`.
+//! Expected values are from `NumPy`.
 
 use super::*;
 use crate::base::{Purpose, Seed};

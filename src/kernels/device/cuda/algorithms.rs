@@ -11,14 +11,13 @@ use super::convolution::{Convolution, Key};
 pub(super) struct Algorithms(HashMap<Key, Option<c_int>>);
 
 impl Algorithms {
-    /// Notes that `key` goes by cuDNN's algorithm of this number, or by matrix products.
     pub(super) fn note(&mut self, key: Key, algorithm: Option<c_int>) {
         self.0.insert(key, algorithm);
     }
 }
 
-/// Convolutions by what computed them: `f32 cudnn-1/cudnn-1/cudnn-3: SIZE SIZE; f32 im2col/-/-: SIZE`, where the three are
-/// the result, the gradient of the input and that of the filter, `-` where it was not asked for.
+/// Convolutions grouped by algorithm: `f32 cudnn-1/cudnn-1/cudnn-3: SIZE SIZE; f32 im2col/-/-: SIZE`. The three are forward,
+/// gradient of the input and gradient of the filter; `-` if it was not computed.
 impl fmt::Display for Algorithms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut sizes: BTreeMap<(Convolution, String), [String; 3]> = BTreeMap::new();
@@ -45,7 +44,7 @@ impl fmt::Display for Algorithms {
     }
 }
 
-/// `64x40x40x3>128:3x3s1p1`: 64 images of 40 × 40 pixels and 3 channels, to 128 channels by a filter of 3 × 3, stride 1,
+/// `64x40x40x3>128:3x3s1p1`: 64 images of 40 × 40 pixels and 3 channels, to 128 channels with a 3 × 3 filter, stride 1,
 /// padding 1.
 impl fmt::Display for Convolution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,13 +17,13 @@ use super::libraries::{Part, find};
 use super::precision::halved;
 use crate::device::{Arithmetic, DeviceError};
 
-/// What is tried, for messages.
+/// The action that error messages name.
 const PRODUCT: &str = "a matrix product by cuBLAS";
 
 library! { Blas:
-    /// Opens the library for this thread's device.
+    /// Creates a handle for this thread's device.
     create = "cublasCreate_v2"(handle: *mut Pointer);
-    /// Closes it.
+    /// Destroys the handle.
     destroy = "cublasDestroy_v2"(handle: Pointer);
     /// `C = alpha A B + beta C` for a batch, column-major.
     product = "cublasGemmStridedBatchedEx"(
@@ -32,21 +32,21 @@ library! { Blas:
         stride_b: c_longlong, beta: *const c_void, c: u64, type_c: c_int, ldc: c_int, stride_c: c_longlong,
         batches: c_int, compute: c_int, algorithm: c_int
     );
-    /// Its version, 10000 · major + 100 · minor + patch.
+    /// The version, 10000 · major + 100 · minor + patch.
     version = "cublasGetVersion_v2"(handle: Pointer, version: *mut c_int);
 }
 
 #[cfg(all(test, feature = "cuda-stand-in"))]
 library! { Blas:
-    /// How many handles this thread has opened of the stand-in.
+    /// Number of stand-in handles that this thread has opened.
     count_opened = "stand_in_opened"(count: *mut c_int);
 }
 
-/// How many handles this thread has opened of the stand-in.
+/// Number of stand-in handles that this thread has opened.
 #[cfg(all(test, feature = "cuda-stand-in"))]
 pub(super) fn opened() -> c_int {
     let mut count = 0;
-    // SAFETY: the number is written to the place given.
+    // SAFETY: the number is written through a valid pointer.
     unsafe { count_opened(&raw mut count) };
     count
 }
@@ -59,15 +59,15 @@ pub(super) struct Blas {
 impl Blas {
     pub(super) fn open() -> Result<Self, DeviceError> {
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the handle is written to the place given.
+        // SAFETY: the handle is written through a valid pointer.
         error::blas("opening cuBLAS", unsafe { create(&raw mut handle) })?;
         Ok(Self { handle })
     }
 
-    /// Its version, as `13.0.2`.
+    /// The version, as `13.0.2`.
     pub(super) fn version(&self) -> Option<String> {
         let mut number = 0;
-        // SAFETY: the number is written to the place given.
+        // SAFETY: the number is written through a valid pointer.
         let code = unsafe { version(self.handle, &raw mut number) };
         (code == 0).then(|| {
             format!(
@@ -82,7 +82,7 @@ impl Blas {
 
 impl Drop for Blas {
     fn drop(&mut self) {
-        // SAFETY: the handle is this one's own. Nobody is left to tell of a failure.
+        // SAFETY: the handle belongs to this value. A failure in a destructor cannot be reported.
         unsafe { destroy(self.handle) };
     }
 }
@@ -94,26 +94,26 @@ pub struct Product {
     pub m: usize,
     /// Columns of the result.
     pub n: usize,
-    /// Terms of each sum.
+    /// Inner dimension: terms of each sum.
     pub k: usize,
-    /// Whether A lies transposed in memory, `(k, m)`.
+    /// Whether A is stored transposed, `(k, m)`.
     pub a_is_transposed: bool,
-    /// Whether B lies transposed in memory, `(n, k)`.
+    /// Whether B is stored transposed, `(n, k)`.
     pub b_is_transposed: bool,
     /// Number of products.
     pub batches: usize,
-    /// Values from one matrix to the next, of A, B and C; 0 for one that all share (not C).
+    /// Distance in values between the matrices of A, B and C; 0 if all products share one (not C).
     pub strides: [usize; 3],
-    /// Values from one row in memory to the next, of A, B and C, where they are more than a row has; 0 for just as many.
+    /// Leading dimension of A, B and C in values, if rows have gaps between them; 0 if they have none.
     pub rows: [usize; 3],
-    /// Factor of the product.
+    /// Factor of the product (alpha).
     pub scale: f32,
-    /// Whether the product is added to what stands in C.
+    /// Whether the product is added to C.
     pub adds: bool,
 }
 
 impl Product {
-    /// One product of matrices without gaps, replacing C.
+    /// One product of matrices without gaps, overwriting C.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
         Self {
             m,
@@ -129,42 +129,42 @@ impl Product {
         }
     }
 
-    /// A lies transposed.
+    /// Marks A as stored transposed.
     #[must_use]
     pub fn transposed_a(mut self) -> Self {
         self.a_is_transposed = true;
         self
     }
 
-    /// B lies transposed.
+    /// Marks B as stored transposed.
     #[must_use]
     pub fn transposed_b(mut self) -> Self {
         self.b_is_transposed = true;
         self
     }
 
-    /// Added to C.
+    /// Adds to C instead of overwriting it.
     #[must_use]
     pub fn adding(mut self) -> Self {
         self.adds = true;
         self
     }
 
-    /// So many products, each of the next matrices.
+    /// Makes it a batch of so many products, each of the next matrices (see `strides`).
     #[must_use]
     pub fn batched(mut self, batches: usize) -> Self {
         self.batches = batches;
         self
     }
 
-    /// Computes it, in the arithmetic of this thread's device: `f32`, inputs rounded to TF32, or inputs rounded to `f16`;
-    /// sums are `f32` in all.
+    /// Computes the product in the arithmetic of this thread's device: `f32`, inputs rounded to TF32, or inputs rounded to
+    /// `f16`; sums are always `f32`.
     ///
     /// # Errors
-    /// What cuBLAS answers.
+    /// Errors of cuBLAS.
     ///
     /// # Panics
-    /// When a slice is shorter than its matrices: a mistake in this program.
+    /// If a slice is shorter than its matrices: a bug of the caller.
     pub fn run<A, B, C>(self, a: &A, b: &B, c: &mut C) -> Result<(), DeviceError>
     where
         A: DevicePtr<f32> + DeviceSlice<f32>,
@@ -174,10 +174,10 @@ impl Product {
         self.run_at((a, 0), (b, 0), (c, 0))
     }
 
-    /// As [`Product::run`], each matrix from a place in its slice on.
+    /// As [`Product::run`], with an offset into each slice.
     ///
     /// # Errors
-    /// What cuBLAS answers.
+    /// Errors of cuBLAS.
     ///
     /// # Panics
     /// As [`Product::run`].
@@ -210,7 +210,7 @@ impl Product {
         self.multiply(&context, (a, b), c)
     }
 
-    /// Number of values from the first to behind the last of A, B and C.
+    /// Number of values that A, B and C span, from the first to the last.
     fn reach(&self) -> [usize; 3] {
         let shapes = [
             if self.a_is_transposed {
@@ -239,7 +239,7 @@ impl Product {
         self.rows[matrix].max(columns).max(1)
     }
 
-    /// A row-major matrix is the transposed one in column-major order, and `Cᵀ = Bᵀ · Aᵀ`.
+    /// cuBLAS is column-major: a row-major matrix is the transposed one there, and `Cᵀ = Bᵀ · Aᵀ`.
     fn multiply(self, context: &Context, (a, b): (u64, u64), c: u64) -> Result<(), DeviceError> {
         /// `CUDA_R_32F`, `CUDA_R_16F`; `CUBLAS_COMPUTE_32F`, `_32F_FAST_TF32`; `CUBLAS_GEMM_DEFAULT`.
         const TYPES: [c_int; 2] = [0, 2];
@@ -256,7 +256,7 @@ impl Product {
         let row_c = self.row(2, self.n);
         let strides = self.strides.map(|stride| stride as c_longlong);
         let beta = if self.adds { 1.0_f32 } else { 0.0 };
-        // SAFETY: addresses and sizes were held against the slices; both factors are read before the call returns.
+        // SAFETY: addresses and sizes were checked against the slices; alpha and beta are read before the call returns.
         let code = unsafe {
             product(
                 context.blas.handle,

@@ -1,4 +1,4 @@
-//! Functions of the driver that cudarc does not offer, or only together with functions that this program must not link.
+//! Functions of the driver that cudarc lacks, or has only together with functions that this program must not link.
 #![expect(unsafe_code, reason = "functions of a C library, looked up by name")]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 
 use super::libraries::{Part, find};
 
-/// The library has no function of that name: an older version.
+/// Code for a function that the library, an older version, does not have.
 pub(super) const MISSING: c_int = -1;
 
-/// Declares functions of a library that answer with a code; [`MISSING`] where the library has none of that name.
+/// Declares functions of a library that return a code, or [`MISSING`] if the library does not have the function.
 macro_rules! library {
     ($part:ident: $($(#[$doc:meta])* $name:ident = $symbol:literal($($argument:ident: $kind:ty),*);)+) => {$(
         $(#[$doc])*
@@ -26,7 +26,7 @@ macro_rules! library {
                 Some(unsafe { std::mem::transmute::<*const (), Function>(address) })
             };
             match FUNCTION.get_or_init(look_up) {
-                // SAFETY: the caller keeps the function's rules.
+                // SAFETY: the caller follows the rules of the function.
                 Some(function) => unsafe { function($($argument),*) },
                 None => MISSING,
             }
@@ -35,7 +35,7 @@ macro_rules! library {
 }
 pub(super) use library;
 
-/// A handle or an address that only the library understands.
+/// An opaque handle or address.
 pub(super) type Pointer = *mut c_void;
 
 library! { Driver:
@@ -43,7 +43,7 @@ library! { Driver:
     driver_version = "cuDriverGetVersion"(version: *mut c_int);
     /// The device's name.
     device_name = "cuDeviceGetName"(name: *mut c_char, length: c_int, device: c_int);
-    /// Its address on the bus, as text.
+    /// Its PCI address, as text.
     bus_id = "cuDeviceGetPCIBusId"(text: *mut c_char, length: c_int, device: c_int);
     /// Its memory in bytes.
     total_memory = "cuDeviceTotalMem_v2"(bytes: *mut usize, device: c_int);
@@ -53,22 +53,22 @@ library! { Driver:
     attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: c_uint, device: c_int);
     /// The name of an error.
     error_name = "cuGetErrorName"(code: c_int, text: *mut *const c_char);
-    /// Loads machine code.
+    /// Loads a module from machine code.
     load_module = "cuModuleLoadData"(module: *mut Pointer, image: *const c_void);
-    /// A kernel by name.
+    /// Looks up a kernel by name.
     function = "cuModuleGetFunction"(function: *mut Pointer, module: Pointer, name: *const c_char);
-    /// A property of a kernel.
+    /// Sets an attribute of a kernel.
     set_function_attribute = "cuFuncSetAttribute"(function: Pointer, attribute: c_int, value: c_int);
     /// Queues a kernel.
     launch = "cuLaunchKernel"(
         function: Pointer, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
         block_z: c_uint, shared_bytes: c_uint, stream: Pointer, arguments: *mut Pointer, extra: *mut Pointer
     );
-    /// Waits for everything that was queued.
+    /// Waits until the device has done everything that was queued.
     synchronize = "cuCtxSynchronize"();
-    /// Memory of the host that the device copies from without the driver's help.
+    /// Allocates pinned host memory.
     allocate_pinned = "cuMemHostAlloc"(pointer: *mut Pointer, bytes: usize, flags: c_uint);
-    /// Gives it back.
+    /// Frees it.
     free_pinned = "cuMemFreeHost"(pointer: Pointer);
     /// The pool that asynchronous allocations come from.
     memory_pool = "cuDeviceGetDefaultMemPool"(pool: *mut Pointer, device: c_int);
@@ -80,30 +80,30 @@ library! { Driver:
     copy_to_device = "cuMemcpyHtoDAsync_v2"(to: u64, from: *const c_void, bytes: usize, stream: Pointer);
     /// Queues a copy within the device.
     copy_on_device = "cuMemcpyDtoDAsync_v2"(to: u64, from: u64, bytes: usize, stream: Pointer);
-    /// Memory of the device that belongs to no pool.
+    /// Allocates device memory outside of any pool.
     allocate = "cuMemAlloc_v2"(address: *mut u64, bytes: usize);
-    /// Gives it back.
+    /// Frees it.
     free = "cuMemFree_v2"(address: u64);
-    /// A queue beside the default one.
+    /// Creates a second stream.
     create_queue = "cuStreamCreate"(queue: *mut Pointer, flags: c_uint);
-    /// Gives the queue back.
+    /// Destroys the stream.
     destroy_queue = "cuStreamDestroy_v2"(queue: Pointer);
-    /// Lets what is queued from here on wait for a mark of another queue.
+    /// Makes later work of a stream wait for an event of another stream.
     let_queue_wait = "cuStreamWaitEvent"(queue: Pointer, event: Pointer, flags: c_uint);
-    /// A mark in the queue.
+    /// Creates an event.
     create_event = "cuEventCreate"(event: *mut Pointer, flags: c_uint);
-    /// Queues the mark.
+    /// Records the event in a stream.
     record_event = "cuEventRecord"(event: Pointer, stream: Pointer);
-    /// Waits until the mark is reached.
+    /// Waits for the event.
     wait_for_event = "cuEventSynchronize"(event: Pointer);
-    /// Milliseconds between two marks that were reached.
+    /// Milliseconds between two events that were reached.
     elapsed = "cuEventElapsedTime"(milliseconds: *mut f32, from: Pointer, to: Pointer);
-    /// Gives the mark back.
+    /// Destroys the event.
     destroy_event = "cuEventDestroy_v2"(event: Pointer);
 }
 
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 library! { Driver:
-    /// Whether blocks and threads go backwards, on this thread.
+    /// Whether blocks and threads run in reverse order, on this thread.
     set_backwards = "stand_in_set_backwards"(value: c_int);
 }

@@ -15,13 +15,13 @@ use super::convolution::{Convolution, Direction};
 use super::dnn::{self, Algorithm, Descriptor, Dnn, NONE_FITS, succeeded};
 use crate::device::{Arithmetic, DeviceError};
 
-/// Most bytes that an algorithm may work in.
+/// Largest workspace that an algorithm may use, in bytes.
 const MOST_WORKSPACE: usize = 512 << 20;
 
-/// Most algorithms to be told of; cuDNN has fewer.
+/// Most algorithms that cuDNN may return; it has fewer.
 const MOST_ALGORITHMS: usize = 16;
 
-/// `CUDNN_DEFAULT_MATH`: tensor cores may be used, for `f32` values with inputs rounded to TF32.
+/// `CUDNN_DEFAULT_MATH`: tensor cores may be used; `f32` inputs are then rounded to TF32.
 const DEFAULT_MATH: c_int = 0;
 
 /// `CUDNN_TENSOR_OP_MATH`.
@@ -35,16 +35,16 @@ const FMA_MATH: c_int = 3;
 
 /// The descriptors of one direction and the algorithm for them.
 pub(super) struct Choice {
-    /// Both factors and the result, in the order of the direction's functions.
+    /// Both inputs and the output, in the order of the direction's function.
     operands: [Descriptor; 3],
     moves: Descriptor,
     pub(super) algorithm: c_int,
-    /// Bytes that it works in.
+    /// Size of its workspace in bytes.
     workspace: usize,
 }
 
 impl Choice {
-    /// The first algorithm that cuDNN proposes and that suits; a code otherwise.
+    /// The first suitable algorithm in cuDNN's order of preference; an error code if there is none.
     pub(super) fn new(
         library: &Dnn,
         convolution: &Convolution,
@@ -82,7 +82,7 @@ impl Choice {
     }
 
     fn set_math(&self, math: c_int) -> Result<(), c_int> {
-        // SAFETY: the descriptor is of the kind that the function takes.
+        // SAFETY: the descriptor has the type that the function expects.
         succeeded(unsafe { dnn::set_math(self.moves.address, math) })
     }
 
@@ -98,7 +98,7 @@ impl Choice {
             Direction::BackwardX => dnn::x_algorithms,
             Direction::BackwardWeight => dnn::weight_algorithms,
         };
-        // SAFETY: descriptors stand in the order of the function, which writes at most as many algorithms as it is told.
+        // SAFETY: descriptors are in the order of the function, which writes at most the given number of algorithms.
         succeeded(unsafe {
             ask(
                 library.handle,
@@ -115,7 +115,7 @@ impl Choice {
         Ok(found)
     }
 
-    /// Bytes that an algorithm works in; `None` where it does not support the sizes.
+    /// Bytes of workspace that an algorithm needs; `None` if it does not support the sizes.
     fn workspace_of(
         &self,
         library: &Dnn,
@@ -128,7 +128,7 @@ impl Choice {
             Direction::BackwardX => dnn::x_workspace,
             Direction::BackwardWeight => dnn::weight_workspace,
         };
-        // SAFETY: descriptors stand in the order of the function, which writes the number to the place given.
+        // SAFETY: descriptors are in the order of the function, which writes the number through a valid pointer.
         let code = unsafe {
             ask(
                 library.handle,
@@ -147,7 +147,7 @@ impl Choice {
         }
     }
 
-    /// Computes it; cuDNN's code.
+    /// Computes the convolution; returns cuDNN's code.
     pub(super) fn run(
         &self,
         context: &Context,
@@ -164,8 +164,8 @@ impl Choice {
             Direction::BackwardX => dnn::backward_x,
             Direction::BackwardWeight => dnn::backward_weight,
         };
-        // SAFETY: values fill their descriptors (the caller held their lengths against the sizes), in the order of the
-        // function; both factors are read before the call returns, and memory is freed in the queue's order.
+        // SAFETY: the values fill their descriptors (the caller has checked their lengths), in the order of the function;
+        // alpha and beta are read before the call returns, and memory is freed in stream order.
         let code = unsafe {
             compute(
                 library.handle,
@@ -208,8 +208,8 @@ fn operands(
     Ok(direction.ordered([x, w, y]))
 }
 
-/// Whether an algorithm on these units keeps to the arithmetic. Beside `FMA`, which the descriptor then stays at, the
-/// default of `f32` values may not round; a silent rounding of `f32` values to `f16` is never wanted.
+/// Whether an algorithm with this math type computes in the arithmetic. For `f32`, if the descriptor is set to `FMA`, the
+/// default math type does not round either; rounding `f32` values silently to `f16` is never allowed.
 fn allows(arithmetic: Arithmetic, math: c_int) -> bool {
     match arithmetic {
         Arithmetic::Single => matches!(math, FMA_MATH | DEFAULT_MATH),

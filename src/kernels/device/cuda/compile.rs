@@ -1,8 +1,8 @@
-//! Part of `build.rs`: compiles all kernels, `ops/**/*.cu`, as one translation unit, and writes down their
-//! signatures, which every launch is held against.
+//! Part of `build.rs`: compiles all kernels, `ops/**/*.cu`, as one translation unit, and writes a table of their signatures,
+//! against which every launch is checked.
 //!
-//! With the feature `cuda` by nvcc into an image with machine code for the architectures of `FIELDTRIAL_CUDA_ARCHITECTURES`
-//! and PTX for all later ones; with `cuda-stand-in` by the C compiler into the libraries that stand in for NVIDIA's.
+//! With the feature `cuda`: by nvcc into an image with machine code for the architectures of `FIELDTRIAL_CUDA_ARCHITECTURES`
+//! and PTX for all later ones. With `cuda-stand-in`: by the C compiler into the libraries that replace NVIDIA's.
 
 use std::env;
 use std::fmt::Write as _;
@@ -12,10 +12,10 @@ use std::process::Command;
 
 mod registers;
 
-/// Compute capabilities with machine code of their own: A100, H100 and H200. Others compile the PTX of the first when they load it.
+/// Compute capabilities with machine code (A100; H100, H200); on others the driver compiles the first's PTX when loading.
 const ARCHITECTURES: &str = "80,90";
 
-/// What else decides how the kernels are compiled. Sources need no such line: `build.rs` watches their modules as a whole.
+/// Environment variables that affect the compilation. Sources are not listed: `build.rs` watches their modules.
 const VARIABLES: [&str; 7] = [
     "FIELDTRIAL_NVCC",
     "FIELDTRIAL_CUDA_ARCHITECTURES",
@@ -26,24 +26,24 @@ const VARIABLES: [&str; 7] = [
     "CC",
 ];
 
-/// Threads that a block of a kernel without `BLOCK_OF` may have: with them all registers that a thread can use are there.
+/// Largest block of a kernel without `BLOCK_OF`: small enough for every thread to have the most registers possible.
 const THREADS: usize = 256;
 
-/// Where a thread waits for others.
+/// Functions at which a thread waits for others.
 const WAITS: [&str; 4] = ["block_wait", "warp_wait", "warp_xor", "warp_xor_double"];
 
-/// A function in the dialect.
+/// A function in the dialect of `dialect.h`.
 struct Function {
     name: String,
     is_kernel: bool,
-    /// Most threads of a block, of a kernel.
+    /// For a kernel: threads of its largest block.
     threads: usize,
     /// Types and names of its arguments, as written.
     arguments: Vec<String>,
     text: String,
 }
 
-/// Compiles the kernels into `OUT_DIR`; nothing without the feature `cuda`. Returns what compiled them, and for which GPUs.
+/// Compiles the kernels into `OUT_DIR` (feature `cuda` only). Returns the compiler's version and the target GPUs.
 pub(super) fn kernels(root: &Path) -> String {
     for name in VARIABLES {
         println!("cargo:rerun-if-env-changed={name}");
@@ -78,7 +78,7 @@ pub(super) fn kernels(root: &Path) -> String {
     }
 }
 
-/// The kernels below a folder; those that only tests launch go with the stand-in.
+/// All kernel files below a folder; test kernels are included for the stand-in only.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let stands_in = env::var_os("CARGO_FEATURE_CUDA_STAND_IN").is_some();
     let mut files = fieldtrial_source_hash::files_below(folder);
@@ -87,7 +87,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The functions of a file: from a line that begins with `KERNEL` or `DEVICE` to one that ends it.
+/// The functions of a file: each starts at a line that begins with `KERNEL` or `DEVICE`.
 fn functions(file: &Path) -> Vec<Function> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let mut lines = text.lines();
@@ -157,7 +157,7 @@ impl Function {
     }
 }
 
-/// Names of the functions whose threads wait for each other, by themselves or in what they call.
+/// Names of the functions whose threads wait for each other, directly or in functions that they call.
 fn waiting(functions: &[Function]) -> Vec<String> {
     let mut names: Vec<String> = WAITS.map(str::to_owned).to_vec();
     loop {
@@ -173,7 +173,7 @@ fn waiting(functions: &[Function]) -> Vec<String> {
     }
 }
 
-/// A table of kernels by name with the kinds of their arguments.
+/// Rust source of a table of kernels by name, with the kinds of their arguments.
 fn signatures(functions: &[Function]) -> String {
     let mut lines: Vec<String> = functions
         .iter()
@@ -208,7 +208,7 @@ fn argument_kind(function: &Function, kind: &str) -> String {
     format!("Kind::{name}")
 }
 
-/// The libraries that play driver and cuBLAS on the CPU.
+/// Builds the libraries that replace the driver and cuBLAS on the CPU.
 fn stand_in(sources: &Path, target: &Path, unit: &str, functions: &[Function]) {
     let folder = target.join("stand-in");
     fs::create_dir_all(&folder).expect("cargo gives a folder that can be written");
@@ -297,7 +297,7 @@ fn wanted_architectures() -> String {
     env::var("FIELDTRIAL_CUDA_ARCHITECTURES").unwrap_or_else(|_| ARCHITECTURES.into())
 }
 
-/// The version of a compiler in its own words: another one can give other bits.
+/// The version text of a compiler: another version can give other bits.
 fn version(compiler: &Path) -> String {
     let output = Command::new(compiler).arg("--version").output();
     let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -312,7 +312,7 @@ fn version(compiler: &Path) -> String {
         .to_owned()
 }
 
-/// Compiles all kernels into one image; none may need more registers than its largest block has.
+/// Compiles all kernels into one image; fails if a kernel needs more registers than its largest block has.
 fn nvcc(source: &Path, image: &Path, functions: &[Function]) {
     let wanted = wanted_architectures();
     let architectures: Vec<&str> = wanted.split(',').map(str::trim).collect();
@@ -343,7 +343,7 @@ fn nvcc(source: &Path, image: &Path, functions: &[Function]) {
     warn(said.lines().filter(|line| !is_of_ptxas(line)));
 }
 
-/// nvcc as the recipe or the user names it, else of the toolkit, else of the path.
+/// nvcc from the recipe or the user, else from the toolkit, else from PATH.
 fn compiler() -> PathBuf {
     if let Some(named) = env::var_os("FIELDTRIAL_NVCC") {
         return named.into();
@@ -356,7 +356,7 @@ fn compiler() -> PathBuf {
     found.next().unwrap_or_else(|| PathBuf::from("nvcc"))
 }
 
-/// What it said.
+/// Runs a command and returns its output.
 fn run(mut command: Command) -> String {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = match command.output() {
@@ -382,7 +382,7 @@ fn warn<'a>(lines: impl Iterator<Item = &'a str>) {
     }
 }
 
-/// Ends the build with a message that cargo shows as its own.
+/// Fails the build with a message that cargo shows.
 fn fail(message: &str) -> ! {
     for line in message.lines() {
         println!("cargo::error={line}");

@@ -1,4 +1,4 @@
-//! [`Context`]: what a thread holds of the one GPU that it works on.
+//! [`Context`]: the state of a thread's one GPU: kernels, libraries and memory.
 #![expect(unsafe_code, reason = "the driver's interface is C")]
 
 use std::cell::{Cell, RefCell};
@@ -17,11 +17,11 @@ use super::error::{self, check};
 use super::staging::Staging;
 use crate::device::{Arithmetic, DeviceError};
 
-/// Names the waiting after every launch, so that an error of the device is told of the work that made it.
+/// Environment variable: wait after every launch, so that an error is reported with the work that caused it.
 const SYNC: &str = "FIELDTRIAL_CUDA_SYNC";
 
-/// Machine code of all kernels, as `compile.rs` made it. The driver reads its header as 64-bit numbers, which bytes alone
-/// would not be aligned for.
+/// Machine code of all kernels, built by `compile.rs`. The driver reads its header as 64-bit numbers, so it needs their
+/// alignment.
 static IMAGE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/kernels.bin")));
 
 #[repr(C, align(64))]
@@ -30,7 +30,7 @@ struct Aligned<T: ?Sized>(T);
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const MOST_SHARED: c_int = 8;
 
-/// Bytes of shared memory that every kernel may ask for without saying so before.
+/// Bytes of shared memory that a kernel may use without setting [`MOST_SHARED`].
 const SHARED: usize = 48 << 10;
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
@@ -40,8 +40,8 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
 }
 
-/// Kernels, libraries and memory of the GPU that this thread has opened. dfdx's `Cuda` cannot hold them, and like it
-/// they stay on their thread.
+/// Kernels, libraries and memory of the GPU that this thread has opened. dfdx's `Cuda` cannot hold them; like it, they stay
+/// on their thread.
 pub(super) struct Context {
     module: Pointer,
     functions: RefCell<HashMap<&'static str, Function>>,
@@ -49,18 +49,18 @@ pub(super) struct Context {
     pub(super) blas: Blas,
     pub(super) staging: RefCell<Staging>,
     arithmetic: Cell<Arithmetic>,
-    /// Whether every launch is waited for.
+    /// Whether to wait for every launch.
     waits: Cell<bool>,
-    /// What dfdx knows it by: opening it again would make another queue, event and workspace.
+    /// dfdx's device, cloned for later users: opening it again would create another stream, event and workspace.
     pub(super) opened: Cuda,
-    /// Dropped last: what the libraries hold lies in its memory.
+    /// Dropped last: the libraries hold memory of this device.
     pub(super) device: Arc<CudaDevice>,
 }
 
 #[derive(Clone, Copy)]
 struct Function {
     address: Pointer,
-    /// Bytes of shared memory that it may ask for.
+    /// Bytes of shared memory that the kernel may use.
     shared_bytes: usize,
 }
 
@@ -74,13 +74,13 @@ impl Context {
         current.ok_or_else(|| DeviceError::Absent("this thread has opened no GPU".into()))
     }
 
-    /// Prepares `opened` for this thread, whose only GPU it is from here on.
+    /// Makes `opened` the GPU of this thread, and its only one.
     pub(super) fn enter(opened: &Cuda) -> Result<(), DeviceError> {
         let empty = <Cuda as Storage<f32>>::try_alloc_len(opened, 0)
             .map_err(DeviceError::from_dfdx::<Cuda>)?;
         let device = empty.device();
         let mut module = std::ptr::null_mut();
-        // SAFETY: the image lives as long as the program.
+        // SAFETY: the image is static.
         let code = unsafe { call::load_module(&raw mut module, IMAGE.0.as_ptr().cast()) };
         error::loading(code)?;
         let context = Self {
@@ -99,10 +99,10 @@ impl Context {
         Ok(())
     }
 
-    /// Waits for the device where [`SYNC`] wants it: an error is then told of `what`, which was just queued.
+    /// Waits for the device if [`SYNC`] is set, and reports an error as one of `what`, which was just queued.
     pub(super) fn settle(&self, what: &str) -> Result<(), DeviceError> {
         if self.waits.get() {
-            // SAFETY: it takes nothing.
+            // SAFETY: the function takes no arguments.
             check(what, unsafe { call::synchronize() })?;
         }
         Ok(())
@@ -122,30 +122,30 @@ impl Context {
         self.arithmetic.set(arithmetic);
     }
 
-    /// Lets the pool keep what is freed: without it every synchronisation gives all of it back to the driver.
+    /// Makes the pool keep freed memory: by default every synchronisation returns all of it to the driver.
     ///
-    /// dfdx's own cache (`enable_cache`) stays off. It gives a freed block again only for its very size and never back to
-    /// the pool, so that batches of other sizes hold memory twice, and the pool's counter of used bytes would count what no
-    /// tensor holds.
+    /// dfdx's own cache (`enable_cache`) stays off. It reuses a freed block for exactly the same size only and never returns
+    /// it to the pool, so that batches of other sizes would hold memory twice, and the pool's counter of used bytes would
+    /// include memory that no tensor holds.
     fn keep_freed_memory(&self) -> Result<(), DeviceError> {
         let (pool, mut threshold) = (self.pool()?, u64::MAX);
-        // SAFETY: the number is read from the place given.
+        // SAFETY: the number is read from a valid pointer.
         check("the memory pool", unsafe {
             call::set_pool_attribute(pool, RELEASE_THRESHOLD, (&raw mut threshold).cast())
         })
     }
 
-    /// The pool that memory of this device comes from.
+    /// The memory pool of this device.
     pub(super) fn pool(&self) -> Result<Pointer, DeviceError> {
         let mut pool = std::ptr::null_mut();
-        // SAFETY: the pool is written to the place given.
+        // SAFETY: the pool is written through a valid pointer.
         check("the memory pool", unsafe {
             call::memory_pool(&raw mut pool, *self.device.cu_device())
         })?;
         Ok(pool)
     }
 
-    /// A kernel that may ask for `shared_bytes` of shared memory.
+    /// A kernel that may use `shared_bytes` of shared memory.
     pub(super) fn function(
         &self,
         name: &'static str,
@@ -160,7 +160,7 @@ impl Context {
             None => self.look_up(name)?,
         };
         if shared_bytes > function.shared_bytes {
-            // SAFETY: the function is one of the loaded module.
+            // SAFETY: the function belongs to the loaded module.
             check(name, unsafe {
                 call::set_function_attribute(
                     function.address,
@@ -187,8 +187,7 @@ impl Context {
         })
     }
 
-    /// Memory that no tensor holds, uninitialised: for what lives within one operation. Its content must be written
-    /// before it is read.
+    /// Uninitialised scratch memory for one operation, which must write it before it reads it.
     pub(super) fn scratch<T: DeviceRepr>(&self, len: usize) -> Result<CudaSlice<T>, DeviceError> {
         // SAFETY: the caller writes before it reads; the type is plain numbers.
         unsafe { self.device.alloc(len.max(1)) }.map_err(|error| {

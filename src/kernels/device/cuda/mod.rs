@@ -1,9 +1,9 @@
 //! NVIDIA GPUs as a [`Backend`]; compiled with the feature `cuda` only.
 //!
-//! Owns what dfdx leaves open: driver and libraries found at run time (`libraries.rs`, `forward.rs`), the GPU of a thread
-//! (`Context`), launches of kernels ([`Launch`]) and matrix products ([`Product`]). Kernels stand beside their operation
-//! in `ops/*/kernels.cu`, in the dialect of `dialect.h`; `compile.rs` (a part of `build.rs`) compiles them, for GPUs or, with
-//! the feature `cuda-stand-in`, for a driver that computes on the CPU (`stand_in/`), on which all operations are tested.
+//! Adds to dfdx: driver and libraries found at run time (`libraries.rs`, `forward.rs`), the GPU of a thread (`Context`),
+//! kernel launches ([`Launch`]) and matrix products ([`Product`]). Kernels are in `ops/*/kernels.cu`, in the dialect of
+//! `dialect.h`; `compile.rs` (a part of `build.rs`) compiles them, for GPUs or, with the feature `cuda-stand-in`, for a
+//! driver that computes on the CPU (`stand_in/`), on which all operations are tested.
 //!
 //! Everything is queued on the default stream, in order, but copies of whole batches to the device (`staging.rs`), which
 //! have a queue beside it so that they overlap what is computed; nothing waits for the device but [`Backend::download`],
@@ -63,7 +63,7 @@ impl Backend for Cuda {
         for part in [Part::Driver, Part::Blas] {
             find(part).map_err(|reason| DeviceError::Absent(reason.to_owned()))?;
         }
-        // `Cuda::try_build` panics where the driver has no device, so ask the driver first.
+        // `Cuda::try_build` panics if the driver has no device, so initialise the driver first.
         init().map_err(|error| DeviceError::Absent(format!("no usable CUDA driver: {error:?}")))?;
         let gpus = device::get_count().map_err(|error| {
             DeviceError::Absent(format!("the CUDA driver names no device: {error:?}"))
@@ -99,7 +99,7 @@ impl Backend for Cuda {
         let mut buffer = self.zeros_buffer(values.len())?;
         let address = *buffer.device_ptr_mut();
         let context = Context::current()?;
-        // SAFETY: the buffer was allocated just above with this number of values; memory is freed in the queue's order.
+        // SAFETY: the buffer was allocated just above with this number of values; memory is freed in stream order.
         unsafe { context.staging.borrow_mut().upload(address, &values) }?;
         Ok(buffer)
     }
@@ -109,7 +109,7 @@ impl Backend for Cuda {
             .map_err(DeviceError::from_dfdx::<Self>)?;
         let mut host = vec![0.0_f32; self.buffer_len(values)];
         if !host.is_empty() {
-            // SAFETY: `host` has as many values as the buffer, whose work is done.
+            // SAFETY: `host` has as many values as the buffer, whose pending work is done.
             unsafe { memcpy_dtoh_sync(&mut host, *values.device_ptr()) }.map_err(driver_error)?;
         }
         Ok(host)
@@ -172,7 +172,7 @@ impl Backend for Cuda {
     }
 }
 
-/// Uninitialised memory for what lives within one operation; written before it is read.
+/// Uninitialised scratch memory for one operation, which must write it before it reads it.
 ///
 /// # Errors
 /// [`DeviceError::OutOfMemory`].
@@ -188,7 +188,7 @@ pub fn uploaded<T: DeviceRepr + Copy>(values: &[T]) -> Result<CudaSlice<T>, Devi
     let context = Context::current()?;
     let mut slice = context.scratch::<T>(values.len())?;
     let address = *slice.device_ptr_mut();
-    // SAFETY: the slice was allocated just above for the values; memory is freed in the queue's order.
+    // SAFETY: the slice was allocated just above for the values; memory is freed in stream order.
     unsafe { context.staging.borrow_mut().upload(address, values) }?;
     Ok(slice)
 }
@@ -196,7 +196,7 @@ pub fn uploaded<T: DeviceRepr + Copy>(values: &[T]) -> Result<CudaSlice<T>, Devi
 /// Copies device memory to the host; waits for the device.
 ///
 /// # Errors
-/// What the driver answers, for anything that was queued before.
+/// Errors of the driver, including those of work that was queued before.
 pub fn downloaded<T: DeviceRepr + Copy + Default>(
     values: &CudaSlice<T>,
 ) -> Result<Vec<T>, DeviceError> {
@@ -206,10 +206,10 @@ pub fn downloaded<T: DeviceRepr + Copy + Default>(
         .map_err(driver_error)
 }
 
-/// Lets the stand-in run blocks and threads backwards, for this thread's launches: a missing wait shows as other bits.
+/// Makes the stand-in run this thread's launches in reverse order of blocks and threads: a missing barrier changes bits.
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 pub(crate) fn order_backwards(backwards: bool) {
-    // SAFETY: the stand-in's own function.
+    // SAFETY: a function of the stand-in.
     unsafe { call::set_backwards(backwards.into()) };
 }
 
@@ -217,7 +217,7 @@ fn driver_error(error: DriverError) -> DeviceError {
     DeviceError::told(Cuda::NAME, &error)
 }
 
-// A part of the build; its tests run here.
+// `compile.rs` is a part of the build; its tests run here.
 #[cfg(all(test, feature = "cuda-stand-in"))]
 mod registers;
 #[cfg(all(test, feature = "cuda-stand-in"))]
