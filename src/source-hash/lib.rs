@@ -1,7 +1,7 @@
-//! Digests of the sources that decide a result, taken when the program is built: a stored result names the code that
-//! made it.
+//! Digests of the sources that decide a result, computed when the program is built: a stored result names the code that
+//! produced it.
 //!
-//! Files are named by their path inside the crate, so that a package (`cargo package`) has the digests of the repository.
+//! Files are named by their path in the crate, so that a package (`cargo package`) has the digests of the repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 /// Digests of a crate's sources, by module and file (`ops/conv2d`).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// What cells on the CPU run.
+    /// Sources that cells on the CPU run.
     pub cpu: Vec<(String, String)>,
-    /// What only cells on a GPU run: `*.cu`, and modules and folders named `cuda`.
+    /// Sources that only cells on a GPU run: `*.cu`, and modules and folders named `cuda`.
     pub gpu: Vec<(String, String)>,
 }
 
@@ -21,8 +21,7 @@ impl Parts {
     /// Digests of `modules` of the crate in the folder `root`.
     ///
     /// # Panics
-    /// Where one of them is missing or cannot be read: a digest of less than the sources would take stored results for
-    /// those of this code.
+    /// If one is missing or cannot be read: an incomplete digest would accept stored results of other code.
     pub fn of(root: &Path, modules: &[&str]) -> Self {
         let mut parts = Self::default();
         for module in modules {
@@ -46,7 +45,7 @@ impl Parts {
         parts
     }
 
-    /// The digests as two constants of Rust, `CPU_PARTS` and `GPU_PARTS`.
+    /// The digests as Rust source of two constants, `CPU_PARTS` and `GPU_PARTS`.
     pub fn to_rust(&self) -> String {
         let mut text = String::new();
         for (name, parts) in [("CPU_PARTS", &self.cpu), ("GPU_PARTS", &self.gpu)] {
@@ -59,7 +58,7 @@ impl Parts {
     }
 }
 
-/// Whether no cell on the CPU runs what stands in a file.
+/// Whether only cells on a GPU run the code in a file.
 fn is_of_gpu(file: &Path, module: &Path) -> bool {
     let inside = file.strip_prefix(module).unwrap_or(file);
     let is_cuda = |part| {
@@ -70,7 +69,7 @@ fn is_of_gpu(file: &Path, module: &Path) -> bool {
     file.extension().is_some_and(|suffix| suffix == "cu") || inside.iter().any(is_cuda)
 }
 
-/// The files and folders that stand directly in a module, by name; `layers.rs` and the folder `layers` are one.
+/// The files and folders directly in a module, by name; `layers.rs` and the folder `layers` are one unit.
 fn units(module: &Path) -> BTreeMap<String, Vec<PathBuf>> {
     let mut units: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for path in sorted(module) {
@@ -81,10 +80,10 @@ fn units(module: &Path) -> BTreeMap<String, Vec<PathBuf>> {
     units
 }
 
-/// All files below a folder, sorted by path; a file is itself.
+/// All files below a folder, sorted by path; for a file, the file itself.
 ///
 /// # Panics
-/// Where it cannot be read.
+/// If it cannot be read.
 pub fn files_below(path: &Path) -> Vec<PathBuf> {
     if path.is_dir() {
         let entries = sorted(path).into_iter();
@@ -116,10 +115,10 @@ fn digest(root: &Path, files: &[PathBuf]) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
-/// The `Cargo.lock` of a crate: in its folder (of a package) or in one above (of the repository).
+/// The `Cargo.lock` of a crate: in its folder (in a package) or in one above (in the repository).
 ///
 /// # Panics
-/// Where there is none.
+/// If there is none.
 pub fn lock_file(root: &Path) -> PathBuf {
     let mut files = root.ancestors().map(|folder| folder.join("Cargo.lock"));
     files
@@ -174,11 +173,11 @@ impl Lock {
             .map(|package| &*package.version)
     }
 
-    /// Digest of the packages of others that `name` is built of.
+    /// Digest of the packages that `name` depends on, without this repository's own.
     pub fn digest(&self, name: &str) -> String {
         let (mut found, mut queue) = (BTreeSet::new(), vec![name]);
         while let Some(next) = queue.pop() {
-            // A name, followed by the version where there are several.
+            // A name, with the version after it if there are several.
             let mut words = next.split(' ');
             let (name, version) = (words.next().unwrap_or_default(), words.next());
             for (index, package) in self.0.iter().enumerate() {

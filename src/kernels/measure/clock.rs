@@ -1,15 +1,15 @@
-//! [`Stopwatch`]: one step, cut into phases that exclude each other and sum to the step.
+//! [`Stopwatch`]: the times of one step, cut into disjoint phases that sum to the step.
 
 use std::time::Instant;
 
 use super::profiler::{OpCost, Profiler};
 
-/// A part of a training step. What belongs to none of them is the residual, `other`.
+/// A part of a training step. Time outside of all phases is the residual, `other`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Training waits for its batch.
+    /// Waiting for the next batch.
     DataWait,
-    /// Host to device.
+    /// Copy of the batch to the device.
     Transfer,
     /// Forward pass.
     Forward,
@@ -22,16 +22,16 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Number of phases without the residual.
+    /// Number of phases, without the residual.
     pub const COUNT: usize = 6;
 }
 
-/// Seconds of one step: the whole, and its phases.
+/// Seconds of one step and of its phases.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepTimes {
     /// From start to stop.
     pub total_s: f64,
-    /// By [`Phase`], in its order; their sum is at most `total_s`.
+    /// By [`Phase`], in order; their sum is at most `total_s`.
     pub phases_s: [f64; Phase::COUNT],
 }
 
@@ -41,15 +41,15 @@ impl StepTimes {
         self.phases_s[phase as usize]
     }
 
-    /// The step less its phases.
+    /// The residual: the step's time minus its phases.
     pub fn other_s(&self) -> f64 {
         self.total_s - self.phases_s.iter().sum::<f64>()
     }
 }
 
-/// Times one step. Every mark ends a phase that began with the mark before it.
+/// Times one step. Every mark ends the phase that the previous mark began.
 ///
-/// A phase may be marked several times in a step (accumulation): its times add up.
+/// A phase may be marked several times in a step (gradient accumulation): its times add up.
 pub struct Stopwatch<'a> {
     start: Instant,
     last: Instant,
@@ -59,7 +59,7 @@ pub struct Stopwatch<'a> {
 }
 
 impl<'a> Stopwatch<'a> {
-    /// Starts now. The device, if it is asynchronous, is not waited for: marks then tell the time of queueing.
+    /// Starts now, without waiting for the device: on an asynchronous device, marks give the time of queueing.
     pub fn start() -> Self {
         Self::start_with(None)
     }
@@ -70,7 +70,7 @@ impl<'a> Stopwatch<'a> {
         Self::start_with(Some(synchronise))
     }
 
-    /// Starts now; `profiler` is told of every mark, which is when it waits for the device.
+    /// Starts now; every mark goes to `profiler`, which waits for the device.
     pub fn start_profiled(profiler: &Profiler) -> Self {
         let now = profiler.begin_step();
         Self {
@@ -92,29 +92,29 @@ impl<'a> Stopwatch<'a> {
         }
     }
 
-    /// Who is told of every operation of the step, if anyone is.
+    /// The profiler that records the operations of the step, if there is one.
     pub fn profiler(&self) -> Option<&Profiler> {
         self.profiler.as_ref()
     }
 
-    /// Tells the profiler, if there is one, that what has just ended is an operation called `name`, of no layer.
+    /// Records the time since the last event in the profiler, if there is one, as an operation `name` without a layer.
     pub fn operation(&self, name: &'static str) {
         if let Some(profiler) = &self.profiler {
             profiler.operation(name, std::iter::empty(), OpCost::default());
         }
     }
 
-    /// Gives the time since the last mark to `phase`.
+    /// Adds the time since the last mark to `phase`.
     pub fn mark(&mut self, phase: Phase) {
         self.phases_s[phase as usize] += self.lap(Some(phase));
     }
 
-    /// Gives the time since the last mark to no phase; it stays in the residual.
+    /// Leaves the time since the last mark in the residual.
     pub fn skip(&mut self) {
         self.lap(None);
     }
 
-    /// Ends the step; the time since the last mark stays in the residual.
+    /// Ends the step; the time since the last mark goes to the residual.
     pub fn stop(mut self) -> StepTimes {
         self.skip();
         if let Some(profiler) = &self.profiler {

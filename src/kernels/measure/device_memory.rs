@@ -1,11 +1,11 @@
-//! [`DeviceMemory`]: the high-water mark of a device's own memory, apart for training and validation.
+//! [`DeviceMemory`]: peak memory on the device, separately for training and validation.
 
 use super::memory::Peaks;
 
-/// What reads the mark in bytes and puts it back to what is held; `None` where it cannot be read.
+/// Reads the peak in bytes and resets it to what is held; `None` if it cannot be read.
 type Take = Box<dyn Fn() -> Option<u64>>;
 
-/// The high-water mark of what this process holds of a device's memory, by the device's allocator.
+/// Peak device memory that this process holds, counted by the device's allocator.
 #[derive(Default)]
 pub struct DeviceMemory {
     take: Option<Take>,
@@ -13,7 +13,7 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Reads the mark by `take`, which puts it back.
+    /// Reads the peak with `take`, which also resets it.
     pub fn read_by(take: Take) -> Self {
         Self {
             take: Some(take),
@@ -21,22 +21,22 @@ impl DeviceMemory {
         }
     }
 
-    /// What was held since the last mark counts for neither.
+    /// Resets the peak: it counts neither for training nor for validation.
     pub fn leave_out(&self) {
         self.take();
     }
 
-    /// Training ends here for now, validation begins.
+    /// A part of training has ended, validation begins.
     pub fn end_training(&mut self) {
         self.peaks.train_bytes = self.peaks.train_bytes.max(self.take());
     }
 
-    /// Validation ends here for now, training goes on.
+    /// A validation has ended, training continues.
     pub fn end_validation(&mut self) {
         self.peaks.validation_bytes = self.peaks.validation_bytes.max(self.take());
     }
 
-    /// The marks so far; `None` on a device without memory of its own.
+    /// The peaks so far; `None` on a device without its own memory.
     pub fn peaks(&self) -> Peaks {
         self.peaks
     }

@@ -1,27 +1,27 @@
-//! [`MemoryGrowth`]: what a run holds more at its end than after its first steps.
+//! [`MemoryGrowth`]: how much resident memory grows between the first steps of a run and its end.
 
 use crate::base::os;
 
-/// Fewest steps after which memory counts: what the first step allocates last, the optimizer's state, lies beside the
-/// activations only in the second.
+/// Fewest steps before memory counts: the optimizer's state is allocated at the end of the first step, so it is resident
+/// together with the activations only in the second.
 const SETTLING_STEPS: usize = 2;
 
-/// Resident memory gained in training after the warm-up steps, what happens between epochs left out.
+/// Growth of resident memory in training after the warm-up steps, without what happens between epochs.
 ///
-/// Two looks an epoch, outside of its time, and one when the warm-up ends: a leak of a step shows, an allocation of
-/// validation that is kept for the next does not. Memory that was freed but stays with the process counts as held.
+/// Takes two samples per epoch, outside of its time, and one when the warm-up ends: a leak in steps shows, an allocation of
+/// validation that is kept for the next one does not. Freed memory that stays resident counts as held.
 #[derive(Debug)]
 pub struct MemoryGrowth {
     resident: fn() -> Option<u64>,
-    /// Warm-up steps that are still to come.
+    /// Remaining warm-up steps.
     warmup: usize,
-    /// What was held at the last look, where it counts.
+    /// The last sample, if it counts.
     before: Option<u64>,
     grown: Option<i64>,
 }
 
 impl MemoryGrowth {
-    /// Leaves out the first `warmup` steps, and at least two.
+    /// Leaves out the first `warmup` steps, at least two.
     pub fn new(warmup: usize) -> Self {
         Self::seeing(warmup.max(SETTLING_STEPS), os::resident_bytes)
     }
@@ -35,14 +35,14 @@ impl MemoryGrowth {
         }
     }
 
-    /// An epoch begins.
+    /// Call when an epoch begins.
     pub fn begin(&mut self) {
         if self.warmup == 0 {
             self.before = (self.resident)();
         }
     }
 
-    /// A step has ended.
+    /// Call when a step has ended.
     pub fn step(&mut self) {
         if self.warmup > 0 {
             self.warmup -= 1;
@@ -50,7 +50,7 @@ impl MemoryGrowth {
         }
     }
 
-    /// An epoch has ended.
+    /// Call when an epoch has ended.
     pub fn end(&mut self) {
         if let Some(before) = self.before.take()
             && let Some(after) = (self.resident)()
@@ -60,7 +60,7 @@ impl MemoryGrowth {
         }
     }
 
-    /// Bytes gained so far; negative where memory was given back, `None` where nothing was seen.
+    /// Bytes gained so far; negative if memory was returned, `None` if nothing was measured.
     pub fn bytes(&self) -> Option<i64> {
         self.grown
     }
@@ -106,7 +106,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn memory_that_is_held_is_resident() {
-        // Not by how much it grows: the tests beside this one take and free memory of the same process.
+        // Compare presence only, not the amount: other tests of this process allocate and free memory at the same time.
         let held = std::hint::black_box(vec![1_u8; 64 << 20]);
         let resident = os::resident_bytes();
         assert!(

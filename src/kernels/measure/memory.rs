@@ -1,10 +1,10 @@
-//! [`PeakMemory`]: the process's own high-water mark, apart for training and validation where the system allows it.
+//! [`PeakMemory`]: peak resident memory of the process, for training and validation separately if the system allows it.
 
 use std::fs;
 
 use crate::base::os;
 
-/// The process's high-water mark of resident memory.
+/// Peak resident memory of the process.
 ///
 /// On Linux it is `VmHWM`, which a process can reset to its present memory. Where that is not permitted, and on systems that
 /// have only `getrusage` (`ru_maxrss`), it never falls: the peak of training is then read before the first validation, and the
@@ -15,7 +15,7 @@ pub struct PeakMemory {
     peaks: Peaks,
 }
 
-/// High-water marks in bytes; `None` where the system does not say.
+/// Peaks in bytes; `None` if the system does not report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Peaks {
     /// While training.
@@ -25,7 +25,7 @@ pub struct Peaks {
 }
 
 impl PeakMemory {
-    /// Begins with training.
+    /// Starts with training.
     pub fn start() -> Self {
         Self {
             is_apart: reset(),
@@ -33,7 +33,7 @@ impl PeakMemory {
         }
     }
 
-    /// Training ends here for now, validation begins.
+    /// A part of training has ended, validation begins.
     pub fn end_training(&mut self) {
         if self.is_apart || self.peaks.validation_bytes.is_none() {
             raise(&mut self.peaks.train_bytes);
@@ -41,23 +41,23 @@ impl PeakMemory {
         self.reset();
     }
 
-    /// Validation ends here for now, training goes on.
+    /// A validation has ended, training continues.
     pub fn end_validation(&mut self) {
         raise(&mut self.peaks.validation_bytes);
         self.reset();
     }
 
-    /// What was held since the last mark counts for neither.
+    /// Resets the peak: it counts neither for training nor for validation.
     pub fn leave_out(&self) {
         self.reset();
     }
 
-    /// The marks so far.
+    /// The peaks so far.
     pub fn peaks(&self) -> Peaks {
         self.peaks
     }
 
-    /// Where they come from.
+    /// Where the peaks come from.
     pub fn source(&self) -> &'static str {
         match (self.peaks.train_bytes, self.is_apart, vm_hwm()) {
             (None, ..) => "none",
@@ -78,18 +78,17 @@ fn raise(peak: &mut Option<u64>) {
     *peak = (*peak).max(high_water_mark());
 }
 
-/// Puts the mark back to what the process holds now; whether the system allowed it.
+/// Resets the peak to what the process holds now; returns whether the system allowed it.
 fn reset() -> bool {
     // proc(5): 5 resets the peak resident set size.
     vm_hwm().is_some() && fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// The mark in bytes.
 fn high_water_mark() -> Option<u64> {
     vm_hwm().or_else(os::peak_rss_bytes)
 }
 
-/// `VmHWM` in bytes, where there is one.
+/// `VmHWM` in bytes, if the system has it.
 fn vm_hwm() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

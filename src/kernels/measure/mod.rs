@@ -1,8 +1,8 @@
-//! What a clock, the operating system and a GPU's counters say about a run: phases of a step, medians, memory, load.
+//! Measurements of a run: phases of a step, medians, memory, and load and clocks of a GPU.
 //!
-//! Owns [`Stopwatch`] (one step, cut into exclusive phases), [`Pace`] (all steps of a run, warm-up dropped),
-//! [`PeakMemory`], [`DeviceMemory`], [`MemoryGrowth`], [`gpu`] and [`Profiler`] (a step cut into its operations, where one
-//! is handed on). It knows no operation, no device and no model: it is handed names, and a function that waits for the device.
+//! [`Stopwatch`] times one step in disjoint phases, [`Pace`] all steps of a run without warm-up, [`Profiler`] the operations
+//! of a step; [`PeakMemory`], [`DeviceMemory`], [`MemoryGrowth`] and [`gpu`] sample memory and the GPU's counters. This
+//! module does not depend on operations, devices or models: callers pass names, and a function that waits for the device.
 
 mod clock;
 mod device_memory;

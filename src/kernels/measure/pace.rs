@@ -2,29 +2,29 @@
 
 use super::clock::{Phase, StepTimes};
 
-/// Gathers the times of a run's steps. Nothing is dropped but the warm-up.
+/// Collects the times of a run's steps. Only the warm-up is dropped.
 #[derive(Debug)]
 pub struct Pace {
     warmup: usize,
-    /// The first steps, with their samples; kept, so that a run shorter than its warm-up still has one measured step.
+    /// The warm-up steps with their samples; the last one counts if the run is shorter than its warm-up.
     first: Vec<(StepTimes, usize)>,
     steps_s: Vec<f64>,
     sum: StepTimes,
     samples: u64,
 }
 
-/// What the steps of a run amount to.
+/// Summary of the steps of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PaceSummary {
-    /// Steps dropped.
+    /// Warm-up steps dropped.
     pub warmup_steps: usize,
-    /// Steps that the figures rest on; 0 when there was none.
+    /// Steps that the figures are computed from; 0 if there was none.
     pub measured_steps: usize,
     /// Median seconds of a step.
     pub median_s: f64,
-    /// Means over the measured steps; phases and residual sum to the step.
+    /// Means over the measured steps; phases and residual sum to the step's time.
     pub mean: StepTimes,
-    /// Samples per second of the measured steps' own time, waiting included.
+    /// Samples per second of the measured steps' total time, waiting for data included.
     pub samples_per_s: f64,
 }
 
@@ -40,7 +40,7 @@ impl Pace {
         }
     }
 
-    /// Notes a step of `samples` samples.
+    /// Adds a step of `samples` samples.
     pub fn add(&mut self, times: StepTimes, samples: usize) {
         if self.first.len() < self.warmup {
             self.first.push((times, samples));
@@ -49,7 +49,7 @@ impl Pace {
         }
     }
 
-    /// Medians and means. Of a run that ended within its warm-up, the last step counts as measured.
+    /// Medians and means. If the run ended within its warm-up, the last step counts as measured.
     pub fn summary(&mut self) -> PaceSummary {
         if self.steps_s.is_empty()
             && let Some((times, samples)) = self.first.pop()
@@ -83,7 +83,7 @@ impl Pace {
     }
 }
 
-/// The median; of an even number of values the mean of the middle two; `None` of none.
+/// The median; for an even number of values the mean of the middle two; `None` for no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! [`Profile`]: profiled steps summed by operation, and the first of them as they went.
+//! [`Profile`]: profiled steps, summed by operation, and the time line of the first ones.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,47 +6,47 @@ use std::time::{Duration, Instant};
 use super::clock::Phase;
 use super::profiler::OpCost;
 
-/// Steps whose spans are kept.
+/// Steps whose time line is kept.
 const SPAN_STEPS: usize = 3;
 
-/// Several steps, operation by operation. Durations and counts are sums over the steps.
+/// A profile of several steps by operation. Durations and counts are sums over the steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
-    /// Steps.
+    /// Number of steps.
     pub steps: usize,
-    /// From their starts to their stops.
+    /// Total time of the steps.
     pub total: Duration,
-    /// By [`Phase`], in its order. A phase less the forward times of its rows, or the backward phase less all backward
-    /// times, is what it took between its operations: never less than nothing, for one clock gives them all.
+    /// By [`Phase`], in order. A phase minus the forward times of its rows (the backward phase minus all backward times) is
+    /// the time between its operations; it is never negative, because one clock gives all times.
     pub phases: [Duration; Phase::COUNT],
-    /// Operations in the order of their first call.
+    /// Operations in order of their first call.
     pub rows: Vec<OpRow>,
-    /// What happened when, in the first three steps.
+    /// The time line of the first three steps.
     pub moments: Vec<Moment>,
 }
 
 /// One operation of one layer in one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OpRow {
-    /// Layer; empty for none.
+    /// Layer; empty if there is none.
     pub layer: String,
     /// Operation.
     pub op: &'static str,
-    /// Phase in which it ran forward; `None` outside of all.
+    /// Phase of its forward pass; `None` outside of all phases.
     pub phase: Option<Phase>,
     /// Calls.
     pub calls: u64,
-    /// Time forward.
+    /// Time of the forward passes.
     pub forward: Duration,
-    /// Time backward.
+    /// Time of the backward passes.
     pub backward: Duration,
-    /// What it cost.
+    /// FLOPs and bytes.
     pub cost: OpCost,
-    /// Bytes of its results that were held when the forward pass ended.
+    /// Bytes of its results that are still held when the forward pass ends.
     pub retained_bytes: u64,
 }
 
-/// Something that happened from `start` to `end`.
+/// A span of the time line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
     /// What it was.
@@ -57,25 +57,25 @@ pub struct Moment {
     pub end: Instant,
 }
 
-/// What happened.
+/// The kind of a [`Moment`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// A step, counted from 1.
     Step(usize),
     /// A phase.
     Phase(Phase),
-    /// An operation of a layer, forward or backward.
+    /// The forward or backward pass of a layer's operation.
     Operation {
         /// Operation.
         name: &'static str,
         /// Layer.
         layer: String,
-        /// Whether backward.
+        /// Whether it is the backward pass.
         is_backward: bool,
     },
 }
 
-/// One step as it was recorded.
+/// The record of one step.
 pub(super) struct StepRecord {
     start: Instant,
     pub(super) operations: Vec<Operation>,
@@ -92,7 +92,7 @@ pub(super) struct Operation {
     pub(super) retained_bytes: u64,
 }
 
-/// A phase, or what was skipped, from mark to mark.
+/// The time between two marks: a phase, or time outside of all phases.
 pub(super) struct PhaseLap {
     pub(super) phase: Option<Phase>,
     pub(super) start: Instant,
@@ -132,7 +132,7 @@ impl Operation {
 #[derive(Default)]
 pub(super) struct Totals {
     sums: Profile,
-    /// Place of a row by what tells it apart.
+    /// Index of a row by layer, operation and phase.
     places: BTreeMap<(String, &'static str, Option<Phase>), usize>,
 }
 

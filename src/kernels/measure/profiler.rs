@@ -1,4 +1,4 @@
-//! [`Profiler`]: where the time of a step goes, operation by operation.
+//! [`Profiler`]: the time of a step, operation by operation.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
@@ -9,47 +9,47 @@ use std::time::Instant;
 use super::clock::Phase;
 use super::profile::{Operation, PhaseLap, Profile, StepRecord, Totals};
 
-/// Records every operation and every phase of the steps that it is handed to, all by one clock.
+/// Records every operation and every phase of the steps that it is used in, all with one clock.
 ///
-/// A handle: clones share one record, so that a stopwatch (which tells of phases), passes (of operations) and the
-/// closures of a backward pass write into the same step. What an operation takes forward is the time since the
-/// profiler was left alone after the last one; the profiler's own work, and what follows a phase's last operation,
-/// belong to no operation and stay between them. On a device that runs asynchronously every mark waits for it.
+/// A cheap handle: clones share one record, so that a stopwatch (for phases), forward passes (for operations) and the
+/// closures of a backward pass write into the same step. The forward time of an operation starts when the profiler has
+/// finished recording the previous one; the profiler's own work, and what follows a phase's last operation, belong to no
+/// operation. On an asynchronous device every mark waits for the device.
 #[derive(Clone)]
 pub struct Profiler(Rc<Shared>);
 
 struct Shared {
     synchronise: Option<Box<dyn Fn()>>,
-    /// Layers by the keys of what they own.
+    /// Names of layers by the keys of their parameters and buffers.
     owners: BTreeMap<usize, String>,
     state: RefCell<State>,
 }
 
 struct State {
-    /// From here the next operation's time counts.
+    /// When the time of the next operation starts.
     free: Instant,
-    /// The beginning of the phase in progress.
+    /// When the current phase began.
     phase: Instant,
-    /// The first operation whose phase is not over.
+    /// Index of the first operation of the current phase.
     open: usize,
-    /// Dotted path of the part of the model that runs.
+    /// Dotted path of the module of the model that is running.
     scope: String,
     step: StepRecord,
     totals: Totals,
 }
 
-/// What an operation costs, apart from time.
+/// Costs of an operation, apart from time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpCost {
-    /// FLOPs forward, by the operation's rule.
+    /// FLOPs of the forward pass, by the operation's rule.
     pub flops_forward: u64,
-    /// FLOPs backward; 0 where nothing is recorded.
+    /// FLOPs of the backward pass; 0 if nothing is recorded on the tape.
     pub flops_backward: u64,
-    /// Bytes of its result.
+    /// Bytes of the result.
     pub allocated_bytes: u64,
 }
 
-/// One operation of the step in progress.
+/// Index of an operation in the current step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpId(usize);
 
@@ -72,12 +72,12 @@ impl Profiler {
         }))
     }
 
-    /// Steps recorded.
+    /// Number of steps recorded.
     pub fn steps(&self) -> usize {
         self.state().totals.steps()
     }
 
-    /// Enters the part `name` of the part of the model that runs; what it answers is for [`Self::leave`].
+    /// Enters the submodule `name` of the running module; pass the result to [`Self::leave`].
     pub fn enter(&self, name: impl Display) -> usize {
         let mut state = self.state();
         let outer = state.scope.len();
@@ -87,15 +87,15 @@ impl Profiler {
         outer
     }
 
-    /// Leaves the part that [`Self::enter`] entered and answered `outer` to.
+    /// Leaves the submodule for which [`Self::enter`] returned `outer`.
     pub fn leave(&self, outer: usize) {
         self.state().scope.truncate(outer);
     }
 
-    /// An operation has ended that read what has these keys.
+    /// Records the end of an operation that reads the parameters with these keys.
     ///
-    /// Its layer is the one that owns them, their common path where they are several layers', and the part of the model
-    /// that runs where they are nobody's.
+    /// Its layer is their owner, the common path of their owners if there are several, and the running module if they have
+    /// none.
     pub fn operation(
         &self,
         name: &'static str,
@@ -116,12 +116,12 @@ impl Profiler {
         id
     }
 
-    /// When the backward pass of an operation begins.
+    /// Starts the clock for the backward pass of an operation.
     pub fn begin_backward(&self) -> Instant {
         self.now()
     }
 
-    /// The backward pass of `id` has ended, which began at `start`.
+    /// Records the end of the backward pass of `id`, which began at `start`.
     pub fn end_backward(&self, id: OpId, start: Instant) {
         let end = self.now();
         let mut state = self.state();
@@ -131,14 +131,13 @@ impl Profiler {
         state.free = end;
     }
 
-    /// Bytes of the result of `id` that are held when the forward pass has ended.
+    /// Records that `bytes` of the result of `id` are still held when the forward pass has ended.
     pub fn retain(&self, id: OpId, bytes: u64) {
         if let Some(operation) = self.state().step.operations.get_mut(id.0) {
             operation.retained_bytes += bytes;
         }
     }
 
-    /// A step begins.
     pub(super) fn begin_step(&self) -> Instant {
         let now = self.now();
         let mut state = self.state();
@@ -148,7 +147,7 @@ impl Profiler {
         now
     }
 
-    /// What happened since the last phase was `phase`, or none.
+    /// Records that the time since the last mark was `phase`, or outside of all phases.
     pub(super) fn end_phase(&self, phase: Option<Phase>) -> Instant {
         let end = self.now();
         let mut state = self.state();
@@ -162,7 +161,7 @@ impl Profiler {
         end
     }
 
-    /// The step ended with the phase before.
+    /// Ends the step at the end of its last phase.
     pub(super) fn end_step(&self) {
         let mut state = self.state();
         let now = state.phase;
@@ -170,7 +169,7 @@ impl Profiler {
         state.totals.add(&step);
     }
 
-    /// Everything recorded.
+    /// The profile of all recorded steps.
     pub fn profile(&self) -> Profile {
         self.state().totals.profile()
     }
@@ -194,7 +193,7 @@ impl Profiler {
     }
 }
 
-/// The components that two dotted paths begin with.
+/// The leading components that two dotted paths have in common.
 fn common_path<'a>(a: &'a str, b: &str) -> &'a str {
     let both = a.split('.').zip(b.split('.'));
     let same = both.take_while(|(a, b)| a == b).map(|(a, _)| a.len() + 1);
@@ -223,7 +222,7 @@ mod tests {
         sleep(WAIT);
     }
 
-    /// Two operations forward, of which the first goes backward; a third in the optimizer's phase.
+    /// Two forward operations, of which the first has a backward pass; a third in the optimizer's phase.
     fn step(profiler: &Profiler) {
         let mut watch = Stopwatch::start_profiled(profiler);
         wait();
@@ -320,7 +319,7 @@ mod tests {
         let counted = Rc::clone(&calls);
         let synchronise = move || counted.set(counted.get() + 1);
         step(&profiler(Some(Box::new(synchronise))));
-        // Start, three operations forward, one backward (both ends), three phases, stop.
+        // Start, three forward operations, one backward pass (both ends), three phases, stop.
         assert_eq!(calls.get(), 1 + 3 + 2 + 3 + 1);
     }
 
@@ -332,7 +331,7 @@ mod tests {
         }
         let profile = profiler.profile();
         assert_eq!(profile.steps, 5);
-        // Each step: itself, three phases, three operations forward and one backward.
+        // Per step: the step itself, three phases, three forward operations and one backward pass.
         assert_eq!(profile.moments.len(), 3 * (1 + 3 + 3 + 1));
     }
 }

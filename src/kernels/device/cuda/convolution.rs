@@ -1,4 +1,4 @@
-//! Convolutions by cuDNN: [`Convolution::plan`] chooses how, [`ConvolutionPlan::run`] does it.
+//! Convolutions by cuDNN: [`Convolution::plan`] chooses an algorithm, [`ConvolutionPlan::run`] computes.
 //!
 //! Of the algorithms that cuDNN proposes for a size, by its own estimate the fastest first (nothing is timed here), the
 //! first is taken that is deterministic, computes in the device's arithmetic and works in at most 512 MiB (`choice.rs`).
@@ -26,31 +26,31 @@ use crate::device::{Arithmetic, DeviceError};
 /// Environment variable with the algorithm of all convolutions: `cudnn` or `im2col`.
 pub const CONVOLUTION: &str = "FIELDTRIAL_CONVOLUTION";
 
-/// With `f16` values, channels are a multiple of this: tensor cores take them by eight.
+/// `f16` channels are padded to a multiple of this: tensor cores take eight at a time.
 const HALF_CHANNELS: usize = 8;
 
-/// Who computes convolutions.
+/// What computes a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConvolutionAlgorithm {
-    /// cuDNN, and nothing else.
+    /// cuDNN only.
     Library,
-    /// Matrix products over written-out windows.
+    /// Matrix products over unfolded windows (im2col).
     Products,
 }
 
-/// What is computed of a convolution `y = conv(x, w)`.
+/// Which result of a convolution `y = conv(x, w)` is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// `y` from `x` and `w`.
     Forward,
-    /// The gradient of `x` from `w` and that of `y`.
+    /// The gradient of `x` from `w` and the gradient of `y`.
     BackwardX,
-    /// The gradient of `w` from `x` and that of `y`.
+    /// The gradient of `w` from `x` and the gradient of `y`.
     BackwardWeight,
 }
 
 impl Direction {
-    /// Input, filter and output in the order of cuDNN's function: two that are read, and the one that is written.
+    /// Input, filter and output in the order of cuDNN's function: the two that it reads, then the one that it writes.
     pub(super) fn ordered<T>(self, [x, w, y]: [T; 3]) -> [T; 3] {
         match self {
             Self::Forward => [x, w, y],
@@ -63,7 +63,7 @@ impl Direction {
 /// The sizes of a convolution of images `(B, H, W, C)` by a filter `(K, kh, kw, C)`, with results `(B, H', W', K)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Convolution {
-    /// Images.
+    /// Batch size.
     pub batch: usize,
     /// Height and width of `x`.
     pub input: (usize, usize),
@@ -73,16 +73,16 @@ pub struct Convolution {
     pub kernel: (usize, usize),
     /// Channels of `x` and `y`.
     pub channels: (usize, usize),
-    /// Pixels between neighbouring windows.
+    /// Stride in pixels.
     pub stride: usize,
-    /// Zeros around `x`, on every side.
+    /// Zero padding of `x`, on every side.
     pub padding: usize,
 }
 
-/// What decides about a plan.
+/// The key of a cached plan.
 pub(super) type Key = (Convolution, Direction, Arithmetic);
 
-/// What a thread's GPU knows of convolutions; empty until the first one.
+/// The convolution state of a thread's GPU; empty until the first convolution.
 #[derive(Default)]
 pub(super) struct Convolutions {
     library: OnceCell<Option<Dnn>>,
@@ -95,7 +95,7 @@ pub(super) struct Convolutions {
 #[derive(Clone)]
 pub struct ConvolutionPlan {
     key: Key,
-    /// Channels of the values in memory, of `x` and `y`: with `f16` filled up with zeros to a multiple of 8.
+    /// Channels of `x` and `y` in memory: for `f16` padded with zeros to a multiple of 8.
     pub channels: (usize, usize),
     choice: Rc<Choice>,
 }
@@ -113,7 +113,7 @@ impl Convolution {
     /// How cuDNN computes it in the arithmetic of this thread's device; `None` where it does not.
     ///
     /// # Errors
-    /// A [`CONVOLUTION`] that says nothing, or one that insists on cuDNN which does not do it; a failure of cuDNN.
+    /// An invalid value of [`CONVOLUTION`]; its value `cudnn` for a size that cuDNN does not support; a failure of cuDNN.
     pub fn plan(self, direction: Direction) -> Result<Option<ConvolutionPlan>, DeviceError> {
         let context = Context::current()?;
         let key = (self, direction, context.arithmetic());
@@ -149,7 +149,7 @@ impl Convolution {
         }
     }
 
-    /// Numbers of values of `x`, `w` and `y` in memory.
+    /// Numbers of values of `x`, `w` and `y` in memory, with padded channels.
     fn lens(&self, (c, k): (usize, usize)) -> [usize; 3] {
         [
             self.batch * self.input.0 * self.input.1 * c,
@@ -170,20 +170,20 @@ impl Convolution {
 }
 
 impl ConvolutionPlan {
-    /// Whether values in memory are `f16`, else `f32`.
+    /// Whether values in memory are `f16` (otherwise `f32`).
     pub fn is_half(&self) -> bool {
         self.key.2 == Arithmetic::Half
     }
 
-    /// Computes it from both factors, in the order in which the direction names them, into the result, or with `adds` onto
-    /// it. False where cuDNN does not support it after all; then the result is as it was.
+    /// Computes the result `c` from `a` and `b`, in the order of [`Direction`]; with `adds`, adds it to `c`. Returns false
+    /// if cuDNN does not support the convolution after all; `c` is then unchanged.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`] for the algorithm's workspace, or of cuDNN's own memory; a refusal where [`CONVOLUTION`]
-    /// insists on cuDNN; every other failure, after which the result may be half written.
+    /// [`DeviceError::OutOfMemory`] for the workspace or cuDNN's own memory; no support by cuDNN while [`CONVOLUTION`] is
+    /// `cudnn`; every other failure, after which the result may be partly written.
     ///
     /// # Panics
-    /// When a slice is shorter than its sizes or has other values: a mistake in this program.
+    /// If a slice is shorter than its sizes or has another type of values: a bug of the caller.
     pub fn run<T, A, B, C>(&self, a: &A, b: &B, c: &mut C, adds: bool) -> Result<bool, DeviceError>
     where
         A: DevicePtr<T> + DeviceSlice<T>,
@@ -231,7 +231,7 @@ impl Convolutions {
         }
     }
 
-    /// The version of cuDNN, where convolutions may go by it.
+    /// The version of cuDNN, if convolutions may use it.
     pub(super) fn version(&self) -> Option<String> {
         match self.forced() {
             Ok(Some(ConvolutionAlgorithm::Products)) => None,
@@ -245,7 +245,7 @@ impl Convolutions {
                 Ok(_) => Some(Dnn::open()?),
                 Err(_) => None,
             };
-            // Nobody else has set it: the context stays on its thread.
+            // It is unset: the context stays on its thread.
             let _ = self.library.set(opened);
         }
         Ok(self.library.get().and_then(Option::as_ref))
@@ -268,7 +268,7 @@ impl Convolutions {
         }
     }
 
-    /// From here on there is no plan for it, where cuDNN does not support it.
+    /// Caches that there is no plan, if the code says that cuDNN does not support the convolution.
     fn refuse(&self, key: Key, code: c_int, stage: Stage) -> Result<(), DeviceError> {
         let what = format!("{:?} of {:?}", key.1, key.0);
         warn(&what, &refusal(&what, code, stage)?);
@@ -278,7 +278,7 @@ impl Convolutions {
     }
 }
 
-/// Says once in a process that cuDNN is not used for `what`.
+/// Warns once per process that cuDNN is not used for `what`.
 fn warn(what: &str, reason: &str) {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
@@ -289,7 +289,7 @@ fn warn(what: &str, reason: &str) {
     });
 }
 
-/// What the user's environment says.
+/// The value of [`CONVOLUTION`].
 fn chosen() -> Result<Option<ConvolutionAlgorithm>, DeviceError> {
     static CHOSEN: OnceLock<Result<Option<ConvolutionAlgorithm>, String>> = OnceLock::new();
     let read = || match std::env::var(CONVOLUTION).as_deref() {

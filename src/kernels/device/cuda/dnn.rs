@@ -1,4 +1,4 @@
-//! cuDNN 9 as far as convolutions need it: its functions, its handle, and descriptors.
+//! The part of cuDNN 9 that convolutions need: functions, handle and descriptors.
 #![expect(unsafe_code, reason = "cuDNN is a C library")]
 
 use std::ffi::{c_int, c_void};
@@ -10,61 +10,57 @@ use super::libraries::{Part, find};
 use crate::device::DeviceError;
 
 library! { Dnn:
-    /// Opens the library for this thread's device, on the default stream.
+    /// Creates a handle for this thread's device, on the default stream.
     create = "cudnnCreate"(handle: *mut Pointer);
-    /// Closes it.
     destroy = "cudnnDestroy"(handle: Pointer);
-    /// A descriptor of images.
+    /// Creates a descriptor of images.
     create_images = "cudnnCreateTensorDescriptor"(images: *mut Pointer);
-    /// Frees it.
     destroy_images = "cudnnDestroyTensorDescriptor"(images: Pointer);
-    /// Its layout, type of values and sizes.
+    /// Sets layout, data type and sizes.
     set_images = "cudnnSetTensor4dDescriptor"(
         images: Pointer, format: c_int, values: c_int, batch: c_int, channels: c_int, height: c_int, width: c_int
     );
-    /// A descriptor of a filter.
+    /// Creates a descriptor of a filter.
     create_filter = "cudnnCreateFilterDescriptor"(filter: *mut Pointer);
-    /// Frees it.
     destroy_filter = "cudnnDestroyFilterDescriptor"(filter: Pointer);
-    /// Its type of values, layout and sizes.
+    /// Sets data type, layout and sizes.
     set_filter = "cudnnSetFilter4dDescriptor"(
         filter: Pointer, values: c_int, format: c_int, outputs: c_int, channels: c_int, height: c_int, width: c_int
     );
-    /// A descriptor of how a filter moves.
+    /// Creates a descriptor of a convolution.
     create_moves = "cudnnCreateConvolutionDescriptor"(moves: *mut Pointer);
-    /// Frees it.
     destroy_moves = "cudnnDestroyConvolutionDescriptor"(moves: Pointer);
-    /// Padding, stride and dilation in both directions, the mode, and the type of sums.
+    /// Sets padding, stride and dilation in both axes, the mode, and the data type of sums.
     set_moves = "cudnnSetConvolution2dDescriptor"(
         moves: Pointer, padding_y: c_int, padding_x: c_int, stride_y: c_int, stride_x: c_int, dilation_y: c_int,
         dilation_x: c_int, mode: c_int, sums: c_int
     );
-    /// Which units may compute it.
+    /// Sets the math type: which units may compute it.
     set_math = "cudnnSetConvolutionMathType"(moves: Pointer, math: c_int);
-    /// Algorithms of the convolution, by cuDNN's estimate the fastest first.
+    /// Algorithms of the forward pass, fastest first by cuDNN's estimate.
     forward_algorithms = "cudnnGetConvolutionForwardAlgorithm_v7"(
         handle: Pointer, x: Pointer, w: Pointer, moves: Pointer, y: Pointer, most: c_int, count: *mut c_int,
         algorithms: *mut Algorithm
     );
-    /// The same of the input's gradient.
+    /// The same for the input's gradient.
     x_algorithms = "cudnnGetConvolutionBackwardDataAlgorithm_v7"(
         handle: Pointer, w: Pointer, dy: Pointer, moves: Pointer, dx: Pointer, most: c_int, count: *mut c_int,
         algorithms: *mut Algorithm
     );
-    /// The same of the filter's gradient.
+    /// The same for the filter's gradient.
     weight_algorithms = "cudnnGetConvolutionBackwardFilterAlgorithm_v7"(
         handle: Pointer, x: Pointer, dy: Pointer, moves: Pointer, dw: Pointer, most: c_int, count: *mut c_int,
         algorithms: *mut Algorithm
     );
-    /// Bytes that an algorithm of the convolution works in.
+    /// Bytes of workspace that a forward algorithm needs.
     forward_workspace = "cudnnGetConvolutionForwardWorkspaceSize"(
         handle: Pointer, x: Pointer, w: Pointer, moves: Pointer, y: Pointer, algorithm: c_int, bytes: *mut usize
     );
-    /// The same of the input's gradient.
+    /// The same for the input's gradient.
     x_workspace = "cudnnGetConvolutionBackwardDataWorkspaceSize"(
         handle: Pointer, w: Pointer, dy: Pointer, moves: Pointer, dx: Pointer, algorithm: c_int, bytes: *mut usize
     );
-    /// The same of the filter's gradient.
+    /// The same for the filter's gradient.
     weight_workspace = "cudnnGetConvolutionBackwardFilterWorkspaceSize"(
         handle: Pointer, x: Pointer, dy: Pointer, moves: Pointer, dw: Pointer, algorithm: c_int, bytes: *mut usize
     );
@@ -85,7 +81,7 @@ library! { Dnn:
     );
 }
 
-/// `CUDNN_TENSOR_NHWC`, of images; of filters `(K, kh, kw, C)`.
+/// `CUDNN_TENSOR_NHWC` for images; for filters it means `(K, kh, kw, C)`.
 const CHANNELS_LAST: c_int = 1;
 
 /// `CUDNN_DATA_FLOAT`.
@@ -94,10 +90,10 @@ const F32: c_int = 0;
 /// `CUDNN_DATA_HALF`.
 const F16: c_int = 2;
 
-/// `CUDNN_CROSS_CORRELATION`: filters are not turned.
+/// `CUDNN_CROSS_CORRELATION`: filters are not flipped.
 const CROSS_CORRELATION: c_int = 1;
 
-/// No algorithm is deterministic and has the arithmetic and the workspace; not one of cuDNN's codes.
+/// No deterministic algorithm fits arithmetic and workspace; not one of cuDNN's codes.
 pub(super) const NONE_FITS: c_int = -2;
 
 /// `CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED`.
@@ -106,20 +102,20 @@ const HOST_MEMORY: c_int = 4003;
 /// `CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED`.
 const DEVICE_MEMORY: c_int = 4004;
 
-/// `cudnnConvolutionFwdAlgoPerf_t` and its two siblings of the gradients, which have the same layout.
+/// `cudnnConvolutionFwdAlgoPerf_t` and the two corresponding structs of the gradients, with the same layout.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Algorithm {
     pub(super) number: c_int,
-    /// 0 where it can be had.
+    /// 0 if the algorithm is available.
     pub(super) status: c_int,
-    /// Milliseconds; −1 where they were not measured.
+    /// Milliseconds; −1 if not measured.
     time: f32,
-    /// Bytes that it works in.
+    /// Bytes of workspace.
     memory: usize,
-    /// 1 where two runs give the same bits.
+    /// 1 if repeated runs give the same bits.
     pub(super) determinism: c_int,
-    /// `cudnnMathType_t`: the units that it computes on.
+    /// `cudnnMathType_t`: the units that it uses.
     pub(super) math: c_int,
     reserved: [c_int; 3],
 }
@@ -135,13 +131,13 @@ pub(super) struct Dnn {
 }
 
 impl Dnn {
-    /// Opens it.
+    /// Opens cuDNN.
     ///
     /// # Errors
-    /// Any answer but success: a library that is there and does not work is nothing to pass over.
+    /// Every code but success: an installed library that does not work must not be ignored.
     pub(super) fn open() -> Result<Self, DeviceError> {
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the handle is written to the place given.
+        // SAFETY: the handle is written through a valid pointer.
         succeeded(unsafe { create(&raw mut handle) })
             .map_err(|code| failure("opening it", code))?;
         Ok(Self { handle })
@@ -150,12 +146,12 @@ impl Dnn {
 
 impl Drop for Dnn {
     fn drop(&mut self) {
-        // SAFETY: the handle is this one's own. Nobody is left to tell of a failure.
+        // SAFETY: the handle belongs to this value. A failure in a destructor cannot be reported.
         unsafe { destroy(self.handle) };
     }
 }
 
-/// The version of the library found, as `9.10.2`.
+/// The version of the installed library, as `9.10.2`.
 pub(super) fn version() -> Option<String> {
     let address = find(Part::Dnn).ok()?.address("cudnnGetVersion")?;
     // SAFETY: the library's function of this name has this signature.
@@ -163,7 +159,7 @@ pub(super) fn version() -> Option<String> {
         let function = std::mem::transmute::<*const (), unsafe extern "C" fn() -> usize>(address);
         function()
     };
-    // Since version 9 the major number stands two digits higher.
+    // From version 9 on, the major number is multiplied by 10,000 instead of 1,000.
     let major = if version < 10_000 { 1_000 } else { 10_000 };
     Some(format!(
         "{}.{}.{}",
@@ -173,14 +169,14 @@ pub(super) fn version() -> Option<String> {
     ))
 }
 
-/// A descriptor, freed with its owner.
+/// A cuDNN descriptor, freed on drop.
 pub(super) struct Descriptor {
     pub(super) address: Pointer,
     free: unsafe fn(Pointer) -> c_int,
 }
 
 impl Descriptor {
-    /// Images `(B, H, W, C)` of `f32` or `f16` values.
+    /// Describes images `(B, H, W, C)` of `f32` or `f16` values.
     pub(super) fn images(
         [batch, height, width, channels]: [c_int; 4],
         is_half: bool,
@@ -202,7 +198,7 @@ impl Descriptor {
         Ok(this)
     }
 
-    /// A filter `(K, kh, kw, C)`.
+    /// Describes a filter `(K, kh, kw, C)`.
     pub(super) fn filter(
         [outputs, height, width, channels]: [c_int; 4],
         is_half: bool,
@@ -224,7 +220,7 @@ impl Descriptor {
         Ok(this)
     }
 
-    /// How a filter moves, without gaps between its values; sums are `f32`.
+    /// Describes a convolution without dilation; sums are `f32`.
     pub(super) fn moves(padding: c_int, stride: c_int) -> Result<Self, c_int> {
         let this = Self::made(create_moves, destroy_moves)?;
         // SAFETY: the descriptor was made just above.
@@ -249,7 +245,7 @@ impl Descriptor {
         free: unsafe fn(Pointer) -> c_int,
     ) -> Result<Self, c_int> {
         let mut address = std::ptr::null_mut();
-        // SAFETY: the address is written to the place given.
+        // SAFETY: the address is written through a valid pointer.
         succeeded(unsafe { make(&raw mut address) })?;
         Ok(Self { address, free })
     }
@@ -257,7 +253,7 @@ impl Descriptor {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is this one's own, and `free` is of its kind. Nobody is left to tell of a failure.
+        // SAFETY: the descriptor is this value's, and `free` is for its type. A failure in a destructor cannot be reported.
         unsafe { (self.free)(self.address) };
     }
 }
@@ -267,16 +263,16 @@ pub(super) fn succeeded(code: c_int) -> Result<(), c_int> {
     if code == 0 { Ok(()) } else { Err(code) }
 }
 
-/// When cuDNN said no: what is a refusal in planning may be a failure later.
+/// When cuDNN returned a code: one that means "not supported" in planning may be a failure later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// No value was written yet, whatever the code.
+    /// Nothing has been written yet.
     Planning,
-    /// The convolution itself.
+    /// During the convolution itself.
     Computing,
 }
 
-/// Why cuDNN does not do a convolution of this size, where `code` says that, as a sentence without its end.
+/// Why cuDNN does not support a convolution, if that is what `code` means: a sentence without its full stop.
 ///
 /// # Errors
 /// Every other error, which a fallback would hide: exhausted memory, and failures.
@@ -324,7 +320,7 @@ mod tests {
             let error = refusal("Forward", code, Stage::Planning).unwrap_err();
             assert!(matches!(error, DeviceError::OutOfMemory { .. }), "{error}");
         }
-        // Not opened, sizes that were taken before, an internal error, a kernel that failed.
+        // Not initialised, sizes that were accepted before, internal error, execution failed.
         for code in [1001, 2000, 4000, 5000] {
             let error = refusal("Forward", code, Stage::Computing).unwrap_err();
             let message = format!(

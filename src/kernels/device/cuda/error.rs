@@ -10,7 +10,7 @@ use crate::device::DeviceError;
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: c_int = 2;
 
-/// `Ok` for code 0 of the driver, else what it means; `what` was tried.
+/// Converts a code of the driver: `Ok` for 0; `what` names the action that was tried.
 pub(super) fn check(what: &str, code: c_int) -> Result<(), DeviceError> {
     match code {
         0 => Ok(()),
@@ -20,18 +20,18 @@ pub(super) fn check(what: &str, code: c_int) -> Result<(), DeviceError> {
     }
 }
 
-/// Code that this driver or GPU cannot take: `CUDA_ERROR_INVALID_IMAGE`, `_NO_BINARY_FOR_GPU`, `_INVALID_PTX` and
-/// `_UNSUPPORTED_PTX_VERSION`.
+/// Codes for machine code that this driver or GPU cannot load: `CUDA_ERROR_INVALID_IMAGE`, `_NO_BINARY_FOR_GPU`,
+/// `_INVALID_PTX` and `_UNSUPPORTED_PTX_VERSION`.
 const UNFIT_CODE: [c_int; 4] = [200, 209, 218, 222];
 
-/// As [`check`], for loading the kernels: a driver of CUDA 12 does not take what a compiler of CUDA 13 made.
+/// As [`check`], for loading the kernels: a driver of CUDA 12 cannot load what a compiler of CUDA 13 produced.
 pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
     const WHAT: &str = "loading the kernels";
     if !UNFIT_CODE.contains(&code) {
         return check(WHAT, code);
     }
     let mut version = 0;
-    // SAFETY: the number is written to the place given. Where it is not, it stays 0.
+    // SAFETY: the number is written through a valid pointer; if the call fails, it stays 0.
     unsafe { call::driver_version(&raw mut version) };
     let mut parts = build_info::parts(Arithmetic::Gpu);
     let compiler = parts.find(|(name, _)| *name == "kernels (compiler)");
@@ -48,7 +48,7 @@ pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
 /// `CUBLAS_STATUS_ALLOC_FAILED`.
 const BLAS_OUT_OF_MEMORY: c_int = 3;
 
-/// As [`library`], for cuBLAS, which takes memory of its own.
+/// As [`library`], for cuBLAS, which allocates memory.
 pub(super) fn blas(what: &str, code: c_int) -> Result<(), DeviceError> {
     if code == BLAS_OUT_OF_MEMORY {
         return Err(DeviceError::out_of_memory("cuda"));
@@ -56,7 +56,7 @@ pub(super) fn blas(what: &str, code: c_int) -> Result<(), DeviceError> {
     library(what, code)
 }
 
-/// A failure of a library other than the driver, whose code `code` is.
+/// Converts an error code of a library other than the driver.
 pub(super) fn library(what: &str, code: c_int) -> Result<(), DeviceError> {
     match code {
         0 => Ok(()),
@@ -74,7 +74,7 @@ fn failed(message: String) -> DeviceError {
 
 fn name(code: c_int) -> String {
     let mut text = std::ptr::null();
-    // SAFETY: the driver writes the address of a text that it keeps for ever.
+    // SAFETY: the driver writes the address of a static text.
     let known = unsafe { call::error_name(code, &raw mut text) } == 0 && !text.is_null();
     if known {
         // SAFETY: as above.

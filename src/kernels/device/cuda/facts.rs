@@ -1,4 +1,4 @@
-//! [`Gpu`]: what the driver says of the GPU that this thread has opened.
+//! [`Gpu`]: properties of the GPU that this thread has opened, from the driver.
 #![expect(unsafe_code, reason = "the driver's interface is C")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
@@ -16,15 +16,15 @@ const CAPABILITY: [c_uint; 2] = [75, 76];
 /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`.
 const MULTIPROCESSORS: c_uint = 16;
 
-/// `CU_MEMPOOL_ATTR_USED_MEM_HIGH`: most bytes that were held of the pool since it was last set to 0.
+/// `CU_MEMPOOL_ATTR_USED_MEM_HIGH`: peak bytes in use of the pool since it was last reset.
 const MOST_USED: c_int = 8;
 
-/// A GPU and the software that drives it.
+/// A GPU, its driver and libraries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gpu {
-    /// As the driver names it: `NVIDIA H200`.
+    /// Name from the driver: `NVIDIA H200`.
     pub name: String,
-    /// Compute capability: 9 and 0 of an H200.
+    /// Compute capability: `(9, 0)` for an H200.
     pub capability: (i32, i32),
     /// Number of multiprocessors.
     pub multiprocessors: i32,
@@ -34,7 +34,7 @@ pub struct Gpu {
     pub driver: String,
     /// Version of cuBLAS: `13.0.2`.
     pub blas: Option<String>,
-    /// Version of cuDNN, where convolutions may go by it: `9.10.2`.
+    /// Version of cuDNN, if convolutions may use it: `9.10.2`.
     pub dnn: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub fn gpu() -> Result<Gpu, DeviceError> {
     let device = *context.device.cu_device();
     let (mut version, mut bytes) = (0, 0);
     let mut name: [c_char; 128] = [0; 128];
-    // SAFETY: every call writes to the place given to it, the name within its length and with its end.
+    // SAFETY: every call writes through valid pointers, the name within its length and with a terminating zero.
     unsafe {
         check(
             "the driver's version",
@@ -79,7 +79,7 @@ pub fn gpu() -> Result<Gpu, DeviceError> {
     })
 }
 
-/// The GPU of this thread, as results and the planner know it.
+/// The GPU of this thread, as results and the planner describe it.
 ///
 /// # Errors
 /// As [`gpu`].
@@ -104,22 +104,22 @@ pub(super) fn device_facts() -> Result<DeviceFacts, DeviceError> {
 
 fn attribute(which: c_uint, device: c_int) -> Result<i32, DeviceError> {
     let mut value = 0;
-    // SAFETY: the value is written to the place given.
+    // SAFETY: the value is written through a valid pointer.
     check("a property of the device", unsafe {
         call::attribute(&raw mut value, which, device)
     })?;
     Ok(value)
 }
 
-/// The address of this thread's GPU on the bus, `0000:18:00.0`: what tells it apart whatever `CUDA_VISIBLE_DEVICES` says.
+/// The PCI address of this thread's GPU, `0000:18:00.0`, which does not depend on `CUDA_VISIBLE_DEVICES`.
 ///
 /// # Errors
-/// What the driver answers.
+/// Errors of the driver.
 pub(super) fn bus_id() -> Result<String, DeviceError> {
     let device = *Context::current()?.device.cu_device();
     let mut text: [c_char; 32] = [0; 32];
     let length = 31;
-    // SAFETY: the driver writes within the length, and ends the text.
+    // SAFETY: the driver writes within the length, with a terminating zero.
     check("the device's address", unsafe {
         call::bus_id(text.as_mut_ptr(), length, device)
     })?;
@@ -128,29 +128,29 @@ pub(super) fn bus_id() -> Result<String, DeviceError> {
     Ok(text.to_string_lossy().into_owned())
 }
 
-/// Free and total bytes of the GPU's memory, over all processes that use it.
+/// Free and total bytes of the GPU's memory, over all processes.
 ///
 /// # Errors
-/// What the driver answers.
+/// Errors of the driver.
 pub fn memory() -> Result<(u64, u64), DeviceError> {
     Context::current()?;
     let (mut free, mut total) = (0, 0);
-    // SAFETY: both numbers are written to the places given.
+    // SAFETY: both numbers are written through valid pointers.
     check("the device's memory", unsafe {
         call::memory_info(&raw mut free, &raw mut total)
     })?;
     Ok((free as u64, total as u64))
 }
 
-/// Most bytes that this process has held of the GPU's memory since the last call, by its allocator; begins anew.
+/// Peak bytes of the GPU's memory that this process's allocator held since the last call; resets the peak.
 ///
 /// # Errors
-/// What the driver answers.
+/// Errors of the driver.
 pub fn take_peak_bytes() -> Result<u64, DeviceError> {
     let context = Context::current()?;
     let pool = context.pool()?;
     let (mut peak, mut zero) = (0_u64, 0_u64);
-    // SAFETY: the number is written to and read from the places given.
+    // SAFETY: the number is written and read through valid pointers.
     unsafe {
         check(
             "the pool's peak",

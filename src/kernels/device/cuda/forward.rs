@@ -1,20 +1,19 @@
-//! The functions that cudarc declares `extern "C"`, as functions of this program that hand on to the library found at
-//! run time (`libraries.rs`). cudarc 0.9 can only be linked; this is what it is linked to.
+//! Defines the functions that cudarc declares `extern "C"`; each calls the library found at run time (`libraries.rs`).
+//! cudarc 0.9 can only be linked against such functions, so this module provides them.
 //!
-//! These are all functions that dfdx's devices, memory and tape need. dfdx's own kernels would need more
-//! (`cuLaunchKernel`, `nvrtcCompileProgram`): who calls one of them by mistake gets an error of the linker, since this
-//! program is built without them (ADR 13).
+//! These are all functions that dfdx's devices, memory and tape need. dfdx's own kernels, without which this program is
+//! built (ADR 13), would need more (`cuLaunchKernel`, `nvrtcCompileProgram`): code that calls one by mistake does not link.
 //!
-//! Where the library is missing every function answers with an error code. Codes that cudarc's enums do not know become
-//! `UNKNOWN`: a value outside of an enum would be undefined behaviour.
+//! If the library is missing, every function returns an error code. Codes that cudarc's enums do not have become `UNKNOWN`:
+//! a value outside of an enum would be undefined behaviour.
 //!
-//! Two things are answered here, without the driver:
+//! Two cases are handled here, without the driver:
 //!
-//! * Memory of no bytes, which every token of the tape is made of (`ops/var.rs`): the driver refuses it, or leaves the
-//!   address unwritten that cudarc then reads. It has the address [`EMPTY`]; freeing, filling and copying it do nothing.
-//! * Freeing and switching after an error that lasts ([`lasts`]). The driver answers every later call with it; cudarc
-//!   unwraps it in its `Drop`s, and the second one while unwinding would abort the process. Those answer 0 then: the next
-//!   call of any other kind brings the error, with the name of what was tried.
+//! * Allocations of zero bytes, which every token of the tape makes (`ops/var.rs`): the driver refuses them, or does not
+//!   write the address that cudarc then reads. They get the address [`EMPTY`]; freeing, filling and copying it do nothing.
+//! * Freeing and switching contexts after a sticky error ([`is_sticky`]). The driver returns it from every later call; cudarc
+//!   unwraps it in its `Drop`s, and a second panic while unwinding would abort the process. These calls then return 0: the
+//!   next call of any other kind returns the error, with the name of the action.
 #![expect(
     unsafe_code,
     reason = "functions of C libraries, called through addresses looked up by name"
@@ -27,15 +26,15 @@ use std::sync::OnceLock;
 
 use super::libraries::{Part, find};
 
-/// `CUDA_ERROR_NO_DEVICE`, which is also what a machine without driver amounts to.
+/// `CUDA_ERROR_NO_DEVICE`, also returned on a machine without driver.
 const NO_DEVICE: c_int = 100;
 /// `CUDA_ERROR_UNKNOWN`.
 const UNKNOWN: c_int = 999;
 
-/// The address of memory of no bytes: none that a device or a process has, so that reading it is a fault.
+/// The address of allocations of zero bytes: no device or process has it, so reading it is a fault.
 const EMPTY: u64 = 0xffff_ffff_ffff_ff00;
 
-/// Codes of `CUresult` that cudarc 0.9.15 knows.
+/// A driver code as a `CUresult` of cudarc 0.9.15, or `UNKNOWN`.
 fn driver_code(code: c_int) -> c_int {
     let is_known = matches!(
         code,
@@ -45,27 +44,31 @@ fn driver_code(code: c_int) -> c_int {
     if is_known { code } else { UNKNOWN }
 }
 
-/// Whether the driver answers every later call of the process with this code: a kernel failed (700, 702, 714 to 719), the
-/// memory or a link did (214, 220, 226), or the driver is being unloaded (4, 709, 999).
-fn lasts(code: c_int) -> bool {
+/// Whether the driver returns this code from every later call of the process: a kernel (700, 702, 714 to 719), memory or a
+/// link (214, 220, 226) failed, or the driver is being unloaded (4, 709, 999).
+fn is_sticky(code: c_int) -> bool {
     matches!(
         code,
         4 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 999
     )
 }
 
-/// As [`driver_code`] for what gives back or switches, which has nothing to say after an error that lasts.
+/// As [`driver_code`] for functions that free or switch: 0 after a sticky error.
 fn released(code: c_int) -> c_int {
-    if lasts(code) { 0 } else { driver_code(code) }
+    if is_sticky(code) {
+        0
+    } else {
+        driver_code(code)
+    }
 }
 
-/// Whether no bytes are asked for; their address is written then.
+/// Whether zero bytes are requested; then [`EMPTY`] is written to `address`.
 ///
 /// # Safety
 /// `address` can be written.
 unsafe fn is_empty(address: *mut u64, bytes: usize) -> bool {
     if bytes == 0 {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         unsafe { *address = EMPTY };
     }
     bytes == 0
@@ -86,7 +89,7 @@ macro_rules! forward {
                 return 0;
             }
             match FUNCTION.get_or_init(look_up) {
-                // SAFETY: the caller keeps the function's rules.
+                // SAFETY: the caller follows the rules of the function.
                 Some(function) => $code(unsafe { function($($argument),*) }),
                 None => NO_DEVICE,
             }
@@ -108,7 +111,7 @@ forward! { driver_code, unless false;
     cuStreamSynchronize(stream: Pointer);
 }
 
-// SAFETY: cudarc passes a place for the address.
+// SAFETY: cudarc passes a valid pointer to the address.
 forward! { driver_code, unless unsafe { is_empty(address, bytes) };
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemAllocAsync(address: *mut u64, bytes: usize, stream: Pointer);
@@ -130,7 +133,7 @@ forward! { released, unless address == EMPTY;
     cuMemFreeAsync(address: u64, stream: Pointer);
 }
 
-// What the `Drop`s of cudarc's device, stream and slices call.
+// Functions that the `Drop`s of cudarc's device, stream and slices call.
 forward! { released, unless false;
     cuCtxSetCurrent(context: Pointer);
     cuDevicePrimaryCtxRelease_v2(device: c_int);
@@ -141,12 +144,12 @@ forward! { released, unless false;
     cuModuleUnload(module: Pointer);
 }
 
-// dfdx opens cuBLAS for kernels that this program is built without; the handle that products use is `blas.rs`'s own.
-// Opening takes a third of a millisecond, the first time half a second.
+// dfdx opens cuBLAS for kernels that this program does not have; matrix products use the handle of `blas.rs`. Opening would
+// take a third of a millisecond, the first time half a second.
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cublasCreate_v2(handle: *mut Pointer) -> c_int {
-    // SAFETY: cudarc passes a place for the handle, which nobody looks into.
+    // SAFETY: cudarc passes a valid pointer to the handle, which is never dereferenced.
     unsafe { *handle = NonNull::<u64>::dangling().as_ptr().cast() };
     0
 }

@@ -1,4 +1,4 @@
-//! [`Launch`]: a kernel with its grid and arguments, held against the kernel's signature and queued on the device.
+//! [`Launch`]: a kernel with its grid and arguments, checked against the kernel's signature and queued on the device.
 #![expect(
     unsafe_code,
     reason = "a kernel reads and writes what its arguments point to"
@@ -13,16 +13,16 @@ use super::context::Context;
 use super::error::check;
 use crate::device::DeviceError;
 
-/// Threads of a block where nothing speaks for another number.
+/// Default number of threads of a block.
 pub const THREADS: usize = 256;
 
-/// Most blocks of a grid over elements: enough to fill every GPU; the loop in the kernel takes the rest.
+/// Most blocks of a grid over elements, enough to fill every GPU; a loop in the kernel covers the rest.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Elements that a thread takes at once in `FOR_EACH_TILE` (`TILE` in `dialect.h`).
+/// Elements that a thread computes together in `FOR_EACH_TILE` (`TILE` in `dialect.h`).
 const TILE: usize = 4;
 
-/// What an argument is, for the kernel's signature.
+/// The kind of an argument, as in the kernel's signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(
     dead_code,
@@ -40,9 +40,9 @@ enum Kind {
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
-/// A kernel about to run: its grid and its arguments in their order.
+/// A kernel to be launched: its grid and its arguments in order.
 ///
-/// Arguments are held against the signature in the source; lengths are the caller's to get right, as nothing else can.
+/// Arguments are checked against the signature in the source. Lengths cannot be checked and are up to the caller.
 #[derive(Debug)]
 #[must_use = "nothing runs before `run`"]
 pub struct Launch {
@@ -51,7 +51,7 @@ pub struct Launch {
     threads: usize,
     shared_bytes: usize,
     kinds: Vec<Kind>,
-    /// Every argument in eight bytes of its own, lowest byte first.
+    /// The arguments, each in eight bytes, lowest byte first.
     values: Vec<u64>,
 }
 
@@ -68,13 +68,13 @@ impl Launch {
         }
     }
 
-    /// As many threads as there are elements, for kernels that begin with `FOR_EACH`.
+    /// One thread per element, for kernels that begin with `FOR_EACH`.
     pub fn over(self, elements: usize) -> Self {
         let blocks = elements.div_ceil(THREADS).clamp(1, MOST_BLOCKS);
         self.blocks(blocks)
     }
 
-    /// As many threads as there are tiles, for kernels that begin with `FOR_EACH_TILE`.
+    /// One thread per tile, for kernels that begin with `FOR_EACH_TILE`.
     pub fn over_tiles(self, elements: usize) -> Self {
         self.over(elements.div_ceil(TILE))
     }
@@ -96,7 +96,7 @@ impl Launch {
         self
     }
 
-    /// Bytes of the array that `SHARED_DYNAMIC` names.
+    /// Bytes of dynamic shared memory (the array `SHARED_DYNAMIC`).
     pub fn shared(mut self, bytes: usize) -> Self {
         self.shared_bytes = bytes;
         self
@@ -107,17 +107,17 @@ impl Launch {
         self.push(Kind::Pointer, *values.device_ptr())
     }
 
-    /// An array that the kernel reads from its element `start` on.
+    /// An array that the kernel reads, from element `start` on.
     ///
     /// # Panics
-    /// When the array is shorter.
+    /// If the array is shorter than `start`.
     pub fn read_from<T, S: DevicePtr<T> + DeviceSlice<T>>(self, values: &S, start: usize) -> Self {
         assert!(start <= values.len(), "an array that reaches so far");
         let address = *values.device_ptr() + (start * size_of::<T>()) as u64;
         self.push(Kind::Pointer, address)
     }
 
-    /// An array that the kernel reads, by the address that the caller holds it at.
+    /// An array that the kernel reads, by its device address.
     pub(super) fn read_address(self, address: u64) -> Self {
         self.push(Kind::Pointer, address)
     }
@@ -128,7 +128,7 @@ impl Launch {
         self.push(Kind::Pointer, address)
     }
 
-    /// An array that may be left out: the kernel gets a null pointer.
+    /// An optional array that the kernel reads; `None` is passed as a null pointer.
     pub fn read_if<T, S: DevicePtr<T>>(self, values: Option<&S>) -> Self {
         let address = values.map_or(0, |values| *values.device_ptr());
         self.push(Kind::Pointer, address)
@@ -150,10 +150,10 @@ impl Launch {
         self.push(Kind::I32, u64::from(value.cast_unsigned()))
     }
 
-    /// A number of elements that any device's memory limits to what an `int` of the kernel holds.
+    /// A number of elements as an `int`: any device's memory is too small for more.
     ///
     /// # Panics
-    /// When it is more: a mistake in this program.
+    /// If it does not fit: a bug of the caller.
     pub fn number(self, value: usize) -> Self {
         let number = i32::try_from(value);
         assert!(
@@ -193,10 +193,10 @@ impl Launch {
     /// Queues the kernel; returns before it is done.
     ///
     /// # Errors
-    /// What the driver answers: a launch that the device cannot do, or the failure of an earlier kernel.
+    /// Errors of the driver: a launch that the device does not support, or the failure of an earlier kernel.
     ///
     /// # Panics
-    /// When there is no such kernel or its arguments are others: a mistake in this program.
+    /// If there is no such kernel or its arguments have other kinds: a bug of the caller.
     pub fn run(mut self) -> Result<(), DeviceError> {
         let found = SIGNATURES.binary_search_by_key(&self.name, |(name, _)| name);
         let signature = found.map(|index| SIGNATURES[index].1);
@@ -214,8 +214,8 @@ impl Launch {
             .map(|value| std::ptr::from_mut(value).cast())
             .collect();
         let [x, y, z] = self.grid.map(|blocks| blocks as c_uint);
-        // SAFETY: the function is the kernel of this name, its arguments have the kinds of its signature, and the slots
-        // hold addresses of live device memory; that the kernel stays inside of it is the calling operation's duty.
+        // SAFETY: the function is the kernel of this name, its arguments have the kinds of its signature, and the slots hold
+        // addresses of live device memory. The calling operation ensures that the kernel stays within it.
         let code = unsafe {
             call::launch(
                 function,

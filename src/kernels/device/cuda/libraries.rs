@@ -1,9 +1,8 @@
-//! The shared libraries of NVIDIA's platform, opened at run time: one program starts on every machine, and uses the GPU
-//! where there is one.
+//! NVIDIA's shared libraries, opened at run time: one program starts on every machine, and uses the GPU if there is one.
 //!
-//! A library is looked for by its name in the folders of `FIELDTRIAL_CUDA_LIBRARIES` (separated like `PATH`), where the
-//! system's loader looks, in the usual folders of toolkits and drivers, and in those of Python's wheels (where PyTorch
-//! brings cuBLAS and cuDNN along). With the feature `cuda-stand-in` the only ones are the stand-ins of this build.
+//! A library is searched by file name in the folders of `FIELDTRIAL_CUDA_LIBRARIES` (separated like `PATH`), in those of the
+//! system's loader, in the usual folders of toolkits and drivers, and in those of Python wheels (PyTorch installs cuBLAS and
+//! cuDNN there). With the feature `cuda-stand-in` only the stand-ins of this build are used.
 #![expect(
     unsafe_code,
     reason = "opening a library runs its initialisation, and an address has no type"
@@ -14,27 +13,27 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 
-/// Folders that name libraries before all others.
+/// Environment variable with folders that are searched first.
 pub const FOLDERS: &str = "FIELDTRIAL_CUDA_LIBRARIES";
 
-/// One of the libraries that may or may not be on this machine.
+/// A library that may or may not be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The driver's interface; it comes with the driver.
+    /// The driver's interface; installed with the driver.
     Driver,
-    /// Matrix products; CUDA toolkit.
+    /// Matrix products; installed with the CUDA toolkit.
     Blas,
     /// Convolutions; optional.
     Dnn,
-    /// Clocks, power, temperature and load (NVML); it comes with the driver.
+    /// Clocks, power, temperature and load (NVML); installed with the driver.
     Telemetry,
 }
 
 impl Part {
-    /// All parts, in the order in which they are told.
+    /// All parts, in the order in which they are listed for the user.
     pub const ALL: [Self; 4] = [Self::Driver, Self::Blas, Self::Dnn, Self::Telemetry];
 
-    /// What it is called.
+    /// The name for the user.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Driver => "driver",
@@ -64,23 +63,23 @@ impl Part {
 #[derive(Debug)]
 pub struct Found {
     library: Library,
-    /// The file as it was opened.
+    /// The file that was opened.
     pub file: PathBuf,
 }
 
 impl Found {
-    /// The address of a function; `None` where this version of the library has none of that name.
+    /// The address of a function; `None` if this version of the library does not have it.
     pub(super) fn address(&self, name: &str) -> Option<*const ()> {
-        // SAFETY: an address is looked up, nothing is called.
+        // SAFETY: the symbol is only looked up, nothing is called.
         let symbol = unsafe { self.library.get::<*const ()>(name.as_bytes()) };
         symbol.ok().map(|symbol| *symbol)
     }
 }
 
-/// Opens a part, once.
+/// Opens a library, once per process.
 ///
 /// # Errors
-/// A sentence: which files were looked for.
+/// A sentence that names the files that were searched.
 pub fn find(part: Part) -> Result<&'static Found, &'static str> {
     let found = part.slot().get_or_init(|| open(part));
     found.as_ref().map_err(String::as_str)
@@ -113,7 +112,7 @@ fn load(file: &Path) -> Option<Library> {
     unsafe { Library::new(file) }.ok()
 }
 
-/// The folders that the user names.
+/// The folders in [`FOLDERS`].
 fn chosen() -> impl Iterator<Item = PathBuf> {
     let value = if cfg!(feature = "cuda-stand-in") {
         None
@@ -124,7 +123,7 @@ fn chosen() -> impl Iterator<Item = PathBuf> {
     folders.into_iter()
 }
 
-/// Folders in which the system's loader does not look by itself.
+/// Folders that the system's loader does not search.
 fn folders() -> Vec<PathBuf> {
     if cfg!(feature = "cuda-stand-in") {
         return vec![PathBuf::from(env!("FIELDTRIAL_STAND_IN"))];
@@ -146,13 +145,13 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Where the Python that `python3` starts keeps packages, found without starting it: its own, the user's (`pip install
-/// --user`), those that the administrator installed beside the system's.
+/// Prefixes in which `python3` looks for packages, found without starting it: its own, the user's (`pip install --user`),
+/// and those for packages that the administrator installed beside the system's.
 fn prefixes() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::env::split_paths(&path).map(|folder| folder.join("python3"));
     let program = programs.into_iter().find(|program| program.is_file());
-    // A virtual environment's `python3` is a link whose own folder tells the environment.
+    // In a virtual environment `python3` is a symbolic link; the link's own folder identifies the environment.
     let real = program
         .as_ref()
         .and_then(|program| program.canonicalize().ok());
@@ -164,7 +163,7 @@ fn prefixes() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Folders of packages, `PREFIX/lib/python3.12/site-packages` and, on Debian, `dist-packages`.
+/// Package folders, `PREFIX/lib/python3.12/site-packages` and, on Debian, `dist-packages`.
 fn python_packages(prefixes: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for prefix in prefixes {

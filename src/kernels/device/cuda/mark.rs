@@ -1,4 +1,4 @@
-//! [`Mark`]: a moment of the device's own time.
+//! [`Mark`]: a time stamp in the device's queue, a CUDA event.
 #![expect(unsafe_code, reason = "events are raw in the driver's interface")]
 
 use std::ffi::c_uint;
@@ -7,19 +7,19 @@ use super::call::{self, Pointer};
 use super::error::check;
 use crate::device::DeviceError;
 
-/// `CU_EVENT_DEFAULT`: an event with a time.
+/// `CU_EVENT_DEFAULT`: an event with timing.
 const TIMED: c_uint = 0;
 
-/// A moment in the queue of all work, reached when everything queued before is done. Its time is the device's own, to
-/// half a microsecond.
+/// An event in the default stream, reached when everything queued before it is done. The device takes its time, to half a
+/// microsecond.
 #[derive(Debug)]
 pub struct Mark(Pointer);
 
 impl Mark {
-    /// Queues a mark; nothing waits for it.
+    /// Records an event; does not wait for it.
     pub(super) fn record() -> Result<Self, DeviceError> {
         let mut event = std::ptr::null_mut();
-        // SAFETY: the event is written to the place given; the queue is the default one.
+        // SAFETY: the event is written through a valid pointer; the stream is the default one.
         unsafe {
             check(
                 "a mark in the queue",
@@ -34,10 +34,10 @@ impl Mark {
         }
     }
 
-    /// Seconds since an earlier mark; the device has reached both.
+    /// Seconds since an earlier event; the device has reached both.
     pub(super) fn seconds_since(&self, earlier: &Self) -> Result<f64, DeviceError> {
         let mut milliseconds = 0.0;
-        // SAFETY: both events are marks' own; the time is written to the place given.
+        // SAFETY: both events belong to live marks; the time is written through a valid pointer.
         check("the time between two marks", unsafe {
             call::elapsed(&raw mut milliseconds, earlier.0, self.0)
         })?;
@@ -47,7 +47,7 @@ impl Mark {
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        // SAFETY: the event is this mark's own; the driver keeps it as long as the device needs it.
+        // SAFETY: the event belongs to this value; the driver keeps it as long as the device needs it.
         unsafe { call::destroy_event(self.0) };
     }
 }

@@ -1,4 +1,4 @@
-//! [`Partials`]: sums over many values by two launches, in an order that depends on their number only.
+//! [`Partials`]: reductions in two launches, in an order that depends only on the number of values.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -6,10 +6,10 @@ use dfdx::tensor::Cuda;
 use super::{Launch, THREADS, downloaded, scratch};
 use crate::device::{Backend, Buffer, DeviceError};
 
-/// Most blocks that share a sum: four for each multiprocessor of the largest GPUs.
+/// Most blocks of a reduction: four for each multiprocessor of the largest GPUs.
 const MOST_BLOCKS: usize = 528;
 
-/// One `double` for each block of a kernel that sums; the block writes it.
+/// Partial sums: one `double` per block of the reducing kernel.
 #[derive(Debug)]
 pub struct Partials {
     values: CudaSlice<f64>,
@@ -17,8 +17,8 @@ pub struct Partials {
 }
 
 impl Partials {
-    /// Memory for the partial sums over `items`, of which a block takes `items_per_block` at a time and comes back for
-    /// more where there are more than all blocks take at once.
+    /// Memory for the partial sums over `items`. A block takes `items_per_block` at a time, and loops if all blocks together
+    /// do not cover the items.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
@@ -30,7 +30,7 @@ impl Partials {
         })
     }
 
-    /// For a kernel whose threads take one value each, two at least before another block is worth its start.
+    /// For a kernel whose threads take one value each; a thread gets at least two values before another block is added.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
@@ -38,12 +38,12 @@ impl Partials {
         Self::new(values, 2 * THREADS)
     }
 
-    /// The blocks to launch.
+    /// Number of blocks to launch.
     pub fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// Where the blocks write.
+    /// The array that the blocks write to.
     pub fn values(&mut self) -> &mut CudaSlice<f64> {
         &mut self.values
     }
@@ -51,7 +51,7 @@ impl Partials {
     /// The sum times `factor`, as one value on the device.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// Errors of the driver.
     pub fn total(self, device: &Cuda, factor: f64) -> Result<Buffer<Cuda>, DeviceError> {
         let mut total = device.zeros_buffer(1)?;
         Launch::new("device_total")
@@ -63,10 +63,10 @@ impl Partials {
         Ok(total)
     }
 
-    /// The sum on the host; waits for the device.
+    /// Copies the sum to the host; waits for the device.
     ///
     /// # Errors
-    /// What the driver answers, for anything that was queued before.
+    /// Errors of the driver, including those of work that was queued before.
     pub fn downloaded(self) -> Result<f64, DeviceError> {
         Ok(downloaded(&self.values)?.iter().take(self.blocks).sum())
     }

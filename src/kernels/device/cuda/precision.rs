@@ -1,4 +1,4 @@
-//! Values rounded to `f16`, as inputs of products in mixed precision.
+//! Conversion to `f16` for the inputs of mixed-precision products.
 
 use cudarc::driver::CudaSlice;
 
@@ -6,7 +6,7 @@ use super::context::Context;
 use super::launch::Launch;
 use crate::device::DeviceError;
 
-/// `len` values at `address`, rounded to `f16`. Beyond 65,504 they become infinite, which loss scaling notices.
+/// `len` values at `address`, rounded to `f16`. Values beyond 65,504 become infinite, which loss scaling detects.
 pub(super) fn halved(
     context: &Context,
     address: u64,

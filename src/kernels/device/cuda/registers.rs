@@ -1,15 +1,15 @@
-//! Part of `build.rs`: what NVIDIA's assembler says of the kernels (`ptxas -v`), held against the blocks that they are
-//! launched in. A kernel of too many registers would compile, and its launch fail.
+//! Part of `build.rs`: checks the register use of the kernels (`ptxas -v`) against their largest blocks. A kernel that uses
+//! too many registers compiles, but its launch fails.
 
 use std::collections::BTreeMap;
 
 /// Registers of a multiprocessor.
 const REGISTERS: usize = 65_536;
 
-/// Lanes of a warp; registers are given to warps, eight a lane at a time.
+/// Lanes of a warp; registers are allocated per warp, in units of eight per lane.
 const LANES: usize = 32;
 
-/// A sentence for every kernel whose largest block, by name, has fewer registers than it needs.
+/// A sentence for every kernel that uses more registers than its largest block (in `threads`) has.
 pub(super) fn too_many(said: &str, threads: &BTreeMap<&str, usize>) -> Vec<String> {
     let (mut kernel, mut found) = (("", ""), Vec::new());
     for line in said.lines() {

@@ -1,10 +1,10 @@
-//! [`Staging`]: memory of the host from which the device copies by itself, so that an upload does not wait for what the
-//! device is doing.
+//! [`Staging`]: pinned host memory from which the device copies asynchronously, so that an upload does not wait for earlier
+//! work of the device.
 //!
-//! What is small goes into the queue of all work, in its order. A batch goes by a queue of its own into memory of the
-//! device that belongs to its place, so that the copy over the bus overlaps what is computed; a copy within the device,
-//! which the queue of all work makes when it comes to it, brings it to where it is wanted. That memory of a tensor cannot
-//! be written by the other queue itself: it was allocated, and is freed, in the order of the queue of all work.
+//! Small uploads go into the default stream, in order. A batch is copied in a second stream into the device memory (landing)
+//! of its staging buffer, so that the copy over the bus overlaps with computation; the default stream then copies it within
+//! the device to the tensor. The second stream must not write the tensor itself, because the tensor's memory is allocated
+//! and freed in the order of the default stream.
 #![expect(
     unsafe_code,
     reason = "pinned memory and queues are raw in the driver's interface"
@@ -19,24 +19,24 @@ use crate::device::DeviceError;
 /// `CU_EVENT_DISABLE_TIMING`.
 const NO_TIMING: c_uint = 2;
 
-/// `CU_STREAM_NON_BLOCKING`: without it the queue of all work, the default one, and every other wait for each other.
+/// `CU_STREAM_NON_BLOCKING`: without it, the stream and the default stream would wait for each other.
 const NON_BLOCKING: c_uint = 1;
 
-/// The queue of all work.
+/// The default stream.
 const DEFAULT: Pointer = std::ptr::null_mut();
 
 /// Staging buffers that take turns: the most uploads in flight.
 const PLACES: usize = 8;
 
-/// Fewest bytes that go by a queue of their own: the bus takes 10 µs for them, the steps around as long.
+/// Fewest bytes for the second stream: the bus takes 10 µs for them, and the additional calls take as long.
 const BESIDE: usize = 256 << 10;
 
-/// Places of pinned memory that take turns.
+/// Pinned staging buffers, used in turn.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     places: Vec<Place>,
     next: usize,
-    /// The queue of copies, once there was one.
+    /// The stream for copies, once it was needed.
     beside: Option<Queue>,
 }
 
@@ -47,11 +47,11 @@ struct Queue(Pointer);
 struct Place {
     memory: Pointer,
     bytes: usize,
-    /// Memory of the device for what goes by a queue of its own; 0 for none.
+    /// Device memory for copies in the second stream; 0 for none.
     landing: u64,
-    /// Reached when the device has copied what stands here.
+    /// Event: the device has copied this buffer.
     copied: Pointer,
-    /// Reached when nothing reads the landing any more.
+    /// Event: the landing is no longer read.
     read: Pointer,
 }
 
@@ -60,7 +60,7 @@ impl Staging {
     /// unless all are in flight.
     ///
     /// # Safety
-    /// `address` is that of at least as many values of device memory, which live until the copy is done.
+    /// `address` has memory for at least as many values, which lives until the copy is done.
     pub(super) unsafe fn upload<T: Copy>(
         &mut self,
         address: u64,
@@ -72,12 +72,12 @@ impl Staging {
         }
         let index = self.free_place(bytes)?;
         let place = &mut self.places[index];
-        // SAFETY: the place holds the bytes and nothing reads it any more.
+        // SAFETY: the buffer is large enough and nothing reads it any more.
         unsafe {
             std::ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), place.memory.cast(), bytes);
         }
         if bytes < BESIDE {
-            // SAFETY: the device's side is the caller's; the place is not written before `copied` is reached.
+            // SAFETY: the caller ensures the device's side; the buffer is not written before `copied` is reached.
             return unsafe { place.copy(address, bytes, DEFAULT) };
         }
         let queue = match &self.beside {
@@ -88,7 +88,7 @@ impl Staging {
         unsafe { place.copy_beside(address, bytes, queue) }
     }
 
-    /// The next place, once the device has copied what stood there, and large enough for `bytes`.
+    /// The next buffer, at least `bytes` long, after the device has copied its last content.
     fn free_place(&mut self, bytes: usize) -> Result<usize, DeviceError> {
         let index = self.next % PLACES;
         self.next += 1;
@@ -116,7 +116,7 @@ impl Place {
             copied: std::ptr::null_mut(),
             read: std::ptr::null_mut(),
         };
-        // SAFETY: the calls write to the places given to them.
+        // SAFETY: the calls write through valid pointers.
         unsafe {
             check(
                 "pinned memory",
@@ -129,17 +129,17 @@ impl Place {
         Ok(place)
     }
 
-    /// Queues the copy to `address` in `queue`.
+    /// Queues the copy to `address` in the stream `queue`.
     ///
     /// # Safety
-    /// That of [`Staging::upload`]; `queue` is a queue of this thread's device.
+    /// As [`Staging::upload`]; `queue` is a stream of this thread's device.
     unsafe fn copy(
         &mut self,
         address: u64,
         bytes: usize,
         queue: Pointer,
     ) -> Result<(), DeviceError> {
-        // SAFETY: the place holds the bytes; the rest is the caller's.
+        // SAFETY: the buffer holds the bytes; the caller ensures the rest.
         unsafe {
             check(
                 "a copy to the device",
@@ -152,10 +152,10 @@ impl Place {
         }
     }
 
-    /// Queues the copy to the landing in `queue`, and from there to `address` in the queue of all work.
+    /// Queues the copy to the landing in the stream `queue`, and from there to `address` in the default stream.
     ///
     /// # Safety
-    /// That of [`Place::copy`].
+    /// As [`Place::copy`].
     unsafe fn copy_beside(
         &mut self,
         address: u64,
@@ -163,12 +163,12 @@ impl Place {
         queue: Pointer,
     ) -> Result<(), DeviceError> {
         if self.landing == 0 {
-            // SAFETY: the address is written to the place given.
+            // SAFETY: the address is written through a valid pointer.
             let code = unsafe { call::allocate(&raw mut self.landing, self.bytes) };
             check("memory for copies", code)?;
         }
-        // SAFETY: the landing holds all that the place holds. It is written after the last copy from it (`read`;
-        // an event that was never recorded counts as reached), and read after this copy to it (`copied`).
+        // SAFETY: the landing is as long as the buffer. It is written after the last copy from it (`read`; an event that was
+        // never recorded counts as reached), and read after this copy to it (`copied`).
         unsafe {
             check(
                 "an order of queues",
@@ -191,9 +191,9 @@ impl Place {
     }
 }
 
-/// Waits until the device has come to `event`; not at all for one that was never recorded.
+/// Waits for `event`; returns at once if it was never recorded.
 fn wait(event: Pointer) -> Result<(), DeviceError> {
-    // SAFETY: the event is a place's own.
+    // SAFETY: the event belongs to a live buffer.
     check("a mark in the queue", unsafe {
         call::wait_for_event(event)
     })
@@ -201,8 +201,8 @@ fn wait(event: Pointer) -> Result<(), DeviceError> {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // SAFETY: all are this place's own, and none for those that were not made. A failure leaves a little memory
-        // behind; there is nobody to tell.
+        // SAFETY: all belong to this value, and are null if they were not created. A failure leaks a little memory and
+        // cannot be reported.
         unsafe {
             for event in [self.copied, self.read] {
                 if !event.is_null() {
@@ -223,7 +223,7 @@ impl Drop for Place {
 impl Queue {
     fn new() -> Result<Self, DeviceError> {
         let mut queue = std::ptr::null_mut();
-        // SAFETY: the queue is written to the place given.
+        // SAFETY: the stream is written through a valid pointer.
         check("a queue for copies", unsafe {
             call::create_queue(&raw mut queue, NON_BLOCKING)
         })?;
@@ -233,7 +233,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // SAFETY: the queue is this one's own; the driver ends it when its work is done.
+        // SAFETY: the stream belongs to this value; the driver destroys it when its work is done.
         unsafe { call::destroy_queue(self.0) };
     }
 }
@@ -253,7 +253,7 @@ mod tests {
         let values = |turn: usize, len: usize| -> Vec<f32> {
             (0..len).map(|i| (turn * 1000 + i % 977) as f32).collect()
         };
-        // Every place has each size once, smaller and larger than before.
+        // Every buffer takes each size once, smaller and larger than the one before.
         let turns: Vec<usize> = (0..PLACES * sizes.len()).collect();
         let len = |turn: usize| sizes[turn % sizes.len()];
         let sent: Vec<_> = turns

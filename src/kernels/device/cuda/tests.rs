@@ -1,10 +1,10 @@
-//! The seam itself, and that the stand-in finds what a GPU would not forgive.
+//! Tests of uploads, launches and errors, and of the checks of the stand-in for mistakes that a GPU would not report.
 
 use dfdx::tensor::Cuda;
 
 use super::*;
 
-/// Values that differ from each other and from seed to seed, in (-1, 1).
+/// Values in (-1, 1) that all differ, also between seeds.
 fn filled(len: usize, seed: u32) -> Vec<f32> {
     let value = |i: usize| ((i as f32 + 1.0) * 0.731 + seed as f32).sin();
     (0..len).map(value).collect()
@@ -98,7 +98,6 @@ fn a_missing_wait_shows_in_one_of_the_orders() {
     assert_ne!(neighbours(0, false), neighbours(0, true));
 }
 
-/// A kernel that fails, on a block of 64 threads.
 fn launch_a_failing_one(device: &Cuda) -> Result<(), DeviceError> {
     let mut result = device.zeros_buffer(64).unwrap();
     Launch::new("test_hang")
@@ -111,7 +110,7 @@ fn launch_a_failing_one(device: &Cuda) -> Result<(), DeviceError> {
 fn a_kernel_that_fails_is_an_error_of_all_that_follows_and_ends_no_process() {
     let device = Cuda::open(0).unwrap();
     let before = device.upload(vec![1.0; 5]).unwrap();
-    // The buffer that it was launched with is freed right after it.
+    // The launch's buffer is freed right after it.
     assert_eq!(launch_a_failing_one(&device), Ok(()));
     let fill = device.full_buffer(64, 1.0).unwrap_err();
     assert!(
@@ -119,7 +118,7 @@ fn a_kernel_that_fails_is_an_error_of_all_that_follows_and_ends_no_process() {
         "{fill}"
     );
     assert!(device.download(&before).is_err());
-    // Buffers, the device, its queue and events are dropped, here and when this thread ends.
+    // Buffers, device, stream and events are dropped, here and when this thread ends.
     drop((before, device));
 }
 
@@ -133,7 +132,7 @@ fn an_error_has_the_name_of_its_kernel_where_every_launch_is_waited_for() {
 
 #[test]
 fn memory_of_no_bytes_does_not_reach_the_driver() {
-    // The stand-in refuses to allocate, fill and copy it, and would fail at an address that is none of its own.
+    // The stand-in refuses zero bytes, and would fail at an address that it has not allocated.
     let device = Cuda::open(0).unwrap();
     let empty = device.zeros_buffer(0).unwrap();
     let copy = empty.clone();
@@ -171,7 +170,7 @@ fn shared_memory_holds_nothing_of_the_block_before() {
 
 #[test]
 fn a_shuffle_with_lanes_that_have_ended_is_an_error() {
-    // After the first one that fails nothing runs on its thread any more.
+    // After the first failure, nothing runs on the thread any more.
     for threads in [32, 16] {
         let failing = std::thread::spawn(move || {
             let device = Cuda::open(0).unwrap();
@@ -210,7 +209,7 @@ fn more_shared_memory_than_a_launch_may_have_is_refused() {
         let launch = Launch::new("test_leftover").threads(32).shared(bytes);
         launch.write(&mut found).run()
     };
-    // The kernel's own array has 128 bytes beside those of the launch, and 48 KiB are there without asking.
+    // The kernel's static array has 128 bytes beside those of the launch; 48 KiB are available without an attribute.
     assert_eq!(launch((48 << 10) - 128), Ok(()));
     assert!(launch(48 << 10).is_err());
     assert_eq!(launch((227 << 10) - 128), Ok(()));

@@ -1,4 +1,4 @@
-//! [`GpuMeter`]: a thread beside the one that trains, which looks at the counters while training goes on.
+//! [`GpuMeter`]: a thread that samples the GPU's counters during training.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use super::tally::Tally;
 use super::{Counters, GpuUse};
 
-/// From one look to the next. Drivers renew load and power a few times a second, clocks more often.
+/// Time between two samples. Drivers update load and power a few times a second, clocks more often.
 pub const PERIOD: Duration = Duration::from_millis(50);
 
-/// Load and power are means of up to a second before the look (NVML's documentation), so they count from this long of
-/// training on.
+/// Load and power are means over up to a second before the sample (NVML's documentation), so they count only after this much
+/// training.
 pub const SETTLE: Duration = Duration::from_secs(1);
 
-/// Watches a GPU between [`GpuMeter::begin`] and [`GpuMeter::end`], without ever keeping the caller waiting.
+/// Samples a GPU between [`GpuMeter::begin`] and [`GpuMeter::end`], without blocking the caller.
 #[derive(Debug)]
 pub struct GpuMeter(State);
 
@@ -31,7 +31,7 @@ enum Mark {
     End(Instant),
 }
 
-/// What the thread of a meter works with.
+/// What the thread of a meter needs.
 #[derive(Debug)]
 pub struct Watch {
     marks: Receiver<Mark>,
@@ -40,17 +40,17 @@ pub struct Watch {
 }
 
 impl GpuMeter {
-    /// A meter of a device without counters.
+    /// The meter of a device without counters.
     pub fn absent() -> Self {
         Self(State::Absent)
     }
 
-    /// A meter that cannot see its GPU, and why.
+    /// A meter that cannot read its GPU, with the reason.
     pub fn failed(reason: String) -> Self {
         Self(State::Failed(reason))
     }
 
-    /// A meter whose thread does `watch`: opens the counters and calls [`Watch::over`].
+    /// A meter whose thread runs `watch`, which opens the counters and calls [`Watch::over`].
     pub fn watching<F>(watch: F) -> Self
     where
         F: FnOnce(Watch) -> Result<GpuUse, String> + Send + 'static,
@@ -80,27 +80,27 @@ impl GpuMeter {
         !matches!(self.0, State::Absent)
     }
 
-    /// Training begins or goes on.
+    /// Training begins or continues.
     pub fn begin(&self) {
         self.mark(Mark::Begin(Instant::now()));
     }
 
-    /// Training pauses or is over.
+    /// Training pauses or ends.
     pub fn end(&self) {
         self.mark(Mark::End(Instant::now()));
     }
 
     fn mark(&self, mark: Mark) {
         if let State::Watching(sender, _) = &self.0 {
-            // A thread that has failed hears no more; `finish` tells why.
+            // A thread that has failed receives nothing; `finish` returns its error.
             let _ = sender.send(mark);
         }
     }
 
-    /// What was seen; nothing for a device without counters.
+    /// The summary of all samples; empty for a device without counters.
     ///
     /// # Errors
-    /// A sentence: why the counters could not be read.
+    /// A sentence why the counters could not be read.
     pub fn finish(self) -> Result<GpuUse, String> {
         match self.0 {
             State::Absent => Ok(GpuUse::default()),
@@ -115,7 +115,7 @@ impl GpuMeter {
 }
 
 impl Watch {
-    /// Looks at `counters` while training goes on, until the meter is finished.
+    /// Samples `counters` during training, until the meter is finished.
     pub fn over(&self, counters: &impl Counters) -> GpuUse {
         let mut tally = Tally::new(self.settle);
         let mut next: Option<Instant> = None;
@@ -158,7 +158,7 @@ mod tests {
     use super::super::Reading;
     use super::*;
 
-    /// Counts what is read of it; the test sees the same counts.
+    /// Counts its reads; clones share the count with the test.
     #[derive(Clone, Default)]
     struct Scripted {
         looks: Arc<AtomicU64>,
@@ -174,7 +174,7 @@ mod tests {
             }
         }
 
-        /// Asked for at the begin and at the end of an epoch.
+        /// Read at the beginning and at the end of an epoch.
         fn energy_mj(&self) -> Option<u64> {
             Some(500 * (1 + self.marks.fetch_add(1, Ordering::SeqCst)))
         }
@@ -185,7 +185,7 @@ mod tests {
         GpuMeter::every(pace, move |watch| Ok(watch.over(&counters)))
     }
 
-    /// However long it takes.
+    /// Without a time limit.
     fn wait_for(count: &AtomicU64, least: u64) {
         while count.load(Ordering::SeqCst) < least {
             std::thread::sleep(Duration::from_millis(1));
@@ -199,7 +199,7 @@ mod tests {
         let looks = || counters.looks.load(Ordering::SeqCst);
         for epoch in 0..2 {
             let before = looks();
-            // Many times as long as from one look to the next.
+            // Much longer than the time between two samples.
             std::thread::sleep(Duration::from_millis(5));
             assert_eq!(looks(), before, "between epochs");
             meter.begin();
@@ -210,7 +210,7 @@ mod tests {
         let seen = meter.finish().unwrap();
         assert_eq!(seen.readings, looks());
         assert_eq!(seen.busy_percent, Some(75.0));
-        // Two epochs, each from one look at the energy to the next.
+        // Two epochs, each from one reading of the energy to the next.
         assert_eq!(seen.energy_j, Some(1.0));
     }
 

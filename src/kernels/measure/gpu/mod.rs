@@ -1,7 +1,7 @@
-//! What a GPU does while it trains, by its own counters: load, clocks, temperature, power, energy, throttling.
+//! Measurements of a GPU during training, from its counters: load, clocks, temperature, power, energy, throttling.
 //!
-//! Owns [`GpuMeter`] (a thread that looks while training goes on), [`GpuUse`] (what it saw) and [`Reading`] (one look).
-//! `nvml.rs` reads NVIDIA's counters; it is compiled with the feature `cuda`, and there are none without it.
+//! [`GpuMeter`] is a thread that takes samples ([`Reading`]) during training, [`GpuUse`] their summary. `nvml.rs` reads
+//! NVIDIA's counters; without the feature `cuda` there are none.
 
 mod inventory;
 mod meter;
@@ -15,48 +15,48 @@ pub use meter::{GpuMeter, PERIOD, SETTLE, Watch};
 pub use nvml::inventory;
 pub use tally::GpuUse;
 
-/// Counters of one GPU.
+/// The counters of one GPU.
 pub trait Counters {
-    /// What they say now.
+    /// Takes a sample.
     fn read(&self) -> Reading;
 
-    /// Millijoules that the GPU has used since its driver was loaded.
+    /// Millijoules used since the driver was loaded.
     fn energy_mj(&self) -> Option<u64>;
 }
 
-/// One look at the counters; what a GPU does not count is missing.
+/// One sample of the counters; `None` for those that a GPU does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// Share of the last moments in which at least one kernel ran, in percent.
+    /// Percentage of the last moments in which at least one kernel ran.
     pub busy_percent: Option<u32>,
     /// Clock of the multiprocessors.
     pub clock_mhz: Option<u32>,
-    /// Clock of the memory.
+    /// Memory clock.
     pub memory_clock_mhz: Option<u32>,
     /// Temperature of the chip.
     pub temperature_c: Option<u32>,
     /// Power of the whole board.
     pub power_mw: Option<u32>,
-    /// Why the clocks are lower than they could be; empty where they are not.
+    /// Why the clocks are throttled; empty if they are not.
     pub throttled_by: Option<Vec<&'static str>>,
 }
 
-/// What counters are without the feature that reads them.
+/// The error of a build without the feature `cuda`.
 #[cfg(not(feature = "cuda"))]
 const NO_CUDA: &str = "this build has no CUDA (cargo feature `cuda`)";
 
 #[cfg(not(feature = "cuda"))]
 impl GpuMeter {
-    /// Watches the GPU at `bus_id` by the management library in the file `library`.
+    /// Samples the GPU at PCI address `bus_id`, with NVML from the file `library`.
     pub fn nvml(_library: std::path::PathBuf, _bus_id: String) -> Self {
         Self::failed(NO_CUDA.to_owned())
     }
 }
 
-/// All GPUs, by the management library in the file `library`.
+/// Lists all GPUs, with NVML from the file `library`.
 ///
 /// # Errors
-/// A sentence.
+/// A sentence why that is impossible.
 #[cfg(not(feature = "cuda"))]
 pub fn inventory(_library: &std::path::Path) -> Result<Inventory, String> {
     Err(NO_CUDA.to_owned())

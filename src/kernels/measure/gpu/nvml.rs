@@ -1,4 +1,4 @@
-//! NVIDIA's management library: counters of one GPU, and a list of all.
+//! NVML, NVIDIA's management library: counters of one GPU, and a list of all.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use nvml_wrapper::{Device, Nvml};
 
 use super::{Counters, GpuMeter, Inventory, ListedGpu, Reading};
 
-/// What lowers clocks below what the user asked for. Idling, and clocks that somebody has set, do not count.
+/// Reasons that count as throttling. Idling, and clocks set by the user, do not.
 const THROTTLES: [(ThrottleReasons, &str); 6] = [
     (ThrottleReasons::SW_POWER_CAP, "power-cap"),
     (ThrottleReasons::SW_THERMAL_SLOWDOWN, "thermal"),
@@ -19,7 +19,7 @@ const THROTTLES: [(ThrottleReasons, &str); 6] = [
 ];
 
 impl GpuMeter {
-    /// Watches the GPU at `bus_id` by the management library in the file `library`.
+    /// Samples the GPU at PCI address `bus_id`, with NVML from the file `library`.
     pub fn nvml(library: PathBuf, bus_id: String) -> Self {
         Self::watching(move |watch| {
             let nvml = open(&library)?;
@@ -58,10 +58,10 @@ fn throttles(reasons: ThrottleReasons) -> Vec<&'static str> {
     active.map(|(_, name)| *name).collect()
 }
 
-/// All GPUs, by the management library in the file `library`.
+/// Lists all GPUs, with NVML from the file `library`.
 ///
 /// # Errors
-/// A sentence.
+/// A sentence why that is impossible.
 pub fn inventory(library: &Path) -> Result<Inventory, String> {
     let nvml = open(library)?;
     let count = nvml.device_count();
@@ -119,7 +119,7 @@ mod tests {
         tally.end(at(6), &device);
         let seen = tally.used();
         assert_eq!(seen.readings, 6);
-        // Too short for what looks back a second.
+        // Too short for counters that are means over a second.
         assert_eq!((seen.busy_percent, seen.power_w), (None, None));
         assert_eq!(seen.clock_mhz, Some(1980.0));
         assert_eq!(seen.memory_clock_mhz, Some(3201.0));

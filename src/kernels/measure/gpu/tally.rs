@@ -1,52 +1,52 @@
-//! [`Tally`]: looks at the counters, added up; [`GpuUse`]: what they amount to.
+//! [`Tally`]: sums over samples of the counters; [`GpuUse`]: their summary.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::{Counters, Reading};
 
-/// What a GPU did while a run trained on it. What it does not count is missing.
+/// Use of a GPU while a run trained on it; `None` for what it has no counter for.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuUse {
-    /// Mean share of the time in which at least one kernel ran, 0 to 100.
+    /// Mean percentage of the time in which at least one kernel ran.
     pub busy_percent: Option<f64>,
     /// Mean clock of the multiprocessors.
     pub clock_mhz: Option<f64>,
-    /// Mean clock of the memory.
+    /// Mean memory clock.
     pub memory_clock_mhz: Option<f64>,
     /// Highest temperature.
     pub temperature_c: Option<f64>,
     /// Mean power of the board.
     pub power_w: Option<f64>,
-    /// Energy of the board: by its counter where it has one, else mean power times seconds.
+    /// Energy of the board: from its counter if it has one, else mean power times seconds.
     pub energy_j: Option<f64>,
-    /// Share of the looks at which something held the clocks down, 0 to 100.
+    /// Percentage of samples at which the clocks were throttled.
     pub throttled_percent: Option<f64>,
-    /// What it was, without repetition, in alphabetic order.
+    /// The reasons, each once, in alphabetical order.
     pub throttled_by: Vec<&'static str>,
-    /// Looks.
+    /// Number of samples.
     pub readings: u64,
-    /// Mean seconds that a look took.
+    /// Mean seconds that taking a sample took.
     pub reading_s: Option<f64>,
 }
 
-/// Sums over looks.
+/// Sums over samples.
 #[derive(Debug)]
 pub(super) struct Tally {
     settle: Duration,
-    /// Training in the epochs that are over.
+    /// Training time of the finished epochs.
     trained: Duration,
-    /// Since when the epoch in progress goes on, and the energy counted then.
+    /// Start of the current epoch, and the energy counter at that time.
     since: Option<(Instant, Option<u64>)>,
     busy: Mean,
     clock: Mean,
     memory_clock: Mean,
     power_mw: Mean,
     temperature_c: Option<u32>,
-    /// 1 for a look at which something held the clocks down, else 0.
+    /// 1 for a sample at which the clocks were throttled, else 0.
     throttled: Mean,
     reasons: BTreeSet<&'static str>,
-    /// Millijoules by the counter; `None` once it was missing.
+    /// Millijoules from the counter; `None` once it could not be read.
     energy_mj: Option<u64>,
     seconds: Mean,
 }
@@ -71,7 +71,7 @@ impl Mean {
 }
 
 impl Tally {
-    /// Load and power count from `settle` of training on.
+    /// Load and power count only after `settle` of training.
     pub(super) fn new(settle: Duration) -> Self {
         Self {
             settle,
@@ -89,7 +89,7 @@ impl Tally {
         }
     }
 
-    /// Training goes on at `at`.
+    /// Training continues at `at`.
     pub(super) fn begin(&mut self, at: Instant, counters: &impl Counters) {
         self.since = Some((at, counters.energy_mj()));
     }
@@ -105,7 +105,7 @@ impl Tally {
         self.energy_mj = self.energy_mj.zip(used).map(|(sum, used)| sum + used);
     }
 
-    /// Looks once, at `now`.
+    /// Takes a sample at `now`.
     pub(super) fn look(&mut self, now: Instant, counters: &impl Counters) {
         let Some((since, _)) = self.since else { return };
         let start = Instant::now();
@@ -131,7 +131,7 @@ impl Tally {
         }
     }
 
-    /// What it amounts to.
+    /// The summary.
     pub(super) fn used(&self) -> GpuUse {
         let power_w = self.power_mw.value().map(|milliwatts| 1e-3 * milliwatts);
         let seconds = self.trained.as_secs_f64();
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives readings and energies from the end of its lists.
+    /// Returns samples and energies, from the end of its lists.
     struct Script(RefCell<Vec<Reading>>, RefCell<Vec<Option<u64>>>);
 
     impl Counters for Script {
@@ -200,7 +200,7 @@ mod tests {
         tally.look(at(1), &script);
         tally.look(at(4), &script);
         tally.end(at(5), &script);
-        // Not a second of training: nothing is looked at.
+        // Between two epochs: the sample does not count.
         tally.look(at(6), &script);
         tally.begin(at(10), &script);
         tally.look(at(11), &script);
