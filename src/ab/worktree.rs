@@ -1,4 +1,4 @@
-//! [`Checkout`]: another commit's files, in a git worktree below `target/ab/`.
+//! [`Checkout`]: the files of another commit, in a git worktree below `target/ab/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,12 @@ use crate::results::git::{GitError, Repository};
 
 use super::AbError;
 
-/// Digits of a commit in the name of its folder.
+/// Digits of the commit in the folder's name.
 const DIGITS: usize = 12;
 
-/// A commit's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
-    /// The ref as it was named.
+    /// The ref as the user wrote it.
     pub reference: String,
     /// Full hash of its commit.
     pub commit: String,
@@ -21,7 +20,7 @@ pub struct Checkout {
     pub folder: PathBuf,
 }
 
-/// What git says of a worktree.
+/// Git's description of a worktree.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Listed {
     commit: String,
@@ -29,11 +28,11 @@ struct Listed {
 }
 
 impl Checkout {
-    /// Checks `reference` out into `target/ab/<commit>` of the repository; one that is there is used again, so that a
-    /// build in it goes on from the last.
+    /// Checks `reference` out into `target/ab/<commit>` of the repository. An existing worktree is reused, so that its build
+    /// is incremental.
     ///
     /// # Errors
-    /// An unknown ref; a worktree there that is locked, has changes, or stands at another commit.
+    /// An unknown ref; an existing worktree that is locked, has changes, or is at another commit.
     pub fn of(repository: &Repository, reference: &str) -> Result<Self, AbError> {
         let commit = repository.commit(reference)?;
         let base = repository.root().join("target").join("ab");
@@ -44,7 +43,7 @@ impl Checkout {
             commit,
             folder,
         };
-        // Worktrees whose folder is gone (`cargo clean`) would be in the way.
+        // Remove records of worktrees whose folder is gone (`cargo clean`); they would block a new one.
         repository.run(["worktree", "prune"])?;
         match found.listed(repository)? {
             Some(listed) => found.check(repository, &listed)?,
@@ -53,20 +52,20 @@ impl Checkout {
         Ok(found)
     }
 
-    /// First digits of the commit.
+    /// The first digits of the commit.
     pub fn short(&self) -> &str {
         &self.commit[..self.commit.len().min(7)]
     }
 
     fn add(&self, repository: &Repository) -> Result<(), AbError> {
-        // What stands there and is no worktree was left by a program that was killed.
+        // A folder without a worktree was left by a killed program.
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder)?;
         }
         let folder = self.folder.as_os_str();
         let arguments = ["worktree", "add", "--detach", "--quiet"].map(AsRef::as_ref);
         let arguments = arguments.into_iter().chain([folder, self.commit.as_ref()]);
-        // Where git fails or is interrupted, it takes back what it began.
+        // If git fails or is interrupted, it removes what it has created.
         repository.run(arguments).map_err(AbError::from)?;
         Ok(())
     }
@@ -141,7 +140,7 @@ fn listed(entry: &str) -> Listed {
     }
 }
 
-/// Makes the folder, which git does not look into: not every repository ignores `target/`.
+/// Creates the folder with a `.gitignore`: not every repository ignores `target/`.
 fn hide(base: &Path) -> Result<(), AbError> {
     fs::create_dir_all(base)?;
     let ignore = base.join(".gitignore");

@@ -1,4 +1,4 @@
-//! [`JsonLines`]: what happens while runs are done, as JSON lines for programs (`run --format json`, docs/events.md).
+//! [`JsonLines`]: events of the runs as JSON lines for programs (`run --format json`, docs/events.md).
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -10,10 +10,10 @@ use crate::event::{
     Event, Job, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
 };
 
-/// Version of the lines; a reader refuses one that it does not know.
+/// Version of the format; a reader refuses one that it does not support.
 pub const EVENTS_VERSION: u32 = 1;
 
-/// One line.
+/// One line of the output.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(super) enum Line<'a> {
@@ -66,7 +66,7 @@ pub(super) enum Line<'a> {
     },
 }
 
-/// Which run.
+/// Identifies a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Run<'a> {
     key: &'a str,
@@ -81,17 +81,16 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Writes a line for every event.
 #[derive(Debug)]
 pub(super) struct JsonLines<W> {
-    /// `None` once nobody reads any more: training goes on without a reader.
+    /// `None` after an error of writing: training continues without a reader.
     out: Option<W>,
-    /// Keys of the runs that go on.
+    /// Keys of the current runs.
     keys: HashMap<RunId, String>,
 }
 
 impl<W: Write> JsonLines<W> {
-    /// Begins with the version.
+    /// Writes the version first.
     pub(super) fn new(out: W) -> Self {
         let mut lines = Self {
             out: Some(out),
@@ -164,7 +163,7 @@ impl<W: Write> JsonLines<W> {
         });
     }
 
-    /// What tells how far a run is. Its greeting says nothing, its end is in `run-ended`, and profiles have files of their own.
+    /// Passes on progress events. The first message has no content, the end is in `run-ended`, profiles have their own files.
     fn pass_on(&mut self, id: RunId, said: &Event) {
         let is_told = matches!(
             said,
@@ -188,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// A pipe whose reader goes after the first line.
+    /// A pipe whose reader closes it after the first line.
     #[derive(Default)]
     struct Closing {
         written: Vec<u8>,

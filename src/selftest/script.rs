@@ -1,4 +1,4 @@
-//! What the scripted runs of the self-test tell: losses that follow from the cell, times with the noise of a shared machine.
+//! Scripted runs of the self-test: losses that depend on the cell, times with the noise of a shared machine.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::plan::CellSpec;
 
 use super::{RUNS, SEEDS};
 
-/// Spread of the scripted times between runs, as a part of 1.
+/// Relative spread of the scripted times between runs.
 pub const NOISE: f64 = 0.02;
-/// How much slower the machine gets over the scripted session, as a part of 1.
+/// Relative slow-down of the machine over the scripted session.
 pub const DRIFT: f64 = 0.05;
-/// Share of scripted runs that take twice as long.
+/// Fraction of scripted runs that take twice as long.
 pub const OUTLIERS: f64 = 0.02;
 
 /// Steps of a run.
@@ -26,17 +26,17 @@ const STEPS: u64 = 40;
 const EPOCHS: usize = 4;
 /// Median milliseconds of a step of the first cell.
 const STEP_MS: f64 = 20.0;
-/// Shares of a step's phases: waiting for data, forward, loss, backward, optimizer; the rest is the residual.
+/// Fractions of a step's phases: waiting for data, forward, loss, backward, optimizer; the rest is the residual.
 const PHASES: [f64; 5] = [0.04, 0.34, 0.01, 0.50, 0.10];
 
-/// Factors of a cell's times and losses: 1 where nothing is planted.
+/// Factors on a cell's times and losses: 1 if nothing is planted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Factors {
     pub(super) time: f64,
     pub(super) loss: f64,
 }
 
-/// How a run of a cell ends. `side` is the number of the side, whose times have noise of their own.
+/// The outcome of a run of a cell. `side` is the number of the side; each side has other noise in its times.
 pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, factors: Factors) -> RunOutcome {
     let step_ms = step_ms(spec) * factors.time * noise(id, side);
     let facts = facts(spec, id, factors.loss);
@@ -49,12 +49,12 @@ pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, factors: Factors) -
     }
 }
 
-/// Work in proportion to the batch, with a part that is always the same.
+/// Time in proportion to the batch size, plus a constant.
 fn step_ms(spec: &CellSpec) -> f64 {
     STEP_MS * (0.2 + 0.1 * spec.train.batch_size as f64)
 }
 
-/// A factor around 1: drift over the session, which hits both sides alike, noise of the run, now and then an outlier.
+/// A factor around 1: drift over the session (the same for both sides), noise of the run, and rare outliers.
 fn noise(id: RunId, side: u64) -> f64 {
     let mut draws =
         Seed(id.seed).stream_at(Purpose::Noise, &[side, id.cell as u64, id.block as u64]);
@@ -68,13 +68,13 @@ fn noise(id: RunId, side: u64) -> f64 {
     (1.0 + drift) * (NOISE * normal).exp() * outlier
 }
 
-/// Runs of the cell before this one: seed after seed, block after block.
+/// Number of the cell's runs before this one: seed after seed, block after block.
 fn place(id: RunId) -> f64 {
     let seed = SEEDS.iter().position(|&seed| seed == id.seed);
     (id.block * SEEDS.len() + seed.unwrap_or_default()) as f64
 }
 
-/// Seeds end at losses of their own, the same on both sides.
+/// The loss depends on the seed, and is the same on both sides.
 fn facts(spec: &CellSpec, id: RunId, factor: f64) -> RunFacts {
     let of_seed = 1.0 + 0.01 * id.seed as f64;
     let loss = 0.05 * (1.0 + 0.01 * spec.train.batch_size as f64) * of_seed * factor;
