@@ -1,4 +1,4 @@
-//! `fieldtrial run`: plan, prepare the data, run what is not finished, write results and report.
+//! `fieldtrial run`: plans, prepares data, runs what is not finished, writes results and report.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     }
     let mut cells: Vec<PlannedCell> = plan.cells().collect();
     if !arguments.dry_run && prepare_data(&plan, &cells)? {
-        // What was just generated has a content now, and the cells a hash over it.
+        // Plan again: generated data now has content, and cell hashes depend on it.
         plan = self::plan(arguments, &known.inputs())?;
         cells = plan.cells().collect();
     }
@@ -91,7 +91,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     .run()
 }
 
-/// `--dry-run`: what would happen with every run.
+/// `--dry-run`: prints what would happen with every run.
 fn show(arguments: &RunArguments, bench: &Bench<'_>) -> Outcome {
     let (plan, cells, conditions) = (bench.plan, bench.cells, bench.conditions);
     let store = shard::read(plan, arguments.shard)?;
@@ -140,7 +140,7 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
     Err(Failure::plain(title, None).into())
 }
 
-/// Every run of the selected cells, and what happens with it.
+/// Every run of the selected cells, with the decision whether it runs.
 fn decisions(
     arguments: &RunArguments,
     plan: &Plan,
@@ -162,14 +162,14 @@ fn decisions(
     shard::own(arguments.shard, cells, decisions)
 }
 
-/// One invocation, from the opened store to the last word.
+/// One invocation of `run`, after planning.
 struct Invocation<'a> {
     arguments: &'a RunArguments,
     bench: Bench<'a>,
     interrupt: &'a Interrupt,
     began: Instant,
     session: Session,
-    /// Git's look at the working tree, where it goes on.
+    /// Git's scan of the working tree, if it is still running.
     tree: Option<TreeLook>,
 }
 
@@ -210,7 +210,7 @@ impl Invocation<'_> {
             return Ok(Summary::default());
         }
         let mut sink = |event: RunEvent<'_>| {
-            // Kept first: what was shown as done is on the disk.
+            // Store the run first, so that runs shown as done are on disk.
             let kept = recorder.see(&event);
             progress.see(&event);
             kept
@@ -239,7 +239,7 @@ impl Invocation<'_> {
             .shard
             .map(|_| shard::own_results(self.bench.cells, decisions, results));
         let results = own.as_ref().unwrap_or(results);
-        // A share has its journal, and neither files nor report.
+        // A shard has a journal, but no results files or report.
         let (folder, report) = match self.arguments.shard {
             Some(share) => (journal_path(&plan.results_folder, share), None),
             None => (plan.results_folder.clone(), render(self.arguments, plan)?),
@@ -286,13 +286,13 @@ impl Invocation<'_> {
     }
 }
 
-/// Failed runs after which no further one begins.
+/// Number of failed runs after which no further run starts.
 pub(super) fn max_failures(arguments: &RunArguments) -> Option<usize> {
     let fail_fast = arguments.fail_fast.then_some(1);
     fail_fast.or(arguments.max_failures.map(|limit| limit as usize))
 }
 
-/// Writes the report, where one is wanted, and answers with its first file.
+/// Writes the report, if requested, and returns its first file.
 pub(super) fn render(arguments: &RunArguments, plan: &Plan) -> Result<Option<PathBuf>, Problem> {
     if arguments.no_report {
         return Ok(None);
@@ -302,7 +302,7 @@ pub(super) fn render(arguments: &RunArguments, plan: &Plan) -> Result<Option<Pat
     Ok(files.first().map(|path| from_here(path)))
 }
 
-/// What one could do next: test a recommendation, let git show values. Nothing of a share, and nothing where quiet is wanted.
+/// Prints suggestions: test a recommendation, let git show values. Nothing for a shard or with `--quiet`.
 pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
     if arguments.shard.is_none() && arguments.detail() > Detail::Quiet {
         say_recommendations(arguments, plan)?;
@@ -311,7 +311,7 @@ pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Proble
     Ok(())
 }
 
-/// One line about recommendations that nothing has tested.
+/// Prints one line about untested recommendations.
 fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
     let folder = &plan.results_folder;
     let next = folder.join("next.toml");
@@ -329,7 +329,7 @@ fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Prob
     Ok(())
 }
 
-/// The runs to do, in the order in which they are done.
+/// The runs to do, in order.
 fn jobs(
     cells: &[PlannedCell],
     decisions: &[(RunId, Decision)],

@@ -1,4 +1,4 @@
-//! [`RunArguments`]: what `fieldtrial run` accepts, and the command that goes on where it stopped.
+//! [`RunArguments`]: arguments of `fieldtrial run`, and the command that continues it.
 
 use std::path::PathBuf;
 
@@ -72,7 +72,7 @@ enum Format {
 }
 
 impl RunArguments {
-    /// How much people are told.
+    /// How much is printed for people.
     pub(super) fn detail(&self) -> Detail {
         match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
@@ -81,7 +81,7 @@ impl RunArguments {
         }
     }
 
-    /// What people and programs are told.
+    /// What is printed for people and programs.
     pub(super) fn show(&self) -> Show {
         Show {
             detail: self.detail(),
@@ -89,7 +89,7 @@ impl RunArguments {
         }
     }
 
-    /// The command that does what is left: the same, but for what says to run finished things again.
+    /// The command that runs what is left: the same, without options that run finished things again.
     pub(super) fn again(&self) -> String {
         let mut words = vec!["run".to_owned()];
         words.push(self.manifest.to_string_lossy().into_owned());

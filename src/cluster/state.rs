@@ -1,8 +1,8 @@
-//! Where a shard is: by its own journal first, then by what Slurm says of its task.
+//! State of a shard: from its journal first, then from Slurm's state of its task.
 
 use super::{Jobs, Phase, Standing, Task};
 
-/// The task of `shard`: one that goes on, else the last that was submitted.
+/// The task of `shard`: the active one, else the last that was submitted.
 pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t Task> {
     let arrays = jobs.arrays.iter().rev();
     let arrays = arrays.filter(|array| array.tasks.contains(&shard));
@@ -14,24 +14,24 @@ pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t T
     found.find(|task| task.phase.is_active()).or(last)
 }
 
-/// The job that merges, where Slurm knows it.
+/// The merge job, if Slurm still has it.
 pub fn merging<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
     let job = jobs.merge.as_ref()?;
     let mut tasks = tasks.iter();
     tasks.find(|task| task.job == *job && task.task.is_none())
 }
 
-/// Whether something goes on for it, or will.
+/// Whether a task or program works on the shard, or will.
 pub fn is_active(standing: &Standing, task: Option<&Task>) -> bool {
     standing.is_in_use || task.is_some_and(|task| task.phase.is_active())
 }
 
-/// Whether a shard is stuck: it has runs left, and nobody is going to do them.
+/// Whether a shard is stuck: it has runs left, and no task will do them.
 pub fn is_stuck(standing: &Standing, task: Option<&Task>) -> bool {
     standing.left > 0 && !is_active(standing, task)
 }
 
-/// Where a shard is, in the user's words.
+/// State of a shard in words for the user.
 pub fn state(standing: &Standing, task: Option<&Task>) -> String {
     match task.map(|task| &task.phase) {
         Some(phase) if phase.is_active() => phase.text(),
