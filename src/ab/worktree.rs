@@ -10,6 +10,7 @@ use super::AbError;
 /// Digits of the commit in the folder's name.
 const DIGITS: usize = 12;
 
+/// A commit's files in a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
     /// The ref as the user wrote it.

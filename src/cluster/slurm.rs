@@ -23,11 +23,13 @@ pub enum SlurmError {
     /// It is not installed.
     #[error("there is no `{program}` on this machine")]
     NotHere {
+        /// The program.
         program: String,
     },
     /// It refused, with a reason.
     #[error("`{program}` says: {reason}")]
     Refused {
+        /// The program.
         program: String,
         /// Its message, in one line.
         reason: String,

@@ -163,7 +163,7 @@ impl<W: Write> JsonLines<W> {
         });
     }
 
-    /// Passes on progress events. The first message has no content, the end is in `run-ended`, profiles have their own files.
+    /// Passes on progress events. The first message is empty, the end is in `run-ended`, profiles have their own files.
     fn pass_on(&mut self, id: RunId, said: &Event) {
         let is_told = matches!(
             said,

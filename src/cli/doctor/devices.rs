@@ -1,4 +1,4 @@
-//! Devices, the libraries that GPUs are used with, and what their driver says of them.
+//! Devices, GPU libraries, and GPUs as listed by the driver.
 
 use crate::base::text::count;
 use crate::base::units::human_bytes;
@@ -8,23 +8,23 @@ use crate::plan::{PlanInputs, Precision};
 
 use super::{NAME, line};
 
-/// Columns that a line takes.
+/// Columns of a line.
 const WIDTH: usize = 80;
 
-/// GPUs that are looked for.
+/// Most GPUs that are searched.
 const MOST: usize = 64;
 
-/// What there is.
+/// The devices of this machine, for printing.
 pub(super) struct Devices {
     /// Lines.
     pub(super) text: String,
     /// GPUs that can be opened.
     pub(super) gpus: Vec<DeviceKind>,
-    /// Whether every device that must be here is.
+    /// Whether all required devices are present.
     pub(super) are_here: bool,
 }
 
-/// All devices, or `wanted` alone.
+/// All devices, or only `wanted`.
 pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
     let inputs = PlanInputs::of_this_machine();
     let mut found = Devices {
@@ -38,7 +38,7 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
     match wanted {
         Some(DeviceKind::Cpu) => return found,
         Some(device) => found.are_here = found.look(&inputs, device),
-        // The first that is not here ends the list, and is told only where there is no other.
+        // The first missing GPU ends the list, and is mentioned only if there is no other.
         None => {
             let conditions = (0..MOST).map(DeviceKind::Cuda);
             let conditions = conditions.take_while(|device| {
@@ -54,7 +54,7 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
 }
 
 impl Devices {
-    /// Adds the line of a device; whether it is here.
+    /// Adds the line of a device; returns whether the device is present.
     fn look(&mut self, inputs: &PlanInputs, device: DeviceKind) -> bool {
         let presence = inputs.presence(device);
         let is_here = presence.is_ok();
@@ -71,7 +71,7 @@ impl Devices {
     }
 }
 
-/// Libraries and GPUs as the driver lists them; nothing in a build without CUDA.
+/// Libraries and GPUs as the driver lists them; empty in a build without CUDA.
 fn software() -> String {
     let mut text = String::new();
     for library in libraries() {
@@ -98,7 +98,7 @@ fn software() -> String {
 fn gpu(gpu: &ListedGpu) -> String {
     let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), human_bytes);
     let address = gpu.bus_id.as_deref().unwrap_or("?");
-    // The domain is almost always 0.
+    // The PCI domain is almost always 0.
     let address = address.strip_prefix("00000000:").unwrap_or(address);
     let mut parts = vec![
         gpu.name.clone().unwrap_or_else(|| "?".to_owned()),
@@ -136,7 +136,7 @@ fn gpu(gpu: &ListedGpu) -> String {
     wrapped(&format!("gpu {address}"), &parts.join(", "))
 }
 
-/// What `train.precision` may say on a GPU: tensor cores take f16 from capability 7.0 on, TF32 from 8.0 on.
+/// Values of `train.precision` for a GPU: tensor cores have f16 from capability 7.0 on, TF32 from 8.0 on.
 fn precisions(capability: (i32, i32)) -> String {
     let can = |precision: &Precision| precision.arithmetic().lack(capability).is_none();
     let names: Vec<&str> = Precision::ALL
@@ -147,7 +147,7 @@ fn precisions(capability: (i32, i32)) -> String {
     names.join(", ")
 }
 
-/// A line that goes on below its value.
+/// A line that is wrapped below its value.
 fn wrapped(name: &str, value: &str) -> String {
     let mut text = String::new();
     let mut rest = String::new();

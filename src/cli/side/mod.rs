@@ -1,5 +1,5 @@
-//! `fieldtrial side` (hidden): one side of `fieldtrial ab`, another build perhaps. It plans its manifest and keeps its
-//! results as `run` does, and does a run when it is told to on stdin.
+//! `fieldtrial side` (hidden): one side of `fieldtrial ab`, perhaps of another build. It plans its manifest and stores its
+//! results like `run`, and runs what the parent requests on stdin.
 
 mod source;
 mod teller;
@@ -105,7 +105,7 @@ fn take_turns(
     let (mut source, is_stopped) = Asked::listen(bench.cells, &runs);
     teller.tell(&Said::Hello(Box::new(hello(bench, runs))));
     let mut sink = |event: RunEvent<'_>| {
-        // Kept first: what is told as done is on the disk.
+        // Store the run first, so that runs reported as done are on disk.
         recorder.see(&event)?;
         teller.pass_on(&event);
         Ok(())
