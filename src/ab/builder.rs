@@ -19,7 +19,6 @@ const PACKAGE: &str = "fieldtrial";
 /// Number of last lines of a failed build that are shown.
 const LAST_LINES: usize = 20;
 
-/// How often Ctrl-C is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What to build.
@@ -99,7 +98,6 @@ fn command(what: Build<'_>) -> Command {
     cargo
 }
 
-/// The cargo features of this program.
 fn features() -> Vec<&'static str> {
     let all = [
         ("x86-v4", cfg!(feature = "x86-v4")),

@@ -19,7 +19,6 @@ use crate::results::FORMAT_VERSION;
 use super::AbError;
 use super::protocol::{Ended, Hello, RunName, SIDE_PROTOCOL, Said, Turn};
 
-/// How often Ctrl-C is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Time limit for a side to write its results after its parent gives up.
@@ -193,7 +192,6 @@ fn unlike(title: String) -> AbError {
     AbError::Unlike(Failure::plain(title, Some(help.to_owned())))
 }
 
-/// Output of the process.
 enum SideOutput {
     Line(String),
     /// A line of standard error.

@@ -129,7 +129,6 @@ impl Turns {
     }
 }
 
-/// Which side runs first.
 fn first(cell: usize, seed: usize, block: usize) -> Which {
     if (cell + seed + block).is_multiple_of(2) {
         Which::Before

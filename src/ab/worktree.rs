@@ -7,7 +7,6 @@ use crate::results::git::{GitError, Repository};
 
 use super::AbError;
 
-/// Digits of the commit in the folder's name.
 const DIGITS: usize = 12;
 
 /// A commit's files in a worktree.
@@ -21,7 +20,6 @@ pub struct Checkout {
     pub folder: PathBuf,
 }
 
-/// Git's description of a worktree.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Listed {
     commit: String,
@@ -156,7 +154,6 @@ mod tests {
     use super::*;
     use crate::results::git::git;
 
-    /// A repository with two commits of one file.
     fn repository() -> (tempfile::TempDir, Repository) {
         let folder = tempfile::tempdir().unwrap();
         let run = |arguments: &[&str]| {

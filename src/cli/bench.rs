@@ -15,7 +15,6 @@ use super::Problem;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bench<'a> {
     pub(super) plan: &'a Plan,
-    /// All cells of the plan.
     pub(super) cells: &'a [PlannedCell],
     pub(super) conditions: &'a RunConditions,
     pub(super) environment: &'a Environment,
@@ -40,13 +39,11 @@ impl<'a> Bench<'a> {
         Ok((store, previous_results(folder)?))
     }
 
-    /// The launcher of workers: this program.
     pub(super) fn launcher(&self, store: &Store) -> Result<WorkerProgram, Problem> {
         let launcher = WorkerProgram::this(memory_bytes(self.environment))?;
         Ok(launcher.assessing_into(&std::path::absolute(store.temporary_folder())?))
     }
 
-    /// The recorder of the runs.
     pub(super) fn recorder(
         &self,
         store: Store,

@@ -34,7 +34,6 @@ pub(super) struct PlanChoice {
     results_name: Option<String>,
 }
 
-/// A plan with all of its cells.
 pub(super) struct Chosen {
     pub(super) plan: Plan,
     pub(super) cells: Vec<PlannedCell>,
@@ -85,7 +84,6 @@ impl PlanChoice {
         words
     }
 
-    /// Manifest, `--set`, `--only`, `--as`.
     pub(super) fn parts(&self) -> (&Path, &[String], Option<&String>, Option<&String>) {
         let (only, name) = (self.only.as_ref(), self.results_name.as_ref());
         (&self.manifest, &self.set, only, name)

@@ -12,12 +12,10 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 use super::exit_code;
 
 /// Signals within this time count as one: `timeout`, `just` and others forward a signal that the terminal has already sent.
-const ONE_WISH: Duration = Duration::from_millis(500);
+const DEBOUNCE: Duration = Duration::from_millis(500);
 
-/// How often the first signal is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The signals received so far.
 #[derive(Debug)]
 pub(super) struct Interrupt {
     asked: Arc<AtomicBool>,
@@ -42,13 +40,12 @@ impl Interrupt {
             while !asked.load(Ordering::SeqCst) {
                 thread::sleep(LOOK);
             }
-            thread::sleep(ONE_WISH);
+            thread::sleep(DEBOUNCE);
             last.store(true, Ordering::SeqCst);
         });
         Ok(interrupt)
     }
 
-    /// Set by the first signal.
     pub(super) fn is_asked(&self) -> &AtomicBool {
         &self.asked
     }

@@ -75,7 +75,6 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// The lists that can be printed.
 fn words() -> Vec<Entry> {
     let words = What::value_variants().iter();
     let words = words.filter_map(ValueEnum::to_possible_value);

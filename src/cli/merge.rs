@@ -21,7 +21,6 @@ use super::run_plan::conditions;
 use super::trials::Replay;
 use super::{Outcome, Problem, exit_code};
 
-/// Number of missing runs that are named.
 const EXAMPLES: usize = 3;
 
 /// Put the journals of all shards together: results files and report as one machine would have written them
@@ -171,7 +170,6 @@ fn missing(
     Ok(missing)
 }
 
-/// Runs that no journal contains.
 #[derive(Debug, Default)]
 struct Missing {
     of: usize,

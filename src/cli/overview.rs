@@ -17,7 +17,6 @@ use super::choice::Chosen;
 use super::run_plan::conditions;
 use super::trials::{Replay, TrialName};
 
-/// All shards of a plan.
 pub(super) struct Overview {
     pub(super) standings: Vec<Standing>,
     /// The submitted jobs, if there are any.
@@ -56,12 +55,10 @@ impl Overview {
         cluster::task_of(jobs, &self.tasks, standing.share.index())
     }
 
-    /// The merge job.
     pub(super) fn merging(&self) -> Option<&Task> {
         cluster::merging(self.jobs.as_ref()?, &self.tasks)
     }
 
-    /// Sum of `of` over the shards.
     pub(super) fn total(&self, of: impl Fn(&Standing) -> usize) -> usize {
         self.standings.iter().map(of).sum()
     }

@@ -162,7 +162,6 @@ fn decisions(
     shard::own(arguments.shard, cells, decisions)
 }
 
-/// One invocation of `run`, after planning.
 struct Invocation<'a> {
     arguments: &'a RunArguments,
     bench: Bench<'a>,
@@ -311,7 +310,6 @@ pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Proble
     Ok(())
 }
 
-/// Prints one line about untested recommendations.
 fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
     let folder = &plan.results_folder;
     let next = folder.join("next.toml");
@@ -329,7 +327,6 @@ fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Prob
     Ok(())
 }
 
-/// The runs to do, in order.
 fn jobs(
     cells: &[PlannedCell],
     decisions: &[(RunId, Decision)],

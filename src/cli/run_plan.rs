@@ -93,7 +93,6 @@ pub(super) fn folder_or_here(folder: Option<&Path>) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// The conditions of runs with `jobs` slots.
 pub(super) fn here_as(env_id: String, jobs: usize) -> RunConditions {
     RunConditions {
         env_id,
@@ -131,7 +130,6 @@ impl Outlook {
         Estimator::new(&self.store, &self.conditions)
     }
 
-    /// What is kept, and what would run and why.
     pub(super) fn text(&self, plan: &Plan, cells: &[PlannedCell]) -> String {
         let selected = cells
             .iter()
@@ -146,7 +144,6 @@ impl Outlook {
         summary(plan, cells, &decisions, &self.estimator())
     }
 
-    /// Every run of one cell and the decision about it.
     pub(super) fn runs_of(&self, cell: &PlannedCell) -> Vec<String> {
         let decisions = execute::decide(
             [(0, cell)],
@@ -250,7 +247,6 @@ fn reasons(decisions: &[(RunId, Decision)]) -> Vec<(String, usize)> {
     reasons
 }
 
-/// The text if there is no estimate.
 pub(super) const NOTHING_LIKE_IT: &str = "no estimate: nothing like it has run on this machine";
 
 /// Lines on the estimated time, and what it is based on.

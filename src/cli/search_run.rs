@@ -19,7 +19,6 @@ use super::run::{advise, max_failures, render};
 use super::run_arguments::RunArguments;
 use super::{Outcome, Problem, exit_code, shard};
 
-/// A search, with what it needs to run.
 pub(super) struct SearchRun<'a> {
     pub(super) arguments: &'a RunArguments,
     /// Without cells: a search has none before it proposes them.
@@ -30,7 +29,6 @@ pub(super) struct SearchRun<'a> {
 }
 
 impl SearchRun<'_> {
-    /// Runs the search, or shows what would run.
     pub(super) fn run_or_show(self) -> Outcome {
         if self.arguments.dry_run {
             self.preview()

@@ -67,7 +67,6 @@ pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
     submission.submit()
 }
 
-/// Refuses plans that cannot be submitted.
 fn refuse(overview: &Overview, shards: usize, is_dry: bool) -> Result<(), Problem> {
     if let Some(error @ SlurmError::Refused { .. }) = &overview.silent {
         let help = "what is queued or running is not known, so nothing was submitted";
@@ -160,7 +159,6 @@ impl Submission<'_> {
         }
     }
 
-    /// Another command for the same plan.
     fn command(&self, name: &str) -> String {
         shell::command(&format!("{name} {}", self.arguments.choice.words()))
     }

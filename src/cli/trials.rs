@@ -9,15 +9,12 @@ use crate::plan::search::SearchSpec;
 use crate::results::store::{RunConditions, Store};
 use crate::search::{Search, SearchOptions, sampler};
 
-/// A trial, by study and number.
 pub(super) type TrialName = (usize, usize);
 
 /// The trials of a search in a store.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
-    /// Trials that have ended.
     pub(super) ended: Vec<(TrialName, Status)>,
-    /// Trials that remain.
     pub(super) missing: Vec<TrialName>,
     /// Keys of missing runs that follow the last trial of a study (regret, ensemble).
     pub(super) missing_after: Vec<String>,

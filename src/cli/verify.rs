@@ -120,7 +120,6 @@ fn check_model(manifest: &Manifest, name: &str) -> Result<(), Failure> {
     Err(Failure::plain(title, Some(help)))
 }
 
-/// Sets `train.WHAT = NAME`.
 fn choose(manifest: &mut Manifest, what: &str, name: &str) {
     let key = |name: &str| Key {
         name: name.to_owned(),
@@ -133,7 +132,6 @@ fn choose(manifest: &mut Manifest, what: &str, name: &str) {
     manifest.root.put(&[key("train"), key(what)], node);
 }
 
-/// The first dataset, if `[train]` names none.
 fn first_dataset(manifest: &Manifest) -> Option<String> {
     if section(manifest, "train").is_some_and(|train| train.get("dataset").is_some()) {
         return None;

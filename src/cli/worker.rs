@@ -20,7 +20,6 @@ use crate::train;
 
 use super::{Outcome, exit_code};
 
-/// Shortest time between two progress events.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// Exit code of a worker whose parent is gone; it is not read.

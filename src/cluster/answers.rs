@@ -99,7 +99,6 @@ pub(super) fn parse_scontrol(text: &str) -> Vec<Task> {
     text.lines().filter_map(line).collect()
 }
 
-/// Fields requested from `sacct`.
 pub(super) const SACCT_FORMAT: &str = "JobID,State,NodeList";
 
 /// Parses `sacct --noheader --parsable2 --allocations` in [`SACCT_FORMAT`].

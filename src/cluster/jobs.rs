@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the file format.
 const VERSION: u32 = 1;
 
 /// The submitted jobs, and their plan.

@@ -89,7 +89,6 @@ impl Slurm {
     }
 }
 
-/// Waiting and running tasks.
 fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {
     let format = format!("--format={SQUEUE_FORMAT}");
     let jobs = format!("--jobs={list}");
@@ -103,7 +102,6 @@ fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {
     }
 }
 
-/// Adds tasks that are not in the list yet.
 fn add(tasks: &mut Vec<Task>, more: Vec<Task>) {
     for task in more {
         let is_same = |other: &Task| (&other.job, other.task) == (&task.job, task.task);

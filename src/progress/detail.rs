@@ -43,7 +43,6 @@ impl Detail {
 #[derive(Debug)]
 pub(super) struct Details {
     detail: Detail,
-    /// Names of the current runs.
     names: HashMap<RunId, String>,
 }
 
@@ -55,7 +54,6 @@ impl Details {
         }
     }
 
-    /// The additional line for the event, if there is one.
     pub(super) fn line(&mut self, event: &RunEvent<'_>, names: &Names) -> Option<String> {
         if self.detail < Detail::Verbose {
             return None;

@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 use crate::event::{Job, RunId};
 
 /// Fraction of a run's steps from which on its duration is extrapolated.
-const TOLD: f64 = 0.05;
+const EXTRAPOLATED_FROM: f64 = 0.05;
 
 /// Durations of runs, by cell.
 #[derive(Debug, Default)]
 pub(super) struct Eta {
     slots: usize,
-    /// Runs not started.
     left: usize,
     /// Runs not started whose cell is known, by cell.
     waiting: HashMap<usize, usize>,
@@ -114,7 +113,7 @@ impl Eta {
         let mut rest = 0.0_f64;
         for (id, (began, share)) in &self.running {
             let so_far = (now - *began).as_secs_f64();
-            let told = (*share > TOLD).then(|| so_far / share);
+            let told = (*share > EXTRAPOLATED_FROM).then(|| so_far / share);
             let whole = self.mean_s(id.cell).or(told);
             let whole = whole.or_else(|| self.whole_s(id.cell, now))?;
             rest = rest.max(whole - so_far);
@@ -126,7 +125,6 @@ impl Eta {
         self.ended.get(&cell)?.mean_s()
     }
 
-    /// Expected duration of a run of the cell.
     fn whole_s(&self, cell: usize, now: Instant) -> Option<f64> {
         let (expected, measured) = self.outcome;
         let off = if expected > 0.0 {
@@ -143,7 +141,10 @@ impl Eta {
     fn typical_s(&self, now: Instant) -> Option<f64> {
         let told = || {
             let mut told = Ended::default();
-            let running = self.running.values().filter(|(_, share)| *share > TOLD);
+            let running = self
+                .running
+                .values()
+                .filter(|(_, share)| *share > EXTRAPOLATED_FROM);
             running.for_each(|(began, share)| told.add((now - *began).as_secs_f64() / share));
             told.mean_s()
         };

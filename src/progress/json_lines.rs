@@ -13,7 +13,6 @@ use crate::event::{
 /// Version of the format; a reader refuses one that it does not support.
 pub const EVENTS_VERSION: u32 = 1;
 
-/// One line of the output.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(super) enum Line<'a> {
@@ -66,7 +65,6 @@ pub(super) enum Line<'a> {
     },
 }
 
-/// Identifies a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Run<'a> {
     key: &'a str,

@@ -23,7 +23,6 @@ pub(super) struct Tally {
     pruned: usize,
     failed: usize,
     running: usize,
-    /// The best trial of each objective: its name and its value.
     best: Vec<Option<(String, f64)>>,
 }
 
@@ -109,7 +108,6 @@ impl Tally {
         (self.ended, self.of.max(self.ended))
     }
 
-    /// Whether trials are waiting or running.
     pub(super) fn goes_on(&self) -> bool {
         self.ended < self.of || self.running > 0
     }
@@ -154,7 +152,6 @@ impl Tally {
         words.join("  ")
     }
 
-    /// One line about all kept trials.
     pub(super) fn kept_line(&self) -> Option<String> {
         let kept = count(self.kept, "trial");
         (self.kept > 0).then(|| format!("{kept} kept from before"))

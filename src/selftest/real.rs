@@ -127,7 +127,6 @@ impl Trial<'_> {
         Ok(Check::new(planted, &comparison))
     }
 
-    /// Writes the manifest of a side.
     fn order(
         &self,
         name: &str,

@@ -20,9 +20,7 @@ pub const DRIFT: f64 = 0.05;
 /// Fraction of scripted runs that take twice as long.
 pub const OUTLIERS: f64 = 0.02;
 
-/// Steps of a run.
 const STEPS: u64 = 40;
-/// Epochs of a run.
 const EPOCHS: usize = 4;
 /// Median milliseconds of a step of the first cell.
 const STEP_MS: f64 = 20.0;

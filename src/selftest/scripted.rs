@@ -133,7 +133,6 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
-    /// Records all runs of one side.
     fn play(
         &self,
         name: &str,

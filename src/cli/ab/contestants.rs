@@ -23,7 +23,6 @@ pub(super) struct Contestant {
     pub(super) manifest: PathBuf,
 }
 
-/// Checks out and builds both sides.
 pub(super) fn contestants(
     arguments: &AbArguments,
     manifest: &Path,
@@ -83,9 +82,7 @@ fn same_twice(
 }
 
 struct Workshop<'a> {
-    /// Root of the repository.
     root: &'a Path,
-    /// The working tree's manifest.
     manifest: &'a Path,
     /// Whether the working tree is a clone of this program.
     is_own: bool,

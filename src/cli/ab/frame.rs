@@ -14,18 +14,14 @@ use crate::cli::fingerprints::Fingerprints;
 /// Fewest pairs with which the paired test can give a verdict on a single cell.
 const FEWEST_PAIRS: usize = 6;
 
-/// What both sides have in common.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// Name of the experiment.
     pub(super) name: String,
     /// Absolute path of the manifest.
     pub(super) manifest: PathBuf,
     /// Absolute path of the experiment's results folder.
     pub(super) results: PathBuf,
-    /// Number of seeds of a cell.
     pub(super) seeds: usize,
-    /// Number of blocks.
     pub(super) repeats: usize,
     /// Overrides, including the number of blocks.
     pub(super) set: Vec<String>,

@@ -18,7 +18,6 @@ pub(super) use arguments::AbArguments;
 use frame::Frame;
 use trial::Trial;
 
-/// Builds both sides, runs the pairs, compares the results.
 pub(super) fn ab(arguments: &AbArguments) -> Outcome {
     let frame = Frame::of(arguments)?;
     frame.check(arguments)?;

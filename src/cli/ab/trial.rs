@@ -19,7 +19,6 @@ use super::words::{announcement, check_alike, ending};
 use crate::cli::exit_code;
 use crate::cli::interrupt::Interrupt;
 
-/// The inputs of a trial.
 pub(super) struct Trial<'a> {
     pub(super) arguments: &'a AbArguments,
     pub(super) frame: &'a Frame,
@@ -75,7 +74,6 @@ impl Trial<'_> {
         })
     }
 
-    /// Results folder of one side.
     pub(super) fn results(&self, side: usize) -> PathBuf {
         let names = if self.arguments.aa {
             [FIRST, SECOND]
@@ -145,7 +143,6 @@ impl Trial<'_> {
     }
 }
 
-/// Displays the pairs.
 struct Shown<'a> {
     pairs: Pairs,
     labels: [&'a str; 2],

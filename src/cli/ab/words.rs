@@ -10,7 +10,6 @@ use crate::diag::Failure;
 use super::contestants::FIRST;
 use super::frame::Frame;
 
-/// Most names that are listed.
 const LISTED: usize = 10;
 
 /// Announces what will be run, in a few lines.
@@ -82,7 +81,6 @@ fn lonely(label: &str, keys: &[String]) -> Vec<String> {
     lines
 }
 
-/// Cells that cannot run, by reason.
 fn idle(hello: &Hello) -> Vec<String> {
     let mut reasons: Vec<&str> = hello
         .idle
@@ -102,7 +100,6 @@ fn idle(hello: &Hello) -> Vec<String> {
     reasons.iter().take(LISTED).map(line).collect()
 }
 
-/// The text at the end.
 pub(super) fn ending(
     turns: &Turns,
     score: Score,

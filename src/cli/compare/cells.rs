@@ -11,7 +11,6 @@ use crate::compare::{CellPair, Comparison, Verdict, Work};
 use super::summary::{across, times};
 use super::words::{ratio, verdict, wrapped};
 
-/// Most rows of the table.
 const ROWS: usize = 30;
 
 /// The table, slower cells first, with the reasons of verdicts below it; cells without new measurements share one line.
@@ -129,7 +128,6 @@ fn row(
 
 const PLAIN: &str = "\x1b[0m";
 
-/// Red, green, or yellow if unknown.
 fn colour(verdict: &Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::Slower => Some("\x1b[31m"),

@@ -24,7 +24,6 @@ use super::output::Stdout;
 use super::{Outcome, exit_code};
 pub(in crate::cli) use arguments::CompareArguments;
 
-/// Compares, and prints the findings.
 pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
     let options = Options {
         across_env: arguments.across_env,
@@ -43,7 +42,6 @@ pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
 
 /// Where to write the files of a comparison.
 pub(in crate::cli) struct Pages {
-    /// Their folder.
     pub(in crate::cli) folder: PathBuf,
     /// Languages from the command line; empty for those of the manifest.
     pub(in crate::cli) languages: Vec<Language>,

@@ -13,10 +13,8 @@ use super::cells;
 use super::differences;
 use super::words::{duration, ends, p_value, percent, ratio, untied, verdict, wrapped};
 
-/// Digits of a commit that are printed.
 const COMMIT: usize = 8;
 
-/// The whole text.
 pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     let mut text = heading(comparison);
     text.push_str(&environment(&comparison.environment));
@@ -247,7 +245,6 @@ fn needed(comparison: &Comparison) -> Option<String> {
     Some(text)
 }
 
-/// Time per sample before and after.
 pub(super) fn times((before, after): (Option<f64>, Option<f64>)) -> [String; 2] {
     [before, after].map(|time| time.map_or_else(|| "–".to_owned(), duration))
 }

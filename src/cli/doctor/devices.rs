@@ -8,15 +8,12 @@ use crate::plan::{PlanInputs, Precision};
 
 use super::{NAME, line};
 
-/// Columns of a line.
 const WIDTH: usize = 80;
 
 /// Most GPUs that are searched.
 const MOST: usize = 64;
 
-/// The devices of this machine, for printing.
 pub(super) struct Devices {
-    /// Lines.
     pub(super) text: String,
     /// GPUs that can be opened.
     pub(super) gpus: Vec<DeviceKind>,
@@ -24,7 +21,6 @@ pub(super) struct Devices {
     pub(super) are_here: bool,
 }
 
-/// All devices, or only `wanted`.
 pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
     let inputs = PlanInputs::of_this_machine();
     let mut found = Devices {

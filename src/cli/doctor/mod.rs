@@ -22,7 +22,6 @@ use crate::results::store::Store;
 use super::output::Stdout;
 use super::{Outcome, exit_code};
 
-/// Number of timed loops.
 const LOOPS: usize = 100;
 
 /// Iterations of one loop: about a millisecond.
@@ -87,7 +86,6 @@ fn machine() -> String {
         .collect()
 }
 
-/// Variation of the times of equal loops.
 fn noise() -> String {
     let times: Vec<f64> = (0..LOOPS).map(|_| timed_loop_s()).collect();
     let middle = mean(&times).unwrap_or(f64::NAN);

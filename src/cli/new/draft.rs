@@ -12,14 +12,11 @@ use super::super::bench::mistake;
 use super::place::Spot;
 use super::{Form, example, refused};
 
-/// Most columns and classes that a comment names.
 const NAMED: usize = 12;
 /// Column in which comments begin, minus one.
 const COMMENT: usize = 36;
-/// Largest batch of a new manifest.
 const BATCH: usize = 32;
 
-/// A new manifest that is not written yet.
 pub(super) struct Draft {
     pub(super) text: String,
     /// How the data were interpreted, one line each.
@@ -106,7 +103,6 @@ fn quoted(text: &str) -> String {
     toml_text(&text.into())
 }
 
-/// The first few `names`, for a comment.
 fn named(names: &[String]) -> String {
     let mut shown: Vec<String> = names
         .iter()
@@ -177,7 +173,6 @@ fn table_text(spot: &Spot, path: &Path, guess: &CsvGuess, about: &str) -> String
     filled(spot, include_str!("csv.toml"), about, &fillings)
 }
 
-/// Escapes text for a quoted TOML string.
 fn toml_inner(text: &str) -> String {
     let whole = quoted(text);
     whole

@@ -5,7 +5,6 @@ use std::path::{Component, Path, PathBuf};
 use super::super::Problem;
 use super::refused;
 
-/// Where to write a new manifest.
 pub(super) struct Spot {
     pub(super) name: String,
     /// Path relative to the current folder.
@@ -39,7 +38,6 @@ impl Spot {
         root.join("data").join(&self.name)
     }
 
-    /// The example table.
     pub(super) fn example(&self) -> PathBuf {
         self.data().with_extension("csv")
     }

@@ -195,7 +195,6 @@ fn lines(out: &mut impl Write, path: &str, value: &Value) -> std::io::Result<()>
     }
 }
 
-/// A cell as one line of JSON.
 pub(super) fn cell_json(cell: &PlannedCell, expected: Option<Expected>) -> Value {
     let (status, reason) = status(&cell.feasibility);
     let parts: serde_json::Map<String, Value> = cell

@@ -94,7 +94,6 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     Ok(summary.exit_code())
 }
 
-/// The cells selected by `--only`.
 fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
     plan.cells().filter(|cell| plan.is_selected(cell))
 }
@@ -123,7 +122,6 @@ fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
     (summary, first, last)
 }
 
-/// Counts of all cells, in parallel.
 fn counted(plan: &Plan) -> Summary {
     let size = share_size(plan);
     let starts: Vec<usize> = (0..plan.len()).step_by(size).collect();
@@ -276,7 +274,6 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     Ok(summary)
 }
 
-/// Fewest cells per thread.
 const SHARE: usize = 1 << 12;
 
 fn share_size(plan: &Plan) -> usize {

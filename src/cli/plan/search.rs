@@ -73,7 +73,6 @@ fn lines(search: &SearchSpec) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The kind and its settings.
 fn kind(spec: &impl Serialize) -> String {
     let value = serde_json::to_value(spec).unwrap_or_default();
     let settings = value.as_object().into_iter().flatten();

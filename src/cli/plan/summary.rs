@@ -6,7 +6,6 @@ use crate::compare::needed_runs;
 use crate::plan::search::SearchSpec;
 use crate::plan::{CellOutline, Feasibility};
 
-/// Numbers of cells and runs.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     runnable: usize,
@@ -38,7 +37,6 @@ impl Summary {
         self.to_generate |= cell.facts.fingerprint.is_none();
     }
 
-    /// Adds the counts of other cells of the same plan.
     pub(super) fn merge(&mut self, other: &Self) {
         self.runnable += other.runnable;
         self.infeasible += other.infeasible;
@@ -60,7 +58,6 @@ impl Summary {
         Some(seeds * repeats)
     }
 
-    /// Describes the studies of a search.
     pub(super) fn of_search(&self, search: &SearchSpec) -> String {
         let studies = self.cells();
         let noun = if studies == 1 { "study" } else { "studies" };
@@ -130,7 +127,6 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Status and reason for tables.
 pub(super) fn status(feasibility: &Feasibility) -> (&'static str, &str) {
     match feasibility {
         Feasibility::Runs => ("runs", ""),

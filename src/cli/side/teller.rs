@@ -7,7 +7,6 @@ use crate::ab::{Ended, RunName, Said};
 use crate::event::{Event, Job, RunEvent, RunOutcome};
 use crate::progress::{RunState, last_words};
 
-/// Shortest time between two progress messages.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// Writes one line for every event that the parent shows.

@@ -28,7 +28,6 @@ use super::libraries::{Part, find};
 
 /// `CUDA_ERROR_NO_DEVICE`, also returned on a machine without driver.
 const NO_DEVICE: c_int = 100;
-/// `CUDA_ERROR_UNKNOWN`.
 const UNKNOWN: c_int = 999;
 
 /// The address of allocations of zero bytes: no device or process has it, so reading it is a fault.
@@ -55,7 +54,11 @@ fn is_sticky(code: c_int) -> bool {
 
 /// As [`driver_code`] for functions that free or switch: 0 after a sticky error.
 fn released(code: c_int) -> c_int {
-    if is_sticky(code) { 0 } else { driver_code(code) }
+    if is_sticky(code) {
+        0
+    } else {
+        driver_code(code)
+    }
 }
 
 /// Whether zero bytes are requested; then [`EMPTY`] is written to `address`.

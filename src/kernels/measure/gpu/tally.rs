@@ -89,12 +89,10 @@ impl Tally {
         }
     }
 
-    /// Training continues at `at`.
     pub(super) fn begin(&mut self, at: Instant, counters: &impl Counters) {
         self.since = Some((at, counters.energy_mj()));
     }
 
-    /// Training pauses at `at`.
     pub(super) fn end(&mut self, at: Instant, counters: &impl Counters) {
         let Some((since, before)) = self.since.take() else {
             return;
@@ -105,7 +103,6 @@ impl Tally {
         self.energy_mj = self.energy_mj.zip(used).map(|(sum, used)| sum + used);
     }
 
-    /// Takes a sample at `now`.
     pub(super) fn look(&mut self, now: Instant, counters: &impl Counters) {
         let Some((since, _)) = self.since else { return };
         let start = Instant::now();
@@ -131,7 +128,6 @@ impl Tally {
         }
     }
 
-    /// The summary.
     pub(super) fn used(&self) -> GpuUse {
         let power_w = self.power_mw.value().map(|milliwatts| 1e-3 * milliwatts);
         let seconds = self.trained.as_secs_f64();
