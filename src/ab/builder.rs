@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_that_fails_is_told_with_its_last_words() {
+    fn the_error_of_a_failed_build_has_its_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("src")).unwrap();
         fs::write(folder.path().join("src/main.rs"), "fn main() { nothing }").unwrap();

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_are_what_another_build_will_read() {
+    fn the_protocol_lines_keep_their_format() {
         let name = RunName {
             key: "model=mlp,batch-size=8".into(),
             seed: 42,

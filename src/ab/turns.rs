@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_alone_has_is_told_and_not_run() {
+    fn cells_of_one_side_are_listed_and_not_run() {
         let (before, after) = (hello(&["a", "b"], 2, None), hello(&["c", "b"], 3, None));
         let turns = Turns::of(&before, &after, |_| true);
         assert_eq!(
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_counts_where_both_runs_are_of_one_session_that_counts() {
+    fn a_pair_is_kept_if_both_runs_are_of_one_accepted_session() {
         let (monday, tuesday) = (hello(&["a"], 3, Some("mon")), hello(&["a"], 3, Some("tue")));
         let none = hello(&["a"], 3, None);
         for (before, after, kept) in [
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_block_goes_on_as_it_began() {
+    fn a_continued_block_keeps_its_order() {
         let whole = hello(&["a", "b", "c"], 2, None);
         let all = Turns::of(&whole, &whole, |_| true).to_do;
         let mut half = whole.clone();

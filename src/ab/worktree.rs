@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_checked_out_once_and_seen_by_no_status() {
+    fn a_commit_is_checked_out_once_and_git_status_ignores_it() {
         let (_folder, repository) = repository();
         let first = Checkout::of(&repository, "HEAD~1").unwrap();
         assert_eq!(
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_that_is_gone_half_made_changed_or_locked_is_no_trap() {
+    fn a_missing_incomplete_changed_or_locked_worktree_is_handled() {
         let (_folder, repository) = repository();
         let first = Checkout::of(&repository, "HEAD~1").unwrap();
         fs::remove_dir_all(&first.folder).unwrap();

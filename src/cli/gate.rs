@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_keeps_its_signs_from_the_runner() {
+    fn an_annotation_escapes_special_characters() {
         let violation = Violation {
             what: FailOn::Regression,
             cell: Some("a=1,b=50%".to_owned()),

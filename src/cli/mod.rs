@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_of_the_documents_is_one() {
+    fn every_command_in_the_documents_is_valid() {
         let mut found = 0;
         for (name, text) in DOCUMENTS {
             for words in commands(text) {

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_that_goes_on_keeps_what_was_chosen_and_runs_nothing_finished_again() {
+    fn the_command_to_continue_keeps_the_selection_and_runs_nothing_again() {
         let line =
             "run x.toml --fresh --retry --jobs 2 --set matrix.batch-size=[8] --only model=it's";
         let again = Line::parse_from(line.split(' ')).run.again();

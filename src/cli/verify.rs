@@ -202,7 +202,7 @@ mod tests {
     use crate::ops::Convolution;
 
     #[test]
-    fn the_algorithms_of_convolutions_are_told_with_the_tolerance_that_they_have() {
+    fn algorithms_of_convolutions_are_printed_with_their_tolerance() {
         let convolutions = vec![Convolution::Direct, Convolution::Winograd5];
         let verification = Verification {
             loss: 1.5,

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_passed_on_until_one_is_none() {
+    fn replies_are_passed_on_until_an_invalid_line() {
         let (sender, replies) = mpsc::channel();
         pass_on(&b"\"go-on\"\n\"stop\"\nhm\n\"stop\"\n"[..], &sender);
         drop(sender);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_told_at_most_ten_times_a_second() {
+    fn progress_is_sent_at_most_ten_times_a_second() {
         let mut events = EventWriter::new(Vec::new());
         let began = Instant::now();
         let mut told = |ms| events.tells_progress(began + Duration::from_millis(ms));

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_controller_tells_how_tasks_have_ended() {
+    fn scontrol_lists_ended_tasks() {
         // Slurm 22.05.8, shortened between `ExitCode` and `NodeList`.
         let text = "\
 JobId=1 ArrayJobId=1 ArrayTaskId=10-12%7 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reason=Resources Dependency=(null) ReqNodeList=(null) ExcNodeList=(null) NodeList= NumNodes=1
@@ -193,7 +193,7 @@ JobId=2 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reaso
     }
 
     #[test]
-    fn the_record_knows_what_the_controller_has_forgotten() {
+    fn sacct_lists_tasks_that_scontrol_no_longer_has() {
         // Slurm 22.05.8 with slurmdbd
         let text = "7_1|COMPLETED|n1\n7_2|CANCELLED by 0|n2\n7_[3-8%4]|PENDING|None assigned\n8|TIMEOUT|n3\n";
         let expected = [

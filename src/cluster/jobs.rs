@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_submitted_is_remembered_and_nothing_else_is_believed() {
+    fn submitted_jobs_are_read_back_and_other_content_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         assert!(Jobs::read(folder.path()).unwrap().is_none());
         let mut jobs = Jobs::none("experiments/tiny.toml".into());

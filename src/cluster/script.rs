@@ -277,7 +277,7 @@ exec '/opt/my tools/fieldtrial' merge experiments/x.toml --set 'matrix.batch-siz
     }
 
     #[test]
-    fn a_short_limit_leaves_most_of_itself_before_the_notice() {
+    fn a_short_time_limit_has_a_short_notice() {
         let short = SlurmSpec {
             time: Some(120),
             ..SlurmSpec::default()

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_goes_on_counts_before_one_that_was_submitted_later() {
+    fn an_active_task_counts_before_one_that_was_submitted_later() {
         let mut jobs = Jobs::none("x.toml".into());
         for job in ["7", "9"] {
             let (job, tasks) = (job.to_owned(), vec![1, 2]);

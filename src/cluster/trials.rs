@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_that_need_no_other_are_dealt_one_by_one() {
+    fn independent_trials_are_dealt_one_by_one() {
         let random = search(SamplerSpec::Random, PrunerSpec::None);
         let (first, second) = (owned(&random, 1, "1/2"), owned(&random, 1, "2/2"));
         assert_eq!(first.len(), 3);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_learns_is_dealt_by_study() {
+    fn a_search_with_dependent_trials_is_dealt_by_study() {
         let median = PrunerSpec::Median {
             startup_trials: 5,
             warmup_steps: 0,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::event::{Job, RunId};
 
 /// Fraction of a run's steps from which on its duration is extrapolated.
-const EXTRAPOLATED_FROM: f64 = 0.05;
+const ENOUGH: f64 = 0.05;
 
 /// Durations of runs, by cell.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl Eta {
         let mut rest = 0.0_f64;
         for (id, (began, share)) in &self.running {
             let so_far = (now - *began).as_secs_f64();
-            let told = (*share > EXTRAPOLATED_FROM).then(|| so_far / share);
+            let told = (*share > ENOUGH).then(|| so_far / share);
             let whole = self.mean_s(id.cell).or(told);
             let whole = whole.or_else(|| self.whole_s(id.cell, now))?;
             rest = rest.max(whole - so_far);
@@ -141,10 +141,7 @@ impl Eta {
     fn typical_s(&self, now: Instant) -> Option<f64> {
         let told = || {
             let mut told = Ended::default();
-            let running = self
-                .running
-                .values()
-                .filter(|(_, share)| *share > EXTRAPOLATED_FROM);
+            let running = self.running.values().filter(|(_, share)| *share > ENOUGH);
             running.for_each(|(began, share)| told.add((now - *began).as_secs_f64() / share));
             told.mean_s()
         };
@@ -204,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_estimate_nothing_is_said_before_a_run_has_ended_or_is_under_way() {
+    fn without_an_estimate_there_is_none_until_a_run_has_ended_or_progressed() {
         let now = Instant::now();
         let mut eta = two_cells([None, None]);
         assert_eq!(eta.left(now), None);

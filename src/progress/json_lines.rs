@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_is_the_version_and_a_reader_that_goes_is_not_written_to() {
+    fn the_first_line_is_the_version_and_writing_stops_when_the_reader_closes() {
         let mut pipe = Closing::default();
         let mut lines = JsonLines::new(&mut pipe);
         lines.see(&RunEvent::Start { runs: 1, slots: 1 });

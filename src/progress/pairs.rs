@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_follows_from_the_pairs_that_ended() {
+    fn the_time_left_follows_from_the_pairs_that_ended() {
         let shape = PairsShape {
             pairs: 5,
             seeds: 1,

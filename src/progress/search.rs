@@ -283,7 +283,7 @@ sampler = "random"
     }
 
     #[test]
-    fn a_line_says_what_a_trial_gave_or_why_it_ended() {
+    fn a_line_has_a_trials_values_or_why_it_ended() {
         let plan = plan();
         let tally = Tally::new(plan.search.as_ref().unwrap(), 2);
         let job = trial(&plan, 0, 1, &[0.75, 300.0], TrialRole::Trial);

@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn it_passes_where_the_gate_finds_just_what_was_planted() {
+    fn a_check_passes_if_the_gate_finds_exactly_the_planted_difference() {
         assert_eq!(check(None, vec![same(0), same(1)]), None);
         assert_eq!(check(Some(Kind::Slowdown), vec![slower(0), same(1)]), None);
         assert_eq!(check(Some(Kind::Loss), vec![worse(0), same(1)]), None);
     }
 
     #[test]
-    fn it_fails_where_the_gate_is_blind() {
+    fn a_check_fails_if_the_gate_misses_the_planted_difference() {
         let missed = Some("the gate missed it".to_owned());
         assert_eq!(check(Some(Kind::Slowdown), vec![same(0), same(1)]), missed);
         assert_eq!(
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fails_where_the_gate_cries_wolf() {
+    fn a_check_fails_on_a_false_alarm() {
         for (kind, cells) in [
             (None, vec![slower(0), same(1)]),
             (None, vec![worse(0)]),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fails_where_nothing_could_have_been_found() {
+    fn a_check_fails_if_nothing_could_have_been_found() {
         let few = pair(0, Verdict::TooFewRuns(6), 1.0);
         let failure = check(None, vec![few]).unwrap();
         assert!(failure.ends_with("time per sample could not be compared"));

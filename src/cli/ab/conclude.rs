@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_between_sessions_is_told_from_three_sessions_on() {
+    fn the_noise_between_sessions_is_shown_from_three_sessions_on() {
         let rows: Vec<NoiseRow> = (1..4).map(|session| row(session, 1.01)).collect();
         let one = noise_text(&rows[..1], &rows[..1], Path::new("reports/x/noise.csv"));
         assert_eq!(

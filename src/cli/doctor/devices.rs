@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_go_on_below_and_lose_no_word() {
+    fn long_values_are_wrapped_without_losing_words() {
         let value = "one two three ".repeat(12);
         let text = wrapped("name", value.trim());
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_here_is_told_in_a_line() {
+    fn a_missing_device_is_one_line() {
         let (text, is_good) = self_test(DeviceKind::Cuda(99));
         assert!(!is_good);
         assert!(text.starts_with("self-test cuda:99"), "{text}");

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_says_so_finishes_and_one_that_is_gone_stops() {
+    fn finish_ends_the_queue_and_a_closed_stdin_stops_the_run() {
         let run = r#"{"run":{"key":"k","seed":1,"block":0}}"#;
         assert_eq!(
             heard(&format!("{run}\n{run}\n\"finish\"\n{run}\n")),

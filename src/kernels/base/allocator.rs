@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn large_blocks_begin_at_a_line_and_zeros_are_zeros() {
+    fn large_blocks_begin_at_a_cache_line_and_zeroed_ones_are_zero() {
         for len in [1024, 1025, 5000, 1 << 16, 10 << 20] {
             let blocks = [Vec::with_capacity(len), vec![7; len], vec![0; len]];
             assert!(blocks.iter().all(|block| is_at_a_line(block)), "{len}");

@@ -42,9 +42,9 @@ library! { Driver:
     /// The version that the driver supports, 1000 · major + 10 · minor.
     driver_version = "cuDriverGetVersion"(version: *mut c_int);
     device_name = "cuDeviceGetName"(name: *mut c_char, length: c_int, device: c_int);
-    /// Its PCI address, as text.
+    /// The PCI address of a device, as text.
     bus_id = "cuDeviceGetPCIBusId"(text: *mut c_char, length: c_int, device: c_int);
-    /// Its memory in bytes.
+    /// Total memory of a device in bytes.
     total_memory = "cuDeviceTotalMem_v2"(bytes: *mut usize, device: c_int);
     /// Free and total memory in bytes, of all processes.
     memory_info = "cuMemGetInfo_v2"(free: *mut usize, total: *mut usize);

@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_not_supported_is_left_to_another_way() {
+    fn only_unsupported_convolutions_fall_back_to_another_algorithm() {
         for (code, stage, reason) in [
             (3000, Stage::Planning, "not supported (code 3000)"),
             (3007, Stage::Computing, "not supported (code 3007)"),

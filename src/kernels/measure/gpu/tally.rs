@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn means_maxima_and_shares_are_of_the_looks_while_training() {
+    fn means_maxima_and_shares_are_over_samples_during_training() {
         let seen = used(
             &[Some(10), Some(1010), Some(5000), Some(5500)],
             Duration::ZERO,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn load_and_power_count_when_they_no_longer_look_back_before_the_start() {
+    fn load_and_power_count_after_the_settling_time() {
         let seen = used(&[], Duration::from_secs(3));
         assert_eq!(seen.busy_percent, Some(90.0));
         assert_eq!(seen.clock_mhz, Some(1067.5));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_of_energy_that_went_back_is_not_used() {
+    fn an_energy_counter_that_decreased_is_not_used() {
         let seen = used(&[Some(10), Some(5), Some(7), Some(9)], Duration::ZERO);
         assert_eq!(seen.energy_j, Some(675.0));
     }
