@@ -16,7 +16,7 @@ use crate::results::store::{Entries, JournalFile, RunConditions, Store, StoreErr
 /// Progress of one shard, and its journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// The share.
+    /// The shard.
     pub share: Share,
     /// Its runs that succeeded, in any journal or store.
     pub done: usize,

@@ -100,8 +100,8 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller promises that the block is one of `layout` from here, and that `size` is not zero and, rounded up
-        // to the alignment, at most `isize::MAX`. Only values that both blocks hold are copied.
+        // SAFETY: the caller promises that the block is one of `layout` from here, and that `size` is not zero and, rounded
+        // up to the alignment, at most `isize::MAX`. Only values that both blocks hold are copied.
         unsafe {
             let wanted = Layout::from_size_align_unchecked(size, layout.align());
             match (around(layout), around(wanted)) {

@@ -12,8 +12,8 @@
 //! * Allocations of zero bytes, which every token of the tape makes (`ops/var.rs`): the driver refuses them, or does not
 //!   write the address that cudarc then reads. They get the address [`EMPTY`]; freeing, filling and copying it do nothing.
 //! * Freeing and switching contexts after a sticky error ([`sticky`]). The driver returns it from every later call;
-//!   cudarc unwraps it in its `Drop`s, and a second panic while unwinding would abort the process. These calls then return 0: the
-//!   next call of any other kind returns the error, with the name of the action.
+//!   cudarc unwraps it in its `Drop`s, and a second panic while unwinding would abort the process. These calls then
+//!   return 0: the next call of any other kind returns the error, with the name of the action.
 #![expect(
     unsafe_code,
     reason = "functions of C libraries, called through addresses looked up by name"
