@@ -1,4 +1,4 @@
-//! [`build`]: the program of a working tree, by cargo.
+//! [`build`]: builds the program of a working tree with cargo.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -13,19 +13,18 @@ use serde_json::Value;
 
 use super::AbError;
 
-/// Name of the package, and of its program.
+/// Name of the package and of its program.
 const PACKAGE: &str = "fieldtrial";
 
-/// Last lines of a failed build that are shown.
+/// Number of last lines of a failed build that are shown.
 const LAST_LINES: usize = 20;
 
-/// How often Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What to build.
 #[derive(Debug, Clone, Copy)]
 pub struct Build<'a> {
-    /// What it is called in messages.
+    /// Name in messages.
     pub label: &'a str,
     /// Root of the working tree.
     pub folder: &'a Path,
@@ -33,7 +32,7 @@ pub struct Build<'a> {
     pub is_checkout: bool,
 }
 
-/// Whether the working tree at `folder` is one of this program.
+/// Whether the working tree at `folder` is a clone of this program.
 pub fn has_package(folder: &Path) -> bool {
     let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
     let name = |table: toml::Table| {
@@ -43,11 +42,11 @@ pub fn has_package(folder: &Path) -> bool {
     text.parse().ok().and_then(name).unwrap_or(false)
 }
 
-/// Builds the release program with the features of this one, and answers with its path. Every line that cargo writes
-/// goes to `say`.
+/// Builds the release program with this program's features, and returns its path. Every line that cargo prints goes to
+/// `say`.
 ///
 /// # Errors
-/// A build that fails, with its last lines; Ctrl-C.
+/// A failed build, with its last lines; Ctrl-C.
 pub fn build(
     what: Build<'_>,
     interrupted: &AtomicBool,
@@ -99,7 +98,6 @@ fn command(what: Build<'_>) -> Command {
     cargo
 }
 
-/// The features of this program.
 fn features() -> Vec<&'static str> {
     let all = [
         ("x86-v4", cfg!(feature = "x86-v4")),
@@ -112,9 +110,9 @@ fn features() -> Vec<&'static str> {
 }
 
 enum Line {
-    /// A message for programs.
+    /// A JSON message on standard output.
     Message(String),
-    /// One for people.
+    /// A line on standard error.
     Words(String),
 }
 
@@ -137,7 +135,7 @@ fn lines(child: &mut Child) -> Receiver<Line> {
     receiver
 }
 
-/// Listens until cargo ends: the program that it made, and its last words.
+/// Reads cargo's output until it ends; returns the path of the program and the last lines.
 fn follow(
     lines: &Receiver<Line>,
     child: &mut Child,
@@ -159,13 +157,13 @@ fn follow(
             Err(RecvTimeoutError::Disconnected) => return (program, last),
         }
         if interrupted.load(Ordering::SeqCst) {
-            // One that is gone already has closed its streams.
+            // If it has ended already, its streams are closed.
             let _ = child.kill();
         }
     }
 }
 
-/// The path of the program, where this message of cargo's names it.
+/// The path of the program, if this message of cargo contains it.
 fn executable(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_ours = message["target"]["name"] == PACKAGE;
@@ -195,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_that_fails_is_told_with_its_last_words() {
+    fn the_error_of_a_failed_build_has_its_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("src")).unwrap();
         fs::write(folder.path().join("src/main.rs"), "fn main() { nothing }").unwrap();

@@ -1,4 +1,4 @@
-//! [`duel`]: the runs of both sides, in turns.
+//! [`duel`]: runs the pairs of both sides in turns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,17 +7,17 @@ use super::protocol::Ended;
 use super::side::{Side, SideMessage};
 use super::turns::{Pair, Which};
 
-/// Something that happened.
+/// An event for the caller.
 #[derive(Debug)]
 pub enum DuelEvent<'a> {
-    /// A side has got its turn.
+    /// A side starts its run.
     Began {
         /// The pair.
         pair: &'a Pair,
         /// The side.
         which: Which,
     },
-    /// The side whose turn it is tells.
+    /// A message of the running side.
     SideMessage(SideMessage),
     /// Both runs of a pair have ended.
     Ended {
@@ -30,19 +30,19 @@ pub enum DuelEvent<'a> {
     },
 }
 
-/// What came of all pairs.
+/// Numbers of pairs that have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Score {
-    /// Pairs whose both runs have ended, well or badly.
+    /// Pairs whose both runs have ended, with any status.
     pub ended: usize,
-    /// Of these, pairs that do not count since a run failed.
+    /// Of these, pairs that do not count because a run failed.
     pub failed: usize,
 }
 
-/// Gives the turns, pair by pair, and hands every event to `see`. `score` says how far it came, also where it fails.
+/// Runs the pairs and passes every event to `see`. `score` counts the ended pairs, also if an error is returned.
 ///
 /// # Errors
-/// A side that ends before it should; Ctrl-C, once what goes on has ended.
+/// A side that ends too early; Ctrl-C, once the current run has ended.
 pub fn duel(
     before: &mut Side,
     after: &mut Side,

@@ -6,21 +6,21 @@ use crate::diag::Failure;
 use crate::results::ResultsError;
 use crate::results::git::GitError;
 
-/// Why two builds cannot be run in turns, or could not to the end.
+/// Why two builds cannot be run in turns, or why that was not completed.
 #[derive(Debug)]
 pub enum AbError {
-    /// The user's mistake, or something of the system that the user can mend.
+    /// The user's mistake, or a system error that the user can fix.
     Mistake(Failure),
-    /// The two builds do not understand each other, or their results cannot be held against each other.
+    /// The two builds have different protocols, or their results cannot be compared.
     Unlike(Failure),
-    /// A side ended before it should; what was finished is kept.
+    /// A side ended too early; what was finished is kept.
     Died(Failure),
     /// Ctrl-C.
     Interrupted,
 }
 
 impl AbError {
-    /// A mistake without a place.
+    /// A mistake without a place in a file.
     pub(super) fn mistake(title: impl Into<String>, help: impl Into<Option<String>>) -> Self {
         Self::Mistake(Failure::plain(title, help.into()))
     }

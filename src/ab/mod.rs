@@ -1,12 +1,12 @@
-//! Two builds, or two states of a manifest, run in turns on one machine: the honest comparison where times drift.
+//! Runs two builds, or two versions of a manifest, in turns on one machine: a fair comparison even if times drift.
 //!
 //! ```text
 //!  REF ──worktree──▶ build ──▶ `fieldtrial side` ◀─┐  turns: A B, B A, …
 //!                                                  ├── duel ──▶ reports/NAME/ab/{before,after}
 //!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘            two results folders of one session
 //! ```
-//! Each side plans its own manifest and keeps its own results; this module pairs their runs by key, seed and block, gives
-//! the turns and looks after both processes. It draws nothing and compares nothing: `compare` reads the two folders.
+//! Each side plans its own manifest and stores its own results; this module pairs their runs by key, seed and block, decides
+//! whose turn it is, and manages both processes. It draws nothing and compares nothing: `compare` reads the two folders.
 
 mod builder;
 mod duel;

@@ -1,4 +1,4 @@
-//! What the program that compares and its two sides tell each other, one JSON value a line.
+//! Messages between the comparing program and its two sides, one JSON value per line.
 //!
 //! ```text
 //! side    Hello · (Progress* · Ended)* · Bye
@@ -15,7 +15,7 @@ use crate::results::Environment;
 /// Version of this protocol; both programs must have the same.
 pub const SIDE_PROTOCOL: u32 = 1;
 
-/// Which run: both sides call it alike where they have the same cell.
+/// Identifies a run; the same for both sides if they have the same cell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunName {
     /// Readable key of the cell.
@@ -30,84 +30,84 @@ pub struct RunName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turn {
-    /// Do this run, whether or not it is kept.
+    /// Do this run, even if it is kept.
     Run(RunName),
     /// Write the results and end.
     Finish,
-    /// End the run that goes on, then the same.
+    /// End the current run, then as `Finish`.
     Stop,
 }
 
-/// What a side tells.
+/// A message from a side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Said {
-    /// The first line.
+    /// The first message.
     Hello(Box<Hello>),
-    /// How far a run is.
+    /// Progress of the current run.
     Progress {
-        /// In words: `epoch 1/2  step 3/20`.
+        /// As text: `epoch 1/2  step 3/20`.
         text: String,
-        /// Share of its steps, 0 to 1.
+        /// Fraction of its steps, 0 to 1.
         share: f64,
     },
-    /// Something the user should know.
+    /// A warning for the user.
     Warning {
         /// One sentence.
         message: String,
     },
     /// A run has ended and is kept, unless it was stopped.
     Ended(Ended),
-    /// The results are written.
+    /// The results are written; the last message.
     Bye,
 }
 
-/// What a side is.
+/// The description of a side and its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`SIDE_PROTOCOL`] of the side.
     pub side: u32,
     /// [`crate::results::FORMAT_VERSION`] of the results that it writes.
     pub format: u32,
-    /// Code hash of its build, for CPU cells.
+    /// Code hash of its build for CPU cells.
     pub code_hash: String,
-    /// Numeric class of its CPU cells here.
+    /// Numeric class of its CPU cells on this machine.
     pub numeric_class: String,
-    /// The machine and the build, as its results will name them.
+    /// Machine and build, as its results will name them.
     pub environment: Environment,
     /// Every run of its plan that can run and was selected, in plan order.
     pub runs: Vec<OfferedRun>,
-    /// Cells of its plan that cannot run here, or nowhere, with the reason.
+    /// Cells of its plan that cannot run on this machine, or on any, with the reason.
     pub idle: Vec<(String, String)>,
 }
 
 /// A run that a side can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OfferedRun {
-    /// Which.
+    /// Identifies the run.
     #[serde(flatten)]
     pub name: RunName,
-    /// Seconds that it is expected to take; `None` where nothing is known.
+    /// Expected duration in seconds; `None` if unknown.
     pub estimated_s: Option<f64>,
-    /// The session in which it was made, where it is kept and counts.
+    /// The session of the kept run, if there is one that counts.
     pub kept_in: Option<String>,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Which.
+    /// Identifies the run.
     #[serde(flatten)]
     pub name: RunName,
-    /// How.
+    /// Status.
     pub status: Status,
-    /// One line, for all but `done`.
+    /// One line; empty for `done`.
     pub reason: String,
-    /// Seconds from start to end.
+    /// Duration in seconds.
     pub wall_s: f64,
-    /// Median of a step in milliseconds, where steps were measured.
+    /// Median time of a step in milliseconds, if steps were measured.
     pub step_ms: Option<f64>,
-    /// The end of what a failed run wrote to its standard error.
+    /// The last lines of a failed run's standard error.
     pub last_words: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_are_what_another_build_will_read() {
+    fn the_protocol_lines_keep_their_format() {
         let name = RunName {
             key: "model=mlp,batch-size=8".into(),
             seed: 42,

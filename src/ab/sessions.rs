@@ -1,4 +1,4 @@
-//! [`Sessions`]: which two programs made the pairs of which session.
+//! [`Sessions`]: which two programs ran the pairs of which session.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::results::write_if_changed;
 
 use super::AbError;
 
-/// Digests over the bytes of two programs.
+/// Digests of two programs' files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Programs {
     before: String,
@@ -20,10 +20,10 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Those of two files.
+    /// Computes the digests of two files.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn of(before: &Path, after: &Path) -> io::Result<Self> {
         let digest = |path: &Path| Ok::<_, io::Error>(Digest::new().with(fs::read(path)?).short());
         Ok(Self {
@@ -33,8 +33,8 @@ impl Programs {
     }
 }
 
-/// `sessions.json` of a comparison's folder: a kept run is of the same code, but perhaps of another build; its times
-/// count only where the same two programs are run in turns.
+/// `sessions.json` in a comparison's folder. A kept run has the same code, but perhaps another build; times count only if
+/// the same two programs were run in turns.
 #[derive(Debug)]
 pub struct Sessions {
     path: PathBuf,
@@ -42,7 +42,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Those of the comparison in `folder`; none where there is no file, or it cannot be read.
+    /// Reads the sessions of the comparison in `folder`; empty if the file is missing or cannot be read.
     pub fn of(folder: &Path) -> Self {
         let path = folder.join("sessions.json");
         let text = fs::read(&path).unwrap_or_default();
@@ -52,15 +52,15 @@ impl Sessions {
         }
     }
 
-    /// Whether pairs of the session `id` are of these programs.
+    /// Whether the pairs of session `id` were run by these programs.
     pub fn counts(&self, id: &str, programs: &Programs) -> bool {
         self.by_id.get(id) == Some(programs)
     }
 
-    /// Notes the programs of a session that begins.
+    /// Stores the programs of a new session.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// The file cannot be written.
     pub fn begin(&mut self, id: &str, programs: Programs) -> Result<(), AbError> {
         self.by_id.insert(id.to_owned(), programs);
         let mut text = serde_json::to_vec_pretty(&self.by_id).unwrap_or_default();

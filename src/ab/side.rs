@@ -1,4 +1,4 @@
-//! [`Side`]: the process of one side.
+//! [`Side`]: the process of one side of a comparison.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,56 +19,55 @@ use crate::results::FORMAT_VERSION;
 use super::AbError;
 use super::protocol::{Ended, Hello, RunName, SIDE_PROTOCOL, Said, Turn};
 
-/// How often Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Longest time that a side gets to write its results once its parent gives up.
+/// Time limit for a side to write its results after its parent gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Exit code of a side whose manifest is wrong, in every build.
+/// Exit code of a side with a wrong manifest, in every build.
 const MISTAKE: i32 = 2;
 
-/// Lines of a side's standard error that are kept.
+/// Number of last lines of a side's standard error that are kept.
 const LAST_LINES: usize = 20;
 
 /// How a side is started.
 #[derive(Debug, Clone)]
 pub struct SideOrder {
-    /// What it is called in messages: `HEAD~1 at 0150c8c`.
+    /// Name in messages: `HEAD~1 at 0150c8c`.
     pub label: String,
     /// Its program.
     pub program: PathBuf,
     /// Its manifest.
     pub manifest: PathBuf,
-    /// Where the manifest is said to lie.
+    /// The path against which the manifest's paths are resolved.
     pub located_at: PathBuf,
     /// Folder of its results.
     pub results: PathBuf,
     /// The session.
     pub session: String,
-    /// Overrides.
+    /// Overrides (`--set`).
     pub set: Vec<String>,
-    /// Choice of cells.
+    /// Selection of cells (`--only`).
     pub only: Option<String>,
-    /// Whether nothing that was kept counts.
+    /// Whether to ignore kept runs.
     pub fresh: bool,
 }
 
-/// Something that a side tells while a run goes on.
+/// A message of a side during a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SideMessage {
-    /// How far the run is: in words, and as a share.
+    /// Progress of the run: a text, and the fraction that is done.
     Progress(String, f64),
-    /// Something the user should know.
+    /// A warning for the user.
     Warning(String),
 }
 
-/// A side that waits for its turn.
+/// A side that has planned and waits for its turn.
 #[derive(Debug)]
 pub struct Side {
-    /// What it is called in messages.
+    /// Name in messages.
     pub label: String,
-    /// What it offers.
+    /// Its description and runs.
     pub hello: Hello,
     process: Process,
 }
@@ -106,10 +105,10 @@ impl Side {
         }
     }
 
-    /// Does a run; everything worth showing goes to `tell`.
+    /// Runs `name` on this side; its messages go to `tell`.
     ///
     /// # Errors
-    /// A side that has ended; Ctrl-C, once the run has ended.
+    /// The side has ended; Ctrl-C, once the run has ended.
     pub fn run(
         &mut self,
         name: &RunName,
@@ -143,7 +142,7 @@ impl Side {
     /// Lets the side write its results, and waits for its end.
     ///
     /// # Errors
-    /// A side that has ended without.
+    /// The side has ended without its last message.
     pub fn finish(mut self) -> Result<(), AbError> {
         self.process.tell(&Turn::Finish);
         loop {
@@ -164,7 +163,7 @@ impl Side {
     }
 }
 
-/// The first line of a side, if this program understands all that follows.
+/// Parses the first line of a side, and checks that this program supports its versions.
 fn greeting(line: &str, label: &str) -> Result<Hello, AbError> {
     let value: Value = serde_json::from_str(line).unwrap_or_default();
     let hello = &value["hello"];
@@ -193,12 +192,11 @@ fn unlike(title: String) -> AbError {
     AbError::Unlike(Failure::plain(title, Some(help.to_owned())))
 }
 
-/// What came from a process.
 enum SideOutput {
     Line(String),
     /// A line of standard error.
     Words(String),
-    /// Nothing for a while.
+    /// No output for a while.
     Silence,
     End,
 }
@@ -220,7 +218,7 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // Ctrl-C reaches the parent only, which ends the sides in good order.
+        // Ctrl-C reaches only the parent, which ends the sides in an orderly manner.
         os::in_own_group(&mut command);
         let mut child = command.spawn().map_err(|error| {
             let program = order.program.display();
@@ -238,7 +236,7 @@ impl Process {
         })
     }
 
-    /// Tells. A side that is gone shows in what is heard next.
+    /// Sends a message. If the side has ended, the next read reports it.
     fn tell(&mut self, turn: &Turn) {
         let mut line = serde_json::to_vec(turn).unwrap_or_default();
         line.push(b'\n');
@@ -263,7 +261,7 @@ impl Process {
         }
     }
 
-    /// A side that ended before it could plan.
+    /// The error of a side that ended before it could plan.
     fn no_greeting(&mut self, label: &str) -> AbError {
         let code = self.child.wait().ok().and_then(|status| status.code());
         let words = self.last_words.join("\n");
@@ -296,13 +294,13 @@ impl Process {
     }
 
     fn has_ended(&mut self) -> bool {
-        // One that cannot be waited for is none of ours any more.
+        // A child that cannot be waited for has ended.
         !matches!(self.child.try_wait(), Ok(None))
     }
 }
 
 impl Drop for Process {
-    /// A side whose stdin closes stops, writes its results and ends.
+    /// A side whose stdin closes stops its run, writes its results and ends.
     fn drop(&mut self) {
         self.stdin = None;
         let began = Instant::now();

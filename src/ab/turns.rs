@@ -1,4 +1,4 @@
-//! [`Turns`]: which runs of both sides belong together, which of them have to run, and in which order.
+//! [`Turns`]: pairs the runs of both sides, and decides which pairs run and in which order.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,25 +10,25 @@ use super::protocol::{Hello, OfferedRun, RunName};
 /// One of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// What is compared with.
+    /// The reference (the older commit).
     Before,
-    /// What is compared.
+    /// The side that is compared with it.
     After,
 }
 
-/// A run of both sides: one right after the other.
+/// One run of each side, directly after each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// Which.
+    /// Identifies both runs.
     pub name: RunName,
-    /// Which side begins.
+    /// The side that runs first.
     pub first: Which,
-    /// Seconds that both are expected to take; `None` where nothing is known of one.
+    /// Expected duration of both in seconds; `None` if one is unknown.
     pub estimated_s: Option<f64>,
 }
 
 impl Pair {
-    /// The other side.
+    /// The side that runs second.
     pub fn second(&self) -> Which {
         match self.first {
             Which::Before => Which::After,
@@ -37,29 +37,29 @@ impl Pair {
     }
 }
 
-/// Every pair, and what has none.
+/// All pairs, and the cells without a partner.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Turns {
-    /// Pairs to do, in order.
+    /// Pairs to run, in order.
     pub to_do: Vec<Pair>,
-    /// Pairs that are kept: both runs made in one session, by these two programs.
+    /// Pairs that are kept: both runs are of one session with these two programs.
     pub kept: usize,
-    /// Keys of cells that can run on both sides, in the order of the side after.
+    /// Keys of cells that both sides can run, in the order of the side after.
     pub keys: Vec<String>,
-    /// Keys of cells that can run on the side before only.
+    /// Keys of cells that only the side before can run.
     pub only_before: Vec<String>,
-    /// Keys of cells that can run on the side after only.
+    /// Keys of cells that only the side after can run.
     pub only_after: Vec<String>,
 }
 
 impl Turns {
     /// Pairs the runs of both sides by key, seed and block.
     ///
-    /// The order is that of [`in_block_order`] over the common cells. The side that begins alternates over the blocks and
-    /// over the seeds of a cell, and cells side by side begin differently: over two blocks a cell's order is A B B A or
-    /// B A A B, so that a drift within the session adds nothing to the mean difference.
+    /// The order is that of [`in_block_order`] over the common cells. The first side alternates over the blocks and over the
+    /// seeds of a cell, and neighbouring cells start with different sides: over two blocks a cell's order is A B B A or B A
+    /// A B, so that a linear drift within the session adds nothing to the mean difference.
     ///
-    /// A pair is kept where both runs are and `counts` accepts their one session.
+    /// A pair is kept if both runs exist, in one session that `counts` accepts.
     pub fn of(before: &Hello, after: &Hello, counts: impl Fn(&str) -> bool) -> Self {
         let keys = |hello: &Hello| {
             let mut keys: Vec<String> = hello.runs.iter().map(|run| run.name.key.clone()).collect();
@@ -121,7 +121,7 @@ impl Turns {
         self.to_do = order.iter().filter_map(|id| pairs.remove(id)).collect();
     }
 
-    /// Seconds that all pairs to do are expected to take, and how many of them nothing is known of.
+    /// Expected seconds of all pairs to run, and the number of pairs with unknown duration.
     pub fn estimate(&self) -> (f64, usize) {
         let known = self.to_do.iter().filter_map(|pair| pair.estimated_s);
         let unknown = self.to_do.iter().filter(|pair| pair.estimated_s.is_none());
@@ -129,7 +129,6 @@ impl Turns {
     }
 }
 
-/// Which side begins.
 fn first(cell: usize, seed: usize, block: usize) -> Which {
     if (cell + seed + block).is_multiple_of(2) {
         Which::Before
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_alone_has_is_told_and_not_run() {
+    fn cells_of_one_side_are_listed_and_not_run() {
         let (before, after) = (hello(&["a", "b"], 2, None), hello(&["c", "b"], 3, None));
         let turns = Turns::of(&before, &after, |_| true);
         assert_eq!(
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_counts_where_both_runs_are_of_one_session_that_counts() {
+    fn a_pair_is_kept_if_both_runs_are_of_one_accepted_session() {
         let (monday, tuesday) = (hello(&["a"], 3, Some("mon")), hello(&["a"], 3, Some("tue")));
         let none = hello(&["a"], 3, None);
         for (before, after, kept) in [
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_block_goes_on_as_it_began() {
+    fn a_continued_block_keeps_its_order() {
         let whole = hello(&["a", "b", "c"], 2, None);
         let all = Turns::of(&whole, &whole, |_| true).to_do;
         let mut half = whole.clone();

@@ -1,4 +1,4 @@
-//! [`Checkout`]: another commit's files, in a git worktree below `target/ab/`.
+//! [`Checkout`]: the files of another commit, in a git worktree below `target/ab/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,12 @@ use crate::results::git::{GitError, Repository};
 
 use super::AbError;
 
-/// Digits of a commit in the name of its folder.
 const DIGITS: usize = 12;
 
-/// A commit's files.
+/// A commit's files in a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
-    /// The ref as it was named.
+    /// The ref as the user wrote it.
     pub reference: String,
     /// Full hash of its commit.
     pub commit: String,
@@ -21,7 +20,6 @@ pub struct Checkout {
     pub folder: PathBuf,
 }
 
-/// What git says of a worktree.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Listed {
     commit: String,
@@ -29,8 +27,8 @@ struct Listed {
 }
 
 impl Checkout {
-    /// Checks `reference` out into `target/ab/<commit>` of the repository; one that is there is used again, so that a
-    /// build in it goes on from the last.
+    /// Checks `reference` out into `target/ab/<commit>` of the repository. An existing worktree is reused, so that its build
+    /// is incremental.
     ///
     /// # Errors
     /// An unknown ref; a worktree there that is locked, has changes, or is at another commit.
@@ -53,7 +51,7 @@ impl Checkout {
         Ok(found)
     }
 
-    /// First digits of the commit.
+    /// The first digits of the commit.
     pub fn short(&self) -> &str {
         &self.commit[..self.commit.len().min(7)]
     }
@@ -66,7 +64,7 @@ impl Checkout {
         let folder = self.folder.as_os_str();
         let arguments = ["worktree", "add", "--detach", "--quiet"].map(AsRef::as_ref);
         let arguments = arguments.into_iter().chain([folder, self.commit.as_ref()]);
-        // Where git fails or is interrupted, it takes back what it began.
+        // If git fails or is interrupted, it removes what it has created.
         repository.run(arguments).map_err(AbError::from)?;
         Ok(())
     }
@@ -141,7 +139,7 @@ fn listed(entry: &str) -> Listed {
     }
 }
 
-/// Makes the folder, which git does not look into: not every repository ignores `target/`.
+/// Creates the folder with a `.gitignore`: not every repository ignores `target/`.
 fn hide(base: &Path) -> Result<(), AbError> {
     fs::create_dir_all(base)?;
     let ignore = base.join(".gitignore");
@@ -156,7 +154,6 @@ mod tests {
     use super::*;
     use crate::results::git::git;
 
-    /// A repository with two commits of one file.
     fn repository() -> (tempfile::TempDir, Repository) {
         let folder = tempfile::tempdir().unwrap();
         let run = |arguments: &[&str]| {
@@ -181,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_checked_out_once_and_seen_by_no_status() {
+    fn a_commit_is_checked_out_once_and_git_status_ignores_it() {
         let (_folder, repository) = repository();
         let first = Checkout::of(&repository, "HEAD~1").unwrap();
         assert_eq!(
@@ -196,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_that_is_gone_half_made_changed_or_locked_is_no_trap() {
+    fn a_missing_incomplete_changed_or_locked_worktree_is_handled() {
         let (_folder, repository) = repository();
         let first = Checkout::of(&repository, "HEAD~1").unwrap();
         fs::remove_dir_all(&first.folder).unwrap();

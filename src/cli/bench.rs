@@ -1,4 +1,4 @@
-//! [`Bench`]: what `run` and a side of `ab` share between the plan and the last word.
+//! [`Bench`]: what `run` and a side of `ab` have in common: store, launcher, recorder, options.
 
 use std::path::Path;
 
@@ -15,19 +15,18 @@ use super::Problem;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bench<'a> {
     pub(super) plan: &'a Plan,
-    /// All cells of the plan.
     pub(super) cells: &'a [PlannedCell],
     pub(super) conditions: &'a RunConditions,
     pub(super) environment: &'a Environment,
 }
 
 impl<'a> Bench<'a> {
-    /// The same for a search, whose cells come as it goes.
+    /// The same without cells, for a search, which creates its cells while it runs.
     pub(super) fn without_cells(self) -> Self {
         Self { cells: &[], ..self }
     }
 
-    /// Opens the store of the results folder, and reads what its files say so far.
+    /// Opens the store of the results folder, and reads the results files that exist.
     pub(super) fn open(&self) -> Result<(Store, Option<ResultSet>), Problem> {
         let folder = self.plan.results_folder.as_path();
         let store = Store::open(folder).map_err(mistake)?;
@@ -40,13 +39,11 @@ impl<'a> Bench<'a> {
         Ok((store, previous_results(folder)?))
     }
 
-    /// What does the runs: this program.
     pub(super) fn launcher(&self, store: &Store) -> Result<WorkerProgram, Problem> {
         let launcher = WorkerProgram::this(memory_bytes(self.environment))?;
         Ok(launcher.assessing_into(&std::path::absolute(store.temporary_folder())?))
     }
 
-    /// What keeps the runs.
     pub(super) fn recorder(
         &self,
         store: Store,
@@ -65,7 +62,7 @@ impl<'a> Bench<'a> {
         )
     }
 
-    /// How the runs share the machine, and when to give up.
+    /// How runs share the machine, and after how many failures to stop.
     pub(super) fn options(&self, max_failures: Option<usize>) -> execute::Options {
         execute::Options {
             jobs: self.conditions.jobs,
@@ -81,13 +78,13 @@ fn previous_results(folder: &Path) -> Result<Option<ResultSet>, Problem> {
     }
     match results::read(folder) {
         Ok(results) => Ok(Some(results)),
-        // The store is the truth: a file that is not there is written again.
+        // The store has the results; a missing file is written again.
         Err(ResultsError::Missing { .. }) => Ok(None),
         Err(error) => Err(mistake(error)),
     }
 }
 
-/// Memory of the machine: SIGKILL near it was the system's own doing.
+/// The machine's memory: near it, SIGKILL counts as out of memory.
 fn memory_bytes(environment: &Environment) -> Option<u64> {
     let gib: u64 = environment.must_match.get("memory_gib")?.parse().ok()?;
     Some(gib << 30)

@@ -1,4 +1,4 @@
-//! [`PlanChoice`]: the arguments that say which plan is meant, for commands about shards.
+//! [`PlanChoice`]: arguments that select a plan, for commands about shards.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -34,14 +34,13 @@ pub(super) struct PlanChoice {
     results_name: Option<String>,
 }
 
-/// A plan with all of its cells.
 pub(super) struct Chosen {
     pub(super) plan: Plan,
     pub(super) cells: Vec<PlannedCell>,
 }
 
 impl PlanChoice {
-    /// The plan; data that is to be generated is generated, because cells are named by their data's content.
+    /// Makes the plan, and generates missing data, because cells are named by the content of their data.
     pub(super) fn plan(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
         let known = Fingerprints::beside(&choice.manifest);
@@ -53,14 +52,14 @@ impl PlanChoice {
         Ok(chosen)
     }
 
-    /// The plan as it is: nothing is generated.
+    /// Makes the plan without generating data.
     pub(super) fn look(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
         let known = Fingerprints::beside(&choice.manifest);
         choice.plan_in(&known.inputs())
     }
 
-    /// The manifest and options that mean `plan` again, for another command line.
+    /// The arguments that select this plan, quoted for a command line.
     pub(super) fn words(&self) -> String {
         let words = self
             .resolved()
@@ -69,7 +68,7 @@ impl PlanChoice {
         shell::joined(words)
     }
 
-    /// The same, word for word.
+    /// The same, as a list of words.
     pub(super) fn list(&self) -> Vec<String> {
         let mut words = vec![self.manifest.to_string_lossy().into_owned()];
         for set in &self.set {
@@ -85,13 +84,12 @@ impl PlanChoice {
         words
     }
 
-    /// Manifest, `--set`, `--only`, `--as`.
     pub(super) fn parts(&self) -> (&Path, &[String], Option<&String>, Option<&String>) {
         let (only, name) = (self.only.as_ref(), self.results_name.as_ref());
         (&self.manifest, &self.set, only, name)
     }
 
-    /// With a manifest, where a results folder is given.
+    /// Replaces a results folder by its manifest.
     pub(super) fn resolved(&self) -> Result<Self, Problem> {
         let is_manifest = self.manifest.extension() == Some(OsStr::new("toml"));
         if is_manifest || self.manifest.is_file() {
@@ -101,7 +99,7 @@ impl PlanChoice {
         if let Some(jobs) = Jobs::read(&folder).map_err(mistake)? {
             return Ok(Self::remembered(&jobs, &folder));
         }
-        // Without a cluster there is still what the last `run` or `merge` wrote.
+        // Not submitted to a cluster: use the results of the last `run` or `merge`.
         let plan = results::read(&folder).map_err(mistake)?.plan;
         let manifest = project_folder(&folder).join(&plan.manifest_path);
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -150,7 +148,7 @@ impl Chosen {
     }
 }
 
-/// The results folder itself, or the one of this name.
+/// The results folder itself, or the one with this name.
 fn folder_of(given: &Path) -> Option<PathBuf> {
     let holds = |folder: &Path| {
         let parts = ["shards", "slurm", "plan.json"];

@@ -1,4 +1,4 @@
-//! `fieldtrial completions`: a script that completes commands and options in a shell.
+//! `fieldtrial completions`: shell completion scripts.
 
 use std::io::{self, Write};
 

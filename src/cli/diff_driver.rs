@@ -1,17 +1,17 @@
-//! One line of advice in a clone whose `git diff` could show results value by value and does not yet.
+//! A hint on how to let `git diff` show results value by value, if this clone is not set up for it.
 
 use std::fs;
 use std::path::Path;
 
 use crate::results::git::git;
 
-/// What `.gitattributes` says of a file that `fieldtrial textconv` makes readable.
+/// What `.gitattributes` contains for files that `fieldtrial textconv` handles.
 const ATTRIBUTE: &str = "diff=fieldtrial";
 
 /// Says on standard error, once in a clone, how `git diff` comes to show `results` (`reports/NAME`) value by value: where
 /// `.gitattributes` at the root of their working tree names the driver, and git has no command configured for it.
 ///
-/// That it was said is remembered beside the experiments, in `reports/.store/`; where that cannot be written nothing is said.
+/// A file in `reports/.store/` remembers that it was printed; if that cannot be written, nothing is printed.
 pub(super) fn advise(results: &Path) {
     let Some(reports) = results.parent() else {
         return;

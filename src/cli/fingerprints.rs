@@ -1,4 +1,4 @@
-//! [`Fingerprints`]: digests of data files, kept between commands, so that planning reads a folder once.
+//! [`Fingerprints`]: cached digests of data files, so that planning reads a folder only once.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::datasets::FingerprintCache;
 use crate::plan::{PlanInputs, results_root};
 
-/// The digests in `reports/.store/fingerprints.json`, shared by all experiments beside each other.
+/// The digests in `reports/.store/fingerprints.json`, shared by all experiments in the same folder.
 pub(super) struct Fingerprints {
     path: PathBuf,
     cache: Arc<Mutex<FingerprintCache>>,
 }
 
 impl Fingerprints {
-    /// Those of the manifest's results root; none where the file is not there or cannot be read.
+    /// The cache in the manifest's results root; empty if the file is missing or cannot be read.
     pub(super) fn beside(manifest: &Path) -> Self {
         let path = results_root(manifest).join(".store/fingerprints.json");
         let text = fs::read(&path).unwrap_or_default();
@@ -26,12 +26,12 @@ impl Fingerprints {
         }
     }
 
-    /// This machine and build, which remember them.
+    /// This machine and build, with the cached digests.
     pub(super) fn inputs(&self) -> PlanInputs {
         PlanInputs::remembering(Arc::clone(&self.cache))
     }
 
-    /// Writes them where there are new ones and a results root. It is a memory only: failing costs time, not truth.
+    /// Writes the cache if it has new digests and a results root. Errors are ignored: they only make planning slower.
     pub(super) fn keep(&self) {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = self.path.parent();
@@ -41,7 +41,7 @@ impl Fingerprints {
         }
     }
 
-    /// Renamed into place: another command sees all of it or nothing.
+    /// Renames the file into place, so that other commands never see part of it.
     fn write(&self, folder: &Path, cache: &FingerprintCache) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;

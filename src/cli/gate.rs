@@ -1,4 +1,4 @@
-//! `--fail-on`: what of a comparison ends a command with exit code 1, one line each on standard error.
+//! `--fail-on`: which findings of a comparison cause exit code 1; each is one line on standard error.
 
 use clap::ValueEnum;
 
@@ -23,7 +23,7 @@ pub(super) enum FailOnArgument {
 }
 
 impl FailOnArgument {
-    /// As it is written on the command line.
+    /// The value on the command line.
     pub(super) fn text(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
@@ -38,9 +38,9 @@ impl FailOnArgument {
     }
 }
 
-/// Says what the gate found in the comparisons, and returns the exit code: [`exit_code::FAILED`] where it found anything.
+/// Prints the gate's findings in the comparisons, and returns the exit code: [`exit_code::FAILED`] if there are any.
 ///
-/// Under GitHub Actions every line comes a second time, as an annotation that the page of the run shows.
+/// On GitHub Actions every line is also printed as an annotation, which the page of the workflow run shows.
 pub(super) fn gate<'a>(
     comparisons: impl IntoIterator<Item = &'a Comparison>,
     fail_on: &[FailOnArgument],
@@ -60,12 +60,12 @@ pub(super) fn gate<'a>(
     code
 }
 
-/// A violation in one line: what it counts as, experiment, cell, figure, values.
+/// A violation in one line: kind, experiment, cell, figure, values.
 fn line(name: &str, violation: &Violation) -> String {
     format!("{}: {name}: {}", word(violation.what), sentence(violation))
 }
 
-/// The same as a command of GitHub's runner (its documentation: "Workflow commands", escaping as its toolkit does).
+/// The same as a workflow command of GitHub ("Workflow commands" in its documentation, escaping as in its toolkit).
 fn annotation(name: &str, violation: &Violation) -> String {
     let escaped = |text: &str| {
         let text = text.replace('%', "%25");
@@ -89,7 +89,7 @@ fn sentence(violation: &Violation) -> String {
     format!("{cell}: {}", finding_text(&violation.finding))
 }
 
-/// What was found, with its values, in one line.
+/// A finding with its values, in one line.
 pub(super) fn finding_text(finding: &Finding) -> String {
     match finding {
         Finding::Slower {
@@ -167,7 +167,7 @@ fn medians_text(quality: &QualityChange) -> String {
     format!("{} {before} → {after}", quality.column)
 }
 
-/// The values of the first seed, and how many more there are.
+/// The values of the first seed, and the number of others.
 fn facts_text(facts: &[FactChange]) -> String {
     let Some(fact) = facts.first() else {
         return String::new();
@@ -190,10 +190,10 @@ fn facts_text(facts: &[FactChange]) -> String {
     )
 }
 
-/// Letters of a text that are shown: enough to tell two digests apart.
+/// Letters of a text that are printed: enough to distinguish digests.
 const LETTERS: usize = 12;
 
-/// A whole number as it is, others to five digits, a text by its first letters.
+/// A whole number unchanged, other numbers to five digits, the first letters of a text.
 fn shown(text: &str) -> String {
     if text.is_empty() {
         return "nothing".to_owned();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_keeps_its_signs_from_the_runner() {
+    fn an_annotation_escapes_special_characters() {
         let violation = Violation {
             what: FailOn::Regression,
             cell: Some("a=1,b=50%".to_owned()),

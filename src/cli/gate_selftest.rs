@@ -1,4 +1,4 @@
-//! `fieldtrial gate-selftest`: does the gate of `compare` catch what it is there for, and nothing else?
+//! `fieldtrial gate-selftest`: tests whether the gate of `compare` finds planted differences, and nothing else.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -81,7 +81,7 @@ fn conditions(is_real: bool) -> String {
     )
 }
 
-/// Check by check: what was planted, what the gate found, what the times were.
+/// Each check: the planted difference, the gate's findings, and the times.
 fn text(conditions: &str, checks: &[Check]) -> String {
     let mut text = format!("{conditions}\n");
     for check in checks {

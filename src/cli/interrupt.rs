@@ -1,4 +1,4 @@
-//! [`Interrupt`]: Ctrl-C and SIGTERM. The first asks for an end, a later one ends at once.
+//! [`Interrupt`]: Ctrl-C and SIGTERM. The first requests an orderly end, a later one ends the program at once.
 
 use std::io;
 use std::sync::Arc;
@@ -11,22 +11,20 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 
 use super::exit_code;
 
-/// Signals closer together are one options: `timeout`, `just` and others pass on what the terminal has sent already.
-const ONE_WISH: Duration = Duration::from_millis(500);
+/// Signals within this time count as one: `timeout`, `just` and others forward a signal that the terminal has already sent.
+const DEBOUNCE: Duration = Duration::from_millis(500);
 
-/// How often the first signal is looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What the user has asked for by signals.
 #[derive(Debug)]
 pub(super) struct Interrupt {
     asked: Arc<AtomicBool>,
-    /// Whether the next signal ends this program at once; its workers notice that their stdin has closed.
+    /// Whether the next signal ends this program at once; its workers then end because their stdin closes.
     last: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// Listens from now on: a signal is no end by itself, but a second one is.
+    /// Installs the handlers: the first signal does not end the program, a second one does.
     pub(super) fn listen() -> io::Result<Self> {
         let interrupt = Self {
             asked: Arc::default(),
@@ -42,18 +40,17 @@ impl Interrupt {
             while !asked.load(Ordering::SeqCst) {
                 thread::sleep(LOOK);
             }
-            thread::sleep(ONE_WISH);
+            thread::sleep(DEBOUNCE);
             last.store(true, Ordering::SeqCst);
         });
         Ok(interrupt)
     }
 
-    /// Set by the first signal.
     pub(super) fn is_asked(&self) -> &AtomicBool {
         &self.asked
     }
 
-    /// No worker is left: where nothing was asked for so far, a signal has nothing to wait for.
+    /// No worker is left: unless a signal has been received, the next one ends the program at once.
     pub(super) fn stop_waiting(&self) {
         if !self.asked.load(Ordering::SeqCst) {
             self.last.store(true, Ordering::SeqCst);

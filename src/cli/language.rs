@@ -3,10 +3,10 @@
 use crate::diag::{did_you_mean, list};
 use crate::report::Language;
 
-/// The language of a code.
+/// The language with this code.
 ///
 /// # Errors
-/// There is none of this code; what there is.
+/// If there is none; the message lists the codes.
 pub(super) fn language(code: &str) -> Result<Language, String> {
     let codes = || Language::ALL.into_iter().map(Language::code);
     Language::of_code(code).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! `fieldtrial list`: what a manifest can name, from the types' own documentation.
+//! `fieldtrial list`: what a manifest can contain, from the documentation of the types.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -75,7 +75,6 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// What there is to list.
 fn words() -> Vec<Entry> {
     let words = What::value_variants().iter();
     let words = words.filter_map(ValueEnum::to_possible_value);
@@ -94,7 +93,7 @@ fn word(kind: &Entry) -> String {
     format!("{:<10}  {}\n", kind.name, kind.description)
 }
 
-/// The program's templates, then those in `reports/templates`; one of a program's name takes its place.
+/// Built-in templates, then those in `reports/templates`; one with a built-in name replaces the built-in.
 fn templates() -> Vec<Entry> {
     let own = own_templates(&results_root(Path::new("manifest.toml")).join("templates"));
     let is_own = |name: &str| own.iter().any(|(own, _)| own == name);
@@ -132,7 +131,7 @@ fn text(kind: &Entry) -> String {
         .settings
         .iter()
         .map(|setting| left(setting).chars().count())
-        // One long default moves only its own line.
+        // Ignore very long defaults: they widen only their own line.
         .filter(|width| *width <= 40)
         .max()
         .unwrap_or(0);
@@ -144,7 +143,7 @@ fn text(kind: &Entry) -> String {
     text
 }
 
-/// What a key means and can be; its type where no default shows it.
+/// Meaning and allowed values of a key; also its type if it has no default.
 fn meaning(setting: &Setting) -> String {
     let mut text = setting.description.clone();
     if !setting.words.is_empty() {

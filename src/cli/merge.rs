@@ -1,4 +1,4 @@
-//! `fieldtrial merge`: the journals of all shards → the store, the results files and the report.
+//! `fieldtrial merge`: merges the journals of all shards into the store, the results files and the report.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,6 @@ use super::run_plan::conditions;
 use super::trials::Replay;
 use super::{Outcome, Problem, exit_code};
 
-/// Missing runs that are named.
 const EXAMPLES: usize = 3;
 
 /// Put the journals of all shards together: results files and report as one machine would have written them
@@ -47,14 +46,14 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let collected = cluster::collect(&mut store, &chosen.plan.results_folder);
     let collected = collected.map_err(record_problem)?;
     say(&chosen, &collected);
-    // Those that measured may be of another kind than this machine.
+    // The machines that measured may be of another kind than this one.
     let conditions = RunConditions {
         classes: cluster::classes(&store),
         ..conditions.clone()
     };
     let bench = Bench {
         conditions: &conditions,
-        // A search has no cells before it has proposed them.
+        // The cells of a search are known only after it has proposed them.
         cells: if chosen.plan.search.is_some() {
             &[]
         } else {
@@ -133,7 +132,7 @@ fn say(chosen: &Chosen, collected: &Collected) {
     }
 }
 
-/// What no journal has; of a search, tells `recorder` of the trials that are there.
+/// The runs that no journal contains. For a search, also passes its finished trials to `recorder`.
 fn missing(
     chosen: &Chosen,
     conditions: &RunConditions,
@@ -146,7 +145,7 @@ fn missing(
         ..Missing::default()
     };
     if let Some(search) = &plan.search {
-        // The store is read again: its recorder holds it.
+        // The store is read a second time because the recorder owns the first.
         let store = Store::read(&plan.results_folder).map_err(mistake)?;
         let replay = Replay::of(plan, search, &store, conditions, &mut |event| {
             recorder.see(event)
@@ -171,17 +170,15 @@ fn missing(
     Ok(missing)
 }
 
-/// What no journal has.
 #[derive(Debug, Default)]
 struct Missing {
-    /// Number of shards.
     of: usize,
-    /// Runs by the index of their shard.
+    /// Number of missing runs by shard index.
     by_share: BTreeMap<usize, usize>,
-    /// The first few by name.
+    /// Names of the first few.
     examples: Vec<String>,
     runs: usize,
-    /// What follows the last trial of a search and is no shard's.
+    /// Runs after the last trial of a search, which belong to no shard.
     after: Vec<String>,
 }
 
@@ -198,7 +195,7 @@ impl Missing {
         self.runs == 0 && self.after.is_empty()
     }
 
-    /// Which runs are missing, and the commands that do them, share by share.
+    /// Prints which runs are missing, and the commands that run them, by shard.
     fn say(&self, words: &str) {
         if self.runs > 0 {
             eprintln!("missing  {}:", count(self.runs, "run"));

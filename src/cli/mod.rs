@@ -102,14 +102,14 @@ enum Command {
     Side(side::SideArguments),
 }
 
-/// Why a command could not do what it was asked to.
+/// Why a command failed.
 #[derive(Debug)]
 enum Problem {
     /// The user's mistake.
     Mistake(Failure),
-    /// A stream or file that cannot be written.
+    /// An error of writing to a stream or file.
     Output(io::Error),
-    /// Our bug, in a sentence.
+    /// A bug of the program, in a sentence.
     Bug(String),
 }
 
@@ -125,7 +125,7 @@ impl From<io::Error> for Problem {
     }
 }
 
-/// What a command ends with.
+/// The exit code of a command, or why it failed.
 type Outcome = Result<u8, Problem>;
 
 /// Runs the program.
@@ -172,7 +172,7 @@ fn code(outcome: Outcome) -> u8 {
             eprint!("{}", failure.render(Failure::is_stderr_coloured()));
             exit_code::MISTAKE
         }
-        // `fieldtrial plan … | head` is no mistake.
+        // A closed pipe (`fieldtrial plan … | head`) is not an error.
         Err(Problem::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit_code::GOOD,
         Err(Problem::Output(error)) => {
             eprintln!("error: cannot write: {error}");
@@ -199,7 +199,7 @@ mod tests {
         ("docs/cluster.md", include_str!("../../docs/cluster.md")),
     ];
 
-    /// Every command of the program in a document: lines of its code, continued by `\\`.
+    /// Every command of the program in a document: lines in code blocks, continued by `\\`.
     fn commands(text: &str) -> Vec<Vec<String>> {
         let text = text.replace("\\\n", " ");
         let lines = text
@@ -219,7 +219,7 @@ mod tests {
         lines.map(|line| words(&line)).collect()
     }
 
-    /// Words as a shell reads them, as far as documents need it.
+    /// Splits a line into words like a shell, as far as the documents need it.
     fn words(line: &str) -> Vec<String> {
         let mut words = vec!["fieldtrial".to_owned(), String::new()];
         let mut quote = None;
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_of_the_documents_is_one() {
+    fn every_command_in_the_documents_is_valid() {
         let mut found = 0;
         for (name, text) in DOCUMENTS {
             for words in commands(text) {

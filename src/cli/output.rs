@@ -1,10 +1,10 @@
-//! [`Stdout`]: standard output of commands whose exit code tells something too.
+//! [`Stdout`]: standard output for commands whose exit code matters too.
 
 use std::io::{self, ErrorKind, Write};
 
 /// Standard output that ignores a closed pipe: the exit code of a gate must not depend on its reader.
 ///
-/// Commands that only print end at the first such error instead, with [`GOOD`](super::exit_code::GOOD).
+/// Commands that only print end at the first such error, with [`GOOD`](super::exit_code::GOOD).
 #[derive(Debug)]
 pub(super) struct Stdout(io::Stdout);
 

@@ -1,4 +1,4 @@
-//! [`Overview`]: every shard with its journal and its task, for `submit` and `status`.
+//! [`Overview`]: every shard with its journal and task, for `submit` and `status`.
 
 use std::convert::Infallible;
 
@@ -17,20 +17,19 @@ use super::choice::Chosen;
 use super::run_plan::conditions;
 use super::trials::{Replay, TrialName};
 
-/// Every shard of a plan.
 pub(super) struct Overview {
     pub(super) standings: Vec<Standing>,
-    /// What was submitted, where anything was.
+    /// The submitted jobs, if there are any.
     pub(super) jobs: Option<Jobs>,
     /// Its state in Slurm.
     pub(super) tasks: Vec<Task>,
-    /// Why Slurm does not answer.
+    /// Why Slurm could not be queried.
     pub(super) silent: Option<SlurmError>,
 }
 
 impl Overview {
-    /// What journals and Slurm say now; `shards` of the command line count before what was submitted, and that before the
-    /// manifest.
+    /// Reads journals and queries Slurm. The number of shards is `shards` of the command line, else that of the submitted
+    /// jobs, else the manifest's.
     pub(super) fn of(chosen: &Chosen, shards: Option<usize>) -> Result<Self, Problem> {
         let results = &chosen.plan.results_folder;
         let jobs = Jobs::read(results).map_err(mistake)?;
@@ -51,18 +50,15 @@ impl Overview {
         })
     }
 
-    /// The task of a shard.
     pub(super) fn task(&self, standing: &Standing) -> Option<&Task> {
         let jobs = self.jobs.as_ref()?;
         cluster::task_of(jobs, &self.tasks, standing.share.index())
     }
 
-    /// The job that merges.
     pub(super) fn merging(&self) -> Option<&Task> {
         cluster::merging(self.jobs.as_ref()?, &self.tasks)
     }
 
-    /// Sum over the shards of what `of` says.
     pub(super) fn total(&self, of: impl Fn(&Standing) -> usize) -> usize {
         self.standings.iter().map(of).sum()
     }
@@ -83,7 +79,7 @@ fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
     cluster::standings(&plan.results_folder, shards, runs).map_err(mistake)
 }
 
-/// Every run with the index of its share.
+/// Every run with the index of its shard.
 fn runs(
     chosen: &Chosen,
     store: &Store,
@@ -107,7 +103,7 @@ fn runs(
     decisions.iter().filter_map(run).collect()
 }
 
-/// Every trial with the index of its share.
+/// Every trial with the index of its shard.
 fn trials(
     chosen: &Chosen,
     search: &SearchSpec,
@@ -128,12 +124,12 @@ fn trials(
     ended.chain(left).collect()
 }
 
-/// Whether tasks are given devices that this machine need not have.
+/// Whether tasks get devices that this machine may not have.
 fn asks_for_devices(chosen: &Chosen) -> bool {
     chosen.plan.slurm.gpus.is_some()
 }
 
-/// Into how many shards the plan was divided last.
+/// The number of shards of the last division of the plan.
 pub(super) fn last_number_of_shares(chosen: &Chosen) -> Result<Option<usize>, Problem> {
     let journals = journals(&chosen.plan.results_folder).map_err(mistake)?;
     let changed = |path: &std::path::Path| {

@@ -1,4 +1,4 @@
-//! `fieldtrial probe` (hidden): what a device says of itself, as JSON on standard output (`plan::device_facts`).
+//! `fieldtrial probe` (hidden): describes a device as JSON on standard output (`plan::device_facts`).
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ pub(super) struct ProbeArguments {
 }
 
 pub(super) fn probe(arguments: &ProbeArguments) -> Outcome {
-    // A library's own print must not stand beside the answer.
+    // Output of libraries must not mix with the JSON.
     let mut out = os::take_stdout()?;
     let answer = plan::probe(arguments.device);
     let mut line = serde_json::to_vec(&answer).map_err(std::io::Error::other)?;

@@ -1,4 +1,4 @@
-//! `fieldtrial report`: the report of results that are there already.
+//! `fieldtrial report`: writes the report of existing results.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! `fieldtrial run`: plan, prepare the data, run what is not finished, write results and report.
+//! `fieldtrial run`: plans, prepares data, runs what is not finished, writes results and report.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     }
     let mut cells: Vec<PlannedCell> = plan.cells().collect();
     if !arguments.dry_run && prepare_data(&plan, &cells)? {
-        // What was just generated has a content now, and the cells a hash over it.
+        // Plan again: generated data now has content, and cell hashes depend on it.
         plan = self::plan(arguments, &known.inputs())?;
         cells = plan.cells().collect();
     }
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     .run()
 }
 
-/// `--dry-run`: what would happen with every run.
+/// `--dry-run`: prints what would happen with every run.
 fn show(arguments: &RunArguments, bench: &Bench<'_>) -> Outcome {
     let (plan, cells, conditions) = (bench.plan, bench.cells, bench.conditions);
     let store = shard::read(plan, arguments.shard)?;
@@ -138,7 +138,7 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
     Err(Failure::plain(title, None).into())
 }
 
-/// Every run of the selected cells, and what happens with it.
+/// Every run of the selected cells, with the decision whether it runs.
 fn decisions(
     arguments: &RunArguments,
     plan: &Plan,
@@ -160,14 +160,13 @@ fn decisions(
     shard::own(arguments.shard, cells, decisions)
 }
 
-/// One invocation, from the opened store to the last word.
 struct Invocation<'a> {
     arguments: &'a RunArguments,
     bench: Bench<'a>,
     interrupt: &'a Interrupt,
     began: Instant,
     session: Session,
-    /// Git's look at the working tree, where it goes on.
+    /// Git's scan of the working tree, if it is still running.
     tree: Option<TreeLook>,
 }
 
@@ -208,7 +207,7 @@ impl Invocation<'_> {
             return Ok(Summary::default());
         }
         let mut sink = |event: RunEvent<'_>| {
-            // Kept first: what was shown as done is on the disk.
+            // Store the run first, so that runs shown as done are on disk.
             let kept = recorder.see(&event);
             progress.see(&event);
             kept
@@ -237,7 +236,7 @@ impl Invocation<'_> {
             .shard
             .map(|_| shard::own_results(self.bench.cells, decisions, results));
         let results = own.as_ref().unwrap_or(results);
-        // A share has its journal, and neither files nor report.
+        // A shard has a journal, but no results files or report.
         let (folder, report) = match self.arguments.shard {
             Some(share) => (journal_path(&plan.results_folder, share), None),
             None => (plan.results_folder.clone(), render(self.arguments, plan)?),

@@ -1,4 +1,4 @@
-//! [`RunArguments`]: what `fieldtrial run` accepts, and the command that goes on where it stopped.
+//! [`RunArguments`]: arguments of `fieldtrial run`, and the command that continues it.
 
 use std::path::PathBuf;
 
@@ -87,7 +87,7 @@ impl RunArguments {
         }
     }
 
-    /// What people and programs are told.
+    /// What is printed for people and programs.
     pub(super) fn show(&self) -> Show {
         Show {
             detail: self.detail(),
@@ -95,7 +95,7 @@ impl RunArguments {
         }
     }
 
-    /// The command that does what is left: the same, but for what says to run finished things again.
+    /// The command that runs what is left: the same, without options that run finished things again.
     pub(super) fn again(&self) -> String {
         let mut words = vec!["run".to_owned()];
         words.push(self.manifest.to_string_lossy().into_owned());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_that_goes_on_keeps_what_was_chosen_and_runs_nothing_finished_again() {
+    fn the_command_to_continue_keeps_the_selection_and_runs_nothing_again() {
         let line =
             "run x.toml --fresh --retry --jobs 2 --set matrix.batch-size=[8] --only model=it's";
         let again = Line::parse_from(line.split(' ')).run.again();

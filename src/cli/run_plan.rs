@@ -1,4 +1,4 @@
-//! What `run` does before the first worker starts: checks, data, and telling what will happen.
+//! What `run` does before the first worker starts: checks, data, and announcing the runs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::results::store::{RunConditions, Store};
 
 use super::Problem;
 
-/// Two manifests of one name would write to one folder.
+/// Refuses a second manifest of the same name, which would write to the same folder.
 pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     // `--as NAME` avoids it.
     if plan
@@ -41,7 +41,7 @@ pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     Err(Failure::plain(title, Some(help.into())).into())
 }
 
-/// What is kept from training where the manifest does not say, and a warning where nothing is.
+/// Prints what is held out if the manifest does not say, and a warning if nothing is.
 pub(super) fn say_held_out(plan: &Plan, detail: Detail) {
     for held_out in &plan.held_out {
         if held_out.is_nothing {
@@ -52,7 +52,7 @@ pub(super) fn say_held_out(plan: &Plan, detail: Detail) {
     }
 }
 
-/// Generates data that is to be generated and not there; says whether it generated any.
+/// Generates missing data; returns whether it generated any.
 pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, Problem> {
     let mut datasets = BTreeMap::new();
     for cell in cells {
@@ -79,21 +79,20 @@ pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, P
     Ok(has_generated)
 }
 
-/// This machine and build, and what runs with `jobs` slots are measured under. `folder` is one of the working tree whose
-/// commit is noted.
+/// This machine and build, and the conditions of runs with `jobs` slots. The commit is that of the working tree around
+/// `folder`.
 pub(super) fn conditions(folder: Option<&Path>, jobs: usize) -> (Environment, RunConditions) {
     let environment = environment::collect(folder_or_here(folder));
     let conditions = here_as(env_id(&environment), jobs);
     (environment, conditions)
 }
 
-/// A folder as part of a path that a user gave: none is the current one.
+/// The folder part of a path; the current folder if it is empty.
 pub(super) fn folder_or_here(folder: Option<&Path>) -> &Path {
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
 
-/// What runs with `jobs` slots are measured under.
 pub(super) fn here_as(env_id: String, jobs: usize) -> RunConditions {
     RunConditions {
         env_id,
@@ -103,7 +102,7 @@ pub(super) fn here_as(env_id: String, jobs: usize) -> RunConditions {
     }
 }
 
-/// Cores that runs may take: what Slurm gave to this task, where it says so; it does not always hold a task to them.
+/// Cores for runs: those of the Slurm task if Slurm names them, since it does not always restrict a task to them.
 pub(super) fn cores() -> usize {
     let given = std::env::var("SLURM_CPUS_PER_TASK").ok();
     let given = given
@@ -131,7 +130,6 @@ impl Outlook {
         Estimator::new(&self.store, &self.conditions)
     }
 
-    /// What is kept, what would run and why.
     pub(super) fn text(&self, plan: &Plan, cells: &[PlannedCell]) -> String {
         let selected = cells
             .iter()
@@ -146,7 +144,6 @@ impl Outlook {
         summary(plan, cells, &decisions, &self.estimator())
     }
 
-    /// Every run of one cell and what happens with it.
     pub(super) fn runs_of(&self, cell: &PlannedCell) -> Vec<String> {
         let decisions = execute::decide(
             [(0, cell)],
@@ -168,7 +165,7 @@ fn what(decision: &Decision) -> String {
     }
 }
 
-/// Says in a few lines what will run and why, and how long it may take.
+/// Prints in a few lines what will run and why, and the estimated time.
 pub(super) fn announce(
     plan: &Plan,
     cells: &[PlannedCell],
@@ -219,9 +216,9 @@ fn summary(
     lines.join("\n") + "\n"
 }
 
-/// `7 not selected`, `1 skipped`: the cells of which no run is counted.
+/// `7 not selected`, `1 skipped`: cells without runs.
 fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> Vec<String> {
-    // Each cell counts once: a cell that is not selected is not asked whether it could run.
+    // Count each cell once: an unselected cell counts as that, even if it is also infeasible.
     let why = |cell: &PlannedCell| match cell.feasibility {
         _ if !plan.is_selected(cell) => "not selected",
         Feasibility::Infeasible(_) => "infeasible",
@@ -234,7 +231,7 @@ fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> Vec<String> {
     some.map(|(n, what)| format!("{n} {what}")).collect()
 }
 
-/// Reasons of runs that something earlier could have spared, most frequent first.
+/// Why runs are repeated although there are earlier results, most frequent reason first.
 fn reasons(decisions: &[(RunId, Decision)]) -> Vec<(String, usize)> {
     let mut by_reason: BTreeMap<String, usize> = BTreeMap::new();
     for (_, decision) in decisions {
@@ -250,10 +247,9 @@ fn reasons(decisions: &[(RunId, Decision)]) -> Vec<(String, usize)> {
     reasons
 }
 
-/// What is said where nothing is known.
 pub(super) const NOTHING_LIKE_IT: &str = "no estimate: nothing like it has run on this machine";
 
-/// Lines on how long it may take, and what that rests on.
+/// Lines on the estimated time, and what it is based on.
 fn time_text(estimate: &Estimate, to_run: usize, jobs: usize) -> Vec<String> {
     if to_run == 0 {
         return Vec::new();

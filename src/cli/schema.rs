@@ -1,4 +1,4 @@
-//! `fieldtrial schema`: what a manifest can hold, for editors and for people.
+//! `fieldtrial schema`: the JSON Schema and the manual of manifests.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `fieldtrial run` on a manifest with `[search]`: trials that a sampler proposes, as they end.
+//! `fieldtrial run` on a manifest with `[search]`: runs trials that a sampler proposes when earlier ones end.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -19,7 +19,6 @@ use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
 use super::{Outcome, Problem, exit_code, shard};
 
-/// A search and how it is run.
 pub(super) struct SearchRun<'a> {
     pub(super) arguments: &'a RunArguments,
     /// Without cells: a search has none before it proposes them.
@@ -30,7 +29,6 @@ pub(super) struct SearchRun<'a> {
 }
 
 impl SearchRun<'_> {
-    /// Runs it, or shows what would run.
     pub(super) fn run_or_show(self) -> Outcome {
         if self.arguments.dry_run {
             self.preview()
@@ -39,7 +37,7 @@ impl SearchRun<'_> {
         }
     }
 
-    /// What is there, and nothing runs.
+    /// Shows finished trials without running anything.
     fn preview(&self) -> Outcome {
         let store = shard::read(self.bench.plan, self.arguments.shard)?;
         let options = SearchOptions {
@@ -86,7 +84,7 @@ impl SearchRun<'_> {
         let mut kept = 0;
         let mut sink = |event: RunEvent<'_>| {
             kept += usize::from(matches!(event, RunEvent::Kept { .. }));
-            // Kept first: what was shown as done is on the disk.
+            // Store the run first, so that trials shown as done are on disk.
             let stored = recorder.see(&event);
             progress.see(&event);
             stored
@@ -164,7 +162,7 @@ impl SearchRun<'_> {
     ) -> Outcome {
         let results_folder = &self.bench.plan.results_folder;
         let (folder, report) = match self.arguments.shard {
-            // A share has its journal, and neither files nor report.
+            // A shard has a journal, but no results files or report.
             Some(share) => (journal_path(results_folder, share), None),
             None => (
                 results_folder.clone(),
@@ -200,7 +198,7 @@ fn code(summary: Summary, results: &ResultSet) -> u8 {
     }
 }
 
-/// Trials at one time: what the command line says, else the manifest.
+/// Number of parallel trials: from the command line, else from the manifest.
 pub(super) fn jobs(arguments: &RunArguments, spec: Option<&SearchSpec>) -> usize {
     let asked = arguments.jobs.map(usize::from);
     asked.or(spec.map(|spec| spec.jobs)).unwrap_or(1)

@@ -1,4 +1,4 @@
-//! `run --shard`: the runs of one share, and where they are kept.
+//! `run --shard`: the runs of one shard, and its journal.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::results::store::Store;
 use super::Problem;
 use super::bench::{Bench, mistake};
 
-/// Opens what runs are kept in: the store with what its files say so far, or the journal of a share.
+/// Opens the storage of runs: the store with its results files, or the journal of a shard.
 pub(super) fn open(
     bench: &Bench<'_>,
     share: Option<Share>,
@@ -36,7 +36,7 @@ pub(super) fn open(
     Ok((store, None))
 }
 
-/// What is finished, for a look that changes nothing.
+/// Reads finished runs without changing anything.
 pub(super) fn read(plan: &Plan, share: Option<Share>) -> Result<Store, Problem> {
     let store = match share {
         None => Store::read(&plan.results_folder),
@@ -45,7 +45,7 @@ pub(super) fn read(plan: &Plan, share: Option<Share>) -> Result<Store, Problem> 
     store.map_err(mistake)
 }
 
-/// The runs of the share; all without one.
+/// The runs of the shard; all runs without one.
 pub(super) fn own(
     share: Option<Share>,
     cells: &[PlannedCell],
@@ -59,7 +59,7 @@ pub(super) fn own(
     own.filter(|(id, _)| deal.is_of(share, *id)).collect()
 }
 
-/// What `results` say of the runs of `decisions`.
+/// The part of `results` about the runs of `decisions`.
 pub(super) fn own_results(
     cells: &[PlannedCell],
     decisions: &[(RunId, Decision)],

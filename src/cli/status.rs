@@ -1,4 +1,4 @@
-//! `fieldtrial status`: every shard at a glance.
+//! `fieldtrial status`: the state of every shard.
 
 use std::io::Write;
 use std::time::SystemTime;
@@ -74,7 +74,7 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
         let run = shell::command(&format!("run {words} --shard {share}"));
         return Some(format!("`{run}` goes on"));
     }
-    // The merging job does it, or has done it.
+    // A merge job is active or has completed.
     let merges = |phase: &Phase| phase.is_active() || *phase == Phase::Ended("COMPLETED".into());
     let merges = overview.merging().is_some_and(|task| merges(&task.phase));
     let merge = shell::command(&format!("merge {words}"));

@@ -1,4 +1,4 @@
-//! `fieldtrial submit --slurm`: a job array with one task per shard, and a job that merges after it.
+//! `fieldtrial submit --slurm`: submits a job array with one task per shard, and a merge job after it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -49,7 +49,7 @@ pub(super) struct SubmitArguments {
 }
 
 pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
-    // Data are made here, once, before tasks would all make them at the same time.
+    // Generate data here, once; otherwise all tasks would generate it at the same time.
     let chosen = arguments.choice.plan()?;
     refuse_if_nothing_can_run(&chosen.plan, &chosen.cells)?;
     let shards = arguments
@@ -67,7 +67,6 @@ pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
     submission.submit()
 }
 
-/// What cannot be submitted.
 fn refuse(overview: &Overview, shards: usize, is_dry: bool) -> Result<(), Problem> {
     if let Some(error @ SlurmError::Refused { .. }) = &overview.silent {
         let help = "what is queued or running is not known, so nothing was submitted";
@@ -122,7 +121,7 @@ impl Submission<'_> {
             job: job.clone(),
             tasks: wanted,
         });
-        // Remembered before anything else may fail.
+        // Write the job id down before anything else can fail.
         self.write(&jobs)?;
         eprintln!("submitted job {job}: {what}, {}", count(self.left(), "run"));
         self.submit_merge(&mut jobs, &scripts.merge)?;
@@ -133,7 +132,7 @@ impl Submission<'_> {
         Ok(exit_code::GOOD)
     }
 
-    /// Shards that have something to do, for whom nothing goes on.
+    /// Shards that have runs left and no active task.
     fn wanted(&self) -> impl Iterator<Item = usize> {
         let is_wanted = |standing: &&Standing| {
             let to_retry = self.arguments.retry && standing.failed > 0;
@@ -160,12 +159,11 @@ impl Submission<'_> {
         }
     }
 
-    /// Another command about the same plan.
     fn command(&self, name: &str) -> String {
         shell::command(&format!("{name} {}", self.arguments.choice.words()))
     }
 
-    /// What was submitted before for the same shards, with the plan as it is meant now.
+    /// The earlier jobs, if the number of shards is the same, with the current arguments.
     fn remembered(&self) -> Result<Jobs, Problem> {
         let choice = self.arguments.choice.resolved()?;
         let (manifest, set, only, results_name) = choice.parts();
@@ -188,7 +186,7 @@ impl Submission<'_> {
             .map_err(mistake)
     }
 
-    /// One job merges, after everything that goes on; one that still waits for less is taken back.
+    /// Submits one merge job after all active arrays; cancels an earlier one that waits for fewer.
     fn submit_merge(&self, jobs: &mut Jobs, script: &Path) -> Result<(), Problem> {
         let waiting = self
             .overview
@@ -259,7 +257,7 @@ impl Submission<'_> {
         Ok(files)
     }
 
-    /// The manifest as jobs find it, from the project's folder.
+    /// Manifest and options for the scripts, relative to the project's folder.
     fn plan_words(&self, project: &Path) -> Result<Vec<String>, Problem> {
         let mut words = self.arguments.choice.resolved()?.list();
         let manifest = std::path::absolute(&self.chosen.plan.manifest_path)?;

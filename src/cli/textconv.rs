@@ -1,4 +1,4 @@
-//! `fieldtrial textconv`: a CSV file of results as `git diff` shows it best.
+//! `fieldtrial textconv`: a CSV file of results in a form for `git diff`.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

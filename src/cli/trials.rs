@@ -1,4 +1,4 @@
-//! [`Replay`]: the trials of a search that are there, and those that are not, without running any.
+//! [`Replay`]: finished and missing trials of a search, found without running any.
 
 use std::collections::BTreeSet;
 
@@ -9,22 +9,19 @@ use crate::plan::search::SearchSpec;
 use crate::results::store::{RunConditions, Store};
 use crate::search::{Search, SearchOptions, sampler};
 
-/// A trial by study and number.
 pub(super) type TrialName = (usize, usize);
 
-/// What a store holds of a search.
+/// The trials of a search in a store.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
-    /// Trials that have ended.
     pub(super) ended: Vec<(TrialName, Status)>,
-    /// Trials that are still to be run.
     pub(super) missing: Vec<TrialName>,
-    /// Keys of what follows the last trial of a study (regret, ensemble) and is not there.
+    /// Keys of missing runs that follow the last trial of a study (regret, ensemble).
     pub(super) missing_after: Vec<String>,
 }
 
 impl Replay {
-    /// Searches in what `store` holds alone, and tells `see` of every trial that is there.
+    /// Replays the search with the results in `store`, and passes every finished trial to `see`.
     pub(super) fn of<E>(
         plan: &Plan,
         spec: &SearchSpec,
@@ -62,7 +59,7 @@ impl Replay {
         Ok(replay)
     }
 
-    /// With trials that this machine cannot run as missing, where those that do the work are `given` devices.
+    /// Counts trials that this machine cannot run as missing, if the machines that run them have devices (`given`).
     pub(super) fn expecting_devices(mut self, plan: &Plan, spec: &SearchSpec, given: bool) -> Self {
         let all = self.ended.len();
         if given {
@@ -75,7 +72,7 @@ impl Replay {
     }
 
     fn find_missing(&mut self, plan: &Plan, spec: &SearchSpec, keys: &[String]) {
-        // A limit of time or cost may have ended it wherever it is.
+        // With a limit of time or cost, the search may have ended at any trial.
         if keys.is_empty() || spec.max_time_s.is_some() || spec.max_cost.is_some() {
             return;
         }

@@ -1,4 +1,4 @@
-//! `fieldtrial verify`: a model of a manifest against the same model in another program.
+//! `fieldtrial verify`: compares a model with the same model in another program.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -72,11 +72,11 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Outcome {
     })
 }
 
-/// The only cell of the manifest without its matrices, with the chosen model and loss.
+/// The single cell of the manifest without its matrices, with the chosen model and loss.
 fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
     let mut manifest = manifest::load(&arguments.manifest, &arguments.set)?;
     if let Some(root) = manifest.root.as_table_mut() {
-        // Sections about cells and their results, which may name axes.
+        // Sections about cells and their results; they may name axes that no longer exist.
         for section in ["matrix", "matrices", "report", "compare", "search"] {
             root.take(section);
         }
@@ -86,7 +86,7 @@ fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
     if let Some(loss) = &arguments.loss {
         choose(&mut manifest, "loss", loss);
     }
-    // Reference files bring their own inputs: any dataset will do to make the manifest whole.
+    // Reference files contain their inputs: any dataset makes the manifest valid.
     if let Some(dataset) = first_dataset(&manifest) {
         choose(&mut manifest, "dataset", &dataset);
     }
@@ -104,7 +104,7 @@ fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
     Ok(cell)
 }
 
-/// The name comes from the command line: no place in the manifest could be shown for it.
+/// The name is from the command line, so the error cannot point into the manifest.
 fn check_model(manifest: &Manifest, name: &str) -> Result<(), Failure> {
     let models = section(manifest, "models").map_or(&[][..], |models| models.entries.as_slice());
     let names: Vec<&str> = models.iter().map(|(key, _)| key.name.as_str()).collect();
@@ -120,7 +120,6 @@ fn check_model(manifest: &Manifest, name: &str) -> Result<(), Failure> {
     Err(Failure::plain(title, Some(help)))
 }
 
-/// Sets `train.WHAT = NAME`.
 fn choose(manifest: &mut Manifest, what: &str, name: &str) {
     let key = |name: &str| Key {
         name: name.to_owned(),
@@ -133,7 +132,6 @@ fn choose(manifest: &mut Manifest, what: &str, name: &str) {
     manifest.root.put(&[key("train"), key(what)], node);
 }
 
-/// The first dataset, where `[train]` names none.
 fn first_dataset(manifest: &Manifest) -> Option<String> {
     if section(manifest, "train").is_some_and(|train| train.get("dataset").is_some()) {
         return None;
@@ -204,7 +202,7 @@ mod tests {
     use crate::ops::Convolution;
 
     #[test]
-    fn the_algorithms_of_convolutions_are_told_with_the_tolerance_that_they_have() {
+    fn algorithms_of_convolutions_are_printed_with_their_tolerance() {
         let convolutions = vec![Convolution::Direct, Convolution::Winograd5];
         let verification = Verification {
             loss: 1.5,

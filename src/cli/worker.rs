@@ -1,8 +1,8 @@
 //! `fieldtrial worker` (hidden): one run: order on stdin, events on stdout.
 //!
-//! The real standard output is moved away first, so that a library's print lands on standard error and cannot break the
-//! protocol. A thread watches stdin: it passes on what the parent answers after an epoch; when stdin closes, the parent is
-//! gone, and this process ends itself, also in the middle of a step.
+//! The real standard output is moved away first, so that output of libraries goes to standard error and cannot break the
+//! protocol. A thread reads stdin: it passes on the parent's replies after epochs; if stdin closes, the parent is gone, and
+//! the process ends itself, even in the middle of a step.
 
 use std::io::{self, BufRead, Write};
 use std::panic::{self, PanicHookInfo};
@@ -20,20 +20,19 @@ use crate::train;
 
 use super::{Outcome, exit_code};
 
-/// Shortest time between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// Exit code of a worker whose parent is gone.
 const ORPHANED: i32 = 1;
 
-/// Reads the order, trains, tells. How the run ended is in the events, not in the exit code.
+/// Reads the order, trains, and sends events. The status of the run is in the events, not in the exit code.
 pub(super) fn worker() -> Outcome {
     os::keep_freed_memory();
     let mut events = EventWriter::new(os::take_stdout()?);
     panic::set_hook(Box::new(tell_panic));
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line)? == 0 {
-        // The parent ended before it gave an order.
+        // The parent ended before it sent an order.
         os::exit_at_once(ORPHANED);
     }
     let (sender, replies) = mpsc::channel();
@@ -55,7 +54,7 @@ pub(super) fn worker() -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-/// Reads the version by itself first: an order of another version may look different in all else.
+/// Checks the version first: an order of another version may have other fields.
 fn read_order(line: &str) -> Result<Order<CellSpec>, String> {
     let order: Value =
         serde_json::from_str(line).map_err(|e| format!("cannot read its order: {e}"))?;
@@ -68,7 +67,7 @@ fn read_order(line: &str) -> Result<Order<CellSpec>, String> {
     serde_json::from_value(order).map_err(|e| format!("cannot read its order: {e}"))
 }
 
-/// On CUDA cells none: the driver maps more address space than there is memory.
+/// Limits memory of CPU cells only: the CUDA driver maps more address space than there is memory.
 fn limit_memory(cell: &CellSpec) {
     let limit = cell.limits.memory;
     if let Some(bytes) = limit.filter(|_| cell.train.device == DeviceKind::Cpu)
@@ -78,8 +77,8 @@ fn limit_memory(cell: &CellSpec) {
     }
 }
 
-/// Passes the parent's answers on. The end of the stream, or a line that is no answer, is the end of this process, also
-/// while the other thread is within a GPU's driver.
+/// Passes the parent's replies on. The end of the stream, or an invalid line, ends this process, even if the other thread is
+/// inside a GPU driver.
 fn listen(replies: &Sender<Reply>) {
     pass_on(io::stdin().lock(), replies);
     os::exit_at_once(ORPHANED);
@@ -89,13 +88,13 @@ fn pass_on(input: impl BufRead, replies: &Sender<Reply>) {
     for line in input.lines() {
         let reply = line.ok().and_then(|line| serde_json::from_str(&line).ok());
         let Some(reply) = reply else { return };
-        // Nobody waits for one any more: the run is over, and so is this process soon.
+        // The receiver is gone if the run is over; the process ends soon.
         let _ = replies.send(reply);
     }
 }
 
 fn wait(replies: &Receiver<Reply>) -> Reply {
-    // The listening thread is gone only when it ends this process.
+    // The channel closes only when the listening thread ends this process.
     replies.recv().unwrap_or(Reply::Stop)
 }
 
@@ -141,7 +140,7 @@ impl<W: Write> EventWriter<W> {
                 self.out.flush()
             });
         if written.is_err() {
-            // Nobody listens: the parent is gone.
+            // Standard output is closed: the parent is gone.
             os::exit_at_once(ORPHANED);
         }
     }
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_passed_on_until_one_is_none() {
+    fn replies_are_passed_on_until_an_invalid_line() {
         let (sender, replies) = mpsc::channel();
         pass_on(&b"\"go-on\"\n\"stop\"\nhm\n\"stop\"\n"[..], &sender);
         drop(sender);
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_told_at_most_ten_times_a_second() {
+    fn progress_is_sent_at_most_ten_times_a_second() {
         let mut events = EventWriter::new(Vec::new());
         let began = Instant::now();
         let mut told = |ms| events.tells_progress(began + Duration::from_millis(ms));

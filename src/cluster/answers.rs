@@ -1,26 +1,26 @@
-//! What Slurm's programs say, in the formats that this program asks them for: text, whose shape versions keep.
+//! Parses the output of Slurm's programs, in the formats that this program requests: text that is stable between versions.
 
 /// One task of a job array, or a single job, as Slurm reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Number of the job, of the array's for a task.
+    /// Job id; for a task, that of its array.
     pub job: String,
-    /// Number of the task; `None` for a job that is no array.
+    /// Task number; `None` for a job without an array.
     pub task: Option<usize>,
-    /// Where it is.
+    /// Its state.
     pub phase: Phase,
-    /// The node, where it has one.
+    /// The node, if it has one.
     pub node: Option<String>,
 }
 
-/// Where a task is.
+/// The state of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// It waits, for this reason in Slurm's word.
+    /// Waiting, with Slurm's reason.
     Queued(String),
-    /// It runs, or is about to, or just ends.
+    /// Running, starting or ending.
     Running,
-    /// It has ended like this, in Slurm's word (`COMPLETED`, `TIMEOUT`).
+    /// Ended, with Slurm's state (`COMPLETED`, `TIMEOUT`).
     Ended(String),
 }
 
@@ -37,12 +37,12 @@ impl Phase {
         }
     }
 
-    /// Whether more is to be expected of it.
+    /// Whether it waits or runs.
     pub fn is_active(&self) -> bool {
         !matches!(self, Self::Ended(_))
     }
 
-    /// The user's words.
+    /// The state in words for the user.
     pub fn text(&self) -> String {
         let in_words = |word: &str| word.to_lowercase().replace('_', " ");
         match self {
@@ -55,10 +55,10 @@ impl Phase {
     }
 }
 
-/// What `squeue` is asked for: array's job, task, state, nodes, reason.
+/// Fields requested from `squeue`: the array's job id, task, state, nodes, reason.
 pub(super) const SQUEUE_FORMAT: &str = "%F|%K|%T|%N|%r";
 
-/// Reads `squeue --noheader --array` in [`SQUEUE_FORMAT`].
+/// Parses `squeue --noheader --array` in [`SQUEUE_FORMAT`].
 pub(super) fn parse_squeue(text: &str) -> Vec<Task> {
     let line = |line: &str| {
         let mut parts = line.trim().splitn(5, '|');
@@ -78,14 +78,14 @@ pub(super) fn parse_squeue(text: &str) -> Vec<Task> {
 /// Reads `scontrol --oneliner show job`: the jobs in Slurm's controller, until a few minutes after their end.
 pub(super) fn parse_scontrol(text: &str) -> Vec<Task> {
     let line = |line: &str| {
-        // Names and commands may hold blanks; the first field of a name is Slurm's.
+        // Names and commands may contain spaces; the first field of a name is Slurm's.
         let field = |name: &str| {
             let mut words = line.split_whitespace();
             words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
         };
         let job = field("ArrayJobId").or_else(|| field("JobId"))?.to_owned();
         let task = field("ArrayTaskId");
-        // Tasks that wait are one line: `3-8%4`. The queue has them one by one.
+        // Waiting tasks are in one line: `3-8%4`. `squeue` lists them one by one.
         if task.is_some_and(|task| task.parse::<usize>().is_err()) {
             return None;
         }
@@ -99,16 +99,15 @@ pub(super) fn parse_scontrol(text: &str) -> Vec<Task> {
     text.lines().filter_map(line).collect()
 }
 
-/// What `sacct` is asked for.
 pub(super) const SACCT_FORMAT: &str = "JobID,State,NodeList";
 
-/// Reads `sacct --noheader --parsable2 --allocations` in [`SACCT_FORMAT`].
+/// Parses `sacct --noheader --parsable2 --allocations` in [`SACCT_FORMAT`].
 pub(super) fn parse_sacct(text: &str) -> Vec<Task> {
     let line = |line: &str| {
         let mut parts = line.split('|');
         let id = parts.next().filter(|id| !id.is_empty())?;
         let (job, task) = match id.split_once('_') {
-            // `7_[3-8%4]` are tasks that wait.
+            // `7_[3-8%4]` are waiting tasks.
             Some((job, task)) => (job, Some(task.parse().ok()?)),
             None => (id, None),
         };
@@ -122,14 +121,14 @@ pub(super) fn parse_sacct(text: &str) -> Vec<Task> {
     text.lines().filter_map(line).collect()
 }
 
-/// The largest number of a task: `MaxArraySize` of `scontrol show config` is one more.
+/// The largest task number, one less than `MaxArraySize` in `scontrol show config`.
 pub(super) fn parse_largest_task(text: &str) -> Option<usize> {
     let line = text.lines().find(|line| line.starts_with("MaxArraySize"))?;
     let size: usize = line.split('=').nth(1)?.trim().parse().ok()?;
     size.checked_sub(1)
 }
 
-/// The number of the job that `sbatch --parsable` has submitted: `123`, or `123;cluster`.
+/// The job id that `sbatch --parsable` prints: `123`, or `123;cluster`.
 pub(super) fn parse_submitted(text: &str) -> Option<String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     let job = line.split(';').next()?.trim();
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_controller_tells_how_tasks_have_ended() {
+    fn scontrol_lists_ended_tasks() {
         // Slurm 22.05.8, shortened between `ExitCode` and `NodeList`.
         let text = "\
 JobId=1 ArrayJobId=1 ArrayTaskId=10-12%7 ArrayTaskThrottle=7 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reason=Resources Dependency=(null) ReqNodeList=(null) ExcNodeList=(null) NodeList= NumNodes=1
@@ -194,7 +193,7 @@ JobId=2 JobName=fieldtrial-it's a #1 \"q\" UserId=root(0) JobState=PENDING Reaso
     }
 
     #[test]
-    fn the_record_knows_what_the_controller_has_forgotten() {
+    fn sacct_lists_tasks_that_scontrol_no_longer_has() {
         // Slurm 22.05.8 with slurmdbd
         let text = "7_1|COMPLETED|n1\n7_2|CANCELLED by 0|n2\n7_[3-8%4]|PENDING|None assigned\n8|TIMEOUT|n3\n";
         let expected = [

@@ -1,4 +1,4 @@
-//! [`collect`]: the journals of all shares → the store.
+//! [`collect`]: merges the journals of all shards into the store.
 
 use std::path::{Path, PathBuf};
 
@@ -6,29 +6,29 @@ use crate::build_info::{Arithmetic, code_hash};
 use crate::record::{Disagreement, RecordError, agree};
 use crate::results::store::{Entries, Store, StoredRun, Taken, journals};
 
-/// What the journals held.
+/// Counts of what the journals contained.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Journals.
+    /// Number of journals.
     pub journals: usize,
-    /// Runs that the store has taken.
+    /// Runs added to the store.
     pub taken: usize,
-    /// Runs that it had before, or something that counts for more.
+    /// Runs that the store already had, itself or in a result of higher priority.
     pub known: usize,
-    /// Of all runs, those of other code than this program's: they are kept and do not count.
+    /// Runs of other code than this program's, among all runs: they are kept and do not count.
     pub of_other_code: usize,
-    /// Lines that are no runs, as `path:line`.
+    /// Lines that are not runs, as `path:line`.
     pub damaged: Vec<String>,
-    /// Journals whose last line has no end: a run that is being written, or was cut off.
+    /// Journals whose last line is incomplete: a run that is being written, or was cut off.
     pub torn: Vec<PathBuf>,
 }
 
-/// Takes every journal beside `store` into it, by number of shares, then by share. Journals stay as they are; what was
-/// taken once is known the next time.
+/// Adds every journal beside `store` to it, ordered by number of shards, then by shard. Journals stay unchanged; runs that
+/// the store has are skipped the next time.
 ///
 /// # Errors
-/// [`RecordError::Store`]; [`RecordError::Disagreement`], where two CPU runs of one cell, seed, block, code and numeric class
-/// have other facts: our bug. What was taken before stays.
+/// [`RecordError::Store`]; [`RecordError::Disagreement`] if two CPU runs of one cell, seed, block, code and numeric class
+/// have different facts: a bug of the program. Runs added before stay in the store.
 pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordError> {
     let mut collected = Collected::default();
     let current = [code_hash(Arithmetic::Cpu), code_hash(Arithmetic::Gpu)];
@@ -54,9 +54,9 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
     Ok(collected)
 }
 
-/// Holds a run against what the store has of the same facts.
+/// Compares a run with the store's run of the same cell, seed, block, code and numeric class.
 fn check(store: &Store, run: &StoredRun) -> Result<(), Disagreement> {
-    // On GPUs a library may give other bits every time; the row says so.
+    // On GPUs a library may give other bits every time; the row notes this.
     if !run.keys.numeric_class.ends_with("-cpu") {
         return Ok(());
     }

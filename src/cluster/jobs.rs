@@ -1,4 +1,4 @@
-//! [`Jobs`]: what was submitted for a results folder, as `slurm/jobs.json` remembers it.
+//! [`Jobs`]: the submitted jobs of a results folder, stored in `slurm/jobs.json`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the file.
 const VERSION: u32 = 1;
 
-/// What was submitted, and for which plan.
+/// The submitted jobs, and their plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jobs {
     version: u32,
-    /// The manifest, relative to the project where it lies in it.
+    /// The manifest; relative to the project if it is inside.
     pub manifest: PathBuf,
     /// `--set`, as given.
     #[serde(default)]
@@ -24,11 +23,11 @@ pub struct Jobs {
     /// `--as`, as given.
     #[serde(default)]
     pub results_name: Option<String>,
-    /// Shards of the plan.
+    /// Number of shards of the plan.
     pub shards: usize,
-    /// Job arrays, in the order in which they were submitted.
+    /// Job arrays, in the order of submission.
     pub arrays: Vec<Array>,
-    /// The last job that merges.
+    /// The last merge job.
     #[serde(default)]
     pub merge: Option<String>,
 }
@@ -36,16 +35,16 @@ pub struct Jobs {
 /// A job array: one task per shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Array {
-    /// Slurm's number.
+    /// Job id.
     pub job: String,
-    /// Shards, which are the numbers of its tasks.
+    /// Shards; they are also the numbers of the tasks.
     pub tasks: Vec<usize>,
 }
 
-/// A `jobs.json` that cannot be used.
+/// Why `jobs.json` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JobsError {
-    /// The system refuses.
+    /// An error of the system.
     #[error("cannot {doing} `{}`: {source}", path.display())]
     System {
         /// "read" or "write".
@@ -55,7 +54,7 @@ pub enum JobsError {
         /// The system's reason.
         source: io::Error,
     },
-    /// It is something else.
+    /// The content is not valid.
     #[error(
         "`{}` is not what this program writes ({reason}); without it, what was submitted is not known",
         path.display()
@@ -69,7 +68,7 @@ pub enum JobsError {
 }
 
 impl Jobs {
-    /// Nothing submitted yet, for the plan of `manifest`.
+    /// No jobs, for the plan of `manifest`.
     pub fn none(manifest: PathBuf) -> Self {
         Self {
             version: VERSION,
@@ -78,7 +77,7 @@ impl Jobs {
         }
     }
 
-    /// What is remembered in a results folder; `None` where nothing was submitted.
+    /// Reads the jobs of a results folder; `None` if nothing was submitted.
     ///
     /// # Errors
     /// [`JobsError`].
@@ -108,7 +107,7 @@ impl Jobs {
         Ok(Some(jobs))
     }
 
-    /// Remembers it; the file is renamed into place.
+    /// Writes the file; it is renamed into place.
     ///
     /// # Errors
     /// [`JobsError::System`].
@@ -131,20 +130,20 @@ impl Jobs {
         })
     }
 
-    /// Every job that may still be known to Slurm, the merging one last.
+    /// Ids of all jobs that Slurm may still have, the merge job last.
     pub fn ids(&self) -> Vec<&str> {
         let arrays = self.arrays.iter().map(|array| array.job.as_str());
         arrays.chain(self.merge.as_deref()).collect()
     }
 
-    /// The last array that has a task for `shard`.
+    /// The last array with a task for `shard`.
     pub fn last_of(&self, shard: usize) -> Option<&Array> {
         let mut arrays = self.arrays.iter().rev();
         arrays.find(|array| array.tasks.contains(&shard))
     }
 }
 
-/// Folder of scripts, logs and `jobs.json` of a results folder.
+/// Folder for scripts, logs and `jobs.json` of a results folder.
 pub fn slurm_folder(results: &Path) -> PathBuf {
     results.join("slurm")
 }
@@ -158,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_submitted_is_remembered_and_nothing_else_is_believed() {
+    fn submitted_jobs_are_read_back_and_other_content_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         assert!(Jobs::read(folder.path()).unwrap().is_none());
         let mut jobs = Jobs::none("experiments/tiny.toml".into());

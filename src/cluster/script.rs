@@ -1,31 +1,31 @@
-//! [`Scripts`]: the job scripts, for people to read.
+//! [`Scripts`]: the job scripts, written to be readable.
 
 use std::path::{Path, PathBuf};
 
 use crate::base::shell;
 use crate::plan::SlurmSpec;
 
-/// Seconds before its time limit at which a task is asked to end. Slurm looks at limits every half minute or so.
+/// Seconds before its time limit at which a task is asked to end. Slurm checks limits about every half minute.
 const NOTICE_S: u64 = 120;
 
-/// What the scripts say.
+/// Content of the scripts.
 #[derive(Debug, Clone)]
 pub struct Scripts<'a> {
     /// This program.
     pub program: &'a Path,
-    /// Absolute folder in which jobs run: the project's.
+    /// Absolute path of the project's folder, in which jobs run.
     pub project: &'a Path,
     /// Folder of the logs, relative to the project.
     pub logs: PathBuf,
     /// Name of the results.
     pub name: &'a str,
-    /// The manifest and the options that mean the plan.
+    /// The manifest and the options that select the plan.
     pub plan: Vec<String>,
     /// Further options of `run`.
     pub run: Vec<String>,
-    /// Shards of the plan.
+    /// Number of shards of the plan.
     pub shards: usize,
-    /// What is asked for.
+    /// Requested resources.
     pub slurm: &'a SlurmSpec,
 }
 
@@ -62,7 +62,7 @@ impl Scripts<'_> {
         lines.join("\n") + "\n"
     }
 
-    /// The script of the job that merges, when all tasks have ended.
+    /// The script of the merge job, which runs when all tasks have ended.
     pub fn merge(&self) -> String {
         let mut lines = self.head("puts the journals together, when all tasks have ended");
         lines.extend([
@@ -73,7 +73,7 @@ impl Scripts<'_> {
         lines.extend(self.place());
         let minutes = self.slurm.minutes().map(|minutes| minutes.clamp(1, 60));
         lines.extend(minutes.map(|minutes| option("time", &minutes.to_string())));
-        // It needs no device.
+        // Merging needs no device.
         let is_for_work =
             |name: &str| name.starts_with("gres") || name.contains("gpu") || name == "exclusive";
         lines.extend(self.others(|name| !is_for_work(name)));
@@ -108,7 +108,7 @@ impl Scripts<'_> {
         one.into_iter().chain(given).collect()
     }
 
-    /// The user's own, last, so that they win.
+    /// The user's options, last, so that they override the others.
     fn others(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let options = self.slurm.options.iter();
         let wanted = options.filter(|(name, _)| is_wanted(name));
@@ -131,13 +131,13 @@ impl Scripts<'_> {
         shell::joined(words)
     }
 
-    /// A log's path, in which Slurm replaces what follows a `%`.
+    /// The path of a log, in which Slurm replaces `%` patterns.
     fn log(&self, name: &str) -> String {
         let folder = self.logs.to_string_lossy().replace('%', "%%");
         format!("{folder}/{name}.log")
     }
 
-    /// A quarter of a short time limit.
+    /// [`NOTICE_S`], or a quarter of a shorter time limit.
     fn notice_s(&self) -> u64 {
         let quarter = self.slurm.minutes().map(|minutes| minutes * 15);
         quarter.map_or(NOTICE_S, |quarter| quarter.min(NOTICE_S))
@@ -174,7 +174,7 @@ fn option(name: &str, value: &str) -> String {
     format!("#SBATCH --{name}=\"{value}\"")
 }
 
-/// Without control characters: a name must not end a comment or an option.
+/// Removes control characters: a name must not end a comment or an option.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|letter| if letter.is_control() { ' ' } else { letter })
@@ -277,7 +277,7 @@ exec '/opt/my tools/fieldtrial' merge experiments/x.toml --set 'matrix.batch-siz
     }
 
     #[test]
-    fn a_short_limit_leaves_most_of_itself_before_the_notice() {
+    fn a_short_time_limit_has_a_short_notice() {
         let short = SlurmSpec {
             time: Some(120),
             ..SlurmSpec::default()

@@ -1,4 +1,4 @@
-//! [`Slurm`]: the batch system, by its own programs with argument lists.
+//! [`Slurm`]: calls the programs of the batch system, with argument lists (no shell).
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,38 +10,38 @@ use super::answers::{
     parse_squeue, parse_submitted,
 };
 
-/// Variables of a user that would change what Slurm's programs say.
+/// Prefixes of environment variables that would change the output of Slurm's programs.
 const CHANGES_ANSWERS: [&str; 3] = ["SQUEUE_", "SACCT_", "SCONTROL_"];
 
 /// The batch system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Slurm;
 
-/// Why Slurm does not do something.
+/// Why a call of Slurm failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlurmError {
-    /// It is not here.
+    /// It is not installed.
     #[error("there is no `{program}` on this machine")]
     NotHere {
         /// The program.
         program: String,
     },
-    /// It says why not.
+    /// It refused, with a reason.
     #[error("`{program}` says: {reason}")]
     Refused {
         /// The program.
         program: String,
-        /// Its words, in one line.
+        /// Its message, in one line.
         reason: String,
     },
 }
 
 impl Slurm {
-    /// What is known of `jobs`: those in the queue, then those that have ended of late, then those that are on record. A
-    /// program that does not answer leaves its part out.
+    /// The states of `jobs`: from the queue, then of recently ended jobs, then from the accounting database. The last two
+    /// may be unavailable and then add nothing.
     ///
     /// # Errors
-    /// [`SlurmError`], where the queue does not answer.
+    /// [`SlurmError`], if the queue cannot be read.
     pub fn tasks(self, jobs: &[&str]) -> Result<Vec<Task>, SlurmError> {
         if jobs.is_empty() {
             return Ok(Vec::new());
@@ -60,13 +60,13 @@ impl Slurm {
         Ok(tasks)
     }
 
-    /// The largest number that a task of an array may have; `None` where Slurm does not say.
+    /// The largest number of an array's task; `None` if unknown.
     pub fn largest_task(self) -> Option<usize> {
         let config = call("scontrol", ["show", "config"]).ok()?;
         parse_largest_task(&config)
     }
 
-    /// Submits a script, and answers with the number of the job.
+    /// Submits a script, and returns the job id.
     ///
     /// # Errors
     /// [`SlurmError`].
@@ -80,7 +80,7 @@ impl Slurm {
         })
     }
 
-    /// Takes a job out of the queue.
+    /// Cancels a job.
     ///
     /// # Errors
     /// [`SlurmError`].
@@ -89,7 +89,6 @@ impl Slurm {
     }
 }
 
-/// The tasks that wait or run.
 fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {
     let format = format!("--format={SQUEUE_FORMAT}");
     let jobs = format!("--jobs={list}");
@@ -103,7 +102,6 @@ fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {
     }
 }
 
-/// Adds what is not known yet.
 fn add(tasks: &mut Vec<Task>, more: Vec<Task>) {
     for task in more {
         let is_same = |other: &Task| (&other.job, other.task) == (&task.job, task.task);

@@ -1,4 +1,4 @@
-//! [`Standing`]: what every share has done, and what is left of it, by the journals alone.
+//! [`Standing`]: finished and remaining runs of every shard, from the journals alone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,24 +13,24 @@ use crate::plan::{Plan, PlannedCell};
 use crate::results::Share;
 use crate::results::store::{Entries, JournalFile, RunConditions, Store, StoreError, journals};
 
-/// One share's journal, and its runs.
+/// Progress of one shard, and its journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// The share.
+    /// The shard.
     pub share: Share,
     /// Its runs that are done, in any journal or store.
     pub done: usize,
     /// Its runs that failed.
     pub failed: usize,
-    /// Its runs that are still to be done.
+    /// Its runs that remain.
     pub left: usize,
-    /// When its journal was last written to; `None` where it has none.
+    /// Last modification of its journal; `None` if it has none.
     pub changed: Option<SystemTime>,
-    /// Whether a program writes to its journal now.
+    /// Whether a program has its journal open for writing.
     pub is_in_use: bool,
 }
 
-/// Everything that the journals of a results folder and its store hold, without changing either.
+/// The content of all journals of a results folder and its store, read without changing them.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -48,10 +48,9 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
     Ok(store)
 }
 
-/// The numeric class under which most runs of each cell were measured by today's code, by cell hash; without those for which
-/// this machine's class serves.
+/// By cell hash: the numeric class of most runs of the cell by the current code, unless it is this machine's class.
 ///
-/// A machine that only looks on, or merges, may be of another kind than those that measured.
+/// A machine that only shows or merges results may be of another kind than those that measured.
 pub fn classes(store: &Store) -> HashMap<String, String> {
     let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(code_hash);
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
@@ -77,7 +76,7 @@ pub fn classes(store: &Store) -> HashMap<String, String> {
     classes
 }
 
-/// Every run of the chosen cells, and whether anything that `store` holds makes it done.
+/// Every run of the chosen cells, and whether `store` contains a result that makes it done.
 pub fn decisions(
     plan: &Plan,
     cells: &[PlannedCell],
@@ -94,19 +93,19 @@ pub fn decisions(
     decide(chosen, store, conditions, options)
 }
 
-/// Where a run of a share is.
+/// The state of a shard's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It ended well.
+    /// It succeeded.
     Done,
     /// It failed.
     Failed,
-    /// It is still to be done.
+    /// It remains.
     Left,
 }
 
 impl Progress {
-    /// Of a run that ended like this.
+    /// For a run that ended with `status`.
     pub fn ended(status: Status) -> Self {
         if status.is_failure() {
             Self::Failed
@@ -115,7 +114,7 @@ impl Progress {
         }
     }
 
-    /// Of a run about which `decision` was taken.
+    /// For a run with the decision `decision`.
     pub fn decided(decision: &Decision) -> Self {
         match decision {
             Decision::Keep(status) => Self::ended(*status),
@@ -124,10 +123,10 @@ impl Progress {
     }
 }
 
-/// What each of `of` shares has done, from the index of the share of every run and where it is.
+/// Progress of each of `of` shards, from the shard index and the state of every run.
 ///
 /// # Errors
-/// [`StoreError`], where the journals cannot be listed.
+/// [`StoreError`], if the journals cannot be listed.
 pub fn standings(
     results: &Path,
     of: usize,

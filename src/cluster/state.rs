@@ -1,8 +1,8 @@
-//! Where a shard is: by its own journal first, then by what Slurm says of its task.
+//! State of a shard: from its journal first, then from Slurm's state of its task.
 
 use super::{Jobs, Phase, Standing, Task};
 
-/// The task of `shard`: one that goes on, else the last that was submitted.
+/// The task of `shard`: the active one, else the last that was submitted.
 pub fn task_of<'t>(jobs: &Jobs, tasks: &'t [Task], shard: usize) -> Option<&'t Task> {
     let arrays = jobs.arrays.iter().rev();
     let arrays = arrays.filter(|array| array.tasks.contains(&shard));
@@ -21,7 +21,7 @@ pub fn merging<'t>(jobs: &Jobs, tasks: &'t [Task]) -> Option<&'t Task> {
     tasks.find(|task| task.job == *job && task.task.is_none())
 }
 
-/// Whether something goes on for it, or will.
+/// Whether a task or program works on the shard, or will.
 pub fn is_active(standing: &Standing, task: Option<&Task>) -> bool {
     standing.is_in_use || task.is_some_and(|task| task.phase.is_active())
 }
@@ -31,7 +31,7 @@ pub fn is_stuck(standing: &Standing, task: Option<&Task>) -> bool {
     standing.left > 0 && !is_active(standing, task)
 }
 
-/// Where a shard is, in the user's words.
+/// State of a shard in words for the user.
 pub fn state(standing: &Standing, task: Option<&Task>) -> String {
     match task.map(|task| &task.phase) {
         Some(phase) if phase.is_active() => phase.text(),
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_goes_on_counts_before_one_that_was_submitted_later() {
+    fn an_active_task_counts_before_one_that_was_submitted_later() {
         let mut jobs = Jobs::none("x.toml".into());
         for job in ["7", "9"] {
             let (job, tasks) = (job.to_owned(), vec![1, 2]);

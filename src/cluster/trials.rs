@@ -1,24 +1,24 @@
-//! [`TrialShare`]: how the trials of a search are divided.
+//! [`TrialShare`]: divides the trials of a search into shards.
 
 use crate::base::text::count;
 use crate::plan::search::{PrunerSpec, SamplerSpec, SearchSpec};
 use crate::results::Share;
 
-/// Which trials of a search belong to a share.
+/// The trials of a search that belong to a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrialShare {
-    /// Single trials: nothing is learned from one trial for another.
+    /// Single trials, which are independent of each other.
     ByTrial {
-        /// The share.
+        /// The shard.
         share: Share,
-        /// Studies of the search.
+        /// Number of studies of the search.
         studies: usize,
     },
-    /// Whole studies: a trial needs those before it.
+    /// Whole studies: a trial depends on earlier ones of its study.
     ByStudy(Share),
 }
 
-/// A search that learns has fewer studies than there are shares.
+/// The error of a search with dependent trials that has fewer studies than shards.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this search {learns}, so that its studies can be shared among machines and the trials of one study cannot: it has {}, \
@@ -31,10 +31,10 @@ pub struct TooFewStudies {
 }
 
 impl TrialShare {
-    /// The trials of `search`, which has `studies` studies, that belong to `share`.
+    /// The trials of `search`, with `studies` studies, that belong to `share`.
     ///
     /// # Errors
-    /// [`TooFewStudies`], where a share would have nothing to do, ever.
+    /// [`TooFewStudies`], if a shard would never have anything to do.
     pub fn of(search: &SearchSpec, studies: usize, share: Share) -> Result<Self, TooFewStudies> {
         let Some(learns) = what_learns(search) else {
             return Ok(Self::ByTrial { share, studies });
@@ -50,7 +50,7 @@ impl TrialShare {
         Ok(Self::ByStudy(share))
     }
 
-    /// Which of `of` shares, from 1, has trial `number` of study `study` of a search with `studies` studies.
+    /// Index (from 1) of the shard, out of `of`, for trial `number` of study `study` in a search with `studies` studies.
     pub fn index(
         search: &SearchSpec,
         studies: usize,
@@ -63,9 +63,9 @@ impl TrialShare {
         }
     }
 
-    /// Whether trial `number` of study `study`, both from 0, belongs to it.
+    /// Whether trial `number` of study `study`, both from 0, belongs to the shard.
     ///
-    /// Trials are dealt by number first, then by study, so that more `trials` leave the earlier ones where they were.
+    /// Trials are dealt by number first, then by study, so that increasing `trials` does not move earlier trials.
     pub fn owns(self, study: usize, number: usize) -> bool {
         match self {
             Self::ByTrial { share, studies } => share.owns(number * studies + study),
@@ -74,7 +74,7 @@ impl TrialShare {
     }
 }
 
-/// What of a search makes a trial depend on earlier ones; `None` where nothing does.
+/// The part of a search that makes trials depend on earlier ones; `None` if they are independent.
 fn what_learns(search: &SearchSpec) -> Option<&'static str> {
     match (&search.sampler, &search.pruner) {
         (SamplerSpec::Tpe { .. } | SamplerSpec::Nsga2 { .. }, _) => {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_that_need_no_other_are_dealt_one_by_one() {
+    fn independent_trials_are_dealt_one_by_one() {
         let random = search(SamplerSpec::Random, PrunerSpec::None);
         let (first, second) = (owned(&random, 1, "1/2"), owned(&random, 1, "2/2"));
         assert_eq!(first.len(), 3);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_learns_is_dealt_by_study() {
+    fn a_search_with_dependent_trials_is_dealt_by_study() {
         let median = PrunerSpec::Median {
             startup_trials: 5,
             warmup_steps: 0,

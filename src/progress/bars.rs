@@ -1,4 +1,4 @@
-//! [`Bars`]: one bar over all runs, and one line for every run that goes on.
+//! [`Bars`]: progress bars on a terminal: one over all runs, and one line for every current run.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -18,10 +18,9 @@ use super::search::{Tally, is_counted};
 
 pub(super) const REDRAW: Duration = Duration::from_millis(100);
 
-/// A run that goes on.
+/// Template of the line of a current run.
 pub(super) const RUNNING: &str = "{spinner:.cyan} {prefix}  {wide_msg}";
 
-/// Bars on a terminal.
 #[derive(Debug)]
 pub(super) struct Bars {
     names: Names,
@@ -158,7 +157,7 @@ impl Bars {
         self.show_place();
     }
 
-    /// How many have ended, and what follows from it.
+    /// Updates the overall bar and the time left.
     fn show_place(&self) {
         match &self.search {
             None => self.overall.set_position(self.ended as u64),
@@ -195,14 +194,14 @@ impl Bars {
         self.overall.set_message(text);
     }
 
-    /// A line above the bars, which stays.
+    /// Prints a permanent line above the bars.
     fn say(&self, line: &str) {
-        // A terminal that is gone is no reason to stop training.
+        // An error of the terminal must not stop training.
         let _ = self.all.println(line);
     }
 }
 
-/// Whole seconds below a minute: more digits would claim to know.
+/// Whole seconds below a minute: an estimate has no more precision.
 pub(super) fn roughly(left: Duration) -> String {
     let seconds = left.as_secs_f64().ceil();
     if seconds < 60.0 {
@@ -217,7 +216,7 @@ pub(super) fn style(template: &str) -> ProgressStyle {
         .progress_chars("━━─")
 }
 
-/// `✓` in green, `✗` in red, `–` for what was broken off, `✂` for what a search ended early; the word stands beside what is not done.
+/// `✓` in green for done, `✗` in red, `–` for interrupted, `✂` for pruned; a word beside it names every status but done.
 pub(super) fn mark(status: Status) -> String {
     let (colour, sign, word) = match status {
         Status::Done => (32, "✓", String::new()),

@@ -10,26 +10,26 @@ use super::line::{Names, last_words};
 /// What is printed of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Show {
-    /// To people, on standard error.
+    /// For people, on standard error.
     pub detail: Detail,
-    /// Whether every event is written to standard output as a line of JSON.
+    /// Whether every event is also printed on standard output as a line of JSON.
     pub events: bool,
 }
 
-/// How much people are told.
+/// How much is printed for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
-    /// Warnings and failed runs.
+    /// Only warnings and failed runs.
     Quiet,
-    /// A line for each run that has ended, and the end.
+    /// Also a line for each finished run, and the summary.
     #[default]
     Normal,
-    /// Moreover the beginning of each run, each epoch, and all that its worker wrote to standard error.
+    /// Also the start of each run, each epoch, and all standard error of its worker.
     Verbose,
 }
 
 impl Detail {
-    /// What is shown of a worker's standard error once it has ended.
+    /// The lines of a worker's standard error that are printed once it has ended.
     pub(super) fn words(self, outcome: &RunOutcome) -> Vec<&str> {
         if self < Self::Verbose {
             return last_words(outcome);
@@ -39,11 +39,10 @@ impl Detail {
     }
 }
 
-/// Tells beginnings and epochs, where they are asked for.
+/// Formats starts of runs and epochs, if they are requested.
 #[derive(Debug)]
 pub(super) struct Details {
     detail: Detail,
-    /// Names of the runs that go on.
     names: HashMap<RunId, String>,
 }
 
@@ -55,7 +54,6 @@ impl Details {
         }
     }
 
-    /// A further line about the event.
     pub(super) fn line(&mut self, event: &RunEvent<'_>, names: &Names) -> Option<String> {
         if self.detail < Detail::Verbose {
             return None;

@@ -1,31 +1,29 @@
-//! [`Eta`]: how long the remaining runs will take, from those that have ended.
+//! [`Eta`]: estimates the remaining time from the runs that have ended.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::event::{Job, RunId};
 
-/// Share of a run's steps from which the rest of it follows.
-const TOLD: f64 = 0.05;
+/// Fraction of a run's steps from which on its duration is extrapolated.
+const ENOUGH: f64 = 0.05;
 
-/// Collects how long runs of each cell took.
+/// Durations of runs, by cell.
 #[derive(Debug, Default)]
 pub(super) struct Eta {
     slots: usize,
-    /// Runs not begun.
     left: usize,
-    /// Runs not begun whose cell is known, by cell.
+    /// Runs not started whose cell is known, by cell.
     waiting: HashMap<usize, usize>,
-    /// Seconds that a run was expected to take before any ran, by cell.
+    /// Expected duration in seconds before any run, by cell.
     expected_s: HashMap<usize, f64>,
     running: HashMap<RunId, (Instant, f64)>,
     ended: HashMap<usize, Ended>,
     all: Ended,
-    /// Runs that ended and were expected to take a time: that time, and what they took.
+    /// Sums over ended runs that had an expected duration: expected and actual seconds.
     outcome: (f64, f64),
 }
 
-/// Runs that have ended.
 #[derive(Debug, Default, Clone, Copy)]
 struct Ended {
     runs: usize,
@@ -38,14 +36,14 @@ impl Ended {
         self.seconds += seconds;
     }
 
-    /// A mean, not a median: the sum over the remaining runs is asked for, and their order is random.
+    /// A mean, not a median: the remaining time is a sum over runs, and their order is random.
     fn mean_s(self) -> Option<f64> {
         (self.runs > 0).then(|| self.seconds / self.runs as f64)
     }
 }
 
 impl Eta {
-    /// For runs that are known before the first one begins.
+    /// For runs that are known before the first one starts.
     pub(super) fn of(jobs: &[Job]) -> Self {
         let mut eta = Self::default();
         for job in jobs {
@@ -69,17 +67,17 @@ impl Eta {
         self.running.insert(id, (now, 0.0));
     }
 
-    /// A run that was to come does not have to.
+    /// A remaining run is not needed any more.
     pub(super) fn skip(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// One more run is to come than was known.
+    /// There is one more run than was known.
     pub(super) fn add_one(&mut self) {
         self.left += 1;
     }
 
-    /// `share` of the run's steps are done.
+    /// The fraction `share` of the run's steps is done.
     pub(super) fn advance(&mut self, id: RunId, share: f64) {
         if let Some((_, done)) = self.running.get_mut(&id) {
             *done = share;
@@ -96,11 +94,11 @@ impl Eta {
         }
     }
 
-    /// Time left; `None` while nothing is known of a run that is to come.
+    /// The time left; `None` if nothing is known about a remaining run.
     ///
-    /// Times of the runs not begun ÷ slots, and the longest rest of those that go on. A run takes what runs of its cell took;
-    /// before one has ended, what was expected, times how far off the expected times of others were; else what runs took on
-    /// average.
+    /// The sum of the durations of runs not started ÷ slots, plus the longest rest of the current runs. The duration of a
+    /// run is the mean of its cell's runs; before one has ended, its expected duration, corrected by actual ÷ expected of
+    /// other runs; else the mean of all runs.
     pub(super) fn left(&self, now: Instant) -> Option<Duration> {
         let mut seconds = 0.0;
         let mut known = 0;
@@ -115,7 +113,7 @@ impl Eta {
         let mut rest = 0.0_f64;
         for (id, (began, share)) in &self.running {
             let so_far = (now - *began).as_secs_f64();
-            let told = (*share > TOLD).then(|| so_far / share);
+            let told = (*share > ENOUGH).then(|| so_far / share);
             let whole = self.mean_s(id.cell).or(told);
             let whole = whole.or_else(|| self.whole_s(id.cell, now))?;
             rest = rest.max(whole - so_far);
@@ -127,7 +125,6 @@ impl Eta {
         self.ended.get(&cell)?.mean_s()
     }
 
-    /// A whole run of the cell.
     fn whole_s(&self, cell: usize, now: Instant) -> Option<f64> {
         let (expected, measured) = self.outcome;
         let off = if expected > 0.0 {
@@ -140,11 +137,11 @@ impl Eta {
         self.mean_s(cell).or(expected).or_else(typical)
     }
 
-    /// A run of which nothing is known: the mean of those that ended, else of those that are far enough.
+    /// Duration of a run about which nothing is known: the mean of ended runs, else extrapolated from current runs.
     fn typical_s(&self, now: Instant) -> Option<f64> {
         let told = || {
             let mut told = Ended::default();
-            let running = self.running.values().filter(|(_, share)| *share > TOLD);
+            let running = self.running.values().filter(|(_, share)| *share > ENOUGH);
             running.for_each(|(began, share)| told.add((now - *began).as_secs_f64() / share));
             told.mean_s()
         };
@@ -196,7 +193,7 @@ mod tests {
         assert_eq!(eta.left(now), Some(Duration::from_secs(122)));
         eta.begin(id(0, 0), now);
         eta.end(id(0, 0), 2.0);
-        // Its cell takes 2 s, and the other one twice as long as expected too.
+        // Its cell takes 2 s, so the other one is also expected to take twice as long.
         assert_eq!(eta.left(now), Some(Duration::from_secs(2 + 240)));
         eta.begin(id(1, 0), now);
         eta.end(id(1, 0), 50.0);
@@ -204,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_estimate_nothing_is_said_before_a_run_has_ended_or_is_under_way() {
+    fn without_an_estimate_there_is_none_until_a_run_has_ended_or_progressed() {
         let now = Instant::now();
         let mut eta = two_cells([None, None]);
         assert_eq!(eta.left(now), None);

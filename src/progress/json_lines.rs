@@ -1,4 +1,4 @@
-//! [`JsonLines`]: what happens while runs are done, as JSON lines for programs (`run --format json`, docs/events.md).
+//! [`JsonLines`]: events of the runs as JSON lines for programs (`run --format json`, docs/events.md).
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -10,10 +10,9 @@ use crate::event::{
     Event, Job, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
 };
 
-/// Version of the lines; a reader refuses one that it does not know.
+/// Version of the format; a reader refuses one that it does not support.
 pub const EVENTS_VERSION: u32 = 1;
 
-/// One line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(super) enum Line<'a> {
@@ -66,7 +65,6 @@ pub(super) enum Line<'a> {
     },
 }
 
-/// Which run.
 #[derive(Debug, Serialize)]
 pub(super) struct Run<'a> {
     key: &'a str,
@@ -81,17 +79,16 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Writes a line for every event.
 #[derive(Debug)]
 pub(super) struct JsonLines<W> {
     /// `None` once the reader has closed the pipe: training continues.
     out: Option<W>,
-    /// Keys of the runs that go on.
+    /// Keys of the current runs.
     keys: HashMap<RunId, String>,
 }
 
 impl<W: Write> JsonLines<W> {
-    /// Begins with the version.
+    /// Writes the version first.
     pub(super) fn new(out: W) -> Self {
         let mut lines = Self {
             out: Some(out),
@@ -188,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// A pipe whose reader goes after the first line.
+    /// A pipe whose reader closes it after the first line.
     #[derive(Default)]
     struct Closing {
         written: Vec<u8>,
@@ -209,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_is_the_version_and_a_reader_that_goes_is_not_written_to() {
+    fn the_first_line_is_the_version_and_writing_stops_when_the_reader_closes() {
         let mut pipe = Closing::default();
         let mut lines = JsonLines::new(&mut pipe);
         lines.see(&RunEvent::Start { runs: 1, slots: 1 });

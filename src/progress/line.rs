@@ -1,4 +1,4 @@
-//! One line about a run that has ended, the same on a terminal and elsewhere.
+//! One line about a run that has ended, for terminals and logs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::base::units::{human, human_seconds};
 use crate::event::{Job, RunOutcome, Status};
 
-/// How runs are called: what all cells have in common is left out.
+/// Short names of runs, without what the keys of all cells have in common.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     common: BTreeSet<String>,
@@ -26,7 +26,7 @@ impl Names {
             common.retain(|part| own.contains(part));
             is_single = is_single && key == first;
         }
-        // A single cell would have no name left.
+        // With a single cell nothing would be left of the name.
         if is_single {
             common.clear();
         }
@@ -39,7 +39,7 @@ impl Names {
         own.collect::<Vec<_>>().join(" ")
     }
 
-    /// [`Self::short`], with the seed and the block where there are several.
+    /// [`Self::short`], with seed and block if there are several.
     pub(super) fn name(&self, job: &Job) -> String {
         let mut name = self.short(&job.spec.key);
         let measure = &job.spec.measure;
@@ -53,7 +53,7 @@ impl Names {
     }
 }
 
-/// What a run gave, in a few words: `65.2 ms/step  loss 0.118  in 4.1 s`, or its reason.
+/// The result of a run, or its reason: `65.2 ms/step  loss 0.118  in 4.1 s`.
 pub(super) fn gave(outcome: &RunOutcome) -> String {
     let mut words = Vec::new();
     if outcome.status != Status::Done {
@@ -68,14 +68,14 @@ pub(super) fn gave(outcome: &RunOutcome) -> String {
     words.join("  ")
 }
 
-/// A reason that begins with its own status (`timeout: 90 s`) beside that status: `90 s`.
+/// Removes the status from a reason that begins with it: `timeout: 90 s` becomes `90 s`.
 pub(super) fn without_status(status: Status, reason: &str) -> &str {
     let rest = reason.strip_prefix(&status.to_string());
     rest.and_then(|rest| rest.strip_prefix(": "))
         .unwrap_or(reason)
 }
 
-/// The last lines of what a failed run wrote to its standard error.
+/// The last lines of the standard error of a failed run.
 pub fn last_words(outcome: &RunOutcome) -> Vec<&str> {
     const SHOWN: usize = 6;
     if !outcome.status.is_failure() {

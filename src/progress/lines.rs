@@ -7,7 +7,6 @@ use super::fitted;
 use super::line::{Names, gave};
 use super::search::{Tally, is_counted};
 
-/// Writes a line whenever a run ends.
 #[derive(Debug)]
 pub(super) struct Lines {
     names: Names,
@@ -62,7 +61,7 @@ impl Lines {
         }
     }
 
-    /// `[ 3/20] trial=7 lr=0.003  done  best_loss 0.1180  in 4.1 s`, and last words below it.
+    /// `[ 3/20] trial=7 lr=0.003  done  best_loss 0.1180  in 4.1 s`, with the last lines of a failed run below it.
     fn end(&mut self, job: &Job, outcome: &RunOutcome) -> String {
         self.ended += 1;
         let (name, status) = (self.names.name(job), outcome.status);
@@ -74,7 +73,7 @@ impl Lines {
                 let place = if is_counted(job) {
                     place(ended, of)
                 } else {
-                    // It is none of the trials that are counted.
+                    // It does not count as a trial.
                     " ".repeat(place(of, of).len())
                 };
                 (place, tally.gave(job, outcome))

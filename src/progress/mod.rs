@@ -1,8 +1,8 @@
-//! Run events → the terminal: bars where there is one, plain lines elsewhere; and → JSON lines for programs. The only module
+//! Displays run events: progress bars on a terminal, plain lines elsewhere, and JSON lines for programs. The only module
 //! that draws.
 //!
-//! Owns [`Progress`], a sink of [`RunEvent`]s. It tells people on standard error and programs on standard output, keeps no
-//! result and decides nothing.
+//! [`Progress`] receives [`RunEvent`]s. It writes to standard error for people and to standard output for programs, keeps no
+//! results and makes no decisions.
 
 mod bars;
 mod detail;
@@ -39,7 +39,7 @@ use line::Names;
 use lines::Lines;
 use search::Tally;
 
-/// What is shown while runs go on.
+/// Displays the progress of runs.
 #[derive(Debug)]
 pub struct Progress {
     people: Kind,
@@ -53,14 +53,14 @@ enum Kind {
 }
 
 impl Progress {
-    /// Bars where standard error is a terminal, else one line per run; events as JSON lines where they are asked for. What the
-    /// keys of all jobs have in common is not repeated.
+    /// Bars if standard error is a terminal, else one line per run; JSON lines if requested. What the keys of all jobs have
+    /// in common is not repeated.
     pub fn new(jobs: &[Job], show: Show) -> Self {
         let names = Names::new(jobs.iter().map(|job| job.spec.key.as_str()));
         Self::on_this_terminal(names, Eta::of(jobs), None, show)
     }
 
-    /// The same for a search of `studies` studies, whose trials become known as they begin.
+    /// The same for a search of `studies` studies, whose trials are known only when they start.
     pub fn searching(search: &SearchSpec, studies: usize, show: Show) -> Self {
         let tally = Some(Tally::new(search, studies));
         Self::on_this_terminal(Names::default(), Eta::default(), tally, show)
@@ -79,7 +79,7 @@ impl Progress {
         }
     }
 
-    /// Shows an event.
+    /// Displays an event.
     pub fn see(&mut self, event: &RunEvent<'_>) {
         match &mut self.people {
             Kind::Bars(bars) => bars.see(event),
@@ -90,13 +90,13 @@ impl Progress {
         }
     }
 
-    /// Shows that there is nothing to run.
+    /// Displays that there is nothing to run.
     pub fn see_nothing_to_do(&mut self, slots: usize) {
         self.see(&RunEvent::Start { runs: 0, slots });
         self.see(&RunEvent::End { left: 0 });
     }
 
-    /// The last words.
+    /// Displays the summary.
     pub fn end(&mut self, ending: &Ending<'_>, detail: Detail) {
         if let Some(lines) = &mut self.programs {
             lines.write(&ending.line());
@@ -104,13 +104,13 @@ impl Progress {
         if detail > Detail::Quiet {
             eprint!("{}", ending.text());
         } else if ending.ended == 0 {
-            // Those that failed before and are kept: the exit code is theirs.
+            // Runs that failed earlier are kept, and determine the exit code.
             eprint!("{}", ending.failed_text());
         }
     }
 }
 
-/// A line that fits into the terminal, or into 80 columns elsewhere; what does not fit follows below, indented.
+/// Wraps a line to the terminal's width, or 80 columns elsewhere; continuation lines are indented.
 pub fn fitted(line: &str, indent: usize) -> String {
     let width = terminal_size_of(io::stderr()).map_or(80, |(columns, _)| columns.0.into());
     wrapped(line, width, indent)

@@ -1,4 +1,4 @@
-//! [`Pairs`]: what is shown while two builds run in turns: one line for every pair, and on a terminal one bar.
+//! [`Pairs`]: progress of two builds that run in turns: one line for every pair, and on a terminal one bar.
 
 use std::io::{self, IsTerminal};
 use std::time::Instant;
@@ -13,18 +13,18 @@ use super::eta::Eta;
 use super::fitted;
 use super::line::{Names, without_status};
 
-/// What is common to all pairs.
+/// The number of pairs, and what they consist of.
 #[derive(Debug, Clone, Copy)]
 pub struct PairsShape {
-    /// Pairs to do.
+    /// Pairs to run.
     pub pairs: usize,
-    /// Seeds of the plan.
+    /// Number of seeds of the plan.
     pub seeds: usize,
-    /// Blocks of the plan.
+    /// Number of blocks of the plan.
     pub blocks: usize,
 }
 
-/// Which pair.
+/// Identifies a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct PairName<'a> {
     /// Key of the cell.
@@ -35,22 +35,22 @@ pub struct PairName<'a> {
     pub block: usize,
 }
 
-/// How one run of a pair ended.
+/// The result of one run of a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct PairEnd<'a> {
-    /// How.
+    /// Status.
     pub status: Status,
-    /// One line, for all but `done`.
+    /// One line; empty for `done`.
     pub reason: &'a str,
-    /// Median of a step.
+    /// Median time of a step.
     pub step_ms: Option<f64>,
-    /// Seconds that it took.
+    /// Duration in seconds.
     pub wall_s: f64,
-    /// The end of its standard error, where it failed.
+    /// The last lines of its standard error, if it failed.
     pub last_words: &'a [String],
 }
 
-/// Shows pairs.
+/// Displays pairs.
 #[derive(Debug)]
 pub struct Pairs {
     names: Names,
@@ -69,7 +69,7 @@ struct Drawn {
 }
 
 impl Pairs {
-    /// A bar where standard error is a terminal; lines in any case. `keys` are those of the cells.
+    /// Draws a bar if standard error is a terminal, and always prints lines. `keys` are those of the cells.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, shape: PairsShape) -> Self {
         let mut eta = Eta::default();
         eta.start(shape.pairs, 1);
@@ -83,7 +83,7 @@ impl Pairs {
         }
     }
 
-    /// A side has got its turn, as the first or second of the pair.
+    /// The run of a side starts, as the first or second of the pair.
     pub fn begin(&mut self, pair: PairName<'_>, side: &str, is_first: bool) {
         if is_first {
             self.eta.begin(self.id(), Instant::now());
@@ -96,7 +96,7 @@ impl Pairs {
         }
     }
 
-    /// How far the run of the side is: in words, and as a share.
+    /// Progress of the current run: a text, and the fraction that is done.
     pub fn at(&mut self, text: &str, share: f64, is_first: bool) {
         let done = if is_first { 0.0 } else { 0.5 };
         self.eta.advance(self.id(), done + share / 2.0);
@@ -106,16 +106,16 @@ impl Pairs {
         self.show_time_left();
     }
 
-    /// A line that stays.
+    /// Prints a permanent line.
     pub fn say(&self, line: &str) {
         match &self.bars {
-            // A terminal that is gone is no reason to stop.
+            // An error of the terminal must not stop the runs.
             Some(drawn) => drop(drawn.all.println(line)),
             None => eprintln!("{line}"),
         }
     }
 
-    /// Both runs of a pair have ended: those of the side before and of the side after.
+    /// Both runs of a pair have ended.
     pub fn end(&mut self, pair: PairName<'_>, before: PairEnd<'_>, after: PairEnd<'_>) {
         self.eta.end(self.id(), before.wall_s + after.wall_s);
         self.ended += 1;
@@ -138,7 +138,7 @@ impl Pairs {
         self.show_time_left();
     }
 
-    /// Takes the bars away.
+    /// Removes the bars.
     pub fn finish(&self) {
         if let Some(drawn) = &self.bars {
             drawn.running.finish_and_clear();
@@ -146,7 +146,7 @@ impl Pairs {
         }
     }
 
-    /// The pair that goes on, for the estimate of time.
+    /// An id of the current pair for the time estimate.
     fn id(&self) -> RunId {
         RunId {
             cell: self.ended,
@@ -203,7 +203,7 @@ impl Drawn {
     }
 }
 
-/// `12.3 → 13.1 ms/step, ratio 1.065  in 4.1 s`, or what failed.
+/// The result of a pair: `12.3 → 13.1 ms/step, ratio 1.065  in 4.1 s`, or what failed.
 fn gave(before: PairEnd<'_>, after: PairEnd<'_>) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
     let failed = [("before", before), ("after", after)];
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_follows_from_the_pairs_that_ended() {
+    fn the_time_left_follows_from_the_pairs_that_ended() {
         let shape = PairsShape {
             pairs: 5,
             seeds: 1,

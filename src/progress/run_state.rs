@@ -1,4 +1,4 @@
-//! [`RunState`]: how far a run is, in words and as a share.
+//! [`RunState`]: progress of a run, as a text and a fraction.
 
 use std::fmt::Write;
 
@@ -10,15 +10,15 @@ use crate::event::Event;
 pub struct RunState {
     steps_per_epoch: usize,
     epochs: usize,
-    /// Epochs done, and steps of the one that goes on.
+    /// Finished epochs, and finished steps of the current epoch.
     at: (usize, usize),
     loss: Option<f64>,
-    /// What is evaluated after training.
+    /// What is being evaluated after training.
     assessing: Option<String>,
 }
 
 impl RunState {
-    /// Takes note of an event.
+    /// Updates the state from an event.
     pub fn see(&mut self, event: &Event) {
         match event {
             Event::Started {
@@ -64,7 +64,7 @@ impl RunState {
         text
     }
 
-    /// Share of its steps that are done, 0 to 1.
+    /// Fraction of its steps that are done, 0 to 1.
     pub fn share(&self) -> f64 {
         let per_epoch = self.steps_per_epoch.max(1);
         let all = per_epoch * self.epochs.max(1);

@@ -1,4 +1,4 @@
-//! [`Tally`]: how far a search is: trials by how they ended, and the best value of each objective so far.
+//! [`Tally`]: progress of a search: numbers of trials by status, and the best value of each objective so far.
 
 use std::fmt::Write;
 
@@ -9,22 +9,20 @@ use crate::plan::search::{ObjectiveSpec, SearchSpec, TrialInfo, TrialRole};
 
 use super::line::without_status;
 
-/// Digits of a value that is an objective: trials may be near one another.
+/// Digits of an objective's value: more than usual, since trials may be close to each other.
 const DIGITS: usize = 4;
 
-/// Trials of a search that have ended, and the best of them.
 #[derive(Debug)]
 pub(super) struct Tally {
     objectives: Vec<ObjectiveSpec>,
     studies: usize,
-    /// Trials to come to, those that were kept included.
+    /// Number of trials of the search, kept ones included.
     of: usize,
     ended: usize,
     kept: usize,
     pruned: usize,
     failed: usize,
     running: usize,
-    /// The best trial of each objective: its name and its value.
     best: Vec<Option<(String, f64)>>,
 }
 
@@ -43,7 +41,7 @@ impl Tally {
         }
     }
 
-    /// The search begins, with so many trials to come.
+    /// The search starts, with this number of trials.
     pub(super) fn start(&mut self, trials: usize) {
         self.of = trials;
     }
@@ -52,7 +50,7 @@ impl Tally {
         self.running += 1;
     }
 
-    /// A trial was finished before.
+    /// Counts a trial that was finished earlier.
     pub(super) fn keep(&mut self, job: &Job, status: Status, info: &TrialInfo) {
         if info.role.is_trial() {
             self.kept += 1;
@@ -82,7 +80,7 @@ impl Tally {
             let Some(value) = value.filter(|value| value.is_finite()) else {
                 continue;
             };
-            // The earlier of equals stays.
+            // Of equal values the earlier one stays.
             if best
                 .as_ref()
                 .is_none_or(|(_, best)| loss(value) < loss(*best))
@@ -92,7 +90,7 @@ impl Tally {
         }
     }
 
-    /// `trial 7`; with the values of its matrix before it where there are several studies.
+    /// `trial 7`; preceded by the study's matrix values if there are several studies.
     fn short_name(&self, job: &Job, info: &TrialInfo) -> String {
         let trial = format!("trial {}", info.number);
         if self.studies == 1 {
@@ -105,7 +103,7 @@ impl Tally {
         format!("{} {trial}", study.join(" "))
     }
 
-    /// Trials that have ended, of how many.
+    /// Number of ended trials, and of all trials.
     pub(super) fn place(&self) -> (usize, usize) {
         (self.ended, self.of.max(self.ended))
     }
@@ -141,7 +139,7 @@ impl Tally {
         (!best.is_empty()).then(|| best.join(", "))
     }
 
-    /// What a trial gave, in a few words: its values, or why it has none.
+    /// The result of a trial: its values, or why it has none.
     pub(super) fn gave(&self, job: &Job, outcome: &RunOutcome) -> String {
         let mut words = Vec::new();
         if outcome.status != Status::Done {
@@ -155,14 +153,13 @@ impl Tally {
         words.join("  ")
     }
 
-    /// One line about all trials that were kept: they are counted, not listed.
     pub(super) fn kept_line(&self) -> Option<String> {
         let kept = count(self.kept, "trial");
         (self.kept > 0).then(|| format!("{kept} kept from before"))
     }
 }
 
-/// Whether a run is one of the trials that a search is to come to.
+/// Whether a run counts as a trial of the search.
 pub(super) fn is_counted(job: &Job) -> bool {
     let role = job.trial.as_ref().map(|trial| trial.info.role);
     role.is_none_or(|role| role == TrialRole::Trial)
@@ -270,7 +267,7 @@ sampler = "random"
             (0, 2, [0.9, 1.0], Status::Pruned, own),
             (0, 3, [0.9, 1.0], Status::Killed, own),
             (1, 2, [f64::NAN, 400.0], Status::Done, own),
-            // Equal to the best, but later.
+            // As good as the best, but later.
             (0, 4, [0.75, 300.0], Status::Done, own),
             (0, 5, [0.99, 1.0], Status::Done, TrialRole::Regret),
             (0, 6, [0.99, 1.0], Status::NotRun, own),
@@ -287,7 +284,7 @@ sampler = "random"
     }
 
     #[test]
-    fn a_line_says_what_a_trial_gave_or_why_it_ended() {
+    fn a_line_has_a_trials_values_or_why_it_ended() {
         let plan = plan();
         let tally = Tally::new(plan.search.as_ref().unwrap(), 2);
         let job = trial(&plan, 0, 1, &[0.75, 300.0], TrialRole::Trial);

@@ -1,4 +1,4 @@
-//! [`Spinner`]: something that goes on and says what it does, a build.
+//! [`Spinner`]: one line about something that takes a while, a build.
 
 use std::io::{self, IsTerminal};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use crate::base::units::human_seconds;
 
 use super::bars::{REDRAW, RUNNING, style};
 
-/// One line that tells what goes on; on a terminal it changes.
+/// One line of progress; on a terminal it is updated.
 #[derive(Debug)]
 pub struct Spinner {
     what: String,
@@ -18,7 +18,7 @@ pub struct Spinner {
 }
 
 impl Spinner {
-    /// Begins `what`: "building HEAD~1 at 0150c8c".
+    /// Starts with the text `what`: "building HEAD~1 at 0150c8c".
     pub fn new(what: &str) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
@@ -37,21 +37,21 @@ impl Spinner {
         }
     }
 
-    /// What it does at the moment.
+    /// Shows the current activity.
     pub fn say(&self, text: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(text.trim().to_owned());
         }
     }
 
-    /// It went well.
+    /// Ends with success.
     pub fn end(self) {
         self.clear();
         let time = human_seconds(self.began.elapsed().as_secs_f64());
         eprintln!("{}: done in {time}", self.what);
     }
 
-    /// Takes it away without a word.
+    /// Removes the line.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! The last words of `fieldtrial run`: what came of it, where it is, what to do next.
+//! The summary of `fieldtrial run`: results, their folder, and the next commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::json_lines::Line;
 use super::line::{Names, without_status};
 use super::search::named;
 
-/// Reasons that are listed one by one.
+/// Most reasons that are listed.
 const LISTED: usize = 10;
 
 /// What the summary is about.
@@ -23,26 +23,26 @@ const LISTED: usize = 10;
 pub struct Ending<'a> {
     /// All results of the folder.
     pub results: &'a ResultSet,
-    /// Folder of the results, as the user would write it.
+    /// Folder of the results, as a path to print.
     pub folder: &'a Path,
-    /// The command that does what is left.
+    /// The command that runs what is left.
     pub command: &'a str,
     /// Runs that ended in this invocation.
     pub ended: usize,
-    /// Runs that were to be done and were not.
+    /// Runs that should have been done and were not.
     pub left: usize,
-    /// Runs that were finished before and count.
+    /// Runs that were finished earlier and count.
     pub kept: usize,
     /// Why it stopped early, if it did.
     pub stopped: Option<StopReason>,
-    /// Seconds of this invocation.
+    /// Duration of this invocation in seconds.
     pub wall_s: f64,
-    /// The report, where one was written.
+    /// The report, if one was written.
     pub report: Option<&'a Path>,
 }
 
 impl Ending<'_> {
-    /// The same for programs.
+    /// The summary as a JSON line.
     pub(super) fn line(&self) -> Line<'_> {
         Line::Summary {
             ended: self.ended,
@@ -54,7 +54,7 @@ impl Ending<'_> {
         }
     }
 
-    /// The text, for standard error.
+    /// The summary as text for standard error.
     pub(super) fn text(&self) -> String {
         let mut lines = vec![self.first_line(), self.statuses()];
         lines.extend(self.failures());
@@ -70,7 +70,7 @@ impl Ending<'_> {
         lines.join("\n") + "\n"
     }
 
-    /// The runs that failed, for standard error.
+    /// The list of failed runs, for standard error.
     pub(super) fn failed_text(&self) -> String {
         let mut lines = self.failed_runs();
         lines.push(String::new());
@@ -187,7 +187,7 @@ impl Ending<'_> {
                     value.is_finite().then_some((*key, value))
                 });
                 let loss = |value: f64| objective.direction.as_loss(value);
-                // The first of equals, which is the earliest trial.
+                // `min_by` returns the first of equals, which is the earliest trial.
                 let best = valued.min_by(|(_, a), (_, b)| loss(*a).total_cmp(&loss(*b)));
                 lines.extend(best.map(|(key, value)| {
                     let name = key.replace(',', " ");
@@ -235,7 +235,7 @@ impl Ending<'_> {
     }
 }
 
-/// A line for each reason, with the first that has it and how many more have.
+/// A line for each reason: the first run with it, and how many more have it.
 fn by_reason<'a>(all: impl Iterator<Item = (String, Status, &'a str)>) -> Vec<String> {
     let mut lines: Vec<(String, Status, &str, usize)> = Vec::new();
     for (name, status, reason) in all {
@@ -260,7 +260,7 @@ fn is_reason_enough(row: &RunRow) -> bool {
     matches!(row.status, Status::Infeasible | Status::Skipped)
 }
 
-/// The first few, and how many more there are.
+/// The first lines, and how many more there are.
 fn shortened(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(LISTED);
     lines.truncate(LISTED);

@@ -1,45 +1,45 @@
-//! [`Check`]: one comparison, what was planted in it, and what the gate said.
+//! [`Check`]: one comparison: the planted difference and the gate's violations.
 
 use crate::compare::{Comparison, FailOn, Finding, Verdict, Violation, violations};
 
 /// The findings at which the gate fails: regressions and changed facts.
 const KINDS: [FailOn; 2] = [FailOn::Regression, FailOn::Change];
 
-/// What sort of thing is planted.
+/// The kind of planted difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Steps take longer; no fact is another one.
+    /// Steps take longer; facts are unchanged.
     Slowdown,
-    /// Losses are larger; steps take as long as before.
+    /// Losses are larger; steps take the same time.
     Loss,
 }
 
-/// What is planted in a cell of the side after.
+/// A difference planted in one cell of the side after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planted {
     /// Key of the cell.
     pub cell: String,
-    /// What sort of thing.
+    /// Its kind.
     pub kind: Kind,
-    /// The same in words.
+    /// Description for the user.
     pub words: String,
 }
 
-/// One comparison, and what the gate said of it.
+/// One comparison and the gate's result.
 #[derive(Debug)]
 pub struct Check {
-    /// What is planted; `None` where both sides are alike.
+    /// The planted difference; `None` if both sides are equal.
     pub planted: Option<Planted>,
-    /// What the gate found.
+    /// The violations that the gate found.
     pub found: Vec<Violation>,
-    /// Ratios of the cells' times per sample, after / before, by key; `None` where none was drawn.
+    /// Ratios of the cells' times per sample, after / before, by key; `None` if none was computed.
     pub ratios: Vec<(String, Option<f64>)>,
-    /// Why it did not pass; `None` where it passed.
+    /// Why the check failed; `None` if it passed.
     pub failure: Option<String>,
 }
 
 impl Check {
-    /// Asks the gate, and holds its answer against what was planted.
+    /// Runs the gate and compares its violations with the planted difference.
     pub fn new(planted: Option<Planted>, comparison: &Comparison) -> Self {
         let found = violations(comparison, &KINDS);
         let failure = mute(comparison).or_else(|| match &planted {
@@ -59,7 +59,7 @@ impl Check {
     }
 }
 
-/// Silence means something only where the gate could have spoken.
+/// Why the gate could not have found anything; then finding nothing proves nothing.
 fn mute(comparison: &Comparison) -> Option<String> {
     if comparison.cells.is_empty() {
         return Some("no cell was compared".to_owned());
@@ -82,8 +82,8 @@ fn false_alarm(found: &[Violation]) -> Option<String> {
     (!found.is_empty()).then(|| "a false alarm where both sides are alike".to_owned())
 }
 
-/// What was planted is found in its cell, and nothing else anywhere. All cells together may well be slower too; a loss that
-/// is worse comes with other facts of the same cell.
+/// The failure if the planted difference was not found in its cell, or anything else was. All cells together may be slower
+/// too; a larger loss changes other facts of the same cell.
 fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
     let is_it = |violation: &Violation| {
         matches!(
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn it_passes_where_the_gate_finds_just_what_was_planted() {
+    fn a_check_passes_if_the_gate_finds_exactly_the_planted_difference() {
         assert_eq!(check(None, vec![same(0), same(1)]), None);
         assert_eq!(check(Some(Kind::Slowdown), vec![slower(0), same(1)]), None);
         assert_eq!(check(Some(Kind::Loss), vec![worse(0), same(1)]), None);
     }
 
     #[test]
-    fn it_fails_where_the_gate_is_blind() {
+    fn a_check_fails_if_the_gate_misses_the_planted_difference() {
         let missed = Some("the gate missed it".to_owned());
         assert_eq!(check(Some(Kind::Slowdown), vec![same(0), same(1)]), missed);
         assert_eq!(
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fails_where_the_gate_cries_wolf() {
+    fn a_check_fails_on_a_false_alarm() {
         for (kind, cells) in [
             (None, vec![slower(0), same(1)]),
             (None, vec![worse(0)]),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fails_where_nothing_could_have_been_found() {
+    fn a_check_fails_if_nothing_could_have_been_found() {
         let few = pair(0, Verdict::TooFewRuns(6), 1.0);
         let failure = check(None, vec![few]).unwrap();
         assert!(failure.ends_with("time per sample could not be compared"));

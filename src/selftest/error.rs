@@ -8,16 +8,16 @@ use crate::results::ResultsError;
 /// Why the self-test could not be done.
 #[derive(Debug)]
 pub enum SelftestError {
-    /// Something of this machine: a full disk, a process that does not start.
+    /// An error of this machine: a full disk, a process that does not start.
     Machine(Failure),
-    /// Its manifest or its results are not what they should be: our bug.
+    /// Wrong manifest or results of the self-test: a bug of the program.
     Bug(String),
     /// Ctrl-C.
     Interrupted,
 }
 
 impl SelftestError {
-    /// A failure that no user can have caused.
+    /// A failure that is not the user's.
     pub(super) fn bug(failure: &Failure) -> Self {
         Self::Bug(failure.render(false))
     }

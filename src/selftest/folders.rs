@@ -1,4 +1,4 @@
-//! Two results folders, compared as `compare` compares them.
+//! Compares two results folders as `compare` does.
 
 use std::path::Path;
 
@@ -7,7 +7,6 @@ use crate::results;
 
 use super::SelftestError;
 
-/// Compares the results in two folders.
 pub(super) fn compare(before: &Path, after: &Path) -> Result<Comparison, SelftestError> {
     let compared = Comparison::between(side(before)?, side(after)?, &Options::default());
     compared.map_err(|failure| SelftestError::bug(&failure))

@@ -1,8 +1,7 @@
-//! The gate's own test: does it catch what it is there for, and is it silent where nothing changed?
+//! Self-test of the regression gate: does it find planted differences, and report nothing if nothing changed?
 //!
-//! Owns [`Check`]: what was planted on the side after, and what the gate said of it. [`scripted()`] plays runs from a script
-//! through the recorder into results folders; [`real()`] does runs of a small network in turns. Both compare the folders as
-//! `compare` does.
+//! A [`Check`] holds the planted difference and the gate's violations. [`scripted()`] writes scripted runs through the
+//! recorder into results folders; [`real()`] trains a small network in turns. Both compare the folders as `compare` does.
 
 mod check;
 mod error;
@@ -17,9 +16,9 @@ pub use real::real;
 pub use script::{DRIFT, NOISE, OUTLIERS};
 pub use scripted::scripted;
 
-/// Seeds of every cell: as few as let a loss be called worse.
+/// Seeds of every cell: the fewest with which a loss can be called worse.
 pub const SEEDS: [u64; 6] = [1, 2, 3, 4, 5, 6];
-/// Blocks.
+/// Number of blocks.
 pub const REPEATS: usize = 2;
-/// Runs of every cell on every side: enough for each of four cells to be called by itself.
+/// Runs of every cell on every side: enough for a verdict on each of four cells.
 pub const RUNS: usize = SEEDS.len() * REPEATS;

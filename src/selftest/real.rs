@@ -9,7 +9,7 @@ use crate::results::Session;
 use super::folders::compare;
 use super::{Check, Kind, Planted, REPEATS, RUNS, SEEDS, SelftestError};
 
-/// Two cells of an MLP with a fraction of a millisecond a step. `{first}` and `{second}` are what is planted in them.
+/// Two cells of an MLP with a fraction of a millisecond per step. `{first}` and `{second}` take the planted settings.
 const MANIFEST: &str = r#"
 name = "gate-selftest"
 title = "Self-test of the gate, from real runs"
@@ -48,17 +48,17 @@ repeats = {repeats}
 warmup-steps = 20
 "#;
 
-/// What is planted on a side after: settings that no axis names, so that keys stay the same.
+/// Settings planted on a side after; no axis names them, so that keys stay the same.
 struct Plant {
     name: &'static str,
     first: &'static str,
     second: &'static str,
-    /// In which cell of the plan, what, and in which words.
+    /// Index of the cell, kind and description.
     what: Option<(usize, Kind, &'static str)>,
 }
 
-/// Clipping at a norm that no gradient has computes the norm of every gradient and changes no bit of the result: the same
-/// work, done slower. A learning rate of next to nothing is another result at the same speed.
+/// Clipping at a norm that no gradient reaches computes the norm of every gradient and changes no bit of the result: slower,
+/// with the same result. A tiny learning rate changes the result at the same speed.
 const PLANTS: [Plant; 3] = [
     Plant {
         name: "alike",
@@ -80,7 +80,7 @@ const PLANTS: [Plant; 3] = [
     },
 ];
 
-/// Runs the manifest as it is against each of its changed forms, in turns, with workers of `program`, and asks the gate.
+/// Runs the unchanged manifest against each of its changed versions, in turns, with workers of `program`, and runs the gate.
 /// Results go below `folder`; `say` gets a line before each of the three checks.
 ///
 /// # Errors
@@ -127,7 +127,6 @@ impl Trial<'_> {
         Ok(Check::new(planted, &comparison))
     }
 
-    /// Writes the manifest of a side.
     fn order(
         &self,
         name: &str,
@@ -157,7 +156,7 @@ impl Trial<'_> {
         })
     }
 
-    /// Does all runs of both sides in turns, and returns the cells' keys.
+    /// Runs both sides in turns, and returns the cells' keys.
     fn take_turns(
         &self,
         orders: &[SideOrder; 2],

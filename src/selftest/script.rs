@@ -1,4 +1,4 @@
-//! What the scripted runs of the self-test tell: losses that follow from the cell, times with the noise of a shared machine.
+//! Scripted runs of the self-test: losses that depend on the cell, times with the noise of a shared machine.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,21 @@ use crate::plan::CellSpec;
 
 use super::{RUNS, SEEDS};
 
-/// Spread of the scripted times between runs, as a part of 1.
+/// Relative spread of the scripted times between runs.
 pub const NOISE: f64 = 0.02;
-/// How much slower the machine gets over the scripted session, as a part of 1.
+/// Relative slow-down of the machine over the scripted session.
 pub const DRIFT: f64 = 0.05;
-/// Share of scripted runs that take twice as long.
+/// Fraction of scripted runs that take twice as long.
 pub const OUTLIERS: f64 = 0.02;
 
-/// Steps of a run.
 const STEPS: u64 = 40;
-/// Epochs of a run.
 const EPOCHS: usize = 4;
 /// Median milliseconds of a step of the first cell.
 const STEP_MS: f64 = 20.0;
-/// Shares of a step's phases: waiting for data, forward, loss, backward, optimizer; the rest is the residual.
+/// Fractions of a step's phases: waiting for data, forward, loss, backward, optimizer; the rest is the residual.
 const PHASES: [f64; 5] = [0.04, 0.34, 0.01, 0.50, 0.10];
 
-/// Factors of a cell's times and losses: 1 where nothing is planted.
+/// Factors on a cell's times and losses: 1 if nothing is planted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Factors {
     pub(super) time: f64,
@@ -49,12 +47,12 @@ pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, factors: Factors) -
     }
 }
 
-/// Work in proportion to the batch, with a part that is always the same.
+/// Time in proportion to the batch size, plus a constant.
 fn step_ms(spec: &CellSpec) -> f64 {
     STEP_MS * (0.2 + 0.1 * spec.train.batch_size as f64)
 }
 
-/// A factor around 1: drift over the session, which hits both sides alike, noise of the run, now and then an outlier.
+/// A factor around 1: drift over the session (the same for both sides), noise of the run, and rare outliers.
 fn noise(id: RunId, side: u64) -> f64 {
     let mut draws =
         Seed(id.seed).stream_at(Purpose::Noise, &[side, id.cell as u64, id.block as u64]);
@@ -68,7 +66,7 @@ fn noise(id: RunId, side: u64) -> f64 {
     (1.0 + drift) * (NOISE * normal).exp() * outlier
 }
 
-/// Runs of the cell before this one: seed after seed, block after block.
+/// Number of the cell's runs before this one: seed after seed, block after block.
 fn place(id: RunId) -> f64 {
     let seed = SEEDS.iter().position(|&seed| seed == id.seed);
     (id.block * SEEDS.len() + seed.unwrap_or_default()) as f64

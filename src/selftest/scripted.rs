@@ -1,4 +1,4 @@
-//! Scripted runs → recorder → results folders → comparison → gate.
+//! Scripted runs, recorded into results folders and compared by the gate.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use super::folders::compare;
 use super::script::{Factors, outcome};
 use super::{Check, Kind, Planted, REPEATS, SEEDS, SelftestError};
 
-/// Four cells that a script can play; nothing is trained.
+/// Four cells for scripted runs; nothing is trained.
 const MANIFEST: &str = r#"
 name = "gate-selftest"
 title = "Self-test of the gate, from scripted runs"
@@ -46,13 +46,13 @@ seeds = {seeds}
 repeats = {repeats}
 "#;
 
-/// The second of the scripted session, of both sides: their runs lie in turns. Any will do.
+/// Time stamp of the scripted session of both sides, whose runs alternate; an arbitrary value.
 const SESSION: Duration = Duration::from_secs(1_795_287_933);
 
-/// What is planted on a side after.
+/// A difference planted on a side after.
 struct Plant {
     name: &'static str,
-    /// In which cell of the plan, what, and in which words.
+    /// Index of the cell, kind and description.
     what: Option<(usize, Kind, &'static str)>,
     factors: Factors,
 }
@@ -86,8 +86,8 @@ const PLANTS: [Plant; 3] = [
     },
 ];
 
-/// Writes results of scripted runs into folders below `folder`, one side before and three sides after, and asks the gate
-/// about each pair.
+/// Writes results of scripted runs into folders below `folder`, one side before and three sides after, and runs the gate on
+/// each pair.
 ///
 /// # Errors
 /// [`SelftestError`].
@@ -133,7 +133,6 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
-    /// Records all runs of one side.
     fn play(
         &self,
         name: &str,
@@ -191,7 +190,7 @@ impl Script<'_> {
             })
     }
 
-    /// All runs, in the order of a real invocation.
+    /// All runs, in the order of a real `run`.
     fn jobs(&self) -> Vec<Job> {
         let seeds = &self.plan.measure.seeds;
         let every = |block| {

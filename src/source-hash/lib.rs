@@ -210,7 +210,7 @@ mod tests {
         dependencies = [\n \"a 2.0.0\",\n]\n";
 
     #[test]
-    fn only_what_a_package_is_built_of_is_in_its_digest() {
+    fn only_dependencies_of_a_package_are_in_its_digest() {
         let digest = |text: &str| Lock::read(text).digest("fieldtrial-x");
         assert_eq!(digest(LOCK), digest(&LOCK.replace("cc", "dd")));
         assert_eq!(digest(LOCK), digest(&LOCK.replace("\"aa\"", "\"ee\"")));

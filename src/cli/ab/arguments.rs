@@ -1,4 +1,4 @@
-//! [`AbArguments`]: what `fieldtrial ab` accepts, and the command that goes on where it stopped.
+//! [`AbArguments`]: arguments of `fieldtrial ab`, and the command that continues it.
 
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ Exit codes:
   4 no cell that both sides have    130 interrupted; the same command goes on";
 
 impl AbArguments {
-    /// The command that does what is left.
+    /// The command that runs what is left.
     pub(super) fn again(&self) -> String {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
         let mut words = vec!["ab".to_owned()];

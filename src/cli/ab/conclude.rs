@@ -1,4 +1,4 @@
-//! What came of it: the comparison of both results folders, or the noise of this machine.
+//! Results of `ab`: the comparison of both results folders, or the noise of this machine.
 
 use std::fs;
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::cli::output::Stdout;
 use crate::cli::{Problem, exit_code};
 
 impl Trial<'_> {
-    /// Prints what the two results folders show.
+    /// Prints the comparison of the two results folders, or the noise.
     pub(super) fn conclude(&self, session: &str) -> Result<u8, AbError> {
         let comparison = self.comparison()?;
         if self.arguments.aa {
@@ -31,7 +31,7 @@ impl Trial<'_> {
         match told(comparison, &pages, &self.arguments.fail_on) {
             Ok(code) => Ok(code),
             Err(Problem::Mistake(failure)) => Err(failure.into()),
-            // `fieldtrial ab … | head` is no mistake.
+            // A closed pipe (`fieldtrial ab … | head`) is not an error.
             Err(_) => Ok(exit_code::GOOD),
         }
     }
@@ -83,7 +83,7 @@ impl Trial<'_> {
     }
 }
 
-/// The floors of the cells of this session, and how many sessions there are.
+/// The noise floors of this session's cells, and the number of sessions.
 fn noise_text(new: &[NoiseRow], all: &[NoiseRow], path: &Path) -> String {
     let machine = new.first().map_or("", |row| row.env_id.as_str());
     let floors = Floors::new(all, machine);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_between_sessions_is_told_from_three_sessions_on() {
+    fn the_noise_between_sessions_is_shown_from_three_sessions_on() {
         let rows: Vec<NoiseRow> = (1..4).map(|session| row(session, 1.01)).collect();
         let one = noise_text(&rows[..1], &rows[..1], Path::new("reports/x/noise.csv"));
         assert_eq!(

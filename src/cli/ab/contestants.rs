@@ -1,4 +1,4 @@
-//! [`Contestant`]: what one side is before it starts: a program and a manifest.
+//! [`Contestant`]: a side before it starts: a program and a manifest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,18 @@ use crate::results::git::Repository;
 
 use super::arguments::AbArguments;
 
-/// The sides of a comparison of the working tree with itself.
+/// Names of the sides when the working tree is compared with itself.
 pub(super) const FIRST: &str = "first";
 pub(super) const SECOND: &str = "second";
 
-/// What one side is.
 #[derive(Debug, Clone)]
 pub(super) struct Contestant {
-    /// What it is called: `HEAD~1 at 0150c8c`, `the working tree`.
+    /// Name in messages: `HEAD~1 at 0150c8c`, `the working tree`.
     pub(super) label: String,
     pub(super) program: PathBuf,
     pub(super) manifest: PathBuf,
 }
 
-/// Checks out and builds both sides.
 pub(super) fn contestants(
     arguments: &AbArguments,
     manifest: &Path,
@@ -60,7 +58,7 @@ pub(super) fn contestants(
     Ok([before, after])
 }
 
-/// The working tree's build, against itself.
+/// The working tree's build for both sides.
 fn same_twice(
     arguments: &AbArguments,
     manifest: &Path,
@@ -84,11 +82,9 @@ fn same_twice(
 }
 
 struct Workshop<'a> {
-    /// Root of the repository.
     root: &'a Path,
-    /// The working tree's manifest.
     manifest: &'a Path,
-    /// Whether the working tree is one of this program.
+    /// Whether the working tree is a clone of this program.
     is_own: bool,
     interrupted: &'a AtomicBool,
 }
@@ -145,7 +141,7 @@ impl Workshop<'_> {
         built
     }
 
-    /// The commit's own manifest; the working tree's where it has none.
+    /// The commit's own manifest; the working tree's if the commit has none.
     fn manifest_of(&self, commit: &Checkout, label: &str) -> PathBuf {
         let real = fs::canonicalize(self.manifest).unwrap_or_else(|_| self.manifest.to_owned());
         let own = real.strip_prefix(self.root).ok();

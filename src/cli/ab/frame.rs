@@ -1,4 +1,4 @@
-//! [`Frame`]: what is the same for both sides.
+//! [`Frame`]: what both sides have in common.
 
 use std::path::PathBuf;
 
@@ -11,23 +11,19 @@ use super::arguments::AbArguments;
 use crate::cli::Problem;
 use crate::cli::fingerprints::Fingerprints;
 
-/// Fewest pairs with which the paired test can call a single cell.
+/// Fewest pairs with which the paired test can give a verdict on a single cell.
 const FEWEST_PAIRS: usize = 6;
 
-/// What is the same for both sides.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// Name of the experiment.
     pub(super) name: String,
-    /// The manifest, absolute.
+    /// Absolute path of the manifest.
     pub(super) manifest: PathBuf,
-    /// Folder of the experiment's results, absolute.
+    /// Absolute path of the experiment's results folder.
     pub(super) results: PathBuf,
-    /// Seeds of a cell.
     pub(super) seeds: usize,
-    /// Blocks.
     pub(super) repeats: usize,
-    /// Overrides, with that of the blocks.
+    /// Overrides, including the number of blocks.
     pub(super) set: Vec<String>,
 }
 
@@ -61,7 +57,7 @@ impl Frame {
         })
     }
 
-    /// What cannot be asked for.
+    /// Refuses `--aa` with too few pairs.
     pub(super) fn check(&self, arguments: &AbArguments) -> Result<(), Problem> {
         let pairs = self.repeats * self.seeds;
         if arguments.aa && pairs < FEWEST_PAIRS {
@@ -73,14 +69,13 @@ impl Frame {
         Ok(())
     }
 
-    /// Folder of the comparison.
     pub(super) fn folder(&self) -> PathBuf {
         self.results.join("ab")
     }
 }
 
-/// What the user asks for; else enough pairs that one cell can be called, an even number, so that each side begins as
-/// often as the other; or what the manifest asks for, where that is more.
+/// Number of blocks: the user's; else enough pairs for a verdict on one cell, an even number so that each side runs first
+/// equally often; or the manifest's, if it is larger.
 fn repeats(arguments: &AbArguments, plan: &Plan, cells: usize, seeds: usize) -> usize {
     let says_so = |set: &String| set.trim_start().starts_with("measure.repeats");
     match arguments.repeats {

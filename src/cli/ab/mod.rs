@@ -1,4 +1,4 @@
-//! `fieldtrial ab`: two builds in turns, and what differs between them.
+//! `fieldtrial ab`: runs two builds in turns and compares them.
 
 mod arguments;
 mod conclude;
@@ -18,7 +18,6 @@ pub(super) use arguments::AbArguments;
 use frame::Frame;
 use trial::Trial;
 
-/// Builds, runs, compares.
 pub(super) fn ab(arguments: &AbArguments) -> Outcome {
     let frame = Frame::of(arguments)?;
     frame.check(arguments)?;
@@ -37,7 +36,7 @@ pub(super) fn ab(arguments: &AbArguments) -> Outcome {
     trial.run().or_else(code_of)
 }
 
-/// Says why it ended, and with which code.
+/// Prints why it ended, and returns the exit code.
 fn code_of(error: AbError) -> Outcome {
     let (failure, code) = match error {
         AbError::Mistake(failure) => return Err(Problem::Mistake(failure)),

@@ -1,4 +1,4 @@
-//! [`Trial`]: both sides started, the turns taken, the results compared.
+//! [`Trial`]: starts both sides, runs the pairs, compares the results.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -19,7 +19,6 @@ use super::words::{announcement, check_alike, ending};
 use crate::cli::exit_code;
 use crate::cli::interrupt::Interrupt;
 
-/// What is to be tried.
 pub(super) struct Trial<'a> {
     pub(super) arguments: &'a AbArguments,
     pub(super) frame: &'a Frame,
@@ -75,7 +74,6 @@ impl Trial<'_> {
         })
     }
 
-    /// Folder of the results of one side.
     pub(super) fn results(&self, side: usize) -> PathBuf {
         let names = if self.arguments.aa {
             [FIRST, SECOND]
@@ -145,11 +143,10 @@ impl Trial<'_> {
     }
 }
 
-/// The pairs as they are shown.
 struct Shown<'a> {
     pairs: Pairs,
     labels: [&'a str; 2],
-    /// Whether the run that goes on is the first of its pair.
+    /// Whether the current run is the first of its pair.
     is_first: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What `ab` says before and after the pairs.
+//! Texts that `ab` prints before and after the pairs.
 
 use std::path::Path;
 
@@ -10,10 +10,9 @@ use crate::diag::Failure;
 use super::contestants::FIRST;
 use super::frame::Frame;
 
-/// Names that are listed one by one.
 const LISTED: usize = 10;
 
-/// What will happen, in a few lines.
+/// Announces what will be run, in a few lines.
 pub(super) fn announcement(
     frame: &Frame,
     [before, after]: [&Side; 2],
@@ -82,7 +81,6 @@ fn lonely(label: &str, keys: &[String]) -> Vec<String> {
     lines
 }
 
-/// Cells that cannot run, by their reason.
 fn idle(hello: &Hello) -> Vec<String> {
     let mut reasons: Vec<&str> = hello
         .idle
@@ -102,7 +100,6 @@ fn idle(hello: &Hello) -> Vec<String> {
     reasons.iter().take(LISTED).map(line).collect()
 }
 
-/// How it ended.
 pub(super) fn ending(
     turns: &Turns,
     score: Score,
@@ -134,7 +131,7 @@ pub(super) fn ending(
     lines.join("\n") + "\n"
 }
 
-/// Two builds whose times say nothing about each other, by the fields that differ.
+/// Refuses two builds whose times cannot be compared, with the fields that differ.
 pub(super) fn check_alike(before: &Side, after: &Side) -> Result<(), AbError> {
     let (old, new) = (
         &before.hello.environment.must_match,

@@ -1,4 +1,4 @@
-//! The times of the cells as a table.
+//! The table of the cells' times.
 
 use std::fmt::Write;
 
@@ -11,10 +11,9 @@ use crate::compare::{CellPair, Comparison, Verdict, Work};
 use super::summary::{across, times};
 use super::words::{ratio, verdict, wrapped};
 
-/// Rows of the table at most.
 const ROWS: usize = 30;
 
-/// The table, slower cells first, and the reasons of verdicts below it; what was not measured since is one line.
+/// The table, slower cells first, with the reasons of verdicts below it; cells without new measurements share one line.
 pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     let all = comparison.cells.iter();
     let (untouched, mut pairs): (Vec<&CellPair>, Vec<_>) =
@@ -87,7 +86,7 @@ fn untouched_text(pairs: &[&CellPair]) -> String {
     format!("\n{}.\n", parts.join(", "))
 }
 
-/// Slower cells first, the slowest at the top; then the others in plan order, those without a ratio last.
+/// Sort key: slower cells first, the slowest at the top; then the others in plan order, those without a ratio last.
 fn rank(pair: &CellPair) -> f64 {
     let judgement = &pair.judgement;
     match (&judgement.verdict, &judgement.ratio) {
@@ -121,7 +120,7 @@ fn row(
         word = format!("{word} (treatments)");
     }
     let [before, after] = times(pair.sample_ms);
-    // The last column: what it is coloured by shifts nothing.
+    // The last column, so that the invisible colour codes do not shift another.
     let colour = colour(&judgement.verdict).filter(|_| is_coloured);
     let verdict = colour.map_or(word.clone(), |colour| format!("{colour}{word}{PLAIN}"));
     vec![pair.label.clone(), before, after, shown, verdict]
@@ -129,7 +128,6 @@ fn row(
 
 const PLAIN: &str = "\x1b[0m";
 
-/// Red, green, or yellow for what is not known.
 fn colour(verdict: &Verdict) -> Option<&'static str> {
     match verdict {
         Verdict::Slower => Some("\x1b[31m"),

@@ -1,4 +1,4 @@
-//! What else differs: facts, quality, cells, axes, settings.
+//! All differences besides times: facts, quality, cells, axes, settings.
 
 use std::fmt::Write;
 
@@ -11,14 +11,14 @@ use crate::results::CellInfo;
 
 use super::words::{p_value, percent_change, values_differ, wrapped};
 
-/// Lines of one kind at most.
+/// Most lines of one kind.
 const LINES: usize = 10;
-/// Facts of a cell that are named.
+/// Most facts of a cell that are named.
 const FACTS: usize = 4;
-/// Keys or values that one line names.
+/// Most keys or values that one line names.
 const NAMED: usize = 6;
 
-/// All of it; every part that has nothing to say is one sentence or nothing.
+/// The whole text; a part without differences is one sentence or nothing.
 pub(super) fn text(comparison: &Comparison) -> String {
     let mut text = facts(comparison);
     section(&mut text, "Quality over seeds", &quality(comparison));
@@ -41,7 +41,7 @@ fn section(text: &mut String, heading: &str, lines: &[String]) {
     }
 }
 
-/// "Facts: 8 cells equal, 1 changed", and what changed in each.
+/// "Facts: 8 cells equal, 1 changed", and the changes of each cell.
 fn facts(comparison: &Comparison) -> String {
     let compared: Vec<&CellPair> = comparison
         .cells
@@ -247,7 +247,7 @@ fn axes(changes: &[AxisChange]) -> Vec<String> {
     lines.collect()
 }
 
-/// Each change once, with the number of cells that have it.
+/// Each changed setting once, with the number of cells that have the change.
 fn settings(cells: &[CellPair]) -> Vec<String> {
     let mut found: Vec<(&SpecChange, usize)> = Vec::new();
     for change in cells.iter().flat_map(|cell| &cell.changes) {
@@ -269,7 +269,7 @@ fn settings(cells: &[CellPair]) -> Vec<String> {
     lines.collect()
 }
 
-/// The first few names, and how many others there are.
+/// The first few names, and the number of others.
 fn named<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let (shown, rest) = names.split_at(names.len().min(NAMED));

@@ -1,4 +1,4 @@
-//! `fieldtrial compare`: two results, or one along an axis.
+//! `fieldtrial compare`: compares two results, or one along an axis.
 
 mod arguments;
 mod cells;
@@ -24,7 +24,6 @@ use super::output::Stdout;
 use super::{Outcome, exit_code};
 pub(in crate::cli) use arguments::CompareArguments;
 
-/// Compares, and prints what was found.
 pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
     let options = Options {
         across_env: arguments.across_env,
@@ -41,15 +40,14 @@ pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
     found.tell(arguments)
 }
 
-/// Where the files of a comparison go.
+/// Where to write the files of a comparison.
 pub(in crate::cli) struct Pages {
-    /// Their folder.
     pub(in crate::cli) folder: PathBuf,
-    /// Languages that were asked for; none for those of the manifest.
+    /// Languages from the command line; empty for those of the manifest.
     pub(in crate::cli) languages: Vec<Language>,
 }
 
-/// Prints a comparison that another command has made, writes its files, and answers with its exit code.
+/// Prints a comparison of another command, writes its files, and returns its exit code.
 pub(in crate::cli) fn told(
     comparison: Comparison,
     pages: &Pages,
@@ -68,18 +66,17 @@ fn is_coloured() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// What was compared, and what could not be.
+/// The comparisons, and what could not be compared.
 #[derive(Default)]
 struct Found {
     comparisons: Vec<Comparison>,
-    /// Experiments that only one side has, in words.
+    /// Sentences about experiments that only one side has.
     lonely: Vec<String>,
     mistakes: Vec<Failure>,
-    /// Why there is nothing to compare, where that is known.
+    /// Why there is nothing to compare, if known.
     nothing: Option<String>,
 }
 
-/// Compares every experiment that both sources have.
 fn two(before: &Source, after: &Source, options: &Options) -> Found {
     let common = Source::common(before, after);
     let mut found = Found::default();
@@ -104,7 +101,7 @@ fn two(before: &Source, after: &Source, options: &Options) -> Found {
     found
 }
 
-/// Compares the values of an axis of one result: the one that is named, else the declared treatment.
+/// Compares the values of an axis of one result: the named axis, else the declared treatment.
 fn along(
     arguments: &CompareArguments,
     source: &Source,
@@ -159,7 +156,7 @@ fn along(
     })
 }
 
-/// The value of an axis that the manifest names as its baseline.
+/// The axis value that the manifest names as baseline.
 fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String> {
     let plan = &side.set.plan;
     let axis = &plan.axes[place];
@@ -214,14 +211,14 @@ impl Found {
         out.flush()
     }
 
-    /// Of several experiments, those without a difference, which are one line in all, and the others.
+    /// Splits several experiments into those without a difference, which share one line, and the others.
     fn equal_and_told(&self) -> (Vec<&Comparison>, Vec<&Comparison>) {
         let is_equal =
             |one: &&Comparison| one.is_without_difference() && self.comparisons.len() > 1;
         self.comparisons.iter().partition(is_equal)
     }
 
-    /// The exit code. What a gate finds is graver than what it could not look at.
+    /// The exit code: findings of the gate take precedence over results that cannot be compared.
     fn judged(&self, fail_on: &[FailOnArgument]) -> u8 {
         let gate = gate(&self.comparisons, fail_on);
         match self.exit_code() {
@@ -247,7 +244,7 @@ impl Found {
         Ok(())
     }
 
-    /// Says on standard error why there is nothing, or nothing comparable.
+    /// Prints on standard error why there is nothing to compare, or nothing comparable.
     fn refuse(&self, arguments: &CompareArguments) {
         let refused = self
             .comparisons
@@ -295,7 +292,7 @@ impl Found {
         eprint!("{}", failure.render(Failure::is_stderr_coloured()));
     }
 
-    /// The gravest of what was found.
+    /// The exit code of the worst problem.
     fn exit_code(&self) -> u8 {
         if !self.mistakes.is_empty() {
             exit_code::MISTAKE
@@ -309,7 +306,7 @@ impl Found {
     }
 }
 
-/// Whether environments forbid it, or something differs and no cell has times or facts that could be compared.
+/// Whether the environments forbid a comparison, or there are differences but no cell with comparable times or facts.
 fn is_not_comparable(comparison: &Comparison) -> bool {
     let has_anything = comparison.cells.iter().any(|cell| {
         let has_times = !matches!(cell.judgement.verdict, Verdict::NotComparable(_));

@@ -1,4 +1,4 @@
-//! A comparison on a terminal: what is compared, the whole matrix, the cells, and everything that differs.
+//! A comparison on a terminal: both sides, the whole matrix, the cells, and all differences.
 
 use std::fmt::Write;
 
@@ -13,10 +13,8 @@ use super::cells;
 use super::differences;
 use super::words::{duration, ends, p_value, percent, ratio, untied, verdict, wrapped};
 
-/// Digits of a commit that are shown.
 const COMMIT: usize = 8;
 
-/// The whole text.
 pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     let mut text = heading(comparison);
     text.push_str(&environment(&comparison.environment));
@@ -32,7 +30,7 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     untied(&text)
 }
 
-/// Experiments without a difference between two sides, in one line.
+/// One line for all experiments without a difference.
 pub(super) fn equal(comparisons: &[&Comparison]) -> String {
     let names = comparisons.iter().map(|one| &*one.name);
     let sides = comparisons.first().map(|one| {
@@ -87,7 +85,7 @@ fn called(side: &Side) -> String {
     }
 }
 
-/// `AMD EPYC, 2 cores, release build`; one after the other where they differ.
+/// `AMD EPYC, 2 cores, release build`; both if they differ.
 fn machines(before: &Side, after: &Side) -> String {
     let (old, new) = (machine(before), machine(after));
     if old == new {
@@ -178,7 +176,7 @@ fn is_hash(text: &str) -> bool {
     text.len() >= 16 && text.chars().all(|letter| letter.is_ascii_hexdigit())
 }
 
-/// The whole matrix in a sentence.
+/// The verdict on the whole matrix in a sentence.
 fn whole(comparison: &Comparison, matrix: &MatrixJudgement) -> String {
     let across = across(comparison);
     let cells = count(matrix.cells, "cell");
@@ -193,7 +191,7 @@ fn whole(comparison: &Comparison, matrix: &MatrixJudgement) -> String {
     )
 }
 
-/// The words that stand beside every ratio of different environments.
+/// The words beside every ratio between different environments.
 pub(super) fn across(comparison: &Comparison) -> &'static str {
     if comparison.environment.is_across {
         " across environments"
@@ -202,7 +200,7 @@ pub(super) fn across(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// How runs were made, what had to be exceeded, and how many runs a cell needs.
+/// How runs were made, which threshold had to be exceeded, and how many runs a cell needs.
 fn needed(comparison: &Comparison) -> Option<String> {
     let compared: Vec<_> = comparison
         .cells
@@ -247,7 +245,6 @@ fn needed(comparison: &Comparison) -> Option<String> {
     Some(text)
 }
 
-/// Time per sample before and after.
 pub(super) fn times((before, after): (Option<f64>, Option<f64>)) -> [String; 2] {
     [before, after].map(|time| time.map_or_else(|| "–".to_owned(), duration))
 }

@@ -1,19 +1,19 @@
-//! Figures of a comparison in words.
+//! Formats the figures of a comparison.
 
 use crate::base::text::{self, count};
 use crate::base::units::human;
 use crate::compare::{Obstacle, Ratio, Verdict};
 use crate::results::IntervalKind;
 
-/// A space at which no line breaks; [`untied`] makes a plain one of it.
+/// A non-breaking space; [`untied`] replaces it by a plain one.
 const TIE: char = '\u{a0}';
 
-/// The text with plain spaces only, once its lines are broken.
+/// Replaces non-breaking spaces, after lines have been broken.
 pub(super) fn untied(text: &str) -> String {
     text.replace(TIE, " ")
 }
 
-/// Milliseconds in the unit that suits them: `58.1 ms`, `1.24 µs`.
+/// Milliseconds in a suitable unit: `58.1 ms`, `1.24 µs`.
 pub(super) fn duration(milliseconds: f64) -> String {
     let (value, unit) = if milliseconds >= 1e3 {
         (milliseconds / 1e3, "s")
@@ -25,7 +25,7 @@ pub(super) fn duration(milliseconds: f64) -> String {
     format!("{} {unit}", human(value, 3))
 }
 
-/// `1.12× (1.09–1.14)`; without ends for one run.
+/// `1.12× (1.09–1.14)`; without interval for one run.
 pub(super) fn ratio(ratio: &Ratio) -> String {
     let value = format!("{}×", digits(ratio.value));
     if ratio.kind == IntervalKind::Single {
@@ -34,7 +34,7 @@ pub(super) fn ratio(ratio: &Ratio) -> String {
     format!("{value} ({}–{})", digits(ratio.low), digits(ratio.high))
 }
 
-/// Three decimals near 1, where they matter; else three digits.
+/// Three decimals near 1, otherwise three significant digits.
 fn digits(value: f64) -> String {
     if (0.1..10.0).contains(&value) {
         format!("{value:.3}")
@@ -43,7 +43,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// What the ends of the intervals are.
+/// What the ends of the intervals mean.
 pub(super) fn ends(kind: IntervalKind) -> &'static str {
     match kind {
         IntervalKind::Bootstrap95 => "95\u{a0}% bootstrap interval",
@@ -65,7 +65,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{}{TIE}%", human(share * 100.0, 2))
 }
 
-/// `p = 0.004`; very small ones as a bound.
+/// `p = 0.004`; very small values as a bound.
 pub(super) fn p_value(p: f64) -> String {
     if p < 1e-4 {
         format!("p{TIE}<{TIE}0.0001")
@@ -112,11 +112,10 @@ pub(super) fn values_differ(values: usize) -> String {
     format!("{} {verb}", count(values, "value"))
 }
 
-/// Letters of a line at most.
+/// Longest line, in characters.
 const LINE: usize = 100;
 
-/// The text with line breaks at spaces where a line is too long; what follows in an item of a list is indented two
-/// letters more.
+/// Breaks long lines at spaces; continuation lines of a list item are indented by two more spaces.
 pub(super) fn wrapped(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let indent = line.len() - line.trim_start().len();

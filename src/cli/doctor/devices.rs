@@ -1,4 +1,4 @@
-//! Devices, the libraries that GPUs are used with, and what their driver says of them.
+//! Devices, GPU libraries, and GPUs as listed by the driver.
 
 use crate::base::text::{self, count};
 use crate::base::units::human_bytes;
@@ -8,23 +8,19 @@ use crate::plan::{PlanInputs, Precision};
 
 use super::{NAME, line};
 
-/// Columns that a line takes.
 const WIDTH: usize = 80;
 
-/// GPUs that are looked for.
+/// Most GPUs that are searched.
 const MOST: usize = 64;
 
-/// What there is.
 pub(super) struct Devices {
-    /// Lines.
     pub(super) text: String,
     /// GPUs that can be opened.
     pub(super) gpus: Vec<DeviceKind>,
-    /// Whether every device that must be here is.
+    /// Whether all required devices are present.
     pub(super) are_here: bool,
 }
 
-/// All devices, or `wanted` alone.
 pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
     let inputs = PlanInputs::of_this_machine();
     let mut found = Devices {
@@ -54,7 +50,7 @@ pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
 }
 
 impl Devices {
-    /// Adds the line of a device; whether it is here.
+    /// Adds the line of a device; returns whether the device is present.
     fn look(&mut self, inputs: &PlanInputs, device: DeviceKind) -> bool {
         let presence = inputs.presence(device);
         let is_here = presence.is_ok();
@@ -71,7 +67,7 @@ impl Devices {
     }
 }
 
-/// Libraries and GPUs as the driver lists them; nothing in a build without CUDA.
+/// Libraries and GPUs as the driver lists them; empty in a build without CUDA.
 fn software() -> String {
     let mut text = String::new();
     for library in libraries() {
@@ -98,7 +94,7 @@ fn software() -> String {
 fn gpu(gpu: &ListedGpu) -> String {
     let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), human_bytes);
     let address = gpu.bus_id.as_deref().unwrap_or("?");
-    // The domain is almost always 0.
+    // The PCI domain is almost always 0.
     let address = address.strip_prefix("00000000:").unwrap_or(address);
     let mut parts = vec![
         gpu.name.clone().unwrap_or_else(|| "?".to_owned()),
@@ -136,7 +132,7 @@ fn gpu(gpu: &ListedGpu) -> String {
     wrapped(&format!("gpu {address}"), &parts.join(", "))
 }
 
-/// What `train.precision` may say on a GPU: tensor cores take f16 from capability 7.0 on, TF32 from 8.0 on.
+/// Values of `train.precision` for a GPU: tensor cores have f16 from capability 7.0 on, TF32 from 8.0 on.
 fn precisions(capability: (i32, i32)) -> String {
     let can = |precision: &Precision| precision.arithmetic().lack(capability).is_none();
     let names: Vec<&str> = Precision::ALL
@@ -192,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_go_on_below_and_lose_no_word() {
+    fn long_values_are_wrapped_without_losing_words() {
         let value = "one two three ".repeat(12);
         let text = wrapped("name", value.trim());
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));

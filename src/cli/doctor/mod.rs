@@ -1,4 +1,4 @@
-//! `fieldtrial doctor`: what this machine and build are, and whether times measured here can be trusted.
+//! `fieldtrial doctor`: describes this machine and build, and whether times measured here can be trusted.
 
 mod devices;
 mod operations;
@@ -22,16 +22,15 @@ use crate::results::store::Store;
 use super::output::Stdout;
 use super::{Outcome, exit_code};
 
-/// Timed loops.
 const LOOPS: usize = 100;
 
-/// Turns of one loop: about a millisecond.
+/// Iterations of one loop: about a millisecond.
 const TURNS: u64 = 1_000_000;
 
-/// Coefficient of variation from which small differences of times drown.
+/// Coefficient of variation from which on small differences of times are lost in noise.
 const NOISY: f64 = 0.05;
 
-/// Columns that names of lines take.
+/// Columns for the names of lines.
 const NAME: usize = 18;
 
 /// Show what this machine and build are, and whether times measured here can be trusted
@@ -69,7 +68,7 @@ pub(super) fn doctor(arguments: &DoctorArguments) -> Outcome {
     })
 }
 
-/// The fields that every result names, and the threads that a run would get.
+/// The fields that every result contains, and the number of threads of a run.
 fn machine() -> String {
     let environment = environment::collect(Path::new("."));
     let mut fields = environment.must_match;
@@ -87,7 +86,6 @@ fn machine() -> String {
         .collect()
 }
 
-/// How much equal loops differ.
 fn noise() -> String {
     let times: Vec<f64> = (0..LOOPS).map(|_| timed_loop_s()).collect();
     let middle = mean(&times).unwrap_or(f64::NAN);
@@ -108,7 +106,7 @@ fn noise() -> String {
 
 fn timed_loop_s() -> f64 {
     let start = Instant::now();
-    // A chain of dependent steps: no compiler can shorten it.
+    // A chain of dependent steps, which a compiler cannot shorten.
     black_box((0..TURNS).fold(1_u64, |state, turn| black_box(state.wrapping_mul(turn | 1))));
     start.elapsed().as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! The self-test of a device as a table.
+//! The self-test of a device, as a table.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
@@ -10,9 +10,9 @@ use crate::verify::operations::{Finding, LIMITS, OperationCheck, check_operation
 
 use super::line;
 
-/// Holds every operation of `device` against the CPU: the table, and whether all is well.
+/// Compares every operation of `device` with the CPU: the table, and whether all agree.
 pub(super) fn self_test(device: DeviceKind) -> (String, bool) {
-    // A device lives on the thread that opened it, which has no other.
+    // A device stays on its thread, which can open only one.
     let checked = std::thread::spawn(move || check_operations(device)).join();
     let name = format!("self-test {device}");
     match checked {
@@ -56,7 +56,7 @@ fn told(name: &str, checks: &[OperationCheck]) -> String {
     format!("\n{}\n{}", lines.collect::<String>(), summary(name, checks))
 }
 
-/// As manifests call it (`train.precision`).
+/// The name in manifests (`train.precision`).
 fn precision(arithmetic: Arithmetic) -> &'static str {
     let of = |precision: &Precision| precision.arithmetic() == arithmetic;
     Precision::ALL
@@ -91,7 +91,7 @@ fn repeats(finding: &Finding) -> Option<bool> {
     }
 }
 
-/// "good", or the first thing that speaks against the operation.
+/// "good", or the first failure of the operation.
 fn verdict(check: &OperationCheck) -> String {
     for (finding, (arithmetic, limit)) in check.findings.iter().zip(LIMITS) {
         match finding {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_here_is_told_in_a_line() {
+    fn a_missing_device_is_one_line() {
         let (text, is_good) = self_test(DeviceKind::Cuda(99));
         assert!(!is_good);
         assert!(text.starts_with("self-test cuda:99"), "{text}");

@@ -1,14 +1,13 @@
-//! docs/manifest.md: the text of `manifest.md`, the keys of every section at their places.
+//! Writes docs/manifest.md: the text of `manifest.md` with the keys of every section inserted.
 
 use std::fmt::Write;
 
 use super::schema::{Entry, Schema, Setting};
 use super::{Keys, SECTIONS, Section};
 
-/// The text, with a line `{{ section }}` where the keys of a section go.
+/// The text, with a line `{{ section }}` for the keys of each section.
 const TEXT: &str = include_str!("manifest.md");
 
-/// The document.
 pub(in crate::cli) fn markdown() -> String {
     let schema = Schema::of_manifest();
     let mut text = TEXT.to_owned();
@@ -26,7 +25,7 @@ fn keys(schema: &Schema, section: &Section) -> String {
         Keys::Kinds(definition) | Keys::Listed(definition, _) => schema.kinds(definition),
         Keys::Space => schema.space(),
     };
-    // Kinds stand one level below the heading of their section.
+    // Kinds are one level below the heading of their section.
     let level = if section.mark.contains('.') {
         "####"
     } else {
@@ -40,7 +39,6 @@ fn keys(schema: &Schema, section: &Section) -> String {
 fn part(level: &str, entry: &Entry) -> String {
     let mut text = format!("{level} `{}`\n", entry.name);
     if !entry.description.is_empty() {
-        // Writing to a text cannot fail.
         let _ = write!(text, "\n{}\n", entry.description);
     }
     if !entry.settings.is_empty() {
@@ -53,7 +51,6 @@ fn part(level: &str, entry: &Entry) -> String {
 fn table(entry: &Entry) -> String {
     let mut text = "| key | type | default | range | meaning |\n|---|---|---|---|---|\n".to_owned();
     for setting in &entry.settings {
-        // Writing to a text cannot fail.
         let _ = writeln!(text, "{}", row(setting));
     }
     for setting in entry

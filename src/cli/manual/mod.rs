@@ -1,6 +1,6 @@
-//! What a manifest can hold, read from the JSON Schema of its types: for `fieldtrial list` and docs/manifest.md.
+//! What a manifest can contain, from the JSON Schema of its types: for `fieldtrial list` and docs/manifest.md.
 //!
-//! [`SECTIONS`] names every section; [`Schema`] has its keys; [`markdown`] writes the document.
+//! [`SECTIONS`] lists every section; [`Schema`] has their keys; [`markdown`] writes the document.
 
 mod document;
 mod schema;
@@ -10,26 +10,26 @@ pub(super) use schema::{Entry, Schema, Setting};
 
 /// A section of a manifest: a top-level table, or one within another.
 pub(super) struct Section {
-    /// Its place in the text of the document, where its keys go.
+    /// Its place holder in the document.
     mark: &'static str,
-    /// As a manifest writes it.
+    /// Its name in a manifest.
     pub(super) title: &'static str,
-    /// Its type.
+    /// Where its keys come from.
     pub(super) keys: Keys,
 }
 
-/// What keys a section has.
+/// The source of a section's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
-    /// Those of the manifest itself.
+    /// The manifest's own keys.
     Top,
-    /// Those of the definition of this name in the schema.
+    /// The keys of this definition in the schema.
     Of(&'static str),
-    /// Those of one of several kinds, `kind = "…"`, in the definition of this name.
+    /// The keys of each kind, `kind = "…"`, in this definition.
     Kinds(&'static str),
-    /// The same, where `fieldtrial list` has a list of these kinds under another word.
+    /// The same, for kinds that `fieldtrial list` lists under another name.
     Listed(&'static str, &'static str),
-    /// Those of a parameter of a search.
+    /// The keys of a parameter of a search.
     Space,
 }
 

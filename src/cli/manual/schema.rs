@@ -5,27 +5,26 @@ use serde_json::Value;
 
 use crate::plan::{manifest_schema, range_words, toml_text};
 
-/// A section, or one kind of it; also whatever else `fieldtrial list` names.
+/// A section, or one kind of it; also other entries of `fieldtrial list`.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Entry {
     pub(in crate::cli) name: String,
     pub(in crate::cli) description: String,
-    /// Those that are needed first, then by alphabet.
+    /// Required keys first, then alphabetically.
     pub(in crate::cli) settings: Vec<Setting>,
 }
 
-/// A key of its section.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Setting {
     pub(in crate::cli) name: String,
     /// "whole number", "list of strings", "table".
     #[serde(rename = "type")]
     pub(in crate::cli) kind: String,
-    /// As TOML; `None` for one that must be given.
+    /// As TOML; `None` for a required key.
     pub(in crate::cli) default: Option<String>,
-    /// What its numbers must be; `None` where there is no such rule.
+    /// Allowed numbers; `None` if there is no restriction.
     pub(in crate::cli) range: Option<String>,
-    /// The words that it can be, with what each means; empty where it is no word.
+    /// Allowed words with their meanings; empty if the value is not a word.
     #[serde(skip)]
     pub(in crate::cli) words: Vec<(String, String)>,
     pub(in crate::cli) description: String,
@@ -39,7 +38,7 @@ impl Schema {
         Self(serde_json::from_str(&manifest_schema()).unwrap_or_default())
     }
 
-    /// The manifest's own keys that are no tables.
+    /// The manifest's own keys that are not tables.
     pub(in crate::cli) fn top(&self) -> Entry {
         let mut entry = self.entry("the top level", &self.0);
         let is_value = |setting: &Setting| setting.kind == "string";
@@ -47,12 +46,12 @@ impl Schema {
         entry
     }
 
-    /// The table that a definition describes.
+    /// The table of a definition.
     pub(in crate::cli) fn table(&self, definition: &str, name: &str) -> Entry {
         self.entry(name, &self.0["definitions"][definition])
     }
 
-    /// The kinds of a definition, by their own names.
+    /// The kinds of a definition, by name.
     pub(in crate::cli) fn kinds(&self, definition: &str) -> Vec<Entry> {
         let kinds = alternatives(&self.0["definitions"][definition]).iter();
         let name = |kind: &Value| {
@@ -65,7 +64,7 @@ impl Schema {
             .collect()
     }
 
-    /// What a parameter of a search can be, by the key that says so.
+    /// The forms of a search parameter, by the key that selects each.
     pub(in crate::cli) fn space(&self) -> Vec<Entry> {
         let space = &self.0["definitions"]["SearchSection"]["properties"]["space"];
         let forms = alternatives(&space["additionalProperties"]).iter();
@@ -74,7 +73,7 @@ impl Schema {
             .collect()
     }
 
-    /// What a definition is about.
+    /// The description of a definition.
     pub(in crate::cli) fn about(&self, definition: &str) -> String {
         one_line(&self.0["definitions"][definition])
     }
@@ -130,7 +129,7 @@ impl Schema {
         }
     }
 
-    /// What a `$ref` names, also one that stands alone in `allOf` or beside `null`; else the schema itself.
+    /// Resolves a `$ref`, also one alone in `allOf` or beside `null`; else returns the schema itself.
     fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let inner = [&schema["allOf"][0], &schema["anyOf"][0], &schema["items"]];
         let holders = std::iter::once(schema).chain(inner);
@@ -182,14 +181,14 @@ impl Schema {
     }
 }
 
-/// The schemas of which a value fits one.
+/// The alternatives (`oneOf`, `anyOf`) of a schema.
 fn alternatives(schema: &Value) -> &[Value] {
     let lists = [&schema["oneOf"], &schema["anyOf"]];
     let found = lists.into_iter().find_map(Value::as_array);
     found.map_or(&[], Vec::as_slice)
 }
 
-/// A type of JSON as messages call it.
+/// A JSON type as messages name it.
 fn plain(name: &str) -> &str {
     match name {
         "integer" => "whole number",

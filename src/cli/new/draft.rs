@@ -1,4 +1,4 @@
-//! [`Draft`]: the text of a new manifest, from a form and what is known of the data.
+//! [`Draft`]: the text of a new manifest, from a template and the properties of the data.
 
 use std::path::Path;
 
@@ -12,19 +12,16 @@ use super::super::bench::mistake;
 use super::place::Spot;
 use super::{Form, example, refused};
 
-/// Columns and classes that a comment names.
 const NAMED: usize = 12;
-/// Column in which comments begin, less one.
+/// Column in which comments begin, minus one.
 const COMMENT: usize = 36;
-/// Largest batch of a new manifest.
 const BATCH: usize = 32;
 
-/// A manifest that is yet to be written.
 pub(super) struct Draft {
     pub(super) text: String,
-    /// What the data were taken for, a line each.
+    /// How the data were interpreted, one line each.
     pub(super) guesses: Vec<String>,
-    /// The file of [`Spot::example`], where the manifest is about it.
+    /// Content of the file [`Spot::example`], if the manifest uses it.
     pub(super) example: Option<String>,
 }
 
@@ -78,7 +75,7 @@ fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -> String {
             text.replace(&format!("{{{word}}}"), filling)
         })
     };
-    // Editors complete by the schema that a first line names, where it is there.
+    // Editors complete by the schema that the first line names; name it only if the file exists.
     let schema = spot.manifest.with_file_name("manifest.schema.json");
     let schema = schema
         .is_file()
@@ -89,7 +86,7 @@ fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -> String {
             Some((code, comment)) => {
                 Some(aligned(&fill(code.trim_end()), &fill(comment.trim_start())))
             }
-            // A line that nothing is filled into is none.
+            // Drop a line that is empty after filling.
             None => Some(fill(line)).filter(|filled| line.is_empty() || !filled.is_empty()),
         });
     let lines: Vec<String> = schema.into_iter().chain(lines).collect();
@@ -106,7 +103,6 @@ fn quoted(text: &str) -> String {
     toml_text(&text.into())
 }
 
-/// The first of `names`, for a comment.
 fn named(names: &[String]) -> String {
     let mut shown: Vec<String> = names
         .iter()
@@ -119,7 +115,7 @@ fn named(names: &[String]) -> String {
     shown.join(", ")
 }
 
-/// The largest power of two that is no larger than the training split.
+/// The largest power of two up to the size of the training split.
 fn batch_size(train_rows: usize) -> String {
     let fits = |size: &usize| *size <= train_rows.max(1);
     let sizes = std::iter::successors(Some(BATCH), |size| Some(size / 2));
@@ -157,7 +153,7 @@ fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
 
 fn table_text(spot: &Spot, path: &Path, guess: &CsvGuess, about: &str) -> String {
     let rows = guess.rows;
-    // 15 % of the rows are validated and 15 % are tested on.
+    // 15 % of the rows are for validation and 15 % for testing.
     let train_rows = rows - 2 * (rows * 15).div_ceil(100).min(rows / 2);
     let features = format!(
         "features are all columns but the target: {}",

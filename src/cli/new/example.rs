@@ -1,4 +1,4 @@
-//! A small made-up table, for a manifest that has none yet.
+//! A small made-up table, for a manifest without data.
 
 use std::fmt::Write;
 
@@ -23,7 +23,6 @@ pub(super) fn table() -> String {
         for (mean, deviation) in sizes {
             let normal = Normal::new(*mean, *deviation);
             let drawn = normal.map_or(*mean, |normal| normal.sample(&mut rng));
-            // Writing to a text cannot fail.
             let _ = write!(text, "{drawn:.1},");
         }
         text.push_str(name);

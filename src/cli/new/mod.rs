@@ -1,4 +1,4 @@
-//! `fieldtrial new`: a commented manifest to begin with, which plans and runs as it is.
+//! `fieldtrial new`: writes a commented manifest to begin with, which plans and runs unchanged.
 
 mod draft;
 mod example;
@@ -60,7 +60,6 @@ enum Form {
     Compare,
 }
 
-/// Writes a manifest.
 pub(super) fn new(arguments: &NewArguments) -> Outcome {
     let spot = Spot::of(&arguments.name, arguments.folder.as_deref())?;
     refuse_name(&arguments.name, &spot.manifest)?;
@@ -74,7 +73,7 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
     if draft.example.is_none() {
         refuse_unless_it_runs(&spot.manifest, &draft.text)?;
     }
-    // The manifest last: where it stands, its data do.
+    // Write the manifest last, so that its data exist when it does.
     for (path, text) in files.iter().rev() {
         write(path, text)?;
     }
@@ -102,7 +101,7 @@ fn refused(title: String, help: impl Into<String>) -> Problem {
     Failure::plain(title, Some(help.into())).into()
 }
 
-/// The rule is the manifest's.
+/// Checks the name by the manifest's rule.
 fn refuse_name(name: &str, manifest: &Path) -> Result<(), Problem> {
     let place = Place::new(0, &(0..name.len()));
     if let Some(wrong) = wrong_name(name, place) {
@@ -136,7 +135,7 @@ fn refuse_to_overwrite(path: &Path) -> Result<(), Problem> {
     Err(refused(format!("`{shown}` is there already"), help))
 }
 
-/// Plans the manifest before it is written, so that data that do not fit leave nothing behind.
+/// Plans the manifest before it is written, so that nothing is left behind if the data do not fit.
 fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
     let unwritten = |failure: Failure| failure.so("nothing was written");
     let manifest = Manifest::new(path, text.to_owned(), &[]).map_err(unwritten)?;
@@ -161,7 +160,7 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
     file.write_all(text.as_bytes()).map_err(unwritable)
 }
 
-/// The files on standard output; what was taken for granted, and what to do next, beside it.
+/// Prints the files on standard output, and the assumptions and next steps on standard error.
 fn tell(files: &[(PathBuf, &String)], draft: &Draft, name: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for (path, _) in files {

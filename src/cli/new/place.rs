@@ -1,4 +1,4 @@
-//! [`Spot`]: where a new manifest and its data stand, and how one names the other.
+//! [`Spot`]: where to write a new manifest and its data, and the paths between them.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,12 +8,12 @@ use super::refused;
 /// Where a new manifest is written.
 pub(super) struct Spot {
     pub(super) name: String,
-    /// As one would write it from the current folder.
+    /// Path relative to the current folder.
     pub(super) manifest: PathBuf,
 }
 
 impl Spot {
-    /// In `folder`; without one in `experiments` where that is a folder, else in the current folder.
+    /// In `folder`; by default in `experiments` if it exists, else in the current folder.
     pub(super) fn of(name: &str, folder: Option<&Path>) -> Result<Self, Problem> {
         let usual = Path::new("experiments");
         let folder = match folder {
@@ -31,7 +31,7 @@ impl Spot {
         })
     }
 
-    /// Where data of its own go: `data/NAME`, beside `experiments` where the manifest stands there.
+    /// Folder for the manifest's data: `data/NAME`, beside `experiments` if the manifest is there.
     pub(super) fn data(&self) -> PathBuf {
         let folder = self.manifest.parent().unwrap_or(Path::new(""));
         let is_usual = folder.file_name().is_some_and(|name| name == "experiments");
@@ -39,18 +39,17 @@ impl Spot {
         root.join("data").join(&self.name)
     }
 
-    /// The example of a table.
     pub(super) fn example(&self) -> PathBuf {
         self.data().with_extension("csv")
     }
 
-    /// `path`, seen from the current folder, as the manifest has to name it.
+    /// `path` (relative to the current folder) as the manifest has to write it.
     pub(super) fn seen_from_manifest(&self, path: &Path) -> String {
         let folder = plain(self.manifest.parent().unwrap_or(Path::new("")));
         let whole = plain(path);
         let pairs = folder.components().zip(whole.components());
         let common = pairs.take_while(|(one, other)| one == other).count();
-        // Beside the root nothing is shared: the path may be of another disk, and stays as it is.
+        // Only the root is common: the path may be on another disk, and stays absolute.
         if common <= 1 {
             return text(&whole);
         }
@@ -66,9 +65,9 @@ impl Spot {
     }
 }
 
-/// Absolute, without `.` and `..`.
+/// Makes a path absolute, without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
-    // An empty path is the current folder.
+    // `join` makes an empty path the current folder.
     let path = Path::new(".").join(path);
     let whole = std::path::absolute(&path).unwrap_or(path);
     let mut plain = PathBuf::new();

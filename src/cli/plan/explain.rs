@@ -1,4 +1,4 @@
-//! `plan --explain`: what axes stand for, and how one cell is resolved.
+//! `plan --explain`: the meaning of axes, and the settings of one cell.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::plan::{Plan, PlannedCell};
 
 use super::summary::status;
 
-/// Explains the plan and the cell with `key`, the first one without it.
+/// Explains the plan and the cell with `key` (the first cell if it is empty).
 pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
     let cell = if key.is_empty() {
         super::chosen(plan).next()
@@ -122,7 +122,7 @@ fn describe(cell: &PlannedCell, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Every run of the cell: whether it is kept, or runs and why, and how long it may take.
+/// Every run of the cell: whether it is kept, or runs and why, and the estimated time.
 fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Problem> {
     let outlook = Outlook::of(plan)?;
     let lines = outlook.runs_of(cell);
@@ -184,7 +184,7 @@ fn sections(cell: &PlannedCell) -> Vec<(String, Value)> {
     ]
 }
 
-/// One line a value, by its long path; what is not set stays out.
+/// One line per value, by its full path; unset values are left out.
 fn lines(out: &mut impl Write, path: &str, value: &Value) -> std::io::Result<()> {
     match value {
         Value::Null => Ok(()),
@@ -195,7 +195,6 @@ fn lines(out: &mut impl Write, path: &str, value: &Value) -> std::io::Result<()>
     }
 }
 
-/// A cell as one line of JSON.
 pub(super) fn cell_json(cell: &PlannedCell, expected: Option<Expected>) -> Value {
     let (status, reason) = status(&cell.feasibility);
     let parts: serde_json::Map<String, Value> = cell

@@ -1,4 +1,4 @@
-//! `fieldtrial plan`: what a manifest would run, without running it.
+//! `fieldtrial plan`: shows what a manifest would run.
 
 mod explain;
 mod search;
@@ -24,10 +24,10 @@ use super::run_plan::{Outlook, say_held_out};
 use super::{Outcome, Problem, exit_code};
 use summary::Summary;
 
-/// Rows that the table shows of a large plan, at its beginning and at its end.
+/// Rows of a large plan's table, at the beginning and at the end.
 const SHOWN: usize = 20;
 
-/// Largest plan for which the store is asked what is done.
+/// Largest plan for which the store is searched for finished runs.
 const RESUMED: usize = 100_000;
 
 /// Show every cell of a manifest and whether it can run
@@ -67,7 +67,6 @@ enum Format {
     Json,
 }
 
-/// Plans a manifest and prints the plan.
 pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     let known = Fingerprints::beside(&arguments.manifest);
     let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
@@ -95,12 +94,11 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     Ok(summary.exit_code())
 }
 
-/// The cells that `--only` chooses.
 fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
     plan.cells().filter(|cell| plan.is_selected(cell))
 }
 
-/// Counts of the chosen cells, and those that a table shows: the first and the last.
+/// Counts of the selected cells, and the first and last cells for the table.
 fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
     if plan.is_whole() && plan.search.is_none() {
         let first: Vec<PlannedCell> = plan.cells().take(SHOWN).collect();
@@ -124,7 +122,6 @@ fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
     (summary, first, last)
 }
 
-/// Counts of all cells, a share of them a thread.
 fn counted(plan: &Plan) -> Summary {
     let size = share_size(plan);
     let starts: Vec<usize> = (0..plan.len()).step_by(size).collect();
@@ -167,7 +164,7 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let estimates: Option<table::Estimate<'_>> = has_estimate.then_some(&estimate);
     let shown = table::table(plan, &first, last, left_out, estimates);
     write!(out, "\n{shown}\n{summary}\n")?;
-    // What is done and what would run, while that fits into memory.
+    // Finished and remaining runs, if they fit into memory.
     if plan.len() <= RESUMED {
         let cells: Vec<PlannedCell> = plan.cells().collect();
         write!(out, "{}", outlook.text(plan, &cells))?;
@@ -236,7 +233,7 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     Ok(summary)
 }
 
-/// One line of RFC 4180.
+/// One CSV line (RFC 4180).
 fn record<'a>(out: &mut impl Write, fields: impl Iterator<Item = &'a str>) -> io::Result<()> {
     let quoted = |field: &str| {
         if field.contains(['"', ',', '\n', '\r']) {
@@ -248,7 +245,7 @@ fn record<'a>(out: &mut impl Write, fields: impl Iterator<Item = &'a str>) -> io
     writeln!(out, "{}", fields.map(quoted).collect::<Vec<_>>().join(","))
 }
 
-/// One object; the cells are written one after the other, so that a large plan needs no memory.
+/// One JSON object; the cells are written one after the other, so that a large plan needs no memory.
 fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
     let mut head = serde_json::json!({
@@ -259,7 +256,7 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         head["search"] = serde_json::to_value(&plan.search).unwrap_or_default();
     }
     let text = head.to_string();
-    // The object stays open for the cells.
+    // Leave the object open for the cells.
     write!(
         out,
         "{},\"cells\":[",
@@ -277,14 +274,13 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     Ok(summary)
 }
 
-/// Fewest cells that are worth a thread.
 const SHARE: usize = 1 << 12;
 
 fn share_size(plan: &Plan) -> usize {
     plan.len().div_ceil(rayon::current_num_threads()).max(SHARE)
 }
 
-/// Some cells in their order: counts, hashes one after the other, and lines about the first and the last.
+/// A part of the cells, in order: counts, concatenated hashes, and lines about the first and the last.
 #[derive(Default)]
 struct Share {
     summary: Summary,
@@ -335,7 +331,7 @@ fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
 }
 
 impl Summary {
-    /// Every chosen cell infeasible is the user's mistake.
+    /// If every selected cell is infeasible, it is the user's mistake.
     fn exit_code(&self) -> u8 {
         if self.cells() > 0 && self.is_all_infeasible() {
             eprintln!("error: no cell can run on any machine; the reasons stand in the plan");

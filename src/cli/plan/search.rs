@@ -1,4 +1,4 @@
-//! What a search is, for people: trials, sampler, pruner, objectives, space.
+//! Describes a search: trials, sampler, pruner, objectives, space.
 
 use std::fmt::Write;
 
@@ -11,14 +11,13 @@ use crate::base::text::count;
 use crate::plan::search::{ObjectiveDirection, Parameter, PrunerSpec, SearchSpec};
 use crate::plan::{Plan, toml_text};
 
-/// The search of `plan` in a few lines, and its space as a table; empty for a plan without one.
+/// The search of `plan` in a few lines, and its space as a table; empty without a search.
 pub(super) fn text(plan: &Plan) -> String {
     let Some(search) = &plan.search else {
         return String::new();
     };
     let mut text = String::new();
     for (name, words) in lines(search) {
-        // Writing to a text cannot fail.
         let _ = writeln!(text, "{name:<10} {words}");
     }
     text + "\n" + &space(plan, search)
@@ -74,7 +73,6 @@ fn lines(search: &SearchSpec) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The kind and its settings.
 fn kind(spec: &impl Serialize) -> String {
     let value = serde_json::to_value(spec).unwrap_or_default();
     let settings = value.as_object().into_iter().flatten();
@@ -133,7 +131,7 @@ fn space(plan: &Plan, search: &SearchSpec) -> String {
     lines.collect::<String>() + &size
 }
 
-/// The name as written, and the setting where that is longer.
+/// The parameter's name, and its full path if that is longer.
 fn name(parameter: &Parameter) -> String {
     if parameter.name == parameter.path {
         parameter.name.clone()

@@ -6,15 +6,14 @@ use crate::compare::needed_runs;
 use crate::plan::search::SearchSpec;
 use crate::plan::{CellOutline, Feasibility};
 
-/// How many cells run, and how many runs they are.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     runnable: usize,
     infeasible: usize,
     skipped: usize,
-    /// Cells × seeds × repeats, of cells that run.
+    /// Cells × seeds × repeats, of cells that can run.
     runs: usize,
-    /// Seeds and repeats, while they are the same for all of them.
+    /// Seeds and repeats, if they are the same for all these cells.
     each: Option<(usize, usize)>,
     is_mixed: bool,
     to_generate: bool,
@@ -38,7 +37,6 @@ impl Summary {
         self.to_generate |= cell.facts.fingerprint.is_none();
     }
 
-    /// Adds the counts of other cells of the same plan.
     pub(super) fn merge(&mut self, other: &Self) {
         self.runnable += other.runnable;
         self.infeasible += other.infeasible;
@@ -54,13 +52,12 @@ impl Summary {
         self.runnable + self.infeasible + self.skipped
     }
 
-    /// Repeats × seeds, where they are the same for all cells.
+    /// Repeats × seeds, if they are the same for all cells.
     fn runs_of_a_cell(&self) -> Option<usize> {
         let (seeds, repeats) = self.each.filter(|_| !self.is_mixed)?;
         Some(seeds * repeats)
     }
 
-    /// The studies of a search, for people.
     pub(super) fn of_search(&self, search: &SearchSpec) -> String {
         let studies = self.cells();
         let noun = if studies == 1 { "study" } else { "studies" };
@@ -130,7 +127,6 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Status and reason as tables show them.
 pub(super) fn status(feasibility: &Feasibility) -> (&'static str, &str) {
     match feasibility {
         Feasibility::Runs => ("runs", ""),

@@ -1,4 +1,4 @@
-//! The plan as a table for people.
+//! The plan as a table.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
@@ -10,7 +10,7 @@ use super::summary::status;
 /// Expected seconds of a cell, from earlier results.
 pub(super) type Estimate<'a> = &'a dyn Fn(&PlannedCell) -> Option<String>;
 
-/// Draws the first and the last cells, and how many are left out between them.
+/// Prints the first and the last cells, and the number of cells left out between them.
 pub(super) fn table(
     plan: &Plan,
     first: &[PlannedCell],
@@ -64,7 +64,7 @@ fn header(plan: &Plan, has_estimate: bool, has_reasons: bool) -> Vec<String> {
         .collect()
 }
 
-/// Nothing for a cell that does not run, a dash for one of which nothing is known.
+/// Empty for a cell that does not run, a dash if there is no estimate.
 fn estimated(estimate: Estimate<'_>, cell: &PlannedCell) -> String {
     let unknown = if cell.feasibility == Feasibility::Runs {
         "–"

@@ -118,7 +118,6 @@ fn take_turns(
     Ok(())
 }
 
-/// Every run of the selected cells that can run.
 fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<OfferedRun> {
     let Bench {
         plan,

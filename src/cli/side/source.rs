@@ -1,4 +1,4 @@
-//! [`Asked`]: the runs that the parent asks for, one after the other.
+//! [`Asked`]: the runs that the parent requests, one after the other.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -12,7 +12,7 @@ use crate::event::{Job, RunId};
 use crate::execute::{Next, Source};
 use crate::plan::{CellSpec, PlannedCell};
 
-/// Waits for the parent's word whenever it is asked for the next run.
+/// A queue of runs that blocks until the parent requests the next run.
 #[derive(Debug)]
 pub(super) struct Asked {
     names: Receiver<RunName>,
@@ -50,7 +50,7 @@ impl Source for Asked {
     fn next(&mut self) -> Option<Next> {
         loop {
             let name = self.names.recv().ok()?;
-            // What was not offered is not asked for; a parent that does so waits for an end that never comes.
+            // A run that was not offered is ignored; a parent that requests one waits for ever.
             if let (Some((cell, spec)), Some(expected)) =
                 (self.cells.get(&name.key), self.expected.get(&name))
             {
@@ -70,7 +70,7 @@ impl Source for Asked {
     }
 }
 
-/// Passes runs on until the parent has no more of them, wants an end, or is gone.
+/// Passes runs on until the parent finishes, stops, or is gone.
 fn listen(input: impl BufRead, runs: &Sender<RunName>, stop: &AtomicBool) {
     for line in input.lines() {
         let turn = line.ok().and_then(|line| serde_json::from_str(&line).ok());
@@ -91,7 +91,7 @@ fn listen(input: impl BufRead, runs: &Sender<RunName>, stop: &AtomicBool) {
 mod tests {
     use super::*;
 
-    /// Runs that were passed on, and whether a stop was asked for.
+    /// Number of runs that were passed on, and whether a stop was requested.
     fn heard(input: &str) -> (usize, bool) {
         let (sender, receiver) = mpsc::channel();
         let stop = AtomicBool::new(false);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_says_so_finishes_and_one_that_is_gone_stops() {
+    fn finish_ends_the_queue_and_a_closed_stdin_stops_the_run() {
         let run = r#"{"run":{"key":"k","seed":1,"block":0}}"#;
         assert_eq!(
             heard(&format!("{run}\n{run}\n\"finish\"\n{run}\n")),

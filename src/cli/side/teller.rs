@@ -7,10 +7,9 @@ use crate::ab::{Ended, RunName, Said};
 use crate::event::{Event, Job, RunEvent, RunOutcome};
 use crate::progress::{RunState, last_words};
 
-/// Shortest time between two words about how far a run is.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
-/// Writes one line for everything that is worth showing.
+/// Writes one line for every event that the parent shows.
 #[derive(Debug)]
 pub(super) struct Teller<W> {
     out: W,
@@ -27,7 +26,7 @@ impl<W: Write> Teller<W> {
         }
     }
 
-    /// Tells. A parent that is gone has closed this process's stdin too, which ends it.
+    /// Sends a message. Errors are ignored: a parent that is gone has also closed stdin, which ends this process.
     pub(super) fn tell(&mut self, what: &Said) {
         let mut line = serde_json::to_vec(what).unwrap_or_default();
         line.push(b'\n');

@@ -100,8 +100,8 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller promises that the block is one of `layout` from here, and that `size` is not zero and, rounded up to
-        // the alignment, no more than `isize::MAX`. Copies are of values that both blocks hold.
+        // SAFETY: the caller promises that the block is one of `layout` from here, and that `size` is not zero and, rounded
+        // up to the alignment, at most `isize::MAX`. Only values that both blocks hold are copied.
         unsafe {
             let wanted = Layout::from_size_align_unchecked(size, layout.align());
             match (around(layout), around(wanted)) {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn large_blocks_begin_at_a_line_and_zeros_are_zeros() {
+    fn large_blocks_begin_at_a_cache_line_and_zeroed_ones_are_zero() {
         for len in [1024, 1025, 5000, 1 << 16, 10 << 20] {
             let blocks = [Vec::with_capacity(len), vec![7; len], vec![0; len]];
             assert!(blocks.iter().all(|block| is_at_a_line(block)), "{len}");

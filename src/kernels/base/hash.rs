@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_do_not_run_together() {
+    fn different_splits_of_a_text_have_different_digests() {
         let split = Digest::new().with("a").with("bc").short();
         assert_ne!(split, Digest::new().with("ab").with("c").short());
         assert_eq!(split, Digest::new().with("a").with("bc").short());

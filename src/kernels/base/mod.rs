@@ -1,6 +1,6 @@
 //! Helpers for every module: seeded random streams, statistics, units, text, hashes and the operating system.
 //!
-//! Imports nothing of the program and knows none of its concepts.
+//! Imports no other module of the program.
 
 mod allocator;
 pub mod build_info;

@@ -79,7 +79,7 @@ pub fn kill_group(child: &mut Child) {
 /// Returns how `child` ended, or `None` while it runs.
 ///
 /// # Errors
-/// Where the system knows no such child.
+/// If the process is not a child of this one.
 #[cfg(unix)]
 pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
     let mut status = 0;
@@ -102,7 +102,7 @@ pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
 /// Returns how `child` ended, or `None` while it runs.
 ///
 /// # Errors
-/// Where the system knows no such child.
+/// If the process is not a child of this one.
 #[cfg(not(unix))]
 pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
     Ok(child.try_wait()?.map(|status| Ended {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_ended_with_what_it_started() {
+    fn killing_a_group_ends_its_descendants() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 60 & wait"]);
         in_own_group(&mut command);

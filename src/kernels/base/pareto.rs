@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_front_is_what_nothing_dominates() {
+    fn the_front_is_the_points_that_no_other_dominates() {
         let points = [
             [1.0, 5.0],
             [2.0, 3.0],

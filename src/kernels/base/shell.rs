@@ -13,7 +13,6 @@ pub fn called_as(name: &OsStr) {
     let here = std::env::current_dir().unwrap_or_default();
     let program = from_here(Path::new(name), &here);
     if !program.is_empty() {
-        // A second call changes nothing.
         let _ = PROGRAM.set(quoted(&program));
     }
 }

@@ -122,7 +122,6 @@ pub struct PowerLaw {
     pub factor: f64,
     /// Standard deviation of `ln y` around the fit; 0 for two points.
     pub residual: f64,
-    /// Number of points.
     n: usize,
     /// Mean of `ln x`, and the sum of squared deviations from it.
     ln_x: (f64, f64),
@@ -192,7 +191,6 @@ pub struct Line {
     pub slope: f64,
     /// Standard deviation of `y` around the line, with `n − 2` degrees of freedom.
     pub residual: f64,
-    /// Number of points.
     n: usize,
     /// Mean of `x`, and the sum of squared deviations from it.
     x: (f64, f64),

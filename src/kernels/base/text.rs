@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn nouns_follow_their_number() {
+    fn nouns_are_singular_or_plural_by_count() {
         assert_eq!(count(1, "cell"), "1 cell");
         assert_eq!(count(0, "batch"), "0 batches");
         assert_eq!(count(3, "axis-value"), "3 axis-values");

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn people_get_separators_and_units() {
+    fn numbers_for_people_have_separators_and_units() {
         assert_eq!(human(12_817_859.0, 8), "12,817,859");
         assert_eq!(human(65.554, 3), "65.6");
         assert_eq!(human(-1234.5, 3), "-1,230");

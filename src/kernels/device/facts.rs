@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_names_everything_that_bits_depend_on() {
+    fn a_numeric_class_names_everything_that_bits_depend_on() {
         let gpu = DeviceFacts {
             kind: "cuda".into(),
             name: Some("NVIDIA H200 (MIG 1g.18gb)".into()),

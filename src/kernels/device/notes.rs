@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_twice_is_told_once() {
+    fn a_note_is_listed_once() {
         assert_eq!(nondeterministic(), "");
         for what in ["b", "a", "b"] {
             note_nondeterministic(what);

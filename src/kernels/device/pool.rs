@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_comes_back_with_what_it_held() {
+    fn reused_memory_keeps_its_content() {
         let mut pool = Pool::default();
         assert!(pool.take(SHORTEST).is_none(), "nothing is kept yet");
         pool.give(vec![7.0; SHORTEST]);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_some_steps_did_not_ask_for_is_freed() {
+    fn memory_that_was_not_used_for_some_steps_is_freed() {
         let mut pool = Pool::default();
         pool.take(SHORTEST);
         pool.give(vec![1.0; SHORTEST]);

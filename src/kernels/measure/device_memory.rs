@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_mark_belongs_to_what_was_done_before_it() {
+    fn each_peak_belongs_to_the_part_before_it() {
         let mark = Rc::new(Cell::new(0));
         let read = Rc::clone(&mark);
         let mut memory = DeviceMemory::read_by(Box::new(move || Some(read.take())));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_without_memory_of_its_own_has_no_mark() {
+    fn a_device_without_its_own_memory_has_no_peak() {
         let mut memory = DeviceMemory::default();
         memory.end_training();
         assert_eq!(memory.peaks(), Peaks::default());

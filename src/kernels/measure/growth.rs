@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_within_its_warm_up_and_a_system_that_does_not_say_have_none() {
+    fn a_run_within_its_warm_up_and_a_system_without_the_value_have_no_growth() {
         for mut growth in [
             MemoryGrowth::seeing(3, || Some(1)),
             MemoryGrowth::seeing(0, || None),

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_is_in_bytes_and_named() {
+    fn the_peak_is_in_bytes_and_names_its_source() {
         let mut memory = PeakMemory::start();
         memory.end_training();
         memory.end_validation();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_cannot_be_reset_keeps_trainings_first_value() {
+    fn without_reset_trainings_first_peak_is_kept() {
         let mut memory = PeakMemory {
             is_apart: false,
             peaks: Peaks {

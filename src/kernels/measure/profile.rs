@@ -75,7 +75,6 @@ pub enum What {
     },
 }
 
-/// The record of one step.
 pub(super) struct StepRecord {
     start: Instant,
     pub(super) operations: Vec<Operation>,

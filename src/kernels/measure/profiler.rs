@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_is_its_operations_and_what_lies_between_them() {
+    fn a_phase_is_its_operations_and_the_time_between_them() {
         let profiler = profiler(None);
         step(&profiler);
         step(&profiler);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_is_the_time_since_the_one_before() {
+    fn an_operations_time_starts_at_the_end_of_the_previous_one() {
         let profiler = profiler(None);
         step(&profiler);
         let profile = profiler.profile();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_of_several_layers_is_of_their_common_part() {
+    fn an_operation_of_several_layers_has_their_common_path() {
         let profiler = profiler(None);
         let _watch = Stopwatch::start_profiled(&profiler);
         assert_eq!(profiler.owner([7, 3, 8].into_iter()).unwrap(), "body");
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_kept_of_the_first_three_steps() {
+    fn the_time_line_is_kept_for_the_first_three_steps() {
         let profiler = profiler(None);
         for _ in 0..5 {
             step(&profiler);

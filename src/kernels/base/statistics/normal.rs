@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mass_is_that_of_scipy() {
+    fn a_normal_probability_is_that_of_scipy() {
         // from scipy.special import ndtr; ndtr(high) - ndtr(low), for the upper tail ndtr(-low) - ndtr(-high)
         let expected = [
             (-1.0, 1.0, 0.682_689_492_137_085_9),

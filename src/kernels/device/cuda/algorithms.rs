@@ -71,7 +71,7 @@ mod tests {
     use crate::device::Arithmetic::{Half, Single};
 
     #[test]
-    fn sizes_stand_together_by_what_computed_them() {
+    fn convolutions_are_grouped_by_algorithm() {
         let size = |batch, channels| Convolution {
             batch,
             input: (40, 40),

@@ -23,7 +23,6 @@ const PRODUCT: &str = "a matrix product by cuBLAS";
 library! { Blas:
     /// Creates a handle for this thread's device.
     create = "cublasCreate_v2"(handle: *mut Pointer);
-    /// Destroys the handle.
     destroy = "cublasDestroy_v2"(handle: Pointer);
     /// `C = alpha A B + beta C` for a batch, column-major.
     product = "cublasGemmStridedBatchedEx"(
@@ -42,7 +41,6 @@ library! { Blas:
     count_opened = "stand_in_opened"(count: *mut c_int);
 }
 
-/// Number of stand-in handles that this thread has opened.
 #[cfg(all(test, feature = "cuda-stand-in"))]
 pub(super) fn opened() -> c_int {
     let mut count = 0;
@@ -51,7 +49,6 @@ pub(super) fn opened() -> c_int {
     count
 }
 
-/// cuBLAS on this thread's device.
 pub(super) struct Blas {
     handle: Pointer,
 }

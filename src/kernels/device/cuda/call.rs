@@ -41,25 +41,19 @@ pub(super) type Pointer = *mut c_void;
 library! { Driver:
     /// The version that the driver supports, 1000 · major + 10 · minor.
     driver_version = "cuDriverGetVersion"(version: *mut c_int);
-    /// The device's name.
     device_name = "cuDeviceGetName"(name: *mut c_char, length: c_int, device: c_int);
-    /// Its PCI address, as text.
+    /// The PCI address of a device, as text.
     bus_id = "cuDeviceGetPCIBusId"(text: *mut c_char, length: c_int, device: c_int);
-    /// Its memory in bytes.
+    /// Total memory of a device in bytes.
     total_memory = "cuDeviceTotalMem_v2"(bytes: *mut usize, device: c_int);
     /// Free and total memory in bytes, of all processes.
     memory_info = "cuMemGetInfo_v2"(free: *mut usize, total: *mut usize);
-    /// One of the device's properties.
     attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: c_uint, device: c_int);
-    /// The name of an error.
     error_name = "cuGetErrorName"(code: c_int, text: *mut *const c_char);
     /// Loads a module from machine code.
     load_module = "cuModuleLoadData"(module: *mut Pointer, image: *const c_void);
-    /// Looks up a kernel by name.
     function = "cuModuleGetFunction"(function: *mut Pointer, module: Pointer, name: *const c_char);
-    /// Sets an attribute of a kernel.
     set_function_attribute = "cuFuncSetAttribute"(function: Pointer, attribute: c_int, value: c_int);
-    /// Queues a kernel.
     launch = "cuLaunchKernel"(
         function: Pointer, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
         block_z: c_uint, shared_bytes: c_uint, stream: Pointer, arguments: *mut Pointer, extra: *mut Pointer
@@ -68,13 +62,10 @@ library! { Driver:
     synchronize = "cuCtxSynchronize"();
     /// Allocates pinned host memory.
     allocate_pinned = "cuMemHostAlloc"(pointer: *mut Pointer, bytes: usize, flags: c_uint);
-    /// Frees it.
     free_pinned = "cuMemFreeHost"(pointer: Pointer);
     /// The pool that asynchronous allocations come from.
     memory_pool = "cuDeviceGetDefaultMemPool"(pool: *mut Pointer, device: c_int);
-    /// Sets a property of a pool.
     set_pool_attribute = "cuMemPoolSetAttribute"(pool: Pointer, attribute: c_int, value: *mut c_void);
-    /// Reads a property of a pool.
     pool_attribute = "cuMemPoolGetAttribute"(pool: Pointer, attribute: c_int, value: *mut c_void);
     /// Queues a copy from the host.
     copy_to_device = "cuMemcpyHtoDAsync_v2"(to: u64, from: *const c_void, bytes: usize, stream: Pointer);
@@ -82,23 +73,18 @@ library! { Driver:
     copy_on_device = "cuMemcpyDtoDAsync_v2"(to: u64, from: u64, bytes: usize, stream: Pointer);
     /// Allocates device memory outside of any pool.
     allocate = "cuMemAlloc_v2"(address: *mut u64, bytes: usize);
-    /// Frees it.
     free = "cuMemFree_v2"(address: u64);
     /// Creates a second stream.
     create_queue = "cuStreamCreate"(queue: *mut Pointer, flags: c_uint);
-    /// Destroys the stream.
     destroy_queue = "cuStreamDestroy_v2"(queue: Pointer);
     /// Makes later work of a stream wait for an event of another stream.
     let_queue_wait = "cuStreamWaitEvent"(queue: Pointer, event: Pointer, flags: c_uint);
-    /// Creates an event.
     create_event = "cuEventCreate"(event: *mut Pointer, flags: c_uint);
     /// Records the event in a stream.
     record_event = "cuEventRecord"(event: Pointer, stream: Pointer);
-    /// Waits for the event.
     wait_for_event = "cuEventSynchronize"(event: Pointer);
     /// Milliseconds between two events that were reached.
     elapsed = "cuEventElapsedTime"(milliseconds: *mut f32, from: Pointer, to: Pointer);
-    /// Destroys the event.
     destroy_event = "cuEventDestroy_v2"(event: Pointer);
 }
 

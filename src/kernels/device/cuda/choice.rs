@@ -39,7 +39,6 @@ pub(super) struct Choice {
     operands: [Descriptor; 3],
     moves: Descriptor,
     pub(super) algorithm: c_int,
-    /// Size of its workspace in bytes.
     workspace: usize,
 }
 

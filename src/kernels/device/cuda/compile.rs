@@ -356,7 +356,6 @@ fn compiler() -> PathBuf {
     found.next().unwrap_or_else(|| PathBuf::from("nvcc"))
 }
 
-/// Runs a command and returns its output.
 fn run(mut command: Command) -> String {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = match command.output() {

@@ -13,14 +13,12 @@ library! { Dnn:
     /// Creates a handle for this thread's device, on the default stream.
     create = "cudnnCreate"(handle: *mut Pointer);
     destroy = "cudnnDestroy"(handle: Pointer);
-    /// Creates a descriptor of images.
     create_images = "cudnnCreateTensorDescriptor"(images: *mut Pointer);
     destroy_images = "cudnnDestroyTensorDescriptor"(images: Pointer);
     /// Sets layout, data type and sizes.
     set_images = "cudnnSetTensor4dDescriptor"(
         images: Pointer, format: c_int, values: c_int, batch: c_int, channels: c_int, height: c_int, width: c_int
     );
-    /// Creates a descriptor of a filter.
     create_filter = "cudnnCreateFilterDescriptor"(filter: *mut Pointer);
     destroy_filter = "cudnnDestroyFilterDescriptor"(filter: Pointer);
     /// Sets data type, layout and sizes.
@@ -111,7 +109,6 @@ pub(super) struct Algorithm {
     pub(super) status: c_int,
     /// Milliseconds; −1 if not measured.
     time: f32,
-    /// Bytes of workspace.
     memory: usize,
     /// 1 if repeated runs give the same bits.
     pub(super) determinism: c_int,
@@ -125,7 +122,6 @@ const _: () = assert!(
     "the size of cuDNN's structure"
 );
 
-/// cuDNN on this thread's device.
 pub(super) struct Dnn {
     pub(super) handle: Pointer,
 }
@@ -303,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_not_supported_is_left_to_another_way() {
+    fn only_unsupported_convolutions_fall_back_to_another_algorithm() {
         for (code, stage, reason) in [
             (3000, Stage::Planning, "not supported (code 3000)"),
             (3007, Stage::Computing, "not supported (code 3007)"),

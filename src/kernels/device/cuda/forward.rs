@@ -11,9 +11,9 @@
 //!
 //! * Allocations of zero bytes, which every token of the tape makes (`ops/var.rs`): the driver refuses them, or does not
 //!   write the address that cudarc then reads. They get the address [`EMPTY`]; freeing, filling and copying it do nothing.
-//! * Freeing and switching contexts after a sticky error ([`is_sticky`]). The driver returns it from every later call; cudarc
-//!   unwraps it in its `Drop`s, and a second panic while unwinding would abort the process. These calls then return 0: the
-//!   next call of any other kind returns the error, with the name of the action.
+//! * Freeing and switching contexts after a sticky error ([`sticky`]). The driver returns it from every later call;
+//!   cudarc unwraps it in its `Drop`s, and a second panic while unwinding would abort the process. These calls then
+//!   return 0: the next call of any other kind returns the error, with the name of the action.
 #![expect(
     unsafe_code,
     reason = "functions of C libraries, called through addresses looked up by name"
@@ -28,7 +28,6 @@ use super::libraries::{Part, find};
 
 /// `CUDA_ERROR_NO_DEVICE`, also returned on a machine without driver.
 const NO_DEVICE: c_int = 100;
-/// `CUDA_ERROR_UNKNOWN`.
 const UNKNOWN: c_int = 999;
 
 /// The address of allocations of zero bytes: no device or process has it, so reading it is a fault.
@@ -46,7 +45,7 @@ fn driver_code(code: c_int) -> c_int {
 
 /// Whether the driver returns this code from every later call of the process: a kernel (700, 702, 714 to 719), memory or a
 /// link (214, 220, 226) failed, or the driver is being unloaded (4, 709, 999).
-fn is_sticky(code: c_int) -> bool {
+fn sticky(code: c_int) -> bool {
     matches!(
         code,
         4 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 999

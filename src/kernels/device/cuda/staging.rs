@@ -247,7 +247,7 @@ mod tests {
     use crate::device::Backend;
 
     #[test]
-    fn uploads_of_all_sizes_arrive_whole_while_places_take_turns() {
+    fn uploads_of_all_sizes_arrive_complete_in_reused_buffers() {
         let _device = Cuda::open(0).unwrap();
         let sizes = [1, 1000, BESIDE / 4 - 1, BESIDE / 4, 3 * BESIDE / 4 + 5];
         let values = |turn: usize, len: usize| -> Vec<f32> {

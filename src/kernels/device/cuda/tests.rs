@@ -23,7 +23,7 @@ fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32) {
 }
 
 #[test]
-fn values_go_to_the_device_and_back() {
+fn an_upload_and_a_download_return_the_values() {
     let device = Cuda::open(0).unwrap();
     for len in [0, 1, 33, 100_001] {
         let values = filled(len, 1);
@@ -39,7 +39,7 @@ fn values_go_to_the_device_and_back() {
 }
 
 #[test]
-fn more_uploads_than_places_arrive_whole() {
+fn more_uploads_than_staging_buffers_arrive_complete() {
     let device = Cuda::open(0).unwrap();
     let values: Vec<_> = (0..40)
         .map(|seed| filled(1 + 97 * seed as usize, seed))
@@ -54,7 +54,7 @@ fn more_uploads_than_places_arrive_whole() {
 }
 
 #[test]
-fn a_device_that_is_not_here_is_named() {
+fn the_error_for_a_missing_device_names_it() {
     let error = Cuda::open(3).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -80,7 +80,7 @@ fn a_block_adds_its_values_for_every_thread() {
 }
 
 #[test]
-fn a_missing_wait_shows_in_one_of_the_orders() {
+fn a_missing_barrier_shows_in_reverse_order() {
     let device = Cuda::open(0).unwrap();
     let neighbours = |waits, backwards| {
         let mut result = device.zeros_buffer(64).unwrap();
@@ -107,7 +107,7 @@ fn launch_a_failing_one(device: &Cuda) -> Result<(), DeviceError> {
 }
 
 #[test]
-fn a_kernel_that_fails_is_an_error_of_all_that_follows_and_ends_no_process() {
+fn after_a_failed_kernel_every_call_is_an_error_and_the_process_lives() {
     let device = Cuda::open(0).unwrap();
     let before = device.upload(vec![1.0; 5]).unwrap();
     // The launch's buffer is freed right after it.
@@ -123,7 +123,7 @@ fn a_kernel_that_fails_is_an_error_of_all_that_follows_and_ends_no_process() {
 }
 
 #[test]
-fn an_error_has_the_name_of_its_kernel_where_every_launch_is_waited_for() {
+fn an_error_names_its_kernel_if_every_launch_is_waited_for() {
     let device = Cuda::open(0).unwrap();
     Context::current().unwrap().set_waits(true);
     let error = launch_a_failing_one(&device).unwrap_err();
@@ -131,7 +131,7 @@ fn an_error_has_the_name_of_its_kernel_where_every_launch_is_waited_for() {
 }
 
 #[test]
-fn memory_of_no_bytes_does_not_reach_the_driver() {
+fn allocations_of_zero_bytes_do_not_reach_the_driver() {
     // The stand-in refuses zero bytes, and would fail at an address that it has not allocated.
     let device = Cuda::open(0).unwrap();
     let empty = device.zeros_buffer(0).unwrap();
@@ -154,7 +154,7 @@ fn a_device_is_opened_once_and_cublas_once_with_it() {
 }
 
 #[test]
-fn shared_memory_holds_nothing_of_the_block_before() {
+fn shared_memory_does_not_carry_over_between_blocks() {
     let device = Cuda::open(0).unwrap();
     let mut found = device.zeros_buffer(6).unwrap();
     Launch::new("test_leftover")
@@ -224,7 +224,7 @@ fn a_number_that_an_int_does_not_hold_is_refused() {
 
 #[test]
 #[should_panic(expected = "arguments of kernel `device_fill`")]
-fn arguments_that_the_kernel_has_not_are_refused() {
+fn arguments_that_the_kernel_does_not_have_are_refused() {
     let mut buffer = Cuda::open(0).unwrap().zeros_buffer(4).unwrap();
     let _ = Launch::new("device_fill").write(&mut buffer).size(4).run();
 }

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meter_looks_between_begin_and_end_and_not_outside() {
+    fn a_meter_samples_only_between_begin_and_end() {
         let counters = Scripted::default();
         let meter = meter(counters.clone());
         let looks = || counters.looks.load(Ordering::SeqCst);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meter_that_never_began_saw_nothing() {
+    fn a_meter_that_never_began_has_no_samples() {
         let meter = || meter(Scripted::default());
         assert_eq!(meter().finish(), Ok(GpuUse::default()));
         assert!(meter().has_counters() && !GpuMeter::absent().has_counters());
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meter_that_cannot_see_says_why_at_its_end() {
+    fn a_meter_that_cannot_read_returns_why_at_its_end() {
         let meter = GpuMeter::watching(|_| Err("no NVML".into()));
         meter.begin();
         meter.end();

@@ -89,12 +89,10 @@ impl Tally {
         }
     }
 
-    /// Training continues at `at`.
     pub(super) fn begin(&mut self, at: Instant, counters: &impl Counters) {
         self.since = Some((at, counters.energy_mj()));
     }
 
-    /// Training pauses at `at`.
     pub(super) fn end(&mut self, at: Instant, counters: &impl Counters) {
         let Some((since, before)) = self.since.take() else {
             return;
@@ -105,7 +103,6 @@ impl Tally {
         self.energy_mj = self.energy_mj.zip(used).map(|(sum, used)| sum + used);
     }
 
-    /// Takes a sample at `now`.
     pub(super) fn look(&mut self, now: Instant, counters: &impl Counters) {
         let Some((since, _)) = self.since else { return };
         let start = Instant::now();
@@ -131,7 +128,6 @@ impl Tally {
         }
     }
 
-    /// The summary.
     pub(super) fn used(&self) -> GpuUse {
         let power_w = self.power_mw.value().map(|milliwatts| 1e-3 * milliwatts);
         let seconds = self.trained.as_secs_f64();
@@ -210,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn means_maxima_and_shares_are_of_the_looks_while_training() {
+    fn means_maxima_and_shares_are_over_samples_during_training() {
         let seen = used(
             &[Some(10), Some(1010), Some(5000), Some(5500)],
             Duration::ZERO,
@@ -227,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn load_and_power_count_when_they_no_longer_look_back_before_the_start() {
+    fn load_and_power_count_after_the_settling_time() {
         let seen = used(&[], Duration::from_secs(3));
         assert_eq!(seen.busy_percent, Some(90.0));
         assert_eq!(seen.clock_mhz, Some(1067.5));
@@ -238,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_of_energy_that_went_back_is_not_used() {
+    fn an_energy_counter_that_decreased_is_not_used() {
         let seen = used(&[Some(10), Some(5), Some(7), Some(9)], Duration::ZERO);
         assert_eq!(seen.energy_j, Some(675.0));
     }
