@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
 use std::fmt;
 
-use super::convolution::{Convolution, Key};
+use super::sizes::{Convolution, Key};
 
 /// The algorithm of cuDNN that every convolution took, or that matrix products; the last call counts.
 #[derive(Debug, Default)]
@@ -41,26 +41,6 @@ impl fmt::Display for Algorithms {
             .map(|(algorithms, sizes)| format!("{algorithms}: {}", sizes.join(" ")))
             .collect();
         f.write_str(&groups.join("; "))
-    }
-}
-
-/// `64x40x40x3>128:3x3s1p1`: 64 images of 40 × 40 pixels and 3 channels, to 128 channels with a 3 × 3 filter, stride 1,
-/// padding 1.
-impl fmt::Display for Convolution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            batch,
-            input: (height, width),
-            kernel: (rows, columns),
-            channels: (c, k),
-            stride,
-            padding,
-            ..
-        } = self;
-        write!(
-            f,
-            "{batch}x{height}x{width}x{c}>{k}:{rows}x{columns}s{stride}p{padding}"
-        )
     }
 }
 

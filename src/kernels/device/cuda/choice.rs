@@ -7,13 +7,10 @@
 
 use std::ffi::c_int;
 
-use cudarc::driver::DevicePtr;
-
 use super::call::Pointer;
-use super::context::Context;
-use super::convolution::{Convolution, Direction};
 use super::dnn::{self, Algorithm, Descriptor, Dnn, NONE_FITS, succeeded};
-use crate::device::{Arithmetic, DeviceError};
+use super::sizes::{Convolution, Direction};
+use crate::device::Arithmetic;
 
 /// Largest workspace that an algorithm may use, in bytes.
 const MOST_WORKSPACE: usize = 512 << 20;
@@ -39,7 +36,8 @@ pub(super) struct Choice {
     operands: [Descriptor; 3],
     moves: Descriptor,
     pub(super) algorithm: c_int,
-    workspace: usize,
+    /// Bytes.
+    pub(super) workspace: usize,
 }
 
 impl Choice {
@@ -146,16 +144,15 @@ impl Choice {
         }
     }
 
-    /// Computes the convolution; returns cuDNN's code.
+    /// Computes the convolution with `self.workspace` bytes at the address `workspace`; returns cuDNN's code.
     pub(super) fn run(
         &self,
-        context: &Context,
         library: &Dnn,
         direction: Direction,
         [a_values, b_values, c_values]: [u64; 3],
+        workspace: u64,
         adds: bool,
-    ) -> Result<c_int, DeviceError> {
-        let workspace = context.scratch::<u8>(self.workspace)?;
+    ) -> c_int {
         let (alpha, beta) = (1.0_f32, if adds { 1.0_f32 } else { 0.0 });
         let [a, b, c] = self.addresses();
         let compute = match direction {
@@ -165,7 +162,7 @@ impl Choice {
         };
         // SAFETY: the values fill their descriptors (the caller has checked their lengths), in the order of the function;
         // alpha and beta are read before the call returns, and memory is freed in stream order.
-        let code = unsafe {
+        unsafe {
             compute(
                 library.handle,
                 (&raw const alpha).cast(),
@@ -175,17 +172,13 @@ impl Choice {
                 b_values,
                 self.moves.address,
                 self.algorithm,
-                *workspace.device_ptr(),
+                workspace,
                 self.workspace,
                 (&raw const beta).cast(),
                 c,
                 c_values,
             )
-        };
-        if code == 0 {
-            context.settle("a convolution by cuDNN")?;
         }
-        Ok(code)
     }
 }
 

@@ -12,7 +12,7 @@ use dfdx::tensor::{Cuda, Storage};
 
 use super::blas::Blas;
 use super::call::{self, Pointer};
-use super::convolution::Convolutions;
+use super::convolutions::Convolutions;
 use super::error::{self, check};
 use super::staging::Staging;
 use crate::device::{Arithmetic, DeviceError};

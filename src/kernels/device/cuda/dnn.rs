@@ -5,9 +5,11 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 use super::call::{MISSING, Pointer, library};
-use super::convolution::CONVOLUTION;
 use super::libraries::{Part, find};
 use crate::device::DeviceError;
+
+/// Environment variable with the algorithm of all convolutions: `cudnn` or `im2col`.
+pub const CONVOLUTION: &str = "FIELDTRIAL_CONVOLUTION";
 
 library! { Dnn:
     /// Creates a handle for this thread's device, on the default stream.

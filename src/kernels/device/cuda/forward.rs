@@ -11,7 +11,7 @@
 //!
 //! * Allocations of zero bytes, which every token of the tape makes (`ops/var.rs`): the driver refuses them, or does not
 //!   write the address that cudarc then reads. They get the address [`EMPTY`]; freeing, filling and copying it do nothing.
-//! * Freeing and switching contexts after a sticky error ([`sticky`]). The driver returns it from every later call;
+//! * Freeing and switching contexts after a sticky error ([`is_sticky`]). The driver returns it from every later call;
 //!   cudarc unwraps it in its `Drop`s, and a second panic while unwinding would abort the process. These calls then
 //!   return 0: the next call of any other kind returns the error, with the name of the action.
 #![expect(
@@ -45,7 +45,7 @@ fn driver_code(code: c_int) -> c_int {
 
 /// Whether the driver returns this code from every later call of the process: a kernel (700, 702, 714 to 719), memory or a
 /// link (214, 220, 226) failed, or the driver is being unloaded (4, 709, 999).
-fn sticky(code: c_int) -> bool {
+fn is_sticky(code: c_int) -> bool {
     matches!(
         code,
         4 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 999

@@ -19,6 +19,7 @@ mod call;
 mod choice;
 mod context;
 mod convolution;
+mod convolutions;
 mod dnn;
 mod error;
 mod facts;
@@ -28,17 +29,20 @@ mod libraries;
 mod mark;
 mod partials;
 mod precision;
+mod product;
+mod sizes;
 mod staging;
 
-pub use blas::Product;
-pub use convolution::{
-    CONVOLUTION, Convolution, ConvolutionAlgorithm, ConvolutionPlan, Direction, convolve_by,
-};
+pub use convolution::{ConvolutionPlan, convolve_by};
+pub use convolutions::ConvolutionAlgorithm;
+pub use dnn::CONVOLUTION;
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
 pub use launch::{Launch, THREADS};
 pub use libraries::{FOLDERS, Part, find};
 pub use mark::Mark;
 pub use partials::Partials;
+pub use product::Product;
+pub use sizes::{Convolution, Direction};
 
 use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};

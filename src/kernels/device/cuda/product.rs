@@ -1,0 +1,221 @@
+//! [`Product`]: matrix products by cuBLAS, over row-major matrices.
+#![expect(unsafe_code, reason = "cuBLAS is a C library")]
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "cuBLAS takes sizes as signed numbers; a GPU has no memory for those that would wrap"
+)]
+
+use std::ffi::{c_int, c_longlong};
+
+use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
+
+use super::blas;
+use super::context::Context;
+use super::error;
+use super::precision::halved;
+use crate::device::{Arithmetic, DeviceError};
+
+/// The action that error messages name.
+const PRODUCT: &str = "a matrix product by cuBLAS";
+
+/// `C = A · B` or `C += A · B` for a batch of row-major matrices, `A: (m, k)`, `B: (k, n)`, `C: (m, n)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Product {
+    /// Rows of the result.
+    pub m: usize,
+    /// Columns of the result.
+    pub n: usize,
+    /// Inner dimension: terms of each sum.
+    pub k: usize,
+    /// Whether A is stored transposed, `(k, m)`.
+    pub a_is_transposed: bool,
+    /// Whether B is stored transposed, `(n, k)`.
+    pub b_is_transposed: bool,
+    /// Number of products.
+    pub batches: usize,
+    /// Distance in values between the matrices of A, B and C; 0 if all products share one (not C).
+    pub strides: [usize; 3],
+    /// Leading dimension of A, B and C in values, if rows have gaps between them; 0 if they have none.
+    pub rows: [usize; 3],
+    /// Factor of the product (alpha).
+    pub scale: f32,
+    /// Whether the product is added to C.
+    pub adds: bool,
+}
+
+impl Product {
+    /// One product of matrices without gaps, overwriting C.
+    pub fn new(m: usize, n: usize, k: usize) -> Self {
+        Self {
+            m,
+            n,
+            k,
+            a_is_transposed: false,
+            b_is_transposed: false,
+            batches: 1,
+            strides: [m * k, k * n, m * n],
+            rows: [0; 3],
+            scale: 1.0,
+            adds: false,
+        }
+    }
+
+    /// Marks A as stored transposed.
+    #[must_use]
+    pub fn transposed_a(mut self) -> Self {
+        self.a_is_transposed = true;
+        self
+    }
+
+    /// Marks B as stored transposed.
+    #[must_use]
+    pub fn transposed_b(mut self) -> Self {
+        self.b_is_transposed = true;
+        self
+    }
+
+    /// Adds to C instead of overwriting it.
+    #[must_use]
+    pub fn adding(mut self) -> Self {
+        self.adds = true;
+        self
+    }
+
+    /// Makes it a batch of so many products, each of the next matrices (see `strides`).
+    #[must_use]
+    pub fn batched(mut self, batches: usize) -> Self {
+        self.batches = batches;
+        self
+    }
+
+    /// Computes the product in the arithmetic of this thread's device: `f32`, inputs rounded to TF32, or inputs rounded to
+    /// `f16`; sums are always `f32`.
+    ///
+    /// # Errors
+    /// Errors of cuBLAS.
+    ///
+    /// # Panics
+    /// If a slice is shorter than its matrices: a bug of the caller.
+    pub fn run<A, B, C>(self, a: &A, b: &B, c: &mut C) -> Result<(), DeviceError>
+    where
+        A: DevicePtr<f32> + DeviceSlice<f32>,
+        B: DevicePtr<f32> + DeviceSlice<f32>,
+        C: DevicePtrMut<f32> + DeviceSlice<f32>,
+    {
+        self.run_at((a, 0), (b, 0), (c, 0))
+    }
+
+    /// As [`Product::run`], with an offset into each slice.
+    ///
+    /// # Errors
+    /// Errors of cuBLAS.
+    ///
+    /// # Panics
+    /// As [`Product::run`].
+    pub fn run_at<A, B, C>(
+        self,
+        (a, a_start): (&A, usize),
+        (b, b_start): (&B, usize),
+        (c, c_start): (&mut C, usize),
+    ) -> Result<(), DeviceError>
+    where
+        A: DevicePtr<f32> + DeviceSlice<f32>,
+        B: DevicePtr<f32> + DeviceSlice<f32>,
+        C: DevicePtrMut<f32> + DeviceSlice<f32>,
+    {
+        if self.m * self.n * self.batches == 0 {
+            return Ok(());
+        }
+        let [a_len, b_len, c_len] = self.reach();
+        assert!(a_start + a_len <= a.len(), "A within its slice");
+        assert!(b_start + b_len <= b.len(), "B within its slice");
+        assert!(c_start + c_len <= c.len(), "C within its slice");
+        let context = Context::current()?;
+        let at = |address: u64, start: usize| address + (start * size_of::<f32>()) as u64;
+        let (a, b) = (at(*a.device_ptr(), a_start), at(*b.device_ptr(), b_start));
+        let c = at(*c.device_ptr_mut(), c_start);
+        if context.arithmetic() == Arithmetic::Half {
+            let (a, b) = (halved(&context, a, a_len)?, halved(&context, b, b_len)?);
+            return self.multiply(&context, (*a.device_ptr(), *b.device_ptr()), c);
+        }
+        self.multiply(&context, (a, b), c)
+    }
+
+    /// Number of values that A, B and C span, from the first to the last.
+    fn reach(&self) -> [usize; 3] {
+        let shapes = [
+            if self.a_is_transposed {
+                (self.k, self.m)
+            } else {
+                (self.m, self.k)
+            },
+            if self.b_is_transposed {
+                (self.n, self.k)
+            } else {
+                (self.k, self.n)
+            },
+            (self.m, self.n),
+        ];
+        let mut reach = [0; 3];
+        for (i, (rows, columns)) in shapes.into_iter().enumerate() {
+            let row = self.row(i, columns);
+            if rows * columns > 0 {
+                reach[i] = (self.batches - 1) * self.strides[i] + (rows - 1) * row + columns;
+            }
+        }
+        reach
+    }
+
+    fn row(&self, matrix: usize, columns: usize) -> usize {
+        self.rows[matrix].max(columns).max(1)
+    }
+
+    /// cuBLAS is column-major: a row-major matrix is the transposed one there, and `Cᵀ = Bᵀ · Aᵀ`.
+    fn multiply(self, context: &Context, (a, b): (u64, u64), c: u64) -> Result<(), DeviceError> {
+        /// `CUDA_R_32F`, `CUDA_R_16F`; `CUBLAS_COMPUTE_32F`, `_32F_FAST_TF32`; `CUBLAS_GEMM_DEFAULT`.
+        const TYPES: [c_int; 2] = [0, 2];
+        const F32: c_int = 68;
+        const TF32: c_int = 77;
+        const DEFAULT: c_int = -1;
+        let (kind, compute) = match context.arithmetic() {
+            Arithmetic::Single => (TYPES[0], F32),
+            Arithmetic::Tf32 => (TYPES[0], TF32),
+            Arithmetic::Half => (TYPES[1], F32),
+        };
+        let row_a = self.row(0, if self.a_is_transposed { self.m } else { self.k });
+        let row_b = self.row(1, if self.b_is_transposed { self.k } else { self.n });
+        let row_c = self.row(2, self.n);
+        let strides = self.strides.map(|stride| stride as c_longlong);
+        let beta = if self.adds { 1.0_f32 } else { 0.0 };
+        // SAFETY: addresses and sizes were checked against the slices; alpha and beta are read before the call returns.
+        let code = unsafe {
+            blas::product(
+                context.blas.handle,
+                c_int::from(self.b_is_transposed),
+                c_int::from(self.a_is_transposed),
+                self.n as c_int,
+                self.m as c_int,
+                self.k as c_int,
+                (&raw const self.scale).cast(),
+                b,
+                kind,
+                row_b as c_int,
+                strides[1],
+                a,
+                kind,
+                row_a as c_int,
+                strides[0],
+                (&raw const beta).cast(),
+                c,
+                TYPES[0],
+                row_c as c_int,
+                strides[2],
+                self.batches as c_int,
+                compute,
+                DEFAULT,
+            )
+        };
+        error::blas(PRODUCT, code)?;
+        context.settle(PRODUCT)
+    }
+}
